@@ -1,0 +1,1 @@
+"""minigrad: learn how gradients are made."""
