@@ -1,0 +1,169 @@
+"""Interactive moments: change an input, compute again, look.
+
+``explore(frame, **controls)`` calls ``frame`` with the values of the controls and shows what it returns.
+With a kernel the controls move; without one (a notebook read on a web page) the first frame stays
+visible, because it travels in the same bundle as the widget.
+
+A frame returns a picture, a matplotlib figure, a text, or a list of these.
+"""
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Callable
+from typing import Any
+
+Bundle = dict[str, str]
+
+
+class Explorer:
+    """The controls, the frame they belong to, and the picture of their present values."""
+
+    def __init__(self, frame: Callable[..., Any], controls: dict[str, Any]) -> None:
+        self.frame = frame
+        self.controls = controls
+        self.first = parts(self.compute())
+        self._view: Any = None
+
+    def compute(self) -> Any:
+        """What the frame returns for the present values of the controls."""
+        return self.frame(**{name: control.value for name, control in self.controls.items()})
+
+    def view(self) -> Any:
+        """The widget: controls above, the picture below; made once."""
+        if self._view is None:
+            self._view = self._make_view()
+        return self._view
+
+    def _make_view(self) -> Any:
+        import ipywidgets
+
+        canvas = ipywidgets.HTML(value=as_html(self.first))
+        canvas.add_class("mg-explore")
+
+        def redraw(_change: Any) -> None:
+            canvas.value = as_html(parts(self.compute()))
+
+        for control in self.controls.values():
+            control.observe(redraw, "value")
+        return ipywidgets.VBox([*self.controls.values(), canvas])
+
+    def _repr_mimebundle_(self, **_options: Any) -> dict[str, Any]:
+        made: dict[str, Any] = dict(static_bundle(self.first))
+        widget = self.view()._repr_mimebundle_() or {}
+        key = "application/vnd.jupyter.widget-view+json"
+        if key in widget:
+            made[key] = widget[key]
+        return made
+
+
+def explore(frame: Callable[..., Any], **controls: Any) -> Explorer:
+    """Show ``frame(**values)`` below controls that change the values.
+
+    A control is any ipywidgets control, or the short forms of ``control``.
+
+    >>> explore(lambda n: f"{n} squared is {n * n}", n=(1, 9)).first
+    [{'text/plain': '1 squared is 1'}]
+    """
+    return Explorer(frame, {name: control(name, given) for name, given in controls.items()})
+
+
+def control(name: str, given: Any) -> Any:
+    """A widget from its short form: ``(low, high)`` or ``(low, high, start)`` is a slider of
+    integers, a list is a row of choices, anything else is taken to be a widget.
+
+    >>> control("n", (1, 9, 4)).value, control("rule", ["add", "overwrite"]).value
+    (4, 'add')
+    """
+    import ipywidgets
+
+    label = name.replace("_", " ")
+    wide = {"style": {"description_width": "initial"}, "layout": {"width": "28em"}}
+    if isinstance(given, tuple):
+        low, high, *start = given
+        return ipywidgets.IntSlider(
+            value=start[0] if start else low, min=low, max=high, description=label, **wide)
+    if isinstance(given, list):
+        return ipywidgets.ToggleButtons(options=given, description=label, style=wide["style"])
+    if not hasattr(given, "value") or not hasattr(given, "observe"):
+        raise TypeError(
+            f"the control {name!r} is {given!r}: give (low, high), a list of choices, or a widget")
+    return given
+
+
+def presses(*labels: str) -> Any:
+    """Buttons whose value is the tuple of presses so far; a last button starts again.
+
+    >>> buttons = presses("C", "B")
+    >>> buttons.children[0].click(); buttons.children[1].click(); buttons.value
+    ('C', 'B')
+    >>> buttons.children[-1].click(); buttons.value
+    ()
+    """
+    import ipywidgets
+    import traitlets
+
+    class Presses(ipywidgets.HBox):
+        value = traitlets.Tuple()
+
+    made = Presses()
+
+    def press(label: str) -> Callable[[Any], None]:
+        return lambda _button: setattr(made, "value", (*made.value, label))
+
+    buttons = [ipywidgets.Button(description=label) for label in labels]
+    for label, button in zip(labels, buttons, strict=True):
+        button.on_click(press(label))
+    again = ipywidgets.Button(description="start again", icon="undo")
+    again.on_click(lambda _button: setattr(made, "value", ()))
+    made.children = [*buttons, again]
+    return made
+
+
+def parts(shown: Any) -> list[Bundle]:
+    """Each picture, figure or text that a frame returned, as texts by MIME type."""
+    return [part_bundle(part) for part in (shown if isinstance(shown, list) else [shown])]
+
+
+def static_bundle(made: list[Bundle]) -> Bundle:
+    """What is left without a kernel: the first picture, and all the words."""
+    pictures = [part for part in made if len(part) > 1]
+    words = "\n".join(part.get("text/plain", "") for part in made)
+    return {**(pictures[0] if pictures else {}), "text/plain": words}
+
+
+def part_bundle(part: Any) -> Bundle:
+    """One picture, figure or text as texts by MIME type."""
+    if isinstance(part, str):
+        return {"text/plain": part}
+    if hasattr(part, "savefig"):
+        return {"image/png": figure_png(part), "text/plain": part.get_label() or "a plot"}
+    made = part._repr_mimebundle_()
+    return dict(made[0] if isinstance(made, tuple) else made)
+
+
+def figure_png(figure: Any) -> str:
+    """A matplotlib figure as base64 text; the figure is closed."""
+    import matplotlib.pyplot as plt
+
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110, transparent=True, bbox_inches="tight",
+                   metadata={"Software": None})
+    plt.close(figure)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def as_html(made: list[Bundle]) -> str:
+    """What a frame looks like inside the widget."""
+    return "".join(map(part_html, made))
+
+
+def part_html(part: Bundle) -> str:
+    """A picture, or escaped text."""
+    if "image/svg+xml" in part:
+        return f'<div style="overflow-x:auto">{part["image/svg+xml"]}</div>'
+    words = html.escape(part.get("text/plain", ""), quote=True)
+    if "image/png" in part:
+        return f'<img alt="{words}" src="data:image/png;base64,{part["image/png"]}">'
+    return f'<pre style="line-height:1.4">{words}</pre>'
