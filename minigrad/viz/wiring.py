@@ -1,0 +1,323 @@
+"""Operators that read and write names, as nodes and lines: the shared half of `of_net` and `of_program`.
+
+An operator says ``inputs`` and ``outputs`` as ``{slot: [names]}``.  Drawn, a name is one node *per version*: each
+write makes the next version, a read takes the version that is current then.  One `Wiring` is one name space: a
+block, a net, a step net.
+
+Vocabulary
+    base        the name a gradient belongs to: ``w`` for ``w@GRAD``, ``w@GRAD@RENAME@1``, ``w@ZERO``
+    reads       names whose *values* a grad op needs; its other forward names are read for their shape only
+    level       how many steps of the forward drawing stand above a node; a saved value gets its dotted line
+                only where the two levels are neighbours, everywhere else the chip ``reads w`` says it
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from minigrad.viz.graph import Graph, Node
+
+EMPTY = "@EMPTY@"
+SUM_TYPES = ("sum", "add", "add_n")
+ZERO_TYPES = ("fill_zeros_like", "zeros_like")
+GRADIENT_KINDS = ("gradient", "leaf_gradient", "seed", "renamed", "zero", "accumulate")
+
+
+# ---- names -----------------------------------------------------------------------------------------------------
+
+def is_gradient(name: str) -> bool:
+    """Whether a name is a gradient's, by the spelling of programs.
+
+    >>> [is_gradient(n) for n in ("w", "w@GRAD", "w@GRAD@RENAME@0", "b@ZERO", "@EMPTY@")]
+    [False, True, True, True, True]
+    """
+    return "@GRAD" in name or "@ZERO" in name or name == EMPTY
+
+
+def base(name: str) -> str:
+    """The name a gradient belongs to.
+
+    >>> base("w@GRAD@RENAME@1"), base("x@GRAD@GRAD"), base("b@ZERO")
+    ('w', 'x@GRAD', 'b')
+    """
+    for mark in ("@GRAD", "@ZERO"):
+        if mark in name:
+            return name[: name.rindex(mark)]
+    return name
+
+
+def pairs(slots: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
+    """(slot, port, name) for every name of a slot map; a list slot gets one numbered port per name.
+
+    >>> list(pairs({"x": ["a"], "xs": ["b", "c"]}))
+    [('x', 'x', 'a'), ('xs', 'xs[0]', 'b'), ('xs', 'xs[1]', 'c')]
+    """
+    for slot, names in slots.items():
+        names = [names] if isinstance(names, str) else list(names)
+        for i, name in enumerate(names):
+            yield slot, slot if len(names) == 1 else f"{slot}[{i}]", name
+
+
+def format_value(value: Any) -> str:
+    """A value in one line: five digits, four elements, else shape and dtype."""
+    array = np.asarray(value)
+    if array.size > 4:
+        return f"{list(array.shape)} {array.dtype}"
+    return np.array2string(array, formatter={"float_kind": "{:.5g}".format}, separator=", ").replace("\n", "")
+
+
+# ---- what an operator is ---------------------------------------------------------------------------------------
+
+def op_kind(op: Any, backward: bool) -> str:
+    """Which kind of node an operator is drawn as."""
+    outs = [name for _, _, name in pairs(op.outputs)]
+    if op.type in ZERO_TYPES and any(map(is_gradient, outs)):
+        return "zeros"
+    if not backward:
+        return "op"
+    ins = [name for _, _, name in pairs(op.inputs)]
+    if op.type in SUM_TYPES and len(ins) > 1 and all(map(is_gradient, ins)):
+        return "sum"
+    starts = op.type.startswith(("fill", "ones"))
+    return "seed" if starts and not any(map(is_gradient, ins)) else "grad_op"
+
+
+def read_names(op: Any) -> set[str]:
+    """The forward names whose values an op of the backward side needs (``op.reads``; all of them if it does not say)."""
+    said = getattr(op, "reads", None)
+    if said is not None and not callable(said):
+        return set(said)
+    return {name for _, _, name in pairs(op.inputs) if not is_gradient(name)}
+
+
+def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
+    """(what stands behind the type, further lines): ``fill_constant 1.0`` and ``axis=0, keepdims=True``."""
+    shown = {k: v for k, v in getattr(op, "attrs", {}).items() if isinstance(v, bool | int | float | str | tuple | list)}
+    value = shown.pop("value", None) if op.type.startswith("fill") else None
+    blocks = [f"{k} = {v}" for k, v in shown.items() if k.endswith("block")]
+    rest = ", ".join(f"{k}={v!r}" for k, v in shown.items() if not k.endswith("block") and not k.startswith("_"))
+    lines = (*blocks, rest) if rest and len(rest) <= 28 else tuple(blocks)
+    return ("" if value is None else f" {value}"), lines
+
+
+def op_words(op: Any) -> str:
+    """One operator in words, as the printer of programs says it: ``h = mul(x, w)``."""
+    outs = ", ".join(name for _, _, name in pairs(op.outputs))
+    ins = ", ".join(name for _, _, name in pairs(op.inputs))
+    return f"{outs} = {op.type}({ins})" if outs else f"{op.type}({ins})"
+
+
+# ---- one name space --------------------------------------------------------------------------------------------
+
+@dataclass(slots=True)
+class Placed:
+    """An operator as drawn: its node, and the node of every name it reads and writes."""
+
+    op: Any
+    node: Node
+    backward: bool
+    ins: dict[str, Node] = field(default_factory=dict)
+    outs: dict[str, Node] = field(default_factory=dict)
+    saved: list[str] = field(default_factory=list)          # forward names a grad op reads
+    shape_only: list[str] = field(default_factory=list)     # … and those it reads for their shape
+
+
+#: (name, side, whether an op writes it) -> (kind, lines, tooltip)
+Look = Callable[[str, str, bool], tuple[str, tuple[str, ...], str]]
+
+
+class Wiring:
+    """The nodes of one name space, made in the order in which its operators stand."""
+
+    def __init__(self, graph: Graph, look: Look) -> None:
+        self.graph, self.look = graph, look
+        self.current: dict[str, Node] = {}
+        self.versions: dict[str, list[Node]] = {}
+        self.writer: dict[str, Placed] = {}                 # node id -> who wrote it
+        self.touched: dict[str, list[str | None]] = {}      # node id -> regions of the ops that touch it
+        self.placed: list[Placed] = []
+
+    # -- values
+
+    def version(self, name: str, side: str, written: bool) -> Node:
+        """The next version of a name, as a node; it becomes the current one."""
+        kind, lines, tooltip = self.look(name, side, written)
+        node = self.graph.node(kind, name, lines=lines, side=side, tooltip=tooltip, data={"variable": name})
+        if name != EMPTY:
+            self.current[name] = node
+            self.versions.setdefault(name, []).append(node)
+        return node
+
+    def read(self, name: str, side: str) -> Node:
+        """The current version of a name; a name nobody wrote yet comes from outside."""
+        return self.current.get(name) or self.version(name, side, written=False)
+
+    # -- operators
+
+    def add(self, op: Any, number: int, region: str | None, backward: bool = False, **fields: Any) -> Placed:
+        """Draw one operator with what it reads and writes."""
+        side = fields.pop("side", "backward" if backward else "forward")
+        kind = fields.pop("kind", None) or op_kind(op, backward)
+        more, lines = attr_words(op)
+        node = self.graph.node(kind, op.type + more, side=side, region=region, number=number,
+                               lines=lines + fields.pop("lines", ()), tooltip=op_words(op), **fields)
+        done = Placed(op, node, backward)
+        self.placed.append(done)
+        wanted = read_names(op) if side == "backward" else set()
+        for _, port, name in pairs(op.inputs):
+            if side == "backward" and not is_gradient(name):
+                (done.saved if name in wanted and kind != "zeros" else done.shape_only).append(name)
+                continue
+            self._line(done, name, port, "in")
+        for _, port, name in pairs(op.outputs):
+            self._line(done, name, port, "out")
+        self._chips(done)
+        return done
+
+    def _line(self, done: Placed, name: str, port: str, way: str) -> None:
+        """One line between an operator and a name, and the operator's port for it."""
+        node, side = done.node, done.node.side
+        value = self.read(name, side) if way == "in" else self.version(name, side, written=True)
+        (done.ins if way == "in" else done.outs)[name] = value
+        self.touched.setdefault(value.id, []).append(node.region)
+        node.ports += ((port, way),)
+        if way == "in":
+            self.graph.edge(value, node, line_kind(node, value), head_port=port)
+        else:
+            if node.kind == "zeros":
+                value.kind = "zero"
+            self.writer[value.id] = done
+            self.graph.edge(node, value, line_kind(node, value), tail_port=port)
+
+    def _chips(self, done: Placed) -> None:
+        """``reads h, w`` on a grad op; what it reads for the shape only goes to the tooltip."""
+        done.saved = list(dict.fromkeys(done.saved))
+        done.node.reads = tuple(done.saved)
+        if done.node.kind == "zeros" and done.shape_only:
+            done.node.lines += (f"like {done.shape_only[0]}",)
+        elif done.shape_only:
+            done.node.tooltip += f" | only the shape of: {', '.join(dict.fromkeys(done.shape_only))}"
+
+    # -- after the last operator
+
+    def finish(self, outer: Mapping[str | None, tuple[str, ...]]) -> None:
+        """Put every value into its region and number the versions; ``outer`` maps a region to its path from the root."""
+        for nodes in self.versions.values():
+            for node in nodes:
+                node.region = common(self.touched.get(node.id, []), outer) if node.region is None else node.region
+            same = [n for n in nodes if n.id in self.writer]
+            for k, node in enumerate(same if len(same) > 1 else ()):
+                node.lines += (f"version {k + 1}",)
+
+
+def line_kind(op: Node, value: Node) -> str:
+    """Which kind of line joins an operator and a value."""
+    if op.side == "forward":
+        return "flow"
+    if value.kind == "renamed" or op.kind in ("sum", "accumulate"):
+        return "accumulate"
+    return "grad" if value.kind in GRADIENT_KINDS or op.kind != "op" else "flow"
+
+
+def common(regions: list[str | None], outer: Mapping[str | None, tuple[str, ...]]) -> str | None:
+    """The innermost region around all of these; where there is none, the first one's."""
+    if not regions:
+        return None
+    shared = outer[regions[0]]
+    for region in regions[1:]:
+        path = outer[region]
+        n = next((i for i, (a, b) in enumerate(zip(shared, path, strict=False)) if a != b), min(len(shared), len(path)))
+        shared = shared[:n]
+    return shared[-1] if shared else regions[0]
+
+
+# ---- forward and backward side by side -------------------------------------------------------------------------
+
+def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[str, Placed]:
+    """Link each grad op with the operator it differentiates, each gradient with its value.
+
+    Returns grad op node id -> the forward operator.  An op's own ``forward_op`` decides; where there is none, a grad
+    op belongs to the last operator not yet taken that wrote the base of a gradient it reads and read the base of one
+    it writes.
+    """
+    known = {id(f.op): f for f in forward}
+    writers: dict[str, list[Placed]] = {}
+    for f in forward:
+        for name in f.outs:
+            writers.setdefault(name, []).append(f)
+    found: dict[str, Placed] = {}
+    for g in backward:
+        if g.node.kind in ("grad_op", "pruned"):
+            f = known.get(id(getattr(g.op, "forward_op", None))) or by_names(g, writers)
+            if f is not None:
+                found[g.node.id] = f
+                if f.node.twin is None:
+                    graph.link(f.node, g.node)
+    _link_values(graph, backward, found, reads=True)
+    _link_values(graph, backward, found, reads=False)
+    return found
+
+
+def by_names(g: Placed, writers: dict[str, list[Placed]]) -> Placed | None:
+    """The forward operator that a grad op belongs to, judged by its names."""
+    written = {base(name) for name in g.outs if name != EMPTY}
+    for name in g.ins:
+        for f in reversed(writers.get(base(name), ())):
+            if f.node.twin is None and (written & f.ins.keys() or not written):
+                return f
+    return None
+
+
+def _link_values(graph: Graph, backward: list[Placed], found: dict[str, Placed], reads: bool) -> None:
+    """A gradient a grad op reads belongs to an output of its operator, one it writes to an input."""
+    for g in backward:
+        f = found.get(g.node.id)
+        if f is None:
+            continue
+        for name, node in (g.ins if reads else g.outs).items():
+            value = (f.outs if reads else f.ins).get(base(name))
+            free = value is not None and value.twin is None and node.twin is None
+            if free and node.kind not in ("renamed", "data"):
+                graph.link(value, node)
+
+
+def link_rest(graph: Graph, forward: Wiring, backward: Wiring) -> None:
+    """The gradients that no grad op reads or writes directly: sums of parts, given seeds."""
+    for name, nodes in backward.versions.items():
+        last = nodes[-1]
+        if not is_gradient(name) or last.twin or last.kind in ("renamed", "data") or "@RENAME@" in name:
+            continue
+        free = [v for v in forward.versions.get(base(name), ()) if v.twin is None and v.side == "forward"]
+        if free:
+            graph.link(free[0], last)
+
+
+# ---- saved values ----------------------------------------------------------------------------------------------
+
+def levels(placed: Iterable[Placed]) -> dict[str, int]:
+    """How far down the forward drawing each node stands."""
+    level: dict[str, int] = {}
+    sources: dict[str, list[int]] = {}
+    for p in placed:
+        at = max((level[v.id] for v in p.ins.values() if v.id in level), default=0) + 1
+        level[p.node.id] = at
+        for v in p.ins.values():
+            if v.id not in level:
+                sources.setdefault(v.id, []).append(at)
+        for v in p.outs.values():
+            level[v.id] = at + 1
+    return level | {v: min(at) - 1 for v, at in sources.items()}
+
+
+def saved_lines(graph: Graph, forward: list[Placed], backward: list[Placed], found: dict[str, Placed]) -> None:
+    """A dotted line for each forward value a grad op reads from a neighbouring level (the chip says all of them)."""
+    level = levels(forward)
+    for g in backward:
+        f = found.get(g.node.id)
+        for name in g.saved if f else ():
+            value = f.ins.get(name) or f.outs.get(name)
+            if value is not None and abs(level[value.id] - level[f.node.id]) == 1:
+                graph.edge(value, g.node, "saved")
