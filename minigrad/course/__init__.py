@@ -1,0 +1,7 @@
+"""The course: literate steps become notebooks, exercises check themselves, steps are compared.
+
+>>> from minigrad.course import check          # what a notebook needs
+"""
+from minigrad.course.check import Mismatch, check, checker, close, raises, same
+
+__all__ = ["Mismatch", "check", "checker", "close", "raises", "same"]

@@ -1,0 +1,90 @@
+"""From a literate step to notebooks: the learner's, with stubs, and the solved one.
+
+Cell ids and kernel are fixed, so the same source gives the same bytes.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from minigrad.course import growth, start
+from minigrad.course.errors import CourseError
+from minigrad.course.execute import Ran
+from minigrad.course.notebook import Notebook, fingerprint
+from minigrad.course.steps import BEGIN, Cell, Course, Step
+from minigrad.course.stub import stub
+
+KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+
+
+def make(course: Course, step: Step, *, solved: bool) -> Notebook:
+    """The notebook of a step, not yet executed.
+
+    Raises CourseError, with file and line, for a solution that cannot become a stub and for a cell
+    wrongly tagged ``carried``.
+    """
+    cells = [_notebook_cell(course, step, cell, number, solved) for number, cell in enumerate(step.cells)]
+    facts = {"step": step.name, "solved": solved, "sources": fingerprint(cells)}
+    return {"cells": cells, "nbformat": 4, "nbformat_minor": 5,
+            "metadata": {"kernelspec": KERNEL, "language_info": {"name": "python"}, "minigrad": facts}}
+
+
+def target(course: Course, step: Step, *, solved: bool) -> Path:
+    """Where the notebook of a step stands."""
+    folder = course.notebooks / "solved" if solved else course.notebooks
+    return folder / f"{step.name}.ipynb"
+
+
+def _notebook_cell(course: Course, step: Step, cell: Cell, number: int, solved: bool) -> dict[str, Any]:
+    made: dict[str, Any] = {"id": f"{step.name.split('_')[0]}-{number:02d}", "cell_type": cell.kind,
+                            "metadata": _metadata(cell), "source": _source(course, step, cell, solved)}
+    if cell.kind == "code":
+        made |= {"execution_count": None, "outputs": []}
+    return made
+
+
+def _metadata(cell: Cell) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    tags = [tag for tag in cell.tags if tag != "active-ipynb"]
+    if tags:
+        made["tags"] = tags
+    if "carried" in cell.tags:
+        made["jupyter"] = {"source_hidden": True}
+    return made
+
+
+def _source(course: Course, step: Step, cell: Cell, solved: bool) -> str:
+    if cell.kind == "markdown":
+        return _filled(course, step, cell.source)
+    return cell.source if solved or BEGIN not in cell.source else stub(step, cell)
+
+
+def _filled(course: Course, step: Step, source: str) -> str:
+    """A markdown cell, its placeholders replaced."""
+    fillings: dict[str, Callable[[], str]] = {
+        "<!-- growth -->": lambda: growth.table(growth.growth_of(course, step)),
+        "<!-- steps -->": lambda: start.table(course)}
+    for mark, filling in fillings.items():
+        if mark in source:
+            source = source.replace(mark, filling())
+    return source
+
+
+def verify(step: Step, ran: Ran, *, solved: bool) -> None:
+    """Raise CourseError, with file and line, for a cell that failed or printed a warning, and for a
+    check that comes out wrong: red in a solved notebook, green on a stub."""
+    kind = "solved" if solved else "learner's"
+    for number, (cell, made) in enumerate(zip(step.cells, ran.notebook["cells"], strict=True)):
+        if ran.failure and ran.failure.cell == number:
+            failure = ran.failure
+            raise CourseError(f"cell {number + 1} of the {kind} notebook fails: {failure.name}: {failure.text}\n"
+                              f"{failure.traceback}", step.path, cell.line)
+        for output in made.get("outputs", []):
+            text = output.get("text", "")
+            if output.get("name") == "stderr":
+                raise CourseError(f"cell {number + 1} of the {kind} notebook writes to stderr: {text.strip()}",
+                                  step.path, cell.line)
+            if cell.exercise and (("✗ " + cell.exercise in text) if solved else ("✓ " + cell.exercise in text)):
+                wrong = "its solution fails its check" if solved else "its stub passes its check"
+                raise CourseError(f"exercise {cell.exercise}: {wrong}: {text.strip()}", step.path, cell.line)

@@ -1,0 +1,109 @@
+"""Do two notebooks say the same?  Compared by content: what a picture holds, not where it stands.
+
+Text is compared exactly; an SVG by its nodes, edges, regions and texts; other images only by being there.
+"""
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+from minigrad.course.notebook import Notebook
+from minigrad.course.execute import plain_text
+
+_SHOWN = 160
+
+
+def differences(old: Notebook, new: Notebook) -> list[str]:
+    """What differs, one line per cell; empty when both say the same."""
+    if len(old["cells"]) != len(new["cells"]):
+        return [f"{len(old['cells'])} cells, now {len(new['cells'])}"]
+    pairs = enumerate(zip(old["cells"], new["cells"], strict=True))
+    return [f"cell {number}: {said}" for number, (a, b) in pairs if (said := _difference(a, b))]
+
+
+def facts(cell: dict[str, Any]) -> list[Any]:
+    """What the outputs of a cell say."""
+    return [_output_facts(output) for output in cell.get("outputs", [])]
+
+
+def svg_facts(svg: str) -> list[str]:
+    """What a picture says whatever its layout: kinds, titles and texts of its groups; else all its texts."""
+    root = ElementTree.fromstring(svg[svg.index("<svg"):])
+    groups = [group for group in root.iterfind(".//{*}g") if _graph_part(group)]
+    said = [f"{group.get('class')} {_title(group)}: {_texts(group)}" for group in groups]
+    return sorted(said) or [_texts(root)]
+
+
+def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
+    if old["cell_type"] != new["cell_type"]:
+        return f"a {old['cell_type']} cell, now a {new['cell_type']} cell"
+    if _text(old["source"]) != _text(new["source"]):
+        return "its source differs: " + _first(_text(old["source"]).splitlines(), _text(new["source"]).splitlines())
+    if old["metadata"] != new["metadata"]:
+        return "its metadata differ: " + _first([old["metadata"]], [new["metadata"]])
+    before, now = facts(old), facts(new)
+    return "" if before == now else "its outputs differ: " + _first(_flat(before), _flat(now))
+
+
+def _output_facts(output: dict[str, Any]) -> Any:
+    kind = output["output_type"]
+    if kind == "stream":
+        return [output["name"], _text(output["text"])]
+    if kind == "error":
+        return ["error", output["ename"], output["evalue"]]
+    return ["shows", {mime: _data_facts(mime, value) for mime, value in sorted(output["data"].items())}]
+
+
+def _data_facts(mime: str, value: Any) -> Any:
+    if mime == "image/svg+xml":
+        return svg_facts(_text(value))
+    if mime.startswith("image/"):
+        return "an image"
+    if mime == "text/html":
+        return re.sub(r"data:image/[^\"')]*", "an image", _svg_in_html(_text(value)))
+    return json.dumps(value, sort_keys=True) if mime.endswith("json") else _text(value)
+
+
+def _svg_in_html(html: str) -> str:
+    return re.sub(r"<svg.*?</svg>", lambda match: repr(svg_facts(match[0])), html, flags=re.S)
+
+
+def _graph_part(group: ElementTree.Element) -> bool:
+    return bool({"node", "edge", "cluster"} & set((group.get("class") or "").split()))
+
+
+def _title(group: ElementTree.Element) -> str:
+    return group.findtext("{*}title") or ""
+
+
+def _texts(element: ElementTree.Element) -> str:
+    return " | ".join("".join(text.itertext()) for text in element.iterfind(".//{*}text"))
+
+
+def _text(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else "".join(value)
+
+
+def _flat(value: Any) -> list[str]:
+    """Every fact on a line of its own."""
+    if isinstance(value, dict):
+        return [line for key, each in value.items() for line in [str(key), *_flat(each)]]
+    if isinstance(value, list):
+        return [line for each in value for line in _flat(each)]
+    return str(value).splitlines() or [""]
+
+
+def _first(old: list[Any], new: list[Any]) -> str:
+    """The first line that differs."""
+    for a, b in zip(old, new):
+        if a != b:
+            return f"{_short(a)!r}, now {_short(b)!r}"
+    longer, word = (new, "now also") if len(new) > len(old) else (old, "no longer")
+    return f"{word} {_short(longer[min(len(old), len(new))])!r}"
+
+
+def _short(value: Any) -> str:
+    text = plain_text(str(value))
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -1,0 +1,17 @@
+"""The one error of the course's machinery: it names the file and the line."""
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class CourseError(Exception):
+    """A fault in the source of the course, or a request it cannot meet.
+
+    >>> print(CourseError("unknown tag 'exercice'", Path("steps/step03.py"), 12))
+    steps/step03.py:12: unknown tag 'exercice'
+    """
+
+    def __init__(self, message: str, path: Path | None = None, line: int | None = None) -> None:
+        place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        super().__init__(place + message)
+        self.path, self.line = path, line

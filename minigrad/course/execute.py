@@ -1,0 +1,167 @@
+"""Run notebooks in kernels of this very Python, several at a time, and clean what they print."""
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minigrad.course.notebook import Notebook
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+KERNELS = 2
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}")
+_PATH = re.compile(r"(?:~|/|[A-Za-z]:\\)[^\s'\"<>|:*?]*?[/\\](?=(?:site-packages|minigrad|steps|lib[/\\]python3)[/\\])")
+_CELL_FILE = re.compile(r"/\S*ipykernel_\d+/\d+\.py")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The cell that stopped a notebook: its number (from 0), and what it said."""
+
+    cell: int
+    name: str
+    text: str
+    traceback: str
+
+
+@dataclass(frozen=True)
+class Ran:
+    """An executed notebook, and what stopped it, if anything did."""
+
+    notebook: Notebook
+    failure: Failure | None
+
+
+def run_all(notebooks: Sequence[Notebook], root: Path, *, go_on: bool = False,
+            done: Callable[[int, Ran], None] = lambda index, ran: None) -> list[Ran]:
+    """Execute notebooks, `KERNELS` at a time, with ``root/notebooks`` as working folder.
+
+    ``go_on`` runs the cells after one that failed too; ``done`` is called after each notebook.
+    """
+    _warm_up()
+    return asyncio.run(_run_all(notebooks, root, go_on, done))
+
+
+def plain_text(text: str) -> str:
+    """Text without colours."""
+    return _ANSI.sub("", text)
+
+
+async def _run_all(notebooks: Sequence[Notebook], root: Path, go_on: bool,
+                   done: Callable[[int, Ran], None]) -> list[Ran]:
+    slots = asyncio.Semaphore(KERNELS)
+
+    async def one(index: int, notebook: Notebook) -> Ran:
+        async with slots:
+            ran = await _run(notebook, root, go_on)
+        done(index, ran)
+        return ran
+
+    return list(await asyncio.gather(*(one(i, notebook) for i, notebook in enumerate(notebooks))))
+
+
+async def _run(notebook: Notebook, root: Path, go_on: bool) -> Ran:
+    import nbformat
+    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    node = nbformat.from_dict(notebook)  # type: ignore[no-untyped-call]
+    for cell in node.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    folder = root / "notebooks"
+    folder.mkdir(exist_ok=True)
+    # A manager that knows no kernel folders has only the kernel of the running Python.
+    kernel = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
+    client = NotebookClient(node, km=kernel, timeout=300, record_timing=False, store_widget_state=False,
+                            allow_errors=go_on,
+                            extra_arguments=["--IPKernelApp.log_level=40"],   # else its advice lands on our terminal
+                            resources={"metadata": {"path": str(folder)}})
+    with contextlib.suppress(CellExecutionError):
+        await client.async_execute(env=_environment(root))
+    made: Notebook = _plain(node)
+    failure = _failure(made)
+    return Ran(_cleaned(made, root), failure)
+
+
+def _plain(value: Any) -> Any:
+    """Plain dictionaries and lists instead of nbformat's."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
+
+
+def _failure(notebook: Notebook) -> Failure | None:
+    for number, cell in enumerate(notebook["cells"]):
+        if "raises-exception" in cell["metadata"].get("tags", []):
+            continue
+        for output in cell.get("outputs", []):
+            if output["output_type"] == "error":
+                return Failure(number, output["ename"], output["evalue"], "\n".join(output["traceback"]))
+    return None
+
+
+def _cleaned(notebook: Notebook, root: Path) -> Notebook:
+    notebook["metadata"].pop("widgets", None)
+    notebook["metadata"]["language_info"] = {"name": "python"}
+    for cell in notebook["cells"]:
+        cell["metadata"].pop("execution", None)
+        if cell["cell_type"] == "code":
+            cell["outputs"] = _joined([kept for output in cell["outputs"] if (kept := _output(output, root))])
+    return notebook
+
+
+def _output(output: dict[str, Any], root: Path) -> dict[str, Any] | None:
+    """An output without widget views, addresses and paths; None when nothing is left of it."""
+    if "data" in output:
+        was_widget = output["data"].pop(WIDGET, None) is not None
+        if was_widget and set(output["data"]) <= {"text/plain"}:
+            return None                     # only the repr of the widget is left
+        output["data"] = {kind: _clean(value, root) if isinstance(value, str) and kind.startswith("text/") else value
+                          for kind, value in output["data"].items()}
+    for key in ("text", "evalue"):
+        if key in output:
+            output[key] = _clean(output[key], root)
+    if "traceback" in output:
+        output["traceback"] = [_clean(line, root) for line in output["traceback"]]
+    output.pop("transient", None)
+    return output
+
+
+def _clean(text: str, root: Path) -> str:
+    text = _CELL_FILE.sub("cell", _ADDRESS.sub("0x…", text))
+    for known in (str(root) + os.sep, str(Path.home()) + os.sep):
+        text = text.replace(known, "")
+    return _PATH.sub("", text)
+
+
+def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Pieces of one stream joined: where it was cut is chance."""
+    made: list[dict[str, Any]] = []
+    for output in outputs:
+        last = made[-1] if made else {}
+        if output["output_type"] == "stream" == last.get("output_type") and output["name"] == last["name"]:
+            made[-1] = {**last, "text": last["text"] + output["text"]}
+        else:
+            made.append(output)
+    return made
+
+
+def _environment(root: Path) -> dict[str, str]:
+    """Environment of the kernels: the steps importable, no debugger's advice on stderr."""
+    path = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+
+
+def _warm_up() -> None:
+    """Let matplotlib make its list of fonts now: doing it in a kernel prints a message into the first figure."""
+    with contextlib.suppress(ImportError):
+        import matplotlib.font_manager  # noqa: F401

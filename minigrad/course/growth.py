@@ -1,0 +1,163 @@
+"""How one step grows out of the one before it, read off the syntax trees of the two files.
+
+>>> old = "class A:\\n    def f(self): return 1"
+>>> new = "class A:\\n    def f(self): return 2\\nclass B:\\n    pass"
+>>> growth = Growth(definitions(old), definitions(new))
+>>> growth.new, growth.changed, growth.kept, growth.gone
+(['B'], ['A.f'], ['A'], [])
+>>> print(growth.patch("A.f"))
+-def f(self): return 1
++def f(self): return 2
+"""
+from __future__ import annotations
+
+import ast
+import copy
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import dedent
+
+from minigrad.course.errors import CourseError
+from minigrad.course.steps import Course, Step
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A class, method, function or assigned name; ``code`` is what counts, ``text`` is what is shown."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Two sets of definitions by name: ``Class``, ``Class.method``, ``function``, ``NAME``."""
+
+    old: dict[str, Definition]
+    now: dict[str, Definition]
+
+    @property
+    def new(self) -> list[str]:
+        """Definitions that were not there; a new class counts once, with its methods."""
+        return [name for name in self.now if name not in self.old and _owner(name) in (None, *self.old)]
+
+    @property
+    def changed(self) -> list[str]:
+        """Definitions whose code is another one; docstrings and comments do not count."""
+        return [name for name in self.now if name in self.old and not self._equal(name)]
+
+    @property
+    def kept(self) -> list[str]:
+        """Definitions carried over."""
+        return [name for name in self.now if name in self.old and self._equal(name)]
+
+    @property
+    def gone(self) -> list[str]:
+        """Definitions that are there no more; a class counts once."""
+        return [name for name in self.old if name not in self.now and _owner(name) in (None, *self.now)]
+
+    def patch(self, name: str) -> str:
+        """The difference of one definition, line by line, with two lines around each change."""
+        texts = [table[name].text.splitlines() if name in table else [] for table in (self.old, self.now)]
+        lines = list(difflib.unified_diff(*texts, lineterm="", n=2))[2:]
+        return "\n".join(line for i, line in enumerate(lines) if i or not line.startswith("@@"))
+
+    def _equal(self, name: str) -> bool:
+        return self.old[name].code == self.now[name].code
+
+
+def definitions(source: str) -> dict[str, Definition]:
+    """Definitions of a module by name, in order; the methods of a class follow it."""
+    tree = ast.parse(source)
+    return dict(_found(source, tree, ""))
+
+
+def growth_of(course: Course, step: Step) -> Growth | None:
+    """What a step adds to the one before it; None for a step that starts fresh.
+
+    Raises CourseError, with file and line, when a cell tagged ``carried`` does not carry over what it holds.
+    """
+    before = None if step.number is None else course.before(step.number)
+    if before is None:
+        return None
+    growth = Growth(definitions(before.text), definitions(step.text))
+    _verify_carried(step, growth, before)
+    return growth
+
+
+def table(growth: Growth | None) -> str:
+    """The growth table in markdown, with a patch for each changed definition."""
+    if growth is None:
+        return "*This step begins a new file: nothing is carried over.*"
+    rows = [("new", growth.new), ("changed", growth.changed), ("kept", growth.kept), ("gone", growth.gone)]
+    lines = ["| since the step before | definitions |", "|---|---|"]
+    lines += [f"| {word} | {_names(names)} |" for word, names in rows]
+    patches = [f"```diff\n{growth.patch(name)}\n```" for name in growth.changed]
+    if patches:
+        lines += ["", "<details><summary>what changed, line by line</summary>", "", "\n\n".join(patches), "", "</details>"]
+    return "\n".join(lines)
+
+
+def plain(growth: Growth | None) -> str:
+    """The same in plain text: what the tests pin and ``minigrad diff`` prints."""
+    if growth is None:
+        return "starts fresh\n"
+    rows = [(word, getattr(growth, word)) for word in ("new", "changed", "kept", "gone")]
+    head = "".join(f"{word:8} {', '.join(names) or '-'}\n" for word, names in rows)
+    return head + "".join(f"\n{name}\n{growth.patch(name)}\n" for name in growth.changed)
+
+
+def _found(source: str, body: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str, Definition]]:
+    for node in body.body:
+        if isinstance(node, ast.ClassDef):
+            yield prefix + node.name, _class_line(source, node)
+            yield from _found(source, node, f"{prefix}{node.name}.")
+        elif isinstance(node, _FUNCTIONS):
+            yield prefix + node.name, Definition(ast.unparse(_bare(node)), _text(source, node))
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            name = ", ".join(ast.unparse(target) for target in targets)
+            yield prefix + name, Definition(ast.unparse(node), _text(source, node))
+
+
+def _class_line(source: str, node: ast.ClassDef) -> Definition:
+    """A class without what is inside: decorators, name, bases."""
+    bare = copy.copy(node)
+    bare.body = [ast.Pass()]
+    line = ast.unparse(bare).rsplit("\n", 1)[0]
+    return Definition(line, line)
+
+
+def _bare(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.FunctionDef | ast.AsyncFunctionDef:
+    if ast.get_docstring(node) is None:
+        return node
+    bare = copy.copy(node)
+    bare.body = node.body[1:] or [ast.Pass()]
+    return bare
+
+
+def _text(source: str, node: ast.stmt) -> str:
+    return dedent(ast.get_source_segment(source, node, padded=True) or ast.unparse(node))
+
+
+def _owner(name: str) -> str | None:
+    return name.rpartition(".")[0] or None
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "—"
+
+
+def _verify_carried(step: Step, growth: Growth, before: Step) -> None:
+    kept = set(growth.kept)
+    for cell in step.cells:
+        if "carried" not in cell.tags or cell.kind != "code":
+            continue
+        for name in definitions(cell.source):
+            if name not in kept and _owner(name) not in growth.new:
+                how = "differs there" if name in growth.old else "is not there"
+                raise CourseError(f"a cell tagged \"carried\" holds {name}, which {how} ({before.path.name}); "
+                                  "remove the tag, or carry it over as it was", step.path, cell.line)

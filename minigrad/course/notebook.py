@@ -1,0 +1,78 @@
+"""Notebook files: read, write, and tell whether a learner worked in one."""
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from minigrad.course.errors import CourseError
+
+Notebook = dict[str, Any]
+
+
+def fingerprint(cells: Iterable[dict[str, Any]]) -> str:
+    """A hash of what a learner can change: the sources of the cells; empty cells do not count."""
+    sources = [(cell["cell_type"], "".join(cell["source"]).strip()) for cell in cells]
+    kept = [pair for pair in sources if pair[1]]
+    return hashlib.sha256(json.dumps(kept).encode()).hexdigest()
+
+
+def is_changed(notebook: Notebook) -> bool:
+    """Whether somebody worked in this notebook since it was built."""
+    known = notebook.get("metadata", {}).get("minigrad", {}).get("sources")
+    return bool(known != fingerprint(notebook.get("cells", [])))
+
+
+def write(notebook: Notebook, path: Path) -> Path:
+    """Write a built notebook, beside a learner's changed one, never over it; return where it went."""
+    if path.exists() and is_changed(read(path)):
+        path = path.with_name(f"{path.stem}.fresh.ipynb")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(dumps(notebook), encoding="utf-8")
+    return path
+
+
+def read(path: Path) -> Notebook:
+    """Read a notebook.  Raises CourseError when it is not one."""
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        notebook["cells"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CourseError(f"not a notebook ({type(error).__name__}: {error}); move it away and build again", path) from None
+    return dict(notebook)
+
+
+def dumps(notebook: Notebook) -> str:
+    """The bytes of a notebook as Jupyter writes them: sorted keys, one line of a text per line of the file."""
+    return json.dumps(_split(notebook), sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+
+
+def _split(notebook: Notebook) -> Notebook:
+    return {**notebook, "cells": [_split_cell(cell) for cell in notebook["cells"]]}
+
+
+def _split_cell(cell: dict[str, Any]) -> dict[str, Any]:
+    cell = {**cell, "source": _lines(cell["source"])}
+    if "outputs" in cell:
+        cell["outputs"] = [_split_output(output) for output in cell["outputs"]]
+    return cell
+
+
+def _split_output(output: dict[str, Any]) -> dict[str, Any]:
+    if "text" in output:
+        return {**output, "text": _lines(output["text"])}
+    if "data" in output:
+        data = {kind: value if kind.endswith("json") else _lines(value) for kind, value in output["data"].items()}
+        return {**output, "data": data}
+    return output
+
+
+def _lines(text: str | list[str]) -> list[str]:
+    return text if isinstance(text, list) else text.splitlines(keepends=True)
+
+
+def joined(notebook: Notebook) -> Notebook:
+    """A notebook as it stands in memory: sources in one piece."""
+    return {**notebook, "cells": [{**cell, "source": "".join(cell["source"])} for cell in notebook["cells"]]}
