@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from minigrad.viz.format import explain_value, format_shape, format_value
 from minigrad.viz.graph import Graph, Node, Region
 from minigrad.viz.wiring import (
     EMPTY,
     Placed,
     Wiring,
     base,
-    format_value,
     is_gradient,
     link_rest,
     op_kind,
@@ -152,7 +152,7 @@ class ProgramDrawing:
             partner = self.partner(sheet, found)
             if partner is not None:
                 link_rest(self.graph, partner.wiring, sheet.wiring)
-        saved_lines(self.graph, forward, backward, found)
+        saved_lines(self.graph, backward, found)
 
     def partner(self, sheet: Sheet, found: dict[str, Placed]) -> Sheet | None:
         """The sheet that holds the forward side of this one."""
@@ -189,6 +189,8 @@ class Looks:
         if name == EMPTY:
             return "data", ("no gradient",), "no gradient is wanted here"
         kind, word = self.gradient(name, written) if is_gradient(name) else self.value(name, home, var, written)
+        if name in self.drawing.values:
+            tooltip += f" | {explain_value(self.drawing.values[name])}"
         text = value_text(self.drawing.values, name) or shape_text(var)
         return kind, tuple(filter(None, (" ".join(filter(None, (text, word))),))), tooltip
 
@@ -235,7 +237,7 @@ def shape_text(var: Any) -> str:
     if shape is None:
         return ""
     dtype = str(getattr(var, "dtype", "") or "")
-    return f"[{', '.join(map(str, shape))}]" + ("" if not dtype or "float" in dtype else f" {dtype}")
+    return format_shape(shape) + ("" if not dtype or "float" in dtype else f" {dtype}")
 
 
 def shape_words(var: Any) -> str:

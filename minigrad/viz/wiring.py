@@ -7,16 +7,12 @@ block, a net, a step net.
 Vocabulary
     base        the name a gradient belongs to: ``w`` for ``w@GRAD``, ``w@GRAD@RENAME@1``, ``w@ZERO``
     reads       names whose *values* a grad op needs; its other forward names are read for their shape only
-    level       how many steps of the forward drawing stand above a node; a saved value gets its dotted line
-                only where the two levels are neighbours, everywhere else the chip ``reads w`` says it
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from minigrad.viz.graph import Graph, Node
 
@@ -59,14 +55,6 @@ def pairs(slots: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
         names = [names] if isinstance(names, str) else list(names)
         for i, name in enumerate(names):
             yield slot, slot if len(names) == 1 else f"{slot}[{i}]", name
-
-
-def format_value(value: Any) -> str:
-    """A value in one line: five digits, four elements, else shape and dtype."""
-    array = np.asarray(value)
-    if array.size > 4:
-        return f"{list(array.shape)} {array.dtype}"
-    return np.array2string(array, formatter={"float_kind": "{:.5g}".format}, separator=", ").replace("\n", "")
 
 
 # ---- what an operator is ---------------------------------------------------------------------------------------
@@ -146,9 +134,9 @@ class Wiring:
         """The next version of a name, as a node; it becomes the current one."""
         kind, lines, tooltip = self.look(name, side, written)
         node = self.graph.node(kind, name, lines=lines, side=side, tooltip=tooltip, data={"variable": name})
+        self.versions.setdefault(name, []).append(node)
         if name != EMPTY:
             self.current[name] = node
-            self.versions.setdefault(name, []).append(node)
         return node
 
     def read(self, name: str, side: str) -> Node:
@@ -180,8 +168,11 @@ class Wiring:
     def _line(self, done: Placed, name: str, port: str, way: str) -> None:
         """One line between an operator and a name, and the operator's port for it."""
         node, side = done.node, done.node.side
+        names = done.ins if way == "in" else done.outs
+        if name == EMPTY and EMPTY in names:
+            return                                          # one node stands for all the gradients nobody wants
         value = self.read(name, side) if way == "in" else self.version(name, side, written=True)
-        (done.ins if way == "in" else done.outs)[name] = value
+        names[name] = value
         self.touched.setdefault(value.id, []).append(node.region)
         node.ports += ((port, way),)
         if way == "in":
@@ -208,7 +199,7 @@ class Wiring:
         for nodes in self.versions.values():
             for node in nodes:
                 node.region = common(self.touched.get(node.id, []), outer) if node.region is None else node.region
-            same = [n for n in nodes if n.id in self.writer]
+            same = [n for n in nodes if n.id in self.writer and n.name != EMPTY]
             for k, node in enumerate(same if len(same) > 1 else ()):
                 node.lines += (f"version {k + 1}",)
 
@@ -297,27 +288,11 @@ def link_rest(graph: Graph, forward: Wiring, backward: Wiring) -> None:
 
 # ---- saved values ----------------------------------------------------------------------------------------------
 
-def levels(placed: Iterable[Placed]) -> dict[str, int]:
-    """How far down the forward drawing each node stands."""
-    level: dict[str, int] = {}
-    sources: dict[str, list[int]] = {}
-    for p in placed:
-        at = max((level[v.id] for v in p.ins.values() if v.id in level), default=0) + 1
-        level[p.node.id] = at
-        for v in p.ins.values():
-            if v.id not in level:
-                sources.setdefault(v.id, []).append(at)
-        for v in p.outs.values():
-            level[v.id] = at + 1
-    return level | {v: min(at) - 1 for v, at in sources.items()}
-
-
-def saved_lines(graph: Graph, forward: list[Placed], backward: list[Placed], found: dict[str, Placed]) -> None:
-    """A dotted line for each forward value a grad op reads from a neighbouring level (the chip says all of them)."""
-    level = levels(forward)
+def saved_lines(graph: Graph, backward: list[Placed], found: dict[str, Placed]) -> None:
+    """A dotted line for each forward value a grad op reads; the drawing keeps those between neighbouring ranks."""
     for g in backward:
         f = found.get(g.node.id)
         for name in g.saved if f else ():
             value = f.ins.get(name) or f.outs.get(name)
-            if value is not None and abs(level[value.id] - level[f.node.id]) == 1:
+            if value is not None:
                 graph.edge(value, g.node, "saved")
