@@ -1,0 +1,346 @@
+# %% [markdown]
+# # Step 3. Creator links
+#
+# **Goal.** Let the boxes and functions remember each other while they compute, so that the way back can be found from the result alone.
+#
+# **Time.** 25 minutes
+#
+# **Needs.** step 2
+
+# %% [markdown] tags=["growth"]
+# <!-- growth -->
+
+# %%
+import numpy as np
+
+# %% tags=["active-ipynb"]
+# import minigrad as mg
+# from minigrad.course import check
+
+# %% [markdown]
+# In step 2 the way back was in *your* head: first `C`, then `B`, then `A`. Lose one of those names and you are stuck.
+#
+# So where could the way back be stored? Ask what the two kinds of objects know about each other:
+#
+# * a function knows its **input** and its **output**,
+# * a variable knows its **creator**: the function that made it. If nobody made it, a user gave it. Then the creator is `None`.
+#
+# Two links back, box → function → box, and you can walk.
+#
+# ## The variable remembers its creator
+
+# %%
+class Variable:
+    """A box for one array, its gradient, and the function that made it."""
+
+    def __init__(self, data):
+        self.data = data
+        self.grad = None
+        self.creator = None
+
+    def set_creator(self, function):
+        self.creator = function
+
+
+# %% [markdown]
+# ## The function makes the links
+#
+# When? At the only moment when input, function and output are together: while the function is being called.
+
+# %%
+class Function:
+    """From one box to a new box, linked both ways, and a gradient back."""
+
+    def __call__(self, input):
+        x = input.data
+        y = self.forward(x)
+        output = Variable(y)
+        output.set_creator(self)
+        self.input = input
+        self.output = output
+        return output
+
+    def forward(self, x):
+        raise NotImplementedError(f"{type(self).__name__} has no forward(x) of its own")
+
+    def backward(self, gy):
+        raise NotImplementedError(f"{type(self).__name__} has no backward(gy) of its own")
+
+
+# %% [markdown]
+# The mathematics does not change. Cells that are carried over from the last step are folded.
+
+# %% tags=["carried"]
+class Square(Function):
+    """y = x²"""
+
+    def forward(self, x):
+        return x ** 2
+
+    def backward(self, gy):
+        """gx = 2·x·gy"""
+        x = self.input.data
+        return 2 * x * gy
+
+
+class Exp(Function):
+    """y = eˣ"""
+
+    def forward(self, x):
+        return np.exp(x)
+
+    def backward(self, gy):
+        """gx = eˣ·gy"""
+        x = self.input.data
+        return np.exp(x) * gy
+
+
+# %% tags=["carried"]
+def numerical_diff(f, x, eps=1e-4):
+    """The slope of f at the box x, measured from both sides."""
+    left = f(Variable(x.data - eps))
+    right = f(Variable(x.data + eps))
+    return (right.data - left.data) / (2 * eps)
+
+
+# %% [markdown]
+# ## Who made you?
+#
+# **Predict, then run.** How many steps lead from `y` back to `x`?
+
+# %% tags=["active-ipynb"]
+# A, B, C = Square(), Exp(), Square()
+#
+# x = Variable(np.array(0.5))
+# a = A(x)
+# b = B(a)
+# y = C(b)
+#
+# assert y.creator == C
+# assert y.creator.input == b
+# assert y.creator.input.creator == B
+# assert y.creator.input.creator.input == a
+# assert y.creator.input.creator.input.creator == A
+# assert y.creator.input.creator.input.creator.input == x
+
+# %% [markdown]
+# No error: all six are true. `==` means *the very same object* here, because our classes do not define it otherwise.
+# And `x` is the end of the way. Nobody made it.
+
+# %% tags=["active-ipynb"]
+# assert y.creator is C
+# assert x.creator is None
+
+# %% [markdown]
+# The links are enough to draw the whole graph. From now on the picture needs nothing but `y`.
+
+# %% tags=["active-ipynb", "picture-F"]
+# mg.draw(y)
+
+# %% [markdown]
+# ## When were these links made?
+#
+# Nobody declared a graph. The links came into being **while the numbers flowed**.
+# This is *define-by-run*. An ordinary `if` decides what the graph looks like, and each run makes a new graph.
+#
+# **Predict, then run.** How many functions are in the graph that starts at 1.5? And at 5?
+
+# %% tags=["active-ipynb"]
+# def grow(x):
+#     """Square it until it is above 10."""
+#     while x.data < 10:
+#         x = Square()(x)
+#     return x
+#
+#
+# for start in (1.5, 5.0):
+#     z, made = grow(Variable(np.array(start))), []
+#     while z.creator is not None:
+#         made.append(type(z.creator).__name__)
+#         z = z.creator.input
+#     print(start, made)
+
+# %% [markdown]
+# ## A mistake: out of the box and back
+#
+# Someone wants to change a number in the middle, takes the array out of the box and packs it again.
+# The values are right. What about the links?
+
+# %% tags=["active-ipynb", "mistake"]
+# A, B, C = Square(), Exp(), Square()
+# x = Variable(np.array(0.5))
+# a = A(x)
+# b = Variable(B(a).data)         # out of the box, into a new box
+# y = C(b)
+#
+# print(y.data)
+# print(y.creator.input.creator)
+# mg.draw(y)
+
+# %% [markdown]
+# The value is correct, and the graph is cut: it begins at `b`. Nobody made that new box. No walk from `y` will ever find `x`.
+#
+# The repair: stay in the boxes from the beginning to the end. (Sometimes a cut is what you want. Then it has a name,
+# `detach`.)
+
+# %% tags=["active-ipynb"]
+# A, B, C = Square(), Exp(), Square()
+# x = Variable(np.array(0.5))
+# a = A(x)
+# b = B(a)
+# y = C(b)
+# assert y.creator.input.creator.input.creator.input is x
+
+# %% [markdown]
+# **Press the button.** Each press follows one link. The picture shows what still lies ahead.
+
+# %% tags=["active-ipynb", "interactive"]
+# from minigrad.course.explore import explore, presses
+#
+#
+# def who_made_you(pressed):
+#     """The place that so many links lead to, and the graph that is left from there."""
+#     path, variable, here = "y", y, "a Variable"
+#     for _ in pressed:
+#         if variable.creator is None:
+#             return [mg.draw(variable, names=NAMES), f"{path} is x. Its creator is None: the walk ends here."]
+#         if path.endswith("creator"):
+#             path, variable, here = f"{path}.input", variable.creator.input, "a Variable"
+#         else:
+#             path, here = f"{path}.creator", f"the function {type(variable.creator).__name__}"
+#     return [mg.draw(variable, names=NAMES), f"{path} is {here}"]
+#
+#
+# NAMES = {"x": x, "a": a, "b": b, "y": y}
+# explore(who_made_you, pressed=presses("who made you?"))
+
+# %% [markdown]
+# ## The walk
+#
+# Put the seed on `y`. Then three lines: get the function, get its input, call `backward`.
+
+# %% tags=["active-ipynb"]
+# y.grad = np.array(1.0)
+#
+# C = y.creator                   # 1. who made it?
+# b = C.input                     # 2. from what?
+# b.grad = C.backward(y.grad)     # 3. pass the gradient on
+# print(b.grad)
+
+# %% [markdown]
+# The same three lines, one box further back:
+
+# %% tags=["active-ipynb"]
+# B = b.creator
+# a = B.input
+# a.grad = B.backward(b.grad)
+# print(a.grad)
+
+# %% [markdown]
+# And once more. **Predict, then run**: which number do you expect?
+
+# %% tags=["active-ipynb"]
+# A = a.creator
+# x = A.input
+# x.grad = A.backward(a.grad)
+# print(x.grad)
+# assert f"{x.grad}" == "3.297442541400256"
+# assert x.creator is None
+
+# %% [markdown]
+# The same number as in step 2. But nobody had to know the order: the links said it.
+
+# %% tags=["active-ipynb", "picture-B"]
+# mg.draw(y)
+
+# %% [markdown]
+# Three times the same three lines. That smells of a loop. It is the next step.
+#
+# ## Exercises
+#
+# **3a.** How deep does a variable lie? Count the functions between `v` and the leaf that it came from.
+
+# %% tags=["active-ipynb", "exercise", "ex-3a"]
+# def depth(v):
+#     """How many functions lie between v and the leaf it came from."""
+#     ### BEGIN SOLUTION
+#     count = 0
+#     while v.creator is not None:
+#         count += 1
+#         v = v.creator.input
+#     return count
+#     ### END SOLUTION
+#
+#
+# check("3a", depth, Variable, Square)
+
+# %% [markdown]
+# **3b.** Say the chain in words. For the `y` above: `"Square of Exp of Square of a leaf"`. For a leaf: `"a leaf"`.
+
+# %% tags=["active-ipynb", "exercise", "ex-3b"]
+# def in_words(v):
+#     """The functions that made v, the last one first."""
+#     ### BEGIN SOLUTION
+#     words = []
+#     while v.creator is not None:
+#         words.append(type(v.creator).__name__)
+#         v = v.creator.input
+#     return " of ".join([*words, "a leaf"])
+#     ### END SOLUTION
+#
+#
+# check("3b", in_words, Variable, Square, Exp)
+
+# %% [markdown]
+# **3c.** One `Function` object, used twice, breaks the links. Show it: return `x`, `a`, `y` where $a = x^2$ and $y = a^2$
+# come from **one** `Square` object. Then look where the walk from `y` goes.
+
+# %% tags=["active-ipynb", "exercise", "ex-3c"]
+# def used_twice():
+#     """x, a and y of a chain of two squares, made by a single Square object."""
+#     ### BEGIN SOLUTION
+#     square = Square()
+#     x = Variable(np.array(3.0))
+#     a = square(x)
+#     y = square(a)
+#     return x, a, y
+#     ### END SOLUTION
+#
+#
+# check("3c", used_twice, Square)
+
+# %% [markdown]
+# The second call wrote over `input`. The creator of `a` is that same object, so from `a` the walk leads to `a` again,
+# round and round. `x` is lost.
+
+# %% tags=["active-ipynb"]
+# square = Square()
+# a = square(Variable(np.array(3.0)))
+# y = square(a)
+# assert y.creator.input is a
+# assert a.creator.input is a
+# assert y.data == 81
+
+# %% [markdown]
+# The value was right all the time. Only the links were wrong. A new object for each call is the rule, and the next step
+# takes care of it.
+#
+# ## In PyTorch / in Paddle
+#
+# The creator has a name there, `grad_fn`. A tensor that you made yourself has none.
+#
+# ```python
+# x = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+# y = torch.exp(x ** 2) ** 2
+# y.grad_fn
+# x.grad_fn
+# y.grad_fn.next_functions[0][0]
+# ```
+#
+# ## Where it lives
+#
+# | concept | in the package |
+# |---|---|
+# | creator, here `grad_fn` | `minigrad.eager.tensor:Tensor` |
+# | the links between functions | `minigrad.eager.grad_fn:Node` |
+# | cutting a graph on purpose: `detach` | `minigrad.eager.tensor:Tensor` |

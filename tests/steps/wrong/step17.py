@@ -1,0 +1,58 @@
+"""Plausible wrong answers to the exercises of step 17: every one must fail its check."""
+import runpy
+from pathlib import Path
+
+STEP = runpy.run_path(str(Path(__file__).parents[3] / "steps" / "step17_program.py"))
+Program, append_backward, run, grad_name = (
+    STEP[name] for name in ("Program", "append_backward", "run", "grad_name"))
+
+
+def every_line(loss):
+    append_backward(loss)
+    return [str(op) for op in loss.block.ops]
+
+
+def counted_too_late(loss):
+    append_backward(loss)
+    before = len(loss.block.ops)
+    return [str(op) for op in loss.block.ops[before:]]
+
+
+def without_the_seed(loss):
+    before = len(loss.block.ops)
+    append_backward(loss)
+    return [str(op) for op in loss.block.ops[before + 1:]]
+
+
+def first_pair(loss, name, values):
+    _, gradient = append_backward(loss)[0]
+    return run(loss.block.program, values)[gradient.name]
+
+
+def the_parameter_itself(loss, name, values):
+    [(parameter, _)] = append_backward(loss, parameter_list=[name])
+    return run(loss.block.program, values)[parameter.name]
+
+
+def the_variable(loss, name, values):
+    [(_, gradient)] = append_backward(loss, parameter_list=[name])
+    return gradient
+
+
+def the_mean(v):
+    return v.block.append_op("mean", v.name, out=f"{v.name}_total")
+
+
+def the_name(v):
+    return v.block.append_op("reduce_sum", v.name, out=f"{v.name}_total").name
+
+
+def always_v(v):
+    return v.block.append_op("reduce_sum", v.name, out="v_total")
+
+
+WRONG = {
+    "17a": [(every_line, Program), (counted_too_late, Program), (without_the_seed, Program)],
+    "17b": [(first_pair, Program), (the_parameter_itself, Program), (the_variable, Program)],
+    "17c": [(the_mean, Program), (the_name, Program), (always_v, Program)],
+}
