@@ -1,0 +1,57 @@
+"""The checkers of step 17."""
+import numpy as np
+
+from minigrad.course.check import Mismatch, checker, close, same
+
+
+@checker("17a", hint="remember len(loss.block.ops) before append_backward, and return str(op) for the ops behind it")
+def appended(appended, Program):
+    same("the lines appended to y = square(x)", appended(square(Program)), [
+        "y@GRAD = fill_constant(shape=(), value=1.0)",
+        "x@GRAD = square_grad(x=x, out_grad=y@GRAD)"])
+    same("the number of lines appended to e = (a + b) * d", len(appended(product(Program))), 3)
+    loss = square(Program)
+    appended(loss)
+    same("the length of the program afterwards", len(loss.block.ops), 3)
+
+
+@checker("17b", hint="append_backward(loss, parameter_list=[name]) returns one pair; run gives a scope")
+def slope(slope, Program):
+    values = {"a": 2.0, "b": 3.0, "d": 4.0}
+    for name, expected in (("a", 4.0), ("b", 4.0), ("d", 5.0)):
+        close(f"the gradient of (a + b) * d for {name} at 2, 3, 4",
+              slope(product(Program), name, dict(values)), expected)
+    close("the gradient of x² for x at -1.5", slope(square(Program), "x", {"x": -1.5}), -3.0)
+
+
+@checker("17c", hint="the op type is reduce_sum; append_op returns the variable of its output")
+def scalar(scalar, Program):
+    block = Program().blocks[0]
+    v = block.create_var("v", (2, 3), persistable=True)
+    made = scalar(v)
+    same("the name of what you return", getattr(made, "name", made), "v_total")
+    same("its shape", made.shape, ())
+    same("the number of ops you appended", len(block.ops), 1)
+    if block.ops[0].reads != ["v"] or block.ops[0].type != "reduce_sum":
+        raise Mismatch("the op you appended", block.ops[0], "v_total = reduce_sum(x=v)")
+    same("the number of ops after scalar(w)", len(scalar_of_w(scalar, Program).block.ops), 1)
+
+
+def scalar_of_w(scalar, Program):
+    made = scalar(Program().blocks[0].create_var("w", (4,)))
+    same("the name for a variable w", made.name, "w_total")
+    return made
+
+
+def square(Program):
+    block = Program().blocks[0]
+    block.create_var("x", persistable=True)
+    return block.append_op("square", "x", out="y")
+
+
+def product(Program):
+    block = Program().blocks[0]
+    for name in "abd":
+        block.create_var(name, np.shape(0.0), persistable=True)
+    block.append_op("add", "a", "b", out="c")
+    return block.append_op("mul", "c", "d", out="e")
