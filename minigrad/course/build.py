@@ -2,20 +2,24 @@
 
 Cell ids and kernel are fixed, so the same source gives the same bytes.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from minigrad.course import growth, start
 from minigrad.course.errors import CourseError
 from minigrad.course.execute import Ran
+from minigrad.course.folder import Course
 from minigrad.course.notebook import Notebook, fingerprint
-from minigrad.course.steps import BEGIN, Cell, Course, Step
+from minigrad.course.steps import BEGIN, Cell, Step
 from minigrad.course.stub import stub
 
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+#: The mark that a check must not print in the learner's and in the solved notebook.
+WRONG = {False: "✓ ", True: "✗ "}
+SAID = {False: "the stub passes its", True: "the solution fails its"}
 
 
 def make(course: Course, step: Step, *, solved: bool) -> Notebook:
@@ -24,21 +28,27 @@ def make(course: Course, step: Step, *, solved: bool) -> Notebook:
     Raises CourseError, with file and line, for a solution that cannot become a stub and for a cell
     wrongly tagged ``carried``.
     """
-    cells = [_notebook_cell(course, step, cell, number, solved) for number, cell in enumerate(step.cells)]
+    cells = [
+        _notebook_cell(course, step, cell, number, solved) for number, cell in enumerate(step.cells)
+    ]
     facts = {"step": step.name, "solved": solved, "sources": fingerprint(cells)}
-    return {"cells": cells, "nbformat": 4, "nbformat_minor": 5,
-            "metadata": {"kernelspec": KERNEL, "language_info": {"name": "python"}, "minigrad": facts}}
+    return {
+        "cells": cells,
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {"kernelspec": KERNEL, "language_info": {"name": "python"}, "minigrad": facts},
+    }
 
 
-def target(course: Course, step: Step, *, solved: bool) -> Path:
-    """Where the notebook of a step stands."""
-    folder = course.notebooks / "solved" if solved else course.notebooks
-    return folder / f"{step.name}.ipynb"
-
-
-def _notebook_cell(course: Course, step: Step, cell: Cell, number: int, solved: bool) -> dict[str, Any]:
-    made: dict[str, Any] = {"id": f"{step.name.split('_')[0]}-{number:02d}", "cell_type": cell.kind,
-                            "metadata": _metadata(cell), "source": _source(course, step, cell, solved)}
+def _notebook_cell(
+    course: Course, step: Step, cell: Cell, number: int, solved: bool
+) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "id": f"{step.name.split('_')[0]}-{number:02d}",
+        "cell_type": cell.kind,
+        "metadata": _metadata(cell),
+        "source": _source(course, step, cell, solved),
+    }
     if cell.kind == "code":
         made |= {"execution_count": None, "outputs": []}
     return made
@@ -64,7 +74,8 @@ def _filled(course: Course, step: Step, source: str) -> str:
     """A markdown cell, its placeholders replaced."""
     fillings: dict[str, Callable[[], str]] = {
         "<!-- growth -->": lambda: growth.table(growth.growth_of(course, step)),
-        "<!-- steps -->": lambda: start.table(course)}
+        "<!-- steps -->": lambda: start.table(course),
+    }
     for mark, filling in fillings.items():
         if mark in source:
             source = source.replace(mark, filling())
@@ -72,19 +83,21 @@ def _filled(course: Course, step: Step, source: str) -> str:
 
 
 def verify(step: Step, ran: Ran, *, solved: bool) -> None:
-    """Raise CourseError, with file and line, for a cell that failed or printed a warning, and for a
-    check that comes out wrong: red in a solved notebook, green on a stub."""
+    """Raise CourseError, with file and line, for a notebook that must not be committed.
+
+    A cell failed or printed a warning, a solution fails its check, a stub passes.
+    """
     kind = "solved" if solved else "learner's"
-    for number, (cell, made) in enumerate(zip(step.cells, ran.notebook["cells"], strict=True)):
-        if ran.failure and ran.failure.cell == number:
-            failure = ran.failure
-            raise CourseError(f"cell {number + 1} of the {kind} notebook fails: {failure.name}: {failure.text}\n"
-                              f"{failure.traceback}", step.path, cell.line)
+    if ran.failure:
+        line = step.cells[ran.failure.cell].line
+        raise CourseError(
+            f"the {kind} notebook, {ran.failure}\n{ran.failure.traceback}", step.path, line
+        )
+    for number, (cell, made) in enumerate(zip(step.cells, ran.notebook["cells"], strict=True), 1):
         for output in made.get("outputs", []):
-            text = output.get("text", "")
             if output.get("name") == "stderr":
-                raise CourseError(f"cell {number + 1} of the {kind} notebook writes to stderr: {text.strip()}",
-                                  step.path, cell.line)
-            if cell.exercise and (("✗ " + cell.exercise in text) if solved else ("✓ " + cell.exercise in text)):
-                wrong = "its solution fails its check" if solved else "its stub passes its check"
-                raise CourseError(f"exercise {cell.exercise}: {wrong}: {text.strip()}", step.path, cell.line)
+                said = f"the {kind} notebook, cell {number}, writes to stderr: {output['text']}"
+                raise CourseError(said, step.path, cell.line)
+            if cell.exercise and (WRONG[solved] + cell.exercise) in output.get("text", ""):
+                said = f"{SAID[solved]} check: {output['text'].strip()}"
+                raise CourseError(said, step.path, cell.line)

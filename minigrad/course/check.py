@@ -8,6 +8,7 @@ Verdict(id='0a', passed=True, text='✓ 0a passed')
 >>> print(examine("0a", lambda x: 2 * x).text)
 ✗ 0a: square(3) is 6, expected 9. Hint: square means times itself
 """
+
 from __future__ import annotations
 
 import importlib
@@ -70,8 +71,10 @@ def checker(id: str, *, hint: str) -> Callable[[Callable[..., None]], Callable[.
     def register(function: Callable[..., None]) -> Callable[..., None]:
         known = _CHECKERS.get(id)
         if known is not None and _origin(known.function) != _origin(function):
-            raise CourseError(f"exercise {id} has two checkers: {_origin(known.function)} "
-                              f"and {_origin(function)}; rename one")
+            raise CourseError(
+                f"exercise {id} has two checkers: {_origin(known.function)} "
+                f"and {_origin(function)}; rename one"
+            )
         _CHECKERS[id] = Checker(function, hint)
         return function
 
@@ -79,7 +82,7 @@ def checker(id: str, *, hint: str) -> Callable[[Callable[..., None]], Callable[.
 
 
 def check(id: str, *objects: object) -> None:
-    """Check the learner's own object and print one green or one red line; never raises for a wrong answer.
+    """Check the learner's own object: print one green or one red line, whatever it does.
 
     ``objects`` are the object asked for, then the learner's classes that the checker needs.
 
@@ -106,7 +109,9 @@ def examine(id: str, *objects: object) -> Verdict:
     except Mismatch as error:
         return _failed(id, str(error), found.hint)
     except (Exception, SystemExit) as error:
-        return _failed(id, f"your code raised {type(error).__name__}: {error}{_where(error)}", found.hint)
+        return _failed(
+            id, f"your code raised {type(error).__name__}: {error}{_where(error)}", found.hint
+        )
     return Verdict(id, True, f"✓ {id} passed")
 
 
@@ -139,8 +144,10 @@ def same(what: str, observed: object, expected: object) -> None:
         raise Mismatch(what, observed, expected)
 
 
-def close(what: str, observed: Any, expected: Any, *, rtol: float = 1e-7, atol: float = 1e-10) -> None:
-    """Raise Mismatch unless numbers or arrays agree in shape and within ``atol + rtol * abs(expected)``.
+def close(
+    what: str, observed: Any, expected: Any, *, rtol: float = 1e-7, atol: float = 1e-10
+) -> None:
+    """Raise Mismatch unless shapes agree, and numbers within ``atol + rtol * abs(expected)``.
 
     >>> close("the sum", 0.1 + 0.2, 0.3)
     """
@@ -148,12 +155,14 @@ def close(what: str, observed: Any, expected: Any, *, rtol: float = 1e-7, atol: 
         numbers = np.asarray(observed, dtype=float)
     except (TypeError, ValueError):
         raise Mismatch(what, observed, expected) from None
-    if numbers.shape != np.shape(expected) or not np.allclose(numbers, expected, rtol, atol, equal_nan=True):
+    if numbers.shape != np.shape(expected) or not np.allclose(
+        numbers, expected, rtol, atol, equal_nan=True
+    ):
         raise Mismatch(what, observed, expected)
 
 
 def raises(what: str, kind: type[BaseException], call: Callable[[], object]) -> BaseException:
-    """The exception of the given kind that ``call()`` raises; Mismatch when it raises another or none.
+    """The exception that ``call()`` raises; Mismatch when it is of another kind or none.
 
     >>> type(raises("int('x')", ValueError, lambda: int("x"))).__name__
     'ValueError'
@@ -165,7 +174,9 @@ def raises(what: str, kind: type[BaseException], call: Callable[[], object]) -> 
     except NotImplementedError:
         raise
     except Exception as error:
-        raise Mismatch(f"the error of {what}", f"{type(error).__name__}: {error}", kind.__name__) from error
+        raise Mismatch(
+            f"the error of {what}", f"{type(error).__name__}: {error}", kind.__name__
+        ) from error
     raise Mismatch(f"the outcome of {what}", got, f"an error of type {kind.__name__}")
 
 

@@ -1,11 +1,12 @@
 """The ``minigrad`` command: open the course, run it, build it, check it, compare its steps."""
+
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from minigrad.course import commands
+from minigrad.course import commands, launch
 from minigrad.course.errors import CourseError
 
 _STEPS = "steps: 3, a range 1-4, or start; default: all"
@@ -17,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser, names = _parser()
     try:
         if not given or given[0] not in {*names, "-h", "--help"}:
-            return commands.open_course(_opening(parser, given))
+            return launch.open_course(_opening(parser, given))
         options = parser.parse_args(given)
         run: Callable[[argparse.Namespace], int] = options.run
         return run(options)
@@ -36,23 +37,34 @@ def _opening(parser: argparse.ArgumentParser, given: list[str]) -> list[str]:
 
 
 def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
-    parser = argparse.ArgumentParser(prog="minigrad", description="Without a command: open the course in JupyterLab; "
-                                     "options (--no-browser, --port=9999, …) are passed on to it.")
+    parser = argparse.ArgumentParser(
+        prog="minigrad",
+        description="Without a command: open the course in JupyterLab; "
+        "options (--no-browser, --port=9999, …) are passed on to it.",
+    )
     made = parser.add_subparsers(metavar="command")
 
-    def command(name: str, run: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
+    def command(
+        name: str, run: Callable[[argparse.Namespace], int], help: str
+    ) -> argparse.ArgumentParser:
         sub = made.add_parser(name, help=help, description=help)
         sub.set_defaults(run=run)
         return sub
 
-    sub = command("run", commands.run, "execute notebooks without a browser; files stay as they are")
+    sub = command(
+        "run", commands.run, "execute notebooks without a browser; files stay as they are"
+    )
     sub.add_argument("steps", nargs="*", help=_STEPS)
     sub.add_argument("--solved", action="store_true", help="the solved notebooks instead of yours")
     sub = command("check", commands.check, "which exercises of your notebooks pass")
     sub.add_argument("steps", nargs="*", help=_STEPS)
-    sub = command("build", commands.build, "make the notebooks from steps/; a notebook you changed is kept")
+    sub = command(
+        "build", commands.build, "make the notebooks from steps/; a notebook you changed is kept"
+    )
     sub.add_argument("steps", nargs="*", help=_STEPS)
-    sub.add_argument("--check", action="store_true", help="write nothing; say what differs from a fresh build")
+    sub.add_argument(
+        "--check", action="store_true", help="write nothing; say what differs from a fresh build"
+    )
     command("steps", commands.steps, "list the steps")
     sub = command("diff", commands.diff, "what one step adds to another, with patches")
     sub.add_argument("before", type=int)

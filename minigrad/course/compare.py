@@ -1,7 +1,9 @@
 """Do two notebooks say the same?  Compared by content: what a picture holds, not where it stands.
 
-Text is compared exactly; an SVG by its nodes, edges, regions and texts; other images only by being there.
+Text is compared exactly; an SVG by its nodes, edges, regions and texts; other images only by
+being there.
 """
+
 from __future__ import annotations
 
 import json
@@ -9,8 +11,8 @@ import re
 import xml.etree.ElementTree as ElementTree
 from typing import Any
 
-from minigrad.course.notebook import Notebook
 from minigrad.course.execute import plain_text
+from minigrad.course.notebook import Notebook
 
 _SHOWN = 160
 
@@ -29,8 +31,8 @@ def facts(cell: dict[str, Any]) -> list[Any]:
 
 
 def svg_facts(svg: str) -> list[str]:
-    """What a picture says whatever its layout: kinds, titles and texts of its groups; else all its texts."""
-    root = ElementTree.fromstring(svg[svg.index("<svg"):])
+    """What a picture says whatever its layout: its groups with their texts; else all its texts."""
+    root = ElementTree.fromstring(svg[svg.index("<svg") :])
     groups = [group for group in root.iterfind(".//{*}g") if _graph_part(group)]
     said = [f"{group.get('class')} {_title(group)}: {_texts(group)}" for group in groups]
     return sorted(said) or [_texts(root)]
@@ -40,7 +42,9 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
     if old["cell_type"] != new["cell_type"]:
         return f"a {old['cell_type']} cell, now a {new['cell_type']} cell"
     if _text(old["source"]) != _text(new["source"]):
-        return "its source differs: " + _first(_text(old["source"]).splitlines(), _text(new["source"]).splitlines())
+        return "its source differs: " + _first(
+            _text(old["source"]).splitlines(), _text(new["source"]).splitlines()
+        )
     if old["metadata"] != new["metadata"]:
         return "its metadata differ: " + _first([old["metadata"]], [new["metadata"]])
     before, now = facts(old), facts(new)
@@ -53,7 +57,10 @@ def _output_facts(output: dict[str, Any]) -> Any:
         return [output["name"], _text(output["text"])]
     if kind == "error":
         return ["error", output["ename"], output["evalue"]]
-    return ["shows", {mime: _data_facts(mime, value) for mime, value in sorted(output["data"].items())}]
+    return [
+        "shows",
+        {mime: _data_facts(mime, value) for mime, value in sorted(output["data"].items())},
+    ]
 
 
 def _data_facts(mime: str, value: Any) -> Any:
@@ -97,7 +104,7 @@ def _flat(value: Any) -> list[str]:
 
 def _first(old: list[Any], new: list[Any]) -> str:
     """The first line that differs."""
-    for a, b in zip(old, new):
+    for a, b in zip(old, new, strict=False):
         if a != b:
             return f"{_short(a)!r}, now {_short(b)!r}"
     longer, word = (new, "now also") if len(new) > len(old) else (old, "no longer")

@@ -1,4 +1,5 @@
 """The one error of the course's machinery: it names the file and the line."""
+
 from __future__ import annotations
 
 from pathlib import Path

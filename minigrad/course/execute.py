@@ -1,4 +1,5 @@
 """Run notebooks in kernels of this very Python, several at a time, and clean what they print."""
+
 from __future__ import annotations
 
 import asyncio
@@ -16,7 +17,9 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNELS = 2
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}")
-_PATH = re.compile(r"(?:~|/|[A-Za-z]:\\)[^\s'\"<>|:*?]*?[/\\](?=(?:site-packages|minigrad|steps|lib[/\\]python3)[/\\])")
+_PATH = re.compile(
+    r"(?:~|/|[A-Za-z]:\\)[^\s'\"<>|:*?]*?[/\\](?=(?:site-packages|minigrad|steps|lib[/\\]python3)[/\\])"
+)
 _CELL_FILE = re.compile(r"/\S*ipykernel_\d+/\d+\.py")
 
 
@@ -29,6 +32,9 @@ class Failure:
     text: str
     traceback: str
 
+    def __str__(self) -> str:
+        return f"cell {self.cell + 1}: {self.name}: {self.text}"
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -38,8 +44,13 @@ class Ran:
     failure: Failure | None
 
 
-def run_all(notebooks: Sequence[Notebook], root: Path, *, go_on: bool = False,
-            done: Callable[[int, Ran], None] = lambda index, ran: None) -> list[Ran]:
+def run_all(
+    notebooks: Sequence[Notebook],
+    root: Path,
+    *,
+    go_on: bool = False,
+    done: Callable[[int, Ran], None] = lambda index, ran: None,
+) -> list[Ran]:
     """Execute notebooks, `KERNELS` at a time, with ``root/notebooks`` as working folder.
 
     ``go_on`` runs the cells after one that failed too; ``done`` is called after each notebook.
@@ -53,8 +64,9 @@ def plain_text(text: str) -> str:
     return _ANSI.sub("", text)
 
 
-async def _run_all(notebooks: Sequence[Notebook], root: Path, go_on: bool,
-                   done: Callable[[int, Ran], None]) -> list[Ran]:
+async def _run_all(
+    notebooks: Sequence[Notebook], root: Path, go_on: bool, done: Callable[[int, Ran], None]
+) -> list[Ran]:
     slots = asyncio.Semaphore(KERNELS)
 
     async def one(index: int, notebook: Notebook) -> Ran:
@@ -80,13 +92,21 @@ async def _run(notebook: Notebook, root: Path, go_on: bool) -> Ran:
     folder = root / "notebooks"
     folder.mkdir(exist_ok=True)
     # A manager that knows no kernel folders has only the kernel of the running Python.
-    kernel = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
-    client = NotebookClient(node, km=kernel, timeout=300, record_timing=False, store_widget_state=False,
-                            allow_errors=go_on,
-                            extra_arguments=["--IPKernelApp.log_level=40"],   # else its advice lands on our terminal
-                            resources={"metadata": {"path": str(folder)}})
+    kernel = AsyncKernelManager(
+        kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[])
+    )
+    client = NotebookClient(
+        node,
+        km=kernel,
+        timeout=300,
+        record_timing=False,
+        store_widget_state=False,
+        allow_errors=go_on,
+        extra_arguments=["--IPKernelApp.log_level=40"],  # else its advice lands on our terminal
+        resources={"metadata": {"path": str(folder)}},
+    )
     with contextlib.suppress(CellExecutionError):
-        await client.async_execute(env=_environment(root))
+        await client.async_execute(env=environment(root))
     made: Notebook = _plain(node)
     failure = _failure(made)
     return Ran(_cleaned(made, root), failure)
@@ -105,7 +125,9 @@ def _failure(notebook: Notebook) -> Failure | None:
             continue
         for output in cell.get("outputs", []):
             if output["output_type"] == "error":
-                return Failure(number, output["ename"], output["evalue"], "\n".join(output["traceback"]))
+                return Failure(
+                    number, output["ename"], output["evalue"], "\n".join(output["traceback"])
+                )
     return None
 
 
@@ -115,7 +137,9 @@ def _cleaned(notebook: Notebook, root: Path) -> Notebook:
     for cell in notebook["cells"]:
         cell["metadata"].pop("execution", None)
         if cell["cell_type"] == "code":
-            cell["outputs"] = _joined([kept for output in cell["outputs"] if (kept := _output(output, root))])
+            cell["outputs"] = _joined(
+                [kept for output in cell["outputs"] if (kept := _output(output, root))]
+            )
     return notebook
 
 
@@ -124,9 +148,13 @@ def _output(output: dict[str, Any], root: Path) -> dict[str, Any] | None:
     if "data" in output:
         was_widget = output["data"].pop(WIDGET, None) is not None
         if was_widget and set(output["data"]) <= {"text/plain"}:
-            return None                     # only the repr of the widget is left
-        output["data"] = {kind: _clean(value, root) if isinstance(value, str) and kind.startswith("text/") else value
-                          for kind, value in output["data"].items()}
+            return None  # only the repr of the widget is left
+        output["data"] = {
+            kind: _clean(value, root)
+            if isinstance(value, str) and kind.startswith("text/")
+            else value
+            for kind, value in output["data"].items()
+        }
     for key in ("text", "evalue"):
         if key in output:
             output[key] = _clean(output[key], root)
@@ -148,20 +176,27 @@ def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
     for output in outputs:
         last = made[-1] if made else {}
-        if output["output_type"] == "stream" == last.get("output_type") and output["name"] == last["name"]:
+        if (
+            output["output_type"] == "stream" == last.get("output_type")
+            and output["name"] == last["name"]
+        ):
             made[-1] = {**last, "text": last["text"] + output["text"]}
         else:
             made.append(output)
     return made
 
 
-def _environment(root: Path) -> dict[str, str]:
-    """Environment of the kernels: the steps importable, no debugger's advice on stderr."""
+def environment(root: Path) -> dict[str, str]:
+    """What kernels are started with: the steps importable, no debugger's advice on stderr."""
     path = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(path),
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
 
 
 def _warm_up() -> None:
-    """Let matplotlib make its list of fonts now: doing it in a kernel prints a message into the first figure."""
+    """Let matplotlib list its fonts now: in a kernel that would print a message."""
     with contextlib.suppress(ImportError):
         import matplotlib.font_manager  # noqa: F401

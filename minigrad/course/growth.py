@@ -9,6 +9,7 @@
 -def f(self): return 1
 +def f(self): return 2
 """
+
 from __future__ import annotations
 
 import ast
@@ -19,14 +20,15 @@ from dataclasses import dataclass
 from textwrap import dedent
 
 from minigrad.course.errors import CourseError
-from minigrad.course.steps import Course, Step
+from minigrad.course.folder import Course
+from minigrad.course.steps import Step
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A class, method, function or assigned name; ``code`` is what counts, ``text`` is what is shown."""
+    """A class, method, function or assigned name: ``code`` is compared, ``text`` is shown."""
 
     code: str
     text: str
@@ -42,7 +44,9 @@ class Growth:
     @property
     def new(self) -> list[str]:
         """Definitions that were not there; a new class counts once, with its methods."""
-        return [name for name in self.now if name not in self.old and _owner(name) in (None, *self.old)]
+        return [
+            name for name in self.now if name not in self.old and _owner(name) in (None, *self.old)
+        ]
 
     @property
     def changed(self) -> list[str]:
@@ -57,12 +61,14 @@ class Growth:
     @property
     def gone(self) -> list[str]:
         """Definitions that are there no more; a class counts once."""
-        return [name for name in self.old if name not in self.now and _owner(name) in (None, *self.now)]
+        return [
+            name for name in self.old if name not in self.now and _owner(name) in (None, *self.now)
+        ]
 
     def patch(self, name: str) -> str:
         """The difference of one definition, line by line, with two lines around each change."""
-        texts = [table[name].text.splitlines() if name in table else [] for table in (self.old, self.now)]
-        lines = list(difflib.unified_diff(*texts, lineterm="", n=2))[2:]
+        before, now = (self.old[name].text.splitlines(), self.now[name].text.splitlines())
+        lines = list(difflib.unified_diff(before, now, lineterm="", n=2))[2:]
         return "\n".join(line for i, line in enumerate(lines) if i or not line.startswith("@@"))
 
     def _equal(self, name: str) -> bool:
@@ -78,7 +84,7 @@ def definitions(source: str) -> dict[str, Definition]:
 def growth_of(course: Course, step: Step) -> Growth | None:
     """What a step adds to the one before it; None for a step that starts fresh.
 
-    Raises CourseError, with file and line, when a cell tagged ``carried`` does not carry over what it holds.
+    Raises CourseError, with file and line, when a cell tagged ``carried`` changes what it holds.
     """
     before = None if step.number is None else course.before(step.number)
     if before is None:
@@ -92,12 +98,24 @@ def table(growth: Growth | None) -> str:
     """The growth table in markdown, with a patch for each changed definition."""
     if growth is None:
         return "*This step begins a new file: nothing is carried over.*"
-    rows = [("new", growth.new), ("changed", growth.changed), ("kept", growth.kept), ("gone", growth.gone)]
+    rows = [
+        ("new", growth.new),
+        ("changed", growth.changed),
+        ("kept", growth.kept),
+        ("gone", growth.gone),
+    ]
     lines = ["| since the step before | definitions |", "|---|---|"]
     lines += [f"| {word} | {_names(names)} |" for word, names in rows]
     patches = [f"```diff\n{growth.patch(name)}\n```" for name in growth.changed]
     if patches:
-        lines += ["", "<details><summary>what changed, line by line</summary>", "", "\n\n".join(patches), "", "</details>"]
+        lines += [
+            "",
+            "<details><summary>what changed, line by line</summary>",
+            "",
+            "\n\n".join(patches),
+            "",
+            "</details>",
+        ]
     return "\n".join(lines)
 
 
@@ -110,7 +128,9 @@ def plain(growth: Growth | None) -> str:
     return head + "".join(f"\n{name}\n{growth.patch(name)}\n" for name in growth.changed)
 
 
-def _found(source: str, body: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str, Definition]]:
+def _found(
+    source: str, body: ast.Module | ast.ClassDef, prefix: str
+) -> Iterator[tuple[str, Definition]]:
     for node in body.body:
         if isinstance(node, ast.ClassDef):
             yield prefix + node.name, _class_line(source, node)
@@ -159,5 +179,9 @@ def _verify_carried(step: Step, growth: Growth, before: Step) -> None:
         for name in definitions(cell.source):
             if name not in kept and _owner(name) not in growth.new:
                 how = "differs there" if name in growth.old else "is not there"
-                raise CourseError(f"a cell tagged \"carried\" holds {name}, which {how} ({before.path.name}); "
-                                  "remove the tag, or carry it over as it was", step.path, cell.line)
+                raise CourseError(
+                    f'a cell tagged "carried" holds {name}, which {how} ({before.path.name}); '
+                    "remove the tag, or carry it over as it was",
+                    step.path,
+                    cell.line,
+                )

@@ -1,4 +1,5 @@
 """Notebook files: read, write, and tell whether a learner worked in one."""
+
 from __future__ import annotations
 
 import hashlib
@@ -26,7 +27,7 @@ def is_changed(notebook: Notebook) -> bool:
 
 
 def write(notebook: Notebook, path: Path) -> Path:
-    """Write a built notebook, beside a learner's changed one, never over it; return where it went."""
+    """Write a built notebook, never over a learner's changed one; return where it went."""
     if path.exists() and is_changed(read(path)):
         path = path.with_name(f"{path.stem}.fresh.ipynb")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,12 +41,14 @@ def read(path: Path) -> Notebook:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         notebook["cells"]
     except (ValueError, KeyError, TypeError) as error:
-        raise CourseError(f"not a notebook ({type(error).__name__}: {error}); move it away and build again", path) from None
+        raise CourseError(
+            f"not a notebook ({type(error).__name__}: {error}); move it away and build again", path
+        ) from None
     return dict(notebook)
 
 
 def dumps(notebook: Notebook) -> str:
-    """The bytes of a notebook as Jupyter writes them: sorted keys, one line of a text per line of the file."""
+    """The text of a notebook file as Jupyter writes it: keys sorted, texts split into lines."""
     return json.dumps(_split(notebook), sort_keys=True, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -64,7 +67,10 @@ def _split_output(output: dict[str, Any]) -> dict[str, Any]:
     if "text" in output:
         return {**output, "text": _lines(output["text"])}
     if "data" in output:
-        data = {kind: value if kind.endswith("json") else _lines(value) for kind, value in output["data"].items()}
+        data = {
+            kind: value if kind.endswith("json") else _lines(value)
+            for kind, value in output["data"].items()
+        }
         return {**output, "data": data}
     return output
 
@@ -75,4 +81,7 @@ def _lines(text: str | list[str]) -> list[str]:
 
 def joined(notebook: Notebook) -> Notebook:
     """A notebook as it stands in memory: sources in one piece."""
-    return {**notebook, "cells": [{**cell, "source": "".join(cell["source"])} for cell in notebook["cells"]]}
+    return {
+        **notebook,
+        "cells": [{**cell, "source": "".join(cell["source"])} for cell in notebook["cells"]],
+    }

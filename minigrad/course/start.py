@@ -1,15 +1,22 @@
 """The table of steps: what the start page and the README show."""
+
 from __future__ import annotations
 
-from minigrad.course.steps import Course, Step
+from minigrad.course.folder import Course
+from minigrad.course.steps import Step
 
 #: Parts by the number of their first step.
-PARTS = {1: "A. Linked nodes", 5: "B. Real graphs", 10: "C. The backward graph is an object",
-         13: "D. Operators by name", 17: "E. Programs"}
+PARTS = {
+    1: "A. Linked nodes",
+    5: "B. Real graphs",
+    10: "C. The backward graph is an object",
+    13: "D. Operators by name",
+    17: "E. Programs",
+}
 
 
 def table(course: Course, folder: str = "") -> str:
-    """The steps in a markdown table: goal, time, what is needed, links; ``folder`` leads to the notebooks."""
+    """The steps in a markdown table; ``folder`` leads to the notebooks."""
     lines = ["| step | goal | time | needs | solved |", "|---|---|---|---|---|"]
     for number in course.paths:
         if number in PARTS:

@@ -1,8 +1,9 @@
 """Literate steps: find them, read them, and say file and line where one is malformed.
 
-A step is a Python file in jupytext's percent format.  Cells that are active in the notebook only are commented out
-in the file, so that importing it defines classes and functions and does nothing else.
+A step is a Python file in jupytext's percent format.  Cells that are active in the notebook only
+are commented out in the file: importing it defines classes and functions and does nothing else.
 """
+
 from __future__ import annotations
 
 import ast
@@ -16,15 +17,25 @@ from pathlib import Path
 from minigrad.course.errors import CourseError
 
 #: Tags a cell may carry, besides the id of an exercise (``ex-3a``).
-TAGS = frozenset({"active-ipynb", "carried", "exercise", "growth", "interactive", "mistake",
-                  "picture-F", "picture-B", "raises-exception", "steps"})
-#: Numbers of the steps that begin a new file and carry nothing over.
-FRESH = frozenset({1, 10, 13, 17, 20})
+TAGS = frozenset(
+    {
+        "active-ipynb",
+        "carried",
+        "exercise",
+        "growth",
+        "interactive",
+        "mistake",
+        "picture-F",
+        "picture-B",
+        "raises-exception",
+        "steps",
+    }
+)
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 _MARKER = re.compile(r"# %%(?P<kind> \[markdown\])?(?P<title>[^=\[]*?)(?P<tags>\s+tags=.*)?\s*$")
 _EXERCISE = re.compile(r"ex-(\d{1,2}[a-z])")
-_FILE = re.compile(r"step(\d{2})_\w+\.py")
+FILE = re.compile(r"step(\d{2})_\w+\.py")
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ class Step:
     @property
     def number(self) -> int | None:
         """The number of the step; None for the start page."""
-        match = _FILE.fullmatch(self.path.name)
+        match = FILE.fullmatch(self.path.name)
         return int(match[1]) if match else None
 
     @cached_property
@@ -92,110 +103,18 @@ class Step:
         return self.cells[0].source if self.cells else ""
 
     def _front(self, key: str) -> str:
-        match = re.search(rf"^\*\*{key}\.?\*\*\.?[ ]*((?:.+\n?)+?)(?=\s*\Z|\n|\*\*\w+\.\*\*)", self._opening, re.M)
+        match = re.search(
+            rf"^\*\*{key}\.?\*\*\.?[ ]*((?:.+\n?)+?)(?=\s*\Z|\n|\*\*\w+\.\*\*)", self._opening, re.M
+        )
         return " ".join(match[1].split()) if match else ""
-
-
-@dataclass(frozen=True)
-class Course:
-    """A folder that holds ``steps/`` and ``notebooks/``."""
-
-    root: Path
-
-    @property
-    def notebooks(self) -> Path:
-        """Where the notebooks stand."""
-        return self.root / "notebooks"
-
-    @cached_property
-    def paths(self) -> dict[int, Path]:
-        """The literate files by number.  Raises CourseError when two files share a number."""
-        found: dict[int, Path] = {}
-        for path in sorted((self.root / "steps").glob("step*.py")):
-            match = _FILE.fullmatch(path.name)
-            if not match:
-                raise CourseError("the name of a step is stepNN_words.py, with two digits", path)
-            if int(match[1]) in found:
-                raise CourseError(f"step {int(match[1])} is also {found[int(match[1])].name}; renumber one", path)
-            found[int(match[1])] = path
-        return found
-
-    @property
-    def start(self) -> Path:
-        """The literate file of the start page."""
-        return self.root / "steps" / "start.py"
-
-    def step(self, number: int) -> Step:
-        """Read one step.  Raises CourseError when there is no such step."""
-        if number not in self.paths:
-            raise CourseError(f"no step {number}; the course has {spans(self.paths)}")
-        return read_step(self.paths[number])
-
-    def before(self, number: int) -> Step | None:
-        """The step this one grows out of; None for a step that starts fresh."""
-        return None if number in FRESH or number - 1 not in self.paths else self.step(number - 1)
-
-    def select(self, words: Iterable[str] = ()) -> list[Step]:
-        """Steps named by ``3``, ``1-4``, ``start`` or a file name; without words all of them, the start page first.
-
-        Raises CourseError for a word that names no step.
-        """
-        words = list(words)
-        if not words:
-            return [*([read_step(self.start)] if self.start.exists() else []), *map(self.step, self.paths)]
-        return [step for word in words for step in self._named(word)]
-
-    def _named(self, word: str) -> Iterator[Step]:
-        stem = Path(word).stem
-        span = re.fullmatch(r"(\d+)(?:-(\d+))?", stem)
-        if stem == "start" and self.start.exists():
-            yield read_step(self.start)
-        elif span:
-            first, last = int(span[1]), int(span[2] or span[1])
-            chosen = [n for n in self.paths if first <= n <= last] if last > first else [first]
-            if not chosen:
-                raise CourseError(f"no steps {word}; the course has {spans(self.paths)}")
-            yield from map(self.step, chosen)
-        elif named := [n for n, path in self.paths.items() if path.stem == stem or path.stem[:6] == stem]:
-            yield self.step(named[0])
-        else:
-            raise CourseError(f"{word!r} names no step; write a number (3), a range (1-4) or start")
-
-
-def spans(numbers: Iterable[int]) -> str:
-    """Numbers in words: ``1-4, 6``.
-
-    >>> spans([1, 2, 3, 6])
-    '1-3, 6'
-    """
-    groups: list[list[int]] = []
-    for n in sorted(numbers):
-        if groups and n == groups[-1][-1] + 1:
-            groups[-1].append(n)
-        else:
-            groups.append([n])
-    return ", ".join(f"{g[0]}-{g[-1]}" if len(g) > 1 else str(g[0]) for g in groups) or "no steps"
-
-
-def find_course(beginning: Path | None = None) -> Course:
-    """The course around a folder (default: the working directory), else the one this package was installed from.
-
-    Raises CourseError with advice where neither holds one.
-    """
-    here = (beginning or Path.cwd()).resolve()
-    package = Path(__file__).resolve().parents[2]
-    for root in (here, *here.parents, package):
-        if any((root / "steps").glob("step*.py")) or (root / "notebooks" / "start.ipynb").exists():
-            return Course(root)
-    raise CourseError(f"no course here: {here} holds neither steps/ nor notebooks/start.ipynb. The installed package "
-                      "holds no notebooks: get the project's source, go into its folder and run minigrad there")
 
 
 def read_step(path: Path) -> Step:
     """Read and verify a literate file.
 
-    Raises CourseError, with file and line: an unknown tag, a missing or stray solution marker, an exercise without
-    id or with one used twice, code that should be commented out, a file that is not Python.
+    Raises CourseError, with file and line: an unknown tag, a missing or stray solution marker, an
+    exercise without id or with one used twice, code that should be commented out, a file that is
+    not Python.
     """
     text = path.read_text(encoding="utf-8")
     try:
@@ -225,14 +144,22 @@ def _cells(path: Path, text: str) -> Iterator[Cell]:
 def _header(path: Path, line: str, number: int) -> tuple[str, tuple[str, ...]]:
     match = _MARKER.fullmatch(line)
     if not match:
-        raise CourseError(f"cannot read the cell marker {line!r}; write '# %% [markdown] tags=[\"a\"]'", path, number)
+        raise CourseError(
+            f"cannot read the cell marker {line!r}; write '# %% [markdown] tags=[\"a\"]'",
+            path,
+            number,
+        )
     try:
         tags = json.loads(match["tags"].split("=", 1)[1]) if match["tags"] else []
     except json.JSONDecodeError:
-        raise CourseError(f"tags are a list in double quotes, not {match['tags'].strip()}", path, number) from None
+        raise CourseError(
+            f"tags are a list in double quotes, not {match['tags'].strip()}", path, number
+        ) from None
     for tag in tags:
         if tag not in TAGS and not _EXERCISE.fullmatch(tag):
-            raise CourseError(f"unknown tag {tag!r}; known: {', '.join(sorted(TAGS))}, ex-3a", path, number)
+            raise CourseError(
+                f"unknown tag {tag!r}; known: {', '.join(sorted(TAGS))}, ex-3a", path, number
+            )
     return ("markdown" if match["kind"] else "code"), tuple(tags)
 
 
@@ -250,8 +177,11 @@ def _uncommented(path: Path, line: str, number: int) -> str:
     if not line.strip():
         return ""
     if not line.startswith("#"):
-        raise CourseError(f"this line must start with '# ' (the cell is active in the notebook only): {line.strip()!r}",
-                          path, number)
+        raise CourseError(
+            f"{line.strip()!r} must start with '# ': this cell is active in the notebook only",
+            path,
+            number,
+        )
     return line[2:] if line.startswith("# ") else line[1:]
 
 
@@ -260,20 +190,28 @@ def _verify(path: Path, cells: Iterable[Cell]) -> None:
     for cell in cells:
         _verify_markers(path, cell)
         if "exercise" in cell.tags and cell.exercise is None:
-            raise CourseError("an exercise needs its id among the tags: \"ex-3a\"", path, cell.line)
+            raise CourseError('an exercise needs its id among the tags: "ex-3a"', path, cell.line)
         if cell.exercise is None:
             continue
         if cell.exercise in seen:
-            raise CourseError(f"exercise {cell.exercise} stands already in line {seen[cell.exercise]}; "
-                              "give one of them another letter", path, cell.line)
+            raise CourseError(
+                f"exercise {cell.exercise} stands already in line {seen[cell.exercise]}; "
+                "give one of them another letter",
+                path,
+                cell.line,
+            )
         seen[cell.exercise] = cell.line
-        number = _FILE.fullmatch(path.name)
+        number = FILE.fullmatch(path.name)
         if number and int(cell.exercise[:-1]) != int(number[1]):
-            raise CourseError(f"exercise {cell.exercise} belongs to step {cell.exercise[:-1]}", path, cell.line)
+            raise CourseError(
+                f"exercise {cell.exercise} belongs to step {cell.exercise[:-1]}", path, cell.line
+            )
         if BEGIN not in cell.source:
             raise CourseError(f"exercise {cell.exercise} has no {BEGIN!r}", path, cell.line)
         if not re.search(rf"""\bcheck\(["']{cell.exercise}["']""", cell.source):
-            raise CourseError(f"exercise {cell.exercise} never calls check(\"{cell.exercise}\", …)", path, cell.line)
+            raise CourseError(
+                f'exercise {cell.exercise} never calls check("{cell.exercise}", …)', path, cell.line
+            )
 
 
 def _verify_markers(path: Path, cell: Cell) -> None:
@@ -281,9 +219,13 @@ def _verify_markers(path: Path, cell: Cell) -> None:
     for number, line in enumerate(cell.source.splitlines(), cell.line):
         if line.strip() == BEGIN:
             if opened:
-                raise CourseError(f"{BEGIN!r} again before the {END!r} of line {opened}", path, number)
+                raise CourseError(
+                    f"{BEGIN!r} again before the {END!r} of line {opened}", path, number
+                )
             if "exercise" not in cell.tags:
-                raise CourseError(f"{BEGIN!r} outside an exercise; add the tags \"exercise\", \"ex-…\"", path, number)
+                raise CourseError(
+                    f'{BEGIN!r} outside an exercise; add the tags "exercise", "ex-…"', path, number
+                )
             opened = number
         elif line.strip() == END:
             if opened is None:

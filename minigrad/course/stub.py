@@ -1,4 +1,5 @@
 """What an exercise leaves to the learner: its source without the solutions."""
+
 from __future__ import annotations
 
 import ast
@@ -13,8 +14,8 @@ YOUR_TURN = 'raise NotImplementedError("your turn")'
 def stub(step: Step, cell: Cell) -> str:
     """The source of an exercise without its solutions.
 
-    In a function a solution becomes ``raise NotImplementedError("your turn")``; where code runs at once
-    (module level, class body) the names it assigns become ``...``.
+    In a function a solution becomes ``raise NotImplementedError("your turn")``; where code runs at
+    once (module level, class body) the names it assigns become ``...``.
     """
     lines = cell.source.splitlines()
     tree = _parsed(step, cell)
@@ -37,35 +38,51 @@ def _parsed(step: Step, cell: Cell) -> ast.Module:
     try:
         return ast.parse(plain)
     except SyntaxError as error:
-        raise CourseError(f"not Python: {error.msg}", step.path, cell.line + (error.lineno or 1) - 1) from None
+        raise CourseError(
+            f"not Python: {error.msg}", step.path, cell.line + (error.lineno or 1) - 1
+        ) from None
 
 
 def _stub_lines(tree: ast.Module, begun: int, ended: int) -> list[str]:
     owner = _owner(tree, begun, ended)
     if isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return [YOUR_TURN]
-    names = [] if isinstance(owner, ast.ClassDef) and _only_methods(owner, begun, ended) else _assigned(tree, begun, ended)
+    names = (
+        []
+        if isinstance(owner, ast.ClassDef) and _only_methods(owner, begun, ended)
+        else _assigned(tree, begun, ended)
+    )
     return [f"{name} = ...  # your turn" for name in names] or ["...  # your turn"]
 
 
 def _owner(tree: ast.Module, begun: int, ended: int) -> ast.AST:
     """The innermost function or class around the lines, else the module."""
-    around = [node for node in ast.walk(tree)
-              if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-              and node.lineno < begun and (node.end_lineno or 0) >= ended - 1]
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        and node.lineno < begun
+        and (node.end_lineno or 0) >= ended - 1
+    ]
     return max(around, key=lambda node: node.lineno, default=tree)
 
 
 def _inside(tree: ast.AST, begun: int, ended: int) -> list[ast.stmt]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and begun < node.lineno < ended]
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and begun < node.lineno < ended
+    ]
 
 
 def _only_methods(owner: ast.ClassDef, begun: int, ended: int) -> bool:
-    return all(isinstance(node, ast.FunctionDef) for node in owner.body if begun < node.lineno < ended)
+    return all(
+        isinstance(node, ast.FunctionDef) for node in owner.body if begun < node.lineno < ended
+    )
 
 
 def _assigned(tree: ast.Module, begun: int, ended: int) -> list[str]:
-    """Names bound by the statements of a solution, not by what is inside its functions and classes."""
+    """Names bound by the statements of a solution, not inside its functions and classes."""
     names: list[str] = []
     hidden_until = 0
     for node in sorted(_inside(tree, begun, ended), key=lambda node: node.lineno):
@@ -76,6 +93,10 @@ def _assigned(tree: ast.Module, begun: int, ended: int) -> list[str]:
             hidden_until = node.end_lineno or 0
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names += [each.id for target in targets for each in ast.walk(target)
-                      if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)]
+            names += [
+                each.id
+                for target in targets
+                for each in ast.walk(target)
+                if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+            ]
     return list(dict.fromkeys(names))

@@ -1,0 +1,119 @@
+"""The folder of a course: its steps by number, its notebooks, and how to find it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from minigrad.course.errors import CourseError
+from minigrad.course.steps import FILE, Step, read_step
+
+#: Numbers of the steps that begin a new file and carry nothing over.
+FRESH = frozenset({1, 10, 13, 17, 20})
+
+
+@dataclass(frozen=True)
+class Course:
+    """A folder that holds ``steps/`` and ``notebooks/``."""
+
+    root: Path
+
+    @property
+    def notebooks(self) -> Path:
+        """Where the notebooks stand."""
+        return self.root / "notebooks"
+
+    @cached_property
+    def paths(self) -> dict[int, Path]:
+        """The literate files by number.  Raises CourseError when two files share a number."""
+        found: dict[int, Path] = {}
+        for path in sorted((self.root / "steps").glob("step*.py")):
+            match = FILE.fullmatch(path.name)
+            if not match:
+                raise CourseError("the name of a step is stepNN_words.py, with two digits", path)
+            if int(match[1]) in found:
+                raise CourseError(
+                    f"step {int(match[1])} is also {found[int(match[1])].name}; renumber one", path
+                )
+            found[int(match[1])] = path
+        return found
+
+    @property
+    def start(self) -> Path:
+        """The literate file of the start page."""
+        return self.root / "steps" / "start.py"
+
+    def step(self, number: int) -> Step:
+        """Read one step.  Raises CourseError when there is no such step."""
+        if number not in self.paths:
+            raise CourseError(f"no step {number}; the course has {spans(self.paths)}")
+        return read_step(self.paths[number])
+
+    def before(self, number: int) -> Step | None:
+        """The step this one grows out of; None for a step that starts fresh."""
+        return None if number in FRESH or number - 1 not in self.paths else self.step(number - 1)
+
+    def select(self, words: Iterable[str] = ()) -> list[Step]:
+        """Steps named by ``3``, ``1-4``, ``start`` or a file name; without words all, start first.
+
+        Raises CourseError for a word that names no step.
+        """
+        words = list(words)
+        if not words:
+            return [
+                *([read_step(self.start)] if self.start.exists() else []),
+                *map(self.step, self.paths),
+            ]
+        return [step for word in words for step in self._named(word)]
+
+    def _named(self, word: str) -> Iterator[Step]:
+        stem = Path(word).stem
+        span = re.fullmatch(r"(\d+)(?:-(\d+))?", stem)
+        if stem == "start" and self.start.exists():
+            yield read_step(self.start)
+        elif span:
+            first, last = int(span[1]), int(span[2] or span[1])
+            chosen = [n for n in self.paths if first <= n <= last] if last > first else [first]
+            if not chosen:
+                raise CourseError(f"no steps {word}; the course has {spans(self.paths)}")
+            yield from map(self.step, chosen)
+        elif named := [
+            n for n, path in self.paths.items() if path.stem == stem or path.stem[:6] == stem
+        ]:
+            yield self.step(named[0])
+        else:
+            raise CourseError(f"{word!r} names no step; write a number (3), a range (1-4) or start")
+
+
+def spans(numbers: Iterable[int]) -> str:
+    """Numbers in words: ``1-4, 6``.
+
+    >>> spans([1, 2, 3, 6])
+    '1-3, 6'
+    """
+    groups: list[list[int]] = []
+    for n in sorted(numbers):
+        if groups and n == groups[-1][-1] + 1:
+            groups[-1].append(n)
+        else:
+            groups.append([n])
+    return ", ".join(f"{g[0]}-{g[-1]}" if len(g) > 1 else str(g[0]) for g in groups) or "no steps"
+
+
+def find_course(beginning: Path | None = None) -> Course:
+    """The course around a folder (default: where we are), else the one this package came from.
+
+    Raises CourseError with advice where neither holds one.
+    """
+    here = (beginning or Path.cwd()).resolve()
+    package = Path(__file__).resolve().parents[2]
+    for root in (here, *here.parents, package):
+        if any((root / "steps").glob("step*.py")) or (root / "notebooks" / "start.ipynb").exists():
+            return Course(root)
+    raise CourseError(
+        f"no course here: {here} holds neither steps/ nor notebooks/start.ipynb. The installed "
+        "package holds no notebooks: get the project's source, go into its folder, run it there"
+    )
