@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Step 17. Program, Block, Op, Variable
 #
-# **Goal.** Write a computation down before running it, and let a function write the backward part behind it.
+# **Goal.** Write a computation down before running it; let a function write the backward part.
 #
 # **Time.** 40 minutes
 #
@@ -15,8 +15,9 @@
 #
 # This part has three steps. It starts a new file, so nothing is carried over from the steps before.
 #
-# What you need: an operator is a *type* plus *names by slot* (step 13), its grad operator is found in a table
-# (step 13), and a gradient written twice must be added up (step 15). Enter here if you know these three things.
+# What you need: an operator is a *type* plus *names by slot* (step 13), its grad operator is found
+# in a table (step 13), and a gradient written twice must be added up (step 15). Enter here if you
+# know these three things.
 #
 # So far the graph grew while the numbers flowed. Now we separate the two:
 #
@@ -41,9 +42,10 @@ import numpy as np
 # %% [markdown]
 # ## The table of ops
 #
-# One entry per op type: a **kernel** that computes it, and **one gradient rule per input**.
-# The parameter names are the slots. A rule reads inputs (`x`), the output (`out`), or its gradient (`out_grad`).
-# It names only what it needs: `exp` reads its output and never its input, `add` reads no value at all.
+# One entry per op type: a **kernel** that computes it, and **one gradient rule per input**. The
+# parameter names are the slots. A rule reads inputs (`x`), the output (`out`), or its gradient
+# (`out_grad`). It names only what it needs: `exp` reads its output and never its input, `add`
+# reads no value at all.
 
 # %%
 def parameters(function):
@@ -52,7 +54,7 @@ def parameters(function):
 
 
 class OpInfo:
-    """What is known about one type of op: a kernel, its output slots, one gradient rule per input."""
+    """What is known about a type of op: a kernel, its output slots, one gradient rule per input."""
 
     def __init__(self, kernel, outputs=("out",), **rules):
         self.kernel, self.outputs, self.rules = kernel, outputs, rules
@@ -66,7 +68,8 @@ def spread(x, out_grad):
 OPS = {
     "add": OpInfo(lambda x, y: x + y, x=lambda out_grad: out_grad, y=lambda out_grad: out_grad),
     "sub": OpInfo(lambda x, y: x - y, x=lambda out_grad: out_grad, y=lambda out_grad: -out_grad),
-    "mul": OpInfo(lambda x, y: x * y, x=lambda y, out_grad: out_grad * y, y=lambda x, out_grad: out_grad * x),
+    "mul": OpInfo(lambda x, y: x * y,
+                  x=lambda y, out_grad: out_grad * y, y=lambda x, out_grad: out_grad * x),
     "matmul": OpInfo(lambda x, y: x @ y,
                      x=lambda y, out_grad: out_grad @ y.T, y=lambda x, out_grad: x.T @ out_grad),
     "square": OpInfo(lambda x: x ** 2, x=lambda x, out_grad: out_grad * 2 * x),
@@ -80,8 +83,9 @@ OPS = {
 # %% [markdown]
 # ## The four records
 #
-# A **Variable** says what is known about a name. Look for the field that holds its value: there is none.
-# `persistable` marks a parameter, which lives on from run to run. `stop_gradient` waits for the next step.
+# A **Variable** says what is known about a name. Look for the field that holds its value: there is
+# none. `persistable` marks a parameter, which lives on from run to run. `stop_gradient` waits for
+# the next step.
 
 # %%
 class Variable:
@@ -123,24 +127,41 @@ class Op:
 
 
 # %% [markdown]
-# A **Block** is a list of ops and the variables they speak of. A name it does not know is looked up in its parent,
-# like a variable of an outer function. Block 0 has no parent: its field is -1.
+# How numbers come to an op, if there are any: fetch an array for each name, call the kernel. For a
+# grad op the kernel is the rules themselves, one for each gradient it writes.
+
+# %%
+def compute(op, scope):
+    """The arrays one op makes out of the arrays in the scope, in the order of ``op.writes``."""
+    arrays = {slot: [scope[name] for name in names] for slot, names in op.inputs.items()}
+    if op.type in OPS:
+        listed = [array for slot in arrays.values() for array in slot]
+        made = OPS[op.type].kernel(*listed, **op.attrs)
+        return made if isinstance(made, tuple) else (made,)
+    rules = [OPS[op.forward_op.type].rules[slot.removesuffix("_grad")] for slot in op.outputs]
+    return [rule(*[arrays[slot][0] for slot in parameters(rule)]) for rule in rules]
+
+
+# %% [markdown]
+# A **Block** is a list of ops and the variables they speak of. A name it does not know is looked
+# up in its parent, like a variable of an outer function. Block 0 has no parent: its field is -1.
 # (`forward_block` waits for step 19.)
 #
-# `append_op` writes a line. Its output variable is created on the way. The shape is found by a trick: let the kernel
-# run once on arrays of ones.
+# `append_op` writes a line. Its output variable is created on the way. The shape is found by a
+# trick: let the kernel run once on arrays of ones.
 
 # %%
 class Block:
     """Ops in order, variables by name, and the index of the parent block."""
 
     def __init__(self, program, idx, parent=-1, forward_block=-1):
-        self.program, self.idx, self.parent, self.forward_block = program, idx, parent, forward_block
+        self.program, self.idx = program, idx
+        self.parent, self.forward_block = parent, forward_block
         self.vars, self.ops = {}, []
 
     def create_var(self, name, shape=(), **flags):
         if name in self.vars:
-            raise ValueError(f"block {self.idx} already has a variable {name!r}: choose another name")
+            raise ValueError(f"block {self.idx} already has a variable {name!r}: choose another")
         self.vars[name] = Variable(self, name, shape, **flags)
         return self.vars[name]
 
@@ -148,19 +169,19 @@ class Block:
         block = self
         while name not in block.vars:
             if block.parent == -1:
-                raise KeyError(f"no variable {name!r} in block {self.idx} or above: create it first")
+                raise KeyError(f"no variable {name!r} in block {self.idx} or above: create it")
             block = self.program.blocks[block.parent]
         return block.vars[name]
 
     def append_op(self, type, *names, out, **attrs):
         """Append ``out = type(*names)``; return the output variable, or a list of several."""
-        kernel, slots = OPS[type].kernel, parameters(OPS[type].kernel)
-        inputs = {slot: [name] for slot, name in zip(slots, names)}
-        op = Op(type, inputs, {slot: [name] for slot, name in zip(OPS[type].outputs, out.split())}, attrs)
-        made = kernel(*[np.ones(self.var(name).shape) for name in names], **attrs)
-        made = made if isinstance(made, tuple) else (made,)
-        created = [self.create_var(name, np.shape(one), stop_gradient=not OPS[type].rules)
-                   for name, one in zip(op.writes, made)]
+        info = OPS[type]
+        slots = [slot for slot in parameters(info.kernel) if slot not in attrs]
+        op = Op(type, {slot: [name] for slot, name in zip(slots, names, strict=True)},
+                {slot: [name] for slot, name in zip(info.outputs, out.split(), strict=True)}, attrs)
+        made = compute(op, {name: np.ones(self.var(name).shape) for name in names})
+        created = [self.create_var(name, np.shape(array), stop_gradient=not info.rules)
+                   for name, array in zip(op.writes, made, strict=True)]
         self.ops.append(op)
         return created[0] if len(created) == 1 else created
 
@@ -208,7 +229,6 @@ class Program:
 #     block.append_op("mul", "c", "d", out="e")
 #     return program
 #
-#
 # program = product()
 # print(program)
 # mg.draw(program)
@@ -224,33 +244,24 @@ class Program:
 # %% [markdown]
 # ## An execution
 #
-# `run_block` walks from top to bottom: read arrays from the scope, compute, write arrays into the scope.
-# For a grad op the kernel is the rules themselves, one for each gradient it writes.
+# `run_block` walks from top to bottom: read arrays from the scope, compute, write arrays into the
+# scope. For a grad op the kernel is the rules themselves, one for each gradient it writes.
 #
-# `run` keeps what it was given apart from what it makes: a fresh dictionary in front of the given one.
+# `run` keeps what it was given apart from what it makes: a fresh dictionary in front of the given
+# one.
 
 # %%
-def compute(op, scope):
-    """The arrays one op makes out of the arrays in the scope, in the order of ``op.writes``."""
-    arrays = {slot: [scope[name] for name in names] for slot, names in op.inputs.items()}
-    if op.type in OPS:
-        made = OPS[op.type].kernel(*[array for listed in arrays.values() for array in listed], **op.attrs)
-        return made if isinstance(made, tuple) else (made,)
-    rules = [OPS[op.forward_op.type].rules[slot.removesuffix("_grad")] for slot in op.outputs]
-    return [rule(*[arrays[slot][0] for slot in parameters(rule)]) for rule in rules]
-
-
 def run_block(block, scope):
     """Execute the ops of a block from first to last on a scope, name → array."""
     for number, op in enumerate(block.ops):
         for name in op.reads:
             if name not in scope:
-                raise RuntimeError(f"#{number} {op.type} reads {name!r}, which nobody has written or fed")
-        scope.update(zip(op.writes, compute(op, scope)))
+                raise RuntimeError(f"#{number} {op.type} reads {name!r}, which nobody wrote or fed")
+        scope.update(zip(op.writes, compute(op, scope), strict=True))
 
 
 def run(program, values):
-    """Execute block 0 on the given values; return the scope: what was made, before what was given."""
+    """Execute block 0 on the given values; return the scope: what was made, then what was given."""
     scope = ChainMap({}, values)
     run_block(program.blocks[0], scope)
     return scope
@@ -287,7 +298,8 @@ def grad_name(name):
 def make_grad_op(op):
     """The op that turns gradients of op's outputs into gradients of op's inputs."""
     rules = OPS[op.type].rules
-    out_grads = {f"{slot}_grad": [grad_name(n) for n in names] for slot, names in op.outputs.items()}
+    out_grads = {f"{slot}_grad": [grad_name(n) for n in names]
+                 for slot, names in op.outputs.items()}
     known = {**op.inputs, **op.outputs, **out_grads}
     reads = {slot for rule in rules.values() for slot in parameters(rule)}
     writes = {f"{slot}_grad": [grad_name(n) for n in op.inputs[slot]] for slot in rules}
@@ -310,15 +322,16 @@ def make_grad_op(op):
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # wrong = product()
 # block = wrong.blocks[0]
-# block.ops.append(Op("fill_constant", {}, {"out": ["e@GRAD"]}, {"shape": (), "value": 1.0}, role="backward"))
+# one = {"shape": (), "value": 1.0}
+# block.ops.append(Op("fill_constant", {}, {"out": ["e@GRAD"]}, one, role="backward"))
 # for op in block.ops[:2]:
 #     block.ops.append(make_grad_op(op))
 # print(wrong)
 # run(wrong, values)
 
 # %% [markdown]
-# `add_grad` waits for `c@GRAD`, which `mul_grad` makes *below* it. The picture of this program shows it: `c@GRAD`
-# enters `add_grad` from nowhere.
+# `add_grad` waits for `c@GRAD`, which `mul_grad` makes *below* it. The picture of this program
+# shows it: `c@GRAD` enters `add_grad` from nowhere.
 
 # %% tags=["active-ipynb", "mistake"]
 # mg.draw(wrong)
@@ -326,14 +339,16 @@ def make_grad_op(op):
 # %% [markdown]
 # Gradients spread from the end to the beginning. So the traversal goes in **reverse**.
 #
-# It keeps a growing set of *needed* names, at first only the loss. An op counts when it makes something needed. Then
-# its inputs are needed too. A metric behind the loss, or a branch that leads elsewhere, is never visited.
+# It keeps a growing set of *needed* names, at first only the loss. An op counts when it makes
+# something needed. Then its inputs are needed too. A metric behind the loss, or a branch that
+# leads elsewhere, is never visited.
 #
-# The grad ops go into `target_block`. Today that is the same block: **forward and backward are one program**.
+# The grad ops go into `target_block`. Today that is the same block: **forward and backward are one
+# program**.
 
 # %%
 def append_backward_ops(block, target_block, targets):
-    """Append to target_block the grad op of every op of block that leads to the targets, last op first."""
+    """Append to target_block the grad op of each op that leads to the targets, last op first."""
     needed = set(targets)
     for op in reversed(list(block.ops)):
         if needed & set(op.writes) and OPS[op.type].rules:
@@ -352,15 +367,15 @@ def append_backward_ops(block, target_block, targets):
 
 # %%
 def append_backward(loss, parameter_list=None):
-    """Append the backward part of a scalar loss to its block; return pairs (parameter, gradient)."""
+    """Append the backward part of a scalar loss to its block; return (parameter, gradient)s."""
     block, start = loss.block, len(loss.block.ops)
     if loss.shape != ():
         raise ValueError(f"the loss must be a scalar, and {loss.name!r} has shape {loss.shape}: "
                          "append a mean or a reduce_sum")
     if grad_name(loss.name) in block.vars:
-        raise ValueError(f"the backward part of {loss.name!r} is already there: build the program anew")
-    attrs = {"shape": (), "value": 1.0}
-    block.ops.append(Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, attrs, role="backward"))
+        raise ValueError(f"the backward part of {loss.name!r} is already there: build anew")
+    one = {"shape": (), "value": 1.0}
+    block.ops.append(Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, one, role="backward"))
     append_backward_ops(block, block, [loss.name])
     for op in block.ops[start:]:
         for name in op.writes:
@@ -370,7 +385,8 @@ def append_backward(loss, parameter_list=None):
         if grad_name(name) not in block.vars:
             raise ValueError(f"{name!r} has no gradient: it does not lead to {loss.name!r}")
     wanted = parameter_list or [v.name for v in block.vars.values() if v.persistable]
-    return [(block.var(name), block.var(grad_name(name))) for name in wanted if grad_name(name) in block.vars]
+    return [(block.var(name), block.var(grad_name(name))) for name in wanted
+            if grad_name(name) in block.vars]
 
 
 # %% tags=["active-ipynb"]
@@ -382,8 +398,8 @@ def append_backward(loss, parameter_list=None):
 #     print(parameter, "->", gradient)
 
 # %% [markdown]
-# Two forward ops, one seed, two grad ops. Still nothing has been computed. The executor needs no change for this: it
-# walks from top to bottom, as before.
+# Two forward ops, one seed, two grad ops. Still nothing has been computed. The executor needs no
+# change for this: it walks from top to bottom, as before.
 
 # %% tags=["active-ipynb", "picture-B"]
 # scope = run(program, values)
@@ -392,19 +408,18 @@ def append_backward(loss, parameter_list=None):
 # mg.draw(program, values=scope)
 
 # %% [markdown]
-# Read the right side from below: seed, `mul_grad`, `add_grad`. Each stands beside the op it belongs to. This is not a
-# drawing *beside* the backward pass. The boxes are the lines #2 to #4 of the program, and these lines ran.
+# Read the right side from below: seed, `mul_grad`, `add_grad`. Each stands beside the op it
+# belongs to. This is not a drawing *beside* the backward pass. The boxes are the lines #2 to #4 of
+# the program, and these lines ran.
 
 # %% tags=["active-ipynb"]
 # written = []
-#
 #
 # class Diary(dict):
 #     def update(self, pairs):
 #         pairs = list(pairs)
 #         written.append([name for name, _ in pairs])
 #         super().update(pairs)
-#
 #
 # run_block(program.blocks[0], Diary(values))
 # assert written == [op.writes for op in program.blocks[0].ops]
@@ -427,8 +442,8 @@ def append_backward(loss, parameter_list=None):
 # %% [markdown]
 # ## Build once, run often
 #
-# A line through three points. The program is built once. Each turn of the loop only runs it again, with other
-# weights. The pairs say what to update.
+# A line through three points. The program is built once. Each turn of the loop only runs it again,
+# with other weights. The pairs say what to update.
 
 # %% tags=["active-ipynb"]
 # fit = Program()
@@ -458,8 +473,8 @@ def append_backward(loss, parameter_list=None):
 # %% [markdown]
 # ## Watch it being written
 #
-# **Move the slider.** The cursor `>` goes up over the forward ops; under the line, the grad ops grow downwards.
-# How far apart do an op and its grad op stand in the list?
+# **Move the slider.** The cursor `>` goes up over the forward ops; under the line, the grad ops
+# grow downwards. How far apart do an op and its grad op stand in the list?
 
 # %% tags=["active-ipynb", "interactive"]
 # def cursor(position):
@@ -473,7 +488,6 @@ def append_backward(loss, parameter_list=None):
 #     lines.insert(len(forward), "  " + "-" * 40)
 #     return ["\n".join(lines), mg.draw(shown)]
 #
-#
 # explore(cursor, position=(0, 4))
 
 # %% [markdown]
@@ -481,15 +495,17 @@ def append_backward(loss, parameter_list=None):
 
 # %% tags=["active-ipynb"]
 # ops = fit.blocks[0].ops
-# assert [ops.index(op.forward_op) + number for number, op in enumerate(ops) if op.forward_op] == [8, 8, 8, 8]
+# sums = [number + ops.index(op.forward_op) for number, op in enumerate(ops) if op.forward_op]
+# assert sums == [8, 8, 8, 8]
 
 # %% [markdown]
-# Did you see `x@GRAD` and `t@GRAD`? They are computed, and nobody asked for them. Step 18 removes them.
+# Did you see `x@GRAD` and `t@GRAD`? They are computed, and nobody asked for them. Step 18 removes
+# them.
 #
 # ## Exercises
 #
-# **17a.** Print before, print after. Write a function that appends the backward part and returns the lines that are
-# new, as texts.
+# **17a.** Print before, print after. Write a function that appends the backward part and returns
+# the lines that are new, as texts.
 
 # %% tags=["active-ipynb", "exercise", "ex-17a"]
 # def appended(loss):
@@ -500,12 +516,11 @@ def append_backward(loss, parameter_list=None):
 #     return [str(op) for op in loss.block.ops[before:]]
 #     ### END SOLUTION
 #
-#
 # check("17a", appended, Program)
 
 # %% [markdown]
-# **17b.** One parameter. `parameter_list` chooses which pairs come back. Use it, then run the program, and return the
-# gradient of that one parameter.
+# **17b.** One parameter. `parameter_list` chooses which pairs come back. Use it, then run the
+# program, and return the gradient of that one parameter.
 
 # %% tags=["active-ipynb", "exercise", "ex-17b"]
 # def slope(loss, name, values):
@@ -514,7 +529,6 @@ def append_backward(loss, parameter_list=None):
 #     [(_, gradient)] = append_backward(loss, parameter_list=[name])
 #     return run(loss.block.program, values)[gradient.name]
 #     ### END SOLUTION
-#
 #
 # check("17b", slope, Program)
 
@@ -536,24 +550,23 @@ def append_backward(loss, parameter_list=None):
 # append_backward(square.blocks[0].append_op("square", "x", out="y"))
 
 # %% [markdown]
-# Write `scalar(v)`. It appends one op that makes a scalar out of `v`, so that every element of `v` gets the
-# gradient 1. It returns the new variable. Call it `v_total`, when `v` is called `v`.
+# Write `scalar(v)`. It appends one op that makes a scalar out of `v`, so that every element of `v`
+# gets the gradient 1. It returns the new variable. Call it `v_total`, when `v` is called `v`.
 
 # %% tags=["active-ipynb", "exercise", "ex-17c"]
 # def scalar(v):
-#     """Append an op that makes a scalar of v whose gradient is 1 for every element; return its variable."""
+#     """Append the op that adds up the elements of v; return its output variable."""
 #     ### BEGIN SOLUTION
 #     return v.block.append_op("reduce_sum", v.name, out=f"{v.name}_total")
 #     ### END SOLUTION
-#
 #
 # check("17c", scalar, Program)
 
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# PyTorch has no description: the graph is the trace of an execution, as in step 10. There, too, the loss must be a
-# scalar. Recorded with PyTorch 2.13.0:
+# PyTorch has no description: the graph is the trace of an execution, as in step 10. There, too,
+# the loss must be a scalar. Recorded with PyTorch 2.13.0:
 #
 # ```python
 # >>> x = torch.ones(3, requires_grad=True)
@@ -561,8 +574,9 @@ def append_backward(loss, parameter_list=None):
 # RuntimeError: grad can be implicitly created only for scalar outputs
 # ```
 #
-# In Paddle's first static engine, Fluid, this is the program you have just built: blocks of ops over named
-# variables, grad ops in the same block. Its slots are called `X`, `Y`, `Out`, `Out@GRAD`.
+# In Paddle's first static engine, Fluid, this is the program you have just built: blocks of ops
+# over named variables, grad ops in the same block. Its slots are called `X`, `Y`, `Out`,
+# `Out@GRAD`.
 #
 # ```python
 # pairs = fluid.backward.append_backward(loss, parameter_list=None, no_grad_set=None)

@@ -41,7 +41,7 @@ def test_the_running_example():
     scope = step.run(loss.block.program, VALUES)
     assert scope["e"] == 20
     assert [scope[gradient.name] for _, gradient in pairs] == [4, 4, 5]
-    assert [(p.name, g.name) for p, g in pairs] == [("a", "a@GRAD"), ("b", "b@GRAD"), ("d", "d@GRAD")]
+    assert [f"{p.name} {g.name}" for p, g in pairs] == ["a a@GRAD", "b b@GRAD", "d d@GRAD"]
 
 
 def test_the_chain_of_step_one():
@@ -74,10 +74,11 @@ def test_every_rule_agrees_with_finite_differences():
     loss = layer()
     step.append_backward(loss)
     rng = np.random.default_rng(0)
-    values = {"x": rng.normal(size=(3, 2)), "t": rng.normal(size=(3, 2)), "w": rng.normal(size=(2, 2))}
+    values = {name: rng.normal(size=loss.block.var(name).shape) for name in "xtw"}
     scope = step.run(loss.block.program, values)
     for name in values:
-        np.testing.assert_allclose(scope[f"{name}@GRAD"], slopes(loss, values, name), rtol=1e-6, atol=1e-8)
+        expected = slopes(loss, values, name)
+        np.testing.assert_allclose(scope[f"{name}@GRAD"], expected, rtol=1e-6, atol=1e-8)
 
 
 def slopes(loss, values, name, eps=1e-6):
@@ -105,7 +106,8 @@ def test_the_rules_of_each_op_agree_with_finite_differences(type):
     values = {name: np.array([0.7, -1.3]) * (k + 1) for k, name in enumerate(names)}
     scope = step.run(block.program, values)
     for name in names:
-        np.testing.assert_allclose(scope[f"{name}@GRAD"], slopes(loss, values, name), rtol=1e-6, atol=1e-8)
+        expected = slopes(loss, values, name)
+        np.testing.assert_allclose(scope[f"{name}@GRAD"], expected, rtol=1e-6, atol=1e-8)
 
 
 def test_what_is_drawn_as_backward_is_what_ran():
@@ -150,7 +152,7 @@ def test_the_mistake_grad_ops_in_forward_order_read_what_is_not_written():
     block = product().block
     block.ops.append(step.Op("fill_constant", {}, {"out": ["e@GRAD"]}, {"shape": (), "value": 1.0}))
     block.ops += [step.make_grad_op(op) for op in block.ops[:2]]
-    with pytest.raises(RuntimeError, match="#3 add_grad reads 'c@GRAD', which nobody has written or fed"):
+    with pytest.raises(RuntimeError, match="#3 add_grad reads 'c@GRAD', which nobody wrote"):
         step.run(block.program, VALUES)
 
 
@@ -164,7 +166,8 @@ def test_ops_that_do_not_lead_to_the_loss_are_not_visited():
     loss.block.append_op("square", "c", out="beside")
     loss.block.append_op("square", "e", out="behind")
     step.append_backward(loss)
-    assert [op.type for op in loss.block.ops if op.role == "backward"] == ["fill_constant", "mul_grad", "add_grad"]
+    appended = [op.type for op in loss.block.ops if op.role == "backward"]
+    assert appended == ["fill_constant", "mul_grad", "add_grad"]
 
 
 def test_the_grad_ops_stand_in_the_same_block_or_in_the_one_asked_for():
@@ -248,23 +251,22 @@ def test_a_program_that_is_built_once_trains_a_line():
 
 MUTANTS = {
     "no reverse": ("reversed(list(block.ops))", "list(block.ops)"),
-    "no list before appending to the same block": ("reversed(list(block.ops))", "reversed(block.ops[:0])"),
     "every op is visited": ("if needed & set(op.writes) and", "if"),
     "needed does not grow": ("needed |= set(op.reads)", "pass"),
     "seed of two": ('"value": 1.0}', '"value": 2.0}'),
     "no seed": ('block.ops.append(Op("fill_constant"', '[].append(Op("fill_constant"'),
     "grad ops in the wrong block": ("target_block.ops.append", "block.ops.append"),
-    "mul keeps its own factor": ("x=lambda y, out_grad: out_grad * y,", "x=lambda x, out_grad: out_grad * x,"),
+    "mul keeps its own factor": ("x=lambda y, out_grad: out_grad * y", "x=lambda x, out_grad: x"),
     "sub forgets the sign": ("-out_grad", "out_grad"),
     "matmul not transposed": ("x.T @ out_grad", "x @ out_grad"),
-    "exp reads its input": ("x=lambda out, out_grad: out_grad * out", "x=lambda x, out_grad: out_grad * x"),
+    "exp reads its input": ("x=lambda out, out_grad: out_grad * out", "x=lambda x, out_grad: x"),
     "mean does not divide": ("out_grad / np.size(x)", "out_grad"),
     "grad op reads everything": ("if slot in reads}", "}"),
     "grad op without its forward op": ("forward_op=op)", "forward_op=None)"),
     "scalar not asked for": ("if loss.shape != ():", "if False:"),
     "pairs of every variable": ("if v.persistable]", "]"),
     "parameter_list ignored": ("wanted = parameter_list or", "wanted = None or"),
-    "no error for an unreachable parameter": ("for name in parameter_list or ():", "for name in ():"),
+    "no error for an unreachable one": ("for name in parameter_list or ():", "for name in ():"),
     "gradient variables have no shape": ('block.var(name.removesuffix("@GRAD")).shape)', "())"),
     "run writes into what it was given": ("ChainMap({}, values)", "values"),
     "missing names are not noticed": ("if name not in scope:", "if False:"),

@@ -4,7 +4,7 @@ import numpy as np
 from minigrad.course.check import Mismatch, checker, close, same
 
 
-@checker("17a", hint="remember len(loss.block.ops) before append_backward, and return str(op) for the ops behind it")
+@checker("17a", hint="remember len(loss.block.ops), append, and return str(op) for what is behind")
 def appended(appended, Program):
     same("the lines appended to y = square(x)", appended(square(Program)), [
         "y@GRAD = fill_constant(shape=(), value=1.0)",
@@ -15,7 +15,7 @@ def appended(appended, Program):
     same("the length of the program afterwards", len(loss.block.ops), 3)
 
 
-@checker("17b", hint="append_backward(loss, parameter_list=[name]) returns one pair; run gives a scope")
+@checker("17b", hint="append_backward(loss, [name]) returns one pair; run gives a scope")
 def slope(slope, Program):
     values = {"a": 2.0, "b": 3.0, "d": 4.0}
     for name, expected in (("a", 4.0), ("b", 4.0), ("d", 5.0)):
