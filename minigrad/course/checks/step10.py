@@ -1,0 +1,51 @@
+"""The checkers of step 10."""
+from minigrad.course.check import Mismatch, checker, same
+
+
+@checker("10a", hint="follow next_functions with a list of nodes still to see; an AccumulateGrad "
+                     "knows its leaf as .variable; the leaf of e.grad_fn may be met more than once")
+def leaves(leaves, Tensor):
+    a, b, d = (Tensor(float(n), requires_grad=True) for n in (2, 3, 4))
+    compare("leaves of (a + b) * d", leaves((a + b) * d), [a, b, d])
+    compare("leaves of a * a + a", leaves(a * a + a), [a])
+    compare("leaves of b * 3", leaves(b * 3), [b])
+    y = a
+    for _ in range(3000):
+        y = y + b
+    compare("leaves of a sum of 3001 terms", leaves(y), [a, b])
+    y = a
+    for _ in range(40):
+        y = y + y           # 2**40 paths, 40 nodes
+    compare("leaves of 40 doublings", leaves(y), [a])
+
+
+def compare(what, observed, expected):
+    if len(observed) != len(expected) or any(not any(o is e for o in observed) for e in expected):
+        raise Mismatch(what, list(observed), expected)
+
+
+@checker("10b", hint="a product has two inputs: x itself, a leaf, and a sum; 2 is a constant")
+def prediction(prediction, Tensor):
+    x = Tensor(5.0, requires_grad=True)
+    y = x * (x + 2)
+    top = y.grad_fn
+    sum_node = top.next_functions[1][0]
+    truth = {
+        "y.grad_fn": top.name(),
+        "y.grad_fn.next_functions[0][0]": top.next_functions[0][0].name(),
+        "y.grad_fn.next_functions[1][0]": sum_node.name(),
+        "y.grad_fn.next_functions[1][0].next_functions[1][0]": sum_node.next_functions[1][0],
+    }
+    for path, name in truth.items():
+        same(path, prediction.get(path, "missing"), name)
+
+
+@checker("10c", hint="unbind gives two outputs of one node; which edge comes first is the order of "
+                     "the inputs of the next operation")
+def crossed(crossed, Tensor):
+    x = Tensor([5.0, 7.0], requires_grad=True)
+    made = crossed(x)
+    same("the output indices", [index for _, index in made.grad_fn.next_functions], [1, 0])
+    first, second = (node for node, _ in made.grad_fn.next_functions)
+    same("both edges lead to one node", first is second, True)
+    same("the leaf at the end", first.next_functions[0][0].variable is x, True)

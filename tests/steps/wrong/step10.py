@@ -1,0 +1,76 @@
+"""Plausible wrong answers to the exercises of step 10: every one must fail its check."""
+from literate import load
+
+step = load("step10_grad_fn")
+
+
+def one_per_path(tensor):
+    found, todo = [], [tensor.grad_fn]
+    while todo and len(found) < 10:
+        node = todo.pop()
+        if isinstance(node, step.AccumulateGrad):
+            found.append(node.variable)
+        todo.extend(target for target, _ in node.next_functions if target)
+    return found
+
+
+def recursive(tensor):
+    def visit(node, seen):
+        if node is None or node in seen:
+            return []
+        seen.add(node)
+        if isinstance(node, step.AccumulateGrad):
+            return [node.variable]
+        return [leaf for target, _ in node.next_functions for leaf in visit(target, seen)]
+
+    return visit(tensor.grad_fn, set())
+
+
+def first_layer_only(tensor):
+    return [node.variable for node, _ in tensor.grad_fn.next_functions
+            if isinstance(node, step.AccumulateGrad)]
+
+
+def nodes_for_leaves(tensor):
+    return [node for node in step.count_edges(tensor.grad_fn)
+            if isinstance(node, step.AccumulateGrad)]
+
+
+PATHS = ("y.grad_fn", "y.grad_fn.next_functions[0][0]", "y.grad_fn.next_functions[1][0]",
+         "y.grad_fn.next_functions[1][0].next_functions[1][0]")
+
+
+def guess(*names):
+    return dict(zip(PATHS, names, strict=True))
+
+
+def straight(x):
+    p, q = step.unbind(x)
+    return p * q
+
+
+def unbound_twice(x):
+    return step.unbind(x)[1] * step.unbind(x)[0]
+
+
+def one_output_twice(x):
+    q = step.unbind(x)[1]
+    return q * q
+
+
+def both_scaled(x):
+    p, q = step.unbind(x)
+    return (q * 2) + (p * 3)
+
+
+WRONG = {
+    "10a": [(each, step.Tensor) for each in
+            (one_per_path, recursive, first_layer_only, nodes_for_leaves)],
+    "10b": [(guess("MulBackward0", "AccumulateGrad", "AddBackward0", "AccumulateGrad"),
+             step.Tensor),
+            (guess("AddBackward0", "MulBackward0", "AccumulateGrad", None), step.Tensor),
+            (guess("MulBackward0", None, "AddBackward0", None), step.Tensor),
+            ({}, step.Tensor)],
+    "10c": [(each, step.Tensor) for each in
+            (straight, unbound_twice, one_output_twice, both_scaled)],
+}
