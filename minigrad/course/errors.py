@@ -13,6 +13,17 @@ class CourseError(Exception):
     """
 
     def __init__(self, message: str, path: Path | None = None, line: int | None = None) -> None:
-        place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        place = (
+            ""
+            if path is None
+            else f"{_near(path)}: "
+            if line is None
+            else f"{_near(path)}:{line}: "
+        )
         super().__init__(place + message)
         self.path, self.line = path, line
+
+
+def _near(path: Path) -> Path:
+    """A path as seen from the working directory, where it is below it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

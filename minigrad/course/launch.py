@@ -45,7 +45,7 @@ def _trust(course: Course) -> None:
     import nbformat
     from nbformat.sign import NotebookNotary
 
-    notary = NotebookNotary()
+    notary = NotebookNotary()  # type: ignore[no-untyped-call]
     names = ["start", *(path.stem for path in course.paths.values())]
     for name in names:
         for path in (

@@ -1,0 +1,34 @@
+"""The checkers of step 4."""
+import numpy as np
+
+from minigrad.course.check import Mismatch, checker, close, same
+
+
+@checker("4a", hint="while v.creator is not None: count one, and let v become v.creator.input")
+def depth(depth, Variable, Square):
+    boxes = [Variable(np.array(1.0))]
+    for _ in range(20_000):
+        boxes.append(Square()(boxes[-1]))
+    for length in (0, 1, 3, 20_000):
+        same(f"the depth after {length} functions", depth(boxes[length]), length)
+
+
+@checker("4b", hint="make the box x from np.array(value), call backward() on f(x), look at x.grad")
+def gradient(gradient, square, exp):
+    close("the gradient of square at 3", gradient(square, 3.0), 6.0)
+    close("the gradient of exp at -1", gradient(exp, -1.0), np.exp(-1))
+    close("the gradient of square(exp(square(x))) at 0.5",
+          gradient(lambda x: square(exp(square(x))), 0.5), 2 * np.exp(0.5))
+
+
+@checker("4c", hint="isinstance(thing, float) finds the float; a leaf is a Variable whose creator is None")
+def advice(advice, Variable, square):
+    leaf = Variable(np.array(2.0))
+    for thing, name, words in ((0.5, "0.5", ("0.5", "np.array")), (2.25, "2.25", ("2.25", "np.array")),
+                               (leaf, "a leaf", ("leaf", "backward()"))):
+        said = advice(thing)
+        for word in words:
+            if not isinstance(said, str) or word not in said:
+                raise Mismatch(f"the advice for {name}", said, f"a text with {word!r} in it")
+    if (said := advice(square(leaf))) is not None:
+        raise Mismatch("the advice for square(x)", said, None)

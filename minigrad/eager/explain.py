@@ -1,0 +1,1 @@
+def no_graph_reason(out): return "?"

@@ -1,0 +1,235 @@
+"""The backward graph: nodes, edges, AccumulateGrad, saved values, hooks.
+
+Vocabulary
+    node      one operation to be differentiated: what ``y.grad_fn`` is.  It knows its *edges* and its saved values,
+              never its output: a graph has no reference cycles and dies with its last Tensor
+    edge      where a gradient goes next: a node, or one `Output` of a node that has several outputs
+    saved     what the gradient rules of this node read; freed by backward, while the graph itself stays
+    seq       the number of the node in the order of creation: the walk runs newest first
+
+The arrows that PyTorch shows as ``next_functions`` are these edges; the engine follows them and nothing else.
+"""
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+from ..errors import GradError, code_line
+
+next_seq = count(1).__next__
+
+
+class _Freed:
+    def __repr__(self) -> str:
+        return "<freed by backward>"
+
+
+FREED = _Freed()        #: stands where a saved value was
+
+
+class Hooks:
+    """The rarely used part of a node: who wants to see or change the gradients that pass."""
+
+    __slots__ = ("tensor", "retained", "pre", "post")
+
+    def __init__(self) -> None:
+        self.tensor: dict[int, dict[int, Callable[..., Any]]] = {}    # output index → hooks on that output's gradient
+        self.retained: dict[int, weakref.ref[Any]] = {}               # output index → the tensor that wants `.grad`
+        self.pre: dict[int, Callable[..., Any]] = {}
+        self.post: dict[int, Callable[..., Any]] = {}
+
+
+class HookHandle:
+    """Removes a hook: ``handle.remove()``, or use it as a context manager."""
+
+    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
+        self._hooks, self._key = hooks, next_seq()
+        hooks[self._key] = hook
+
+    def remove(self) -> None:
+        """Remove the hook; doing so twice is fine."""
+        self._hooks.pop(self._key, None)
+
+    def __enter__(self) -> HookHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+class Node:
+    """An operation in the backward graph.
+
+    ``e0``, ``e1`` and ``more`` are the edges, one per differentiable input, None where no gradient is needed;
+    ``g`` and ``own`` belong to a walk in progress: the gradient gathered so far, and whether it may be added to in place.
+    """
+
+    __slots__ = ("e0", "e1", "seq", "mark", "g", "own", "hooks", "code", "lasti", "__weakref__")
+    more: tuple[Any, ...] = ()
+    primitive: Any = None
+    title = "Node"
+    saved_slots: tuple[str, ...] = ()
+    outputs = 1                             # 0: as many as `outs` says
+    e0: Any
+    e1: Any
+    seq: float
+    mark: int
+    g: Any
+    own: bool
+    hooks: Hooks | None
+    code: Any
+    lasti: int
+
+    def pull(self, g: Any) -> Any:
+        """The gradients of the inputs from the gradient of the output, as arrays: one per edge."""
+        raise NotImplementedError
+
+    def pull_graph(self, g: Any) -> Any:
+        """The same as Tensors that have a graph themselves: derivatives of any order."""
+        raise NotImplementedError
+
+    def edges(self) -> Iterator[Any]:
+        """All edges in the order of the inputs."""
+        arity = len(self.primitive.differentiable) if self.primitive is not None else 2
+        if arity:
+            yield self.e0
+        if arity > 1:
+            yield self.e1
+        yield from self.more
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """Where backward goes next: one (node or None, index of its output) per differentiable input.
+
+        >>> import minigrad as mg
+        >>> a, b = mg.tensor(2.0, requires_grad=True), mg.tensor(3.0)
+        >>> (a * b).grad_fn.next_functions[1]
+        (None, 0)
+        """
+        return tuple((None, 0) if e is None else (e.node, e.index) if e.__class__ is Output else (e, 0) for e in self.edges())
+
+    @property
+    def saved(self) -> dict[str, Any]:
+        """The values this node keeps for its gradient rules, by name; an error once backward freed them."""
+        found = {s.removeprefix("_saved_"): getattr(self, s) for s in self.saved_slots}
+        if any(v is FREED for v in found.values()):
+            raise self.freed_error()
+        return {n: unpack(v) for n, v in found.items() if v is not None}
+
+    def free(self) -> None:
+        """Let go of the saved values; the edges stay."""
+        for slot in self.saved_slots:
+            setattr(self, slot, FREED)
+
+    def name(self) -> str:
+        """The name PyTorch would print: ``MulBackward0``."""
+        return type(self).__name__
+
+    def where(self) -> str:
+        """The user's line that made this node."""
+        return code_line(self.code, self.lasti)
+
+    def freed_error(self) -> GradError:
+        kept = ", ".join(s.removeprefix("_saved_") for s in self.saved_slots)
+        return GradError(
+            f"backward goes through {self.name()} a second time, but its saved values ({kept}) were freed the first time.\n"
+            f"  made at {self.where()}\n"
+            f"  repair: call the first backward with retain_graph=True, or compute the forward pass again."
+        )
+
+    def _hooks(self) -> Hooks:
+        if self.hooks is None:
+            self.hooks = Hooks()
+        return self.hooks
+
+    def register_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call ``hook(grad_inputs, grad_outputs)`` after this node ran; it may return other grad_inputs."""
+        return HookHandle(self._hooks().post, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call ``hook(grad_outputs)`` before this node runs; it may return other grad_outputs."""
+        return HookHandle(self._hooks().pre, hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} at {id(self):#x}>"
+
+
+class ManyNode(Node):
+    """A node with more than two edges."""
+
+    __slots__ = ("more",)
+
+
+class Output:
+    """One output of a node that has several: the place where its gradient is gathered."""
+
+    __slots__ = ("node", "index", "g", "own", "mark")
+
+    def __init__(self, node: Node, index: int) -> None:
+        self.node, self.index, self.g, self.own, self.mark = node, index, None, False, 0
+
+
+class AccumulateGrad(Node):
+    """The end of a path: adds what arrives to ``variable.grad``.  One per leaf, alive as long as a graph needs it."""
+
+    __slots__ = ("variable", "accumulated")
+    title = "AccumulateGrad"
+
+    def __init__(self, variable: Any) -> None:
+        self.e0 = self.e1 = self.g = self.hooks = self.code = None
+        self.seq, self.mark, self.own, self.lasti, self.variable = 0.0, 0, False, 0, variable
+        self.accumulated: dict[int, Callable[..., Any]] = {}
+
+    def edges(self) -> Iterator[Any]:
+        return iter(())
+
+    def where(self) -> str:
+        return "a leaf"
+
+
+class Leaf:
+    """What a leaf that requires grad holds: its hooks, and a weak reference to its AccumulateGrad.
+
+    The AccumulateGrad holds the leaf, the graph holds the AccumulateGrad: nothing goes round in a circle.
+    """
+
+    __slots__ = ("ref", "hooks", "accumulated")
+
+    def __init__(self) -> None:
+        self.ref: Any = None
+        self.hooks: Hooks | None = None
+        self.accumulated: dict[int, Callable[..., Any]] = {}
+
+    def accumulator(self, tensor: Any) -> AccumulateGrad:
+        """The AccumulateGrad of this leaf; made anew when no graph holds one."""
+        node: AccumulateGrad | None = None if self.ref is None else self.ref()
+        if node is None:
+            node = AccumulateGrad(tensor)
+            node.hooks, node.accumulated = self.hooks, self.accumulated
+            self.ref = weakref.ref(node)
+        return node
+
+
+class Packed:
+    """A saved value that went through ``saved_tensors_hooks``."""
+
+    __slots__ = ("value", "unpack")
+
+    def __init__(self, value: Any, unpack_hook: Callable[[Any], Any]) -> None:
+        self.value, self.unpack = value, unpack_hook
+
+
+def unpack(value: Any) -> Any:
+    """A saved value as it was saved."""
+    return value.unpack(value.value) if value.__class__ is Packed else value
+
+
+def frame_of_user(depth: int) -> Any:
+    """The nearest frame that is not a module of ops."""
+    frame: Any = sys._getframe(depth)
+    while frame is not None and "__minigrad_ops__" in frame.f_globals:
+        frame = frame.f_back
+    return frame

@@ -1,0 +1,99 @@
+"""In-place changes, and how backward notices that a saved value is no longer what it was.
+
+The version of a piece of memory is the sequence number of its last in-place change.  A node is as old as its own
+number, so a saved value is stale exactly when its memory changed after the node was made.  An op pays nothing for
+this; a walk pays one comparison, unless something did change since its oldest node was made.
+"""
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradError, ShapeError, describe, user_line
+from .grad_fn import FREED, Leaf, next_seq, unpack
+from .mode import MODE
+
+_changes: dict[int, tuple[int, int, weakref.ref[Any], str]] = {}    # id of memory → (seq, how often, memory, line)
+_newest = 0
+
+
+def newest_change() -> int:
+    """The number of the last in-place change anywhere, 0 if there was none."""
+    return _newest
+
+
+def memory_of(array: Any) -> Any:
+    """The array that owns the memory of a view."""
+    while isinstance(getattr(array, "base", None), np.ndarray):
+        array = array.base
+    return array
+
+
+def version_of(array: Any) -> int:
+    """How often this memory was changed in place."""
+    found = _changes.get(id(memory_of(array)))
+    return found[1] if found is not None and found[2]() is not None else 0
+
+
+def note_change(array: np.ndarray[Any, Any]) -> None:
+    """Remember that this memory changes now."""
+    global _newest
+    memory = memory_of(array)
+    key, line = id(memory), user_line()
+    _newest = next_seq()
+    ref = weakref.ref(memory, lambda _, key=key: _changes.pop(key, None))
+    _changes[key] = (_newest, version_of(array) + 1, ref, line)
+
+
+def check_versions(nodes: list[Any]) -> None:
+    """Raise if a value that one of these nodes saved has changed since."""
+    for node in nodes:
+        for slot in node.saved_slots:
+            value = getattr(node, slot)
+            for array in value if isinstance(value, list) else [value]:
+                if array is FREED or array is None:
+                    continue
+                found = _changes.get(id(memory_of(unpack(array))))
+                if found is not None and found[0] > node.seq and found[2]() is not None:
+                    raise GradError(
+                        f"{node.name()} saved {slot.removeprefix('_saved_')} ({describe(array)}) for its gradient, but it was changed "
+                        f"in place afterwards (version {found[1]}).\n"
+                        f"  saved at {node.where()}\n  changed at {found[3]}\n"
+                        f"  repair: use the out-of-place form (y = y + 1 instead of y.add_(1)), or change a clone()"
+                    )
+
+
+def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
+    """Give a tensor the value ``function(tensor, *args)`` in its own memory; its graph then starts from this op."""
+    from .tensor import Tensor
+
+    operands = [a for a in args if isinstance(a, Tensor)]
+    if tensor._node.__class__ is Leaf and MODE.get().grad:
+        raise GradError(
+            f"a leaf that requires grad{f' ({tensor.name})' if tensor.name else ''} cannot be changed in place: its gradient would have no place to go.\n"
+            f"  at {user_line()}\n  repair: do it inside `with mg.no_grad():`, or work on x.clone()"
+        )
+    memory = tensor._data
+    if memory.__class__ is not np.ndarray:
+        memory = np.array(memory)
+    elif not memory.flags.writeable:
+        memory = memory.copy()
+    node = tensor._node
+    tensor._data = memory.copy()                    # what this op saves must be the value from before
+    try:
+        result = function(tensor, *args, **attrs)
+        if result.shape != memory.shape:
+            raise ShapeError(f"an in-place op cannot change the shape {list(memory.shape)} to {list(result.shape)}")
+        if not np.can_cast(result.dtype, memory.dtype, "same_kind"):
+            raise ShapeError(f"an in-place op cannot turn {memory.dtype} into {result.dtype}")
+    except BaseException:
+        tensor._data, tensor._node = memory, node
+        raise
+    np.copyto(memory, result._data, casting="same_kind")
+    tensor._data = memory
+    note_change(memory)
+    if result._node is not None and (operands or node is not None):
+        tensor._node = result._node
+    return tensor

@@ -1,0 +1,262 @@
+"""What the specialised functions share: the generic path, saved values, and the rules read on Tensors.
+
+The generic path serves primitives with list slots or several outputs, and arguments that are not Tensors.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import AnomalyError, describe, op_error
+from ..ops.shape import sum_to, unbroadcast
+from ..registry import Primitive, Value
+from .grad_fn import FREED, Leaf, ManyNode, Node, Output, Packed, frame_of_user, next_seq, unpack
+from .mode import GRAD, MODE, Mode
+
+_unbroadcast_values = unbroadcast
+unbroadcast = sum_to                        # on arrays, without a look at their type
+
+
+def own(value: Any) -> Any:
+    """A copy for saving: an array that a user can still reach may change before backward reads it."""
+    return np.array(value) if isinstance(value, np.ndarray | list | tuple) else value
+
+
+def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    """Apply a primitive to arguments of which none, or not all, are plain Tensors."""
+    from .tensor import Tensor
+
+    foreign = [a for a in _flat(args) if isinstance(a, Value) and not isinstance(a, Tensor)]
+    if foreign:
+        return foreign[0].apply_primitive(primitive, args, attrs)
+    if any(isinstance(a, Tensor) for a in _flat(args)):         # a subclass of Tensor: the generic path knows it
+        return apply_generic(primitive, args, attrs)
+    try:
+        return primitive.kernel(*args, **attrs)
+    except Exception as error:
+        raise op_error(primitive.type, primitive.inputs, args, attrs, error) from error
+
+
+def _flat(args: Any) -> list[Any]:
+    return [b for a in args for b in (a if isinstance(a, list | tuple) else (a,))]
+
+
+def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    """Apply any primitive: the meaning of the specialised functions, written as loops over slots."""
+    from .tensor import Tensor, wrap
+
+    args, attrs = bind(primitive, args, attrs)
+    if not any(isinstance(a, Tensor) for a in args) or any(isinstance(a, Value) and not isinstance(a, Tensor) for a in args):
+        foreign = next((a for a in args if isinstance(a, Value) and not isinstance(a, Tensor)), None)
+        if foreign is not None:
+            return foreign.apply_primitive(primitive, args, attrs)
+        return _run(primitive, args, args, attrs)
+    arrays = tuple(a._data if isinstance(a, Tensor) else a for a in args)
+    result = _run(primitive, args, arrays, attrs)
+    several = primitive.list_output or len(primitive.outputs) > 1
+    outs = [wrap(o) for o in (result if several else [result])]
+    first = args[0]
+    if primitive.view and isinstance(first, Tensor) and first._exposed:
+        for o in outs:
+            o._exposed = True
+    mode = MODE.get()
+    slots = slot_names(primitive, len(args))
+    edges = [(a._node if n in primitive.rules and isinstance(a, Tensor) else None) for n, a in zip(slots, args, strict=True)]
+    if mode.grad and any(e is not None for e in edges):
+        _record(primitive, args, arrays, attrs, outs, edges, slots, mode)
+    return outs if several else outs[0]
+
+
+def bind(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Sort positional arguments into inputs and attrs: a list may be given for a list slot, attrs by position."""
+    if primitive.list_input and args and isinstance(args[0], list | tuple):
+        args, extra = tuple(args[0]), args[1:]
+    else:
+        n = len(args) if primitive.list_input else len(primitive.inputs)
+        args, extra = args[:n], args[n:]
+        if not primitive.list_input:
+            args += (None,) * (n - len(args))
+    if len(extra) > len(primitive.attrs):
+        raise TypeError(f"{primitive.type}() takes inputs {primitive.inputs} and attrs {tuple(primitive.attrs)}; too many were given")
+    return args, {**primitive.attrs, **dict(zip(primitive.attrs, extra, strict=False)), **attrs}
+
+
+def slot_names(primitive: Primitive, count: int) -> list[str]:
+    """The slot of each argument; a list slot takes all arguments from its place on."""
+    names = list(primitive.inputs)
+    return names + [names[-1]] * (count - len(names)) if primitive.list_input else names
+
+
+def _run(primitive: Primitive, args: tuple[Any, ...], arrays: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    try:
+        return primitive.kernel(*arrays, **attrs)
+    except Exception as error:
+        raise op_error(primitive.type, slot_names(primitive, len(args)), args, attrs, error) from error
+
+
+def _record(
+    primitive: Primitive, args: Any, arrays: Any, attrs: dict[str, Any], outs: list[Any], edges: list[Any], slots: list[str], mode: Mode
+) -> None:
+    from .specialise import node_class
+
+    node: Any = object.__new__(node_class(primitive))
+    node.e0 = node.e1 = node.g = node.hooks = None
+    node.mark, node.seq = 0, next_seq()
+    edges = [e.accumulator(a) if e.__class__ is Leaf else e for e, a in zip(edges, args, strict=True)]
+    wanted = {n for n, e in zip(slots, edges, strict=True) if e is not None}
+    by_slot: dict[str, Any] = {}
+    for name, arg, array in zip(slots, args, arrays, strict=True):
+        exposed = not hasattr(arg, "_exposed") or arg._exposed
+        value = own(array) if exposed else array
+        by_slot[name] = [*by_slot.get(name, ()), value] if name == primitive.list_input else value
+    if primitive.list_input:
+        by_slot.setdefault(primitive.list_input, [])
+    several = len(primitive.outputs) > 1
+    for k, name in enumerate(primitive.outputs):
+        by_slot[name] = outs[k]._data if several else [o._data for o in outs] if primitive.list_output else outs[0]._data
+    needed = primitive.saved(wanted)
+    for name in primitive.saved():
+        setattr(node, f"_saved_{name}", by_slot[name] if name in needed else None)
+    for name in primitive.reads():
+        if name in primitive.attrs:
+            setattr(node, f"_{name}", attrs[name])
+        elif name not in by_slot and not name.endswith("_grad"):
+            setattr(node, f"_{name}", _fact(by_slot[name.rsplit("_", 1)[0]], name.rsplit("_", 1)[1]))
+    specialised = len(edges) <= 2 and not isinstance(node, GenericNode)
+    if isinstance(node, GenericNode):
+        node.more, node.slots = tuple(e for n, e in zip(slots, edges, strict=True) if n in primitive.rules), slots
+        node.specs = [(np.shape(o._data), o._data.dtype) for o in outs]
+    else:
+        kept = [e for n, e in zip(slots, edges, strict=True) if n in primitive.rules] + [None, None]
+        node.e0, node.e1 = kept[0], kept[1]
+        if not specialised and isinstance(node, ManyNode):
+            node.more = tuple(kept[2:-2])
+    if primitive.broadcasts:
+        shapes = tuple(np.shape(a) for n, a in zip(slots, arrays, strict=True) if n in primitive.rules)
+        node._shapes = shapes if any(s != np.shape(outs[0]._data) for s in shapes) else None
+    frame = frame_of_user(3)
+    node.code, node.lasti = frame.f_code, frame.f_lasti
+    names = primitive.outputs if several else [primitive.outputs[0]] * len(outs)
+    for k, (name, out) in enumerate(zip(names, outs, strict=True)):
+        if name not in primitive.nondiff and out._data.dtype.kind in "fc":
+            out._node = Output(node, k) if several or primitive.list_output else node
+    if mode is not GRAD:
+        observe(mode, node, args, outs[0])
+
+
+def _fact(value: Any, what: str) -> Any:
+    if isinstance(value, list):
+        return [_fact(v, what) for v in value]
+    return np.shape(value) if what == "shape" else getattr(value, "dtype", None)
+
+
+def observe(mode: Mode, node: Node, args: tuple[Any, ...], out: Any) -> None:
+    """The rarely used switches: look for NaN and infinity, pack saved values."""
+    if mode.anomaly:
+        check_finite(node.primitive.type, out._data, args, node.where(), "made")
+    if mode.saved_hooks is not None:
+        pack, unpack_hook = mode.saved_hooks
+        for slot in node.saved_slots:
+            value = getattr(node, slot)
+            if isinstance(value, np.ndarray | np.generic):
+                setattr(node, slot, Packed(pack(np.asarray(value)), unpack_hook))
+        node._hooks()
+
+
+def check_finite(op_type: str, value: Any, args: tuple[Any, ...], line: str, verb: str) -> None:
+    """Raise `AnomalyError` if a value holds a NaN or an infinity."""
+    if value is None or np.asarray(value).dtype.kind not in "fc" or np.isfinite(value).all():
+        return
+    what = "nan" if np.isnan(value).any() else "inf"
+    inputs = ", ".join(describe(a) if np.ndim(getattr(a, "_data", a)) else f"{getattr(a, '_data', a)}" for a in args)
+    raise AnomalyError(f"{op_type} {verb} {what} from ({inputs})\n  at {line}\n  this is the first op that did")
+
+
+class GenericNode(ManyNode):
+    """A node of a primitive with list slots or several outputs: all its edges are in ``more``."""
+
+    __slots__ = ("slots", "specs", "outs")
+    outputs = 0
+
+    def edges(self) -> Any:
+        return iter(self.more)
+
+    def pull(self, g: Any) -> Any:
+        return (None, None, *pull_rules(self, g, lambda name, value: value, sum_to))
+
+
+def pull_graph(node: Node, g: Any) -> Any:
+    """The gradients of a node's inputs as Tensors with a graph of their own."""
+    grads = pull_rules(node, g, lambda name, value: _as_tensor(node, name, value), _sum_to_values)
+    return (None, None, *grads) if isinstance(node, GenericNode) else (*grads, None, None)[: max(2, len(grads))]
+
+
+Node.pull_graph = pull_graph                # type: ignore[method-assign]
+
+
+def _sum_to_values(value: Any, shape: Any) -> Any:
+    return value if value.shape == tuple(shape) else _unbroadcast_values(value, shape=tuple(shape))
+
+
+def _as_tensor(node: Node, name: str, value: Any) -> Any:
+    """A saved value as the Tensor it was: joined to the graph by the edge of its slot."""
+    from .tensor import wrap
+
+    p = node.primitive
+    if value is None or not (isinstance(value, np.ndarray | np.generic | list)):
+        return value
+    if name in p.outputs:
+        k = p.outputs.index(name)
+        if isinstance(value, list):
+            return [wrap(v, Output(node, j)) for j, v in enumerate(value)]
+        return wrap(value, (Output(node, k) if isinstance(node, GenericNode) else node) if name not in p.nondiff else None)
+    edges = iter(node.edges())
+    by_slot: dict[str, list[Any]] = {}
+    for slot in (node.slots if isinstance(node, GenericNode) else p.inputs):
+        if slot in p.rules:
+            by_slot.setdefault(slot, []).append(next(edges))
+    if isinstance(value, list):
+        return [_joined(v, e) for v, e in zip(value, by_slot.get(name, [None] * len(value)), strict=True)]
+    return _joined(value, by_slot.get(name, [None])[0])
+
+
+def _joined(value: Any, edge: Any) -> Any:
+    from .grad_fn import AccumulateGrad
+    from .tensor import wrap
+
+    return edge.variable if edge.__class__ is AccumulateGrad else wrap(value, edge)
+
+
+def pull_rules(node: Any, g: Any, read: Any, sum_back: Any) -> list[Any]:
+    """Run the rules of the inputs whose edge is wanted; one gradient per edge, in order."""
+    p = node.primitive
+    slots = [s for s in (node.slots if isinstance(node, GenericNode) else p.inputs) if s in p.rules]
+    edges = dict(zip(range(len(slots)), node.edges(), strict=False))
+    wanted = {s for k, s in enumerate(slots) if edges[k] is not None}
+    values = {}
+    for name in p.reads(wanted):
+        if name.endswith("_grad") and name.removesuffix("_grad") in p.outputs:
+            k = p.outputs.index(name.removesuffix("_grad"))
+            values[name] = g if len(p.outputs) == 1 else g[k]
+        elif name in p.inputs or name in p.outputs:
+            value = getattr(node, f"_saved_{name}")
+            if value is FREED:
+                raise node.freed_error()
+            values[name] = read(name, unpack(value))
+        else:
+            values[name] = getattr(node, f"_{name}")
+    made: dict[str, Any] = {}
+    for rule in p.wanted_rules(wanted):
+        result = rule.function(*(values[r] for r in rule.reads))
+        made.update(zip(rule.inputs, result, strict=True) if rule.joint else [(rule.inputs[0], result)])
+    if p.broadcasts and node._shapes is not None:
+        made = {n: sum_back(v, node._shapes[p.differentiable.index(n)]) for n, v in made.items()}
+    grads, seen = [], dict.fromkeys(slots, 0)
+    for k, slot in enumerate(slots):
+        value = made.get(slot)
+        if slot == p.list_input and value is not None:
+            value = value[seen[slot]]
+            seen[slot] += 1
+        grads.append(value if edges[k] is not None else None)
+    return grads

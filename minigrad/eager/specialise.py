@@ -1,0 +1,209 @@
+"""Write the fast eager function of a primitive from its one declaration.
+
+A generic ``apply(primitive, *args)`` that loops over slots costs about a microsecond per op, more than many a NumPy
+call.  So each primitive gets two functions of straight-line code, written on first use: ``apply`` (compute, and leave
+a node behind) and ``pull`` (the node's gradient rules, on arrays).  For ``mul`` they read, in essence:
+
+    def mul(x, y):
+        out = kernel(x._data, y._data)                 t = Tensor(out)
+        if neither x nor y has a node: return t
+        n = MulBackward0(edges of x and y)             n._saved_y = y if x needs a gradient
+        t._node = n; return t                          n._saved_x = x if y needs a gradient
+
+    def pull(n, g):
+        return rule_x(n._saved_y, g), rule_y(n._saved_x, g)
+
+The text is built from the names of the kernel's parameters, which Python has checked to be identifiers; nothing a
+user typed at run time becomes code.  `source(primitive)` shows it.
+"""
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..errors import op_error
+from ..registry import HOOKS, REQUIRED, Primitive, Value
+from .grad_fn import FREED, Leaf, ManyNode, Node, frame_of_user, next_seq
+from .mode import GRAD, MODE
+from .record import apply_generic, not_tensors, observe, own, unbroadcast, GenericNode
+
+_NODE_CLASSES: dict[str, type[Node]] = {}
+
+
+def node_class(primitive: Primitive) -> type[Node]:
+    """The class of this primitive's nodes, named as PyTorch names them: ``MulBackward0``."""
+    made = _NODE_CLASSES.get(primitive.type)
+    if made is None or made.primitive is not primitive:
+        title = primitive.title or "".join(w.capitalize() for w in primitive.type.removeprefix("reduce_").split("_"))
+        slots = tuple(f"_saved_{n}" for n in primitive.saved())
+        base = GenericNode if is_generic(primitive) else Node if len(primitive.differentiable) <= 2 else ManyNode
+        kept = [f"_{n}" for n in primitive.reads() if not n.endswith("_grad") and n not in primitive.saved()]
+        namespace = {"__slots__": (*slots, *kept, *_shape_slot(primitive)), "primitive": primitive, "title": title, "saved_slots": slots}
+        made = _NODE_CLASSES[primitive.type] = type(f"{title}Backward0", (base,), namespace)
+        made.__module__ = __name__
+        if base is not GenericNode:
+            made.pull = _first_pull                 # type: ignore[method-assign]
+    return made
+
+
+def is_generic(p: Primitive) -> bool:
+    """Lists and several outputs go through `apply_generic`; everything else gets code of its own."""
+    return bool(p.list_input or p.list_output or len(p.outputs) > 1)
+
+
+def _shape_slot(primitive: Primitive) -> tuple[str, ...]:
+    return ("_shapes",) if primitive.broadcasts else ()
+
+
+def specialise(primitive: Primitive) -> None:
+    """Replace the code of the primitive's public function by its fast version."""
+    text = apply_source(primitive)
+    public: FunctionType = primitive.function
+    if text is None:                                # lists and several outputs: one generic path serves them
+        public.__code__ = _generic.__code__
+        public.__globals__.update(apply_generic=apply_generic, primitive=primitive)
+        return
+    made = _compile(text, primitive.function.__name__, public.__globals__, primitive)
+    public.__code__, public.__defaults__, public.__kwdefaults__ = made.__code__, made.__defaults__, made.__kwdefaults__
+
+
+HOOKS["specialise"] = specialise
+
+
+def _generic(*args: Any, **attrs: Any) -> Any:
+    return apply_generic(primitive, args, attrs)    # type: ignore[name-defined]  # noqa: F821
+
+
+def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primitive) -> Any:
+    """Compile text written by this module; the only place of the eager engine that does so."""
+    from .tensor import Tensor
+
+    rules = {f"rule_{k}": r.function for k, r in enumerate(primitive.wanted_rules())}
+    namespace.update(
+        primitive=primitive, _kernel=primitive.kernel, Tensor=Tensor, Value=Value, Leaf=Leaf, GRAD=GRAD, _mode=MODE.get,
+        _new=object.__new__, _next_seq=next_seq, _frame=frame_of_user, _op_error=op_error, _observe=observe, _own=own,
+        _others=not_tensors, _unbroadcast=unbroadcast, FREED=FREED, _shape=np.shape, **rules,
+    )
+    if primitive.rules:
+        namespace["NodeClass"] = node_class(primitive)
+    local: dict[str, Any] = {}
+    exec(compile(text, f"<minigrad {primitive.type}>", "exec"), namespace, local)
+    return local[name]
+
+
+def source(primitive: Primitive) -> str:
+    """The text of the specialised functions of a primitive, for the curious."""
+    return (apply_source(primitive) or "# generic path\n") + "\n" + pull_source(primitive)
+
+
+def apply_source(p: Primitive) -> str | None:
+    """The text of ``apply``; None where the generic path is used."""
+    if is_generic(p):
+        return None
+    params = [f"{n}=None" if n in p.optional else n for n in p.inputs]
+    late = bool(p.optional) and any(d is REQUIRED for d in p.attrs.values())
+    params += (["*"] if late else []) + [a if d is REQUIRED else f"{a}={d!r}" for a, d in p.attrs.items()]
+    attrs = "".join(f", {a}={a}" for a in p.attrs)
+    args = ", ".join(p.inputs) + ("," if len(p.inputs) == 1 else "")
+    attr_dict = "{" + ", ".join(f"{a!r}: {a}" for a in p.attrs) + "}"
+    w = Writer(f"def {p.function.__name__}({', '.join(params)}):")
+    w("tensors_ = False")
+    for n in p.inputs:
+        edge = f"; e_{n} = {n}._node" if n in p.rules else ""
+        w(f"if {n}.__class__ is Tensor: d_{n} = {n}._data{edge}; tensors_ = True")
+        w(f"elif isinstance({n}, Value): return _others(primitive, ({args}), {attr_dict})")
+        w(f"else: d_{n} = {n}" + (f"; e_{n} = None" if n in p.rules else ""))
+    w(f"if not tensors_: return _others(primitive, ({args}), {attr_dict})")
+    w(f"try: out_ = _kernel({', '.join('d_' + n for n in p.inputs)}{attrs})")
+    w(f"except Exception as error_: raise _op_error(primitive.type, primitive.inputs, ({args}), {attr_dict}, error_) from error_")
+    exposed = f"({p.inputs[0]}.__class__ is Tensor and {p.inputs[0]}._exposed)" if p.view else "False"
+    w(f"t_ = _new(Tensor); t_._data = out_; t_.grad = None; t_._name = None; t_._exposed = {exposed}")
+    if not p.rules or "out" in p.nondiff:
+        w("t_._node = None; return t_")
+        return w.text
+    none = " and ".join(f"e_{n} is None" for n in p.differentiable)
+    w(f"if {none}: t_._node = None; return t_")
+    w("m_ = _mode()")
+    w("if m_ is not GRAD and not m_.grad: t_._node = None; return t_")
+    for n in p.differentiable:
+        w(f"if e_{n}.__class__ is Leaf: e_{n} = e_{n}.accumulator({n})")
+    w("n_ = _new(NodeClass); n_.g = n_.hooks = None; n_.mark = 0; n_.seq = _next_seq()")
+    edges = [f"e_{n}" for n in p.differentiable]
+    w(f"n_.e0 = {edges[0]}; n_.e1 = {edges[1] if len(edges) > 1 else 'None'}")
+    if len(edges) > 2:
+        w(f"n_.more = ({', '.join(edges[2:])},)")
+    _write_saved(p, w)
+    w("f_ = _frame(2); n_.code = f_.f_code; n_.lasti = f_.f_lasti")
+    w("t_._node = n_")
+    w(f"if m_ is not GRAD: _observe(m_, n_, ({args}), t_)")
+    w("return t_")
+    return w.text
+
+
+def _write_saved(p: Primitive, w: Writer) -> None:
+    for s in p.saved():
+        users = [n for n in p.differentiable if s in p.rules[n].reads]
+        value = "out_" if s in p.outputs else f"d_{s} if {s}.__class__ is Tensor and not {s}._exposed else _own(d_{s})"
+        everyone = len(users) == len(p.differentiable)
+        needed = " or ".join(f"e_{n} is not None" for n in users)
+        w(f"n_._saved_{s} = {value}" if everyone else f"n_._saved_{s} = ({value}) if {needed} else None")
+    for r in p.reads():
+        if r in p.attrs:
+            w(f"n_._{r} = {r}")
+        elif r.endswith("_shape") and r.removesuffix("_shape") in p.inputs:
+            w(f"n_._{r} = _shape(d_{r.removesuffix('_shape')})")
+        elif r.endswith("_dtype") and r.removesuffix("_dtype") in p.inputs:
+            w(f"n_._{r} = getattr(d_{r.removesuffix('_dtype')}, 'dtype', None)")
+    if p.broadcasts:
+        differ = " or ".join(f"e_{n} is not None and d_{n}.shape != s_" for n in p.differentiable)
+        shapes = ", ".join(f"_shape(d_{n})" for n in p.differentiable)
+        w(f"s_ = out_.shape; n_._shapes = ({shapes},) if {differ} else None")
+
+
+def pull_source(p: Primitive) -> str:
+    """The text of ``pull``: the gradient rules of one node, on arrays."""
+    w = Writer("def pull(n, g):")
+    edges = dict(zip(p.differentiable, ["n.e0", "n.e1", *(f"n.more[{k}]" for k in range(len(p.differentiable)))], strict=False))
+    if p.saved():
+        w("if " + " or ".join(f"n._saved_{s} is FREED" for s in p.saved()[:1]) + ": raise n.freed_error()")
+    for k, rule in enumerate(p.wanted_rules()):
+        call = f"rule_{k}({', '.join(_argument(p, r) for r in rule.reads)})"
+        inputs = [n for n in rule.inputs if n in edges]
+        if rule.joint:
+            w(f"{', '.join('g_' + n for n in rule.inputs)}, = {call}")
+            continue
+        (name,) = inputs
+        w(f"if {edges[name]} is None: g_{name} = None")
+        w("else:")
+        w(f"    g_{name} = {call}")
+        if p.broadcasts:
+            k_shape = p.differentiable.index(name)
+            w(f"    if n._shapes is not None and g_{name}.shape != n._shapes[{k_shape}]: g_{name} = _unbroadcast(g_{name}, n._shapes[{k_shape}])")
+    w(f"return {', '.join('g_' + n for n in p.differentiable)},")
+    return w.text
+
+
+def _argument(p: Primitive, name: str) -> str:
+    if name.endswith("_grad") and name.removesuffix("_grad") in p.outputs:
+        return "g" if len(p.outputs) == 1 else f"g[{p.outputs.index(name.removesuffix('_grad'))}]"
+    return f"n._saved_{name}" if name in p.saved() else f"n._{name}"
+
+
+def _first_pull(n: Node, g: Any) -> Any:
+    """Stands in for ``pull`` until the first backward through this primitive."""
+    primitive = n.primitive
+    type(n).pull = _compile(pull_source(primitive), "pull", {}, primitive)      # type: ignore[method-assign]
+    return n.pull(g)
+
+
+class Writer:
+    """Collects indented lines."""
+
+    def __init__(self, head: str) -> None:
+        self.text = head + "\n"
+
+    def __call__(self, line: str) -> None:
+        self.text += f"    {line}\n"
+

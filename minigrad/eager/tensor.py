@@ -1,0 +1,372 @@
+"""Tensor: an array that remembers how it was made.
+
+A Tensor holds its array, its gradient, and one arrow into the backward graph (``grad_fn``).  Methods and operators are
+the package's functions, taken from the one table in ``values.py``.
+"""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..errors import DTypeError, GradError, describe, user_line
+from ..registry import Primitive
+from ..values import Operators
+from .grad_fn import HookHandle, Hooks, Leaf, Node, Output
+from .inplace import change, version_of
+
+T = TypeVar("T")
+
+
+class Tensor(Operators):
+    """An array with a gradient: ``mg.tensor([1., 2.], requires_grad=True)``.
+
+    Attributes: ``data`` (the array), ``grad`` (a Tensor or None), ``grad_fn`` (the node that made it, None for a leaf),
+    ``requires_grad``, ``is_leaf``, ``shape``, ``dtype``, ``ndim``, ``size``, ``name``.
+
+    >>> x = Tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ("_data", "_node", "_exposed", "_name", "grad", "__weakref__")
+    _data: Any
+    _node: Any
+    _exposed: bool
+    _name: str | None
+    grad: Tensor | None
+
+    def __init__(self, data: Any, requires_grad: bool = False, dtype: Any = None, name: str | None = None) -> None:
+        self._data = _array(data, dtype)
+        self._node, self.grad, self._exposed, self._name = None, None, False, name
+        if requires_grad:
+            self.requires_grad = True
+
+    # -- what it is ------------------------------------------------------------------------
+
+    @property
+    def data(self) -> np.ndarray[Any, Any]:
+        """The array itself.  Writing into it is seen by this Tensor, and never by a graph that saved the old value."""
+        if not self._exposed or self._data.__class__ is not np.ndarray:
+            self._data, self._exposed = np.array(self._data), True
+        return self._data  # type: ignore[no-any-return]
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        array = value._data if isinstance(value, Tensor) else value
+        self._data, self._exposed = np.array(array), False
+
+    @property
+    def name(self) -> str | None:
+        """A name for pictures and messages; None if it has none."""
+        return self._name
+
+    @name.setter
+    def name(self, value: str | None) -> None:
+        self._name = value
+
+    shape = property(lambda self: self._data.shape, doc="The shape, a tuple.")
+    dtype = property(lambda self: self._data.dtype, doc="The NumPy dtype.")
+    ndim = property(lambda self: self._data.ndim, doc="The number of axes.")
+    size = property(lambda self: self._data.size, doc="The number of elements.")
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this Tensor; may be set on leaves."""
+        return self._node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        if self._node is not None and self._node.__class__ is not Leaf:
+            if wanted:
+                return
+            raise GradError("requires_grad of a non-leaf follows from its inputs; use x.detach() to cut the graph")
+        if wanted and self._data.dtype.kind != "f":
+            what = "complex" if self._data.dtype.kind == "c" else str(self._data.dtype)
+            raise DTypeError(
+                f"only real floating-point Tensors can require grad, not {what}.\n  at {user_line()}\n"
+                f"  repair: pass dtype=float, or write the numbers as 1.0 instead of 1"
+            )
+        if bool(wanted) != (self._node is not None):
+            self._node = Leaf() if wanted else None
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set `requires_grad` and return self."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no op made this Tensor (as far as gradients are concerned)."""
+        return self._node is None or self._node.__class__ is Leaf
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The backward node that made this Tensor; None for a leaf."""
+        node = self._node
+        return None if node is None or node.__class__ is Leaf else node.node if node.__class__ is Output else node
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its grad_fn this Tensor is."""
+        return self._node.index if self._node.__class__ is Output else 0
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether this non-leaf keeps its ``.grad``."""
+        fn = self.grad_fn
+        return fn is not None and fn.hooks is not None and fn.hooks.retained.get(self.output_nr, lambda: None)() is self
+
+    @property
+    def _version(self) -> int:
+        return version_of(self._data)
+
+    # -- backward --------------------------------------------------------------------------
+
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
+        """Compute the gradients of this output and add them to the ``.grad`` of every leaf; see `minigrad.backward`."""
+        from .backward import backward
+
+        backward([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
+
+    def retain_grad(self) -> None:
+        """Keep the ``.grad`` of this non-leaf, too."""
+        fn = self.grad_fn
+        if fn is None:
+            if self._node is None:
+                raise GradError("retain_grad() on a Tensor that does not require grad: no gradient will ever reach it")
+            return
+        fn._hooks().retained[self.output_nr] = weakref.ref(self)
+
+    def register_hook(self, hook: Callable[[Tensor], Any]) -> HookHandle:
+        """Call ``hook(grad)`` when the gradient of this Tensor is complete; what it returns replaces the gradient."""
+        if self._node is None:
+            raise GradError("register_hook() on a Tensor that does not require grad: no gradient will ever reach it")
+        return HookHandle(self._hook_table().tensor.setdefault(self.output_nr, {}), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
+        """Call ``hook(leaf)`` after the gradient was added to ``.grad``; leaves only."""
+        if self._node.__class__ is not Leaf:
+            raise GradError("register_post_accumulate_grad_hook() is for leaves that require grad; use register_hook()")
+        return HookHandle(self._node.accumulated, hook)
+
+    def _hook_table(self) -> Hooks:
+        place = self._node
+        if place.__class__ is not Leaf:
+            return self.grad_fn._hooks()  # type: ignore[union-attr]
+        if place.hooks is None:
+            place.hooks = Hooks()
+            alive = place.ref() if place.ref is not None else None
+            if alive is not None:
+                alive.hooks = place.hooks
+        return place.hooks  # type: ignore[no-any-return]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradient; None by default, else zeros."""
+        self.grad = None if set_to_none or self.grad is None else wrap(np.zeros_like(self.grad._data))
+
+    def detach(self) -> Tensor:
+        """The same value without a graph; shares memory."""
+        made = wrap(self._data)
+        made._exposed = self._exposed
+        return made
+
+    def detach_(self) -> Tensor:
+        """Cut this Tensor off its graph."""
+        self._node = None
+        return self
+
+    # -- in place --------------------------------------------------------------------------
+
+    def add_(self, other: Any) -> Tensor:
+        """Add in place."""
+        return change(self, type(self).__add__, other)  # type: ignore[no-any-return]
+
+    def sub_(self, other: Any) -> Tensor:
+        """Subtract in place."""
+        return change(self, type(self).__sub__, other)  # type: ignore[no-any-return]
+
+    def mul_(self, other: Any) -> Tensor:
+        """Multiply in place."""
+        return change(self, type(self).__mul__, other)  # type: ignore[no-any-return]
+
+    def div_(self, other: Any) -> Tensor:
+        """Divide in place."""
+        return change(self, type(self).__truediv__, other)  # type: ignore[no-any-return]
+
+    def zero_(self) -> Tensor:
+        """Set every element to zero, in place."""
+        return change(self, lambda t: wrap(np.zeros_like(t._data)))  # type: ignore[no-any-return]
+
+    def copy_(self, other: Any) -> Tensor:
+        """Take over another Tensor's values, in place."""
+        return change(self, lambda t, o: t * 0 + o, other)  # type: ignore[no-any-return]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        from ..ops.index import setitem
+
+        change(self, setitem, value, index=index)
+
+    # -- out of the graph ------------------------------------------------------------------
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The values as a read-only array; of a Tensor without graph (else ``detach().numpy()``)."""
+        self._refuse_if_graph("numpy()")
+        view = np.asarray(self._data).view()
+        view.flags.writeable = False
+        return view
+
+    def item(self) -> Any:
+        """The one element as a Python number."""
+        if self._data.size != 1:
+            raise DTypeError(f"item() needs one element, {describe(self)} has {self._data.size}; use tolist(), or index first")
+        return self._data.item()
+
+    def tolist(self) -> Any:
+        """The values as nested lists of Python numbers."""
+        return self._data.tolist()
+
+    def __float__(self) -> float:
+        return float(self._one("float"))
+
+    def __int__(self) -> int:
+        return int(self._one("int"))
+
+    def __bool__(self) -> bool:
+        return bool(self._one("bool"))
+
+    def __index__(self) -> int:
+        return self._one("index").__index__()  # type: ignore[no-any-return]
+
+    def _one(self, what: str) -> Any:
+        if self._data.size != 1:
+            raise DTypeError(
+                f"{what}() of {describe(self)} is ambiguous: it has {self._data.size} elements.\n  at {user_line()}\n"
+                f"  repair: index one element (x[0]) or reduce (x.sum(), x.any(), x.all())"
+            )
+        return self._data.item()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        self._refuse_if_graph("NumPy")
+        return np.array(self._data, dtype)
+
+    def _refuse_if_graph(self, what: str) -> None:
+        if self._node is not None:
+            raise GradError(
+                f"{what} on a Tensor that requires grad would cut the graph silently.\n  at {user_line()}\n"
+                f"  repair: x.detach().numpy() if that is meant; else the function of minigrad (mg.exp(x) instead of np.exp(x))"
+            )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        name = _UFUNC_OPERATORS.get(ufunc.__name__)
+        if name is None or method != "__call__" or kwargs:
+            raise DTypeError(
+                f"np.{ufunc.__name__} does not know Tensors and would lose the gradient.\n  at {user_line()}\n"
+                f"  repair: use mg.{ufunc.__name__}(x) if it exists, or x.detach().numpy() to leave the graph"
+            )
+        left, right = inputs
+        return getattr(left, name)(right) if isinstance(left, Tensor) else getattr(right, _reflected(name))(left)
+
+    def __len__(self) -> int:
+        if not self._data.ndim:
+            raise DTypeError("len() of a Tensor without axes; it holds one number")
+        return len(self._data)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter([self[k] for k in range(len(self))])
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self._data == (value._data if isinstance(value, Tensor) else value)).any())
+
+    def __repr__(self) -> str:
+        return f"tensor({self._body('tensor(')}{self._tail()})"
+
+    def _body(self, prefix: str) -> str:
+        text = np.array2string(np.asarray(self._data), precision=4, separator=", ", prefix=prefix, threshold=1000)
+        default = self._data.dtype in (np.float64, np.int64, np.bool_)
+        return text if default and self._data.size else f"{text}, dtype={self._data.dtype}"
+
+    def _tail(self) -> str:
+        if self.grad_fn is not None:
+            return f", grad_fn=<{self.grad_fn.name()}>"
+        return ", requires_grad=True" if self.requires_grad else ""
+
+    def __format__(self, spec: str) -> str:
+        return format(self._data.item(), spec) if spec and self._data.size == 1 else format(str(self), spec)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise GradError("only leaves can be copied deeply; use x.detach().clone()")
+        made = Tensor(self._data, self.requires_grad, name=self.name)
+        made.grad = None if self.grad is None else wrap(np.array(self.grad._data))
+        memo[id(self)] = made
+        return made
+
+    def __reduce__(self) -> Any:
+        if not self.is_leaf:
+            raise GradError("only leaves can be stored; a graph cannot. Use x.detach()")
+        return (Tensor, (np.asarray(self._data), self.requires_grad, None, self.name))
+
+    def apply_primitive(self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Apply a primitive to Tensors; the specialised functions do this without coming here."""
+        from .record import apply_generic
+
+        return apply_generic(primitive, args, attrs)
+
+
+_UFUNC_OPERATORS = {
+    "add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__", "true_divide": "__truediv__",
+    "power": "__pow__", "matmul": "__matmul__", "less": "__lt__", "less_equal": "__le__", "greater": "__gt__",
+    "greater_equal": "__ge__", "equal": "__eq__", "not_equal": "__ne__", "maximum": "maximum", "minimum": "minimum",
+}  # fmt: skip
+_MIRROR = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__", "__eq__": "__eq__", "__ne__": "__ne__",
+           "maximum": "maximum", "minimum": "minimum"}  # fmt: skip
+
+
+def _reflected(name: str) -> str:
+    return _MIRROR.get(name, f"__r{name[2:]}")
+
+
+def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    if isinstance(data, Tensor):
+        data = data._data
+    elif isinstance(data, list | tuple):
+        data = _plain(data)
+    try:
+        array = np.array(data, dtype)
+    except (ValueError, TypeError) as error:
+        raise DTypeError(f"a Tensor needs numbers in a regular grid, not {describe(data)}: {error}\n  at {user_line()}") from error
+    if array.dtype.kind not in "fiubc":
+        raise DTypeError(f"a Tensor holds numbers, not {array.dtype} ({describe(data)})\n  at {user_line()}")
+    return array
+
+
+def _plain(data: Any) -> Any:
+    """Nested lists with the Tensors in them replaced by their values."""
+    return [_plain(d) if isinstance(d, list | tuple) else d._data if isinstance(d, Tensor) else d for d in data]
+
+
+def wrap(data: Any, node: Any = None) -> Tensor:
+    """A Tensor around an array, without a copy."""
+    made = object.__new__(Tensor)
+    made._data, made._node, made.grad, made._exposed, made._name = data, node, None, False, None
+    if data.__class__ is not np.ndarray and not isinstance(data, np.generic):
+        made._data = np.asarray(data)
+    return made
+
+
+def tensor(data: Any, requires_grad: bool = False, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Make a leaf Tensor from numbers, lists or an array; the data is copied.
+
+    Dtypes follow NumPy: floats are float64.  Errors: `DTypeError` for what is no grid of numbers, and for
+    ``requires_grad`` on integers.
+
+    >>> tensor([[1.0, 2.0]], requires_grad=True)
+    tensor([[1., 2.]], requires_grad=True)
+    """
+    return Tensor(data, requires_grad, dtype, name)

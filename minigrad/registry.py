@@ -1,0 +1,208 @@
+"""The table of primitives: a NumPy function and one gradient rule per input.
+
+Vocabulary
+    primitive   a kind of operation: its kernel, its rules, the names that connect them
+    kernel      the NumPy function that computes it; positional parameters are the *input slots*,
+                ``*x`` a slot that holds a list, keyword-only parameters the *attrs*
+    rule        how the gradient of one input is made.  Its *parameter names are the contract*: what eager
+                saves, what the grad op of a Program reads, what may be freed.  A rule may name
+                inputs and outputs (``x``, ``out``), gradients of outputs (``out_grad``), attrs, and the
+                shape or dtype of an input (``x_shape``, ``x_dtype``), which keeps no array alive
+    reading     rules use Python operators and primitives only, so one rule runs on arrays, on Tensors
+                (and leaves a graph) and on Variables (and appends Operators)
+
+>>> @primitive
+... def cube(x):
+...     return x ** 3
+>>> _ = cube.grad(x=lambda x, out_grad: out_grad * 3 * x * x)
+>>> cube(2.0), REGISTRY["cube"].reads()
+(8.0, ('x', 'out_grad'))
+>>> _ = REGISTRY.pop("cube")
+
+This module imports nothing of minigrad but its errors.
+"""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from .errors import RuleError, did_you_mean
+
+REGISTRY: dict[str, Primitive] = {}     #: op type → primitive (the OpInfoMap of the documents)
+
+
+class Value:
+    """Something a primitive can be applied to that is not an array: a Tensor or a Variable."""
+
+    __slots__ = ()
+
+    def apply_primitive(self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Apply a primitive to arguments of which at least one is of this engine."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class Rule:
+    """The gradient of ``inputs`` (several only where they share work): ``function`` and what it names."""
+
+    inputs: tuple[str, ...]
+    function: Callable[..., Any]
+    reads: tuple[str, ...]
+    joint: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Primitive:
+    """One row of the table."""
+
+    type: str
+    kernel: Callable[..., Any]
+    inputs: tuple[str, ...]                 # slots, in order
+    attrs: dict[str, Any]                   # attr → default
+    outputs: tuple[str, ...] = ("out",)
+    list_input: str | None = None           # the slot that holds a list (always the last one)
+    list_output: bool = False               # the one output slot holds a list
+    optional: frozenset[str] = frozenset()  # slots that may be None
+    broadcasts: bool = False                # gradients are summed back to their input's shape
+    view: bool = False                      # the output may share memory with the first input
+    nondiff: frozenset[str] = frozenset()   # outputs through which no gradient flows
+    rules: dict[str, Rule] = field(default_factory=dict)   # input → its rule
+    infer: Callable[..., Any] | None = None  # shapes and dtypes, where running the kernel on stand-ins will not do
+    grad_maker: Callable[..., Any] | None = None  # a Program's grad ops, where they are not `<type>_grad`
+    title: str = ""                         # eager name of its node, without "Backward0": "Sum" for reduce_sum
+    function: Any = None                    # the public function: `mg.exp`
+    doc: str = ""
+
+    def grad(self, joint: Callable[..., Any] | None = None, /, **rules: Callable[..., Any]) -> Any:
+        """Declare gradients: one keyword per input, or one function for all inputs that share work.
+
+        A joint function returns one gradient per input, in order, None where there is none.
+        Errors: `RuleError` for an unknown input, or a parameter that names nothing.
+        """
+        if joint is not None:
+            self._add(tuple(n for n in self.inputs if n not in self.nondiff), joint, joint_rule=True)
+            return joint
+        for name, function in rules.items():
+            if name not in self.inputs:
+                raise RuleError(f"{self.type!r} has no input {name!r}{did_you_mean(name, self.inputs)}")
+            self._add((name,), function, joint_rule=False)
+        return self.function
+
+    def _add(self, inputs: tuple[str, ...], function: Callable[..., Any], joint_rule: bool) -> None:
+        reads = tuple(inspect.signature(function).parameters)
+        legal = self.legal_reads()
+        for name in reads:
+            if name not in legal:
+                raise RuleError(
+                    f"the gradient rule of {self.type!r} for {', '.join(inputs)} names {name!r}, which is no input, "
+                    f"output, gradient of an output, attr, or shape of an input{did_you_mean(name, legal)}"
+                )
+        rule = Rule(inputs, function, reads, joint_rule)
+        for name in inputs:
+            self.rules[name] = rule
+
+    def legal_reads(self) -> list[str]:
+        """Every name a rule of this primitive may use."""
+        shapes = [f"{n}_{what}" for n in self.inputs for what in ("shape", "dtype")]
+        return [*self.inputs, *self.outputs, *(f"{o}_grad" for o in self.outputs), *self.attrs, *shapes]
+
+    def wanted_rules(self, wanted: Any = None) -> Iterator[Rule]:
+        """The rules for the wanted inputs (all by default), each once, in the order of the inputs."""
+        seen: list[Rule] = []
+        for name in self.inputs:
+            rule = self.rules.get(name)
+            if rule is not None and (wanted is None or name in wanted) and not any(r is rule for r in seen):
+                seen.append(rule)
+                yield rule
+
+    def reads(self, wanted: Any = None) -> tuple[str, ...]:
+        """What the rules of the wanted inputs name: inputs, outputs, gradients, attrs, shapes, in that order."""
+        named = {n for rule in self.wanted_rules(wanted) for n in rule.reads}
+        return tuple(n for n in self.legal_reads() if n in named)
+
+    def saved(self, wanted: Any = None) -> tuple[str, ...]:
+        """The inputs and outputs whose *values* the wanted rules read: what backward keeps alive."""
+        return tuple(n for n in self.reads(wanted) if n in self.inputs or n in self.outputs)
+
+    @property
+    def differentiable(self) -> tuple[str, ...]:
+        """The inputs that have a gradient rule, in order."""
+        return tuple(n for n in self.inputs if n in self.rules)
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.type}>"
+
+
+def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Turn a NumPy function into a primitive and enter it in the registry.
+
+    Options: ``type`` (its name in programs, the function's own by default), ``outputs`` (names, if there are several),
+    ``list_output``, ``broadcasts``, ``view``, ``nondiff`` (inputs and outputs without gradient), ``infer``.
+    Returns the public function; its attribute ``grad`` takes the rules, ``primitive`` is the row of the table.
+    Errors: `RuleError` if the type is taken or the kernel's parameters are not inputs-then-attrs.
+    """
+    if kernel is None:
+        return lambda k: primitive(k, **options)
+    name = options.pop("type", kernel.__name__)
+    if name in REGISTRY:
+        raise RuleError(f"a primitive of type {name!r} is registered already: {REGISTRY[name].kernel.__module__}")
+    inputs, attrs, optional, list_input = [], {}, set(), None
+    for p in inspect.signature(kernel).parameters.values():
+        if p.kind is p.VAR_KEYWORD:
+            raise RuleError(f"the kernel of {name!r} takes **{p.name}; name its attrs instead")
+        if p.kind is p.KEYWORD_ONLY:
+            attrs[p.name] = p.default if p.default is not p.empty else REQUIRED
+            continue
+        inputs.append(p.name)
+        if p.kind is p.VAR_POSITIONAL:
+            list_input = p.name
+        elif p.default is not p.empty:
+            optional.add(p.name)
+    outputs, nondiff = tuple(options.pop("outputs", ("out",))), frozenset(options.pop("nondiff", ()))
+    made = Primitive(name, kernel, tuple(inputs), attrs, outputs=outputs, list_input=list_input,
+                     optional=frozenset(optional), nondiff=nondiff, doc=inspect.getdoc(kernel) or "", **options)
+    REGISTRY[name] = made
+    if kernel.__module__.startswith("minigrad."):
+        kernel.__globals__["__minigrad_ops__"] = True     # frames of such modules are never "the user's line"
+    made.function = _public_function(made, kernel)
+    return made.function
+
+
+def elementwise(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """`primitive` for functions that broadcast: each gradient is summed back to the shape of its input."""
+    return primitive(kernel, broadcasts=True, **options) if kernel else lambda k: elementwise(k, **options)
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED = _Required()      #: default of an attr that has none
+
+
+def _public_function(made: Primitive, kernel: Callable[..., Any]) -> FunctionType:
+    """The function users call.
+
+    It starts as `_first_call`, which asks the eager engine to specialise it: the engine then replaces the *code* of
+    this very function, so whoever imported it before gets the fast version too.
+    """
+    namespace: dict[str, Any] = {"primitive": made, "HOOKS": HOOKS, "__name__": kernel.__module__,
+                                 "__minigrad_ops__": True, "__builtins__": __builtins__}
+    public = FunctionType(_first_call.__code__, namespace, kernel.__name__)
+    public.__doc__, public.__module__, public.__qualname__ = made.doc, kernel.__module__, kernel.__name__
+    public.__signature__ = inspect.signature(kernel)      # type: ignore[attr-defined]
+    public.primitive, public.grad = made, made.grad       # type: ignore[attr-defined]
+    return public
+
+
+def _first_call(*args: Any, **attrs: Any) -> Any:
+    HOOKS["specialise"](primitive)                        # type: ignore[name-defined]
+    return primitive.function(*args, **attrs)             # type: ignore[attr-defined]
+
+
+#: What engines lend to this module, which knows none of them: ``specialise`` writes a primitive's fast function.
+HOOKS: dict[str, Callable[..., Any]] = {}

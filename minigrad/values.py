@@ -1,0 +1,68 @@
+"""Python's operators and methods, once, for every Value.
+
+`TABLE` says which function each operator and method is; ``ops/__init__.py`` fills it in when all functions exist.
+Tensors and Variables both inherit from `Operators`, so what works on one works on the other.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .registry import Value
+
+#: Python's operator → function of minigrad
+OPERATORS = {
+    "__add__": "add", "__sub__": "sub", "__mul__": "mul", "__truediv__": "div", "__pow__": "pow", "__matmul__": "matmul",
+    "__neg__": "neg", "__abs__": "abs", "__getitem__": "getitem",
+    "__lt__": "less", "__le__": "less_equal", "__gt__": "greater", "__ge__": "greater_equal", "__eq__": "equal", "__ne__": "not_equal",
+    "__invert__": "logical_not", "__and__": "logical_and", "__or__": "logical_or",
+}  # fmt: skip
+
+#: operators that Python tries on the right operand: ``2 * x``
+REFLECTED = {
+    "__radd__": "add", "__rsub__": "sub", "__rmul__": "mul", "__rtruediv__": "div", "__rpow__": "pow", "__rmatmul__": "matmul",
+    "__rand__": "logical_and", "__ror__": "logical_or",
+}  # fmt: skip
+
+#: functions that are methods, too; "method: function" where the names differ
+METHODS = """
+    abs sign sqrt square reciprocal exp expm1 log log1p log2 sin cos tan asin acos atan atan2 sinh cosh tanh sigmoid relu leaky_relu elu
+    softplus gelu silu erf clip maximum minimum floor round pow add sub mul div neg
+    sum mean prod max min var std norm logsumexp cumsum cumprod any all argmax argmin
+    reshape permute_dims transpose swapaxes expand_dims squeeze broadcast_to flatten split unbind tile flip roll tril triu diagonal clone
+    matmul dot outer trace inv det take take_along_axis softmax log_softmax astype sort topk
+""".split()
+
+
+class Operators(Value):
+    """A Value with Python's operators and the package's methods."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+
+def install(functions: dict[str, Callable[..., Any]]) -> None:
+    """Give `Operators` its operators and methods; called once, when the functions are there."""
+    for dunder, name in OPERATORS.items():
+        if name in functions:
+            setattr(Operators, dunder, functions[name])
+    for dunder, name in REFLECTED.items():
+        if name in functions:
+            setattr(Operators, dunder, _swapped(functions[name], dunder))
+    for name in METHODS:
+        if name in functions:
+            setattr(Operators, name, functions[name])
+    if "permute_dims" in functions:
+        Operators.T = property(functions["permute_dims"], doc="The axes in reverse order.")  # type: ignore[attr-defined]
+    if "swapaxes" in functions:
+        swap = functions["swapaxes"]
+        Operators.mT = property(lambda x: swap(x, -1, -2), doc="The last two axes swapped.")  # type: ignore[attr-defined]
+    Operators.__hash__ = object.__hash__        # type: ignore[method-assign]
+
+
+def _swapped(function: Callable[..., Any], dunder: str) -> Callable[..., Any]:
+    def operator(self: Any, other: Any) -> Any:
+        return function(other, self)
+
+    operator.__name__ = dunder
+    return operator

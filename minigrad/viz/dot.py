@@ -1,0 +1,266 @@
+"""A graph as DOT, the language of Graphviz: the same graph gives the same bytes in every process.
+
+Ids are the counters of the graph; text of the user passes through `quote` and nowhere else.  Forward stands left or on top, backward
+right or below: twins share a rank, and lines of the backward side are written against their direction, so that both sides rank alike.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from minigrad.viz import legend as legends
+from minigrad.viz.anchors import anchor_lines
+from minigrad.viz.format import LONGEST_LINE, shorten
+from minigrad.viz.graph import Edge, Graph, Node, Region
+from minigrad.viz.reading import is_op
+from minigrad.viz.rank import far_reads, twin_groups
+from minigrad.viz.style import FONT, SMALL_TEXT, TEXT, edge_style, node_style, region_style
+
+_HEAD = {
+    "LR": f'rankdir=LR; nodesep=0.42; ranksep=0.4; graph [newrank=true, compound=true, bgcolor=transparent, pad=0.12, '
+          f'fontname="{FONT}", fontcolor="{TEXT}", fontsize=11];',
+    "TB": f'rankdir=TB; nodesep=0.3; ranksep=0.27; graph [newrank=true, compound=true, bgcolor=transparent, pad=0.12, '
+          f'fontname="{FONT}", fontcolor="{TEXT}", fontsize=11];',
+}
+_DEFAULTS = (
+    f'node [fontname="{FONT}", fontsize=12, fontcolor="{TEXT}", margin="0.09,0.045", height=0.3, width=0.5];',
+    f'edge [fontname="{FONT}", fontsize=9, fontcolor="{TEXT}", arrowsize=0.7];',
+)
+
+
+def to_dot(graph: Graph, *, legend: bool = False) -> str:
+    """The DOT source of a graph.
+
+    >>> g = Graph()
+    >>> _ = g.edge(g.node("leaf", "x"), g.node("op", "Square"))
+    >>> "n0 -> n1" in to_dot(g)
+    True
+    """
+    dropped = far_reads(graph)
+    far = _names_read(graph, dropped.values())
+    lines = ["digraph minigrad {", _HEAD[graph.direction], *_DEFAULTS, *_footer(graph, legend)]
+    lines += _inside(graph, None, far)
+    lines += [f"{{ rank=same; {'; '.join(group)} }}" for group in twin_groups(graph)]
+    lines += [_edge(graph, e) for i, e in enumerate(graph.edges) if i not in dropped]
+    lines += [_twin_line(graph, node) for node in graph.nodes.values() if node.side == "forward" and node.twin]
+    lines += anchor_lines(graph)
+    return "\n".join([*lines, "}", ""])
+
+
+def quote(text: object, limit: int = LONGEST_LINE) -> str:
+    """Text for an HTML-like label: the one place where text enters DOT.
+
+    A backslash is doubled, because Graphviz would expand ``\\N`` and ``\\G`` even here.
+
+    >>> quote('a < "b" \\\\N')
+    'a &lt; &quot;b&quot; \\\\\\\\N'
+    """
+    shown = shorten(text, limit)
+    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("\\", "\\\\")):
+        shown = shown.replace(char, entity)
+    return shown
+
+
+# Nodes ---------------------------------------------------------------------------------------------------------------
+
+
+def _node(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
+    style = node_style(node)
+    facts = {"id": node.id, "class": " ".join(node_classes(node)), "label": _label(graph, node, far)}
+    if _is_table(node):
+        facts |= {"shape": "plain"}
+    else:
+        look = ["filled", *(["dashed"] if style.dashed else []), *(["rounded"] if style.rounded else [])]
+        facts |= {"shape": style.shape, "style": ",".join(look), "color": style.stroke, "fillcolor": style.fill,
+                  "penwidth": f"{style.width:g}", "fontcolor": style.text}
+        if style.peripheries > 1:
+            facts["peripheries"] = str(style.peripheries)
+    return f"{node.id} [{_attributes(facts)}];"
+
+
+def node_classes(node: Node) -> list[str]:
+    """The classes of a node in the picture: what the style sheet and the player speak about."""
+    return ["mg", "op" if is_op(node) else "var", "fwd" if node.side == "forward" else "bwd", node.kind, node.state]
+
+
+def _is_table(node: Node) -> bool:
+    return bool(node.ports) or (is_op(node) and node.number is not None and node.kind not in ("folded", "pruned"))
+
+
+def _label(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
+    if _is_table(node):
+        return f"<{_table(graph, node, far)}>"
+    title = _title(node)
+    rows = _rows(node, far)
+    if not is_op(node) and graph.direction == "TB" and len(rows) == 1:
+        return f"<{title} {rows[0]}>"
+    return f"<{'<BR/>'.join([title, *rows])}>"
+
+
+def _title(node: Node) -> str:
+    name = quote(node.name, 28) if node.kind != "folded" else quote(node.name)
+    if not name:
+        return " "
+    mark = "S" if node_style(node).struck else "B"
+    number = f"{_small(f'#{node.number}')} " if node.number is not None else ""
+    return f"{number}<{mark}>{name}</{mark}>"
+
+
+def _rows(node: Node, far: tuple[str, ...]) -> list[str]:
+    reads = ", ".join(shorten(r) for r in dict.fromkeys((*node.reads, *far)))
+    return [*(_small(line) for line in node.lines if line), *([f"<I>{_small(f'reads {reads}')}</I>"] if reads else [])]
+
+
+def _small(text: str, points: int = 10) -> str:
+    return f'<FONT POINT-SIZE="{points}" COLOR="{SMALL_TEXT}">{quote(text)}</FONT>'
+
+
+def _table(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
+    style = node_style(node)
+    border = f'BORDER="{style.width:g}" CELLBORDER="0" CELLSPACING="0" COLOR="{style.stroke}" BGCOLOR="{style.fill}"'
+    rounded = ' STYLE="ROUNDED"' if style.rounded else ""
+    middle = _cells([_title(node), *_rows(node, far)])
+    first, last = ("in", "out") if node.side == "forward" else ("out", "in")
+    parts = [_slots(graph, node, first), middle, _slots(graph, node, last)]
+    cells = [f"<TD>{part}</TD>" for part in parts if part]
+    rows = f"<TR>{''.join(cells)}</TR>" if graph.direction == "LR" else "".join(f"<TR>{c}</TR>" for c in cells)
+    return f'<TABLE {border}{rounded} CELLPADDING="1">{rows}</TABLE>'
+
+
+def _slots(graph: Graph, node: Node, way: str) -> str:
+    """The named ports on one side of an op, in a row or in a column."""
+    cells = [f'<TD PORT="p{i}" CELLPADDING="2">{_small(name, 9)}</TD>'
+             for i, (name, w) in enumerate(node.ports) if w == way]
+    if not cells:
+        return ""
+    rows = "".join(f"<TR>{c}</TR>" for c in cells) if graph.direction == "LR" else f"<TR>{''.join(cells)}</TR>"
+    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">{rows}</TABLE>'
+
+
+def _cells(rows: list[str]) -> str:
+    cells = "".join(f'<TR><TD CELLPADDING="1">{row}</TD></TR>' for row in rows)
+    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">{cells}</TABLE>'
+
+
+# Lines ---------------------------------------------------------------------------------------------------------------
+
+
+def _edge(graph: Graph, edge: Edge) -> str:
+    tail, head = graph.nodes[edge.tail], _head(graph, edge)
+    style = edge_style(edge, tail.side)
+    ends = [_end(tail, edge.tail_port, "out"), _end(head, edge.head_port, "in")]
+    facts = {"class": f"mg {edge.kind} {'fwd' if tail.side == 'forward' else 'bwd'} {tail.id} {head.id}",
+             "color": style.stroke, "penwidth": f"{style.width:g}"}
+    if style.line != "solid":
+        facts["style"] = style.line
+    if not style.constraint:
+        facts["constraint"] = "false"
+    elif edge.kind in ("flow", "grad"):
+        facts["weight"] = "1" if tail.kind in ("leaf", "data") or head.kind in ("leaf_gradient",) else "6"
+    facts |= _arrow(style.head, style.reversed)
+    if edge.kind == "sub_block" and head.region:
+        facts["lhead"] = f"cluster_{_frame_of(graph, edge, head)}"
+    if edge.label:
+        facts["label"] = f"<{_chip(edge.label, style.stroke)}>"
+    if style.reversed:
+        ends.reverse()
+    return f"{ends[0]} -> {ends[1]} [{_attributes(facts)}];"
+
+
+def _head(graph: Graph, edge: Edge) -> Node:
+    """The node a line ends at; a line to a region ends at the frame, on the way to its first node."""
+    if edge.head in graph.nodes:
+        return graph.nodes[edge.head]
+    return next(n for n in graph.nodes.values() if n.region == edge.head)
+
+
+def _frame_of(graph: Graph, edge: Edge, head: Node) -> str:
+    return edge.head if edge.head in graph.regions else str(head.region)
+
+
+def _end(node: Node, port: str | None, way: str) -> str:
+    if port is None:
+        return node.id
+    at = [i for i, (name, w) in enumerate(node.ports) if name == port]
+    same_way = [i for i in at if node.ports[i][1] == way]
+    return f"{node.id}:p{(same_way or at)[0]}" if at else node.id
+
+
+def _arrow(head: str, backward: bool) -> dict[str, str]:
+    if head == "none":
+        return {"dir": "none"}
+    end = "arrowtail" if backward else "arrowhead"
+    return ({"dir": "back"} if backward else {}) | ({end: head} if head != "normal" else {})
+
+
+def _chip(text: str, stroke: str) -> str:
+    return (f'<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2" COLOR="{stroke}" BGCOLOR="#FFFFFF">'
+            f"<TR><TD>{quote(text)}</TD></TR></TABLE>")
+
+
+def _twin_line(graph: Graph, node: Node) -> str:
+    """The dashed line between an op and its grad op; between a value and its gradient an unseen one that keeps the order."""
+    style = edge_style(Edge("", "", "twin"), "forward")
+    twin = graph.nodes[str(node.twin)]
+    order = "" if graph.direction == "LR" and not graph.regions else ", constraint=false"
+    if not (is_op(node) and is_op(twin)):
+        return f'{node.id} -> {twin.id} [style=invis, class="mg layout"{order}];'
+    return (f'{node.id} -> {twin.id} [class="mg twin {node.id} {twin.id}", color="{style.stroke}", penwidth={style.width:g}, '
+            f"style={style.line}, dir=none{order}];")
+
+
+def _names_read(graph: Graph, edges: Iterable[Edge]) -> dict[str, tuple[str, ...]]:
+    """The names that a grad op reads from further away than a line should reach."""
+    far: dict[str, tuple[str, ...]] = {}
+    for edge in edges:
+        far[edge.head] = (*far.get(edge.head, ()), graph.nodes[edge.tail].name)
+    return far
+
+
+# Frames --------------------------------------------------------------------------------------------------------------
+
+
+def _inside(graph: Graph, parent: str | None, far: dict[str, tuple[str, ...]]) -> list[str]:
+    """The nodes and regions that stand directly in a region, or in none.  Regions nest only as deep as a program does."""
+    lines = []
+    here = [n for n in graph.nodes.values() if n.region == parent]
+    if parent is None and not graph.regions:
+        lines += _rows_of_sides(graph, here, far)
+    else:
+        lines += [_node(graph, n, far.get(n.id, ())) for n in here]
+    for region in graph.regions.values():
+        if region.parent == parent:
+            lines += [f"subgraph cluster_{region.id} {{ {_region(graph, region)}", *_inside(graph, region.id, far), "}"]
+    return lines
+
+
+def _rows_of_sides(graph: Graph, nodes: Iterable[Node], far: dict[str, tuple[str, ...]]) -> list[str]:
+    """Without regions each side still keeps together, in a frame that is not drawn."""
+    lines = []
+    nodes = list(nodes)
+    for side in ("forward", "backward"):
+        mine = [_node(graph, n, far.get(n.id, ())) for n in nodes if n.side == side]
+        if mine:
+            lines += [f"subgraph cluster_{side} {{ style=invis; margin=0;", *mine, "}"]
+    return lines
+
+
+def _region(graph: Graph, region: Region) -> str:
+    style = region_style(region)
+    backward = region.side == "backward"
+    facts = {"id": region.id, "class": f"mg region {'bwd' if backward else 'fwd'}", "style": "rounded,filled",
+             "color": style.stroke, "fillcolor": style.fill, "penwidth": f"{style.width:g}", "margin": "11",
+             "label": f"<{quote(region.label, 80)}>" if region.label else "",
+             "labeljust": "r" if backward and graph.direction == "TB" else "l",
+             "labelloc": "b" if backward and graph.direction == "LR" else "t"}
+    return "graph [" + _attributes(facts) + "];"
+
+
+def _footer(graph: Graph, legend: bool) -> list[str]:
+    """Notes and legend: a table of its own below the picture, because no text may stand on the page."""
+    table = legends.table(graph, quote, legend)
+    return [f"graph [label=<{table}>, labelloc=b, labeljust=l];"] if table else []
+
+
+def _attributes(facts: dict[str, str]) -> str:
+    """Values are ours (ids, classes, colours) or HTML-like labels, which stand in angle brackets."""
+    return ", ".join(f"{k}={v}" if v[:1] == "<" else f'{k}="{v}"' for k, v in facts.items())

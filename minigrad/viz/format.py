@@ -1,0 +1,154 @@
+"""What labels say: values in at most five digits, names of at most 28 characters, nothing invisible."""
+from __future__ import annotations
+
+import math
+import unicodedata
+from typing import Any
+
+import numpy as np
+
+NOT_YET = "—"               # not computed yet: never 0
+LONGEST_NAME = 28
+LONGEST_LINE = 60
+FEW = 4                     # arrays of up to this many elements are shown element by element
+
+_SHOWN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")         # categories of characters that do not show themselves
+
+
+def visible(text: object) -> str:
+    """The text with every control, direction and unassigned character made visible.
+
+    >>> visible("a\\nb\\x00")
+    'a␊b␀'
+    """
+    return "".join(_visible(c) for c in str(text))
+
+
+def _visible(char: str) -> str:
+    if unicodedata.category(char) not in _SHOWN or char == "\u200d":       # the joiner holds emoji together
+        return char
+    code = ord(char)
+    return chr(0x2400 + code) if code < 0x20 else f"⟨{code:04X}⟩"
+
+
+def shorten(text: object, limit: int = LONGEST_NAME) -> str:
+    """The visible text, cut in the middle when it is longer than ``limit``.
+
+    >>> shorten("encoder_layer_12_attention_weights")
+    'encoder_layer…ention_weights'
+    """
+    shown = visible(text)
+    if len(shown) <= limit:
+        return shown
+    head = (limit - 1) // 2
+    return f"{shown[:head]}…{shown[head + 1 - limit:]}"
+
+
+def unwrap(value: Any) -> Any:
+    """The array inside a Variable or a Tensor, or the value itself."""
+    for _ in range(4):                              # a gradient may be a Variable that holds an array
+        if value is None or isinstance(value, (np.ndarray, np.generic, int, float, complex, str, bytes)):
+            break
+        inner = getattr(value, "data", value)
+        if inner is value:
+            break
+        value = inner
+    return value
+
+
+def format_number(number: Any) -> str:
+    """One number in at most five significant digits.
+
+    >>> format_number(3.297442541400256), format_number(20.0), format_number(True)
+    ('3.2974', '20', 'True')
+    """
+    if isinstance(number, (bool, np.bool_)):
+        return str(bool(number))
+    if isinstance(number, (int, np.integer)):
+        return str(int(number)) if abs(int(number)) < 10**7 else f"{float(number):.5g}"
+    if isinstance(number, (complex, np.complexfloating)):
+        return f"{complex(number):.4g}"
+    return f"{float(number):.5g}"
+
+
+def format_value(value: Any) -> str:
+    """A value as a label shows it: a number, up to four elements, else the shape and dtype.
+
+    >>> format_value(None), format_value(np.array([1.0, 2.5])), format_value(np.zeros((2, 3)))
+    ('—', '[1, 2.5]', '[2,3] float64')
+    """
+    value = unwrap(value)
+    if value is None:
+        return NOT_YET
+    array = _numeric(value)
+    if array is None:
+        return shorten(f"{type(value).__name__} {value}" if isinstance(value, (str, bytes)) else type(value).__name__)
+    return _elements(array) if 0 < array.size <= FEW else format_type(array)
+
+
+def format_type(value: Any) -> str:
+    """Shape and dtype: ``[2,3] float64``."""
+    array = np.asarray(value)
+    return f"{format_shape(array.shape)} {array.dtype}"
+
+
+def format_shape(shape: Any) -> str:
+    """A shape in brackets: ``[2,3]``, ``[]`` for one number."""
+    return f"[{','.join(str(n) for n in shape)}]"
+
+
+def explain_value(value: Any) -> str:
+    """A value as a tooltip tells it: shape, dtype, and its numbers or their statistics.
+
+    >>> explain_value(np.arange(6.0))
+    'float64 [6], min 0, mean 2.5, max 5'
+    """
+    value = unwrap(value)
+    if value is None:
+        return "not computed yet"
+    array = _numeric(value)
+    if array is None:
+        return shorten(f"{type(value).__name__}: {visible(value)[:200]}", 80) if isinstance(value, (str, bytes)) \
+            else type(value).__name__
+    head = f"{array.dtype} {format_shape(array.shape)}"
+    if array.size == 0:
+        return f"{head}, empty"
+    if array.size == 1:
+        return f"{head}, {array.item()!r}"
+    return f"{head}, {_statistics(array)}"
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Are two values equal up to rounding?  Never raises."""
+    one, other = _numeric(unwrap(one)), _numeric(unwrap(other))
+    if one is None or other is None or one.shape != other.shape:
+        return False
+    with np.errstate(all="ignore"):
+        return bool(np.allclose(one, other, rtol=1e-9, atol=1e-12, equal_nan=True))
+
+
+def _numeric(value: Any) -> np.ndarray[Any, Any] | None:
+    if not isinstance(value, (np.ndarray, np.generic, int, float, complex, list, tuple)):
+        return None
+    try:
+        array = np.asarray(value)
+    except ValueError:                              # a ragged list
+        return None
+    return array if array.dtype.kind in "biufc" else None
+
+
+def _elements(array: np.ndarray[Any, Any]) -> str:
+    if array.ndim == 0:
+        return format_number(array[()])
+    return "[" + ", ".join(_elements(part) for part in array) + "]"
+
+
+def _statistics(array: np.ndarray[Any, Any]) -> str:
+    if array.dtype.kind == "c":
+        return f"largest absolute value {format_number(np.abs(array).max())}"
+    numbers = array.astype(float)
+    if not np.isfinite(numbers).all():
+        bad = int(numbers.size - np.isfinite(numbers).sum())
+        return f"{bad} of {numbers.size} not finite"
+    mean = math.fsum(numbers.ravel().tolist()) / numbers.size if numbers.size <= 10_000 else float(numbers.mean())
+    return f"min {format_number(numbers.min())}, mean {format_number(mean)}, max {format_number(numbers.max())}"

@@ -1,0 +1,284 @@
+"""Formulas from the code that ran: ``gx = 2 * x * gy; return gx`` becomes ``gx = 2·x·gy``.
+
+Only straight-line methods are read: assignments and a return.  Whatever is not understood gives no formula, never a wrong one.
+"""
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from minigrad.viz.format import format_number
+
+LONGEST = 44
+_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_SIGNS: dict[type, tuple[str, int]] = {
+    ast.Add: (" + ", 1), ast.Sub: (" − ", 1), ast.Mult: ("·", 2), ast.Div: (" / ", 2), ast.MatMult: (" @ ", 2)}
+_COMPARE: dict[type, str] = {ast.Gt: " > ", ast.Lt: " < ", ast.GtE: " ≥ ", ast.LtE: " ≤ ", ast.Eq: " = ", ast.NotEq: " ≠ "}
+_DO: dict[type, Any] = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide,
+                        ast.Pow: np.power, ast.MatMult: np.matmul}
+_FUNCTIONS = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "abs", "square"})
+
+
+class NotUnderstood(Exception):
+    """The code is not a plain formula."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """What a method returns: one expression per result, over the names of inputs (``x``), outputs (``y``) and gradients (``gy``)."""
+
+    results: tuple[ast.expr, ...]
+    names: tuple[str, ...]                          # what the results are called: gx, or gx0, gx1
+
+    def lines(self) -> tuple[str, ...]:
+        """``gx = 2·x·gy``, one line per result."""
+        return tuple(_short(f"{n} = {_written(e)}") for n, e in zip(self.names, self.results, strict=True))
+
+    def numbers(self, values: Mapping[str, Any]) -> str:
+        """The only result with numbers put in: ``= 2 · 0.5 · 3.2974``; empty when something is not a number."""
+        if len(self.results) != 1 or isinstance(self.results[0], ast.Name):
+            return ""
+        shown = {k: _number(v) for k, v in values.items()}
+        if any(not shown.get(n) for n in self.reads()):
+            return ""
+        text = _short(f"= {_written(self.results[0], {k: v for k, v in shown.items() if v}, ' · ')}")
+        return text
+
+    def reads(self) -> list[str]:
+        """The names that the results depend on."""
+        called = {id(n.func) for e in self.results for n in ast.walk(e) if isinstance(n, ast.Call)}
+        found = [n.id for e in self.results for n in ast.walk(e) if isinstance(n, ast.Name) and id(n) not in called]
+        return [n for n in dict.fromkeys(found) if n != "self"]
+
+    def compute(self, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """The results as numbers, from known inputs; None when one of them is not plain arithmetic."""
+        try:
+            with np.errstate(all="ignore"):
+                return tuple(_computed(e, values) for e in self.results)
+        except (NotUnderstood, TypeError, ValueError, KeyError):
+            return None
+
+
+def forward_formula(function: Any) -> Formula | None:
+    """What ``forward`` of a function object computes."""
+    return _guarded(_read_forward, type(function))
+
+
+def backward_formula(function: Any) -> Formula | None:
+    """What ``backward`` of a function object computes."""
+    return _guarded(_read_backward, type(function))
+
+
+def input_names(function: Any) -> tuple[str, ...]:
+    """The parameter names of ``forward``: what the inputs are called in formulas."""
+    try:
+        return _parameters(getattr(type(function), "forward", None))
+    except NotUnderstood:
+        return ()
+
+
+def _guarded(read: Any, cls: type) -> Formula | None:
+    try:
+        formula: Formula = read(cls)
+    except (NotUnderstood, RecursionError):
+        return None
+    return formula if all(formula.lines()) else None
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= LONGEST else ""
+
+
+# Reading -------------------------------------------------------------------------------------------------------------
+
+
+def _read_forward(cls: type) -> Formula:
+    names = _parameters(cls.__dict__.get("forward") or getattr(cls, "forward", None))
+    results = _returned(getattr(cls, "forward", None), {n: ast.Name(n) for n in names}, names)
+    return Formula(results, ("y",) if len(results) == 1 else tuple(f"y{i}" for i in range(len(results))))
+
+
+def _read_backward(cls: type) -> Formula:
+    inputs, gys = _parameters(getattr(cls, "forward", None)), _parameters(getattr(cls, "backward", None))
+    results = _returned(getattr(cls, "backward", None), {n: ast.Name(n) for n in gys}, inputs)
+    return Formula(results, ("gx",) if len(results) == 1 else tuple(f"gx{i}" for i in range(len(results))))
+
+
+def _parameters(method: Any) -> tuple[str, ...]:
+    try:
+        parameters = list(inspect.signature(method).parameters.values())[1:]
+    except (TypeError, ValueError) as error:
+        raise NotUnderstood from error
+    if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
+        raise NotUnderstood
+    return tuple(p.name for p in parameters)
+
+
+@functools.lru_cache(maxsize=512)
+def _body(code: Any, method: Any) -> list[ast.stmt]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
+    except (OSError, TypeError, SyntaxError, ValueError) as error:
+        raise NotUnderstood from error
+    if not tree.body or not isinstance(tree.body[0], ast.FunctionDef):
+        raise NotUnderstood
+    return tree.body[0].body
+
+
+def _returned(method: Any, known: dict[str, ast.expr], inputs: tuple[str, ...]) -> tuple[ast.expr, ...]:
+    method = inspect.unwrap(method) if method is not None else None
+    for statement in _body(getattr(method, "__code__", None), method):
+        match statement:
+            case ast.Expr(ast.Constant(str())):
+                pass
+            case ast.Assign([target], value):
+                _assign(target, value, known, inputs)
+            case ast.Return(ast.Tuple(parts)):
+                return tuple(_resolved(p, known, inputs) for p in parts)
+            case ast.Return(ast.expr() as value):
+                return (_resolved(value, known, inputs),)
+            case _:
+                raise NotUnderstood
+    raise NotUnderstood
+
+
+def _assign(target: ast.expr, value: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]) -> None:
+    match target, value:
+        case ast.Name(name), _:
+            known[name] = _resolved(value, known, inputs)
+        case ast.Tuple(targets), ast.Tuple(values) if len(targets) == len(values):
+            found = [_resolved(v, known, inputs) for v in values]
+            known |= {_name_of(t): v for t, v in zip(targets, found, strict=True)}
+        case ast.Tuple(targets), ast.Attribute(ast.Name("self"), "inputs") if len(targets) == len(inputs):
+            known |= {_name_of(t): ast.Name(n) for t, n in zip(targets, inputs, strict=True)}
+        case _:
+            raise NotUnderstood
+
+
+def _name_of(target: ast.expr) -> str:
+    if not isinstance(target, ast.Name):
+        raise NotUnderstood
+    return target.id
+
+
+def _resolved(node: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]) -> ast.expr:
+    """The expression with local names, ``self.input.data`` and the like replaced by what they stand for."""
+    again = functools.partial(_resolved, known=known, inputs=inputs)
+    match node:
+        case ast.Attribute(value, "data"):
+            return again(value)
+        case ast.Attribute(ast.Name("self"), "input") if inputs:
+            return ast.Name(inputs[0])
+        case ast.Subscript(ast.Attribute(ast.Name("self"), "inputs"), ast.Constant(int() as i)) if i < len(inputs):
+            return ast.Name(inputs[i])
+        case ast.Attribute(ast.Name("self"), "output") | ast.Subscript(ast.Attribute(ast.Name("self"), "outputs"), ast.Constant(0)):
+            return ast.Name("y")
+        case ast.Call(value, [], []):
+            return again(value)                     # a weak reference, called
+        case ast.Attribute(ast.Name("self"), name):
+            return ast.Attribute(ast.Name("self"), name)
+        case ast.Name(name):
+            if name not in known:
+                raise NotUnderstood
+            return known[name]
+        case ast.BinOp(left, sign, right):
+            return ast.BinOp(again(left), sign, again(right))
+        case ast.UnaryOp(ast.USub(), value):
+            return ast.UnaryOp(ast.USub(), again(value))
+        case ast.Compare(left, [sign], [right]):
+            return ast.Compare(again(left), [sign], [again(right)])
+        case ast.Call(ast.Attribute(ast.Name(), name) | ast.Name(name), arguments, []):
+            return ast.Call(ast.Name(name), [again(a) for a in arguments], [])
+        case ast.Attribute(value, "T" | "shape" as name):
+            return ast.Attribute(again(value), name)
+        case ast.Constant(int() | float()):
+            return node
+        case _:
+            raise NotUnderstood
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
+def _written(node: ast.expr, values: Mapping[str, str] | None = None, times: str = "·") -> str:
+    return _write(node, values or {}, times)[0]
+
+
+def _write(node: ast.expr, values: Mapping[str, str], times: str) -> tuple[str, int]:
+    """The text of an expression and how tightly it holds together (1 sum, 2 product, 3 power, 4 word)."""
+    match node:
+        case ast.Name(name):
+            text = values.get(name, name)
+            return text, 1 if text.startswith("-") else 4
+        case ast.Constant(value):
+            return format_number(value), 4
+        case ast.UnaryOp(_, value):
+            return f"−{_wrap(value, 2, values, times)}", 1
+        case ast.BinOp(left, ast.Pow(), right):
+            return _power(left, right, values, times), 3
+        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
+            word, level = _SIGNS[type(sign)]
+            word = times if isinstance(sign, ast.Mult) else word
+            tighter = level + isinstance(sign, (ast.Sub, ast.Div, ast.MatMult))
+            return f"{_wrap(left, level, values, times)}{word}{_wrap(right, tighter, values, times)}", level
+        case ast.Compare(left, [sign], [right]) if type(sign) in _COMPARE:
+            return f"({_written(left, values, times)}{_COMPARE[type(sign)]}{_written(right, values, times)})", 4
+        case ast.Call(ast.Name("exp"), [ast.Name("x")]) if "x" not in values:
+            return "eˣ", 3
+        case ast.Call(ast.Name(name), arguments):
+            return f"{name}({', '.join(_written(a, values, times) for a in arguments)})", 4
+        case ast.Attribute(ast.Name("self"), name):
+            return values.get(f"self.{name}", name), 4
+        case ast.Attribute(value, "T"):
+            return f"{_wrap(value, 4, values, times)}ᵀ", 4
+        case ast.Attribute(value, name):
+            return f"{_wrap(value, 4, values, times)}.{name}", 4
+    raise NotUnderstood
+
+
+def _wrap(node: ast.expr, level: int, values: Mapping[str, str], times: str) -> str:
+    text, mine = _write(node, values, times)
+    return text if mine >= level else f"({text})"
+
+
+def _power(left: ast.expr, right: ast.expr, values: Mapping[str, str], times: str) -> str:
+    base = _wrap(left, 4, values, times)
+    if isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value >= 0:
+        return base + str(right.value).translate(_SUPERSCRIPT)
+    return f"{base}^{_wrap(right, 4, values, times)}"
+
+
+def _number(value: Any) -> str:
+    """A value as it is put into a formula: one number, or nothing."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        return ""
+    return format_number(array.reshape(())[()]) if array.size == 1 and array.dtype.kind in "biuf" else ""
+
+
+# Computing -----------------------------------------------------------------------------------------------------------
+
+
+def _computed(node: ast.expr, values: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Name(name):
+            return values[name]
+        case ast.Constant(value):
+            return value
+        case ast.UnaryOp(_, value):
+            return np.negative(_computed(value, values))
+        case ast.BinOp(left, sign, right) if type(sign) in _DO:
+            return _DO[type(sign)](_computed(left, values), _computed(right, values))
+        case ast.Call(ast.Name(name), [argument]) if name in _FUNCTIONS:
+            return getattr(np, name)(_computed(argument, values))
+        case ast.Attribute(value, "T"):
+            return np.transpose(_computed(value, values))
+    raise NotUnderstood

@@ -1,0 +1,75 @@
+"""Which nodes share a rank, and how far apart two ranks are."""
+from __future__ import annotations
+
+from collections import defaultdict
+
+from minigrad.viz.graph import Edge, Graph
+from minigrad.viz.style import edge_style
+
+
+def twin_groups(graph: Graph) -> list[list[str]]:
+    """Nodes that stand on one rank, because they are twins; several backward calls of one op are one group."""
+    groups: dict[str, list[str]] = {}
+    for node in graph.nodes.values():
+        groups.setdefault(leader(graph, node.id), []).append(node.id)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def leader(graph: Graph, node_id: str) -> str:
+    """The node that stands for a group of twins: the forward one."""
+    node = graph.nodes[node_id]
+    if node.twin is None:
+        return node_id
+    return node_id if node.side == "forward" else node.twin
+
+
+def far_reads(graph: Graph) -> dict[int, Edge]:
+    """The lines from saved values that would reach further than to a neighbouring rank, by their place in the list."""
+    saved = [(i, e) for i, e in enumerate(graph.edges) if e.kind == "saved"]
+    at = ranks(graph) if saved else {}
+    return {i: e for i, e in saved if not _near(graph, at, e)}
+
+
+def _near(graph: Graph, at: dict[str, int], edge: Edge) -> bool:
+    return abs(at[leader(graph, edge.tail)] - at[leader(graph, edge.head)]) <= 1
+
+
+def ranks(graph: Graph) -> dict[str, int]:
+    """The rank of every group of twins: the longest path to it; sources stand just before their first reader."""
+    after: dict[str, list[str]] = defaultdict(list)
+    waiting: dict[str, int] = {leader(graph, n): 0 for n in graph.nodes}
+    for edge in graph.edges:
+        tail, head = _ranked_ends(graph, edge)
+        if tail != head:
+            after[tail].append(head)
+            waiting[head] += 1
+    sources = [n for n, count in waiting.items() if not count]
+    at = _longest_paths(after, waiting, sources)
+    for source in sources:
+        if after[source]:
+            at[source] = min(at.get(h, 1) for h in after[source]) - 1
+    return {n: at.get(n, 0) for n in waiting}
+
+
+def _longest_paths(after: dict[str, list[str]], waiting: dict[str, int], sources: list[str]) -> dict[str, int]:
+    at = dict.fromkeys(sources, 0)
+    ready = list(sources)
+    while ready:
+        tail = ready.pop()
+        for head in after[tail]:
+            at[head] = max(at.get(head, 0), at[tail] + 1)
+            waiting[head] -= 1
+            if not waiting[head]:
+                ready.append(head)
+    return at
+
+
+def _ranked_ends(graph: Graph, edge: Edge) -> tuple[str, str]:
+    """The ends in the order of their ranks; a line without influence on ranks gives one end twice."""
+    if edge.head not in graph.nodes:
+        return edge.tail, edge.tail
+    style = edge_style(edge, graph.nodes[edge.tail].side)
+    tail, head = leader(graph, edge.tail), leader(graph, edge.head)
+    if not style.constraint or edge.kind == "loop":
+        return tail, tail
+    return (head, tail) if style.reversed else (tail, head)

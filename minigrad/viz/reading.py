@@ -1,0 +1,24 @@
+"""Small questions about a graph that every renderer asks."""
+from __future__ import annotations
+
+from minigrad.viz.graph import Graph, Node
+
+OPS = frozenset({"op", "grad_op", "sum", "accumulate", "zeros", "pruned", "folded"})
+_CARRIES = frozenset({"flow", "grad", "accumulate"})
+
+
+def is_op(node: Node) -> bool:
+    """Does the node do something, rather than hold a value?"""
+    return node.kind in OPS or bool(node.ports)
+
+
+class Links:
+    """Who feeds whom, looked up once for a whole graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.before: dict[str, list[Node]] = {n: [] for n in graph.nodes}
+        self.after: dict[str, list[Node]] = {n: [] for n in graph.nodes}
+        for edge in graph.edges:
+            if edge.kind in _CARRIES and edge.head in graph.nodes:
+                self.before[edge.head].append(graph.nodes[edge.tail])
+                self.after[edge.tail].append(graph.nodes[edge.head])

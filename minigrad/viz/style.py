@@ -1,0 +1,163 @@
+"""The look of every mark: one table for nodes, one for lines, one for regions.
+
+Every stroke has a contrast of at least 3:1 on a white page and on a near-black one (``#111111``), every text at least 4.5:1 on the
+fill it stands on, and no text stands on the page itself.  So one static picture, with a transparent background, is right in a light
+and in a dark theme.  Colour is never the only carrier: shape, border and line style say the same again.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from minigrad.viz.graph import Edge, Node, Region
+
+BLUE, GREEN, GREY = "#0072B2", "#009E73", "#767676"
+VERMILLION, PURPLE, OLIVE = "#D55E00", "#A8457E", "#8A7A00"
+
+TEXT = "#1A1A1A"            # names
+SMALL_TEXT = "#444444"      # values, shapes, slots
+FAINT_TEXT = "#5A5A5A"      # what was dropped
+PAPER = "#FFFFFF"           # chips, legend and notes
+FONT = "DejaVu Sans,Verdana,Geneva,sans-serif"      # the first two have the same widths
+
+PAGES = ("#FFFFFF", "#111111")
+ACTIVE_WIDTH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStyle:
+    """How one kind of node is drawn; ``meaning`` is its line in the legend."""
+
+    shape: str
+    stroke: str
+    fill: str
+    width: float
+    meaning: str
+    peripheries: int = 1
+    dashed: bool = False
+    rounded: bool = False
+    struck: bool = False
+    text: str = TEXT
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeStyle:
+    """How one kind of line is drawn; ``reversed`` lines run against the ranks of the layout."""
+
+    stroke: str
+    width: float
+    meaning: str
+    line: str = "solid"
+    head: str = "normal"
+    reversed: bool = False
+    constraint: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RegionStyle:
+    """How a frame around nodes is drawn."""
+
+    stroke: str
+    fill: str
+    width: float = 2
+
+
+# fmt: off
+NODE_STYLES: dict[str, NodeStyle] = {
+    "value":         NodeStyle("ellipse",  BLUE,       "#EAF4FB", 1.5, "forward value"),
+    "leaf":          NodeStyle("ellipse",  GREEN,      "#E3F5EF", 1.5, "leaf or parameter", peripheries=2),
+    "data":          NodeStyle("ellipse",  GREY,       "#F3F3F3", 1.5, "no gradient flows here", dashed=True),
+    "output":        NodeStyle("ellipse",  BLUE,       "#EAF4FB", 3,   "output, loss"),
+    "op":            NodeStyle("box",      BLUE,       "#CFE5F5", 2,   "forward operator"),
+    "grad_op":       NodeStyle("box",      VERMILLION, "#FBD9C3", 2,   "backward operator"),
+    "gradient":      NodeStyle("ellipse",  VERMILLION, "#FEF2EA", 1.5, "gradient"),
+    "leaf_gradient": NodeStyle("ellipse",  VERMILLION, "#FEF2EA", 1.5, "gradient of a leaf", peripheries=2),
+    "seed":          NodeStyle("ellipse",  OLIVE,      "#F7F0A0", 2,   "seed: backward starts here"),
+    "sum":           NodeStyle("box",      PURPLE,     "#F6DFEC", 2,   "gradients are added"),
+    "accumulate":    NodeStyle("box",      PURPLE,     "#F6DFEC", 2,   "gradients are accumulated", rounded=True),
+    "renamed":       NodeStyle("ellipse",  PURPLE,     "#F6DFEC", 2,   "one part of a gradient"),
+    "zeros":         NodeStyle("box",      GREY,       "#E4E4E4", 2,   "makes a zero gradient"),
+    "zero":          NodeStyle("ellipse",  GREY,       "#E4E4E4", 2,   "zero gradient"),
+    "pruned":        NodeStyle("box",      GREY,       "#F3F3F3", 1.5, "dropped, with the reason", dashed=True, struck=True,
+                               text=FAINT_TEXT),
+    "scopes":        NodeStyle("cylinder", BLUE,       "#EAF4FB", 1.5, "values of each iteration"),
+    "folded":        NodeStyle("box",      BLUE,       "#CFE5F5", 2,   "repeated segment", peripheries=3),
+}
+
+EDGE_STYLES: dict[str, EdgeStyle] = {
+    "flow":       EdgeStyle(BLUE,       1.5, "data, forward"),
+    "grad":       EdgeStyle(VERMILLION, 1.5, "gradient, backward", reversed=True),
+    "accumulate": EdgeStyle(PURPLE,     1.5, "gradient on its way into a sum", reversed=True),
+    "twin":       EdgeStyle(GREY,       1,   "operator and its backward", "dashed", "none", constraint=False),
+    "saved":      EdgeStyle(GREY,       1.6, "value read by a backward operator", "dotted", "vee", constraint=False),
+    "ref":        EdgeStyle(GREEN,      1.3, "reference", "dashed", "vee", constraint=False),
+    "weak":       EdgeStyle(GREY,       1.3, "weak reference", "dotted", "vee", constraint=False),
+    "sub_block":  EdgeStyle(GREY,       2.2, "operator and its sub-block", "dashed"),
+    "loop":       EdgeStyle(BLUE,       3,   "carried to the next iteration"),
+}
+
+REGION_STYLES: dict[tuple[str, bool], RegionStyle] = {
+    ("forward", False):  RegionStyle("#4A90C2", "#F6FAFD"),
+    ("forward", True):   RegionStyle(BLUE, "#E4F1FA"),
+    ("backward", False): RegionStyle("#CF7234", "#FFFAF6"),
+    ("backward", True):  RegionStyle(VERMILLION, "#FCE7D8"),
+}
+# fmt: on
+
+#: Kinds that take the colours of the side they stand on.
+_SIDED = {"folded": ("op", "grad_op"), "scopes": ("value", "gradient"), "output": ("output", "gradient")}
+_OF_SIDE = {"forward": BLUE, "backward": VERMILLION}
+#: The fill of a node that the player is at.
+ACTIVE_FILLS = {BLUE: "#8FC3E8", VERMILLION: "#F4A36B", GREEN: "#8FD9BF", PURPLE: "#DDA0C4", OLIVE: "#EFE25A", GREY: "#C9C9C9"}
+
+
+def node_style(node: Node) -> NodeStyle:
+    """The look of one node: that of its kind, in the colours of its side, heavier if it holds a sub-block."""
+    style = NODE_STYLES[node.kind]
+    if node.side == "backward" and node.kind in _SIDED:
+        twin = NODE_STYLES[_SIDED[node.kind][1]]
+        style = replace(style, stroke=twin.stroke, fill=twin.fill)
+    if node.kind == "seed" and (node.ports or node.number is not None):
+        style = replace(style, shape="box")
+    return replace(style, width=4) if node.bold else style
+
+
+def edge_style(edge: Edge, side: str) -> EdgeStyle:
+    """The look of one line; a loop-carried value takes the colour of the side its tail stands on."""
+    style = EDGE_STYLES[edge.kind]
+    if edge.kind == "loop":
+        return replace(style, stroke=_OF_SIDE[side], reversed=side == "forward")
+    return style
+
+
+def region_style(region: Region) -> RegionStyle:
+    """The look of one region."""
+    return REGION_STYLES[region.side, region.strong]
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of ``#RRGGBB`` (WCAG 2).
+
+    >>> luminance("#FFFFFF"), luminance("#000000")
+    (1.0, 0.0)
+    """
+    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours, from 1 (equal) to 21 (black on white).
+
+    >>> round(contrast("#FFFFFF", "#000000"), 2)
+    21.0
+    """
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def palette() -> frozenset[str]:
+    """Every colour a picture may use."""
+    nodes = {c for s in NODE_STYLES.values() for c in (s.stroke, s.fill, s.text)}
+    regions = {c for s in REGION_STYLES.values() for c in (s.stroke, s.fill)}
+    lines = {s.stroke for s in EDGE_STYLES.values()} | set(_OF_SIDE.values())
+    return frozenset(nodes | regions | lines | set(ACTIVE_FILLS.values()) | {TEXT, SMALL_TEXT, FAINT_TEXT, PAPER})
