@@ -15,7 +15,7 @@ from minigrad.viz.format import NOT_YET, explain_value, format_value, same_value
 from minigrad.viz.formula import Formula, backward_formula, forward_formula, input_names
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.names import Names
-from minigrad.viz.watch import watch
+from minigrad.viz.watching import watch
 
 
 @dataclass(slots=True)
@@ -76,6 +76,11 @@ def variable_like(thing: Any) -> bool:
 def function_like(thing: Any) -> bool:
     """Is it a function object of linked nodes?"""
     return callable(getattr(thing, "backward", None)) and callable(getattr(thing, "forward", None))
+
+
+def outputs_of(thing: Any) -> list[Any]:
+    """A variable itself, or what a function made."""
+    return [thing] if variable_like(thing) else list(_linked_call(thing).outputs)
 
 
 # Following links -----------------------------------------------------------------------------------------------------
@@ -150,6 +155,7 @@ class _Builder:
         self.variables: dict[int, Any] = {}         # keeps every variable alive while its id is a key
         self.value_nodes: dict[int, Node] = {}
         self.op_nodes: dict[int, Node] = {}         # by id of the call
+        self.functions: dict[int, Node] = {}        # by id of the function object
         self.gradients: dict[int, Node] = {}
         self.meets: dict[int, Node] = {}
 
@@ -196,15 +202,13 @@ class _Builder:
         return (format_value(value),) if self.values else ()
 
     def _forward(self, call: Call, outer: set[int]) -> None:
-        made = {id(v) for v in call.outputs}
-        inputs = [self._value(v, outer, made=getattr(v, "creator", None) is not None and id(v) not in self.value_nodes)
-                  for v in call.inputs]
+        inputs = [self._value(v, outer, made=getattr(v, "creator", None) is not None) for v in call.inputs]
         formula = forward_formula(call.function)
         kind = type(call.function).__name__
         called = self.names.known(call.function)
         op = self.graph.node("op", kind, lines=formula.lines() if formula else (),
                              tooltip=f"the function object {called}" if called and called != kind else "")
-        self.op_nodes[id(call)] = op
+        self.op_nodes[id(call)] = self.functions[id(call.function)] = op
         for node in inputs:
             self.graph.edge(node, op)
         outputs = [self._value(v, outer, made=True) for v in call.outputs]
@@ -212,23 +216,15 @@ class _Builder:
             self.graph.edge(op, node)
             if call.weak:
                 self.graph.edge(op, node, "weak")
-        assert made <= self.value_nodes.keys()
         self._say(f"{kind}: {_names_of(inputs)} to {_names_of(outputs)}", outputs)
 
     def _creator_links(self) -> None:
         """Draw a creator that does not know its output: one function object used twice, or an output that is gone."""
-        functions = {id(f): n for f, n in self._functions()}
         joined = {(e.tail, e.head) for e in self.graph.edges}
-        for key, node in self.value_nodes.items():
-            creator = getattr(self.variables[key], "creator", None)
-            op = functions.get(id(creator)) if creator is not None else None
-            if op is not None and self.roots is not None and (op.id, node.id) not in joined:
+        for key, node in self.value_nodes.items() if self.roots is not None else ():
+            op = self.functions.get(id(getattr(self.variables[key], "creator", None)))
+            if op is not None and (op.id, node.id) not in joined:
                 self.graph.edge(op, node, "ref", label="creator")
-
-    def _functions(self) -> Iterable[tuple[Any, Node]]:
-        creators = {id(c): c for v in self.variables.values() if (c := getattr(v, "creator", None)) is not None}
-        by_id = getattr(self, "_calls", {})
-        return [(creators[f], self.op_nodes[call]) for call, f in by_id.items() if f in creators]
 
     # backward
 

@@ -1,0 +1,139 @@
+"""`draw`: a picture of anything that holds a graph."""
+from __future__ import annotations
+
+import base64
+import functools
+import html
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from minigrad.viz import layout
+from minigrad.viz.describe import describe
+from minigrad.viz.dot import to_dot
+from minigrad.viz.graph import Graph
+from minigrad.viz.names import Names, caller_variables
+from minigrad.viz.svg import to_svg
+from minigrad.viz.text import to_text
+
+_MOST_FOR_PNG = 150
+
+
+class Picture:
+    """A graph, ready to be shown: SVG in a notebook, text in a terminal, files of six kinds.
+
+    ``graph`` is what it shows; ``dot``, ``svg`` and ``text`` are its renderings (``svg`` is None without a layout engine).
+    """
+
+    def __init__(self, graph: Graph, *, legend: bool = False) -> None:
+        self.graph = graph
+        self.legend = legend
+
+    @functools.cached_property
+    def dot(self) -> str:
+        """The DOT source."""
+        return to_dot(self.graph, legend=self.legend)
+
+    @functools.cached_property
+    def svg(self) -> str | None:
+        """The drawing, or None when no layout engine made one."""
+        drawn = layout.layout(self.dot)
+        return to_svg(self.graph, drawn) if drawn is not None else None
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The drawing for a terminal; says how to get a drawn one where there is no layout engine."""
+        return to_text(self.graph, advice="" if layout.available() else layout.ADVICE)
+
+    @property
+    def png(self) -> bytes | None:
+        """The drawing as pixels, for viewers that show no SVG."""
+        return layout.layout(self.dot, "png")
+
+    def describe(self) -> str:
+        """One sentence about the graph, and its steps in order."""
+        return describe(self.graph)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture to a file: its ending (svg, png, pdf, dot, html, txt) says how.
+
+        Raises `ValueError` for another ending, `RuntimeError` when there is no layout engine for a drawn one.
+        """
+        target = Path(path)
+        make = _SAVERS.get(target.suffix.lower())
+        if make is None:
+            raise ValueError(f"cannot save a picture as {target.name!r}: the ending must be one of {', '.join(_SAVERS)}")
+        made = make(self)
+        if made is None:
+            raise RuntimeError(f"cannot draw {target.name!r}: {_why_not()}")
+        target.write_bytes(made if isinstance(made, bytes) else made.encode())
+        return target
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = {"text/plain": self.text}
+        if self.svg is not None:
+            bundle["image/svg+xml"] = self.svg
+            png = self.png if len(self.graph.nodes) <= _MOST_FOR_PNG else None
+            if png is not None:
+                bundle["image/png"] = base64.b64encode(png).decode()
+        return bundle
+
+    @property
+    def _html(self) -> str:
+        """A page on its own: the drawing and its words."""
+        drawing = self.svg or ""
+        title = html.escape(self.graph.title or "graph")
+        words = html.escape(f"{self.describe()}\n\n{self.text}")
+        return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+                f"<style>:root{{color-scheme:light dark}}body{{font-family:sans-serif;margin:2em}}</style></head>"
+                f"<body>{drawing}<pre>{words}</pre></body></html>\n")
+
+
+def _why_not() -> str:
+    return "the layout took too long or the graph is too large" if layout.available() else layout.ADVICE
+
+
+_SAVERS: dict[str, Callable[[Picture], str | bytes | None]] = {
+    ".svg": lambda p: p.svg,
+    ".png": lambda p: p.png,
+    ".pdf": lambda p: layout.layout(p.dot, "pdf"),
+    ".dot": lambda p: p.dot,
+    ".html": lambda p: p._html,
+    ".txt": lambda p: p.text + "\n",
+}
+
+
+def draw(x: Any, *, detail: str = "auto", values: bool = True, direction: str | None = None, legend: bool = False,
+         names: Mapping[str, Any] | None = None) -> Picture:
+    """Draw the graph behind anything: a variable, a tensor, a function, a watched run, a net, a program, a `Graph`.
+
+    ``detail`` is "auto", "full", "ops" (values become labels of lines), "folded" (repeated segments once) or "pruned" (also what was
+    dropped).  ``values=False`` leaves numbers out.  ``direction`` is "LR" or "TB".  ``names`` maps a name to an object; otherwise
+    objects are called by their own ``.name`` or by the variables of the caller.
+
+    Raises `TypeError` for something without a graph, `ValueError` for an unknown ``detail`` or ``direction``.
+    """
+    graph = graph_of(x, detail=detail, values=values, names=Names(names, caller_variables()))
+    if direction is not None:
+        graph.direction = _checked("direction", direction, ("LR", "TB"))
+    return Picture(graph, legend=legend)
+
+
+def graph_of(x: Any, *, detail: str = "auto", values: bool = True, names: Names | None = None) -> Graph:
+    """The neutral graph of anything that `draw` takes."""
+    from minigrad.viz.sources import source_of
+
+    _checked("detail", detail, ("auto", "full", "ops", "folded", "pruned"))
+    return source_of(x)(x, detail, values, names or Names())
+
+
+def _checked(what: str, given: str, known: tuple[str, ...]) -> str:
+    if given not in known:
+        raise ValueError(f"unknown {what} {given!r}; known: {', '.join(known)}")
+    return given

@@ -1,0 +1,102 @@
+"""Which adapter draws what, by what an object can do rather than by its class."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from minigrad.viz.graph import Graph
+from minigrad.viz.names import Names
+
+Source = Callable[[Any, str, bool, Names], Graph]
+
+
+def source_of(x: Any) -> Source:
+    """The function (x, detail, values, names) → Graph for x.
+
+    Raises `TypeError` for something without a graph.
+    """
+    for fits, source in _SOURCES:
+        if fits(x):
+            return source
+    raise TypeError(f"nothing to draw in {type(x).__name__!r}: draw takes a variable or tensor (or a list of them), a function of the "
+                    f"graph, a watched run, a net, a program or a Graph")
+
+
+def _drawn(x: Any) -> bool:
+    return isinstance(x, Graph) or isinstance(getattr(x, "graph", None), Graph)
+
+
+def _graph(x: Any, detail: str, values: bool, names: Names) -> Graph:
+    return x if isinstance(x, Graph) else x.graph
+
+
+def _is_run(x: Any) -> bool:
+    from minigrad.viz.watching import watch
+
+    return isinstance(x, watch)
+
+
+def _run(x: Any, detail: str, values: bool, names: Names) -> Graph:
+    from minigrad.viz.of_nodes import of_run
+
+    return of_run(x, names, values)
+
+
+def _is_program(x: Any) -> bool:
+    from minigrad.viz.of_program import is_program
+
+    return is_program(x[0] if _with_scope(x) else x)
+
+
+def _program(x: Any, detail: str, values: bool, names: Names) -> Graph:
+    from minigrad.viz.of_program import of_program
+
+    program, scope = x if _with_scope(x) else (x, None)
+    return of_program(program, scope if values else None, detail)
+
+
+def _is_net(x: Any) -> bool:
+    from minigrad.viz.of_net import is_net
+
+    return is_net(x[0] if _with_scope(x) else x)
+
+
+def _net(x: Any, detail: str, values: bool, names: Names) -> Graph:
+    from minigrad.viz.of_net import of_net
+
+    net, scope = x if _with_scope(x) else (x, None)
+    return of_net(net, scope if values else None)
+
+
+def _with_scope(x: Any) -> bool:
+    """A pair (program or net, values by name)."""
+    return isinstance(x, tuple) and len(x) == 2 and isinstance(x[1], Mapping)
+
+
+def _is_grad_fn(x: Any) -> bool:
+    first = x[0] if isinstance(x, (list, tuple)) and x else x
+    return hasattr(type(first), "next_functions") or hasattr(first, "next_functions") or hasattr(first, "grad_fn")
+
+
+def _grad_fn(x: Any, detail: str, values: bool, names: Names) -> Graph:
+    from minigrad.viz.of_grad_fn import of_grad_fn
+
+    return of_grad_fn(x if isinstance(x, (list, tuple)) else [x], names, values)
+
+
+def _is_linked(x: Any) -> bool:
+    from minigrad.viz.of_nodes import function_like, variable_like
+
+    several = x if isinstance(x, (list, tuple)) else [x]
+    return bool(several) and all(variable_like(v) or function_like(v) for v in several)
+
+
+def _linked(x: Any, detail: str, values: bool, names: Names) -> Graph:
+    from minigrad.viz.of_nodes import of_links, outputs_of
+
+    several = x if isinstance(x, (list, tuple)) else [x]
+    return of_links([v for thing in several for v in outputs_of(thing)], names, values)
+
+
+_SOURCES: tuple[tuple[Callable[[Any], bool], Source], ...] = (
+    (_drawn, _graph), (_is_run, _run), (_is_program, _program), (_is_net, _net), (_is_grad_fn, _grad_fn), (_is_linked, _linked))
