@@ -54,11 +54,11 @@ def refusals(lookup, enroll):
         for part in (word, near):
             if part not in said.replace(word, "", part != word):
                 raise Mismatch(f"the message for {word!r}", said, f"a message that quotes {part!r}")
-    said = str(raises("lookup of 'zzz'", LookupError, lambda: lookup("zzz", known)))
+    said = str(raises("lookup of 'zzz'", LookupError, partial(lookup, "zzz", known)))
     if any(each in said for each in known):
         raise Mismatch("the message for 'zzz'", said, "no proposal, nothing known is near")
     same("the list with exp enrolled", list(enroll("exp", known)), [*known, "exp"])
     same("the list that was given", known, ["add", "mul", "sigmoid"])
-    said = str(raises("a second 'mul'", ValueError, lambda: enroll("mul", known)))
+    said = str(raises("a second 'mul'", ValueError, partial(enroll, "mul", known)))
     if "mul" not in said:
         raise Mismatch("the message for a second 'mul'", said, "a message that quotes 'mul'")
