@@ -48,6 +48,8 @@ def live_lines(node: Node) -> tuple[str, ...]:
     """
     if "live" in node.data:
         return tuple(node.data["live"])
+    if node.kind == "accumulate":
+        return node.lines[:1]
     if is_op(node):
         return tuple(line for line in node.lines if line.startswith("= "))
     return node.lines[:1]
@@ -76,7 +78,7 @@ class Running:
                 self.inside[edge.tail].append(region)
         held = {r for regions in self.inside.values() for r in regions}
         self.ops: dict[str | None, list[Node]] = {}
-        for node in ordered_ops(graph):
+        for node in after_parts(ordered_ops(graph), self.links):
             if node.kind != "pruned":
                 self.ops.setdefault(self.holder(node.region, held), []).append(node)
 
@@ -155,6 +157,14 @@ class Running:
             if name in self.scopes:
                 return self.scopes[name]
         return [{}]
+
+
+def after_parts(ops: list[Node], links: Links) -> list[Node]:
+    """The operators, with each nameless meeting of gradients right behind the last operator that feeds it."""
+    place = {op.id: i for i, op in enumerate(ops)}
+    meets = [op for op in ops if op.kind == "accumulate" and op.number is None]
+    last = {m.id: max((place[b.id] for b in links.before[m.id] if b.id in place), default=place[m.id]) for m in meets}
+    return sorted(ops, key=lambda op: (last.get(op.id, place[op.id]), op.id in last))
 
 
 def shown(node: Node) -> dict[str, str]:

@@ -1,0 +1,148 @@
+"""One drawing and a list of events: frame k shows the drawing after the first k events.  The layout never moves.
+
+The drawing is made once, with every value in it; a frame only changes classes (``pending``, ``active``, ``done``) and takes back
+the texts that are not known yet.  `Film.script` says the same as plain data, which is all that the player in the browser gets.
+"""
+from __future__ import annotations
+
+import functools
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minigrad.viz.picture import Picture
+from minigrad.viz.events import Event, live_lines
+from minigrad.viz.format import LONGEST_LINE, NOT_YET, shorten
+from minigrad.viz.graph import Graph
+from minigrad.viz.reading import is_op
+
+_SVG = "{http://www.w3.org/2000/svg}"
+_STATES = ("pending", "active", "done")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What one frame shows: a state for every node that some event touches, and the texts known so far."""
+
+    number: int
+    text: str
+    formula: str
+    iteration: int | None
+    states: Mapping[str, str]
+    texts: Mapping[str, str]
+
+
+class Film:
+    """The frames of one drawing.
+
+    >>> g = Graph()
+    >>> x, f, y = g.node("leaf", "x", lines=("3",)), g.node("op", "Square"), g.node("output", "y", lines=("9",))
+    >>> _ = g.edge(x, f), g.edge(f, y)
+    >>> film = Film(g, [Event("forward", ("n1", "n2"), "Square gives 9", values={"n2": "9"})])
+    >>> film.frame(0).states, film.frame(0).texts, film.frame(1).texts
+    ({'n1': 'pending', 'n2': 'pending'}, {'n2': '—'}, {'n2': '9'})
+    """
+
+    def __init__(self, graph: Graph, events: Sequence[Event]) -> None:
+        self.graph, self.events = graph, list(events)
+        self.first: dict[str, int] = {}
+        for i, event in enumerate(self.events):
+            for node in event.nodes:
+                self.first.setdefault(node, i)
+
+    def __len__(self) -> int:
+        """The number of frames: one more than events."""
+        return len(self.events) + 1
+
+    @functools.cached_property
+    def picture(self) -> Picture:
+        """The drawing at the end of the film."""
+        return Picture(self.graph)
+
+    def live(self, node: str) -> str:
+        """The text of a node that a frame may take back, as it stands in the drawing; empty where there is none."""
+        lines = live_lines(self.graph.nodes[node])
+        return shorten(lines[0], LONGEST_LINE) if lines else ""
+
+    def frame(self, number: int) -> Frame:
+        """The replay of the first ``number`` events."""
+        number = max(0, min(number, len(self.events)))
+        event = self.events[number - 1] if number else None
+        states = {n: "done" if at < number else "pending" for n, at in self.first.items()}
+        states |= dict.fromkeys(event.nodes if event else (), "active")
+        return Frame(number, event.text if event else self.opening, event.formula if event else "",
+                     event.iteration if event else None, states, self._texts(number))
+
+    def _texts(self, number: int) -> dict[str, str]:
+        texts = {n: "" if is_op(self.graph.nodes[n]) else NOT_YET for n in self.first if self.live(n)}
+        for event in self.events[:number]:
+            texts |= {n: self.live(n) for n in event.nodes if n in texts}
+            texts |= {n: shorten(t, LONGEST_LINE) for n, t in event.values.items() if n in texts}
+        return texts
+
+    @property
+    def opening(self) -> str:
+        """What frame 0 says."""
+        return f"Nothing has run yet. {len(self.events)} steps follow." if self.events else "Nothing to play."
+
+    # -- renderings
+
+    def svg(self, number: int) -> str | None:
+        """One frame as a static SVG, or None without a layout engine."""
+        if self.picture.svg is None:
+            return None
+        frame = self.frame(number)
+        root = ET.fromstring(self.picture.svg)
+        for part in root.iter(f"{_SVG}g"):
+            node = part.get("id", "").rpartition("-")[2]
+            if node in frame.states:
+                self._set(part, node, frame)
+        ET.register_namespace("", _SVG[1:-1])
+        return ET.tostring(root, encoding="unicode")
+
+    def _set(self, part: ET.Element, node: str, frame: Frame) -> None:
+        kept = [c for c in part.get("class", "").split() if c not in _STATES]
+        part.set("class", " ".join([*kept, frame.states[node]]))
+        live = self.live(node)
+        for text in part.iter(f"{_SVG}text") if live else ():
+            if text.text == live:
+                text.text = frame.texts.get(node, live)
+                return
+
+    def text(self, number: int | None = None) -> str:
+        """The log up to a frame: one line per event."""
+        shown = self.events if number is None else self.events[:number]
+        lines = [f"{i}. {e.text}{f'  [{e.formula}]' if e.formula else ''}" for i, e in enumerate(shown, 1)]
+        return "\n".join([self.graph.title or "Steps", *(lines or [self.opening])])
+
+    def static_frames(self) -> list[tuple[str, str | None]]:
+        """First, middle and last frame: (what it says, its SVG)."""
+        return [(f"Step {k} of {len(self.events)}. {self.frame(k).text}", self.svg(k))
+                for k in dict.fromkeys((0, (len(self.events) + 1) // 2, len(self.events)))]
+
+    @functools.cached_property
+    def script(self) -> dict[str, Any]:
+        """The film as plain data: what the browser replays."""
+        steps = [{"kind": e.kind, "nodes": list(e.nodes), "text": e.text, "formula": e.formula, "iteration": e.iteration,
+                  "shows": {n: shorten(t, LONGEST_LINE) for n, t in e.values.items()}, "ask": self._question(e)}
+                 for e in self.events]
+        live = {n: {"text": self.live(n), "empty": "" if is_op(self.graph.nodes[n]) else NOT_YET}
+                for n in self.first if self.live(n)}
+        return {"title": self.graph.title, "opening": self.opening, "first": self.first, "live": live, "steps": steps}
+
+    def _question(self, event: Event) -> dict[str, str] | None:
+        """What a learner can predict about an event: a value, else which operator it is."""
+        for node, text in event.values.items():
+            if not is_op(self.graph.nodes[node]):
+                return {"node": node, "what": f"{self.graph.nodes[node].name} = ?", "answer": text.removesuffix(" (seed)")}
+        op = self.graph.nodes[event.nodes[0]] if event.nodes else None
+        if op is None or event.kind in ("enter", "leave"):
+            return None
+        return {"node": op.id, "what": "Which operator comes next?", "answer": op.name}
+
+    def json(self) -> str:
+        """The script as JSON that may stand inside an HTML element."""
+        text = json.dumps(self.script, ensure_ascii=True)
+        return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,135 @@
+"""`play`: step through a graph, forward and backward, and through the building of a backward program.
+
+A `Player` shows itself as a widget where widgets run, as its first frame and its text where they do not, and saves itself as one
+HTML file that needs nothing else.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from minigrad.viz.picture import graph_of
+from minigrad.viz.events import build_events, run_events
+from minigrad.viz.film import Film
+from minigrad.viz.html import film_page, frames_page
+from minigrad.viz.names import Names, caller_variables
+
+_HERE = Path(__file__).parent
+
+
+def play(x: Any, *, building: bool = False, trace: Sequence[tuple[str, Sequence[Any]]] | None = None, prediction: bool = False,
+         names: Mapping[str, Any] | None = None) -> Player:
+    """Step through whatever `draw` can draw.
+
+    A program plays as it runs; ``building=True`` plays how its backward part was made (``trace`` is what the builder
+    recorded, by default the program's own).  A pair ``(program, values)`` shows values; values of step scopes are played
+    iteration by iteration.  ``prediction=True`` asks for each next value before it shows it.
+
+    Raises `TypeError` for something without a graph.
+    """
+    graph = graph_of(x, detail="pruned" if building else "full", names=Names(names, caller_variables()))
+    if building:
+        program = x[0] if isinstance(x, tuple) else x
+        events = build_events(graph, trace if trace is not None else getattr(program, "trace", None))
+    else:
+        events = run_events(graph, step_scopes(x))
+    return Player(Film(graph, events), prediction=prediction)
+
+
+def step_scopes(x: Any) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """The values of step scopes among the values that came with a program: a list of dicts, one per iteration."""
+    values = x[1] if isinstance(x, tuple) and len(x) == 2 and isinstance(x[1], Mapping) else {}
+    return {k: v for k, v in values.items() if isinstance(v, list | tuple) and v and all(isinstance(s, Mapping) for s in v)}
+
+
+class Player:
+    """A film with buttons.
+
+    ``film`` holds drawing and events, ``frame`` the number of events replayed so far (0 to ``len(events)``).
+    """
+
+    def __init__(self, film: Film, *, prediction: bool = False, frame: int = 0) -> None:
+        self.film, self.prediction = film, prediction
+        self._frame = frame
+
+    @property
+    def graph(self) -> Any:
+        """The neutral graph that is played."""
+        return self.film.graph
+
+    @property
+    def events(self) -> list[Any]:
+        """What happens, in order."""
+        return self.film.events
+
+    @property
+    def frame(self) -> int:
+        """How many events have been replayed; set it to jump."""
+        return int(self.widget.frame) if "widget" in self.__dict__ else self._frame
+
+    @frame.setter
+    def frame(self, number: int) -> None:
+        if not 0 <= number <= len(self.events):
+            raise ValueError(f"no frame {number}: this player has the frames 0 to {len(self.events)}")
+        self._frame = number
+        if "widget" in self.__dict__:
+            self.widget.frame = number
+
+    @functools.cached_property
+    def widget(self) -> Any:
+        """The anywidget: one SVG, class changes, buttons.  Raises `ImportError` without anywidget."""
+        return _widget_class()(svg=self.film.picture.svg or "", script=self.film.script, frame=self._frame,
+                               prediction=self.prediction, words=self.film.picture.describe())
+
+    def frames(self) -> str:
+        """First, middle and last frame as one static HTML fragment, for pages that run nothing."""
+        return frames_page(self.film)
+
+    def save(self, path: str | Path) -> Path:
+        """Write one HTML file that plays on its own, offline.  Raises `ValueError` for another ending."""
+        target = Path(path)
+        if target.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"cannot save a player as {target.name!r}: the ending must be .html")
+        target.write_text(film_page(self.film, self.prediction), encoding="utf-8")
+        return target
+
+    def __repr__(self) -> str:
+        return self.film.text()
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = {"text/plain": self.film.text()}
+        svg = self.film.svg(self.frame)
+        if svg is not None:
+            bundle["image/svg+xml"] = svg
+            bundle |= self._view()
+        return bundle
+
+    def _view(self) -> dict[str, Any]:
+        """The widget's own entry, where widgets are installed."""
+        try:
+            made = self.widget._repr_mimebundle_()
+        except ImportError:
+            return {}
+        made = made[0] if isinstance(made, tuple) else made
+        return {k: v for k, v in (made or {}).items() if k.startswith("application/")}
+
+
+@functools.cache
+def _widget_class() -> type:
+    import anywidget
+    import traitlets
+
+    class PlayerWidget(anywidget.AnyWidget):                  # type: ignore[misc]
+        """The browser's half: `player.js` draws, `player.css` dresses."""
+
+        _esm = (_HERE / "player.js").read_text(encoding="utf-8")
+        _css = (_HERE / "player.css").read_text(encoding="utf-8")
+        svg = traitlets.Unicode().tag(sync=True)
+        script = traitlets.Dict().tag(sync=True)
+        words = traitlets.Unicode().tag(sync=True)
+        frame = traitlets.Int(0).tag(sync=True)
+        prediction = traitlets.Bool(False).tag(sync=True)
+
+    return PlayerWidget
