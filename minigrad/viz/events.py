@@ -97,12 +97,15 @@ class Running:
             if isinstance(item, Event):
                 yield item
                 continue
-            node, iteration, values = item if isinstance(item, tuple) else (item, None, {})
+            node, iteration, values, entered = item if isinstance(item, tuple) else (item, None, {}, False)
             if seeds and not seen_backward and node.side == "backward" and node.region not in self._held():
                 yield from map(self.given, seeds)
                 seen_backward = True
-            stack.extend(reversed(self.nested(node, iteration)))
-            yield self.step(node, iteration, values)
+            if node.id in self.inside and not entered:          # what it holds runs first
+                stack.append((node, iteration, values, True))
+                stack.extend(reversed(self.nested(node, iteration)))
+            else:
+                yield self.step(node, iteration, values)
         if seeds and not seen_backward:
             yield from map(self.given, seeds)
 
@@ -146,7 +149,7 @@ class Running:
                 count = f", iteration {t}" if self.scopes else ""
                 inside = self.ops.get(region, [])
                 work.append(Event("enter", (node.id,), f"Enter {label}{count}", iteration=at))
-                work += [(inner, at, frames[t]) for inner in inside]
+                work += [(inner, at, frames[t], False) for inner in inside]
                 work.append(Event("leave", (node.id,), f"Leave {label}{count}", iteration=at))
         return work
 
@@ -181,12 +184,12 @@ def scoped(node: Node, values: Mapping[str, Any]) -> dict[str, str]:
 
 def said(node: Node) -> str:
     texts = shown(node)
-    return f"{node.name} = {texts[node.id]}" if texts else node.name
+    return f"{node.name} = {texts[node.id].removesuffix(' (seed)')}" if texts else node.name
 
 
 def formula(node: Node) -> str:
     """The rule of an operator and its numbers, in one line."""
-    lines = [line for line in node.lines if "=" in line and not line.startswith("sub_block")]
+    lines = [line for line in node.lines if "=" in line] if "live" not in node.data else []
     return "  ".join(lines)
 
 

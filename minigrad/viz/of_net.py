@@ -116,12 +116,12 @@ class NetDrawing:
                                tooltip=f"{name} is an empty net: it computes nothing")
         self.nops.append((op, node))
 
-    def look(self, name: str, side: str, written: bool) -> tuple[str, tuple[str, ...], str]:
-        """Kind, lines and tooltip of a name."""
+    def look(self, name: str, side: str, written: bool) -> tuple[str, str, str, str]:
+        """Kind, value, words and tooltip of a name."""
         kind, word = self.gradient(name, written) if is_gradient(name) else self.value(name, written)
         value = format_value(self.values[name]) if name in self.values else "—" if self.values else ""
         tooltip = f"{name} | {explain_value(self.values[name])}" if name in self.values else name
-        return kind, tuple(filter(None, (value, word))), tooltip
+        return kind, value, word, tooltip
 
     def value(self, name: str, written: bool) -> tuple[str, str]:
         if written:

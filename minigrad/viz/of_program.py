@@ -13,8 +13,10 @@ from minigrad.viz.format import explain_value, format_shape, format_value
 from minigrad.viz.graph import Graph, Node, Region
 from minigrad.viz.wiring import (
     EMPTY,
+    LOOPS,
     Placed,
     Wiring,
+    add_word,
     base,
     is_gradient,
     link_rest,
@@ -24,8 +26,6 @@ from minigrad.viz.wiring import (
     saved_lines,
     twins,
 )
-
-LOOPS = ("while", "recurrent", "rnn", "for", "scan")
 
 
 def is_program(x: Any) -> bool:
@@ -152,6 +152,8 @@ class ProgramDrawing:
             partner = self.partner(sheet, found)
             if partner is not None:
                 link_rest(self.graph, partner.wiring, sheet.wiring)
+            if partner is not None and partner is not sheet and any(w in sheet.owner.op.type for w in LOOPS):
+                add_over_steps(self.graph, partner, sheet)
         saved_lines(self.graph, backward, found)
 
     def partner(self, sheet: Sheet, found: dict[str, Placed]) -> Sheet | None:
@@ -183,16 +185,18 @@ class Looks:
     def __init__(self, drawing: ProgramDrawing, block: Any, owner: Placed | None) -> None:
         self.drawing, self.block, self.owner = drawing, block, owner
 
-    def __call__(self, name: str, side: str, written: bool) -> tuple[str, tuple[str, ...], str]:
+    def __call__(self, name: str, side: str, written: bool) -> tuple[str, str, str, str]:
         home, var = find_var(self.drawing.program, self.block, name)
         tooltip = f"{name} | {shape_words(var)} | block {home.idx}" if var is not None else name
         if name == EMPTY:
-            return "data", ("no gradient",), "no gradient is wanted here"
+            return "data", "", "no gradient", "no gradient is wanted here"
         kind, word = self.gradient(name, written) if is_gradient(name) else self.value(name, home, var, written)
         if name in self.drawing.values:
             tooltip += f" | {explain_value(self.drawing.values[name])}"
-        text = value_text(self.drawing.values, name) or shape_text(var)
-        return kind, tuple(filter(None, (" ".join(filter(None, (text, word))),))), tooltip
+        value = value_text(self.drawing.values, name)
+        if kind == "scopes":
+            return kind, "", word, tooltip
+        return kind, value, word if value else " ".join(filter(None, (shape_text(var), word))), tooltip
 
     def value(self, name: str, home: Any, var: Any, written: bool) -> tuple[str, str]:
         """A name of the forward side."""
@@ -206,7 +210,8 @@ class Looks:
         if getattr(var, "persistable", False) and not stopped:
             return "leaf", "updated" if written else "parameter"
         if stopped:
-            return "data", "no gradient" if written else "data"
+            counts = any(word in str(getattr(var, "dtype", "")) for word in ("int", "bool"))
+            return "data", "" if counts else "no grad" if written else "data"
         return ("value", "") if written else ("leaf", "")
 
     def gradient(self, name: str, written: bool) -> tuple[str, str]:
@@ -302,11 +307,29 @@ def parent_index(block: Any) -> Any:
     return getattr(block.parent, "idx", block.parent)
 
 
+def add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:
+    """Gradients of what every iteration reads and none writes (parameters) are added up over the iterations."""
+    made = {n.id for nodes in forward.wiring.versions.values() for n in nodes[:1] if n.id in forward.wiring.writer}
+    for name, nodes in backward.wiring.versions.items():
+        read = forward.wiring.versions.get(base(name), [])
+        if is_gradient(name) and len(nodes) == 1 and len(read) == 1 and read[0].id not in made:
+            last = nodes[-1]
+            last.kind = "renamed"
+            add_word(last, "+= over steps")
+            for edge in graph.edges:
+                if edge.head == last.id and edge.kind == "grad":
+                    edge.kind = "accumulate"
+
+
 def carry(graph: Graph, sheet: Sheet) -> None:
     """Names that an iteration reads before it writes them: their last version is the first one of the next iteration."""
     word = "previous iteration" if sheet.backward else "next iteration"
-    for nodes in sheet.wiring.versions.values():
+    for name, nodes in sheet.wiring.versions.items():
         first, last = nodes[0], nodes[-1]
+        if first is last and not sheet.backward and first.id in sheet.wiring.writer and name not in sheet.block.vars:
+            add_word(last, "next")                          # the condition, above all: the loop reads it
         if first is not last and first.id not in sheet.wiring.writer:
-            last.lines += ("next",) if not sheet.backward else ("before the step",)
+            add_word(last, "before the step" if sheet.backward else "next")
+            if sheet.backward:
+                add_word(first, "after the step")
             graph.edge(last, first, "loop", label=word)

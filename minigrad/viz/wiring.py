@@ -19,6 +19,7 @@ from minigrad.viz.graph import Graph, Node
 EMPTY = "@EMPTY@"
 SUM_TYPES = ("sum", "add", "add_n")
 ZERO_TYPES = ("fill_zeros_like", "zeros_like")
+LOOPS = ("while", "recurrent", "rnn", "for_", "scan")        # operators that run what they hold several times
 GRADIENT_KINDS = ("gradient", "leaf_gradient", "seed", "renamed", "zero", "accumulate")
 
 
@@ -113,8 +114,8 @@ class Placed:
     shape_only: list[str] = field(default_factory=list)     # … and those it reads for their shape
 
 
-#: (name, side, whether an op writes it) -> (kind, lines, tooltip)
-Look = Callable[[str, str, bool], tuple[str, tuple[str, ...], str]]
+#: (name, side, whether an op writes it) -> (kind, value as text or nothing, a few words, tooltip)
+Look = Callable[[str, str, bool], tuple[str, str, str, str]]
 
 
 class Wiring:
@@ -132,8 +133,10 @@ class Wiring:
 
     def version(self, name: str, side: str, written: bool) -> Node:
         """The next version of a name, as a node; it becomes the current one."""
-        kind, lines, tooltip = self.look(name, side, written)
-        node = self.graph.node(kind, name, lines=lines, side=side, tooltip=tooltip, data={"variable": name})
+        kind, value, word, tooltip = self.look(name, side, written)
+        lines = (value, word) if value else (word,) if word else ()
+        node = self.graph.node(kind, name, lines=lines, side=side, tooltip=tooltip,
+                               data={"variable": name, "live": (value,) if value else ()})
         self.versions.setdefault(name, []).append(node)
         if name != EMPTY:
             self.current[name] = node
@@ -199,9 +202,25 @@ class Wiring:
         for nodes in self.versions.values():
             for node in nodes:
                 node.region = common(self.touched.get(node.id, []), outer) if node.region is None else node.region
-            same = [n for n in nodes if n.id in self.writer and n.name != EMPTY]
-            for k, node in enumerate(same if len(same) > 1 else ()):
-                node.lines += (f"version {k + 1}",)
+            written = [n for n in nodes if n.id in self.writer and n.name != EMPTY]
+            for k, node in enumerate(written if len(written) > 1 else ()):
+                add_word(node, self.version_word(node, k, written))
+
+    def version_word(self, node: Node, k: int, written: list[Node]) -> str:
+        """What tells one version from the next: the loop between them, or its number."""
+        maker = self.writer[node.id].op.type
+        after = self.writer[written[k + 1].id].op.type if k + 1 < len(written) else ""
+        for op_type, words in ((maker, ("after", "before")), (after, ("before", "after"))):
+            if any(loop in op_type for loop in LOOPS):
+                return f"{words[node.side == 'backward']} the loop"
+        return f"version {k + 1}"
+
+
+def add_word(node: Node, word: str) -> None:
+    """Put a few more words behind those a node has."""
+    fixed = len(node.data.get("live", ()))
+    words = " ".join([*node.lines[fixed:], word])
+    node.lines = (*node.lines[:fixed], words)
 
 
 def line_kind(op: Node, value: Node) -> str:
