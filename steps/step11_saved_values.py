@@ -1,0 +1,696 @@
+# %% [markdown]
+# # Step 11. Saved values: memory, not intelligence
+#
+# **Goal.** Know what a backward node keeps, why, how many bytes that costs, when it is freed, and
+# what happens when somebody changes it.
+#
+# **Time.** 40 minutes
+#
+# **Needs.** step 10
+
+# %% [markdown] tags=["growth"]
+# <!-- growth -->
+
+# %% [markdown]
+# How does `MulBackward0` know the derivative of a product? It does not. In step 10 we wrote
+# `(grad * y, grad * x)` into a class, and the node kept `x` and `y`. It has a formula and a
+# memory. There is no intelligence in it.
+#
+# So let us stop writing classes. A formula is *data*. We put all of them into one table, one row
+# per operation:
+#
+# ```
+# sin    grad * cos(x)
+# mul    grad * y             grad * x
+# ```
+#
+# And then we can ask the table questions. What has to be kept? The names that a formula uses.
+# Nothing else.
+
+# %%
+import weakref
+from contextlib import contextmanager
+
+import numpy as np
+
+# %% tags=["active-ipynb"]
+# import minigrad as mg
+# from minigrad.course import check
+
+# %% [markdown]
+# ## The tensor grows a little
+#
+# New are the other operators, and one method that *changes* a tensor instead of making a new one.
+# PyTorch marks such methods with a trailing underscore: `add_`. Each change is counted in
+# `version`. You will see why.
+
+# %%
+class Tensor:
+    """An array that knows the way back to the leaves it was computed from."""
+
+    __array_ufunc__ = None              # NumPy leaves `array * tensor` to this class
+    version = 0                         # how often the array was changed in place
+
+    def __init__(self, data, requires_grad=False, grad_fn=None, output_nr=0):
+        self.data = np.asarray(data, dtype=float)
+        self.requires_grad = requires_grad or grad_fn is not None
+        self.grad = None
+        self.grad_fn = grad_fn
+        self.output_nr = output_nr
+        self.accumulator = None         # for a leaf: its AccumulateGrad, held weakly
+
+    @property
+    def is_leaf(self):
+        return self.grad_fn is None
+
+    def __repr__(self):
+        number = np.array2string(self.data, precision=4, separator=", ")
+        if self.grad_fn is not None:
+            return f"tensor({number}, grad_fn={self.grad_fn})"
+        return f"tensor({number}{', requires_grad=True' if self.requires_grad else ''})"
+
+    def __add__(self, other):
+        return add(self, other)
+
+    def __mul__(self, other):
+        return mul(self, other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self):
+        return neg(self)
+
+    def __sub__(self, other):
+        return sub(self, other)
+
+    def __rsub__(self, other):
+        return sub(other, self)
+
+    def __truediv__(self, other):
+        return div(self, other)
+
+    def __rtruediv__(self, other):
+        return div(other, self)
+
+    def __pow__(self, n):
+        return power(self, n=n)
+
+    def add_(self, number):
+        """Add a number to every element, in place."""
+        self.data += np.asarray(number, dtype=float)
+        self.version += 1
+        return self
+
+    def backward(self, grad=None, retain_graph=False):
+        """Send a gradient from here to every leaf; a single number needs none given."""
+        walk(gradient_edge(self), seed(self, grad), retain_graph)
+
+
+# %% [markdown]
+# ## A value that is kept
+#
+# A kept value is a tensor *and* the version it had. When the formula asks for it, the version must
+# still be the same.
+#
+# One case needs care. A node may keep the **result** of its own operation. The result holds the
+# node as its `grad_fn`. If the node held the result too, the two would keep each other alive for
+# ever. So it keeps the array, and the tensor weakly.
+
+# %%
+class Saved:
+    """A tensor kept for a formula, and the version it had."""
+
+    def __init__(self, tensor, node):
+        own = tensor.grad_fn is node
+        self.data, self.version = tensor.data, tensor.version
+        self.tensor = weakref.ref(tensor) if own else lambda: tensor
+
+    def unpack(self, name, node):
+        """The tensor as the formula needs it."""
+        tensor = self.tensor()
+        if tensor is None:                          # the own result, and nobody else holds it
+            return Tensor(self.data, grad_fn=node)
+        if tensor.version != self.version:
+            raise RuntimeError(
+                f"{node} needs {name} as it was at version {self.version}, but it was changed in "
+                f"place and is at version {tensor.version}: use a new tensor instead")
+        return tensor
+
+
+# %% [markdown]
+# A node unpacks what it kept when it is called, and complains when that is gone. The rest of
+# `Node` is as before.
+
+# %%
+class Node:
+    """One operation seen from behind: gradients of its outputs in, gradients of its inputs out."""
+
+    def __init__(self, *inputs, **saved):
+        self.next_functions = tuple(gradient_edge(each) for each in inputs)
+        self.saved = saved              # name -> Saved
+        self.output_shapes = ()
+
+    def __call__(self, *grads):
+        if self.saved is None:
+            raise RuntimeError(f"backward through {self} a second time: what it kept was freed by "
+                               "the first; call that one with retain_graph=True")
+        values = {name: kept.unpack(name, self) for name, kept in self.saved.items()}
+        return self.backward(*grads, **values)
+
+    def name(self):
+        return type(self).__name__
+
+    def __repr__(self):
+        return f"<{self.name()}>"
+
+
+# %% [markdown]
+# These definitions come from step 10 as they were: constants, edges, the end of the way,
+# recording, counting edges, slots.
+
+# %% tags=["carried"]
+def as_tensor(value):
+    """A tensor as it is; anything else becomes a constant."""
+    return value if isinstance(value, Tensor) else Tensor(value)
+
+
+def gradient_edge(tensor):
+    """Where the gradient of this tensor has to go: (node or None, output index)."""
+    if not tensor.requires_grad:
+        return (None, 0)
+    if tensor.grad_fn is not None:
+        return (tensor.grad_fn, tensor.output_nr)
+    node = tensor.accumulator and tensor.accumulator()
+    if node is None:                    # the first use of this leaf
+        node = AccumulateGrad(tensor)
+        tensor.accumulator = weakref.ref(node)
+    return (node, 0)
+
+
+class AccumulateGrad(Node):
+    """The end of the way: adds what arrives to the .grad of its leaf."""
+
+    def __init__(self, variable):
+        super().__init__()
+        self.variable = variable
+        self.output_shapes = (variable.data.shape,)
+
+    def backward(self, grad):
+        zero = Tensor(np.zeros_like(grad.data))     # 0 + grad is a new array, shared by nobody
+        self.variable.grad = (zero if self.variable.grad is None else self.variable.grad) + grad
+        return ()
+
+
+MODE = {"record": True}
+
+
+@contextmanager
+def record(on):
+    """Whether the operations inside leave a grad_fn; put back at the end, after an error too."""
+    before, MODE["record"] = MODE["record"], on
+    try:
+        yield
+    finally:
+        MODE["record"] = before
+
+
+def results(node, *arrays):
+    """The tensors of these arrays, each with the way back through `node`."""
+    node.output_shapes = tuple(np.shape(array) for array in arrays)
+    wanted = MODE["record"] and any(target is not None for target, _ in node.next_functions)
+    return tuple(Tensor(array, grad_fn=node if wanted else None, output_nr=i)
+                 for i, array in enumerate(arrays))
+
+
+def count_edges(root):
+    """How many edges point at each node that can be reached from the root."""
+    counts, todo = {root: 0}, [root]
+    while todo:
+        for target, _ in todo.pop().next_functions:
+            if target is None:
+                continue
+            if target not in counts:
+                counts[target] = 0
+                todo.append(target)
+            counts[target] += 1
+    return counts
+
+
+def seed(tensor, grad=None):
+    """The gradient that backward starts with: 1 for a single number."""
+    if not tensor.requires_grad:
+        raise RuntimeError(f"backward() from {tensor}: it depends on no tensor that requires_grad")
+    if grad is None and tensor.data.size != 1:
+        shape = tensor.data.shape
+        raise RuntimeError(f"backward() from a tensor of shape {shape}: say how much each element "
+                           f"counts, for example backward(np.ones({shape}))")
+    return Tensor(np.ones_like(tensor.data)) if grad is None else as_tensor(grad)
+
+
+def deliver(arrived, edge, grad):
+    """Add a gradient to what has arrived at the slot of its edge."""
+    node, slot = edge
+    expected = node.output_shapes[slot]
+    if grad.data.shape != expected:
+        raise ValueError(f"a gradient of shape {grad.data.shape} for a value of shape {expected} "
+                         f"at {node}: here + and * take two tensors of one shape")
+    slots = arrived.setdefault(node, [None] * len(node.output_shapes))
+    slots[slot] = grad if slots[slot] is None else slots[slot] + grad
+
+
+# %% tags=["carried"]
+class UnbindBackward0(Node):
+    """p, q, … = the elements of x along its first axis"""
+
+    def backward(self, *grads):
+        return (stack(*grads),)
+
+
+class StackBackward0(Node):
+    """x = p, q, … along a new first axis"""
+
+    def backward(self, grad):
+        return unbind(grad)
+
+
+def unbind(x):
+    return results(UnbindBackward0(x), *(row.copy() for row in x.data))
+
+
+def stack(*rows):
+    return results(StackBackward0(*rows), np.stack([row.data for row in rows]))[0]
+
+
+# %% [markdown]
+# ## A node from the table
+#
+# `TableNode` is the only class left for all operations of the table. It has one formula for each
+# input.
+#
+# * `reads`: the names that these formulas use. Formulas of inputs that want no gradient do not
+#   count.
+# * `backward`: put the kept values into the formulas. An input that wants no gradient gets `None`.
+
+# %%
+class TableNode(Node):
+    """A node of the table: `formulas`, one for each input, and `attrs`, such as an exponent."""
+
+    def reads(self):
+        wanted = zip(self.next_functions, self.formulas.values(), strict=True)
+        return {name for (target, _), code in wanted if target for name in code.co_names}
+
+    def backward(self, grad, **values):
+        values = {"grad": grad, **values, **self.attrs}
+        wanted = zip(self.next_functions, self.formulas.values(), strict=True)
+        return [eval(code, globals(), values) if target else None for (target, _), code in wanted]
+
+
+# %% [markdown]
+# ## The table
+#
+# `define` makes a row: a name, the forward, and a formula for each input. It returns the
+# operation. A formula may use the inputs by name, the result as `out`, and the gradient that
+# arrives as `grad`.
+#
+# Forward and backward now stand in one line. Read the rows slowly: this *is* the calculus of our
+# engine, all of it.
+
+# %%
+TABLE = {}
+
+
+def define(name, forward, **formulas):
+    """A new operation: its forward, and for each input the formula of its gradient."""
+    compiled = {slot: compile(text, name, "eval") for slot, text in formulas.items()}
+    kind = type(f"{name.title()}Backward0", (TableNode,), {"formulas": compiled})
+    TABLE[name] = formulas
+
+    def operation(*inputs, **attrs):
+        inputs = [as_tensor(each) for each in inputs]
+        node = kind(*inputs)
+        node.attrs = attrs
+        (out,) = results(node, forward(*(each.data for each in inputs), **attrs))
+        if out.grad_fn is node:         # recorded: keep what the formulas read, and no more
+            values, reads = dict(zip(formulas, inputs, strict=True), out=out), node.reads()
+            node.saved = {name: Saved(values[name], node) for name in values if name in reads}
+        return out
+
+    return operation
+
+
+add = define("add", np.add, x="grad", y="grad")
+sub = define("sub", np.subtract, x="grad", y="-grad")
+mul = define("mul", np.multiply, x="grad * y", y="grad * x")
+div = define("div", np.divide, x="grad / y", y="-grad * out / y")
+neg = define("neg", np.negative, x="-grad")
+sin = define("sin", np.sin, x="grad * cos(x)")
+cos = define("cos", np.cos, x="-grad * sin(x)")
+exp = define("exp", np.exp, x="grad * out")
+log = define("log", np.log, x="grad / x")
+tanh = define("tanh", np.tanh, x="grad * (1 - tanh(x) * tanh(x))")
+power = define("pow", lambda x, n: x ** n, x="grad * n * x ** (n - 1)")
+
+
+# %% [markdown]
+# `walk` frees what a node kept, as soon as the node has run. That is its one change: the last two
+# lines.
+
+# %%
+def walk(edge, grad, retain_graph=False):
+    """Follow next_functions from this edge to every leaf, and call each node once."""
+    root = edge[0]
+    missing = count_edges(root)
+    arrived, ready = {}, [root]
+    with record(False):
+        deliver(arrived, edge, grad)
+        while ready:
+            node = ready.pop()
+            grads = [Tensor(np.zeros(shape)) if got is None else got
+                     for got, shape in zip(arrived.pop(node), node.output_shapes, strict=True)]
+            for target, part in zip(node.next_functions, node(*grads), strict=True):
+                if target[0] is None:
+                    continue
+                deliver(arrived, target, part)
+                missing[target[0]] -= 1
+                if missing[target[0]] == 0:
+                    ready.append(target[0])
+            if node.saved and not retain_graph:
+                node.saved = None
+
+
+# %% [markdown]
+# Does the example of step 10 still work? Nothing may have changed for its user.
+
+# %% tags=["active-ipynb"]
+# a, b, d = (Tensor(number, requires_grad=True) for number in (2., 3., 4.))
+# c = a + b
+# e = c * d
+# print(e, e.grad_fn.next_functions)
+# e.backward()
+# assert [t.grad.data for t in (a, b, d)] == [4, 4, 5]
+
+# %% [markdown]
+# ## What is kept
+#
+# **Predict, then run.** For each line: which names does the node keep?
+
+# %% tags=["active-ipynb"]
+# def kept(tensor):
+#     return sorted(tensor.grad_fn.saved)
+#
+#
+# x, y = Tensor(0.5, requires_grad=True), Tensor(4., requires_grad=True)
+# print("x + y    ", kept(x + y))
+# print("x * y    ", kept(x * y))
+# print("sin(x)   ", kept(sin(x)))
+# print("exp(x)   ", kept(exp(x)))
+# print("x * 3    ", kept(x * 3))
+
+# %% [markdown]
+# * Plus keeps nothing. The gradient goes through as it is.
+# * Times keeps both factors, sine its input.
+# * The exponential keeps its *result*: $e^x$ is its own derivative, and it was just computed.
+# * `x * 3` keeps only `y`, the 3. Nobody wants the gradient of the 3, so nobody needs `x`.
+#
+# `sin` in particular. The node of $\sin x$ holds one number, 0.5. When the gradient comes, it
+# multiplies by $\cos 0.5$.
+
+# %% tags=["active-ipynb", "picture-F", "picture-B"]
+# z = sin(x)
+# print(TABLE["sin"], z.grad_fn.saved["x"].data)
+# z.backward()
+# print(x.grad)
+# assert x.grad.data == np.cos(0.5)
+# mg.draw(z)
+
+# %% [markdown]
+# ## Memory, not intelligence
+#
+# The engine believes what the table says. Here is a row with a wrong formula.
+
+# %% tags=["active-ipynb", "mistake"]
+# bad_sin = define("badsin", np.sin, x="grad * sin(x)")
+# x = Tensor(0.5, requires_grad=True)
+# bad_sin(x).backward()
+# print(x.grad)
+
+# %% [markdown]
+# No complaint. 0.4794 is the sine itself, not its slope. The engine cannot know better. The judge
+# of step 1 can: it asks the *forward* only. Let it look at every row of the table, and at every
+# input.
+
+# %% tags=["active-ipynb"]
+# def judge(operation, *numbers, eps=1e-6, **attrs):
+#     """The largest distance between a gradient of the table and a central difference."""
+#     leaves = [Tensor(number, requires_grad=True) for number in numbers]
+#     operation(*leaves, **attrs).backward()
+#     errors = []
+#     for i, leaf in enumerate(leaves):
+#         up, down = ([*numbers[:i], numbers[i] + h, *numbers[i + 1:]] for h in (eps, -eps))
+#         slope = (operation(*up, **attrs).data - operation(*down, **attrs).data) / (2 * eps)
+#         errors.append(abs(leaf.grad.data - slope))
+#     return max(errors)
+#
+#
+# for operation in (add, sub, mul, div):
+#     assert judge(operation, 0.7, 1.3) < 1e-8
+# for operation in (neg, sin, cos, exp, log, tanh):
+#     assert judge(operation, 0.7) < 1e-8
+# assert judge(power, 0.7, n=3) < 1e-8
+# assert judge(bad_sin, 0.7) > 0.1        # found
+
+# %% [markdown]
+# With `exp` and `power` the chain of the first steps is back: $\left(e^{x^2}\right)^2$ at 0.5.
+
+# %% tags=["active-ipynb"]
+# x = Tensor(0.5, requires_grad=True)
+# y = exp(x ** 2) ** 2
+# y.backward()
+# print(y.data, x.grad.data)
+# assert str(x.grad.data) == "3.297442541400256"
+
+# %% [markdown]
+# ## Freed after backward
+#
+# Kept values cost memory. A function that follows `next_functions` can count the bytes. An array
+# that two nodes keep counts once.
+
+# %% tags=["active-ipynb"]
+# def bytes_kept(tensor):
+#     """The size of all different arrays that the nodes behind a tensor keep."""
+#     arrays = {}
+#     for node in count_edges(tensor.grad_fn):
+#         for value in (node.saved or {}).values():
+#             arrays[id(value.data)] = value.data.nbytes
+#     return sum(arrays.values())
+#
+#
+# w = Tensor(np.full(1000, 0.1), requires_grad=True)
+# h = exp(sin(w) * w)
+# print(bytes_kept(h), "bytes before backward")
+# h.backward(np.ones(1000))
+# print(bytes_kept(h), "bytes after")
+
+# %% [markdown]
+# Three arrays of 1000 numbers with 8 bytes each: `w`, its sine, and the result. After backward:
+# nothing. The nodes and the edges are still there. Only the memory is gone.
+#
+# **Predict, then run.** So what does a second backward do?
+
+# %% tags=["active-ipynb", "mistake", "raises-exception"]
+# h.backward(np.ones(1000))
+
+# %% [markdown]
+# The error names the node, the reason and the remedy. With `retain_graph=True` the first backward
+# keeps everything.
+
+# %% tags=["active-ipynb"]
+# x = Tensor(3., requires_grad=True)
+# y = x * x
+# y.backward(retain_graph=True)
+# y.backward()
+# print(x.grad)                           # 6 + 6: gradients add up
+# assert x.grad.data == 12
+
+# %% [markdown]
+# And a graph that keeps nothing cannot lose anything.
+
+# %% tags=["active-ipynb"]
+# x = Tensor(3., requires_grad=True)
+# y = x + x
+# y.backward()
+# y.backward()
+# assert x.grad.data == 4
+
+# %% [markdown]
+# ## Changed in place
+#
+# The dangerous case is a value that changes *between* forward and backward. We go behind the
+# tensor's back and write into the array.
+#
+# **Predict, then run.** The derivative of $\sin h$ at $h = 0.5$ is $\cos 0.5 = 0.8776$. What
+# arrives?
+
+# %% tags=["active-ipynb", "mistake"]
+# x = Tensor(0.5, requires_grad=True)
+# h = x * 1
+# y = sin(h)
+# h.data += 1                             # nobody counts this
+# y.backward()
+# print(x.grad)
+# assert x.grad.data == np.cos(1.5)       # wrong, and no one has noticed
+
+# %% [markdown]
+# A silent wrong gradient: the worst kind of error. That is what the version is for. `add_` counts,
+# the node compares.
+
+# %% tags=["active-ipynb", "mistake", "raises-exception"]
+# x = Tensor(0.5, requires_grad=True)
+# h = x * 1
+# y = sin(h)
+# h.add_(1)
+# y.backward()
+
+# %% [markdown]
+# Is changing in place always an error? No. It depends on what was kept. `exp` keeps its result, so
+# its *input* may change.
+
+# %% tags=["active-ipynb"]
+# x = Tensor(0.5, requires_grad=True)
+# h = x * 1
+# y = exp(h)
+# h.add_(1)                               # harmless: exp does not look at h again
+# y.backward()
+# assert x.grad.data == np.exp(0.5)
+
+# %% [markdown]
+# ## Explore: keep the result, or compute it again?
+#
+# The exponential could also be written with its input: `grad * exp(x)`. The gradient is the same.
+# The memory is not. A chain of layers `h = exp(h * w)`: the product that follows keeps `h` anyway,
+# so keeping the *result* of `exp` is free. Keeping the *input* is one more array per layer.
+#
+# Move the slider and switch. Point at a node of B to see what it keeps.
+
+# %% tags=["active-ipynb", "interactive"]
+# from minigrad.course.explore import explore
+#
+# exp_again = define("expagain", np.exp, x="grad * exp(x)")
+#
+#
+# def chain(layers, keep):
+#     step = exp if keep == "result" else exp_again
+#     h, w = Tensor(np.ones(1000)), Tensor(np.full(1000, -0.5), requires_grad=True)
+#     for _ in range(layers):
+#         h = step(h * w)
+#     nodes = [node for node in count_edges(h.grad_fn) if node.saved]
+#     lines = [f"{node.name():18} keeps {', '.join(sorted(node.saved))}" for node in nodes]
+#     return [mg.draw(h), "\n".join([*lines, f"{bytes_kept(h)} bytes in all"])]
+#
+#
+# explore(chain, layers=(1, 6, 2), keep=["result", "input"])
+
+# %% tags=["active-ipynb"]
+# def bytes_of(layers, step):
+#     h, w = Tensor(np.ones(1000)), Tensor(np.full(1000, -0.5), requires_grad=True)
+#     for _ in range(layers):
+#         h = step(h * w)
+#     return bytes_kept(h)
+#
+#
+# assert bytes_of(6, exp) == 8000 * (6 + 2)               # six results, the first h, and w
+# assert bytes_of(6, exp_again) == 8000 * (2 * 6 + 1)     # the products too; not the last result
+
+# %% [markdown]
+# ## Exercises
+#
+# **11a.** Put the square root into the table. Use a formula that keeps the result and not the
+# input.
+
+# %% tags=["active-ipynb", "exercise", "ex-11a"]
+# ### BEGIN SOLUTION
+# sqrt = define("sqrt", np.sqrt, x="grad / (2 * out)")
+# ### END SOLUTION
+#
+# check("11a", sqrt, Tensor)
+
+# %% [markdown]
+# **11b.** The row of `tanh` is wasteful: it keeps its input, and computes the hyperbolic tangent
+# twice more on the way back. Write a row that keeps only the result. ($\tanh' x = 1 - \tanh^2 x$)
+
+# %% tags=["active-ipynb", "exercise", "ex-11b"]
+# ### BEGIN SOLUTION
+# lean_tanh = define("tanh", np.tanh, x="grad * (1 - out * out)")
+# ### END SOLUTION
+#
+# check("11b", lean_tanh, Tensor)
+
+# %% [markdown]
+# **11c.** Provoke both errors. Each function gets a leaf. The first runs into a second backward,
+# the second changes a kept value in place. You may use any operation of the table.
+
+# %% tags=["active-ipynb", "exercise", "ex-11c"]
+# def twice(x):
+#     """Raises the error of a second backward."""
+#     ### BEGIN SOLUTION
+#     y = x * x
+#     y.backward()
+#     y.backward()
+#     ### END SOLUTION
+#
+#
+# def changed(x):
+#     """Raises the error of a kept value that was changed in place."""
+#     ### BEGIN SOLUTION
+#     y = exp(x)
+#     y.add_(1)
+#     y.backward()
+#     ### END SOLUTION
+#
+#
+# check("11c", (twice, changed), Tensor)
+
+# %% [markdown]
+# ## In PyTorch / in Paddle
+#
+# PyTorch's table is a file named `derivatives.yaml`. A program reads it and writes the C++
+# classes; what a class keeps follows from the names in its formulas. Its row for the sine reads
+# `self: grad * self.cos()`.
+#
+# Recorded with PyTorch 2.13.0 (messages shortened):
+#
+# ```python
+# >>> x = torch.tensor(0.5, requires_grad=True)
+# >>> torch.sin(x).grad_fn._saved_self
+# tensor(0.5000, requires_grad=True)
+# >>> torch.tanh(x).grad_fn._saved_result
+# tensor(0.4621, grad_fn=<TanhBackward0>)
+# >>> (x * 3.0).grad_fn._saved_self           # not needed, so not kept
+# None
+# >>> y = x * x
+# >>> y.backward()
+# >>> y.backward()
+# RuntimeError: Trying to backward through the graph a second time (or directly access saved
+# tensors after they have already been freed). … Specify retain_graph=True if you need to …
+# >>> h = x * 1
+# >>> y = torch.sin(h)
+# >>> h.add_(1)
+# >>> y.backward()
+# RuntimeError: one of the variables needed for gradient computation has been modified by an
+# inplace operation: [torch.FloatTensor []], which is output 0 of Add, is at version 1;
+# expected version 0 instead. …
+# ```
+#
+# Paddle's static programs have no such memory: a grad operator *names* the values it reads, and
+# the executor keeps them until it has run. The names that a formula uses return there as the
+# inputs of the grad operator (step 13).
+#
+# ## Where it lives
+#
+# | concept | in the package |
+# |---|---|
+# | the table: an operation and its formulas | `minigrad.registry:primitive` |
+# | `sin`, `exp`, `tanh` | `minigrad.ops.elementwise:tanh` |
+# | nodes and what they keep | `minigrad.eager.grad_fn:Node` |
+# | the walk that frees | `minigrad.eager.backward:backward` |
+# | the judge for every row | `minigrad.check:gradcheck` |

@@ -1,0 +1,62 @@
+"""Plausible wrong answers to the exercises of step 11: every one must fail its check."""
+import numpy as np
+from literate import load
+
+step = load("step11_saved_values")
+
+
+def root(formula):
+    return step.define("sqrt", np.sqrt, x=formula)
+
+
+def lean(formula):
+    return step.define("tanh", np.tanh, x=formula)
+
+
+def twice(x):
+    y = x * x
+    y.backward()
+    y.backward()
+
+
+def changed(x):
+    y = step.exp(x)
+    y.add_(1)
+    y.backward()
+
+
+def twice_through_a_sum(x):
+    y = x + x
+    y.backward()
+    y.backward()
+
+
+def twice_with_retain_graph(x):
+    y = x * x
+    y.backward(retain_graph=True)
+    y.backward()
+
+
+def changed_but_not_kept(x):
+    h = x * 1
+    y = step.exp(h)
+    h.add_(1)
+    y.backward()
+
+
+def changed_behind_its_back(x):
+    y = step.exp(x)
+    y.data += 1
+    y.backward()
+
+
+WRONG = {
+    "11a": [(root(formula), step.Tensor) for formula in
+            ("grad / (2 * power(x, n=0.5))", "grad / out", "grad * 2 * out", "1 / (2 * out)")],
+    "11b": [(lean(formula), step.Tensor) for formula in
+            ("grad * (1 - tanh(x) * tanh(x))", "grad * (1 - out)", "1 - out * out",
+             "grad * (1 + out * out)")],
+    "11c": [((first, second), step.Tensor) for first, second in
+            ((twice_through_a_sum, changed), (twice_with_retain_graph, changed),
+             (twice, changed_but_not_kept), (twice, changed_behind_its_back), (changed, twice))],
+}
