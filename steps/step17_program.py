@@ -175,6 +175,8 @@ class Block:
 
     def append_op(self, type, *names, out, **attrs):
         """Append ``out = type(*names)``; return the output variable, or a list of several."""
+        if type not in OPS:
+            raise ValueError(f"no op type {type!r}; there are {', '.join(OPS)}")
         info = OPS[type]
         slots = [slot for slot in parameters(info.kernel) if slot not in attrs]
         op = Op(type, {slot: [name] for slot, name in zip(slots, names, strict=True)},
@@ -367,7 +369,7 @@ def append_backward_ops(block, target_block, targets):
 
 # %%
 def append_backward(loss, parameter_list=None):
-    """Append the backward part of a scalar loss to its block; return (parameter, gradient)s."""
+    """Append the backward part of a scalar loss to its block; return the pairs."""
     block, start = loss.block, len(loss.block.ops)
     if loss.shape != ():
         raise ValueError(f"the loss must be a scalar, and {loss.name!r} has shape {loss.shape}: "

@@ -237,6 +237,15 @@ def test_a_name_is_used_once():
         block.create_var("x")
 
 
+def test_an_unknown_op_type_and_a_missing_input_are_refused():
+    block = step.Program().blocks[0]
+    block.create_var("x")
+    with pytest.raises(ValueError, match="no op type 'sqare'; there are add, sub, mul"):
+        block.append_op("sqare", "x", out="y")
+    with pytest.raises(ValueError, match="shorter"):
+        block.append_op("mul", "x", out="y")
+
+
 def test_nothing_shows_an_address():
     loss = product()
     step.append_backward(loss, ["a"])

@@ -1,0 +1,731 @@
+# %% [markdown]
+# # Step 18. The adjustments
+#
+# **Goal.** Make the list of grad ops right, pass by pass: add up, prune, fill zeros, create.
+#
+# **Time.** 45 minutes
+#
+# **Needs.** step 17
+
+# %% [markdown] tags=["growth"]
+# <!-- growth -->
+
+# %% [markdown]
+# Step 17 is right on a straight line: every variable is read once, every gradient is wanted, every
+# output is used. Real networks are not like that. Three things go wrong, and one is forgotten:
+#
+# 1. a variable is read **twice**: its gradient is written twice;
+# 2. a gradient is **not wanted**: work is done for nothing;
+# 3. an output is **not used**: its gradient is read and never written;
+# 4. the gradients are **names without variables**.
+#
+# Each gets a pass, a function from a list of grad ops to a better list. We look at the list and at
+# the picture before and after each one.
+
+# %%
+import inspect
+from collections import ChainMap, Counter
+from copy import copy
+
+import numpy as np
+
+# %% tags=["active-ipynb"]
+# import difflib
+#
+# import minigrad as mg
+# from minigrad.course import check
+# from minigrad.course.explore import explore
+
+# %% [markdown]
+# Carried over from step 17: the table of ops, the four records, the executor, `make_grad_op`.
+
+# %% tags=["carried"]
+def parameters(function):
+    """The names of a function's parameters, in order: the slots it reads."""
+    return list(inspect.signature(function).parameters)
+
+
+class OpInfo:
+    """What is known about a type of op: a kernel, its output slots, one gradient rule per input."""
+
+    def __init__(self, kernel, outputs=("out",), **rules):
+        self.kernel, self.outputs, self.rules = kernel, outputs, rules
+
+
+def spread(x, out_grad):
+    """The gradient of a sum: every element of x gets the same."""
+    return np.full(np.shape(x), out_grad)
+
+
+OPS = {
+    "add": OpInfo(lambda x, y: x + y, x=lambda out_grad: out_grad, y=lambda out_grad: out_grad),
+    "sub": OpInfo(lambda x, y: x - y, x=lambda out_grad: out_grad, y=lambda out_grad: -out_grad),
+    "mul": OpInfo(lambda x, y: x * y,
+                  x=lambda y, out_grad: out_grad * y, y=lambda x, out_grad: out_grad * x),
+    "matmul": OpInfo(lambda x, y: x @ y,
+                     x=lambda y, out_grad: out_grad @ y.T, y=lambda x, out_grad: x.T @ out_grad),
+    "square": OpInfo(lambda x: x ** 2, x=lambda x, out_grad: out_grad * 2 * x),
+    "exp": OpInfo(lambda x: np.exp(x), x=lambda out, out_grad: out_grad * out),
+    "reduce_sum": OpInfo(lambda x: np.sum(x), x=spread),
+    "mean": OpInfo(lambda x: np.mean(x), x=lambda x, out_grad: spread(x, out_grad / np.size(x))),
+    "fill_constant": OpInfo(lambda *, shape, value: np.full(shape, value)),
+}
+
+
+# %% tags=["carried"]
+class Variable:
+    """What a block knows about a name before anything runs."""
+
+    def __init__(self, block, name, shape=(), persistable=False, stop_gradient=False):
+        self.block, self.name, self.shape, self.dtype = block, name, tuple(shape), "float64"
+        self.persistable, self.stop_gradient = persistable, stop_gradient
+
+    def __repr__(self):
+        flags = [flag for flag in ("persistable", "stop_gradient") if getattr(self, flag)]
+        return f"{self.name}{list(self.shape)}" + "".join(f" {flag}" for flag in flags)
+
+
+class Op:
+    """One line of a block: a type, and lists of names by slot."""
+
+    def __init__(self, type, inputs, outputs, attrs=None, role="forward", forward_op=None):
+        self.type, self.inputs, self.outputs, self.attrs = type, inputs, outputs, attrs or {}
+        self.role, self.forward_op = role, forward_op
+
+    @property
+    def reads(self):
+        return [name for names in self.inputs.values() for name in names]
+
+    @property
+    def writes(self):
+        return [name for names in self.outputs.values() for name in names]
+
+    def __repr__(self):
+        lists = {slot: names[0] if len(names) == 1 else f"[{', '.join(names)}]"
+                 for slot, names in self.inputs.items()}
+        arguments = [f"{name}={value}" for name, value in (lists | self.attrs).items()]
+        return f"{', '.join(self.writes)} = {self.type}({', '.join(arguments)})"
+
+
+def compute(op, scope):
+    """The arrays one op makes out of the arrays in the scope, in the order of ``op.writes``."""
+    arrays = {slot: [scope[name] for name in names] for slot, names in op.inputs.items()}
+    if op.type in OPS:
+        listed = [array for slot in arrays.values() for array in slot]
+        made = OPS[op.type].kernel(*listed, **op.attrs)
+        return made if isinstance(made, tuple) else (made,)
+    rules = [OPS[op.forward_op.type].rules[slot.removesuffix("_grad")] for slot in op.outputs]
+    return [rule(*[arrays[slot][0] for slot in parameters(rule)]) for rule in rules]
+
+
+class Block:
+    """Ops in order, variables by name, and the index of the parent block."""
+
+    def __init__(self, program, idx, parent=-1, forward_block=-1):
+        self.program, self.idx = program, idx
+        self.parent, self.forward_block = parent, forward_block
+        self.vars, self.ops = {}, []
+
+    def create_var(self, name, shape=(), **flags):
+        if name in self.vars:
+            raise ValueError(f"block {self.idx} already has a variable {name!r}: choose another")
+        self.vars[name] = Variable(self, name, shape, **flags)
+        return self.vars[name]
+
+    def var(self, name):
+        block = self
+        while name not in block.vars:
+            if block.parent == -1:
+                raise KeyError(f"no variable {name!r} in block {self.idx} or above: create it")
+            block = self.program.blocks[block.parent]
+        return block.vars[name]
+
+    def append_op(self, type, *names, out, **attrs):
+        """Append ``out = type(*names)``; return the output variable, or a list of several."""
+        if type not in OPS:
+            raise ValueError(f"no op type {type!r}; there are {', '.join(OPS)}")
+        info = OPS[type]
+        slots = [slot for slot in parameters(info.kernel) if slot not in attrs]
+        op = Op(type, {slot: [name] for slot, name in zip(slots, names, strict=True)},
+                {slot: [name] for slot, name in zip(info.outputs, out.split(), strict=True)}, attrs)
+        made = compute(op, {name: np.ones(self.var(name).shape) for name in names})
+        created = [self.create_var(name, np.shape(array), stop_gradient=not info.rules)
+                   for name, array in zip(op.writes, made, strict=True)]
+        self.ops.append(op)
+        return created[0] if len(created) == 1 else created
+
+
+class Program:
+    """A list of blocks; block 0 is the root."""
+
+    def __init__(self):
+        self.blocks = []
+        self.create_block()
+
+    def create_block(self, parent=-1, forward_block=-1):
+        self.blocks.append(Block(self, len(self.blocks), parent, forward_block))
+        return self.blocks[-1]
+
+    def __repr__(self):
+        lines = []
+        for block in self.blocks:
+            lines.append(f"block {block.idx} (parent {block.parent})")
+            lines += [f"  #{number} {op}" for number, op in enumerate(block.ops)]
+        return "\n".join(lines)
+
+
+# %% tags=["carried"]
+def run_block(block, scope):
+    """Execute the ops of a block from first to last on a scope, name → array."""
+    for number, op in enumerate(block.ops):
+        for name in op.reads:
+            if name not in scope:
+                raise RuntimeError(f"#{number} {op.type} reads {name!r}, which nobody wrote or fed")
+        scope.update(zip(op.writes, compute(op, scope), strict=True))
+
+
+def run(program, values):
+    """Execute block 0 on the given values; return the scope: what was made, then what was given."""
+    scope = ChainMap({}, values)
+    run_block(program.blocks[0], scope)
+    return scope
+
+
+# %% tags=["carried"]
+def grad_name(name):
+    return f"{name}@GRAD"
+
+
+def make_grad_op(op):
+    """The op that turns gradients of op's outputs into gradients of op's inputs."""
+    rules = OPS[op.type].rules
+    out_grads = {f"{slot}_grad": [grad_name(n) for n in names]
+                 for slot, names in op.outputs.items()}
+    known = {**op.inputs, **op.outputs, **out_grads}
+    reads = {slot for rule in rules.values() for slot in parameters(rule)}
+    writes = {f"{slot}_grad": [grad_name(n) for n in op.inputs[slot]] for slot in rules}
+    inputs = {slot: names for slot, names in known.items() if slot in reads}
+    return Op(f"{op.type}_grad", inputs, writes, role="backward", forward_op=op)
+
+
+# %% [markdown]
+# The table gets three more entries: an op that adds up any number of arrays, an op that makes
+# zeros, and `split`, which has two outputs.
+
+# %%
+OPS.update({
+    "sum": OpInfo(lambda *x: sum(x)),
+    "fill_zeros_like": OpInfo(lambda x: np.zeros_like(x)),
+    "split": OpInfo(lambda x: tuple(np.split(x, 2)), outputs=("first", "second"),
+                    x=lambda first_grad, second_grad: np.concatenate([first_grad, second_grad])),
+})
+
+# %% [markdown]
+# Three helpers for looking, not for the engine. `raw` is the traversal of step 17 without anything
+# else. `with_grads` puts a list of grad ops behind the forward ops, so that we can run and draw it.
+# `diff` shows what a pass did: `-` gone, `+` new.
+
+# %% tags=["active-ipynb"]
+# def raw(loss):
+#     needed, grads = {loss.name}, []
+#     for op in reversed(loss.block.ops):
+#         if needed & set(op.writes) and OPS[op.type].rules:
+#             needed |= set(op.reads)
+#             grads.append(make_grad_op(op))
+#     return grads
+#
+#
+# def with_grads(loss, grads):
+#     seed = Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, {"shape": (), "value": 1.0},
+#               role="backward")
+#     shown = Program()
+#     shown.blocks[0].vars = loss.block.vars
+#     shown.blocks[0].ops = [*loss.block.ops, seed, *grads]
+#     return shown
+#
+#
+# def diff(before, after):
+#     lines = difflib.ndiff([str(op) for op in before], [str(op) for op in after])
+#     return "\n".join(line for line in lines if not line.startswith("?"))
+
+# %% [markdown]
+# ## 1. A variable is read twice
+#
+# Two ops share the weight: $h = x\,w$, $y = h\,w$. So $y = x\,w^2$, and $\mathrm{d}y/\mathrm{d}w =
+# 2\,x\,w$.
+#
+# **Predict, then run.** At $x = 3$, $w = 5$ the gradient is 30. What will `w@GRAD` be after the
+# program has run?
+
+# %% tags=["active-ipynb", "mistake"]
+# def shared():
+#     block = Program().blocks[0]
+#     block.create_var("x", stop_gradient=True)
+#     block.create_var("w", persistable=True)
+#     block.append_op("mul", "x", "w", out="h")
+#     return block.append_op("mul", "h", "w", out="y")
+#
+#
+# y = shared()
+# values = {"x": 3.0, "w": 5.0}
+# program = with_grads(y, raw(y))
+# print(program)
+# scope = run(program, values)
+# print("w@GRAD =", scope["w@GRAD"])
+# assert scope["w@GRAD"] == 15
+# mg.draw(program)
+
+# %% [markdown]
+# Half of it. Two ops write `w@GRAD`, the second overwrites the first. The picture shows two
+# versions of one name, and nobody reads version 1.
+#
+# The repair of step 15, now on a list of ops:
+#
+# * every writer gets a name of its own: `w@GRAD@RENAME@0`, `w@GRAD@RENAME@1`, in the order of
+#   writing;
+# * one `sum` op adds the parts up and writes `w@GRAD`.
+#
+# Where does the `sum` stand? **Before the first reader.** A gradient that nobody reads, like that
+# of a parameter, is added up at the end.
+
+# %%
+def add_up_repeated_outputs(ops):
+    """Name the parts of a gradient written several times; add them up before the first reader."""
+    times = Counter(name for op in ops for name in op.writes)
+    parts = {name: [] for name in times if times[name] > 1}
+    result = []
+
+    def part(name):
+        if name not in parts:
+            return name
+        parts[name].append(f"{name}@RENAME@{len(parts[name])}")
+        return parts[name][-1]
+
+    def add_up(name):
+        result.append(Op("sum", {"x": parts.pop(name)}, {"out": [name]}, role="backward"))
+
+    for op in ops:
+        for name in op.reads:
+            if name in parts:
+                add_up(name)
+        op = copy(op)
+        op.outputs = {slot: [part(name) for name in names] for slot, names in op.outputs.items()}
+        result.append(op)
+    for name in list(parts):
+        add_up(name)
+    return result
+
+
+# %% tags=["active-ipynb"]
+# added = add_up_repeated_outputs(raw(y))
+# print(diff(raw(y), added))
+# program = with_grads(y, added)
+# scope = run(program, values)
+# print("w@GRAD =", scope["w@GRAD"])
+# assert scope["w@GRAD"] == 30
+# mg.draw(program, values=scope)
+
+# %% [markdown]
+# The `+=` of step 5 is this `sum`. There the engine added while it walked. Here nothing is walking
+# yet, so the addition must be written down as an op.
+#
+# One op can write a gradient twice, too. `x + x` gives two parts on one op:
+
+# %% tags=["active-ipynb"]
+# block = Program().blocks[0]
+# block.create_var("x", persistable=True)
+# double = block.append_op("add", "x", "x", out="y")
+# print(diff(raw(double), add_up_repeated_outputs(raw(double))))
+# assert run(with_grads(double, raw(double)), {"x": 7.0})["x@GRAD"] == 1
+# assert run(with_grads(double, add_up_repeated_outputs(raw(double))), {"x": 7.0})["x@GRAD"] == 2
+
+# %% [markdown]
+# ### A mistake: the sum at the end
+#
+# Why not put every `sum` at the end of the program? The diamond of step 6: $a = x^2$, then $b =
+# a^2$ and $c = a^2$, then $y = b + c$. At $x = 2$ the gradient is 64.
+#
+# **Predict, then run.** Which op reads something that is not there yet?
+
+# %% tags=["active-ipynb", "mistake", "raises-exception"]
+# block = Program().blocks[0]
+# block.create_var("x", persistable=True)
+# block.append_op("square", "x", out="a")
+# block.append_op("square", "a", out="b")
+# block.append_op("square", "a", out="c")
+# y = block.append_op("add", "b", "c", out="y")
+#
+# added = add_up_repeated_outputs(raw(y))
+# late = [op for op in added if op.type != "sum"] + [op for op in added if op.type == "sum"]
+# run(with_grads(y, late), {"x": 2.0})
+
+# %% tags=["active-ipynb", "picture-F", "picture-B"]
+# program = with_grads(y, added)
+# scope = run(program, {"x": 2.0})
+# print("x@GRAD =", scope["x@GRAD"])
+# assert scope["x@GRAD"] == 64
+# mg.draw(program, values=scope)
+
+# %% [markdown]
+# ## 2. A gradient is not wanted
+#
+# Data needs no gradient. It is marked `stop_gradient=True`. Look at what the raw list does all the
+# same:
+
+# %% tags=["active-ipynb", "mistake"]
+# def towers():
+#     block = Program().blocks[0]
+#     block.create_var("x", (3,), stop_gradient=True)
+#     block.create_var("z", (3,), stop_gradient=True)
+#     block.create_var("w", (3,), persistable=True)
+#     block.append_op("mul", "x", "w", out="h")
+#     block.append_op("square", "h", out="s")
+#     block.append_op("exp", "z", out="c")
+#     block.append_op("mul", "s", "c", out="m")
+#     return block.append_op("reduce_sum", "m", out="loss")
+#
+#
+# loss = towers()
+# for op in raw(loss):
+#     print(op)
+
+# %% [markdown]
+# `exp_grad` computes `z@GRAD`, and the last op computes `x@GRAD`. Nobody will ever look at them.
+#
+# Two rules say which grad ops can go:
+#
+# 1. **nobody wants what it writes**: all its outputs are in the no-gradient set;
+# 2. **only zeros come in**: none of the gradients it reads is made by anyone. A grad op passes
+#    gradients on. Zeros in, zeros out.
+#
+# The second rule cascades: what a dropped op would have written counts as zero for the next one.
+# And an op that stays writes only what is wanted.
+#
+# ## 3. An output is not used
+#
+# What if *some* of the gradients an op reads are missing, and others are there? `split` cuts an
+# array into two halves. This program uses the first one only.
+#
+# **Predict, then run.** Which name will be missing?
+
+# %% tags=["active-ipynb", "mistake", "raises-exception"]
+# def half():
+#     block = Program().blocks[0]
+#     block.create_var("w", (4,), persistable=True)
+#     block.append_op("split", "w", out="a b")
+#     block.append_op("square", "a", out="s")
+#     return block.append_op("reduce_sum", "s", out="loss")
+#
+#
+# loss = half()
+# run(with_grads(loss, raw(loss)), {"w": np.array([1.0, 2.0, 3.0, 4.0])})
+
+# %% [markdown]
+# `b` leads nowhere, so the loss does not change with it: its gradient is zero. But *zero* is a
+# value, and somebody has to make it. A system that hands out uninitialised memory would compute
+# with whatever lies there.
+#
+# So an op that stays gets its missing gradients from `fill_zeros_like`, right before it. Rules 1
+# and 2 and the zeros are one pass:
+
+# %%
+def remove_no_grad_branch(ops, no_grad, given):
+    """Drop grad ops by two rules and fill missing gradients with zeros; return (ops, dropped).
+
+    ``no_grad`` holds forward names, ``given`` the gradients that are there before the first op.
+    """
+    unwanted = {grad_name(name) for name in no_grad}
+    made, result, dropped = set(given), [], []
+    for op in ops:
+        outputs = {slot: [name for name in names if name.split("@RENAME")[0] not in unwanted]
+                   for slot, names in op.outputs.items()}
+        gradients = [name for name in op.reads if "@GRAD" in name]
+        missing = [name for name in gradients if name not in made]
+        if not any(outputs.values()):
+            dropped.append((op.type, "nobody wants what it writes", op.forward_op))
+            continue
+        if len(missing) == len(gradients):
+            dropped.append((op.type, "only zeros come in", op.forward_op))
+            continue
+        for name in missing:
+            zeros = {"x": [name.split("@GRAD")[0]]}
+            result.append(Op("fill_zeros_like", zeros, {"out": [name]}, role="backward"))
+        result.append(copy(op))
+        result[-1].outputs = {slot: names for slot, names in outputs.items() if names}
+        made |= set(missing) | set(result[-1].writes)
+    return result, dropped
+
+
+# %% [markdown]
+# First the towers. `exp_grad` goes by rule 1. The last `mul_grad` loses one of its two outputs.
+
+# %% tags=["active-ipynb"]
+# loss = towers()
+# pruned, dropped = remove_no_grad_branch(raw(loss), no_grad={"x", "z"}, given={"loss@GRAD"})
+# print(diff(raw(loss), pruned))
+# program = with_grads(loss, pruned)
+# program.pruned = dropped
+# mg.draw(program, detail="pruned")
+
+# %% [markdown]
+# Now block `s` as well: "no gradient through `s`".
+#
+# **Predict, then run.** How many of the five grad ops are left? Which rule drops which?
+
+# %% tags=["active-ipynb"]
+# pruned, dropped = remove_no_grad_branch(raw(loss), no_grad={"x", "z", "s"}, given={"loss@GRAD"})
+# for type, reason, _ in dropped:
+#     print(f"{type}: {reason}")
+# print("left:", [op.type for op in pruned])
+# assert [op.type for op in pruned] == ["reduce_sum_grad", "mul_grad"]
+
+# %% [markdown]
+# Two are left, and rule 2 took two: `square_grad` reads nothing but `s@GRAD`, and the last
+# `mul_grad` reads nothing but what `square_grad` would have written.
+#
+# The rules look at one op after the other, from the loss on. So `c@GRAD` is still made, though the
+# op that would have read it is gone:
+
+# %% tags=["active-ipynb"]
+# print(pruned[-1])
+# assert pruned[-1].writes == ["c@GRAD"]
+
+# %% [markdown]
+# The half-used `split` gets its zeros:
+
+# %% tags=["active-ipynb"]
+# loss = half()
+# pruned, _ = remove_no_grad_branch(raw(loss), no_grad=set(), given={"loss@GRAD"})
+# print(diff(raw(loss), pruned))
+# program = with_grads(loss, pruned)
+# scope = run(program, {"w": np.array([1.0, 2.0, 3.0, 4.0])})
+# print("w@GRAD =", scope["w@GRAD"])
+# assert scope["w@GRAD"].tolist() == [2, 4, 0, 0]
+# mg.draw(program, values=scope)
+
+# %% [markdown]
+# ## 4. Names without variables
+#
+# The new ops speak of `w@GRAD@RENAME@0`. No block knows this name:
+
+# %% tags=["active-ipynb", "mistake", "raises-exception"]
+# program.blocks[0].var("w@GRAD")
+
+# %% [markdown]
+# Our executor is kind and asks for no variables. A real one allocates memory from them, and an
+# optimizer wants to look up a shape. So the last pass goes over the block once more. The argument
+# `start` says where the grad ops begin: what stands before it has its variables already.
+
+# %%
+def append_backward_vars(block, start):
+    """Create what the ops from number ``start`` on write; return {forward name: gradient name}."""
+    gradients = {}
+    for op in block.ops[start:]:
+        for name in op.writes:
+            forward = name.split("@GRAD")[0]
+            gradients[forward] = grad_name(forward)
+            if name not in block.vars:
+                block.create_var(name, block.var(forward).shape)
+    return gradients
+
+
+# %% [markdown]
+# ## All of it
+#
+# `append_backward_ops` is now the traversal, then two passes. `append_backward` collects the
+# no-gradient set, and creates the variables at the end.
+
+# %%
+def append_backward_ops(block, target_block, targets, no_grad):
+    """Append to target_block the grad ops that lead from the targets to what wants a gradient."""
+    needed, ops = set(targets), []
+    for op in reversed(block.ops):
+        if needed & set(op.writes) and OPS[op.type].rules:
+            needed |= set(op.reads)
+            ops.append(make_grad_op(op))
+    ops = add_up_repeated_outputs(ops)
+    ops, _ = remove_no_grad_branch(ops, no_grad, {grad_name(name) for name in targets})
+    target_block.ops += ops
+
+
+def append_backward(loss, parameter_list=None, no_grad_set=()):
+    """Append the backward part of a scalar loss to its block; return the pairs."""
+    block, start = loss.block, len(loss.block.ops)
+    if loss.shape != ():
+        raise ValueError(f"the loss must be a scalar, and {loss.name!r} has shape {loss.shape}: "
+                         "append a mean or a reduce_sum")
+    if grad_name(loss.name) in block.vars:
+        raise ValueError(f"the backward part of {loss.name!r} is already there: build anew")
+    no_grad = {block.var(name).name for name in no_grad_set}
+    no_grad |= {v.name for v in block.vars.values() if v.stop_gradient}
+    one = {"shape": (), "value": 1.0}
+    block.ops.append(Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, one, role="backward"))
+    append_backward_ops(block, block, [loss.name], no_grad)
+    gradients = append_backward_vars(block, start)
+    for name in parameter_list or ():
+        if name not in gradients:
+            raise ValueError(f"{name!r} has no gradient: it does not lead to {loss.name!r}")
+    wanted = parameter_list or [v.name for v in block.vars.values() if v.persistable]
+    return [(block.var(name), block.var(gradients[name])) for name in wanted if name in gradients]
+
+
+# %% tags=["active-ipynb"]
+# y = shared()
+# start = len(y.block.ops)
+# pairs = append_backward(y)
+# print(y.block.program)
+# print(pairs)
+# print([name for name in y.block.vars if "@" in name])
+# assert run(y.block.program, {"x": 3.0, "w": 5.0})["w@GRAD"] == 30
+
+# %% [markdown]
+# The pass created five variables, and `x@GRAD` is not among them. The numbers of the earlier steps
+# are still there:
+
+# %% tags=["active-ipynb"]
+# block = Program().blocks[0]
+# for name in "abd":
+#     block.create_var(name, persistable=True)
+# block.append_op("add", "a", "b", out="c")
+# append_backward(block.append_op("mul", "c", "d", out="e"))
+# scope = run(block.program, {"a": 2.0, "b": 3.0, "d": 4.0})
+# assert [scope[name] for name in ("e", "a@GRAD", "b@GRAD", "d@GRAD")] == [20, 4, 4, 5]
+
+# %% [markdown]
+# ## Pass by pass
+#
+# One program that needs everything. `w` is split, one half is used twice, the other not at all;
+# and a branch comes from data.
+#
+# **Move the slider** from the raw list to the last pass. Then block `m`. Which lines vanish?
+
+# %% tags=["active-ipynb", "interactive"]
+# def everything():
+#     block = Program().blocks[0]
+#     block.create_var("w", (4,), persistable=True)
+#     block.create_var("z", (2,), stop_gradient=True)
+#     block.append_op("split", "w", out="a b")
+#     block.append_op("mul", "a", "a", out="m")
+#     block.append_op("exp", "z", out="c")
+#     block.append_op("mul", "m", "c", out="n")
+#     return block.append_op("reduce_sum", "n", out="loss")
+#
+#
+# def passes(number, blocked):
+#     loss = everything()
+#     no_grad = {"z"} | ({blocked} - {"nothing"})
+#     lists = [[], raw(loss)]
+#     lists.append(add_up_repeated_outputs(lists[1]))
+#     pruned, dropped = remove_no_grad_branch(lists[2], no_grad, {"loss@GRAD"})
+#     lists.append(pruned)
+#     title = ["raw", "added up", "pruned, zeros filled"][number - 1]
+#     program = with_grads(loss, lists[number])
+#     program.pruned = dropped if number == 3 else []
+#     words = title + "\n\n" + diff(lists[number - 1], lists[number])
+#     return [words, mg.draw(program, detail="pruned")]
+#
+#
+# explore(passes, number=(1, 3), blocked=["nothing", "c", "m"])
+
+# %% [markdown]
+# The numbers agree with a measured slope:
+
+# %% tags=["active-ipynb"]
+# loss = everything()
+# append_backward(loss)
+# values = {"w": np.array([1.0, -2.0, 3.0, 4.0]), "z": np.array([0.5, -0.5])}
+# scope = run(loss.block.program, values)
+#
+# def value(w):
+#     return run(loss.block.program, values | {"w": w})["loss"]
+#
+#
+# w, eps = values["w"], 1e-6
+# slopes = [(value(w + step) - value(w - step)) / (2 * eps) for step in np.eye(4) * eps]
+# print(scope["w@GRAD"].round(4))
+# assert np.allclose(scope["w@GRAD"], slopes, atol=1e-8)
+
+# %% [markdown]
+# ## Exercises
+#
+# **18a.** Predict the op list. The weight is shared by two ops of different kinds. Write down the
+# *types* of the ops that `append_backward` appends, in order. Then check.
+
+# %% tags=["active-ipynb"]
+# def residual():
+#     block = Program().blocks[0]
+#     block.create_var("x", (3,), stop_gradient=True)
+#     block.create_var("w", (3,), persistable=True)
+#     block.append_op("mul", "x", "w", out="p")
+#     block.append_op("square", "p", out="q")
+#     block.append_op("add", "q", "w", out="r")
+#     return block.append_op("reduce_sum", "r", out="loss")
+
+# %% tags=["active-ipynb", "exercise", "ex-18a"]
+# ### BEGIN SOLUTION
+# predicted = ["fill_constant", "reduce_sum_grad", "add_grad", "square_grad", "mul_grad", "sum"]
+# ### END SOLUTION
+#
+# check("18a", predicted, residual, append_backward)
+
+# %% [markdown]
+# **18b.** In the same network, find a `no_grad_set` that removes **exactly two** ops from that
+# list, and leaves `w` a gradient. Two answers are right. What stands there instead?
+
+# %% tags=["active-ipynb", "exercise", "ex-18b"]
+# ### BEGIN SOLUTION
+# blocked = {"q"}
+# ### END SOLUTION
+#
+# check("18b", blocked, residual, append_backward)
+
+# %% [markdown]
+# **18c.** Remove the zeros and see what breaks. The function gets a program with its backward part.
+# It takes out every `fill_zeros_like`, runs the program, and returns the text of the error; or
+# `None`, when nothing breaks.
+
+# %% tags=["active-ipynb", "exercise", "ex-18c"]
+# def without_zeros(program, values):
+#     """What the executor complains about when the zeros are gone."""
+#     ### BEGIN SOLUTION
+#     block = program.blocks[0]
+#     block.ops = [op for op in block.ops if op.type != "fill_zeros_like"]
+#     try:
+#         run(program, values)
+#     except RuntimeError as error:
+#         return str(error)
+#     return None
+#     ### END SOLUTION
+#
+#
+# check("18c", without_zeros, half, everything, shared, append_backward)
+
+# %% [markdown]
+# ## In PyTorch / in Paddle
+#
+# PyTorch meets the same three cases while it walks. Recorded with PyTorch 2.13.0:
+#
+# ```python
+# >>> x, w = torch.tensor(3.), torch.tensor(5., requires_grad=True)
+# >>> (x * w * w).backward()
+# >>> w.grad, x.grad                    # added up; nobody wanted the second one
+# (tensor(30.), None)
+# >>> w = torch.tensor([1., 2., 3., 4.], requires_grad=True)
+# >>> a, b = w.split(2)
+# >>> (a ** 2).sum().backward()
+# >>> w.grad                            # b was not used: zeros
+# tensor([2., 4., 0., 0.])
+# ```
+#
+# In Fluid the passes are called `_addup_repetitive_outputs_`, `_remove_no_grad_branch_` and
+# `_append_backward_vars_`. The names of the parts are the ones you have seen. Later releases of
+# Paddle add the block: `w@GRAD@RENAME@block0@0`.
+#
+# ## Where it lives
+#
+# | concept | in the package |
+# |---|---|
+# | the passes, one function each | `minigrad.static.backward` |
+# | append_backward, with `no_grad_set` | `minigrad.static.backward:append_backward` |
+# | `sum`, the op that adds a list | `minigrad.registry:REGISTRY` |
+# | why has `x` no gradient? | `minigrad.static.why` |
