@@ -37,13 +37,13 @@ def to_dot(graph: Graph, *, legend: bool = False) -> str:
     """
     dropped = far_reads(graph)
     far = _names_read(graph, dropped.values())
-    lines = ["digraph minigrad {", _HEAD[graph.direction], *_DEFAULTS, *_footer(graph, legend)]
+    lines = ["digraph minigrad {", _HEAD[graph.direction], *_DEFAULTS]
     lines += _inside(graph, None, far)
     lines += [f"{{ rank=same; {'; '.join(group)} }}" for group in twin_groups(graph)]
     lines += [_edge(graph, e) for i, e in enumerate(graph.edges) if i not in dropped]
     lines += [_twin_line(graph, node) for node in graph.nodes.values() if node.side == "forward" and node.twin]
     lines += anchor_lines(graph)
-    return "\n".join([*lines, "}", ""])
+    return "\n".join([*lines, *_footer(graph, legend), "}", ""])        # last: frames would inherit the label
 
 
 def quote(text: object, limit: int = LONGEST_LINE) -> str:
@@ -154,7 +154,7 @@ def _edge(graph: Graph, edge: Edge) -> str:
         facts["style"] = style.line
     if not style.constraint:
         facts["constraint"] = "false"
-    elif edge.kind in ("flow", "grad"):
+    elif edge.kind in ("flow", "weak", "grad"):
         facts["weight"] = "1" if tail.kind in ("leaf", "data") or head.kind in ("leaf_gradient",) else "6"
     facts |= _arrow(style.head, style.reversed)
     if edge.kind == "sub_block" and head.region:
@@ -223,24 +223,10 @@ def _inside(graph: Graph, parent: str | None, far: dict[str, tuple[str, ...]]) -
     """The nodes and regions that stand directly in a region, or in none.  Regions nest only as deep as a program does."""
     lines = []
     here = [n for n in graph.nodes.values() if n.region == parent]
-    if parent is None and not graph.regions:
-        lines += _rows_of_sides(graph, here, far)
-    else:
-        lines += [_node(graph, n, far.get(n.id, ())) for n in here]
+    lines += [_node(graph, n, far.get(n.id, ())) for n in here]
     for region in graph.regions.values():
         if region.parent == parent:
             lines += [f"subgraph cluster_{region.id} {{ {_region(graph, region)}", *_inside(graph, region.id, far), "}"]
-    return lines
-
-
-def _rows_of_sides(graph: Graph, nodes: Iterable[Node], far: dict[str, tuple[str, ...]]) -> list[str]:
-    """Without regions each side still keeps together, in a frame that is not drawn."""
-    lines = []
-    nodes = list(nodes)
-    for side in ("forward", "backward"):
-        mine = [_node(graph, n, far.get(n.id, ())) for n in nodes if n.side == side]
-        if mine:
-            lines += [f"subgraph cluster_{side} {{ style=invis; margin=0;", *mine, "}"]
     return lines
 
 

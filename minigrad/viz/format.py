@@ -49,7 +49,8 @@ def unwrap(value: Any) -> Any:
     for _ in range(4):                              # a gradient may be a Variable that holds an array
         if value is None or isinstance(value, (np.ndarray, np.generic, int, float, complex, str, bytes)):
             break
-        inner = getattr(value, "data", value)
+        inner = getattr(value, "_data", None)       # looking must not count as a use of .data
+        inner = getattr(value, "data", value) if inner is None else inner
         if inner is value:
             break
         value = inner

@@ -19,6 +19,7 @@ class Names:
         self._given = {id(v) for v in (given or {}).values()}
         self._unnamed: dict[int, str] = {}
         self._kept: list[Any] = []                  # an id is only good while its object lives
+        self.things = [*(given or {}).values(), *(found or {}).values()]
 
     def __call__(self, thing: Any) -> str:
         """The name of one object."""

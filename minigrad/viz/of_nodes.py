@@ -213,9 +213,7 @@ class _Builder:
             self.graph.edge(node, op)
         outputs = [self._value(v, outer, made=True) for v in call.outputs]
         for node in outputs:
-            self.graph.edge(op, node)
-            if call.weak:
-                self.graph.edge(op, node, "weak")
+            self.graph.edge(op, node, "weak" if call.weak else "flow")
         self._say(f"{kind}: {_names_of(inputs)} to {_names_of(outputs)}", outputs)
 
     def _creator_links(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from minigrad.viz.graph import Graph, Node
 
 OPS = frozenset({"op", "grad_op", "sum", "accumulate", "zeros", "pruned", "folded"})
-_CARRIES = frozenset({"flow", "grad", "accumulate"})
+_CARRIES = frozenset({"flow", "weak", "grad", "accumulate"})
 
 
 def is_op(node: Node) -> bool:

@@ -90,7 +90,7 @@ EDGE_STYLES: dict[str, EdgeStyle] = {
     "twin":       EdgeStyle(GREY,       1,   "operator and its backward", "dashed", "none", constraint=False),
     "saved":      EdgeStyle(GREY,       1.6, "value read by a backward operator", "dotted", "vee", constraint=False),
     "ref":        EdgeStyle(GREEN,      1.3, "reference", "dashed", "vee", constraint=False),
-    "weak":       EdgeStyle(GREY,       1.3, "weak reference", "dotted", "vee", constraint=False),
+    "weak":       EdgeStyle(BLUE,       1.5, "data, held by a weak reference", "dotted"),
     "sub_block":  EdgeStyle(GREY,       2.2, "operator and its sub-block", "dashed"),
     "loop":       EdgeStyle(BLUE,       3,   "carried to the next iteration"),
 }

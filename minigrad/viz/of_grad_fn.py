@@ -1,0 +1,346 @@
+"""Pictures of grad_fn graphs: the tensors that can still be reached above, the backward graph below.
+
+Solid arrows of the backward graph are ``next_functions``, ``[i]`` is the slot, and AccumulateGrad points at its ``variable``.  Only what the
+objects hold is shown: no gradient has a number before backward, and afterwards only those that were kept.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from minigrad.viz.format import explain_value, format_value, same_value, unwrap
+from minigrad.viz.formula import backward_formula, input_names
+from minigrad.viz.graph import Graph, Node
+from minigrad.viz.names import Names
+
+Key = tuple[int, int]           # a tensor that was computed: (id of its grad_fn, which output)
+
+
+def of_grad_fn(roots: Iterable[Any], names: Names, values: bool = True) -> Graph:
+    """The graph behind tensors, or behind nodes of the backward graph."""
+    drawing = _Drawing(names, values)
+    for root in roots:
+        drawing.start(root)
+    drawing.draw()
+    return drawing.graph
+
+
+def nodes_behind(starts: Iterable[Any]) -> list[Any]:
+    """Every node that backward reaches, in the order in which it runs: a node after all that feed it.
+
+    Newest first where nodes know their sequence number; an AccumulateGrad where its last feeder stands.
+    """
+    starts = list(starts)
+    found, waiting = _reached(starts)
+    ready = [n for n in dict.fromkeys(starts) if not waiting[id(n)]]
+    order = []
+    while ready:
+        ready.sort(key=_age)
+        node = ready.pop()
+        order.append(node)
+        for target, _ in node.next_functions:
+            if target is not None:
+                waiting[id(target)] -= 1
+                if not waiting[id(target)]:
+                    ready.append(target)
+    return order if len(order) == len(found) else list(found.values())
+
+
+def _reached(starts: list[Any]) -> tuple[dict[int, Any], dict[int, int]]:
+    found = {id(n): n for n in starts}
+    waiting = dict.fromkeys(found, 0)
+    pending = list(found.values())
+    while pending:
+        for target, _ in pending.pop().next_functions:
+            if target is None:
+                continue
+            waiting[id(target)] = waiting.get(id(target), 0) + 1
+            if id(target) not in found:
+                found[id(target)] = target
+                pending.append(target)
+    return found, waiting
+
+
+def _age(node: Any) -> float:
+    """Newer nodes run first; AccumulateGrad at once."""
+    seq = getattr(node, "seq", 0.0)
+    return float("inf") if _accumulates(node) else float(seq) if isinstance(seq, (int, float)) else 0.0
+
+
+def _accumulates(node: Any) -> bool:
+    return hasattr(node, "variable") and not node.next_functions
+
+
+def title_of(node: Any) -> str:
+    """The name of a node of the backward graph: ``MulBackward0``."""
+    name = getattr(node, "name", None)
+    name = name() if callable(name) else name
+    return name if isinstance(name, str) and name else type(node).__name__
+
+
+def forward_name(node: Any) -> str:
+    """The operation that a node belongs to: ``add`` for ``AddBackward0``."""
+    stem = re.sub(r"Backward\d*$", "", title_of(node)) or title_of(node)
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", stem).lower()
+
+
+def saved_values(node: Any) -> Mapping[str, Any] | None:
+    """What a node keeps for its formula, by name; None when it was freed."""
+    try:
+        saved = getattr(node, "saved", {})
+    except Exception:                               # freed: reading it is an error that says so
+        return None
+    return saved if isinstance(saved, Mapping) else {} if saved is not None else None
+
+
+class _Drawing:
+    """Builds the graph: forward in the order in which it ran, backward in the order of the walk."""
+
+    def __init__(self, names: Names, values: bool) -> None:
+        self.names, self.values = names, values
+        self.graph = Graph(direction="LR")
+        self.forward = self.graph.region("forward: tensors")
+        self.backward = self.graph.region("backward: the grad_fn graph, [i] is the slot in next_functions", side="backward")
+        self.roots: list[tuple[Any, Any, int]] = []             # (tensor or None, node, output)
+        self.loose: list[Any] = []                              # tensors without a graph
+        self.known: dict[Key, Any] = {}                         # the tensors that somebody still holds
+        self.places: dict[Any, Node] = {}
+
+    def start(self, root: Any) -> None:
+        """Begin at a tensor or at a node."""
+        if hasattr(root, "next_functions"):
+            self.roots.append((None, root, 0))
+        elif root.grad_fn is not None:
+            self.roots.append((root, root.grad_fn, _output_number(root)))
+        else:
+            self.loose.append(root)
+
+    def draw(self) -> None:
+        order = nodes_behind([node for _, node, _ in self.roots])
+        self._find_tensors(order)
+        for tensor in self.loose:
+            self._leaf(tensor, output=True)
+        for node in reversed(order):
+            if not _accumulates(node):
+                self._operation(node)
+        for tensor, node, number in self.roots:
+            self._seed(tensor, node, number)
+        for node in order:
+            self._backward_node(node)
+        for node in order:
+            self._edges(node)
+        for _, node, number in self.roots:
+            self.graph.edge(self.places["seed", id(node), number], self.places["backward", id(node)], "grad")
+        self._words(order)
+        self._references()
+
+    def _words(self, order: list[Any]) -> None:
+        self.graph.title = ", ".join(n.name for n in self.graph.nodes.values() if n.kind == "output")
+        if self.loose and not order:
+            self.graph.notes.append("no grad_fn: nothing was computed from something that requires a gradient")
+            del self.graph.regions[self.backward.id]
+
+    # forward
+
+    def _find_tensors(self, order: list[Any]) -> None:
+        """Tensors of this graph that are held by the roots, by saved values, or by variables of the caller."""
+        in_graph = {id(node) for node in order}
+        held = [t for t, _, _ in self.roots] + [v for n in order for v in (saved_values(n) or {}).values()] + self.names.things
+        for thing in held:
+            grad_fn = getattr(thing, "grad_fn", None) if not isinstance(thing, (np.ndarray, type)) else None
+            if grad_fn is not None and id(grad_fn) in in_graph:
+                self.known.setdefault((id(grad_fn), _output_number(thing)), thing)
+
+    def _operation(self, node: Any) -> None:
+        """One forward operation: its inputs, a box, its outputs."""
+        inputs = [self._input(node, i) for i in range(len(node.next_functions))]
+        op = self.graph.node("op", forward_name(node), region=self.forward.id, lines=_first_line(node))
+        self.places["forward", id(node)] = op
+        for value in inputs:
+            self.graph.edge(value, op)
+        for number in self._outputs(node):
+            self.graph.edge(op, self._result(node, number))
+
+    def _outputs(self, node: Any) -> list[int]:
+        known = {number for grad_fn, number in self.known if grad_fn == id(node)}
+        known |= {number for _, n, number in self.roots if n is node}
+        return sorted(known | self._used.get(id(node), set()))
+
+    @property
+    def _used(self) -> dict[int, set[int]]:
+        """Which outputs of a node others read."""
+        if not hasattr(self, "_used_outputs"):
+            self._used_outputs: dict[int, set[int]] = {}
+            for reader in nodes_behind([node for _, node, _ in self.roots]):
+                for target, number in reader.next_functions:
+                    if target is not None:
+                        self._used_outputs.setdefault(id(target), set()).add(number)
+        return self._used_outputs
+
+    def _input(self, node: Any, slot: int) -> Node:
+        target, number = node.next_functions[slot]
+        if target is None:
+            return self._constant(node, slot)
+        if _accumulates(target):
+            return self._leaf(target.variable)
+        return self._result(target, number)
+
+    def _result(self, node: Any, number: int) -> Node:
+        key = ("tensor", id(node), number)
+        if key not in self.places:
+            tensor = self.known.get((id(node), number))
+            root = any(n is node and k == number for _, n, k in self.roots)
+            name = self.names(tensor) if tensor is not None else self.names(key)
+            self.places[key] = self.graph.node("output" if root else "value", name, region=self.forward.id,
+                                               lines=self._shown(tensor), tooltip=_about(tensor))
+        return self.places[key]
+
+    def _leaf(self, tensor: Any, output: bool = False) -> Node:
+        key = ("leaf", id(tensor))
+        if key not in self.places:
+            kind = "leaf" if getattr(tensor, "requires_grad", True) else "data"
+            self.places[key] = self.graph.node(kind, self.names(tensor), region=self.forward.id, lines=self._shown(tensor),
+                                               tooltip=_about(tensor))
+        return self.places[key]
+
+    def _constant(self, node: Any, slot: int) -> Node:
+        """An input that needs no gradient: the graph knows it only if its value was saved."""
+        saved = list((saved_values(node) or {}).items())
+        names = slots_of(node)
+        value = dict(saved).get(names[slot]) if slot < len(names) else None
+        name = self.names.known(value) if value is not None else ""
+        return self.graph.node("data", name or "constant", region=self.forward.id, tooltip=_about(value),
+                               lines=self._shown(value) if value is not None else ())
+
+    def _shown(self, tensor: Any) -> tuple[str, ...]:
+        """The value; nothing for a tensor that is gone: it was computed, so no dash."""
+        return (format_value(tensor),) if self.values and tensor is not None else ()
+
+    # backward
+
+    def _seed(self, tensor: Any, node: Any, number: int) -> None:
+        result = self._result(node, number)
+        key = ("seed", id(node), number)
+        if key not in self.places:
+            self.places[key] = self.graph.node("seed", f"{result.name}.grad", side="backward", region=self.backward.id,
+                                               lines=("seed",), tooltip="the gradient that backward starts with")
+            self.graph.link(result, self.places[key])
+
+    def _backward_node(self, node: Any) -> None:
+        made = self._accumulator(node) if _accumulates(node) else self._grad_op(node)
+        self.places["backward", id(node)] = made
+
+    def _accumulator(self, node: Any) -> Node:
+        leaf = self._leaf(node.variable)
+        grad = getattr(node.variable, "grad", None)
+        lines = (f"{leaf.name}.grad = {format_value(grad)}",) if self.values else (f"{leaf.name}.grad",)
+        made = self.graph.node("accumulate", title_of(node), side="backward", region=self.backward.id, lines=lines,
+                               tooltip=f"adds to {leaf.name}.grad: {explain_value(grad)}", data={"live": lines})
+        self.graph.link(leaf, made)
+        return made
+
+    def _grad_op(self, node: Any) -> Node:
+        ports = tuple((text, "out") for text in slot_texts(node)) if len(node.next_functions) > 1 else ()
+        lines = () if ports else tuple(formulas(node))
+        made = self.graph.node("grad_op", title_of(node), side="backward", region=self.backward.id, ports=ports, lines=lines,
+                               tooltip=_about_saved(node), data={"saved_bytes": saved_bytes(node)})
+        self.graph.link(self.places["forward", id(node)], made)
+        return made
+
+    def _edges(self, node: Any) -> None:
+        """One line per entry of ``next_functions``, and a dotted one per saved value that can be reached."""
+        here = self.places["backward", id(node)]
+        texts = slot_texts(node)
+        for i, (target, number) in enumerate(node.next_functions):
+            if target is not None:
+                there = self.places["backward", id(target)]
+                many = len(self._used.get(id(target), ())) > 1
+                self.graph.edge(here, there, "grad", tail_port=texts[i] if here.ports else None,
+                                label=f"output {number}" if many else "")
+        for tensor in self._saved_here(node):
+            self.graph.edge(tensor, here, "saved")
+
+    def _saved_here(self, node: Any) -> list[Node]:
+        found = [self._place_of(node, name, value) for name, value in (saved_values(node) or {}).items()]
+        return list({n.id: n for n in found if n is not None}.values())
+
+    def _place_of(self, node: Any, name: str, value: Any) -> Node | None:
+        """The drawn tensor that a saved value is: by identity, else by the slot it is named after."""
+        grad_fn = getattr(value, "grad_fn", None) if not isinstance(value, np.ndarray) else None
+        if grad_fn is not None:
+            return self.places.get(("tensor", id(grad_fn), _output_number(value)))
+        if ("leaf", id(value)) in self.places:
+            return self.places["leaf", id(value)]
+        names = slots_of(node)
+        if name in names and names.index(name) < len(node.next_functions):
+            target, number = node.next_functions[names.index(name)]
+            key = None if target is None else ("leaf", id(target.variable)) if _accumulates(target) else ("tensor", id(target), number)
+            return self.places.get(key)
+        result = self.places.get(("tensor", id(node), 0))
+        return result if name in ("out", "y", "result") else None
+
+    def _references(self) -> None:
+        """AccumulateGrad.variable; tensor.grad_fn is the dashed line of the twins."""
+        for (what, *_), place in list(self.places.items()):
+            if what == "backward" and place.kind == "accumulate" and place.twin is not None:
+                self.graph.edge(place, self.graph.nodes[place.twin], "ref")
+
+
+# What nodes tell about themselves ---------------------------------------------------------------------------------------
+
+
+def slots_of(node: Any) -> tuple[str, ...]:
+    """The names of the inputs that have a slot in ``next_functions``, where the node knows them."""
+    primitive = getattr(node, "primitive", None)
+    named = getattr(primitive, "differentiable", None)
+    if named is not None:
+        return tuple(str(n) for n in named)
+    words = re.match(r"\s*\w+ = (.*)", getattr(type(node), "__doc__", None) or "")
+    return tuple(dict.fromkeys(re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)))) if words else ()
+
+
+def formulas(node: Any) -> tuple[str, ...]:
+    """The formula of each gradient, when ``backward`` is a plain one: ``grad·y``."""
+    formula = backward_formula(node) if not hasattr(node, "primitive") else None
+    if formula is None or len(formula.results) != len(node.next_functions):
+        return ()
+    return tuple(line.split(" = ", 1)[1] for line in formula.lines())
+
+
+def slot_texts(node: Any) -> tuple[str, ...]:
+    """``[0] grad·y``: the slots of a node with what each computes, where that is known."""
+    known = formulas(node) or ("",) * len(node.next_functions)
+    return tuple(f"[{i}] {text}".rstrip() for i, text in enumerate(known))
+
+
+def saved_bytes(node: Any) -> int:
+    """How many bytes a node keeps for backward."""
+    return sum(np.asarray(unwrap(v)).nbytes for v in (saved_values(node) or {}).values() if v is not None)
+
+
+def _about_saved(node: Any) -> str:
+    saved = saved_values(node)
+    if saved is None:
+        return "saved values: freed"
+    if not saved:
+        return "saves nothing"
+    lines = [f"saved {name}: {explain_value(v)}, {np.asarray(unwrap(v)).nbytes} bytes" for name, v in saved.items()]
+    return "\n".join(lines)
+
+
+def _about(tensor: Any) -> str:
+    return explain_value(tensor) if tensor is not None else "computed, but nobody holds it any more"
+
+
+def _first_line(node: Any) -> tuple[str, ...]:
+    """The formula of the operation, when the class states it in its docstring: ``z = x * y``."""
+    words = (type(node).__dict__.get("__doc__") or "").strip().split("\n")[0]
+    return (words.replace(" * ", "·"),) if re.fullmatch(r"\w+ = .{1,30}", words) else ()
+
+
+def _output_number(tensor: Any) -> int:
+    number = getattr(tensor, "output_nr", 0)
+    return number if isinstance(number, int) else 0
