@@ -407,7 +407,7 @@ def append_backward(loss, parameter_list=None):
 # scope = run(program, values)
 # print({name: float(scope[name]) for name in ("e", "a@GRAD", "b@GRAD", "d@GRAD")})
 # assert (scope["a@GRAD"], scope["b@GRAD"], scope["d@GRAD"]) == (4, 4, 5)
-# mg.draw(program, values=scope)
+# mg.draw((program, scope))
 
 # %% [markdown]
 # Read the right side from below: seed, `mul_grad`, `add_grad`. Each stands beside the op it

@@ -323,7 +323,7 @@ def add_up_repeated_outputs(ops):
 # scope = run(program, values)
 # print("w@GRAD =", scope["w@GRAD"])
 # assert scope["w@GRAD"] == 30
-# mg.draw(program, values=scope)
+# mg.draw((program, scope))
 
 # %% [markdown]
 # The `+=` of step 5 is this `sum`. There the engine added while it walked. Here nothing is walking
@@ -364,7 +364,7 @@ def add_up_repeated_outputs(ops):
 # scope = run(program, {"x": 2.0})
 # print("x@GRAD =", scope["x@GRAD"])
 # assert scope["x@GRAD"] == 64
-# mg.draw(program, values=scope)
+# mg.draw((program, scope))
 
 # %% [markdown]
 # ## 2. A gradient is not wanted
@@ -501,7 +501,7 @@ def remove_no_grad_branch(ops, no_grad, given):
 # scope = run(program, {"w": np.array([1.0, 2.0, 3.0, 4.0])})
 # print("w@GRAD =", scope["w@GRAD"])
 # assert scope["w@GRAD"].tolist() == [2, 4, 0, 0]
-# mg.draw(program, values=scope)
+# mg.draw((program, scope))
 
 # %% [markdown]
 # ## 4. Names without variables

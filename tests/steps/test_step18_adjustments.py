@@ -370,7 +370,9 @@ MUTANTS = {
     "nothing is given": ("made, result, dropped = set(given)", "made, result, dropped = set()"),
     "stop_gradient ignored": ("if v.stop_gradient}", "if False}"),
     "no_grad_set ignored": ("for name in no_grad_set}", "for name in ()}"),
-    "unreached ops are visited": ("if needed & set(op.writes) and", "if"),
+    "unreached ops are visited": (
+        "        if needed & set(op.writes) and OPS[op.type].rules:\n            needed",
+        "        if OPS[op.type].rules:\n            needed"),
     "not reversed": ("for op in reversed(block.ops):", "for op in block.ops:"),
     "variables from the first op on": ("for op in block.ops[start:]:", "for op in block.ops:"),
     "variables without shape": ("block.create_var(name, block.var(forward).shape)",
