@@ -63,7 +63,8 @@ def test_a_grad_op_reads_what_its_rule_names_and_nothing_else():
     assert mul_grad.type == "mul_grad"
     assert mul_grad.inputs == {"x": ["c"], "y": ["d"], "out_grad": ["e@GRAD"]}
     assert mul_grad.outputs == {"x_grad": ["c@GRAD"], "y_grad": ["d@GRAD"]}
-    exp_grad, add_grad = map(step.build_grad_op, (op("exp", "v", x="u"), op("add", "c", x="a", y="b")))
+    exp_grad, add_grad = (step.build_grad_op(each) for each in (
+        op("exp", "v", x="u"), op("add", "c", x="a", y="b")))
     assert exp_grad.inputs == {"out": ["v"], "out_grad": ["v@GRAD"]}
     assert add_grad.inputs == {"out_grad": ["c@GRAD"]}
 
@@ -152,21 +153,22 @@ def test_the_picture_shows_the_operators_and_the_grad_ops_that_ran():
 MUTANTS = {
     "the grad type is the type": ("grad_type = find(op.type).grad  ", "grad_type = op.type  "),
     "every slot is copied": ("for slot in reads if slot in forward}", "for slot in forward}"),
-    "outputs are not copied": ("{**op.inputs, **op.outputs}", "{**op.inputs}"),
-    "attributes are forgotten": ("inputs, outputs, op.attrs)", "inputs, outputs)"),
+    "outputs are not copied": ("forward = {**op.inputs, **op.outputs}", "forward = {**op.inputs}"),
+    "attributes are forgotten": ("(grad_type, inputs, outputs, op.attrs)", "(grad_type, inputs, outputs)"),
     "attributes are shared": ("self.attrs = dict(attrs or {})", "self.attrs = attrs or {}"),
     "lists are shared": ("else list(given[slot])", "else given[slot]"),
     "empty is written": ("if name != EMPTY:", "if True:"),
     "a second meaning is taken": ("if type in OPS:", "if False:"),
     "slots in the given order": ("            for slot in slots}", "            for slot in given}"),
     "attributes become slots": ("if p.kind is not p.KEYWORD_ONLY]", "]"),
-    "the rule of mul exchanged": ("(out_grad * y, out_grad * x)", "(out_grad * x, out_grad * y)"),
+    "the rule of mul exchanged": ("(out_grad * y, out_grad * x)",
+                                  "(out_grad * x, out_grad * y)"),
     "add forgets its second input": ("(out_grad, out_grad)", "(out_grad, 0 * out_grad)"),
     "the input for the output": ("lambda out, out_grad: out", "lambda x, out_grad: x"),
-    "the value for its gradient": ('inputs[slot + "_grad"] = [name + GRAD',
-                                   'inputs[slot + "_grad"] = [name'),
-    "inputs get the output's gradient": ("for slot, listed in op.inputs.items():\n        outputs",
-                                         "for slot, listed in op.outputs.items():\n        outputs"),
+    "the value for its gradient": ("\n        inputs[slot + \"_grad\"] = [name + GRAD",
+                                   "\n        inputs[slot + \"_grad\"] = [name"),
+    "inputs get the output's gradient": ("in op.inputs.items():\n        outputs",
+                                         "in op.outputs.items():\n        outputs"),
 }
 
 

@@ -1,0 +1,53 @@
+"""Plausible wrong answers to the exercises of step 4: every one must fail its check."""
+from literate import load
+
+_step = load("step04_automatic_backward")
+Variable, Square, square, exp, np = (
+    _step.Variable, _step.Square, _step.square, _step.exp, _step.np)
+
+
+def recursive(v):
+    return 0 if v.creator is None else 1 + recursive(v.creator.input)
+
+
+def one_too_many(v):
+    count = 1
+    while v.creator is not None:
+        count, v = count + 1, v.creator.input
+    return count
+
+
+def the_value(f, value):
+    return f(Variable(np.array(value))).data
+
+
+def of_the_result(f, value):
+    y = f(Variable(np.array(value)))
+    y.backward()
+    return y.grad
+
+
+def two_x(f, value):
+    return 2 * value
+
+
+def short(thing):
+    return "wrong" if isinstance(thing, float) or thing.creator is None else None
+
+
+def always_the_leaf(thing):
+    return "use np.array(0.5)" if isinstance(thing, float) else "a leaf has no backward()"
+
+
+def value_not_quoted(thing):
+    if isinstance(thing, float):
+        return "that is a float: use np.array"
+    return "a leaf: backward() starts at a result" if thing.creator is None else None
+
+
+WRONG = {
+    "4a": [(recursive, Variable, Square), (one_too_many, Variable, Square)],
+    "4b": [(the_value, square, exp), (of_the_result, square, exp), (two_x, square, exp)],
+    "4c": [(short, Variable, square), (always_the_leaf, Variable, square),
+           (value_not_quoted, Variable, square)],
+}
