@@ -12,9 +12,9 @@ _POINT = '[style=invis, width=0, height=0, margin=0, label=""];'
 
 
 def anchor_lines(graph: Graph) -> list[str]:
-    """Lines of DOT to add to a top-to-bottom drawing with frames; none for other drawings."""
+    """Lines of DOT to add to a drawing with frames: in one from left to right the frames stand on top and below."""
     frames = _members(graph)
-    if graph.direction != "TB" or len(frames) < 2:
+    if len(frames) < 2:
         return []
     at = ranks(graph)
     level = {n: at[leader(graph, n)] for n in graph.nodes}

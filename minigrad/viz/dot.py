@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from minigrad.viz import legend as legends
 from minigrad.viz.anchors import anchor_lines
+from minigrad.viz.anchors import anchor_lines
 from minigrad.viz.format import LONGEST_LINE, shorten
 from minigrad.viz.graph import Edge, Graph, Node, Region
 from minigrad.viz.reading import is_op
@@ -41,6 +42,7 @@ def to_dot(graph: Graph, *, legend: bool = False) -> str:
     lines += _inside(graph, None, far)
     lines += [f"{{ rank=same; {'; '.join(group)} }}" for group in twin_groups(graph)]
     lines += [_edge(graph, e) for i, e in enumerate(graph.edges) if i not in dropped]
+    lines += anchor_lines(graph)
     lines += [_twin_line(graph, node) for node in graph.nodes.values() if node.side == "forward" and node.twin]
     lines += anchor_lines(graph)
     return "\n".join([*lines, *_footer(graph, legend), "}", ""])        # last: frames would inherit the label
@@ -118,7 +120,7 @@ def _table(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
     style = node_style(node)
     border = f'BORDER="{style.width:g}" CELLBORDER="0" CELLSPACING="0" COLOR="{style.stroke}" BGCOLOR="{style.fill}"'
     rounded = ' STYLE="ROUNDED"' if style.rounded else ""
-    middle = _cells([_title(node), *_rows(node, far)])
+    middle = _cells([_title(node), *_rows(node, far)], pad=2 if graph.direction == "TB" else 4)
     first, last = ("in", "out") if node.side == "forward" else ("out", "in")
     parts = [_slots(graph, node, first), middle, _slots(graph, node, last)]
     cells = [f"<TD>{part}</TD>" for part in parts if part]
@@ -136,8 +138,8 @@ def _slots(graph: Graph, node: Node, way: str) -> str:
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">{rows}</TABLE>'
 
 
-def _cells(rows: list[str]) -> str:
-    cells = "".join(f'<TR><TD CELLPADDING="1">{row}</TD></TR>' for row in rows)
+def _cells(rows: list[str], pad: int) -> str:
+    cells = "".join(f'<TR><TD CELLPADDING="{pad}">{row}</TD></TR>' for row in rows)
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">{cells}</TABLE>'
 
 
@@ -223,6 +225,8 @@ def _inside(graph: Graph, parent: str | None, far: dict[str, tuple[str, ...]]) -
     """The nodes and regions that stand directly in a region, or in none.  Regions nest only as deep as a program does."""
     lines = []
     here = [n for n in graph.nodes.values() if n.region == parent]
+    if parent is not None and graph.direction == "LR":
+        here.reverse()                              # in a frame Graphviz puts the last one on top
     lines += [_node(graph, n, far.get(n.id, ())) for n in here]
     for region in graph.regions.values():
         if region.parent == parent:

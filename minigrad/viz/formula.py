@@ -106,7 +106,8 @@ def _read_forward(cls: type) -> Formula:
 
 
 def _read_backward(cls: type) -> Formula:
-    inputs, gys = _parameters(getattr(cls, "forward", None)), _parameters(getattr(cls, "backward", None))
+    inputs = _parameters(cls.forward) if hasattr(cls, "forward") else ()
+    gys = _parameters(getattr(cls, "backward", None))
     results = _returned(getattr(cls, "backward", None), {n: ast.Name(n) for n in gys}, inputs)
     return Formula(results, ("gx",) if len(results) == 1 else tuple(f"gx{i}" for i in range(len(results))))
 
