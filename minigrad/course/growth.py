@@ -4,7 +4,7 @@
 >>> new = "class A:\\n    def f(self): return 2\\nclass B:\\n    pass"
 >>> growth = Growth(definitions(old), definitions(new))
 >>> growth.new, growth.changed, growth.kept, growth.gone
-(['B'], ['A.f'], ['A'], [])
+(['B'], ['A.f'], [], [])
 >>> print(growth.patch("A.f"))
 -def f(self): return 1
 +def f(self): return 2
@@ -55,8 +55,12 @@ class Growth:
 
     @property
     def kept(self) -> list[str]:
-        """Definitions carried over."""
-        return [name for name in self.now if name in self.old and self._equal(name)]
+        """Definitions carried over; a class of which nothing changed counts once."""
+        same = [name for name in self.now if name in self.old and self._equal(name)]
+        whole = {
+            name for name in same if self._inside(self.old, name) == self._inside(self.now, name)
+        }
+        return [name for name in same if name in whole and _owner(name) not in whole]
 
     @property
     def gone(self) -> list[str]:
@@ -70,6 +74,10 @@ class Growth:
         before, now = (self.old[name].text.splitlines(), self.now[name].text.splitlines())
         lines = list(difflib.unified_diff(before, now, lineterm="", n=2))[2:]
         return "\n".join(line for i, line in enumerate(lines) if i or not line.startswith("@@"))
+
+    @staticmethod
+    def _inside(table: dict[str, Definition], name: str) -> dict[str, str]:
+        return {key: each.code for key, each in table.items() if key.startswith(f"{name}.")}
 
     def _equal(self, name: str) -> bool:
         return self.old[name].code == self.now[name].code
@@ -172,16 +180,13 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _verify_carried(step: Step, growth: Growth, before: Step) -> None:
-    kept = set(growth.kept)
     for cell in step.cells:
         if "carried" not in cell.tags or cell.kind != "code":
             continue
-        for name in definitions(cell.source):
-            if name not in kept and _owner(name) not in growth.new:
-                how = "differs there" if name in growth.old else "is not there"
-                raise CourseError(
-                    f'a cell tagged "carried" holds {name}, which {how} ({before.path.name}); '
-                    "remove the tag, or carry it over as it was",
-                    step.path,
-                    cell.line,
-                )
+        for name, held in definitions(cell.source).items():
+            known = growth.old.get(name)
+            if known is None or known.code != held.code:
+                how = "is not there" if known is None else "differs there"
+                said = f'a cell tagged "carried" holds {name}, which {how} ({before.path.name}); '
+                repair = "remove the tag, or carry it over as it was"
+                raise CourseError(said + repair, step.path, cell.line)

@@ -1,0 +1,7 @@
+# %% [markdown]
+# # The sample course
+#
+# <!-- steps -->
+
+# %% tags=["active-ipynb"]
+# print("ready")
