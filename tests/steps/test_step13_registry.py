@@ -153,8 +153,10 @@ def test_the_picture_shows_the_operators_and_the_grad_ops_that_ran():
 MUTANTS = {
     "the grad type is the type": ("grad_type = find(op.type).grad  ", "grad_type = op.type  "),
     "every slot is copied": ("for slot in reads if slot in forward}", "for slot in forward}"),
-    "outputs are not copied": ("forward = {**op.inputs, **op.outputs}", "forward = {**op.inputs}"),
-    "attributes are forgotten": ("(grad_type, inputs, outputs, op.attrs)", "(grad_type, inputs, outputs)"),
+    "outputs are not copied": ("forward = {**op.inputs, **op.outputs}",
+                               "forward = {**op.inputs}"),
+    "attributes are forgotten": ("(grad_type, inputs, outputs, op.attrs)",
+                                 "(grad_type, inputs, outputs)"),
     "attributes are shared": ("self.attrs = dict(attrs or {})", "self.attrs = attrs or {}"),
     "lists are shared": ("else list(given[slot])", "else given[slot]"),
     "empty is written": ("if name != EMPTY:", "if True:"),

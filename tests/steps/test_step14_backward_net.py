@@ -53,7 +53,7 @@ def test_the_chain_of_the_first_steps_keeps_its_last_digit_in_a_nest():
 def test_a_net_reads_what_it_does_not_write_and_says_what_leaves_it():
     net = two_layers()
     assert net.inputs == {"x": ["x", "w1", "b1", "w2", "b2"]}
-    assert net.outputs == {"out": ["y"], "inner": ["h_part", "h", "y_part"]}
+    assert net.outputs == {"out": ["y"], "inner": ["h", "h_part", "y_part"]}
     late = step.NetOp([op("square", "b", x="a"), op("square", "a", x="c")])
     assert late.inputs["x"] == ["a", "c"]           # a is read before it is written
 
@@ -115,7 +115,8 @@ def test_all_outputs_or_all_inputs_without_gradient_give_a_nop():
         nop = step.backward(mul, no_grad)
         assert isinstance(nop, step.NetOp)
         assert nop.ops == []
-    assert lines(step.backward(mul, {"d"})) == ["c@GRAD, @EMPTY@ = mul_grad(x=c, y=d, out_grad=e@GRAD)"]
+    half = step.backward(mul, {"d"})
+    assert str(half) == "c@GRAD, @EMPTY@ = mul_grad(x=c, y=d, out_grad=e@GRAD)"
 
 
 def test_a_nop_makes_the_next_ones_and_empties_whole_nets():
@@ -155,7 +156,7 @@ def test_the_mistake_the_rule_by_the_letter_reads_what_nobody_writes():
 
 
 def test_bad_input_is_quoted():
-    with pytest.raises(ValueError, match=r"no_grad names \['w_1'\]: 'two_layers' has no such variable"):
+    with pytest.raises(ValueError, match=r"no_grad names \['w_1'\]: 'two_layers' has no"):
         step.backward(two_layers(), {"w_1"})
     with pytest.raises(LookupError, match="unknown op type 'affine'"):
         step.build_grad_op(affine("x", "w", "b", "y"))
@@ -194,13 +195,13 @@ MUTANTS = {
     "nets are flattened": ("        return NetOp(inside, op.type + \"_grad\")",
                            "        return NetOp([o for i in inside for o in "
                            "(i.ops if isinstance(i, NetOp) else [i])], op.type + \"_grad\")"),
-    "no_grad is not passed on": ("mirror(inner, no_grad, known) for", "mirror(inner, set(), known) for"),
+    "no_grad is not passed on": ("mirror(inner, no_grad, known)", "mirror(inner, set(), known)"),
     "unwanted results are written": ("[EMPTY if name.removesuffix(GRAD) in no_grad else name",
                                      "[name"),
     "wanted is not asked": ("if not wanted or not reached:", "if not reached:"),
     "reached is not asked": ("if not wanted or not reached:", "if not wanted:"),
     "known never grows": ("    known.update(names(grad_op.outputs))\n", ""),
-    "known is a copy": ("mirror(inner, no_grad, known) for", "mirror(inner, no_grad, set(known)) for"),
+    "known is a copy": ("mirror(inner, no_grad, known)", "mirror(inner, no_grad, set(known))"),
     "all outputs must be reached": ("or not reached:", "or len(reached) < len(names(op.outputs)):"),
     "all inputs must be wanted": ("if not wanted or", "if len(wanted) < len(names(op.inputs)) or"),
     "a blocked loss is known": ("for name in op.outputs[\"out\"] if name not in no_grad}",

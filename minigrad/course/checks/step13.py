@@ -44,7 +44,7 @@ def needed(needed):
             raise Mismatch(f"the list for {kind}", slots or "empty", expected)
 
 
-@checker("13c", hint="get_close_matches(type, known, n=1) gives a list, empty where nothing is near")
+@checker("13c", hint="get_close_matches(type, known, n=1) is a list, empty where nothing is near")
 def refusals(lookup, enroll):
     known = ["add", "mul", "sigmoid"]
     same("lookup of 'mul'", lookup("mul", known), "mul")
@@ -57,8 +57,9 @@ def refusals(lookup, enroll):
     said = str(raises("lookup of 'zzz'", LookupError, partial(lookup, "zzz", known)))
     if any(each in said for each in known):
         raise Mismatch("the message for 'zzz'", said, "no proposal, nothing known is near")
-    same("the list with exp enrolled", list(enroll("exp", known)), [*known, "exp"])
-    same("the list that was given", known, ["add", "mul", "sigmoid"])
+    enrolled = list(enroll("exp", known))
+    same("the list with exp enrolled", enrolled, ["add", "mul", "sigmoid", "exp"])
+    same("the list that was given to enroll", known, ["add", "mul", "sigmoid"])
     said = str(raises("a second 'mul'", ValueError, partial(enroll, "mul", known)))
     if "mul" not in said:
         raise Mismatch("the message for a second 'mul'", said, "a message that quotes 'mul'")
