@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from minigrad.viz import legend as legends
 from minigrad.viz.anchors import anchor_lines
 from minigrad.viz.anchors import anchor_lines
-from minigrad.viz.format import LONGEST_LINE, shorten
+from minigrad.viz.format import LONGEST_LINE, LONGEST_NAME, shorten
 from minigrad.viz.graph import Edge, Graph, Node, Region
 from minigrad.viz.reading import is_op
 from minigrad.viz.rank import far_reads, twin_groups
@@ -93,8 +93,8 @@ def _label(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
         return f"<{_table(graph, node, far)}>"
     title = _title(node)
     rows = _rows(node, far)
-    if not is_op(node) and graph.direction == "TB" and len(rows) == 1:
-        return f"<{title} {rows[0]}>"
+    if not is_op(node) and graph.direction == "TB" and rows and sum(map(len, node.lines)) <= LONGEST_NAME:
+        return f"<{title} {' '.join(rows)}>"
     return f"<{'<BR/>'.join([title, *rows])}>"
 
 

@@ -7,17 +7,19 @@ part of a program was made.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.viz.describe import ordered_ops
-from minigrad.viz.format import format_value
+from minigrad.viz.format import NOT_YET, format_value
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.reading import Links, is_op
 
 KINDS = ("forward", "seed", "backward", "accumulate", "update", "enter", "leave",
          "append", "rename", "sum", "prune", "zeros", "create")
+_NUMBERS = re.compile(r"[-−+\d.,e\[\]() ·/@²³]+|-?(inf|nan)|\[.*\] \w+")
 _VERBS = {"op": "forward", "grad_op": "backward", "seed": "seed", "sum": "accumulate", "accumulate": "accumulate",
           "zeros": "zeros", "folded": "forward"}
 _WORDS = {"forward": "Forward", "backward": "Backward", "seed": "Seed", "accumulate": "Add up", "zeros": "Zeros",
@@ -40,19 +42,31 @@ class Event:
     iteration: int | None = None
 
 
-def live_lines(node: Node) -> tuple[str, ...]:
-    """The lines of a node that are not known before it ran: its value, or its formula with numbers.
+def live_lines(node: Node) -> tuple[tuple[str, str], ...]:
+    """The lines of a node that are not known before it ran, each with what stands there before.
 
-    >>> live_lines(Node("n0", "value", "a", ("0.25",))), live_lines(Node("n1", "grad_op", "Exp", ("gx = y·gy", "= 1.3 · 2")))
-    (('0.25',), ('= 1.3 · 2',))
+    >>> live_lines(Node("n0", "value", "a", ("0.25",)))
+    (('0.25', '—'),)
+    >>> live_lines(Node("n1", "grad_op", "Mul", ("gx0 = b·gy = 8", "gx1 = a·gy = 4"), side="backward"))
+    (('gx0 = b·gy = 8', 'gx0 = b·gy'), ('gx1 = a·gy = 4', 'gx1 = a·gy'))
     """
     if "live" in node.data:
-        return tuple(node.data["live"])
-    if node.kind == "accumulate":
-        return node.lines[:1]
+        return tuple((text, NOT_YET) for text in node.data["live"] if text != NOT_YET)
     if is_op(node):
-        return tuple(line for line in node.lines if line.startswith("= "))
-    return node.lines[:1]
+        found = ((line, before_run(node, line)) for line in node.lines if node.side == "backward")
+        return tuple((line, before) for line, before in found if line != before)
+    return tuple((line, NOT_YET) for line in node.lines[:1] if line != NOT_YET)
+
+
+def before_run(node: Node, line: str) -> str:
+    """A line of a backward op without the numbers of this run."""
+    if node.kind == "accumulate":
+        return "" if any(c.isdigit() for c in line) else line
+    head, sign, result = line.rpartition("= ")
+    if not sign or not _NUMBERS.fullmatch(result) and head:
+        return line
+    head = head.rstrip()
+    return head if "=" in head or not head else f"{head} = {NOT_YET}"
 
 
 # ---- running ---------------------------------------------------------------------------------------------------
@@ -148,10 +162,15 @@ class Running:
                 label = self.graph.regions[region].label
                 count = f", iteration {t}" if self.scopes else ""
                 inside = self.ops.get(region, [])
-                work.append(Event("enter", (node.id,), f"Enter {label}{count}", iteration=at))
+                work.append(Event("enter", (node.id, *self.sources(inside)), f"Enter {label}{count}", iteration=at))
                 work += [(inner, at, frames[t], False) for inner in inside]
                 work.append(Event("leave", (node.id,), f"Leave {label}{count}", iteration=at))
         return work
+
+    def sources(self, inside: list[Node]) -> list[str]:
+        """What an iteration finds when it starts."""
+        read = dict.fromkeys(n.id for op in inside for n in self.links.before[op.id])
+        return [n for n in read if not self.links.before[n]]
 
     def iterations(self, node: Node) -> Sequence[Mapping[str, Any]]:
         """The values of each iteration of a loop, as far as they are known; one unknown iteration otherwise."""
@@ -173,7 +192,7 @@ def after_parts(ops: list[Node], links: Links) -> list[Node]:
 def shown(node: Node) -> dict[str, str]:
     """The value a node shows at the end, if it shows one."""
     lines = live_lines(node)
-    return {node.id: lines[0]} if lines and lines[0] != "—" else {}
+    return {node.id: lines[0][0]} if lines and not is_op(node) else {}
 
 
 def scoped(node: Node, values: Mapping[str, Any]) -> dict[str, str]:

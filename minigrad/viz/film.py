@@ -14,7 +14,7 @@ from typing import Any
 
 from minigrad.viz.picture import Picture
 from minigrad.viz.events import Event, live_lines
-from minigrad.viz.format import LONGEST_LINE, NOT_YET, shorten
+from minigrad.viz.format import LONGEST_LINE, shorten
 from minigrad.viz.graph import Graph
 from minigrad.viz.reading import is_op
 
@@ -31,7 +31,7 @@ class Frame:
     formula: str
     iteration: int | None
     states: Mapping[str, str]
-    texts: Mapping[str, str]
+    texts: Mapping[str, tuple[str, ...]]
 
 
 class Film:
@@ -42,7 +42,7 @@ class Film:
     >>> _ = g.edge(x, f), g.edge(f, y)
     >>> film = Film(g, [Event("forward", ("n1", "n2"), "Square gives 9", values={"n2": "9"})])
     >>> film.frame(0).states, film.frame(0).texts, film.frame(1).texts
-    ({'n1': 'pending', 'n2': 'pending'}, {'n2': '—'}, {'n2': '9'})
+    ({'n1': 'pending', 'n2': 'pending'}, {'n2': ('—',)}, {'n2': ('9',)})
     """
 
     def __init__(self, graph: Graph, events: Sequence[Event]) -> None:
@@ -61,10 +61,11 @@ class Film:
         """The drawing at the end of the film."""
         return Picture(self.graph)
 
-    def live(self, node: str) -> str:
-        """The text of a node that a frame may take back, as it stands in the drawing; empty where there is none."""
-        lines = live_lines(self.graph.nodes[node])
-        return shorten(lines[0], LONGEST_LINE) if lines else ""
+    @functools.cached_property
+    def live(self) -> dict[str, list[tuple[str, str]]]:
+        """Node -> its texts that a frame may take back, as they stand in the drawing, each with what stands there before."""
+        lines = {n: live_lines(self.graph.nodes[n]) for n in self.first}
+        return {n: [(shorten(text, LONGEST_LINE), before) for text, before in found] for n, found in lines.items() if found}
 
     def frame(self, number: int) -> Frame:
         """The replay of the first ``number`` events."""
@@ -75,12 +76,19 @@ class Film:
         return Frame(number, event.text if event else self.opening, event.formula if event else "",
                      event.iteration if event else None, states, self._texts(number))
 
-    def _texts(self, number: int) -> dict[str, str]:
-        texts = {n: "" if is_op(self.graph.nodes[n]) else NOT_YET for n in self.first if self.live(n)}
+    def _texts(self, number: int) -> dict[str, tuple[str, ...]]:
+        texts = {n: tuple(before for _, before in lines) for n, lines in self.live.items()}
         for event in self.events[:number]:
-            texts |= {n: self.live(n) for n in event.nodes if n in texts}
-            texts |= {n: shorten(t, LONGEST_LINE) for n, t in event.values.items() if n in texts}
+            for node in event.nodes:
+                if node in texts:
+                    texts[node] = self._said(event, node)
         return texts
+
+    def _said(self, event: Event, node: str) -> tuple[str, ...]:
+        """The live texts of a node from an event on."""
+        final = tuple(text for text, _ in self.live[node])
+        value = event.values.get(node)
+        return final if value is None else (shorten(value, LONGEST_LINE), *final[1:])
 
     @property
     def opening(self) -> str:
@@ -105,11 +113,10 @@ class Film:
     def _set(self, part: ET.Element, node: str, frame: Frame) -> None:
         kept = [c for c in part.get("class", "").split() if c not in _STATES]
         part.set("class", " ".join([*kept, frame.states[node]]))
-        live = self.live(node)
-        for text in part.iter(f"{_SVG}text") if live else ():
-            if text.text == live:
-                text.text = frame.texts.get(node, live)
-                return
+        known = {text: now for (text, _), now in zip(self.live.get(node, ()), frame.texts.get(node, ()), strict=True)}
+        for text in part.iter(f"{_SVG}text"):
+            if text.text in known:
+                _write(text, known[text.text])
 
     def text(self, number: int | None = None) -> str:
         """The log up to a frame: one line per event."""
@@ -126,11 +133,9 @@ class Film:
     def script(self) -> dict[str, Any]:
         """The film as plain data: what the browser replays."""
         steps = [{"kind": e.kind, "nodes": list(e.nodes), "text": e.text, "formula": e.formula, "iteration": e.iteration,
-                  "shows": {n: shorten(t, LONGEST_LINE) for n, t in e.values.items()}, "ask": self._question(e)}
+                  "shows": {n: list(self._said(e, n)) for n in e.nodes if n in self.live}, "ask": self._question(e)}
                  for e in self.events]
-        live = {n: {"text": self.live(n), "empty": "" if is_op(self.graph.nodes[n]) else NOT_YET}
-                for n in self.first if self.live(n)}
-        return {"title": self.graph.title, "opening": self.opening, "first": self.first, "live": live, "steps": steps}
+        return {"title": self.graph.title, "opening": self.opening, "first": self.first, "live": self.live, "steps": steps}
 
     def _question(self, event: Event) -> dict[str, str] | None:
         """What a learner can predict about an event: a value, else which operator it is."""
@@ -146,3 +151,11 @@ class Film:
         """The script as JSON that may stand inside an HTML element."""
         text = json.dumps(self.script, ensure_ascii=True)
         return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _write(text: ET.Element, words: str) -> None:
+    """Put other words in the place of a text, in its middle; the width of a letter is a guess."""
+    if text.get("text-anchor") == "start" and text.text and len(words) < len(text.text):
+        size = float(text.get("font-size") or 10)
+        text.set("x", f"{float(text.get('x') or 0) + 0.3 * size * (len(text.text) - len(words)):.2f}")
+    text.text = words

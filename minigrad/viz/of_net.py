@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minigrad.viz.format import explain_value, format_value
+from minigrad.viz.format import NOT_YET, explain_value, format_value
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.wiring import (
     EMPTY,
@@ -119,7 +119,8 @@ class NetDrawing:
     def look(self, name: str, side: str, written: bool) -> tuple[str, str, str, str]:
         """Kind, value, words and tooltip of a name."""
         kind, word = self.gradient(name, written) if is_gradient(name) else self.value(name, written)
-        value = format_value(self.values[name]) if name in self.values else "—" if self.values else ""
+        unknown = NOT_YET if self.values and name != EMPTY else ""
+        value = format_value(self.values[name]) if name in self.values else unknown
         tooltip = f"{name} | {explain_value(self.values[name])}" if name in self.values else name
         return kind, value, word, tooltip
 

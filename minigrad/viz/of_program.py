@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from minigrad.viz.format import explain_value, format_shape, format_value
+from minigrad.viz.format import NOT_YET, explain_value, format_shape, format_value
 from minigrad.viz.graph import Graph, Node, Region
 from minigrad.viz.wiring import (
     EMPTY,
@@ -210,7 +210,7 @@ class Looks:
         if getattr(var, "persistable", False) and not stopped:
             return "leaf", "updated" if written else "parameter"
         if stopped:
-            counts = any(word in str(getattr(var, "dtype", "")) for word in ("int", "bool"))
+            counts = any(word in dtype_text(var) for word in ("int", "bool"))
             return "data", "" if counts else "no grad" if written else "data"
         return ("value", "") if written else ("leaf", "")
 
@@ -241,20 +241,28 @@ def shape_text(var: Any) -> str:
     shape = getattr(var, "shape", None)
     if shape is None:
         return ""
-    dtype = str(getattr(var, "dtype", "") or "")
+    dtype = dtype_text(var)
+    if not shape and dtype and "float" not in dtype:
+        return dtype
     return format_shape(shape) + ("" if not dtype or "float" in dtype else f" {dtype}")
 
 
+def dtype_text(var: Any) -> str:
+    """``int64``, whether the dtype is text, a NumPy dtype or its class."""
+    dtype = getattr(var, "dtype", None) or ""
+    return getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+
+
 def shape_words(var: Any) -> str:
-    dtype = getattr(var, "dtype", None)
-    return f"shape {shape_text(var) or 'unknown'}" + (f" | {dtype}" if dtype is not None else "")
+    shape = getattr(var, "shape", None)
+    return f"{'shape unknown' if shape is None else format_shape(shape)} {dtype_text(var)}".rstrip()
 
 
 def value_text(values: Mapping[str, Any], name: str) -> str:
     """The value of a name, an em dash if the others have one and this one does not, nothing if none has."""
     if not values:
         return ""
-    return format_value(values[name]) if name in values else "—"
+    return format_value(values[name]) if name in values else NOT_YET
 
 
 def is_scopes(name: str, var: Any) -> bool:

@@ -2,6 +2,12 @@
 
 const ALLOWED = new Set(["svg", "g", "polygon", "polyline", "path", "ellipse", "text", "title", "desc", "style"]);
 const STATES = ["pending", "active", "done"];
+const LINE_STATES = ["waiting", "running", "still"];
+const SVG = "http://www.w3.org/2000/svg";
+const SIGNS = {                                     // drawn, because fonts lack them: polygons in a square of 12
+  first: ["1,1 3,1 3,11 1,11", "11,1 4,6 11,11"], back: ["9,1 2,6 9,11"], play: ["2,1 11,6 2,11"],
+  next: ["1,1 7,6 1,11", "8,1 10,1 10,11 8,11"], last: ["1,1 8,6 1,11", "9,1 11,1 11,11 9,11"], pause: ["2,1 5,1 5,11 2,11", "7,1 10,1 10,11 7,11"],
+};
 const SLOW = 900;                                   // milliseconds between two steps while playing
 
 function make(tag, className, attributes = {}) {
@@ -31,9 +37,9 @@ function parts(svg, script) {
   if (!svg) return { nodes, edges };
   for (const group of svg.querySelectorAll("g.node")) {
     const id = group.id.slice(group.id.lastIndexOf("-") + 1);
-    const live = script.live[id];
-    const text = live && [...group.querySelectorAll("text")].find((t) => t.textContent === live.text);
-    nodes.set(id, { group, text: text || null, live, state: "" });
+    const all = [...group.querySelectorAll("text")];
+    const live = (script.live[id] || []).map(([text, before]) => ({ before, at: all.find((t) => t.textContent === text), centred: false }));
+    nodes.set(id, { group, live, state: "" });
   }
   for (const group of svg.querySelectorAll("g.edge")) {
     const ends = [...group.classList].filter((c) => nodes.has(c));
@@ -46,11 +52,9 @@ function parts(svg, script) {
 function timeline(script) {
   const shows = new Map();
   script.steps.forEach((step, i) => {
-    for (const id of step.nodes) {
-      const text = step.shows[id] ?? script.live[id]?.text;
-      if (text === undefined) continue;
+    for (const [id, texts] of Object.entries(step.shows)) {
       if (!shows.has(id)) shows.set(id, []);
-      shows.get(id).push([i, text]);
+      shows.get(id).push([i, texts]);
     }
   });
   return shows;
@@ -62,9 +66,24 @@ function shownAt(list, frame) {
   return low ? list[low - 1][1] : null;
 }
 
+// Words of another length stay in the middle of the place that the drawing gave them.
+function write(line, words) {
+  const text = line.at;
+  if (!text || text.textContent === words) return;
+  if (!line.centred && text.getAttribute("text-anchor") === "start") {
+    const width = text.getComputedTextLength();
+    if (width) {
+      text.setAttribute("x", String(Number(text.getAttribute("x")) + width / 2));
+      text.setAttribute("text-anchor", "middle");
+      line.centred = true;
+    }
+  }
+  text.textContent = words;
+}
+
 function setState(part, state) {
   if (part.state === state) return;
-  part.group.classList.remove(...STATES);
+  part.group.classList.remove(...STATES, ...LINE_STATES);
   part.group.classList.add(state);
   part.state = state;
 }
@@ -77,21 +96,34 @@ function sameAnswer(given, wanted) {
   return a !== "" && p.length === q.length && p.every((x, i) => close(x, q[i]));
 }
 
+function sign(button, name) {
+  const icon = document.createElementNS(SVG, "svg");
+  for (const [key, value] of Object.entries({ viewBox: "0 0 12 12", width: "12", height: "12", "aria-hidden": "true", fill: "currentColor" })) {
+    icon.setAttribute(key, value);
+  }
+  for (const points of SIGNS[name]) {
+    const shape = document.createElementNS(SVG, "polygon");
+    shape.setAttribute("points", points);
+    icon.append(shape);
+  }
+  button.replaceChildren(icon);
+}
+
 function controls(root) {
   const bar = make("div", "mg-bar", { role: "group", "aria-label": "player" });
-  const button = (sign, label, name) => {
+  const button = (name, label, words) => {
     const made = make("button", `mg-${name}`, { type: "button", "aria-label": label, title: label });
-    made.textContent = sign;
+    if (words) made.textContent = words; else sign(made, name);
     bar.append(made);
     return made;
   };
-  const c = { bar, first: button("⏮", "first step (Home)", "first"), back: button("◀", "back (←)", "back"),
-    play: button("▶", "play (Space)", "play"), next: button("▶▏", "forward (→)", "next"), last: button("⏭", "last step (End)", "last") };
+  const c = { first: button("first", "first step (Home)"), back: button("back", "back (←)"), play: button("play", "play (Space)"),
+    next: button("next", "forward (→)"), last: button("last", "last step (End)") };
   c.range = make("input", "mg-range", { type: "range", min: "0", step: "1", "aria-label": "step" });
   c.count = make("span", "mg-count");
   c.iteration = make("span", "mg-iteration");
   bar.append(c.range, c.count, c.iteration);
-  c.predict = button("predict", "hide the next value and ask for it", "predict");
+  c.predict = button("predict", "predict: hide the next value and ask for it", "predict");
   c.pic = make("div", "mg-pic");
   c.say = make("div", "mg-say", { "aria-live": "polite" });
   c.formula = make("div", "mg-formula");
@@ -132,19 +164,18 @@ function render({ model, el }) {
     painted = frame;
     for (const [id, part] of nodes) {
       setState(part, stateAt(id, frame, active));
-      if (!part.text) continue;
-      const hidden = asked === frame && step.ask && (step.ask.node === id || active.has(id));
-      const text = hidden ? "?" : shownAt(shows.get(id) || [], frame) ?? part.live.empty;
-      if (part.text.textContent !== text) part.text.textContent = text;
+      if (!part.live.length) continue;
+      const hidden = asked === frame && active.has(id);
+      const texts = shownAt(shows.get(id) || [], hidden ? frame - 1 : frame);
+      part.live.forEach((line, i) => write(line, hidden && step.ask.node === id && !i ? "?" : texts ? texts[i] : line.before));
     }
     for (const edge of edges) {
-      const [a, b] = edge.ends;
-      const states = [nodes.get(a).state, nodes.get(b).state];
-      const both = states.every((s) => s === "active") || (states.includes("active") && !states.includes("pending") && active.has(step.nodes[0])
-        && (a === step.nodes[0] || b === step.nodes[0]));
-      setState(edge, states.includes("pending") ? "pending" : both ? "active" : "done");
+      const states = edge.ends.map((id) => nodes.get(id).state);
+      const running = step && edge.ends.includes(step.nodes[0]);
+      setState(edge, states.includes("pending") ? "waiting" : running ? "running" : "still");
     }
     speak(frame, step);
+    follow(step);
     root.dataset.frame = String(frame);
     root.dataset.milliseconds = String(performance.now() - begun);
   }
@@ -162,6 +193,15 @@ function render({ model, el }) {
     c.first.disabled = c.back.disabled = frame === 0;
     c.next.disabled = c.last.disabled = frame === total;
     c.predict.setAttribute("aria-pressed", String(Boolean(model.get("prediction"))));
+  }
+
+  // A drawing larger than its window scrolls to what runs.
+  function follow(step) {
+    const part = step && nodes.get(step.nodes[0]), pic = c.pic;
+    if (!part || (pic.scrollHeight <= pic.clientHeight + 4 && pic.scrollWidth <= pic.clientWidth + 4)) return;
+    const at = part.group.getBoundingClientRect(), box = pic.getBoundingClientRect();
+    if (at.top < box.top + 40 || at.bottom > box.bottom - 40) pic.scrollTop += at.top - box.top - box.height / 2;
+    if (at.left < box.left + 40 || at.right > box.right - 40) pic.scrollLeft += at.left - box.left - box.width / 2;
   }
 
   function go(frame, ask = false) {
@@ -193,14 +233,14 @@ function render({ model, el }) {
   function stop() {
     if (timer) clearInterval(timer);
     timer = null;
-    c.play.textContent = "▶";
+    sign(c.play, "play");
     c.play.setAttribute("aria-label", "play (Space)");
   }
 
   function toggle() {
     if (timer) return stop();
     if (model.get("frame") >= total) go(0);
-    c.play.textContent = "❚❚";
+    sign(c.play, "pause");
     c.play.setAttribute("aria-label", "pause (Space)");
     timer = setInterval(() => {
       if (model.get("frame") >= total) stop();

@@ -84,7 +84,8 @@ def read_names(op: Any) -> set[str]:
 
 def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
     """(what stands behind the type, further lines): ``fill_constant 1.0`` and ``axis=0, keepdims=True``."""
-    shown = {k: v for k, v in getattr(op, "attrs", {}).items() if isinstance(v, bool | int | float | str | tuple | list)}
+    shown = {k: v for k, v in getattr(op, "attrs", {}).items()
+             if isinstance(v, bool | int | float | str | tuple | list) and v not in ((), [])}
     value = shown.pop("value", None) if op.type.startswith("fill") else None
     blocks = [f"{k} = {v}" for k, v in shown.items() if k.endswith("block")]
     rest = ", ".join(f"{k}={v!r}" for k, v in shown.items() if not k.endswith("block") and not k.startswith("_"))
@@ -154,7 +155,7 @@ class Wiring:
         kind = fields.pop("kind", None) or op_kind(op, backward)
         more, lines = attr_words(op)
         node = self.graph.node(kind, op.type + more, side=side, region=region, number=number,
-                               lines=lines + fields.pop("lines", ()), tooltip=op_words(op), **fields)
+                               lines=lines, tooltip=op_words(op), data={"live": ()}, **fields)
         done = Placed(op, node, backward)
         self.placed.append(done)
         wanted = read_names(op) if side == "backward" else set()
