@@ -41,7 +41,7 @@ def backward(
     Errors: `GradError`, `ShapeError`; then every ``.grad`` is as before the call.
     """
     outputs = _list(tensors)
-    roots = [(o, s) for o, s in zip(outputs, _seeds(outputs, gradients, create_graph), strict=True)]
+    roots: list[Any] = [(o, s) for o, s in zip(outputs, _seeds(outputs, gradients, create_graph), strict=True)]
     if inputs is not None and not _list(inputs):
         raise GradError("backward(inputs=[]) names no tensor; leave `inputs` out to reach every leaf")
     targets = None if inputs is None else [_edge_of(t, "inputs") for t in _list(inputs)]
@@ -102,6 +102,9 @@ def _seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
         raise GradError(f"{len(outputs)} outputs need {len(outputs)} gradients, {len(seeds)} were given")
     made = []
     for out, seed in zip(outputs, seeds, strict=True):
+        if seed is None and out.__class__ is Tensor and out._node is not None and out._data.size == 1 and out._data.dtype.kind == "f":
+            made.append(wrap(np.ones_like(out._data)) if create_graph else np.ones_like(out._data) if out._data.ndim else out._data.dtype.type(1))
+            continue
         if not isinstance(out, Tensor):
             raise DTypeError(f"backward starts from a Tensor, not from {describe(out)}")
         if out._node is None:
@@ -143,7 +146,8 @@ def _walk(roots: list[Any], targets: list[Any] | None, retain: bool, create: boo
         _depth += 1
         try:
             for out, seed in roots:
-                walk.start(_edge_of(out, "outputs"), seed)
+                edge = out._node
+                walk.start(edge.accumulator(out) if edge.__class__ is Leaf else edge, seed)
             if create:
                 with enable_grad():
                     walk.run()
@@ -195,7 +199,8 @@ class Walk:
         if node.mark != self.epoch:
             self._remember(node)
             self.order.append(node)
-            self.stack.append(node)
+            if node.__class__ is not AccumulateGrad:
+                self.stack.append(node)
             if not node.outputs:
                 node.outs = []
         if edge is not node:
@@ -213,24 +218,24 @@ class Walk:
         pop, push, fast, nested = stack.pop, stack.append, order.append, self.nested
         while stack:
             n = pop()
-            if n.__class__ is AccumulateGrad:
-                continue
             for m in (n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1):
                 if m is None:
                     continue
-                if m.__class__ is AccumulateGrad:           # runs right behind its last user
-                    if m.mark != epoch:
-                        enter(m)
-                        m.seq = n.seq - 0.5
-                    elif n.seq - 0.5 < m.seq:
-                        m.seq = n.seq - 0.5
-                elif m.mark != epoch:
+                if m.mark != epoch:
                     if nested or m.__class__ is Output or not m.outputs:
                         enter(m)
+                        if m.__class__ is AccumulateGrad:
+                            m.seq = n.seq - 0.5
+                    elif m.__class__ is AccumulateGrad:
+                        m.mark = epoch
+                        m.seq = n.seq - 0.5                 # runs right behind its last user
+                        fast(m)
                     else:
                         m.mark = epoch
                         fast(m)
                         push(m)
+                elif m.__class__ is AccumulateGrad and n.seq - 0.5 < m.seq:
+                    m.seq = n.seq - 0.5
         order.sort(key=_by_seq)
 
     def _needed(self) -> set[Any] | None:
@@ -255,40 +260,74 @@ class Walk:
         if users and newest_change() > users[0].seq:
             check_versions(users)
         wanted = {t: k for k, t in enumerate(self.targets or ())} if self.targets else None
-        create, anomaly, leaves = self.create, self.anomaly, self.leaves
+        if self.targets is None and not self.create and not self.anomaly:
+            return self._run_plain()
+        wanted = {t: k for k, t in enumerate(self.targets or ())} if self.targets else None
         for n in reversed(order):
             g = n.g
             if n.__class__ is AccumulateGrad:
-                if g is not None:
-                    if n.hooks is not None:
-                        g = self._tensor_hooks(n, 0, g)
-                    leaves.append((n.variable, g, n.own and n.hooks is None))
-                    if wanted is not None:
-                        self._capture(wanted, n, g)
-                    n.g = None
+                self._leaf(n, g, wanted)
+            elif n.outputs == 0 or g is not None:
+                self._one(n, g, wanted, needed)
+
+    def _run_plain(self) -> None:
+        """The usual case, tight: arrays, all leaves, no switches."""
+        for n in reversed(self.order):
+            g = n.g
+            if g is None and n.outputs:
                 continue
-            if n.outputs:
-                if g is None:
+            if n.hooks is not None or not n.outputs or n.__class__ is AccumulateGrad:
+                if n.__class__ is AccumulateGrad:
+                    self._leaf(n, g, None)
+                else:
+                    self._one(n, g, None, None)
+                continue
+            n.g = None
+            for m, p in zip((n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1), n.pull(g), strict=False):
+                if p is None or m is None:
                     continue
-                n.g = None
-            else:
-                g = self._gather(n, wanted)
-                if g is None:
-                    continue
-            if n.hooks is not None and n.outputs:
+                h = m.g
+                if h is None:
+                    m.g = p
+                    m.own = p is not g and p.base is None
+                elif m.own:
+                    h += p
+                    m.g = h
+                else:
+                    m.g = h + p
+                    m.own = True
+
+    def _leaf(self, n: Any, g: Any, wanted: dict[Any, int] | None) -> None:
+        if g is None:
+            return
+        if n.hooks is not None:
+            g = self._tensor_hooks(n, 0, g)
+        self.leaves.append((n.variable, g, n.own and n.hooks is None))
+        if wanted is not None:
+            self._capture(wanted, n, g)
+        n.g = None
+
+    def _one(self, n: Any, g: Any, wanted: dict[Any, int] | None, needed: set[Any] | None) -> None:
+        """Run one node with everything that may be asked of it."""
+        if n.outputs:
+            n.g = None
+            if n.hooks is not None:
                 g = self._tensor_hooks(n, 0, g)
             if wanted is not None:
-                if n.outputs:
-                    self._capture(wanted, n, g)
-                if n not in needed or not self._goes_on(n, needed):     # type: ignore[operator]
-                    continue
-            if n.hooks is not None:
-                grads = self._with_node_hooks(n, g)
-            else:
-                grads = n.pull_graph(g) if create else n.pull(g)
-            if anomaly:
-                self._check(n, g, grads)
-            self._give(n, g, grads)
+                self._capture(wanted, n, g)
+        else:
+            g = self._gather(n, wanted)
+            if g is None:
+                return
+        if needed is not None and (n not in needed or not self._goes_on(n, needed)):
+            return
+        if n.hooks is not None:
+            grads = self._with_node_hooks(n, g)
+        else:
+            grads = n.pull_graph(g) if self.create else n.pull(g)
+        if self.anomaly:
+            self._check(n, g, grads)
+        self._give(n, g, grads)
 
     @staticmethod
     def _goes_on(n: Any, needed: set[Any]) -> bool:
@@ -445,6 +484,8 @@ def _edge_positions(n: Any) -> Sequence[int]:
 def _accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Tensor:
     """The new ``.grad`` of a leaf, in memory of its own, in the leaf's shape and dtype."""
     old = tensor.grad
+    if old is None and own and g.dtype is tensor._data.dtype and g.shape == tensor._data.shape:
+        return wrap(g)
     if create or isinstance(g, Tensor):
         g = g if isinstance(g, Tensor) else wrap(np.array(g))
         _fitted(tensor, g._data, False)

@@ -18,6 +18,7 @@ user typed at run time becomes code.  `source(primitive)` shows it.
 """
 from __future__ import annotations
 
+import sys
 from types import FunctionType
 from typing import Any
 
@@ -83,7 +84,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
     rules = {f"rule_{k}": r.function for k, r in enumerate(primitive.wanted_rules())}
     namespace.update(
         primitive=primitive, _kernel=primitive.kernel, Tensor=Tensor, Value=Value, Leaf=Leaf, GRAD=GRAD, _mode=MODE.get,
-        _new=object.__new__, _next_seq=next_seq, _frame=frame_of_user, _op_error=op_error, _observe=observe, _own=own,
+        _new=object.__new__, _next_seq=next_seq, _frame=frame_of_user, _getframe=sys._getframe, _op_error=op_error, _observe=observe, _own=own,
         _others=not_tensors, _unbroadcast=unbroadcast, FREED=FREED, _shape=np.shape, **rules,
     )
     if primitive.rules:
@@ -115,9 +116,9 @@ def apply_source(p: Primitive) -> str | None:
         w(f"if {n}.__class__ is Tensor: d_{n} = {n}._data{edge}; tensors_ = True")
         w(f"elif isinstance({n}, Value): return _others(primitive, ({args}), {attr_dict})")
         w(f"else: d_{n} = {n}" + (f"; e_{n} = None" if n in p.rules else ""))
-    w(f"if not tensors_: return _others(primitive, ({args}), {attr_dict})")
     w(f"try: out_ = _kernel({', '.join('d_' + n for n in p.inputs)}{attrs})")
     w(f"except Exception as error_: raise _op_error(primitive.type, primitive.inputs, ({args}), {attr_dict}, error_) from error_")
+    w("if not tensors_: return out_")
     exposed = f"({p.inputs[0]}.__class__ is Tensor and {p.inputs[0]}._exposed)" if p.view else "False"
     w(f"t_ = _new(Tensor); t_._data = out_; t_.grad = None; t_._name = None; t_._exposed = {exposed}")
     if not p.rules or "out" in p.nondiff:
@@ -135,7 +136,9 @@ def apply_source(p: Primitive) -> str | None:
     if len(edges) > 2:
         w(f"n_.more = ({', '.join(edges[2:])},)")
     _write_saved(p, w)
-    w("f_ = _frame(2); n_.code = f_.f_code; n_.lasti = f_.f_lasti")
+    w("f_ = _getframe(1)")
+    w("if '__minigrad_ops__' in f_.f_globals: f_ = _frame(2)")
+    w("n_.code = f_.f_code; n_.lasti = f_.f_lasti")
     w("t_._node = n_")
     w(f"if m_ is not GRAD: _observe(m_, n_, ({args}), t_)")
     w("return t_")
