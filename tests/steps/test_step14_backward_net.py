@@ -192,9 +192,9 @@ def test_the_picture_shows_the_frames_and_the_operators_that_ran():
 MUTANTS = {
     "not reversed": ("in reversed(op.ops)]\n        return NetOp(inside, op.type",
                      "in op.ops]\n        return NetOp(inside, op.type"),
-    "nets are flattened": ("        return NetOp(inside, op.type + \"_grad\")",
-                           "        return NetOp([o for i in inside for o in "
-                           "(i.ops if isinstance(i, NetOp) else [i])], op.type + \"_grad\")"),
+    "nets are flattened": ("\n        return NetOp(inside, op.type",
+                           "\n        inside = [o for i in inside for o in getattr(i, 'ops', [i])]"
+                           "\n        return NetOp(inside, op.type"),
     "no_grad is not passed on": ("mirror(inner, no_grad, known)", "mirror(inner, set(), known)"),
     "unwanted results are written": ("[EMPTY if name.removesuffix(GRAD) in no_grad else name",
                                      "[name"),
