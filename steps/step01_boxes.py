@@ -222,8 +222,7 @@ def numerical_diff(f, x, eps=1e-4):
 # **Move the slider.** Where is the bottom of the valley?
 
 # %% tags=["active-ipynb", "interactive"]
-# from minigrad.course.explore import explore
-# from minigrad.viz import plots
+# from minigrad.course.explore import GRADIENT, explore, figure
 #
 # EXACT = 3.297442541400256
 # EXPONENTS = range(-15, 0)
@@ -234,13 +233,13 @@ def numerical_diff(f, x, eps=1e-4):
 #
 #
 # def valley(exponent):
-#     figure, axes = plots.figure()
+#     plot, axes = figure()
 #     axes.loglog([10.0 ** k for k in EXPONENTS], [error(k) for k in EXPONENTS], "o-")
-#     axes.loglog(10.0 ** exponent, error(exponent), "o", markersize=14, color=plots.GRADIENT)
+#     axes.loglog(10.0 ** exponent, error(exponent), "o", markersize=14, color=GRADIENT)
 #     axes.set(xlabel="eps", ylabel="error of the slope",
 #              title=f"eps = 1e{exponent}: error {error(exponent):.0e}")
-#     figure.set_label("error against eps: high at both ends, lowest near 1e-5")
-#     return figure
+#     plot.set_label("the error against eps: high at both ends, a valley between")
+#     return plot
 #
 #
 # explore(valley, exponent=(-15, -1, -4))

@@ -119,7 +119,6 @@ class Square(Function):
         return x ** 2
 
     def backward(self, gy):
-        """gx = 2·x·gy"""
         x = self.input.data
         return 2 * x * gy
 
@@ -131,7 +130,6 @@ class Exp(Function):
         return np.exp(x)
 
     def backward(self, gy):
-        """gx = eˣ·gy"""
         x = self.input.data
         return np.exp(x) * gy
 

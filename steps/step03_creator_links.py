@@ -78,7 +78,6 @@ class Square(Function):
         return x ** 2
 
     def backward(self, gy):
-        """gx = 2·x·gy"""
         x = self.input.data
         return 2 * x * gy
 
@@ -90,7 +89,6 @@ class Exp(Function):
         return np.exp(x)
 
     def backward(self, gy):
-        """gx = eˣ·gy"""
         x = self.input.data
         return np.exp(x) * gy
 

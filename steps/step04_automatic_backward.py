@@ -60,10 +60,8 @@ class Variable:
 class Function:
     """From one box to a new box, linked both ways, and a gradient back."""
 
-    input = output = None
-
     def __call__(self, input):
-        if self.input is not None:
+        if hasattr(self, "input"):
             raise RuntimeError(
                 f"this {type(self).__name__} was called before, and a second call would break its links: "
                 f"make a new one for each call, {type(self).__name__}()(x)")
@@ -90,7 +88,6 @@ class Square(Function):
         return x ** 2
 
     def backward(self, gy):
-        """gx = 2·x·gy"""
         x = self.input.data
         return 2 * x * gy
 
@@ -102,7 +99,6 @@ class Exp(Function):
         return np.exp(x)
 
     def backward(self, gy):
-        """gx = eˣ·gy"""
         x = self.input.data
         return np.exp(x) * gy
 
@@ -145,7 +141,6 @@ class Exp(Function):
 #         return x + 1
 #
 #     def backward(self, gy):
-#         """gx = gy"""
 #         return gy
 #
 #
@@ -165,7 +160,7 @@ class Exp(Function):
 # print("y is", y.data, "and the gradient of x is", x.grad)
 
 # %% [markdown]
-# Every function of the chain needs a Python call inside a Python call, and Python stops at a depth of a few thousand.
+# Every function of the chain needs a Python call inside a Python call, and Python stops at a depth of one or a few thousand.
 # The forward pass was fine. Backward died on the way, and `x` has no gradient.
 #
 # ## The repair: a loop
@@ -186,8 +181,7 @@ class Exp(Function):
 # **Move the slider.** The chain becomes ten times longer with each stop. Red: the recursion hit the limit of this kernel.
 
 # %% tags=["active-ipynb", "interactive"]
-# from minigrad.course.explore import explore
-# from minigrad.viz import plots
+# from minigrad.course.explore import GRADIENT, LEAF, explore, figure
 #
 #
 # def survives(walk, length):
@@ -204,17 +198,18 @@ class Exp(Function):
 # def race(zeros):
 #     """Both walks on chains of 10, 100, … up to the slider."""
 #     lengths = [10 ** k for k in range(1, zeros + 1)]
-#     figure, axes = plots.figure()
+#     plot, axes = figure()
 #     for row, walk in enumerate([backward_recursive, Variable.backward]):
 #         done = [survives(walk, length) for length in lengths]
 #         axes.scatter(lengths, [row] * len(lengths), s=160, marker="o",
-#                      color=["#009E73" if fine else "#D55E00" for fine in done])
+#                      color=[LEAF if fine else GRADIENT for fine in done])
 #         for length, fine in zip(lengths, done):
-#             axes.annotate("arrives" if fine else "RecursionError", (length, row + 0.15), ha="center")
+#             axes.annotate("arrives" if fine else "too deep", (length, row + 0.2), ha="center",
+#                           color=LEAF if fine else GRADIENT)
 #     axes.set(xscale="log", xlim=(3, 3e5), ylim=(-0.6, 1.6), yticks=[0, 1],
 #              yticklabels=["recursion", "loop"], xlabel="functions in the chain")
-#     figure.set_label(f"recursion and loop on chains of up to {lengths[-1]} functions")
-#     return figure
+#     plot.set_label(f"recursion and loop on chains of up to {lengths[-1]} functions")
+#     return plot
 #
 #
 # explore(race, zeros=(1, 5, 4))

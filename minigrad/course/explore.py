@@ -16,6 +16,10 @@ from typing import Any
 
 Bundle = dict[str, str]
 
+#: The colours of the pictures, for lines and dots of a plot.
+FORWARD, GRADIENT, LEAF = "#0072B2", "#D55E00", "#009E73"
+_INK = "#808080"        # readable on white and on nearly black
+
 
 class Explorer:
     """The controls, the frame they belong to, and the picture of their present values."""
@@ -143,14 +147,26 @@ def part_bundle(part: Any) -> Bundle:
     return dict(made[0] if isinstance(made, tuple) else made)
 
 
-def figure_png(figure: Any) -> str:
-    """A matplotlib figure as base64 text; the figure is closed."""
-    import matplotlib.pyplot as plt
+def figure(width: float = 6.0, height: float = 3.4) -> tuple[Any, Any]:
+    """A matplotlib figure and its axes, transparent, readable in light and dark; nothing is shown yet."""
+    from matplotlib.figure import Figure
 
+    made = Figure(figsize=(width, height), layout="constrained")
+    axes = made.add_subplot()
+    axes.patch.set_alpha(0)
+    axes.tick_params(colors=_INK, which="both")
+    for spine in axes.spines.values():
+        spine.set_color(_INK)
+    for text in (axes.title, axes.xaxis.label, axes.yaxis.label):
+        text.set_color(_INK)
+    axes.set_prop_cycle(color=[FORWARD, GRADIENT, LEAF])
+    return made, axes
+
+
+def figure_png(made: Any) -> str:
+    """A matplotlib figure as base64 text."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110, transparent=True, bbox_inches="tight",
-                   metadata={"Software": None})
-    plt.close(figure)
+    made.savefig(buffer, format="png", dpi=110, transparent=True, metadata={"Software": None})
     return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
