@@ -341,7 +341,8 @@ def make_grad_op(op):
 # %% [markdown]
 # Gradients spread from the end to the beginning. So the traversal goes in **reverse**.
 #
-# It keeps a growing set of *needed* names, at first only the loss. An op counts when it makes
+# It begins with the **seed**, the op that writes the first gradient. From there it keeps a growing
+# set of *needed* names, at first only the loss. An op counts when it makes
 # something needed. Then its inputs are needed too. A metric behind the loss, or a branch that
 # leads elsewhere, is never visited.
 #
@@ -349,21 +350,23 @@ def make_grad_op(op):
 # program**.
 
 # %%
-def append_backward_ops(block, target_block, targets):
-    """Append to target_block the grad op of each op that leads to the targets, last op first."""
-    needed = set(targets)
-    for op in reversed(list(block.ops)):
+def append_backward_ops(block, target_block, seeds):
+    """Append the seeds, then the grad op of each op of block that leads to them, last op first."""
+    needed = {name.removesuffix("@GRAD") for seed in seeds for name in seed.writes}
+    ops = list(seeds)
+    for op in reversed(block.ops):
         if needed & set(op.writes) and OPS[op.type].rules:
             needed |= set(op.reads)
-            target_block.ops.append(make_grad_op(op))
+            ops.append(make_grad_op(op))
+    target_block.ops += ops
 
 
 # %% [markdown]
 # `append_backward` is what everyone calls:
 #
 # 1. check the loss: it must be a scalar, since we start with *one* number, 1.0;
-# 2. append the **seed**, an op that fills `loss@GRAD` with 1.0;
-# 3. append the grad ops;
+# 2. make the seed, an op that fills `loss@GRAD` with 1.0;
+# 3. append it and the grad ops;
 # 4. create the variables that the new ops write, each in the shape of its forward variable;
 # 5. return the pairs (parameter, gradient), which an optimizer goes through.
 
@@ -377,8 +380,8 @@ def append_backward(loss, parameter_list=None):
     if grad_name(loss.name) in block.vars:
         raise ValueError(f"the backward part of {loss.name!r} is already there: build anew")
     one = {"shape": (), "value": 1.0}
-    block.ops.append(Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, one, role="backward"))
-    append_backward_ops(block, block, [loss.name])
+    seed = Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, one, role="backward")
+    append_backward_ops(block, block, [seed])
     for op in block.ops[start:]:
         for name in op.writes:
             if name not in block.vars:

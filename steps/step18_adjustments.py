@@ -221,26 +221,26 @@ OPS.update({
 })
 
 # %% [markdown]
-# Three helpers for looking, not for the engine. `raw` is the traversal of step 17 without anything
-# else. `with_grads` puts a list of grad ops behind the forward ops, so that we can run and draw it.
-# `diff` shows what a pass did: `-` gone, `+` new.
+# Three helpers for looking, not for the engine. `raw` makes the list of step 17, seed first,
+# without appending it. `with_grads` puts such a list behind the forward ops, so that we can run
+# and draw it. `diff` shows what a pass did: `-` gone, `+` new.
 
 # %% tags=["active-ipynb"]
 # def raw(loss):
-#     needed, grads = {loss.name}, []
+#     one = {"shape": (), "value": 1.0}
+#     ops = [Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, one, role="backward")]
+#     needed = {loss.name}
 #     for op in reversed(loss.block.ops):
 #         if needed & set(op.writes) and OPS[op.type].rules:
 #             needed |= set(op.reads)
-#             grads.append(make_grad_op(op))
-#     return grads
+#             ops.append(make_grad_op(op))
+#     return ops
 #
 #
-# def with_grads(loss, grads):
-#     seed = Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, {"shape": (), "value": 1.0},
-#               role="backward")
+# def with_grads(loss, ops):
 #     shown = Program()
 #     shown.blocks[0].vars = loss.block.vars
-#     shown.blocks[0].ops = [*loss.block.ops, seed, *grads]
+#     shown.blocks[0].ops = [*loss.block.ops, *ops]
 #     return shown
 #
 #
@@ -396,7 +396,7 @@ def add_up_repeated_outputs(ops):
 #
 # 1. **nobody wants what it writes**: all its outputs are in the no-gradient set;
 # 2. **only zeros come in**: none of the gradients it reads is made by anyone. A grad op passes
-#    gradients on. Zeros in, zeros out.
+#    gradients on. Zeros in, zeros out. (The seed reads no gradient at all. It stays.)
 #
 # The second rule cascades: what a dropped op would have written counts as zero for the next one.
 # And an op that stays writes only what is wanted.
@@ -426,32 +426,39 @@ def add_up_repeated_outputs(ops):
 # with whatever lies there.
 #
 # So an op that stays gets its missing gradients from `fill_zeros_like`, right before it. Rules 1
-# and 2 and the zeros are one pass:
+# and 2 and the zeros are one pass.
+#
+# An unwanted output loses its slot. In a slot that holds a *list* of names the others must keep
+# their places, so the unwanted one is written as `@EMPTY@`. Step 19 needs this.
 
 # %%
-def remove_no_grad_branch(ops, no_grad, given):
+EMPTY = "@EMPTY@"
+
+
+def remove_no_grad_branch(ops, no_grad, given=()):
     """Drop grad ops by two rules and fill missing gradients with zeros; return (ops, dropped).
 
-    ``no_grad`` holds forward names, ``given`` the gradients that are there before the first op.
+    ``no_grad`` holds forward names, ``given`` gradients that are there before the first op.
     """
     unwanted = {grad_name(name) for name in no_grad}
     made, result, dropped = set(given), [], []
     for op in ops:
-        outputs = {slot: [name for name in names if name.split("@RENAME")[0] not in unwanted]
+        outputs = {slot: [EMPTY if name.split("@RENAME")[0] in unwanted else name for name in names]
                    for slot, names in op.outputs.items()}
+        outputs = {slot: names for slot, names in outputs.items() if set(names) != {EMPTY}}
         gradients = [name for name in op.reads if "@GRAD" in name]
         missing = [name for name in gradients if name not in made]
-        if not any(outputs.values()):
+        if not outputs:
             dropped.append((op.type, "nobody wants what it writes", op.forward_op))
             continue
-        if len(missing) == len(gradients):
+        if gradients and len(missing) == len(gradients):
             dropped.append((op.type, "only zeros come in", op.forward_op))
             continue
         for name in missing:
             zeros = {"x": [name.split("@GRAD")[0]]}
             result.append(Op("fill_zeros_like", zeros, {"out": [name]}, role="backward"))
         result.append(copy(op))
-        result[-1].outputs = {slot: names for slot, names in outputs.items() if names}
+        result[-1].outputs = outputs
         made |= set(missing) | set(result[-1].writes)
     return result, dropped
 
@@ -461,7 +468,7 @@ def remove_no_grad_branch(ops, no_grad, given):
 
 # %% tags=["active-ipynb"]
 # loss = towers()
-# pruned, dropped = remove_no_grad_branch(raw(loss), no_grad={"x", "z"}, given={"loss@GRAD"})
+# pruned, dropped = remove_no_grad_branch(raw(loss), no_grad={"x", "z"})
 # print(diff(raw(loss), pruned))
 # program = with_grads(loss, pruned)
 # program.pruned = dropped
@@ -473,15 +480,15 @@ def remove_no_grad_branch(ops, no_grad, given):
 # **Predict, then run.** How many of the five grad ops are left? Which rule drops which?
 
 # %% tags=["active-ipynb"]
-# pruned, dropped = remove_no_grad_branch(raw(loss), no_grad={"x", "z", "s"}, given={"loss@GRAD"})
+# pruned, dropped = remove_no_grad_branch(raw(loss), no_grad={"x", "z", "s"})
 # for type, reason, _ in dropped:
 #     print(f"{type}: {reason}")
 # print("left:", [op.type for op in pruned])
-# assert [op.type for op in pruned] == ["reduce_sum_grad", "mul_grad"]
+# assert [op.type for op in pruned] == ["fill_constant", "reduce_sum_grad", "mul_grad"]
 
 # %% [markdown]
-# Two are left, and rule 2 took two: `square_grad` reads nothing but `s@GRAD`, and the last
-# `mul_grad` reads nothing but what `square_grad` would have written.
+# Two are left behind the seed, and rule 2 took two: `square_grad` reads nothing but `s@GRAD`, and
+# the last `mul_grad` reads nothing but what `square_grad` would have written.
 #
 # The rules look at one op after the other, from the loss on. So `c@GRAD` is still made, though the
 # op that would have read it is gone:
@@ -495,7 +502,7 @@ def remove_no_grad_branch(ops, no_grad, given):
 
 # %% tags=["active-ipynb"]
 # loss = half()
-# pruned, _ = remove_no_grad_branch(raw(loss), no_grad=set(), given={"loss@GRAD"})
+# pruned, _ = remove_no_grad_branch(raw(loss), no_grad=set())
 # print(diff(raw(loss), pruned))
 # program = with_grads(loss, pruned)
 # scope = run(program, {"w": np.array([1.0, 2.0, 3.0, 4.0])})
@@ -523,8 +530,9 @@ def append_backward_vars(block, start):
     for op in block.ops[start:]:
         for name in op.writes:
             forward = name.split("@GRAD")[0]
-            gradients[forward] = grad_name(forward)
-            if name not in block.vars:
+            if name != EMPTY:
+                gradients[forward] = grad_name(forward)
+            if name != EMPTY and name not in block.vars:
                 block.create_var(name, block.var(forward).shape)
     return gradients
 
@@ -536,15 +544,17 @@ def append_backward_vars(block, start):
 # no-gradient set, and creates the variables at the end.
 
 # %%
-def append_backward_ops(block, target_block, targets, no_grad):
-    """Append to target_block the grad ops that lead from the targets to what wants a gradient."""
-    needed, ops = set(targets), []
+def append_backward_ops(block, target_block, seeds, no_grad):
+    """Append the seeds and the adjusted grad ops of the ops of block that lead to them."""
+    needed = {name.removesuffix("@GRAD") for seed in seeds for name in seed.writes}
+    ops = list(seeds)
     for op in reversed(block.ops):
         if needed & set(op.writes) and OPS[op.type].rules:
             needed |= set(op.reads)
             ops.append(make_grad_op(op))
     ops = add_up_repeated_outputs(ops)
-    ops, _ = remove_no_grad_branch(ops, no_grad, {grad_name(name) for name in targets})
+    given = {name for seed in seeds for name in seed.reads}
+    ops, _ = remove_no_grad_branch(ops, no_grad, given)
     target_block.ops += ops
 
 
@@ -559,8 +569,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
     no_grad = {block.var(name).name for name in no_grad_set}
     no_grad |= {v.name for v in block.vars.values() if v.stop_gradient}
     one = {"shape": (), "value": 1.0}
-    block.ops.append(Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, one, role="backward"))
-    append_backward_ops(block, block, [loss.name], no_grad)
+    seed = Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, one, role="backward")
+    append_backward_ops(block, block, [seed], no_grad)
     gradients = append_backward_vars(block, start)
     for name in parameter_list or ():
         if name not in gradients:
@@ -616,7 +626,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 #     no_grad = {"z"} | ({blocked} - {"nothing"})
 #     lists = [[], raw(loss)]
 #     lists.append(add_up_repeated_outputs(lists[1]))
-#     pruned, dropped = remove_no_grad_branch(lists[2], no_grad, {"loss@GRAD"})
+#     pruned, dropped = remove_no_grad_branch(lists[2], no_grad)
 #     lists.append(pruned)
 #     title = ["raw", "added up", "pruned, zeros filled"][number - 1]
 #     program = with_grads(loss, lists[number])

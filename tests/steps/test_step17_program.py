@@ -173,8 +173,9 @@ def test_ops_that_do_not_lead_to_the_loss_are_not_visited():
 def test_the_grad_ops_stand_in_the_same_block_or_in_the_one_asked_for():
     loss = product()
     other = loss.block.program.create_block(parent=0)
-    step.append_backward_ops(loss.block, other, ["e"])
-    assert [op.type for op in other.ops] == ["mul_grad", "add_grad"]
+    seed = step.Op("fill_constant", {}, {"out": ["e@GRAD"]}, {"shape": (), "value": 1.0})
+    step.append_backward_ops(loss.block, other, [seed])
+    assert [op.type for op in other.ops] == ["fill_constant", "mul_grad", "add_grad"]
     assert [op.type for op in loss.block.ops] == ["add", "mul"]
 
 
@@ -259,12 +260,12 @@ def test_a_program_that_is_built_once_trains_a_line():
 
 
 MUTANTS = {
-    "no reverse": ("reversed(list(block.ops))", "list(block.ops)"),
+    "no reverse": ("for op in reversed(block.ops):", "for op in block.ops:"),
     "every op is visited": ("if needed & set(op.writes) and", "if"),
     "needed does not grow": ("needed |= set(op.reads)", "pass"),
     "seed of two": ('    one = {"shape": (), "value": 1.0}', '    one = {"shape": (), "value": 2.0}'),
-    "no seed": ('    block.ops.append(Op("fill_constant"', '    [].append(Op("fill_constant"'),
-    "grad ops in the wrong block": ("target_block.ops.append", "block.ops.append"),
+    "no seed": ("ops = list(seeds)", "ops = []"),
+    "grad ops in the wrong block": ("target_block.ops += ops", "block.ops += ops"),
     "mul keeps its own factor": ("x=lambda y, out_grad: out_grad * y", "x=lambda x, out_grad: x"),
     "sub forgets the sign": ("-out_grad", "out_grad"),
     "matmul not transposed": ("x.T @ out_grad", "x @ out_grad"),

@@ -49,11 +49,10 @@ def half():
 
 
 def raw(loss):
-    return [step.make_grad_op(op) for op in reversed(loss.block.ops) if step.OPS[op.type].rules]
-
-
-def seed(name):
-    return step.Op("fill_constant", {}, {"out": [f"{name}@GRAD"]}, {"shape": (), "value": 1.0})
+    one = {"shape": (), "value": 1.0}
+    seed = step.Op("fill_constant", {}, {"out": [f"{loss.name}@GRAD"]}, one, role="backward")
+    ops = reversed(loss.block.ops)
+    return [seed, *[step.make_grad_op(op) for op in ops if step.OPS[op.type].rules]]
 
 
 def appended(loss, **options):
@@ -107,7 +106,7 @@ def test_b_is_a_plus_a_and_c_is_b_plus_b():
 
 def test_the_mistake_the_second_writer_overwrites_the_first():
     loss = shared()
-    loss.block.ops += [seed("y"), *raw(loss)]
+    loss.block.ops += raw(loss)
     assert step.run(loss.block.program, {"x": 3.0, "w": 5.0})["w@GRAD"] == 15
 
 
@@ -130,7 +129,7 @@ def test_the_mistake_a_sum_at_the_end_comes_too_late():
     loss = diamond()
     added = step.add_up_repeated_outputs(raw(loss))
     sums = [op for op in added if op.type == "sum"]
-    loss.block.ops += [seed("y"), *[op for op in added if op not in sums], *sums]
+    loss.block.ops += [*[op for op in added if op not in sums], *sums]
     with pytest.raises(RuntimeError, match="#8 square_grad reads 'a@GRAD'"):
         step.run(loss.block.program, {"x": 2.0})
 
@@ -156,27 +155,40 @@ def test_adding_up_leaves_the_list_it_was_given_alone():
     ops = raw(shared())
     before = [str(op) for op in ops]
     step.add_up_repeated_outputs(ops)
-    step.remove_no_grad_branch(ops, {"x"}, {"y@GRAD"})
+    step.remove_no_grad_branch(ops, {"x"})
     assert [str(op) for op in ops] == before
 
 
 # ---- pruning
 
 def test_rule_one_an_op_that_writes_nothing_wanted_is_dropped():
-    _, dropped = step.remove_no_grad_branch(raw(towers()), {"x", "z"}, {"loss@GRAD"})
+    _, dropped = step.remove_no_grad_branch(raw(towers()), {"x", "z"})
     assert [record[:2] for record in dropped] == [("exp_grad", "nobody wants what it writes")]
 
 
 def test_rule_two_an_op_that_gets_only_zeros_is_dropped_and_it_cascades():
-    ops, dropped = step.remove_no_grad_branch(raw(towers()), {"x", "z", "s"}, {"loss@GRAD"})
-    assert [op.type for op in ops] == ["reduce_sum_grad", "mul_grad"]
+    ops, dropped = step.remove_no_grad_branch(raw(towers()), {"x", "z", "s"})
+    assert [op.type for op in ops] == ["fill_constant", "reduce_sum_grad", "mul_grad"]
     assert [record[:2] for record in dropped[1:]] == [
         ("square_grad", "only zeros come in"), ("mul_grad", "only zeros come in")]
 
 
 def test_an_op_that_stays_writes_only_what_is_wanted():
-    ops, _ = step.remove_no_grad_branch(raw(towers()), {"x", "z"}, {"loss@GRAD"})
+    ops, _ = step.remove_no_grad_branch(raw(towers()), {"x", "z"})
     assert ops[-1].outputs == {"y_grad": ["w@GRAD"]}
+
+
+def test_a_list_keeps_its_places_and_a_given_gradient_counts_as_made():
+    writes = {"x_grad": ["a@GRAD", "b@GRAD", "c@GRAD"]}
+    grad = step.Op("loop_grad", {"out_grad": ["y@GRAD"]}, writes)
+    [left], dropped = step.remove_no_grad_branch([grad], {"b"}, given={"y@GRAD"})
+    assert left.outputs == {"x_grad": ["a@GRAD", "@EMPTY@", "c@GRAD"]}
+    assert not dropped
+    assert step.remove_no_grad_branch([grad], {"b"})[0] == []
+    block = block_of("ac")
+    block.ops = [left]
+    assert step.append_backward_vars(block, 0) == {"a": "a@GRAD", "c": "c@GRAD"}
+    assert "@EMPTY@" not in block.vars
 
 
 def test_a_blocked_parameter_has_no_pair():
@@ -328,7 +340,7 @@ def test_the_picture_shows_parts_sum_zeros_and_what_was_pruned():
     nodes = viz.draw(loss.block.program).graph.nodes.values()
     assert sorted(node.kind for node in nodes if node.kind.startswith("zero")) == ["zero", "zeros"]
     loss = towers()
-    ops, dropped = step.remove_no_grad_branch(raw(loss), {"x", "z"}, {"loss@GRAD"})
+    ops, dropped = step.remove_no_grad_branch(raw(loss), {"x", "z"})
     loss.block.ops += ops
     loss.block.program.pruned = dropped
     nodes = viz.draw(loss.block.program, detail="pruned").graph.nodes.values()
@@ -343,9 +355,9 @@ def test_the_lists_the_notebook_shows_are_those_the_engine_makes():
     space, _ = run_cells("step18_adjustments", helpers)
     loss = space["everything"]()
     added = space["add_up_repeated_outputs"](space["raw"](loss))
-    pruned, _ = space["remove_no_grad_branch"](added, {"z"}, {"loss@GRAD"})
+    pruned, _ = space["remove_no_grad_branch"](added, {"z"})
     space["append_backward"](loss)
-    assert [str(op) for op in loss.block.ops[6:]] == [str(op) for op in pruned]
+    assert [str(op) for op in loss.block.ops[5:]] == [str(op) for op in pruned]
 
 
 MUTANTS = {
@@ -357,17 +369,21 @@ MUTANTS = {
     "three writers needed": ("if times[name] > 1}", "if times[name] > 2}"),
     "everything is renamed": ("if times[name] > 1}", "if times[name] > 0}"),
     "the given list is changed": ("        op = copy(op)\n", ""),
-    "parts are wanted": ('name.split("@RENAME")[0] not in unwanted', "name not in unwanted"),
-    "rule one is off": ("if not any(outputs.values()):", "if False:"),
-    "rule one with any": ("if not any(outputs.values()):", "if not all(outputs.values()):"),
-    "rule two is off": ("if len(missing) == len(gradients):", "if False:"),
-    "rule two with one zero": ("if len(missing) == len(gradients):", "if missing:"),
+    "parts are wanted": ('name.split("@RENAME")[0] in unwanted', "name in unwanted"),
+    "rule one is off": ("if not outputs:", "if False:"),
+    "slots stay empty": ("if set(names) != {EMPTY}}", "}"),
+    "rule two is off": ("if gradients and len(missing) == len(gradients):", "if False:"),
+    "rule two with one zero": ("if gradients and len(missing) == len(gradients):", "if missing:"),
     "no zeros": ("        for name in missing:\n", "        for name in ():\n"),
-    "unwanted outputs stay": ("if names}\n        made", "or True}\n        made"),
+    "unwanted outputs stay": ("[-1].outputs = outputs", "[-1].outputs = op.outputs"),
+    "the seed is dropped": ("if gradients and len(missing)", "if len(missing)"),
     "pruned outputs count as made": ("            dropped.append((op.type, \"only",
                                      "            made |= set(op.writes)\n"
                                      "            dropped.append((op.type, \"only"),
     "nothing is given": ("made, result, dropped = set(given)", "made, result, dropped = set()"),
+    "places are lost": ("for name in names]\n                   for slot, names in op.outputs",
+                        "for name in names[:1]]\n                   for slot, names in op.outputs"),
+    "empty gets a variable": ("if name != EMPTY and name not", "if name not"),
     "stop_gradient ignored": ("if v.stop_gradient}", "if False}"),
     "no_grad_set ignored": ("for name in no_grad_set}", "for name in ()}"),
     "unreached ops are visited": (
