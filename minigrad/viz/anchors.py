@@ -1,8 +1,10 @@
-"""Unseen lines that keep a drawing with frames in its order: forward left, backward right, blocks below the block that holds them.
+"""Unseen lines that keep frames in order: forward left, backward right, sub-blocks below.
 
-Graphviz orders frames by crossings alone, so the mirror image of a picture is as good to it as the picture.  Two unseen points on
-top, left and right, and unseen lines from them to the topmost nodes of each side say which one is meant.
+Graphviz orders frames by crossings alone, so the mirror image of a picture is as good to it as the
+picture.  Two unseen points on top, left and right, and unseen lines from them to the topmost nodes
+of each side say which one is meant.
 """
+
 from __future__ import annotations
 
 from minigrad.viz.graph import Graph, Node
@@ -12,16 +14,24 @@ _POINT = '[style=invis, width=0, height=0, margin=0, label=""];'
 
 
 def anchor_lines(graph: Graph) -> list[str]:
-    """Lines of DOT to add to a drawing with frames: in one from left to right the frames stand on top and below."""
+    """Lines of DOT to add to a drawing with frames; left and right are top and bottom in "LR"."""
     frames = _members(graph)
     if len(frames) < 2:
         return []
     at = ranks(graph)
     level = {n: at[leader(graph, n)] for n in graph.nodes}
     holder = _holders(graph)
-    lines = [f"left {_POINT} right {_POINT}", "{ rank=min; left; right }", "left -> right [style=invis];"]
+    lines = [
+        f"left {_POINT} right {_POINT}",
+        "{ rank=min; left; right }",
+        "left -> right [style=invis];",
+    ]
     for frame, nodes in frames.items():
-        lines += _below(graph, frames[holder[frame]], nodes, level) if frame in holder else _sides(nodes, level)
+        lines += (
+            _below(graph, frames[holder[frame]], nodes, level)
+            if frame in holder
+            else _sides(nodes, level)
+        )
     return lines
 
 
@@ -55,8 +65,11 @@ def _holders(graph: Graph) -> dict[str, str]:
 
 def _sides(nodes: list[Node], level: dict[str, int]) -> list[str]:
     top = min(level[n.id] for n in nodes)
-    return [f"{'left' if n.side == 'forward' else 'right'} -> {n.id} [style=invis, weight=0];"
-            for n in nodes if level[n.id] <= top + 1]
+    return [
+        f"{'left' if n.side == 'forward' else 'right'} -> {n.id} [style=invis, weight=0];"
+        for n in nodes
+        if level[n.id] <= top + 1
+    ]
 
 
 def _below(graph: Graph, outer: list[Node], inner: list[Node], level: dict[str, int]) -> list[str]:
@@ -64,4 +77,8 @@ def _below(graph: Graph, outer: list[Node], inner: list[Node], level: dict[str, 
     lowest = max(outer, key=lambda n: level[n.id])
     fed = {e.head for e in graph.edges if e.kind == "flow"}
     fed |= {e.tail for e in graph.edges if e.kind in ("grad", "accumulate")}
-    return [f"{lowest.id} -> {n.id} [style=invis, weight=1, minlen=2];" for n in inner if n.id not in fed]
+    return [
+        f"{lowest.id} -> {n.id} [style=invis, weight=1, minlen=2];"
+        for n in inner
+        if n.id not in fed
+    ]

@@ -1,12 +1,12 @@
 """What happens, one event after the other: frame k of a player is the replay of the first k events.
 
-The same list drives the widget, the static frames, the text log and the tests.  An event speaks about nodes of one neutral
-graph, so one function serves watched calls, grad_fn graphs, nets and programs alike; `build_events` tells how the backward
-part of a program was made.
+The same list drives the widget, the static frames, the text log and the tests.  An event speaks
+about nodes of one neutral graph, so one function serves watched calls, grad_fn graphs, nets and
+programs alike; `build_events` tells how the backward part of a program was made.
 """
+
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,21 +17,47 @@ from minigrad.viz.format import NOT_YET, format_value
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.reading import Links, is_op
 
-KINDS = ("forward", "seed", "backward", "accumulate", "update", "enter", "leave",
-         "append", "rename", "sum", "prune", "zeros", "create")
+KINDS = (
+    "forward",
+    "seed",
+    "backward",
+    "accumulate",
+    "update",
+    "enter",
+    "leave",
+    "append",
+    "rename",
+    "sum",
+    "prune",
+    "zeros",
+    "create",
+)
 _NUMBERS = re.compile(r"[-−+\d.,e\[\]() ·/@²³]+|-?(inf|nan)|\[.*\] \w+")
-_VERBS = {"op": "forward", "grad_op": "backward", "seed": "seed", "sum": "accumulate", "accumulate": "accumulate",
-          "zeros": "zeros", "folded": "forward"}
-_WORDS = {"forward": "Forward", "backward": "Backward", "seed": "Seed", "accumulate": "Add up", "zeros": "Zeros",
-          "update": "Update"}
+_VERBS = {
+    "op": "forward",
+    "grad_op": "backward",
+    "seed": "seed",
+    "sum": "accumulate",
+    "accumulate": "accumulate",
+    "zeros": "zeros",
+    "folded": "forward",
+}
+_WORDS = {
+    "forward": "Forward",
+    "backward": "Backward",
+    "seed": "Seed",
+    "accumulate": "Add up",
+    "zeros": "Zeros",
+    "update": "Update",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One thing that happens.
 
-    ``nodes`` light up; ``values`` says what their values are from now on (node id -> text); ``formula`` is the rule with
-    its numbers; ``iteration`` counts from 0 inside a loop.
+    ``nodes`` light up; ``values`` says what their values are from now on (node id -> text);
+    ``formula`` is the rule with its numbers; ``iteration`` counts from 0 inside a loop.
     """
 
     kind: str
@@ -47,7 +73,8 @@ def live_lines(node: Node) -> tuple[tuple[str, str], ...]:
 
     >>> live_lines(Node("n0", "value", "a", ("0.25",)))
     (('0.25', '—'),)
-    >>> live_lines(Node("n1", "grad_op", "Mul", ("gx0 = b·gy = 8", "gx1 = a·gy = 4"), side="backward"))
+    >>> results = ("gx0 = b·gy = 8", "gx1 = a·gy = 4")
+    >>> live_lines(Node("n1", "grad_op", "Mul", results, side="backward"))
     (('gx0 = b·gy = 8', 'gx0 = b·gy'), ('gx1 = a·gy = 4', 'gx1 = a·gy'))
     """
     if "live" in node.data:
@@ -63,25 +90,29 @@ def before_run(node: Node, line: str) -> str:
     if node.kind == "accumulate":
         return "" if any(c.isdigit() for c in line) else line
     head, sign, result = line.rpartition("= ")
-    if not sign or not _NUMBERS.fullmatch(result) and head:
+    if not sign or (not _NUMBERS.fullmatch(result) and head):
         return line
     head = head.rstrip()
     return head if "=" in head or not head else f"{head} = {NOT_YET}"
 
 
-# ---- running ---------------------------------------------------------------------------------------------------
+# ---- running --------------------------------------------------------------------------------
 
-def run_events(graph: Graph, scopes: Mapping[str, Sequence[Mapping[str, Any]]] | None = None) -> list[Event]:
-    """What runs, in its order: forward ops, seed, backward ops; an op that holds a block enters and leaves it.
 
-    ``scopes`` gives the values of each iteration of a loop: name of the step scopes -> one dict per iteration.
+def run_events(
+    graph: Graph, scopes: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
+) -> list[Event]:
+    """What runs, in its order: forward ops, seed, backward ops; blocks are entered and left.
+
+    ``scopes`` gives the values of each iteration of a loop: name of the step scopes -> one dict
+    per iteration.
     """
     play = Running(graph, scopes or {})
     return list(play.events())
 
 
 class Running:
-    """Walks the operators of a graph in the order in which they run; a stack of its own, no recursion."""
+    """Walks the operators of a graph in the order in which they run, with a stack of its own."""
 
     def __init__(self, graph: Graph, scopes: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         self.graph, self.links, self.scopes = graph, Links(graph), scopes
@@ -103,7 +134,11 @@ class Running:
         return region
 
     def events(self) -> Iterator[Event]:
-        seeds = [n for n in self.graph.nodes.values() if n.kind == "seed" and not is_op(n) and not self.links.before[n.id]]
+        seeds = [
+            n
+            for n in self.graph.nodes.values()
+            if n.kind == "seed" and not is_op(n) and not self.links.before[n.id]
+        ]
         stack: list[Any] = list(reversed(self.ops.get(None, [])))
         seen_backward = False
         while stack:
@@ -111,11 +146,18 @@ class Running:
             if isinstance(item, Event):
                 yield item
                 continue
-            node, iteration, values, entered = item if isinstance(item, tuple) else (item, None, {}, False)
-            if seeds and not seen_backward and node.side == "backward" and node.region not in self._held():
+            node, iteration, values, entered = (
+                item if isinstance(item, tuple) else (item, None, {}, False)
+            )
+            if (
+                seeds
+                and not seen_backward
+                and node.side == "backward"
+                and node.region not in self._held()
+            ):
                 yield from map(self.given, seeds)
                 seen_backward = True
-            if node.id in self.inside and not entered:          # what it holds runs first
+            if node.id in self.inside and not entered:  # what it holds runs first
                 stack.append((node, iteration, values, True))
                 stack.extend(reversed(self.nested(node, iteration)))
             else:
@@ -128,31 +170,54 @@ class Running:
 
     def given(self, node: Node) -> Event:
         """The gradient that somebody gives to start with."""
-        return Event("seed", (node.id,), f"Seed: {said(node)} starts the backward pass", values=shown(node))
+        return Event(
+            "seed", (node.id,), f"Seed: {said(node)} starts the backward pass", values=shown(node)
+        )
 
     def step(self, node: Node, iteration: int | None, values: Mapping[str, Any]) -> Event:
         """One operator runs and writes its values."""
-        kind = "update" if node.kind == "op" and node.side == "backward" else _VERBS.get(node.kind, "forward")
+        kind = (
+            "update"
+            if node.kind == "op" and node.side == "backward"
+            else _VERBS.get(node.kind, "forward")
+        )
         if node.kind == "folded" and node.side == "backward":
             kind = "backward"
         outs = [n for n in self.links.after[node.id] if not is_op(n)]
         texts = dict(shown(node))
         for out in outs:
             texts |= scoped(out, values) or shown(out)
-        return Event(kind, (node.id, *(n.id for n in outs)), self.words(kind, node, outs, texts, iteration),
-                     formula(node), texts, iteration)
+        return Event(
+            kind,
+            (node.id, *(n.id for n in outs)),
+            self.words(kind, node, outs, texts, iteration),
+            formula(node),
+            texts,
+            iteration,
+        )
 
-    def words(self, kind: str, node: Node, outs: list[Node], texts: Mapping[str, str], iteration: int | None) -> str:
+    def words(
+        self,
+        kind: str,
+        node: Node,
+        outs: list[Node],
+        texts: Mapping[str, str],
+        iteration: int | None,
+    ) -> str:
         """One sentence for the text log and the screen reader."""
         number = f"#{node.number} " if node.number is not None else ""
         into = ", ".join(dict.fromkeys(n.name for n in self.links.before[node.id] if n.name))
-        out = ", ".join(f"{n.name} = {texts[n.id]}" if texts.get(n.id) else n.name for n in outs if n.name)
+        out = ", ".join(
+            f"{n.name} = {texts[n.id]}" if texts.get(n.id) else n.name for n in outs if n.name
+        )
         into, out = (f" takes {into}" if into else ""), (f" gives {out}" if out else "")
         again = "" if iteration is None else f" (iteration {iteration})"
-        return f"{_WORDS[kind]} {number}{node.name}{into}{' and' if into and out else ''}{out}{again}"
+        return (
+            f"{_WORDS[kind]} {number}{node.name}{into}{' and' if into and out else ''}{out}{again}"
+        )
 
     def nested(self, node: Node, iteration: int | None) -> list[Any]:
-        """What an operator with blocks does next: enter, the operators of the block, leave; once per iteration."""
+        """What an operator with blocks does: enter, run, leave; once per iteration."""
         work: list[Any] = []
         for region in self.inside.get(node.id, ()):
             frames = self.iterations(node)
@@ -162,7 +227,14 @@ class Running:
                 label = self.graph.regions[region].label
                 count = f", iteration {t}" if self.scopes else ""
                 inside = self.ops.get(region, [])
-                work.append(Event("enter", (node.id, *self.sources(inside)), f"Enter {label}{count}", iteration=at))
+                work.append(
+                    Event(
+                        "enter",
+                        (node.id, *self.sources(inside)),
+                        f"Enter {label}{count}",
+                        iteration=at,
+                    )
+                )
                 work += [(inner, at, frames[t], False) for inner in inside]
                 work.append(Event("leave", (node.id,), f"Leave {label}{count}", iteration=at))
         return work
@@ -173,7 +245,7 @@ class Running:
         return [n for n in read if not self.links.before[n]]
 
     def iterations(self, node: Node) -> Sequence[Mapping[str, Any]]:
-        """The values of each iteration of a loop, as far as they are known; one unknown iteration otherwise."""
+        """The values of each iteration of a loop, where known; else one unknown iteration."""
         near = [*self.links.before[node.id], *self.links.after[node.id]]
         for name in (*(n.name for n in near if n.kind == "scopes"), *node.reads):
             if name in self.scopes:
@@ -182,10 +254,13 @@ class Running:
 
 
 def after_parts(ops: list[Node], links: Links) -> list[Node]:
-    """The operators, with each nameless meeting of gradients right behind the last operator that feeds it."""
+    """The operators, each meeting of gradients right behind the last operator that feeds it."""
     place = {op.id: i for i, op in enumerate(ops)}
     meets = [op for op in ops if op.kind == "accumulate" and op.number is None]
-    last = {m.id: max((place[b.id] for b in links.before[m.id] if b.id in place), default=place[m.id]) for m in meets}
+    last = {
+        m.id: max((place[b.id] for b in links.before[m.id] if b.id in place), default=place[m.id])
+        for m in meets
+    }
     return sorted(ops, key=lambda op: (last.get(op.id, place[op.id]), op.id in last))
 
 
@@ -210,96 +285,3 @@ def formula(node: Node) -> str:
     """The rule of an operator and its numbers, in one line."""
     lines = [line for line in node.lines if "=" in line] if "live" not in node.data else []
     return "  ".join(lines)
-
-
-# ---- building --------------------------------------------------------------------------------------------------
-
-#: What a pass does, found by a word in its name.
-_PASS_WORDS = (("append", ("append", "raw", "grad op", "grad_op", "make")), ("rename", ("rename", "add up", "added", "addup")),
-               ("sum", ("sum",)), ("prune", ("prune", "remove", "no grad", "no_grad")), ("zeros", ("zero", "fill")),
-               ("create", ("var", "create")))
-
-
-def build_events(graph: Graph, trace: Sequence[tuple[str, Sequence[Any]]] | None = None) -> list[Event]:
-    """How the backward part of a program came to be: append, rename, insert sums, prune, insert zeros, create variables.
-
-    ``graph`` is the finished program, drawn with ``detail="pruned"``.  ``trace`` is what the builder recorded:
-    (name of the pass, the operators after it); its order is kept and the changed lines are quoted.
-    """
-    told = passes(trace or ())
-    by_kind = {"append": _appended, "rename": _renamed, "sum": _summed, "prune": _pruned, "zeros": _zeroed, "create": _created}
-    order = list(dict.fromkeys([*told, *(k for k in by_kind if k not in told)])) if told else list(by_kind)
-    if "rename" in order and "sum" in order:                    # one pass of the builder does both
-        order.remove("sum")
-        order.insert(order.index("rename") + 1, "sum")
-    if "append" in order:
-        order.insert(0, order.pop(order.index("append")))
-    links = Links(graph)
-    return [e for kind in order for e in by_kind[kind](graph, links, told.get(kind, ""))]
-
-
-def passes(trace: Sequence[tuple[str, Sequence[Any]]]) -> dict[str, str]:
-    """Kind of pass -> the lines of the operator list that it changed, from snapshots taken after each pass."""
-    told: dict[str, str] = {}
-    before: list[str] = []
-    for name, ops in trace:
-        now = [str(op) for op in ops]
-        changed = [d for d in difflib.ndiff(before, now) if d[:1] in "+-"]
-        kind = next((k for k, words in _PASS_WORDS if any(w in name.lower() for w in words)), "append")
-        told[kind] = "" if kind == "append" else "; ".join(changed)
-        before = now
-    return told
-
-
-def _of_kind(graph: Graph, *kinds: str) -> list[Node]:
-    return [n for n in graph.nodes.values() if n.kind in kinds and n.side == "backward"]
-
-
-def _appended(graph: Graph, links: Links, told: str) -> list[Event]:
-    ops = [n for n in graph.nodes.values() if n.side == "backward" and n.kind in ("grad_op", "seed") and is_op(n)]
-    made = []
-    for op in ops:
-        kind = "seed" if op.kind == "seed" else "append"
-        what = "the backward pass starts here" if op.kind == "seed" else f"the grad op of {_twin(graph, op)}"
-        made.append(Event(kind, (op.id,), f"Append #{op.number} {op.name}: {what}"))
-    return made
-
-
-def _twin(graph: Graph, node: Node) -> str:
-    twin = graph.nodes.get(node.twin or "")
-    return f"#{twin.number} {twin.name}" if twin is not None else "an earlier op"
-
-
-def _renamed(graph: Graph, links: Links, told: str) -> list[Event]:
-    return [Event("rename", (n.id, *(w.id for w in links.before[n.id])),
-                  f"Rename: this part of the gradient is now {n.name}{_quoted(told)}") for n in _of_kind(graph, "renamed")]
-
-
-def _summed(graph: Graph, links: Links, told: str) -> list[Event]:
-    return [Event("sum", (n.id, *(o.id for o in links.after[n.id])),
-                  f"Insert #{n.number} {n.name}: {len(links.before[n.id])} parts become {_outs(links, n)}") for n in
-            _of_kind(graph, "sum")]
-
-
-def _pruned(graph: Graph, links: Links, told: str) -> list[Event]:
-    return [Event("prune", (n.id,), f"Prune {n.name}: {', '.join(n.lines) or 'nothing needs it'}{_quoted(told)}")
-            for n in _of_kind(graph, "pruned")]
-
-
-def _zeroed(graph: Graph, links: Links, told: str) -> list[Event]:
-    return [Event("zeros", (n.id, *(o.id for o in links.after[n.id])),
-                  f"Insert #{n.number} {n.name}: nobody produces {_outs(links, n)}, so it is zero") for n in _of_kind(graph, "zeros")]
-
-
-def _created(graph: Graph, links: Links, told: str) -> list[Event]:
-    done = {o.id for n in _of_kind(graph, "sum", "zeros") for o in links.after[n.id]}
-    grads = [n for n in _of_kind(graph, "gradient", "leaf_gradient") if n.id not in done]
-    return [Event("create", (n.id,), f"Create the variable {n.name}: shape and dtype from its forward name") for n in grads]
-
-
-def _outs(links: Links, node: Node) -> str:
-    return ", ".join(o.name for o in links.after[node.id])
-
-
-def _quoted(told: str) -> str:
-    return f" ({told[:200]})" if told else ""

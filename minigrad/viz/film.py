@@ -1,8 +1,10 @@
-"""One drawing and a list of events: frame k shows the drawing after the first k events.  The layout never moves.
+"""One drawing and a list of events: frame k shows the drawing after the first k events.
 
-The drawing is made once, with every value in it; a frame only changes classes (``pending``, ``active``, ``done``) and takes back
-the texts that are not known yet.  `Film.script` says the same as plain data, which is all that the player in the browser gets.
+The drawing is made once, with every value in it; a frame only changes classes (``pending``,
+``active``, ``done``) and takes back the texts that are not known yet.  `Film.script` says the same
+as plain data, which is all that the player in the browser gets.
 """
+
 from __future__ import annotations
 
 import functools
@@ -12,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad.viz.picture import Picture
 from minigrad.viz.events import Event, live_lines
 from minigrad.viz.format import LONGEST_LINE, shorten
 from minigrad.viz.graph import Graph
+from minigrad.viz.picture import Picture
 from minigrad.viz.reading import is_op
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -24,7 +26,7 @@ _STATES = ("pending", "active", "done")
 
 @dataclass(frozen=True)
 class Frame:
-    """What one frame shows: a state for every node that some event touches, and the texts known so far."""
+    """What one frame shows: the states of the nodes that events touch, the texts known so far."""
 
     number: int
     text: str
@@ -38,8 +40,8 @@ class Film:
     """The frames of one drawing.
 
     >>> g = Graph()
-    >>> x, f, y = g.node("leaf", "x", lines=("3",)), g.node("op", "Square"), g.node("output", "y", lines=("9",))
-    >>> _ = g.edge(x, f), g.edge(f, y)
+    >>> x, f = g.node("leaf", "x", lines=("3",)), g.node("op", "Square")
+    >>> _ = g.edge(x, f), g.edge(f, g.node("output", "y", lines=("9",)))
     >>> film = Film(g, [Event("forward", ("n1", "n2"), "Square gives 9", values={"n2": "9"})])
     >>> film.frame(0).states, film.frame(0).texts, film.frame(1).texts
     ({'n1': 'pending', 'n2': 'pending'}, {'n2': ('—',)}, {'n2': ('9',)})
@@ -63,9 +65,13 @@ class Film:
 
     @functools.cached_property
     def live(self) -> dict[str, list[tuple[str, str]]]:
-        """Node -> its texts that a frame may take back, as they stand in the drawing, each with what stands there before."""
+        """Node -> its texts that a frame may take back, each with what stands there before."""
         lines = {n: live_lines(self.graph.nodes[n]) for n in self.first}
-        return {n: [(shorten(text, LONGEST_LINE), before) for text, before in found] for n, found in lines.items() if found}
+        return {
+            n: [(shorten(text, LONGEST_LINE), before) for text, before in found]
+            for n, found in lines.items()
+            if found
+        }
 
     def frame(self, number: int) -> Frame:
         """The replay of the first ``number`` events."""
@@ -73,8 +79,14 @@ class Film:
         event = self.events[number - 1] if number else None
         states = {n: "done" if at < number else "pending" for n, at in self.first.items()}
         states |= dict.fromkeys(event.nodes if event else (), "active")
-        return Frame(number, event.text if event else self.opening, event.formula if event else "",
-                     event.iteration if event else None, states, self._texts(number))
+        return Frame(
+            number,
+            event.text if event else self.opening,
+            event.formula if event else "",
+            event.iteration if event else None,
+            states,
+            self._texts(number),
+        )
 
     def _texts(self, number: int) -> dict[str, tuple[str, ...]]:
         texts = {n: tuple(before for _, before in lines) for n, lines in self.live.items()}
@@ -93,7 +105,11 @@ class Film:
     @property
     def opening(self) -> str:
         """What frame 0 says."""
-        return f"Nothing has run yet. {len(self.events)} steps follow." if self.events else "Nothing to play."
+        return (
+            f"Nothing has run yet. {len(self.events)} steps follow."
+            if self.events
+            else "Nothing to play."
+        )
 
     # -- renderings
 
@@ -113,7 +129,12 @@ class Film:
     def _set(self, part: ET.Element, node: str, frame: Frame) -> None:
         kept = [c for c in part.get("class", "").split() if c not in _STATES]
         part.set("class", " ".join([*kept, frame.states[node]]))
-        known = {text: now for (text, _), now in zip(self.live.get(node, ()), frame.texts.get(node, ()), strict=True)}
+        known = {
+            text: now
+            for (text, _), now in zip(
+                self.live.get(node, ()), frame.texts.get(node, ()), strict=True
+            )
+        }
         for text in part.iter(f"{_SVG}text"):
             if text.text in known:
                 _write(text, known[text.text])
@@ -121,27 +142,51 @@ class Film:
     def text(self, number: int | None = None) -> str:
         """The log up to a frame: one line per event."""
         shown = self.events if number is None else self.events[:number]
-        lines = [f"{i}. {e.text}{f'  [{e.formula}]' if e.formula else ''}" for i, e in enumerate(shown, 1)]
+        lines = [
+            f"{i}. {e.text}{f'  [{e.formula}]' if e.formula else ''}"
+            for i, e in enumerate(shown, 1)
+        ]
         return "\n".join([self.graph.title or "Steps", *(lines or [self.opening])])
 
     def static_frames(self) -> list[tuple[str, str | None]]:
         """First, middle and last frame: (what it says, its SVG)."""
-        return [(f"Step {k} of {len(self.events)}. {self.frame(k).text}", self.svg(k))
-                for k in dict.fromkeys((0, (len(self.events) + 1) // 2, len(self.events)))]
+        return [
+            (f"Step {k} of {len(self.events)}. {self.frame(k).text}", self.svg(k))
+            for k in dict.fromkeys((0, (len(self.events) + 1) // 2, len(self.events)))
+        ]
 
     @functools.cached_property
     def script(self) -> dict[str, Any]:
         """The film as plain data: what the browser replays."""
-        steps = [{"kind": e.kind, "nodes": list(e.nodes), "text": e.text, "formula": e.formula, "iteration": e.iteration,
-                  "shows": {n: list(self._said(e, n)) for n in e.nodes if n in self.live}, "ask": self._question(e)}
-                 for e in self.events]
-        return {"title": self.graph.title, "opening": self.opening, "first": self.first, "live": self.live, "steps": steps}
+        steps = [
+            {
+                "kind": e.kind,
+                "nodes": list(e.nodes),
+                "text": e.text,
+                "formula": e.formula,
+                "iteration": e.iteration,
+                "shows": {n: list(self._said(e, n)) for n in e.nodes if n in self.live},
+                "ask": self._question(e),
+            }
+            for e in self.events
+        ]
+        return {
+            "title": self.graph.title,
+            "opening": self.opening,
+            "first": self.first,
+            "live": self.live,
+            "steps": steps,
+        }
 
     def _question(self, event: Event) -> dict[str, str] | None:
         """What a learner can predict about an event: a value, else which operator it is."""
         for node, text in event.values.items():
             if not is_op(self.graph.nodes[node]):
-                return {"node": node, "what": f"{self.graph.nodes[node].name} = ?", "answer": text.removesuffix(" (seed)")}
+                return {
+                    "node": node,
+                    "what": f"{self.graph.nodes[node].name} = ?",
+                    "answer": text.removesuffix(" (seed)"),
+                }
         op = self.graph.nodes[event.nodes[0]] if event.nodes else None
         if op is None or event.kind in ("enter", "leave"):
             return None
@@ -157,5 +202,7 @@ def _write(text: ET.Element, words: str) -> None:
     """Put other words in the place of a text, in its middle; the width of a letter is a guess."""
     if text.get("text-anchor") == "start" and text.text and len(words) < len(text.text):
         size = float(text.get("font-size") or 10)
-        text.set("x", f"{float(text.get('x') or 0) + 0.3 * size * (len(text.text) - len(words)):.2f}")
+        text.set(
+            "x", f"{float(text.get('x') or 0) + 0.3 * size * (len(text.text) - len(words)):.2f}"
+        )
     text.text = words

@@ -1,4 +1,5 @@
 """Pages that stand alone: a player in one file, and static frames for viewers that run nothing."""
+
 from __future__ import annotations
 
 import html
@@ -11,12 +12,14 @@ _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy"
+  content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width">
 <title>{title}</title>
 <style>
 :root {{ color-scheme: light dark; }}
-body {{ font-family: "DejaVu Sans", Verdana, sans-serif; margin: 1.5em; background: Canvas; color: CanvasText; }}
+body {{ font-family: "DejaVu Sans", Verdana, sans-serif; margin: 1.5em;
+  background: Canvas; color: CanvasText; }}
 {css}
 </style>
 </head>
@@ -27,12 +30,24 @@ body {{ font-family: "DejaVu Sans", Verdana, sans-serif; margin: 1.5em; backgrou
 <details><summary>All steps in words</summary><pre>{words}</pre></details>
 <script type="module">
 {code}
-const state = {{ svg: document.getElementById("drawing").innerHTML, frame: 0, prediction: {prediction},
-  script: JSON.parse(document.getElementById("script").textContent), words: document.querySelector("pre").textContent }};
+const state = {{
+  svg: document.getElementById("drawing").innerHTML,
+  script: JSON.parse(document.getElementById("script").textContent),
+  words: document.querySelector("pre").textContent,
+  frame: 0,
+  prediction: {prediction},
+}};
 const heard = {{}};
-const model = {{ get: (k) => state[k], save_changes() {{}},
-  set(k, v) {{ if (state[k] !== v) {{ state[k] = v; (heard["change:" + k] || []).forEach((f) => f()); }} }},
-  on(k, f) {{ (heard[k] ||= []).push(f); }}, off() {{}} }};
+const model = {{
+  get: (k) => state[k],
+  set(k, v) {{
+    if (state[k] === v) return;
+    state[k] = v;
+    (heard["change:" + k] || []).forEach((f) => f());
+  }},
+  on(k, f) {{ (heard[k] ||= []).push(f); }},
+  save_changes() {{}},
+}};
 render({{ model, el: document.getElementById("player") }});
 </script>
 </body>
@@ -41,15 +56,25 @@ render({{ model, el: document.getElementById("player") }});
 
 
 def film_page(film: Film, prediction: bool = False) -> str:
-    """One HTML file that plays a film: the same program as the widget, the drawing and the events inside."""
+    """One HTML file that plays a film, with the code of the widget, the drawing and the events."""
     title = html.escape(film.graph.title or "Backward, step by step")
-    return _PAGE.format(title=title, css=_text("player.css"), code=_text("player.js"), svg=film.picture.svg or "", script=film.json(),
-                        words=html.escape(film.text()), prediction="true" if prediction else "false")
+    return _PAGE.format(
+        title=title,
+        css=_text("player.css"),
+        code=_text("player.js"),
+        svg=film.picture.svg or "",
+        script=film.json(),
+        words=html.escape(film.text()),
+        prediction="true" if prediction else "false",
+    )
 
 
 def frames_page(film: Film) -> str:
     """First, middle and last frame, one below the other, each with its words."""
-    parts = [f"<figure>{svg or ''}<figcaption>{html.escape(words)}</figcaption></figure>" for words, svg in film.static_frames()]
+    parts = [
+        f"<figure>{svg or ''}<figcaption>{html.escape(words)}</figcaption></figure>"
+        for words, svg in film.static_frames()
+    ]
     return f'<div class="mg-frames">{"".join(parts)}</div>'
 
 

@@ -1,8 +1,10 @@
-"""Operators and nets as pictures: an operator names what it reads and writes, a net is an operator that holds operators.
+"""Operators and nets as pictures: an operator names what it reads and writes, a net holds some.
 
-``of_net(op)`` draws one side; ``of_net((forward, backward))``, or a backward net that knows its ``forward``, draws both,
-mirrored.  Nets nest to any depth: each is a frame inside its holder's frame.
+``of_net(op)`` draws one side; ``of_net((forward, backward))``, or a backward net that knows its
+``forward``, draws both, mirrored.  Nets nest to any depth: each is a frame inside its holder's
+frame.
 """
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -10,25 +12,19 @@ from typing import Any
 
 from minigrad.viz.format import NOT_YET, explain_value, format_value
 from minigrad.viz.graph import Graph, Node
-from minigrad.viz.wiring import (
-    EMPTY,
-    Placed,
-    Wiring,
-    base,
-    is_gradient,
-    link_rest,
-    op_words,
-    pairs,
-    saved_lines,
-    twins,
-)
+from minigrad.viz.twins import link_rest, saved_lines, twins
+from minigrad.viz.wiring import EMPTY, Placed, Wiring, base, is_gradient, op_words, pairs
 
 
 def is_net(x: Any) -> bool:
     """Whether x is an operator, a net, or a pair (forward, backward) of them."""
     if isinstance(x, tuple):
         return len(x) == 2 and all(map(is_net, x))
-    return hasattr(x, "type") and isinstance(getattr(x, "inputs", None), dict) and isinstance(x.outputs, dict)
+    return (
+        hasattr(x, "type")
+        and isinstance(getattr(x, "inputs", None), dict)
+        and isinstance(x.outputs, dict)
+    )
 
 
 def sides(x: Any) -> tuple[Any, Any]:
@@ -69,7 +65,9 @@ def of_net(x: Any, values: Mapping[str, Any] | None = None) -> Graph:
 class NetDrawing:
     """One name space of nets: both sides share the names."""
 
-    def __init__(self, graph: Graph, forward: Any, backward: Any, values: Mapping[str, Any], step: str = "") -> None:
+    def __init__(
+        self, graph: Graph, forward: Any, backward: Any, values: Mapping[str, Any], step: str = ""
+    ) -> None:
         self.graph, self.values, self.step = graph, values, step
         self.outer: dict[str | None, tuple[str, ...]] = {None: ()}
         self.wiring = Wiring(graph, self.look)
@@ -79,7 +77,9 @@ class NetDrawing:
         self.written = {name for op in ops for _, _, name in pairs(op.outputs)}
         self.read = {name for op in ops for _, _, name in pairs(op.inputs)}
         grads = leaves(backward) if backward is not None else []
-        self.wanted = {base(name) for op in grads for _, _, name in pairs(op.outputs) if name != EMPTY}
+        self.wanted = {
+            base(name) for op in grads for _, _, name in pairs(op.outputs) if name != EMPTY
+        }
         self.mirrored = forward is not None and backward is not None
 
     # -- nodes
@@ -98,7 +98,9 @@ class NetDrawing:
             if hasattr(at, "ops"):
                 self.nop(at, side, region)
             else:
-                self.wiring.add(at, number, region, backward=side == "backward", bold=hasattr(at, "stepnet"))
+                self.wiring.add(
+                    at, number, region, backward=side == "backward", bold=hasattr(at, "stepnet")
+                )
                 number += 1
 
     def frame(self, op: Any, side: str, parent: str | None) -> str:
@@ -112,13 +114,21 @@ class NetDrawing:
     def nop(self, op: Any, side: str, region: str) -> None:
         """An empty net stands where a gradient is not wanted."""
         name = getattr(op, "name", None) or op.type
-        node = self.graph.node("pruned", name, side=side, region=region, lines=("NOP: no gradient wanted",),
-                               tooltip=f"{name} is an empty net: it computes nothing")
+        node = self.graph.node(
+            "pruned",
+            name,
+            side=side,
+            region=region,
+            lines=("NOP: no gradient wanted",),
+            tooltip=f"{name} is an empty net: it computes nothing",
+        )
         self.nops.append((op, node))
 
     def look(self, name: str, side: str, written: bool) -> tuple[str, str, str, str]:
         """Kind, value, words and tooltip of a name."""
-        kind, word = self.gradient(name, written) if is_gradient(name) else self.value(name, written)
+        kind, word = (
+            self.gradient(name, written) if is_gradient(name) else self.value(name, written)
+        )
         unknown = NOT_YET if self.values and name != EMPTY else ""
         value = format_value(self.values[name]) if name in self.values else unknown
         tooltip = f"{name} | {explain_value(self.values[name])}" if name in self.values else name
@@ -158,7 +168,9 @@ class NetDrawing:
         for nodes in self.wiring.versions.values():
             for node in nodes:
                 path = self.outer[node.region]
-                if path and (node.id not in self.wiring.writer or node.kind in ("output", "leaf_gradient")):
+                if path and (
+                    node.id not in self.wiring.writer or node.kind in ("output", "leaf_gradient")
+                ):
                     node.region = path[0]
 
     def nop_twins(self, forward: list[Placed]) -> None:
@@ -181,24 +193,29 @@ class NetDrawing:
         """Title and the order of events."""
         placed = self.wiring.placed
         count = sum(p.backward for p in placed)
-        self.graph.title = f"Net: {len(placed) - count} ops" + (f", {count} grad ops" if count else "")
+        self.graph.title = f"Net: {len(placed) - count} ops" + (
+            f", {count} grad ops" if count else ""
+        )
         self.graph.steps = [f"#{p.node.number} {op_words(p.op)}" for p in placed]
 
 
-# ---- a net that runs once per step -----------------------------------------------------------------------------
+# ---- a net that runs once per step ----------------------------------------------------------
+
 
 def of_step_net(outer: NetDrawing, f: Placed | None, g: Placed | None) -> None:
     """The net inside an operator that runs it T times, below, in a frame of its own."""
     forward, backward = (p.op.stepnet if p else None for p in (f, g))
     inner = NetDrawing(outer.graph, forward, backward, {})
-    for owner, net, side, words in ((f, forward, "forward", "step net, once per step"),
-                                    (g, backward, "backward", "step net backwards, last step first")):
+    for owner, net, side, words in (
+        (f, forward, "forward", "step net, once per step"),
+        (g, backward, "backward", "step net backwards, last step first"),
+    ):
         if owner is None:
             continue
         inner.step = f"{owner.op.type} #{owner.node.number}: {words}"
         start = len(inner.wiring.placed)
         inner.draw(net, side)
-        for first in inner.wiring.placed[start:start + 1]:
+        for first in inner.wiring.placed[start : start + 1]:
             outer.graph.edge(owner.node, first.node, "sub_block")
     inner.finish()
     for owner, word in ((f, "next step"), (g, "previous step")):
@@ -207,7 +224,7 @@ def of_step_net(outer: NetDrawing, f: Placed | None, g: Placed | None) -> None:
 
 
 def memories(op: Any) -> list[tuple[str, str]]:
-    """(name at the start of a step, name at its end) of the states an operator carries from step to step."""
+    """(name at the start of a step, name at its end) of the states carried from step to step."""
     said = getattr(op, "memories", None) or op.attrs.get("memories") or ()
     return [tuple(m)[:2] for m in (said.items() if isinstance(said, dict) else said)]
 

@@ -1,8 +1,9 @@
-"""`play`: step through a graph, forward and backward, and through the building of a backward program.
+"""`play`: step through a graph, forward and backward, and through the building of backward.
 
-A `Player` shows itself as a widget where widgets run, as its first frame and its text where they do not, and saves itself as one
-HTML file that needs nothing else.
+A `Player` shows itself as a widget where widgets run, as its first frame and its text where they
+do not, and saves itself as one HTML file that needs nothing else.
 """
+
 from __future__ import annotations
 
 import functools
@@ -10,44 +11,61 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from minigrad.viz.picture import graph_of
-from minigrad.viz.events import build_events, run_events
+from minigrad.viz.building import build_events
+from minigrad.viz.events import run_events
 from minigrad.viz.film import Film
 from minigrad.viz.html import film_page, frames_page
 from minigrad.viz.names import Names, caller_variables
+from minigrad.viz.picture import graph_of
 
 _HERE = Path(__file__).parent
 
 
-def play(x: Any, *, building: bool = False, trace: Sequence[tuple[str, Sequence[Any]]] | None = None, prediction: bool = False,
-         names: Mapping[str, Any] | None = None) -> Player:
+def play(
+    x: Any,
+    *,
+    building: bool = False,
+    trace: Sequence[tuple[str, Sequence[Any]]] | None = None,
+    prediction: bool = False,
+    names: Mapping[str, Any] | None = None,
+) -> Player:
     """Step through whatever `draw` can draw.
 
-    A program plays as it runs; ``building=True`` plays how its backward part was made (``trace`` is what the builder
-    recorded, by default the program's own).  A pair ``(program, values)`` shows values; values of step scopes are played
-    iteration by iteration.  ``prediction=True`` asks for each next value before it shows it.
+    A program plays as it runs; ``building=True`` plays how its backward part was made (``trace``
+    is what the builder recorded, by default the program's own).  A pair ``(program, values)``
+    shows values; values of step scopes are played iteration by iteration.  ``prediction=True``
+    asks for each next value before it shows it.
 
     Raises `TypeError` for something without a graph.
     """
-    graph = graph_of(x, detail="pruned" if building else "full", names=Names(names, caller_variables()))
+    graph = graph_of(
+        x, detail="pruned" if building else "full", names=Names(names, caller_variables())
+    )
     if building:
         program = x[0] if isinstance(x, tuple) else x
-        events = build_events(graph, trace if trace is not None else getattr(program, "trace", None))
+        events = build_events(
+            graph, trace if trace is not None else getattr(program, "trace", None)
+        )
     else:
         events = run_events(graph, step_scopes(x))
     return Player(Film(graph, events), prediction=prediction)
 
 
 def step_scopes(x: Any) -> dict[str, Sequence[Mapping[str, Any]]]:
-    """The values of step scopes among the values that came with a program: a list of dicts, one per iteration."""
+    """The step scopes among the values that came with a program: one dict per iteration."""
     values = x[1] if isinstance(x, tuple) and len(x) == 2 and isinstance(x[1], Mapping) else {}
-    return {k: v for k, v in values.items() if isinstance(v, list | tuple) and v and all(isinstance(s, Mapping) for s in v)}
+    return {
+        k: v
+        for k, v in values.items()
+        if isinstance(v, list | tuple) and v and all(isinstance(s, Mapping) for s in v)
+    }
 
 
 class Player:
     """A film with buttons.
 
-    ``film`` holds drawing and events, ``frame`` the number of events replayed so far (0 to ``len(events)``).
+    ``film`` holds drawing and events, ``frame`` the number of events replayed so far (0 to
+    ``len(events)``).
     """
 
     def __init__(self, film: Film, *, prediction: bool = False, frame: int = 0) -> None:
@@ -72,23 +90,30 @@ class Player:
     @frame.setter
     def frame(self, number: int) -> None:
         if not 0 <= number <= len(self.events):
-            raise ValueError(f"no frame {number}: this player has the frames 0 to {len(self.events)}")
+            raise ValueError(
+                f"no frame {number}: this player has the frames 0 to {len(self.events)}"
+            )
         self._frame = number
         if "widget" in self.__dict__:
             self.widget.frame = number
 
     @functools.cached_property
     def widget(self) -> Any:
-        """The anywidget: one SVG, class changes, buttons.  Raises `ImportError` without anywidget."""
-        return _widget_class()(svg=self.film.picture.svg or "", script=self.film.script, frame=self._frame,
-                               prediction=self.prediction, words=self.film.picture.describe())
+        """The anywidget: one SVG and buttons.  Raises `ImportError` without anywidget."""
+        return _widget_class()(
+            svg=self.film.picture.svg or "",
+            script=self.film.script,
+            frame=self._frame,
+            prediction=self.prediction,
+            words=self.film.picture.describe(),
+        )
 
     def frames(self) -> str:
         """First, middle and last frame as one static HTML fragment, for pages that run nothing."""
         return frames_page(self.film)
 
     def save(self, path: str | Path) -> Path:
-        """Write one HTML file that plays on its own, offline.  Raises `ValueError` for another ending."""
+        """Write one HTML file that plays on its own; `ValueError` for another ending."""
         target = Path(path)
         if target.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"cannot save a player as {target.name!r}: the ending must be .html")
@@ -121,7 +146,7 @@ def _widget_class() -> type:
     import anywidget
     import traitlets
 
-    class PlayerWidget(anywidget.AnyWidget):                  # type: ignore[misc]
+    class PlayerWidget(anywidget.AnyWidget):  # type: ignore[misc]
         """The browser's half: `player.js` draws, `player.css` dresses."""
 
         _esm = (_HERE / "player.js").read_text(encoding="utf-8")

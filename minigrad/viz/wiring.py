@@ -1,13 +1,14 @@
-"""Operators that read and write names, as nodes and lines: the shared half of `of_net` and `of_program`.
+"""Operators that read and write names, as nodes and lines: for `of_net` and `of_program`.
 
-An operator says ``inputs`` and ``outputs`` as ``{slot: [names]}``.  Drawn, a name is one node *per version*: each
-write makes the next version, a read takes the version that is current then.  One `Wiring` is one name space: a
-block, a net, a step net.
+An operator says ``inputs`` and ``outputs`` as ``{slot: [names]}``.  Drawn, a name is one node *per
+version*: each write makes the next version, a read takes the version that is current then.  One
+`Wiring` is one name space: a block, a net, a step net.
 
 Vocabulary
-    base        the name a gradient belongs to: ``w`` for ``w@GRAD``, ``w@GRAD@RENAME@1``, ``w@ZERO``
-    reads       names whose *values* a grad op needs; its other forward names are read for their shape only
+    base        the name a gradient belongs to: ``w`` for ``w@GRAD``, ``w@GRAD@RENAME@1``
+    reads       names whose *values* a grad op needs; of other names it needs the shape only
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,11 +20,18 @@ from minigrad.viz.graph import Graph, Node
 EMPTY = "@EMPTY@"
 SUM_TYPES = ("sum", "add", "add_n")
 ZERO_TYPES = ("fill_zeros_like", "zeros_like")
-LOOPS = ("while", "recurrent", "rnn", "for_", "scan")        # operators that run what they hold several times
+LOOPS = (
+    "while",
+    "recurrent",
+    "rnn",
+    "for_",
+    "scan",
+)  # operators that run what they hold several times
 GRADIENT_KINDS = ("gradient", "leaf_gradient", "seed", "renamed", "zero", "accumulate")
 
 
-# ---- names -----------------------------------------------------------------------------------------------------
+# ---- names ----------------------------------------------------------------------------------
+
 
 def is_gradient(name: str) -> bool:
     """Whether a name is a gradient's, by the spelling of programs.
@@ -58,7 +66,8 @@ def pairs(slots: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
             yield slot, slot if len(names) == 1 else f"{slot}[{i}]", name
 
 
-# ---- what an operator is ---------------------------------------------------------------------------------------
+# ---- what an operator is --------------------------------------------------------------------
+
 
 def op_kind(op: Any, backward: bool) -> str:
     """Which kind of node an operator is drawn as."""
@@ -75,7 +84,7 @@ def op_kind(op: Any, backward: bool) -> str:
 
 
 def read_names(op: Any) -> set[str]:
-    """The forward names whose values an op of the backward side needs (``op.reads``; all of them if it does not say)."""
+    """The forward names whose values a grad op needs: ``op.reads``, else all of them."""
     said = getattr(op, "reads", None)
     if said is not None and not callable(said):
         return set(said)
@@ -83,12 +92,17 @@ def read_names(op: Any) -> set[str]:
 
 
 def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
-    """(what stands behind the type, further lines): ``fill_constant 1.0`` and ``axis=0, keepdims=True``."""
-    shown = {k: v for k, v in getattr(op, "attrs", {}).items()
-             if isinstance(v, bool | int | float | str | tuple | list) and v not in ((), [])}
+    """(what stands behind the type, further lines): ``fill_constant 1.0``, ``axis=0``."""
+    shown = {
+        k: v
+        for k, v in getattr(op, "attrs", {}).items()
+        if isinstance(v, bool | int | float | str | tuple | list) and v not in ((), [])
+    }
     value = shown.pop("value", None) if op.type.startswith("fill") else None
     blocks = [f"{k} = {v}" for k, v in shown.items() if k.endswith("block")]
-    rest = ", ".join(f"{k}={v!r}" for k, v in shown.items() if not k.endswith("block") and not k.startswith("_"))
+    rest = ", ".join(
+        f"{k}={v!r}" for k, v in shown.items() if not k.endswith("block") and not k.startswith("_")
+    )
     lines = (*blocks, rest) if rest and len(rest) <= 28 else tuple(blocks)
     return ("" if value is None else f" {value}"), lines
 
@@ -100,7 +114,8 @@ def op_words(op: Any) -> str:
     return f"{outs} = {op.type}({ins})" if outs else f"{op.type}({ins})"
 
 
-# ---- one name space --------------------------------------------------------------------------------------------
+# ---- one name space -------------------------------------------------------------------------
+
 
 @dataclass(slots=True)
 class Placed:
@@ -111,8 +126,8 @@ class Placed:
     backward: bool
     ins: dict[str, Node] = field(default_factory=dict)
     outs: dict[str, Node] = field(default_factory=dict)
-    saved: list[str] = field(default_factory=list)          # forward names a grad op reads
-    shape_only: list[str] = field(default_factory=list)     # … and those it reads for their shape
+    saved: list[str] = field(default_factory=list)  # forward names a grad op reads
+    shape_only: list[str] = field(default_factory=list)  # … and those it reads for their shape
 
 
 #: (name, side, whether an op writes it) -> (kind, value as text or nothing, a few words, tooltip)
@@ -126,8 +141,10 @@ class Wiring:
         self.graph, self.look = graph, look
         self.current: dict[str, Node] = {}
         self.versions: dict[str, list[Node]] = {}
-        self.writer: dict[str, Placed] = {}                 # node id -> who wrote it
-        self.touched: dict[str, list[str | None]] = {}      # node id -> regions of the ops that touch it
+        self.writer: dict[str, Placed] = {}  # node id -> who wrote it
+        self.touched: dict[
+            str, list[str | None]
+        ] = {}  # node id -> regions of the ops that touch it
         self.placed: list[Placed] = []
 
     # -- values
@@ -136,8 +153,14 @@ class Wiring:
         """The next version of a name, as a node; it becomes the current one."""
         kind, value, word, tooltip = self.look(name, side, written)
         lines = (value, word) if value else (word,) if word else ()
-        node = self.graph.node(kind, name, lines=lines, side=side, tooltip=tooltip,
-                               data={"variable": name, "live": (value,) if value else ()})
+        node = self.graph.node(
+            kind,
+            name,
+            lines=lines,
+            side=side,
+            tooltip=tooltip,
+            data={"variable": name, "live": (value,) if value else ()},
+        )
         self.versions.setdefault(name, []).append(node)
         if name != EMPTY:
             self.current[name] = node
@@ -149,21 +172,40 @@ class Wiring:
 
     # -- operators
 
-    def add(self, op: Any, number: int, region: str | None, backward: bool = False, **fields: Any) -> Placed:
-        """Draw one operator with what it reads and writes."""
-        side = fields.pop("side", "backward" if backward else "forward")
-        kind = fields.pop("kind", None) or op_kind(op, backward)
+    def add(
+        self,
+        op: Any,
+        number: int,
+        region: str | None,
+        *,
+        backward: bool = False,
+        update: bool = False,
+        bold: bool = False,
+    ) -> Placed:
+        """Draw one operator with what it reads and writes; an ``update`` stands among gradients."""
+        side = "backward" if backward or update else "forward"
+        kind = "op" if update else op_kind(op, backward)
         more, lines = attr_words(op)
-        node = self.graph.node(kind, op.type + more, side=side, region=region, number=number,
-                               lines=lines, tooltip=op_words(op), data={"live": ()}, **fields)
+        node = self.graph.node(
+            kind,
+            op.type + more,
+            lines=lines,
+            side=side,
+            region=region,
+            number=number,
+            bold=bold,
+            tooltip=op_words(op),
+            data={"live": ()},
+        )
         done = Placed(op, node, backward)
         self.placed.append(done)
         wanted = read_names(op) if side == "backward" else set()
         for _, port, name in pairs(op.inputs):
-            if side == "backward" and not is_gradient(name):
-                (done.saved if name in wanted and kind != "zeros" else done.shape_only).append(name)
-                continue
-            self._line(done, name, port, "in")
+            if side == "forward" or is_gradient(name):
+                self._line(done, name, port, "in")
+            else:
+                needed = name in wanted and kind != "zeros"
+                (done.saved if needed else done.shape_only).append(name)
         for _, port, name in pairs(op.outputs):
             self._line(done, name, port, "out")
         self._chips(done)
@@ -174,7 +216,7 @@ class Wiring:
         node, side = done.node, done.node.side
         names = done.ins if way == "in" else done.outs
         if name == EMPTY and EMPTY in names:
-            return                                          # one node stands for all the gradients nobody wants
+            return  # one node stands for all the gradients nobody wants
         value = self.read(name, side) if way == "in" else self.version(name, side, written=True)
         names[name] = value
         self.touched.setdefault(value.id, []).append(node.region)
@@ -194,15 +236,24 @@ class Wiring:
         if done.node.kind == "zeros" and done.shape_only:
             done.node.lines += (f"like {done.shape_only[0]}",)
         elif done.shape_only:
-            done.node.tooltip += f" | only the shape of: {', '.join(dict.fromkeys(done.shape_only))}"
+            done.node.tooltip += (
+                f" | only the shape of: {', '.join(dict.fromkeys(done.shape_only))}"
+            )
 
     # -- after the last operator
 
     def finish(self, outer: Mapping[str | None, tuple[str, ...]]) -> None:
-        """Put every value into its region and number the versions; ``outer`` maps a region to its path from the root."""
+        """Put every value into its region and tell versions apart.
+
+        ``outer`` maps a region to its path from the root.
+        """
         for nodes in self.versions.values():
             for node in nodes:
-                node.region = common(self.touched.get(node.id, []), outer) if node.region is None else node.region
+                node.region = (
+                    common(self.touched.get(node.id, []), outer)
+                    if node.region is None
+                    else node.region
+                )
             written = [n for n in nodes if n.id in self.writer and n.name != EMPTY]
             for k, node in enumerate(written if len(written) > 1 else ()):
                 add_word(node, self.version_word(node, k, written))
@@ -212,9 +263,14 @@ class Wiring:
         maker = self.writer[node.id].op.type
         after = self.writer[written[k + 1].id].op.type if k + 1 < len(written) else ""
         for op_type, words in ((maker, ("after", "before")), (after, ("before", "after"))):
-            if any(loop in op_type for loop in LOOPS):
+            if any(word in op_type for word in LOOPS):
                 return f"{words[node.side == 'backward']} the loop"
         return f"version {k + 1}"
+
+
+def loops(op: Any) -> bool:
+    """Whether an operator runs what it holds several times."""
+    return any(word in op.type for word in LOOPS)
 
 
 def add_word(node: Node, word: str) -> None:
@@ -240,79 +296,9 @@ def common(regions: list[str | None], outer: Mapping[str | None, tuple[str, ...]
     shared = outer[regions[0]]
     for region in regions[1:]:
         path = outer[region]
-        n = next((i for i, (a, b) in enumerate(zip(shared, path, strict=False)) if a != b), min(len(shared), len(path)))
+        n = next(
+            (i for i, (a, b) in enumerate(zip(shared, path, strict=False)) if a != b),
+            min(len(shared), len(path)),
+        )
         shared = shared[:n]
     return shared[-1] if shared else regions[0]
-
-
-# ---- forward and backward side by side -------------------------------------------------------------------------
-
-def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[str, Placed]:
-    """Link each grad op with the operator it differentiates, each gradient with its value.
-
-    Returns grad op node id -> the forward operator.  An op's own ``forward_op`` decides; where there is none, a grad
-    op belongs to the last operator not yet taken that wrote the base of a gradient it reads and read the base of one
-    it writes.
-    """
-    known = {id(f.op): f for f in forward}
-    writers: dict[str, list[Placed]] = {}
-    for f in forward:
-        for name in f.outs:
-            writers.setdefault(name, []).append(f)
-    found: dict[str, Placed] = {}
-    for g in backward:
-        if g.node.kind in ("grad_op", "pruned"):
-            f = known.get(id(getattr(g.op, "forward_op", None))) or by_names(g, writers)
-            if f is not None:
-                found[g.node.id] = f
-                if f.node.twin is None:
-                    graph.link(f.node, g.node)
-    _link_values(graph, backward, found, reads=True)
-    _link_values(graph, backward, found, reads=False)
-    return found
-
-
-def by_names(g: Placed, writers: dict[str, list[Placed]]) -> Placed | None:
-    """The forward operator that a grad op belongs to, judged by its names."""
-    written = {base(name) for name in g.outs if name != EMPTY}
-    for name in g.ins:
-        for f in reversed(writers.get(base(name), ())):
-            if f.node.twin is None and (written & f.ins.keys() or not written):
-                return f
-    return None
-
-
-def _link_values(graph: Graph, backward: list[Placed], found: dict[str, Placed], reads: bool) -> None:
-    """A gradient a grad op reads belongs to an output of its operator, one it writes to an input."""
-    for g in backward:
-        f = found.get(g.node.id)
-        if f is None:
-            continue
-        for name, node in (g.ins if reads else g.outs).items():
-            value = (f.outs if reads else f.ins).get(base(name))
-            free = value is not None and value.twin is None and node.twin is None
-            if free and node.kind not in ("renamed", "data"):
-                graph.link(value, node)
-
-
-def link_rest(graph: Graph, forward: Wiring, backward: Wiring) -> None:
-    """The gradients that no grad op reads or writes directly: sums of parts, given seeds."""
-    for name, nodes in backward.versions.items():
-        last = nodes[-1]
-        if not is_gradient(name) or last.twin or last.kind in ("renamed", "data") or "@RENAME@" in name:
-            continue
-        free = [v for v in forward.versions.get(base(name), ()) if v.twin is None and v.side == "forward"]
-        if free:
-            graph.link(free[0], last)
-
-
-# ---- saved values ----------------------------------------------------------------------------------------------
-
-def saved_lines(graph: Graph, backward: list[Placed], found: dict[str, Placed]) -> None:
-    """A dotted line for each forward value a grad op reads; the drawing keeps those between neighbouring ranks."""
-    for g in backward:
-        f = found.get(g.node.id)
-        for name in g.saved if f else ():
-            value = f.ins.get(name) or f.outs.get(name)
-            if value is not None:
-                graph.edge(value, g.node, "saved")

@@ -1,0 +1,152 @@
+"""How the variables of a program look: which kind of node, the value or the shape, a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from minigrad.viz.format import NOT_YET, explain_value, format_shape, format_value
+from minigrad.viz.wiring import EMPTY, base, is_gradient, op_kind, pairs
+
+
+@dataclass
+class Facts:
+    """What is known about a program before anything is drawn."""
+
+    program: Any
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.loss = loss_names(self.program)
+        self.written = written_names(self.program)
+
+
+@dataclass
+class Looks:
+    """Kind, value, words and tooltip of the names of one block."""
+
+    facts: Facts
+    block: Any
+
+    def __call__(self, name: str, side: str, written: bool) -> tuple[str, str, str, str]:
+        if name == EMPTY:
+            return "data", "", "no gradient", "no gradient is wanted here"
+        home, var = find_var(self.facts.program, self.block, name)
+        look = self.gradient(name) if is_gradient(name) else self.value(name, home, var, written)
+        kind, word = look
+        value = "" if kind == "scopes" else value_text(self.facts.values, name)
+        shape = "" if value or kind == "scopes" else shape_text(var)
+        return kind, value, f"{shape} {word}".strip(), self.tooltip(name, home, var)
+
+    def tooltip(self, name: str, home: Any, var: Any) -> str:
+        """Whole name, shape, dtype, home block, value."""
+        words = [name] if var is None else [name, shape_words(var), f"block {home.idx}"]
+        values = self.facts.values
+        return " | ".join([*words, *([explain_value(values[name])] if name in values else [])])
+
+    def value(self, name: str, home: Any, var: Any, written: bool) -> tuple[str, str]:
+        """(kind, word) of a name of the forward side."""
+        stopped = bool(getattr(var, "stop_gradient", False))
+        if is_scopes(name, var):
+            return "scopes", "values of each iteration"
+        if not written and home is not self.block:
+            return "data", f"block {home.idx}"
+        if name in self.facts.loss and home is self.facts.program.blocks[0]:
+            return "output", ""
+        if getattr(var, "persistable", False) and not stopped:
+            return "leaf", "updated" if written else "parameter"
+        if stopped:
+            return "data", "" if counts(var) else "no grad" if written else "data"
+        return ("value", "") if written else ("leaf", "")
+
+    def gradient(self, name: str) -> tuple[str, str]:
+        """(kind, word) of a name of the backward side."""
+        if "@RENAME@" in name:
+            return "renamed", ""
+        if "@ZERO" in name:
+            return "zero", "zeros"
+        leaf = base(name) not in self.facts.written and not is_gradient(base(name))
+        return ("leaf_gradient" if leaf else "gradient"), ""
+
+
+# ---- one variable ------------------------------------------------------------------------------
+
+
+def find_var(program: Any, block: Any, name: str) -> tuple[Any, Any]:
+    """(block, variable) of a name, looked up through the parents; (block, None) if undeclared."""
+    at = block
+    while True:
+        if name in at.vars:
+            return at, at.vars[name]
+        if at.parent is None or (isinstance(at.parent, int) and at.parent < 0):
+            return block, None
+        at = program.blocks[at.parent] if isinstance(at.parent, int) else at.parent
+
+
+def counts(var: Any) -> bool:
+    """Whether a variable holds counters or truth values: nobody expects a gradient there."""
+    return any(word in dtype_text(var) for word in ("int", "bool"))
+
+
+def shape_text(var: Any) -> str:
+    """``[2,2]``, and the dtype where it is not a float's."""
+    shape = getattr(var, "shape", None)
+    if shape is None:
+        return ""
+    dtype = dtype_text(var)
+    special = dtype if dtype and "float" not in dtype else ""
+    return special if special and not shape else f"{format_shape(shape)} {special}".strip()
+
+
+def dtype_text(var: Any) -> str:
+    """``int64``, whether the dtype is text, a NumPy dtype or its class."""
+    dtype = getattr(var, "dtype", None) or ""
+    return getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+
+
+def shape_words(var: Any) -> str:
+    """Shape and dtype for the tooltip."""
+    shape = getattr(var, "shape", None)
+    known = "shape unknown" if shape is None else format_shape(shape)
+    return f"{known} {dtype_text(var)}".rstrip()
+
+
+def value_text(values: Mapping[str, Any], name: str) -> str:
+    """The value of a name; an em dash if only others have one; nothing if none has."""
+    if not values:
+        return ""
+    return format_value(values[name]) if name in values else NOT_YET
+
+
+def is_scopes(name: str, var: Any) -> bool:
+    """Whether a variable holds the step scopes of a loop."""
+    said = str(getattr(var, "type", "") or getattr(var, "kind", "") or name)
+    return "stepscopes" in said.lower().replace("_", "").replace(" ", "")
+
+
+# ---- the whole program -------------------------------------------------------------------------
+
+
+def loss_names(program: Any) -> set[str]:
+    """What the backward pass starts from: outputs of ops with the role "loss", bases of seeds."""
+    names: set[str] = set()
+    for op in program.blocks[0].ops:
+        role = getattr(op, "role", "forward")
+        outs = [name for _, _, name in pairs(op.outputs)]
+        if role == "loss":
+            names.update(outs)
+        elif op_kind(op, role == "backward") == "seed":
+            names.update(map(base, outs))
+    return {n for n in names if not is_gradient(n)}
+
+
+def written_names(program: Any) -> set[str]:
+    """Every name some op computes; updates of parameters do not count."""
+    return {
+        name
+        for block in program.blocks
+        for op in block.ops
+        if getattr(op, "role", "forward") != "optimize"
+        for _, _, name in pairs(op.outputs)
+    }
