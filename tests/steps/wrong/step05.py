@@ -1,0 +1,94 @@
+"""Plausible wrong answers to the exercises of step 5: every one must fail its check."""
+from literate import load
+
+_step = load("step05_many_inputs")
+Variable, Function, np = _step.Variable, _step.Function, _step.np
+
+
+class Sub(Function):
+    def forward(self, x0, x1):
+        return x0 - x1
+
+    def backward(self, gy):
+        return gy, -gy
+
+
+class SubLikeAdd(Sub):
+    def backward(self, gy):
+        return gy, gy
+
+
+class SubTurned(Sub):
+    def backward(self, gy):
+        return -gy, gy
+
+
+class Div(Function):
+    def forward(self, x0, x1):
+        return x0 / x1
+
+    def backward(self, gy):
+        x0, x1 = self.inputs[0].data, self.inputs[1].data
+        return gy / x1, -gy * x0 / x1 ** 2
+
+
+class DivFirstOnly(Div):
+    def backward(self, gy):
+        return gy / self.inputs[1].data, gy
+
+
+class DivWithoutSign(Div):
+    def backward(self, gy):
+        x0, x1 = self.inputs[0].data, self.inputs[1].data
+        return gy / x1, gy * x0 / x1 ** 2
+
+
+class DivWithoutGy(Div):
+    def backward(self, gy):
+        x0, x1 = self.inputs[0].data, self.inputs[1].data
+        return 1 / x1, -x0 / x1 ** 2
+
+
+def never_cleared(x, functions):
+    found = []
+    for f in functions:
+        f(x).backward()
+        found.append(x.grad)
+    return found
+
+
+def cleared_once(x, functions):
+    x.cleargrad()
+    return never_cleared(x, functions)
+
+
+def gradients_of_the_results(x, functions):
+    found = []
+    for f in functions:
+        y = f(x)
+        y.backward()
+        found.append(y.grad)
+    return found
+
+
+def in_place(x, gx):
+    if x.grad is None:
+        x.grad = gx
+    else:
+        x.grad += gx
+
+
+def overwrite(x, gx):
+    x.grad = gx
+
+
+def from_zero(x, gx):
+    x.grad = x.grad + gx
+
+
+WRONG = {
+    "5a": [((SubLikeAdd, Div), Variable), ((SubTurned, Div), Variable), ((Sub, DivFirstOnly), Variable),
+           ((Sub, DivWithoutSign), Variable), ((Sub, DivWithoutGy), Variable)],
+    "5b": [(never_cleared, Variable), (cleared_once, Variable), (gradients_of_the_results, Variable)],
+    "5c": [(in_place, Variable), (overwrite, Variable), (from_zero, Variable)],
+}
