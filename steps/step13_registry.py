@@ -547,25 +547,25 @@ def build_grad_op(op):
 # %% [markdown]
 # ## A trap for later
 #
-# Names have a danger that objects do not have. Two operators below use the same weight: $y = x_1 w
-# + x_2 w$ with $x_1 = 2$, $x_2 = 5$, $w = 3$. By the school's rules the derivative for $w$ is $x_1
-# + x_2 = 7$.
+# Names have a danger that objects do not have. Two operators below use the same weight:
+# $y = x_1 W + x_2 W$ with $x_1 = 2$, $x_2 = 5$, $W = 3$.
+# By the school's rules the derivative for $W$ is $x_1 + x_2 = 7$.
 #
-# **Predict, then run.** What will stand under `w@GRAD`?
+# **Predict, then run.** What will stand under `W@GRAD`?
 
 # %% tags=["active-ipynb", "mistake"]
-# shared = [Operator("mul", {"x": "x1", "y": "w"}, {"out": "y1"}),
-#           Operator("mul", {"x": "x2", "y": "w"}, {"out": "y2"}),
+# shared = [Operator("mul", {"x": "x1", "y": "W"}, {"out": "y1"}),
+#           Operator("mul", {"x": "x2", "y": "W"}, {"out": "y2"}),
 #           Operator("add", {"x": "y1", "y": "y2"}, {"out": "y"})]
-# scope = Scope({"x1": 2.0, "x2": 5.0, "w": 3.0, "y@GRAD": 1.0})
+# scope = Scope({"x1": 2.0, "x2": 5.0, "W": 3.0, "y@GRAD": 1.0})
 # for op in shared:
 #     op.run(scope)
 # for op in reversed(shared):
 #     grad_op = build_grad_op(op)
 #     grad_op.run(scope)
-#     print(f"{str(grad_op):58} w@GRAD: {scope.get('w@GRAD', 'not written yet')}")
+#     print(f"{str(grad_op):58} W@GRAD: {scope.get('W@GRAD', 'not written yet')}")
 # assert scope["y"] == 21.0
-# assert scope["w@GRAD"] == 2.0           # wrong: 7 is right
+# assert scope["W@GRAD"] == 2.0           # wrong: 7 is right
 
 # %% [markdown]
 # Two writers, one name: the second overwrote the first. Objects had the same illness in step 5,

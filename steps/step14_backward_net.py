@@ -333,6 +333,10 @@ def mirror(op, no_grad, known):
     return grad_op
 
 
+# %% [markdown]
+# Whoever calls it gives the gradients of what leaves the network. They are the first known ones.
+
+# %%
 def backward(op, no_grad=()):
     """The operator that takes the gradients of op's outputs to the gradients of its inputs."""
     strangers = set(no_grad) - {*names(op.inputs), *names(op.outputs)}

@@ -120,10 +120,10 @@ def test_the_mistake_grad_ops_in_forward_order_read_what_nobody_wrote():
 
 
 def test_the_mistake_two_writers_of_one_gradient_overwrite_each_other():
-    shared = [op("mul", "y1", x="x1", y="w"), op("mul", "y2", x="x2", y="w"),
+    shared = [op("mul", "y1", x="x1", y="W"), op("mul", "y2", x="x2", y="W"),
               op("add", "y", x="y1", y="y2")]
-    scope = run(with_grads(shared), x1=2.0, x2=5.0, w=3.0, y_GRAD=1.0)
-    assert (scope["y"], scope["w@GRAD"]) == (21.0, 2.0)      # 7 is right
+    scope = run(with_grads(shared), x1=2.0, x2=5.0, W=3.0, y_GRAD=1.0)
+    assert (scope["y"], scope["W@GRAD"]) == (21.0, 2.0)      # 7 is right
 
 
 def test_bad_input_is_quoted():

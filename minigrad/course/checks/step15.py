@@ -1,0 +1,54 @@
+"""The checkers of step 15."""
+import numpy as np
+
+from minigrad.course.check import Mismatch, checker, close, same
+
+
+@checker("15a", hint="the grad op of the last mul runs first, so its part is @0")
+def three_users(three_users, parts, Scope, backward, places):
+    net = three_users()
+    scope = Scope({"x1": 2.0, "x2": 5.0, "x3": 11.0, "W": 3.0, "y@GRAD": 1.0})
+    net.run(scope)
+    close("y", scope["y"], 54.0)
+    grads = backward(net, {"x1", "x2", "x3"})
+    grads.run(scope)
+    close("W@GRAD", scope["W@GRAD"], 18.0)
+    sums = [op for _, op in places(grads) if op.outputs.get("out") == ["W@GRAD"]]
+    same("the number of parts of W@GRAD", len(sums[0].inputs["x"]) if sums else 1, 3)
+    close("the list of parts", parts, [scope[name] for name in sums[0].inputs["x"]])
+
+
+@checker("15b", hint="exp_grad, then zeros in the shape of a, then split_grad with a before b")
+def by_hand(by_hand, Scope, Operator, NetOp):
+    ops = list(by_hand)
+    for op in ops:
+        if not isinstance(op, Operator):
+            raise Mismatch("an entry of the list", type(op).__name__, "Operator")
+    x = np.array([7.0, 8.0, 0.0, 1.0])
+    scope = Scope({"x": x, "a": x[:2], "b": x[2:], "y": np.exp(x[2:])})
+    scope["y@GRAD"] = np.array([1.0, 2.0])
+    NetOp(ops).run(scope)
+    close("x@GRAD", scope["x@GRAD"], [0.0, 0.0, 1.0, 2 * np.e])
+    same("the number of operators", len(ops), 3)
+
+
+@checker("15c", hint="scope[name] = scope[name] + value makes a new array; += changes the old one")
+def run_adding(run_adding, Scope, Operator, NetOp, build_grad_op, backward):
+    def op(type, out, **inputs):
+        return Operator(type, inputs, {"out": out})
+
+    nets = {
+        "y = x * x": [op("mul", "y", x="x", y="x")],
+        "y = (x + x) + x": [op("add", "t", x="x", y="x"), op("add", "y", x="t", y="x")],
+        "y = x² · x": [op("square", "t", x="x"), op("mul", "y", x="t", y="x")],
+        "the diamond": [op("square", "a", x="x"), op("square", "b", x="a"),
+                        op("square", "c", x="a"), op("add", "y", x="b", y="c")],
+    }
+    for what, ops in nets.items():
+        right, observed = (Scope({"x": np.array([2.0, 3.0]), "y@GRAD": np.ones(2)}) for _ in "ab")
+        for scope in (right, observed):
+            NetOp(ops).run(scope)
+        backward(NetOp(ops)).run(right)
+        run_adding([build_grad_op(each) for each in reversed(ops)], observed)
+        for name in ("x@GRAD", "y@GRAD"):
+            close(f"{name} of {what}", observed[name], right[name])

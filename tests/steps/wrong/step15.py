@@ -1,0 +1,101 @@
+"""Plausible wrong answers to the exercises of step 15: every one must fail its check."""
+from steps.step15_shared_names import (
+    NetOp,
+    Operator,
+    Scope,
+    backward,
+    build_grad_op,
+    find,
+    names,
+    places,
+)
+
+
+def op(type, out, **inputs):
+    return Operator(type, inputs, {"out": out})
+
+
+def users(*order):
+    products = [op("mul", f"y{k}", x=f"x{k}", y="W") for k in order]
+    return NetOp([*products, op("add", "t", x="y1", y="y2"), op("add", "y", x="t", y="y3")])
+
+
+def three():
+    return users(1, 2, 3)
+
+
+def last_first():
+    return users(3, 2, 1)
+
+
+def the_third_without_w():
+    return NetOp([op("mul", "y1", x="x1", y="W"), op("mul", "y2", x="x2", y="W"),
+                  op("add", "t", x="y1", y="y2"), op("add", "y", x="t", y="x3")])
+
+
+def factored_out():
+    return NetOp([op("add", "s", x="x1", y="x2"), op("add", "t", x="s", y="x3"),
+                  op("mul", "y", x="t", y="W")])
+
+
+def grads(*ops):
+    kinds = {
+        "exp": Operator("exp_grad", {"out": "y", "out_grad": "y@GRAD"}, {"x_grad": "b@GRAD"}),
+        "zero": Operator("fill_zeros_like", {"x": "a"}, {"out": "a@ZERO"}),
+        "zero b": Operator("fill_zeros_like", {"x": "b"}, {"out": "a@ZERO"}),
+        "zero x": Operator("fill_zeros_like", {"x": "x"}, {"out": "a@ZERO"}),
+        "split": Operator("split_grad", {"out_grad": ["a@ZERO", "b@GRAD"]}, {"x_grad": "x@GRAD"}),
+        "swapped": Operator("split_grad", {"out_grad": ["b@GRAD", "a@ZERO"]}, {"x_grad": "x@GRAD"}),
+        "short": Operator("split_grad", {"out_grad": ["b@GRAD"]}, {"x_grad": "x@GRAD"}),
+    }
+    return [kinds[each] for each in ops]
+
+
+def results_of(op, scope):
+    values = [scope[name] for name in names(op.inputs)]
+    results = find(op.type).kernel(*values, **op.attrs)
+    results = results if isinstance(results, tuple) else (results,)
+    return zip(names(op.outputs), results, strict=True)
+
+
+def overwriting(ops, scope):
+    for each in ops:
+        for name, value in results_of(each, scope):
+            scope[name] = value
+
+
+def in_place(ops, scope):
+    for each in ops:
+        for name, value in results_of(each, scope):
+            if name in scope:
+                scope[name] += value
+            else:
+                scope[name] = value
+
+
+def once_per_operator(ops, scope):
+    for each in ops:
+        before = dict(scope)
+        for name, value in results_of(each, scope):
+            scope[name] = before[name] + value if name in before else value
+
+
+def only_old_names(ops, scope):
+    for each in ops:
+        for name, value in results_of(each, scope):
+            if name not in scope:
+                scope[name] = value
+
+
+WRONG = {
+    "15a": [(three, [2.0, 5.0, 11.0], Scope, backward, places),
+            (last_first, [11.0, 5.0, 2.0], Scope, backward, places),
+            (three, [18.0, 0.0, 0.0], Scope, backward, places),
+            (the_third_without_w, [5.0, 2.0], Scope, backward, places),
+            (factored_out, [18.0], Scope, backward, places)],
+    "15b": [(each, Scope, Operator, NetOp) for each in (
+        grads("exp", "split"), grads("exp", "split", "zero"), grads("zero", "split", "exp"),
+        grads("exp", "zero", "swapped"), grads("exp", "zero x", "split"), grads("exp", "short"))],
+    "15c": [(each, Scope, Operator, NetOp, build_grad_op, backward) for each in (
+        overwriting, in_place, once_per_operator, only_old_names)],
+}
