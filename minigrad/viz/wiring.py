@@ -152,7 +152,7 @@ class Wiring:
     def version(self, name: str, side: str, written: bool) -> Node:
         """The next version of a name, as a node; it becomes the current one."""
         kind, value, word, tooltip = self.look(name, side, written)
-        lines = (value, word) if value else (word,) if word else ()
+        lines = tuple(filter(None, (value, word)))
         node = self.graph.node(
             kind,
             name,

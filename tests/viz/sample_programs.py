@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -248,3 +249,158 @@ def nested_net() -> tuple[Net, Net]:
     )
     add = op("add", {"X": ["W@GRAD@RENAME@0", "W@GRAD@RENAME@1"]}, {"Out": "W@GRAD"})
     return forward, Net("mlp_grad", [b2, b1, add])
+
+
+# ---- random programs ---------------------------------------------------------------------------
+
+
+def random_program(seed: int) -> Program:
+    """A program with fan-out, renames, sums, zeros, blocked values and, sometimes, a loop.
+
+    The backward part is written by the plainest builder one can think of: gradient parts are
+    collected per name, added up before their reader; what nobody made is zero.
+    """
+    rng = random.Random(seed)
+    p = Program()
+    block = p.blocks[0]
+    names = _leaves(rng, block)
+    forward = [_step(rng, block, names, i) for i in range(rng.randint(2, 12))]
+    if rng.random() < 0.3:
+        forward.append(_loop(p, block, names))
+    ends = forward[-1].outputs["out"][:1]
+    block.var("loss")
+    forward.append(block.op("reduce_sum", {"x": ends}, {"out": "loss"}, role="loss"))
+    if rng.random() < 0.85:
+        _backward(rng, p, block, forward)
+    return p
+
+
+def _leaves(rng, block):
+    block.var("w", (2, 2), persistable=True)
+    block.var("x", (2, 2), stop_gradient=True)
+    if rng.random() < 0.5:
+        block.var("v", (2, 2))
+        return ["w", "x", "v"]
+    return ["w", "x"]
+
+
+def _step(rng, block, names, i):
+    kind = rng.choice(["relu", "mul", "add", "split", "square", "assign"])
+    count = 2 if kind in ("mul", "add") else 1
+    ins = [rng.choice(names) for _ in range(count)]
+    again = kind == "assign" and i > 2 and rng.random() < 0.4  # a name written once more
+    outs = (
+        [f"t{i}a", f"t{i}b"] if kind == "split" else [rng.choice(names[-2:]) if again else f"t{i}"]
+    )
+    if outs[0] in ("w", "x", "v"):
+        outs = [f"t{i}"]
+    for name in outs:
+        block.var(name, (2, 2), stop_gradient=all(block.vars[n].stop_gradient for n in ins))
+    names += [n for n in outs if n not in names]
+    return block.op(kind, dict(zip("xy", ins, strict=False)), {"out": outs})
+
+
+def _loop(p, block, names):
+    body = p.block(0)
+    last = names[-1]
+    body.var("inner", (2, 2))
+    body.op("mul", {"x": last, "y": "w"}, {"out": "inner"})
+    body.op("assign", {"x": "inner"}, {"out": last})
+    block.var("scopes_step_scopes")
+    return block.op(
+        "while",
+        {"x": [last, "w"]},
+        {"out": [last], "step_scopes": "scopes_step_scopes"},
+        sub_block=body.idx,
+    )
+
+
+def _backward(rng, p, block, forward):
+    """One grad op per op that the loss depends on, in reverse."""
+    parts: dict[str, list[str]] = {}
+    block.op("fill_constant", {}, {"out": "loss@GRAD"}, value=1.0)
+    parts["loss"] = ["loss@GRAD"]
+    for op in reversed(forward):
+        outs = [n for n in op.outputs["out"]]
+        if not any(parts.get(n) for n in outs):
+            wanted = [n for n in op.inputs.get("x", []) if not block.vars[n].stop_gradient]
+            if wanted:
+                p.pruned.append((f"{op.type}_grad", "the loss does not depend on it", op))
+            continue
+        gradients = [_gradient(block, n, parts) for n in outs]
+        _grad_op(rng, p, block, op, gradients, parts)
+    for name in ("w", "v"):
+        if len(parts.get(name, ())) > 1:
+            _gradient(block, name, parts)
+
+
+def _gradient(block, name, parts):
+    """The name of one whole gradient: made, added up, or zero."""
+    mine = parts.pop(name, [])
+    whole = f"{name}@GRAD"
+    block.var(whole, block.vars[name].shape)
+    if not mine:
+        block.op("fill_zeros_like", {"x": name}, {"out": whole})
+    elif len(mine) > 1:
+        block.op("sum", {"xs": mine}, {"out": whole})
+    return whole
+
+
+def _grad_op(rng, p, block, op, gradients, parts):
+    outs = {}
+    for slot, names in op.inputs.items():
+        made = []
+        for name in names:
+            if block.vars[name].stop_gradient:
+                made.append("@EMPTY@")
+                continue
+            mine = parts.setdefault(name, [])
+            if mine and mine[0] == f"{name}@GRAD":
+                _rename(block, name, mine, [*outs.values(), made])
+            part = f"{name}@GRAD" if not mine else f"{name}@GRAD@RENAME@{len(mine)}"
+            mine.append(part)
+            block.var(part, (2, 2))
+            made.append(part)
+        outs[f"{slot}_grad"] = made
+    if all(n == "@EMPTY@" for names in outs.values() for n in names):
+        p.pruned.append((f"{op.type}_grad", "everything it writes is blocked", op))
+        return
+    saved = dict(op.inputs) if op.type in ("mul", "square") else {}
+    extra = {"sub_block": _grad_block(p, op)} if op.type == "while" else {}
+    made = block.op(f"{op.type}_grad", saved | {"out_grad": gradients}, outs, op, role="backward")
+    made.attrs.update(extra)
+
+
+def _rename(block, name, mine, current):
+    """The first part had the whole name until a second one came, perhaps from the same op."""
+    mine[0] = f"{name}@GRAD@RENAME@0"
+    block.var(mine[0], (2, 2))
+    earlier = [names for op in reversed(block.ops) for names in op.outputs.values()]
+    for names in [*current, *earlier]:
+        if f"{name}@GRAD" in names:
+            names[names.index(f"{name}@GRAD")] = mine[0]
+            return
+
+
+def _grad_block(p, op):
+    back = p.block(0)
+    mul, move = p.blocks[op.attrs["sub_block"]].ops
+    last = move.outputs["out"][0]
+    for name in ("inner@GRAD", f"{last}@GRAD", "w@GRAD"):
+        back.var(name, (2, 2))
+    back.op("assign", {"x": f"{last}@GRAD"}, {"out": "inner@GRAD"}, move)
+    back.op(
+        "mul_grad",
+        {"x": last, "y": "w", "out_grad": "inner@GRAD"},
+        {"x_grad": f"{last}@GRAD", "y_grad": "w@GRAD"},
+        mul,
+    )
+    return back.idx
+
+
+def deep_net(depth: int) -> Net:
+    """Nets in nets in nets."""
+    net = Op("relu", {"x": ["a"]}, {"out": ["b"]})
+    for i in range(depth):
+        net = Net(f"level{i}", [net])
+    return net

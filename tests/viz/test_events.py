@@ -1,0 +1,206 @@
+"""The list of events: complete, in order, about nodes that exist."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from minigrad.viz.building import build_events
+from minigrad.viz.events import KINDS, run_events
+from minigrad.viz.film import Film
+from minigrad.viz.graph import Graph
+from minigrad.viz.of_net import of_net
+from minigrad.viz.of_program import of_program
+from minigrad.viz.picture import graph_of
+from minigrad.viz.reading import is_op
+from minigrad.viz.watching import watch
+from tests.viz import sample_programs as samples
+
+
+class Value:
+    def __init__(self, data):
+        self.data, self.grad, self.creator = data, None, None
+
+
+class Function:
+    def __call__(self, *inputs):
+        self.inputs = inputs
+        self.output = Value(self.forward(*(v.data for v in inputs)))
+        self.output.creator = self
+        return self.output
+
+
+class Square(Function):
+    def forward(self, x):
+        return x**2
+
+    def backward(self, gy):
+        x = self.inputs[0].data
+        gx = 2 * x * gy
+        return gx
+
+
+class Add(Function):
+    def forward(self, a, b):
+        return a + b
+
+    def backward(self, gy):
+        return gy, gy
+
+
+def watched():
+    with watch(Function) as run:
+        x = Value(np.array(3.0))
+        y = Square()(x)
+        z = Add()(y, y)
+        z.grad = np.array(1.0)
+        left, right = z.creator.backward(z.grad)
+        y.grad = left + right
+        x.grad = y.creator.backward(y.grad)
+    return run
+
+
+def test_a_watched_run_plays_forward_then_the_seed_then_backward():
+    events = run_events(graph_of(watched()))
+    assert [e.kind for e in events] == [
+        "forward",
+        "forward",
+        "seed",
+        "backward",
+        "accumulate",
+        "backward",
+    ]
+    assert "18" not in events[0].text and "9" in events[0].text
+    assert "12" in events[-1].text and events[-1].formula.startswith("gx = 2")
+
+
+def test_gradients_meet_after_the_last_of_them_arrived():
+    events = run_events(graph_of(watched()))
+    meeting = next(i for i, e in enumerate(events) if e.kind == "accumulate")
+    assert events[meeting - 1].kind == "backward"
+
+
+def test_every_operator_has_one_event_in_random_programs():
+    for seed in range(120):
+        graph = of_program(samples.random_program(seed))
+        events = run_events(graph)
+        ran = [e.nodes[0] for e in events if e.kind not in ("enter", "leave")]
+        ops = [n.id for n in graph.nodes.values() if is_op(n) and n.kind != "pruned"]
+        assert sorted(ran) == sorted(ops)
+        assert {e.kind for e in events} <= set(KINDS)
+        assert all(n in graph.nodes for e in events for n in e.nodes)
+
+
+def test_a_value_is_written_before_it_is_read():
+    for seed in range(60):
+        graph = of_program(samples.random_program(seed))
+        film = Film(graph, run_events(graph))
+        written = {e.head for e in graph.edges if e.kind in ("flow", "grad", "accumulate")}
+        for edge in graph.edges:
+            reads = edge.kind in ("flow", "grad", "accumulate") and edge.head_port
+            if reads and edge.tail in written:
+                assert film.first[edge.tail] < film.first[edge.head]
+
+
+def test_a_loop_is_entered_once_and_left_once_when_its_values_are_not_known():
+    events = run_events(of_program(samples.while_loop()))
+    marks = [e.kind for e in events if e.kind in ("enter", "leave")]
+    assert marks == ["enter", "leave", "enter", "leave"]
+    assert "loop body" in next(e for e in events if e.kind == "enter").text
+
+
+def test_step_scopes_play_every_iteration_and_backward_counts_down():
+    scopes = {"step_scopes": [{"t": np.array([2.0, 3.0]) ** (k + 1)} for k in range(3)]}
+    events = run_events(of_program(samples.while_loop()), scopes)
+    entered = [e.iteration for e in events if e.kind == "enter"]
+    assert entered == [0, 1, 2, 2, 1, 0]
+    made = [next(iter(e.values.values())) for e in events if "gives t =" in e.text]
+    assert made == ["[2, 3]", "[4, 9]", "[8, 27]"]
+
+
+def test_a_loop_without_iterations_enters_nothing():
+    events = run_events(of_program(samples.while_loop()), {"step_scopes": []})
+    assert not [e for e in events if e.kind == "enter"]
+
+
+def test_a_net_runs_its_operators_in_order_after_the_seed_is_given():
+    events = run_events(of_net(samples.nested_net()))
+    kinds = [e.kind for e in events]
+    assert kinds == ["forward"] * 4 + ["seed"] + ["backward"] * 4 + ["accumulate"]
+
+
+def test_an_optimizer_op_is_an_update():
+    assert run_events(of_program(samples.with_sgd()))[-1].kind == "update"
+
+
+def test_the_building_of_backward_appends_renames_sums_and_creates():
+    graph = of_program(samples.shared_w(), detail="pruned")
+    events = build_events(graph)
+    kinds = list(dict.fromkeys(e.kind for e in events))
+    assert kinds == ["seed", "append", "rename", "sum", "create"]
+    assert events[1].text == "Append #7 mean_grad: the grad op of #5 mean"
+    assert sum(e.kind == "rename" for e in events) == 2
+
+
+def test_the_building_shows_what_was_pruned_and_filled_with_zeros():
+    events = build_events(of_program(samples.zeros_and_pruned(), detail="pruned"))
+    text = "\n".join(e.text for e in events)
+    assert "Prune relu_grad" in text and "no_grad_set" in text
+    assert "nobody produces b@GRAD" in text
+
+
+def test_the_building_follows_the_order_of_the_recorded_passes_and_quotes_what_changed():
+    trace = [
+        ("append grad ops", ["a = f()"]),
+        ("remove no grad branch", []),
+        ("fill zeros", []),
+        ("add up repeated outputs", ["b = g()"]),
+    ]
+    graph = of_program(samples.zeros_and_pruned(), detail="pruned")
+    events = build_events(graph, trace)
+    kinds = list(dict.fromkeys(e.kind for e in events))
+    assert kinds == ["seed", "append", "prune", "zeros", "create"]
+    assert "- a = f()" in next(e.text for e in events if e.kind == "prune")
+
+
+def test_every_backward_node_of_a_random_program_is_built_by_some_event():
+    for seed in range(120):
+        graph = of_program(samples.random_program(seed), detail="pruned")
+        built = {n for e in build_events(graph) for n in e.nodes}
+        wanted = {
+            n.id
+            for n in graph.nodes.values()
+            if n.side == "backward" and n.kind != "data" and not outer(graph, n)
+        }
+        assert wanted <= built
+
+
+def outer(graph, node):
+    """A gradient that comes into a grad block from outside is not made there."""
+    return not any(e.head == node.id for e in graph.edges) and not is_op(node)
+
+
+def test_a_graph_without_operators_has_no_events():
+    graph = Graph()
+    graph.node("leaf", "x", lines=("1",))
+    assert run_events(graph) == []
+
+
+def test_frame_k_is_the_replay_of_the_first_k_events():
+    graph = graph_of(watched())
+    film = Film(graph, run_events(graph))
+    for k in range(len(film)):
+        frame = film.frame(k)
+        touched = {n for e in film.events[:k] for n in e.nodes}
+        assert {n for n, s in frame.states.items() if s != "pending"} == touched
+        active = set(film.events[k - 1].nodes) if k else set()
+        assert {n for n, s in frame.states.items() if s == "active"} == active
+        for node, texts in frame.texts.items():
+            final = tuple(text for text, _ in film.live[node])
+            assert (texts == final) == (node in touched), (k, node, texts)
+
+
+@pytest.mark.parametrize("number", [-3, 99])
+def test_a_frame_outside_the_film_is_the_nearest_one(number):
+    film = Film(Graph(), [])
+    assert film.frame(number).number == 0
