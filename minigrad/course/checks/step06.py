@@ -1,0 +1,92 @@
+"""The checkers of step 6."""
+import numpy as np
+
+from minigrad.course.check import Mismatch, checker, same
+
+
+def diamond(x, square):
+    a = square(x)
+    return square(a) + square(a)
+
+
+def late_branch(x, square):
+    """A short way and a long way to the same sum."""
+    a = square(x)
+    return a + square(square(a) + a)
+
+
+def doubled(x, times):
+    for _ in range(times):
+        x = x + x
+    return x
+
+
+@checker("6a", hint="a leaf has 0; anything else has 1 more than the longest way of its inputs")
+def longest_way(longest_way, Variable, square):
+    x = Variable(np.array(1.0))
+    graphs = {"a leaf": x, "square(x)": square(x), "x + x": x + x, "the diamond": diamond(x, square),
+              "a + square(square(a) + a)": late_branch(x, square), "(x + x) + x": (x + x) + x,
+              "x + (x + x)": x + (x + x), "8 doublings": doubled(x, 8)}
+    for words, y in graphs.items():
+        same(f"the longest way of {words}", longest_way(y), y.creator.generation if y.creator else 0)
+
+
+@checker("6b", hint="count uses[f] over the inputs of all functions; append f when its count has come down to 0")
+def topological(topological, Variable, square):
+    x = Variable(np.array(1.0))
+    graphs = {"square(x)": square(x), "x + x": x + x, "the diamond": diamond(x, square),
+              "a + square(square(a) + a)": late_branch(x, square), "10 doublings": doubled(x, 10)}
+    for words, y in graphs.items():
+        verify_order(words, y, topological(y))
+    y = diamond(Variable(np.array(2.0)), square)
+    y.backward(order=topological)
+    leaf = y.creator.inputs[0].creator.input.creator.input
+    same("the gradient of the diamond at 2 in your order", float(leaf.grad), 64.0)
+    long = x
+    for _ in range(20_000):
+        long = square(long)
+    same("the length of the order of a chain of 20000", len(list(topological(long))), 20_000)
+
+
+def verify_order(words, y, order):
+    """Every function behind y once, each after all functions that use its output."""
+    order = list(order)
+    behind = set()
+    todo = [y]
+    while todo:
+        f = todo.pop().creator
+        if f is not None and f not in behind:
+            behind.add(f)
+            todo.extend(f.inputs)
+    same(f"the number of functions in the order of {words}", len(order), len(behind))
+    if set(order) != behind:
+        raise Mismatch(f"the order of {words}", "other functions, or one twice", "every function behind y once")
+    place = {f: i for i, f in enumerate(order)}
+    for user in order:
+        for x in user.inputs:
+            if x.creator is not None and place[x.creator] < place[user]:
+                raise Mismatch(f"in the order of {words}, number {place[x.creator]}",
+                               f"a {type(x.creator).__name__} before a {type(user).__name__} that uses its output",
+                               "users first")
+
+
+@checker("6c", hint="one function is always right. Use a computed variable twice")
+def smallest(smallest, Variable):
+    x = Variable(np.array(3.0))
+    y = smallest(x)
+    if getattr(y, "creator", None) is None:
+        raise Mismatch("what smallest(x) returns", y, "a variable computed from x")
+    visits, behind, stack = [], set(), [y.creator]
+    while stack and len(visits) < 10_000:
+        f = stack.pop()
+        visits.append(f)
+        behind.add(f)
+        stack.extend(v.creator for v in f.inputs if v.creator is not None)
+    y.backward(order=lambda y: visits)
+    lifo, x.grad = x.grad, None
+    again = smallest(x)
+    again.backward()
+    if np.allclose(lifo, x.grad):
+        raise Mismatch("the LIFO gradient", lifo, f"something else than the right one, {x.grad}")
+    if len(behind) != 2:
+        raise Mismatch("the number of functions", len(behind), "2: that is enough")
