@@ -16,6 +16,8 @@ from minigrad.viz.reading import is_op
 from minigrad.viz.rank import far_reads, twin_groups
 from minigrad.viz.style import FONT, SMALL_TEXT, TEXT, edge_style, node_style, region_style
 
+_LARGE = 120            # nodes; half as many as lines
+
 _HEAD = {
     "LR": f'rankdir=LR; nodesep=0.42; ranksep=0.4; graph [newrank=true, compound=true, bgcolor=transparent, pad=0.12, '
           f'fontname="{FONT}", fontcolor="{TEXT}", fontsize=11];',
@@ -28,7 +30,7 @@ _DEFAULTS = (
 )
 
 
-def to_dot(graph: Graph, *, legend: bool = False) -> str:
+def to_dot(graph: Graph, *, legend: bool = False, dpi: int | None = None) -> str:
     """The DOT source of a graph.
 
     >>> g = Graph()
@@ -38,7 +40,7 @@ def to_dot(graph: Graph, *, legend: bool = False) -> str:
     """
     dropped = far_reads(graph)
     far = _names_read(graph, dropped.values())
-    lines = ["digraph minigrad {", _HEAD[graph.direction], *_DEFAULTS]
+    lines = ["digraph minigrad {", _HEAD[graph.direction], *_DEFAULTS, *_limits(graph, dpi)]
     lines += _inside(graph, None, far)
     lines += [f"{{ rank=same; {'; '.join(group)} }}" for group in twin_groups(graph)]
     lines += [_edge(graph, e) for i, e in enumerate(graph.edges) if i not in dropped]
@@ -46,6 +48,13 @@ def to_dot(graph: Graph, *, legend: bool = False) -> str:
     lines += [_twin_line(graph, node) for node in graph.nodes.values() if node.side == "forward" and node.twin]
     lines += anchor_lines(graph)
     return "\n".join([*lines, *_footer(graph, legend), "}", ""])        # last: frames would inherit the label
+
+
+def _limits(graph: Graph, dpi: int | None) -> list[str]:
+    """Straight lines and fewer rounds of improvement for a large graph: seconds instead of minutes."""
+    large = len(graph.nodes) > _LARGE or len(graph.edges) > 2 * _LARGE
+    fast = ["nslimit=1; nslimit1=1; mclimit=0.2; splines=line;"] if large else []
+    return [*fast, *([f"dpi={dpi};"] if dpi else [])]
 
 
 def quote(text: object, limit: int = LONGEST_LINE) -> str:

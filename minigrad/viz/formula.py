@@ -68,25 +68,36 @@ class Formula:
 
 def forward_formula(function: Any) -> Formula | None:
     """What ``forward`` of a function object computes."""
-    return _guarded(_read_forward, type(function))
+    return _read(_read_forward, *_methods(type(function)))
 
 
 def backward_formula(function: Any) -> Formula | None:
     """What ``backward`` of a function object computes."""
-    return _guarded(_read_backward, type(function))
+    return _read(_read_backward, *_methods(type(function)))
 
 
 def input_names(function: Any) -> tuple[str, ...]:
     """The parameter names of ``forward``: what the inputs are called in formulas."""
+    return _names(_methods(type(function))[0])
+
+
+def _methods(cls: type) -> tuple[Any, Any]:
+    return getattr(cls, "forward", None), getattr(cls, "backward", None)
+
+
+@functools.lru_cache(maxsize=1024)
+def _names(method: Any) -> tuple[str, ...]:
     try:
-        return _parameters(getattr(type(function), "forward", None))
+        return _parameters(method)
     except NotUnderstood:
         return ()
 
 
-def _guarded(read: Any, cls: type) -> Formula | None:
+@functools.lru_cache(maxsize=1024)
+def _read(read: Any, forward: Any, backward: Any) -> Formula | None:
+    """Read once per pair of methods: a class whose methods are replaced is read again."""
     try:
-        formula: Formula = read(cls)
+        formula: Formula = read(forward, backward)
     except (NotUnderstood, RecursionError):
         return None
     return formula if all(formula.lines()) else None
@@ -99,16 +110,15 @@ def _short(line: str) -> str:
 # Reading -------------------------------------------------------------------------------------------------------------
 
 
-def _read_forward(cls: type) -> Formula:
-    names = _parameters(cls.__dict__.get("forward") or getattr(cls, "forward", None))
-    results = _returned(getattr(cls, "forward", None), {n: ast.Name(n) for n in names}, names)
+def _read_forward(forward: Any, backward: Any) -> Formula:
+    names = _parameters(forward)
+    results = _returned(forward, {n: ast.Name(n) for n in names}, names)
     return Formula(results, ("y",) if len(results) == 1 else tuple(f"y{i}" for i in range(len(results))))
 
 
-def _read_backward(cls: type) -> Formula:
-    inputs = _parameters(cls.forward) if hasattr(cls, "forward") else ()
-    gys = _parameters(getattr(cls, "backward", None))
-    results = _returned(getattr(cls, "backward", None), {n: ast.Name(n) for n in gys}, inputs)
+def _read_backward(forward: Any, backward: Any) -> Formula:
+    inputs = _parameters(forward) if forward is not None else ()
+    results = _returned(backward, {n: ast.Name(n) for n in _parameters(backward)}, inputs)
     return Formula(results, ("gx",) if len(results) == 1 else tuple(f"gx{i}" for i in range(len(results))))
 
 
@@ -122,8 +132,7 @@ def _parameters(method: Any) -> tuple[str, ...]:
     return tuple(p.name for p in parameters)
 
 
-@functools.lru_cache(maxsize=512)
-def _body(code: Any, method: Any) -> list[ast.stmt]:
+def _body(method: Any) -> list[ast.stmt]:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
     except (OSError, TypeError, SyntaxError, ValueError) as error:
@@ -135,7 +144,7 @@ def _body(code: Any, method: Any) -> list[ast.stmt]:
 
 def _returned(method: Any, known: dict[str, ast.expr], inputs: tuple[str, ...]) -> tuple[ast.expr, ...]:
     method = inspect.unwrap(method) if method is not None else None
-    for statement in _body(getattr(method, "__code__", None), method):
+    for statement in _body(method):
         match statement:
             case ast.Expr(ast.Constant(str())):
                 pass

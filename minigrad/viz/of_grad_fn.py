@@ -5,6 +5,8 @@ objects hold is shown: no gradient has a number before backward, and afterwards 
 """
 from __future__ import annotations
 
+import heapq
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -35,17 +37,18 @@ def nodes_behind(starts: Iterable[Any]) -> list[Any]:
     """
     starts = list(starts)
     found, waiting = _reached(starts)
-    ready = [n for n in dict.fromkeys(starts) if not waiting[id(n)]]
+    places = itertools.count()
+    ready = [(-_age(n), next(places), n) for n in dict.fromkeys(starts) if not waiting[id(n)]]
+    heapq.heapify(ready)
     order = []
     while ready:
-        ready.sort(key=_age)
-        node = ready.pop()
+        *_, node = heapq.heappop(ready)
         order.append(node)
         for target, _ in node.next_functions:
             if target is not None:
                 waiting[id(target)] -= 1
                 if not waiting[id(target)]:
-                    ready.append(target)
+                    heapq.heappush(ready, (-_age(target), next(places), target))
     return order if len(order) == len(found) else list(found.values())
 
 
@@ -107,6 +110,7 @@ class _Drawing:
         self.roots: list[tuple[Any, Any, int]] = []             # (tensor or None, node, output)
         self.loose: list[Any] = []                              # tensors without a graph
         self.known: dict[Key, Any] = {}                         # the tensors that somebody still holds
+        self.read: dict[int, set[int]] = {}                     # which outputs of a node somebody reads or holds
         self.places: dict[Any, Node] = {}
 
     def start(self, root: Any) -> None:
@@ -153,6 +157,9 @@ class _Drawing:
             grad_fn = getattr(thing, "grad_fn", None) if not isinstance(thing, (np.ndarray, type)) else None
             if grad_fn is not None and id(grad_fn) in in_graph:
                 self.known.setdefault((id(grad_fn), _output_number(thing)), thing)
+        edges = [(id(n), k) for reader in order for n, k in reader.next_functions if n is not None]
+        for node, number in [*edges, *self.known, *((id(n), k) for _, n, k in self.roots)]:
+            self.read.setdefault(node, set()).add(number)
 
     def _operation(self, node: Any) -> None:
         """One forward operation: its inputs, a box, its outputs."""
@@ -165,20 +172,7 @@ class _Drawing:
             self.graph.edge(op, self._result(node, number))
 
     def _outputs(self, node: Any) -> list[int]:
-        known = {number for grad_fn, number in self.known if grad_fn == id(node)}
-        known |= {number for _, n, number in self.roots if n is node}
-        return sorted(known | self._used.get(id(node), set()))
-
-    @property
-    def _used(self) -> dict[int, set[int]]:
-        """Which outputs of a node others read."""
-        if not hasattr(self, "_used_outputs"):
-            self._used_outputs: dict[int, set[int]] = {}
-            for reader in nodes_behind([node for _, node, _ in self.roots]):
-                for target, number in reader.next_functions:
-                    if target is not None:
-                        self._used_outputs.setdefault(id(target), set()).add(number)
-        return self._used_outputs
+        return sorted(self.read.get(id(node), ()))
 
     def _input(self, node: Any, slot: int) -> Node:
         target, number = node.next_functions[slot]
@@ -257,7 +251,7 @@ class _Drawing:
         for i, (target, number) in enumerate(node.next_functions):
             if target is not None:
                 there = self.places["backward", id(target)]
-                many = len(self._used.get(id(target), ())) > 1
+                many = len(self.read.get(id(target), ())) > 1
                 self.graph.edge(here, there, "grad", tail_port=texts[i] if here.ports else None,
                                 label=f"output {number}" if many else "")
         for tensor in self._saved_here(node):
@@ -304,6 +298,9 @@ def slots_of(node: Any) -> tuple[str, ...]:
 
 def formulas(node: Any) -> tuple[str, ...]:
     """The formula of each gradient, when ``backward`` is a plain one: ``grad·y``."""
+    texts = getattr(type(node), "formula_texts", None)      # a node made from a table of derivatives
+    if isinstance(texts, Mapping) and len(texts) == len(node.next_functions):
+        return tuple(str(text).replace(" * ", "·") for text in texts.values())
     formula = backward_formula(node) if not hasattr(node, "primitive") else None
     if formula is None or len(formula.results) != len(node.next_functions):
         return ()

@@ -4,6 +4,8 @@ from __future__ import annotations
 import base64
 import functools
 import html
+import math
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,12 +13,15 @@ from typing import Any
 from minigrad.viz import layout
 from minigrad.viz.describe import describe
 from minigrad.viz.dot import to_dot
+from minigrad.viz.fold import folded
 from minigrad.viz.graph import Graph
 from minigrad.viz.names import Names, caller_variables
 from minigrad.viz.svg import to_svg
 from minigrad.viz.text import to_text
 
-_MOST_FOR_PNG = 150
+_MOST_FOR_PNG = 150         # nodes
+_MOST_PIXELS = 8_000_000
+_DPI = 96
 
 
 class Picture:
@@ -48,7 +53,14 @@ class Picture:
     @property
     def png(self) -> bytes | None:
         """The drawing as pixels, for viewers that show no SVG."""
-        return layout.layout(self.dot, "png")
+        dpi = self._dpi()
+        return layout.layout(self.dot if dpi == _DPI else to_dot(self.graph, legend=self.legend, dpi=dpi), "png")
+
+    def _dpi(self) -> int:
+        """Dots per inch: fewer for a drawing that would be too large."""
+        size = re.search(r'height="(\d+)pt" .*?width="(\d+)pt"|width="(\d+)pt" height="(\d+)pt"', self.svg or "")
+        area = math.prod(int(n) for n in size.groups() if n) if size else 1
+        return max(8, min(_DPI, int(72 * math.sqrt(_MOST_PIXELS / area))))
 
     def describe(self) -> str:
         """One sentence about the graph, and its steps in order."""
@@ -130,7 +142,7 @@ def graph_of(x: Any, *, detail: str = "auto", values: bool = True, names: Names 
     from minigrad.viz.sources import source_of
 
     _checked("detail", detail, ("auto", "full", "ops", "folded", "pruned"))
-    return source_of(x)(x, detail, values, names or Names())
+    return folded(source_of(x)(x, detail, values, names or Names()), detail)
 
 
 def _checked(what: str, given: str, known: tuple[str, ...]) -> str:

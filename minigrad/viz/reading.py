@@ -4,7 +4,7 @@ from __future__ import annotations
 from minigrad.viz.graph import Graph, Node
 
 OPS = frozenset({"op", "grad_op", "sum", "accumulate", "zeros", "pruned", "folded"})
-_CARRIES = frozenset({"flow", "weak", "grad", "accumulate"})
+CARRIES = frozenset({"flow", "weak", "grad", "accumulate"})
 
 
 def is_op(node: Node) -> bool:
@@ -19,6 +19,6 @@ class Links:
         self.before: dict[str, list[Node]] = {n: [] for n in graph.nodes}
         self.after: dict[str, list[Node]] = {n: [] for n in graph.nodes}
         for edge in graph.edges:
-            if edge.kind in _CARRIES and edge.head in graph.nodes:
+            if edge.kind in CARRIES and edge.head in graph.nodes:
                 self.before[edge.head].append(graph.nodes[edge.tail])
                 self.after[edge.tail].append(graph.nodes[edge.head])

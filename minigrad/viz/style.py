@@ -131,7 +131,9 @@ def edge_style(edge: Edge, side: str) -> EdgeStyle:
 
 def region_style(region: Region) -> RegionStyle:
     """The look of one region."""
-    return REGION_STYLES[region.side, region.strong]
+    style = REGION_STYLES[region.side, region.strong]
+    inner = region.parent is not None and not region.strong
+    return replace(style, fill=REGION_STYLES[region.side, True].fill) if inner else style
 
 
 def luminance(colour: str) -> float:
