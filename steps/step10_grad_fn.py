@@ -352,8 +352,14 @@ def mul(x, y):
 # The gradient 1024 is right. The way there is a disaster: two edges lead from each addition to the
 # one before it, and we go on *at once* with half of a gradient. So we walk every **path**. Fifty
 # doublings have $2^{50}$ paths.
+#
+# Here are three doublings. Count the ways from the right to the left: two at each node, eight in
+# all.
 
-# %% tags=["active-ipynb"]
+# %% tags=["active-ipynb", "picture-B"]
+# y = Tensor(1., requires_grad=True)
+# for _ in range(3):
+#     y = y + y
 # mg.draw(y)
 
 # %% [markdown]
@@ -381,7 +387,7 @@ def count_edges(root):
 # print(sorted(count_edges(y.grad_fn).values()))
 
 # %% [markdown]
-# The second line says: ten nodes wait for two gradients each, and the first waits for none.
+# The second line says: three nodes wait for two gradients each, and the first waits for none.
 #
 # What arrives is put into the **slot** of the right output, and added when the slot is taken.
 
@@ -551,6 +557,20 @@ def stack(*rows):
 # from minigrad.course.explore import explore, presses
 #
 #
+# NAMES = {"a": a, "b": b, "c": c, "d": d, "e": e}
+#
+#
+# def shown(here):
+#     """The picture, with the place where we are marked."""
+#     picture = mg.draw(e, names=NAMES)
+#     leaf = next((name for name in "abd" if NAMES[name] is getattr(here, "variable", here)), None)
+#     title = "AccumulateGrad" if hasattr(here, "variable") else leaf or repr(here).strip("<>")
+#     for node in picture.graph.nodes.values():
+#         if node.name == title and (leaf in (None, title) or node.lines[0].startswith(leaf)):
+#             node.state = "active"
+#     return picture
+#
+#
 # def follow(links):
 #     path, here = "e.grad_fn", e.grad_fn
 #     lines = [f"{path}  →  {here}"]
@@ -564,7 +584,7 @@ def stack(*rows):
 #         lines.append(f"{path}  →  {here}")
 #     if getattr(here, "next_functions", None):
 #         lines.append(f"\nnext_functions: {here.next_functions}")
-#     return [mg.draw(e), "\n".join(lines)]
+#     return [shown(here), "\n".join(lines)]
 #
 #
 # explore(follow, links=presses("[0]", "[1]", "variable"))
@@ -595,20 +615,20 @@ def stack(*rows):
 # check("10a", leaves, Tensor)
 
 # %% [markdown]
-# **10b.** Without running it: `x` is a leaf and `y = x * (x + 2)`. Write the names of the nodes on
-# the three edges below, `None` where an edge leads nowhere.
+# **10b.** Without running it: `x` is a leaf and `y = x * (x + 2)`. Write the names of these four
+# as texts, in this order, and `None` where an edge leads nowhere.
+#
+# 1. `y.grad_fn`
+# 2. `y.grad_fn.next_functions[0][0]`
+# 3. `y.grad_fn.next_functions[1][0]`
+# 4. `y.grad_fn.next_functions[1][0].next_functions[1][0]`
 
 # %% tags=["active-ipynb", "exercise", "ex-10b"]
 # ### BEGIN SOLUTION
-# prediction = {
-#     "y.grad_fn": "MulBackward0",
-#     "y.grad_fn.next_functions[0][0]": "AccumulateGrad",
-#     "y.grad_fn.next_functions[1][0]": "AddBackward0",
-#     "y.grad_fn.next_functions[1][0].next_functions[1][0]": None,
-# }
+# names = ["MulBackward0", "AccumulateGrad", "AddBackward0", None]
 # ### END SOLUTION
 #
-# check("10b", prediction, Tensor)
+# check("10b", names, Tensor)
 
 # %% [markdown]
 # **10c.** Write `crossed(x)`. It takes a leaf with two elements $p, q$ and returns a single tensor
@@ -653,16 +673,17 @@ def stack(*rows):
 # The 0 in `MulBackward0` counts the variants of an operation. And PyTorch's engine waits as ours
 # does: it counts the edges before it starts (there the counts are called *dependencies*).
 #
-# Paddle's dynamic mode has the same parts under other names: a `GradNode` for each operation,
-# edges to the next nodes, and `GradNodeAccumulation` at each leaf. Its older *static* mode has no
-# such objects. There the backward graph is made of operators with names. That is part D.
+# Paddle's dynamic mode (2.x) has the same parts under other names: a `GradNode` for each
+# operation, edges to the next nodes, and `GradNodeAccumulation` at each leaf. Its older *static*
+# mode has no such objects. There the backward graph is made of operators with names. That is part
+# D.
 #
 # ## Where it lives
 #
 # | concept | in the package |
 # |---|---|
-# | a tensor | `minigrad.eager.tensor:Tensor` |
+# | a tensor | `minigrad:Tensor` |
 # | nodes, edges, saved values | `minigrad.eager.grad_fn:Node` |
 # | the end of the way | `minigrad.eager.grad_fn:AccumulateGrad` |
 # | the walk | `minigrad.eager.backward:backward` |
-# | recording off | `minigrad.eager.grad_mode:no_grad` |
+# | recording off | `minigrad:no_grad` |

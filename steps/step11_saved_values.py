@@ -38,6 +38,9 @@ import numpy as np
 # from minigrad.course import check
 
 # %% [markdown]
+# The machinery comes first: what is kept, a node that reads a table, the table itself. Then the
+# table, and then the questions.
+#
 # ## The tensor grows a little
 #
 # New are the other operators, and one method that *changes* a tensor instead of making a new one.
@@ -322,7 +325,9 @@ TABLE = {}
 def define(name, forward, **formulas):
     """A new operation: its forward, and for each input the formula of its gradient."""
     compiled = {slot: compile(text, name, "eval") for slot, text in formulas.items()}
-    kind = type(f"{name.title()}Backward0", (TableNode,), {"formulas": compiled})
+    kind = type(f"{name.title()}Backward0", (TableNode,), {
+        "__doc__": f"out = {name}({', '.join(formulas)})",
+        "formulas": compiled, "formula_texts": formulas})       # the texts are for pictures
     TABLE[name] = formulas
 
     def operation(*inputs, **attrs):
@@ -413,15 +418,17 @@ def walk(edge, grad, retain_graph=False):
 # * `x * 3` keeps only `y`, the 3. Nobody wants the gradient of the 3, so nobody needs `x`.
 #
 # `sin` in particular. The node of $\sin x$ holds one number, 0.5. When the gradient comes, it
-# multiplies by $\cos 0.5$.
+# multiplies by $\cos 0.5$. The dotted line in the picture is the memory.
 
 # %% tags=["active-ipynb", "picture-F", "picture-B"]
 # z = sin(x)
 # print(TABLE["sin"], z.grad_fn.saved["x"].data)
+# mg.draw(z)
+
+# %% tags=["active-ipynb"]
 # z.backward()
 # print(x.grad)
 # assert x.grad.data == np.cos(0.5)
-# mg.draw(z)
 
 # %% [markdown]
 # ## Memory, not intelligence
@@ -493,7 +500,13 @@ def walk(edge, grad, retain_graph=False):
 
 # %% [markdown]
 # Three arrays of 1000 numbers with 8 bytes each: `w`, its sine, and the result. After backward:
-# nothing. The nodes and the edges are still there. Only the memory is gone.
+# nothing. The nodes and the edges are still there. Only the memory is gone, and no dotted line is
+# left.
+
+# %% tags=["active-ipynb", "picture-B"]
+# mg.draw(h)
+
+# %% [markdown]
 #
 # **Predict, then run.** So what does a second backward do?
 
@@ -693,4 +706,4 @@ def walk(edge, grad, retain_graph=False):
 # | `sin`, `exp`, `tanh` | `minigrad.ops.elementwise:tanh` |
 # | nodes and what they keep | `minigrad.eager.grad_fn:Node` |
 # | the walk that frees | `minigrad.eager.backward:backward` |
-# | the judge for every row | `minigrad.check:gradcheck` |
+# | the judge for every row | `minigrad:gradcheck` |

@@ -271,7 +271,9 @@ TABLE = {}
 def define(name, forward, **formulas):
     """A new operation: its forward, and for each input the formula of its gradient."""
     compiled = {slot: compile(text, name, "eval") for slot, text in formulas.items()}
-    kind = type(f"{name.title()}Backward0", (TableNode,), {"formulas": compiled})
+    kind = type(f"{name.title()}Backward0", (TableNode,), {
+        "__doc__": f"out = {name}({', '.join(formulas)})",
+        "formulas": compiled, "formula_texts": formulas})       # the texts are for pictures
     TABLE[name] = formulas
 
     def operation(*inputs, **attrs):
@@ -534,8 +536,7 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 # **Predict, then move the slider.** How many nodes has the graph of the sixth derivative?
 
 # %% tags=["active-ipynb", "interactive"]
-# from minigrad.course.explore import explore
-# from minigrad.viz import plots
+# from minigrad.course.explore import explore, figure
 #
 #
 # def derivative(order, numbers):
@@ -552,13 +553,13 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 #
 # def curves(order):
 #     numbers = np.linspace(-3, 3, 121)
-#     figure, axes = plots.figure()
+#     plot, axes = figure()
 #     for k in range(order):
 #         axes.plot(numbers, derivative(k, numbers).data, color="0.6", linewidth=1)
 #     axes.plot(numbers, derivative(order, numbers).data, linewidth=2.5)
 #     axes.set(xlabel="x", title=f"tanh, derivative of order {order}: {nodes(order)} nodes")
-#     figure.set_label(f"tanh and its derivatives up to order {order}")
-#     return figure
+#     plot.set_label(f"tanh and its derivatives up to order {order}")
+#     return plot
 #
 #
 # explore(curves, order=(0, 6, 2))
@@ -666,6 +667,6 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 # |---|---|
 # | gradients as values | `minigrad:grad` |
 # | the walk | `minigrad.eager.backward:backward` |
-# | the matrix of exercise 12a | `minigrad.functional:hessian` |
-# | the product of exercise 12b | `minigrad.functional:hvp` |
-# | the judge of second derivatives | `minigrad.check:gradgradcheck` |
+# | the matrix of exercise 12a | `minigrad:hessian` |
+# | the product of exercise 12b | `minigrad:hvp` |
+# | the judge of second derivatives | `minigrad:gradgradcheck` |

@@ -98,6 +98,12 @@ def test_every_row_of_the_table_in_second_order():
                                    err_msg=name)
 
 
+def test_a_kept_result_that_nobody_else_holds_can_be_derived():
+    x = leaf(0.5)
+    slope = step.grad(step.exp(x) * 1.0, x, create_graph=True)
+    assert step.grad(slope, x).data == np.exp(0.5)
+
+
 def test_mixed_derivatives_are_symmetric():
     x, y = leaf(0.3), leaf(-0.8)
     f = step.sin(x * y) * step.exp(x) / y
@@ -124,7 +130,7 @@ def test_the_third_derivative_of_the_square_at_zero_is_zero():
 def test_the_mistake_zero_times_infinity():
     source = next(text for text in cells("step12_double_backward", "mistake") if "oldpow" in text)
     notebook = vars(load("step12_double_backward"))     # formulas look for names where they are
-    exec(source.replace("print", "repr"), notebook)
+    exec(source, notebook)
     assert repr(notebook["y"]) == "tensor(nan, grad_fn=<MulBackward0>)"
 
 
