@@ -203,7 +203,9 @@ def region_label(sheet: Sheet, part: str) -> str:
     parent = getattr(block.parent, "idx", block.parent)
     what = loop if sheet.loop else branch
     holder = f"#{owner.node.number} {owner.op.type}"
-    return f"block {block.idx} (parent {parent}, sub_block of {holder}): {what}"
+    forward = getattr(block, "forward_block", -1)
+    link = "sub_block of" if forward == -1 else f"forward block {forward}, in"
+    return f"block {block.idx} (parent {parent}, {link} {holder}): {what}"
 
 
 def carry(graph: Graph, sheet: Sheet) -> None:
@@ -219,6 +221,20 @@ def carry(graph: Graph, sheet: Sheet) -> None:
             graph.edge(last, first, "loop", label=word)
         elif not sheet.backward and not from_outside and name not in sheet.block.vars:
             add_word(last, "next")  # the condition, above all: the loop itself reads it
+    for tail, head in handed_over(sheet):
+        if tail in sheet.wiring.versions and head in sheet.wiring.versions:
+            ends = sheet.wiring.versions[tail][-1], sheet.wiring.versions[head][0]
+            graph.edge(*ends, "loop", label=word)
+
+
+def handed_over(sheet: Sheet) -> list[tuple[str, str]]:
+    """(from, to): what becomes what in the next iteration, where the op says so in ``carry``."""
+    op = sheet.owner.op if sheet.owner is not None else None
+    following = (getattr(op, "attrs", None) or {}).get("carry", {})
+    if op is None or not sheet.backward:
+        return [(after, name) for name, after in following.items()]
+    ends = op.inputs.get("out_grad", ())
+    return [(f"{name}@GRAD", end) for name, end in zip(following, ends, strict=False)]
 
 
 def add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:
@@ -226,6 +242,7 @@ def add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:
     for name, nodes in backward.wiring.versions.items():
         read = forward.wiring.versions.get(base(name), [])
         only_read = len(read) == 1 and read[0].id not in forward.wiring.writer
+        only_read = only_read and base(name) not in dict(handed_over(forward)).values()
         if is_gradient(name) and len(nodes) == 1 and only_read:
             nodes[0].kind = "renamed"
             add_word(nodes[0], "+= over steps")

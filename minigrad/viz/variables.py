@@ -20,6 +20,7 @@ class Facts:
     def __post_init__(self) -> None:
         self.loss = loss_names(self.program)
         self.written = written_names(self.program)
+        self.carried = carried_names(self.program)
 
 
 @dataclass
@@ -50,6 +51,8 @@ class Looks:
         stopped = bool(getattr(var, "stop_gradient", False))
         if is_scopes(name, var):
             return "scopes", "values of each iteration"
+        if not written and name in self.facts.carried.get(self.block.idx, ()):
+            return ("data" if stopped else "value"), "carried"
         if not written and home is not self.block:
             return "data", f"block {home.idx}"
         if name in self.facts.loss and home is self.facts.program.blocks[0]:
@@ -66,8 +69,20 @@ class Looks:
             return "renamed", ""
         if "@ZERO" in name:
             return "zero", "zeros"
-        leaf = base(name) not in self.facts.written and not is_gradient(base(name))
+        carried = base(name) in self.facts.carried.get(self.block.idx, ())
+        leaf = base(name) not in self.facts.written and not is_gradient(base(name)) and not carried
         return ("leaf_gradient" if leaf else "gradient"), ""
+
+
+def carried_names(program: Any) -> dict[int, set[str]]:
+    """Names that an operator puts into the blocks it holds, step by step: its attr ``carry``."""
+    found: dict[int, set[str]] = {}
+    for op in (op for block in program.blocks for op in block.ops):
+        attrs = getattr(op, "attrs", None) or {}
+        for key, held in attrs.items():
+            if key.endswith("block") and held is not None:
+                found.setdefault(getattr(held, "idx", held), set()).update(attrs.get("carry", ()))
+    return found
 
 
 # ---- one variable ------------------------------------------------------------------------------
