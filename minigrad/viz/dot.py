@@ -108,7 +108,7 @@ def _label(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
 
 
 def _title(node: Node) -> str:
-    name = quote(node.name, 28) if node.kind != "folded" else quote(node.name)
+    name = quote(node.name, 28 if node.kind != "folded" else 100)
     if not name:
         return " "
     mark = "S" if node_style(node).struck else "B"

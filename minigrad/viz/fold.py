@@ -24,7 +24,9 @@ def folded(graph: Graph, detail: str = "auto") -> Graph:
     if detail in ("full",) or (detail not in ("ops", "folded") and size <= FULL):
         return graph
     if detail == "ops" or (detail != "folded" and size <= WITHOUT_VALUES):
-        return without_values(graph)
+        small = without_values(graph)
+        if detail == "ops" or len(small.nodes) <= FULL:
+            return small
     small = _contracted(graph, _segments(graph))
     if len(small.nodes) > WITHOUT_VALUES:           # few repeats
         small = _contracted(graph, _chunks(graph))
@@ -191,10 +193,11 @@ def _members(graph: Graph, segments: list[Segment]) -> dict[str, Segment]:
     """Which segment every folded node belongs to: operations first, then what only they touch."""
     owner = {n.id: s for s in segments for n in s.ops}
     order = {id(s): i for i, s in enumerate(segments)}
+    first = {s.ops[0].id for s in segments}
     links = Links(graph)
     waiting = [n for n in graph.nodes.values() if n.id not in owner and n.kind not in ("output", "seed") and not n.bold]
     for _ in range(4):                              # a value, a sum of values, a value of that sum, …
-        found = {n.id: s for n in waiting if (s := _segment_of(links, n, owner, order)) is not None}
+        found = {n.id: s for n in waiting if (s := _segment_of(links, n, owner, order, first)) is not None}
         if not found:
             break
         owner |= found
@@ -202,19 +205,21 @@ def _members(graph: Graph, segments: list[Segment]) -> dict[str, Segment]:
     return owner
 
 
-def _segment_of(links: Links, node: Node, owner: dict[str, Segment], order: dict[int, int]) -> Segment | None:
-    """The segment that made a node, when nothing outside of segments touches it; for a start the only one that reads it.
+def _segment_of(links: Links, node: Node, owner: dict[str, Segment], order: dict[int, int],
+                first: set[str]) -> Segment | None:
+    """The segment that made a node, when nothing outside of segments touches it.
 
-    A sum belongs to the last segment that adds to it: segments keep their order, so no line goes back.
+    A leaf that one operation inside reads belongs to it; one that several read, or the first operation, stays.  A sum belongs to the last segment that adds to it: segments keep their order, so no line goes back.
     """
     before, after = links.before[node.id], links.after[node.id]
     if not all(n.id in owner for n in after) or not (before or after):
         return None
     makers = {id(s): s for n in before if (s := owner.get(n.id)) is not None}
+    if node.kind == "leaf_gradient" and node.twin not in owner:
+        return None
     if before:
         return min(makers.values(), key=lambda s: order[id(s)]) if all(n.id in owner for n in before) else None
-    readers = {id(s): s for n in after for s in [owner[n.id]]}
-    return next(iter(readers.values())) if len(readers) == 1 else None
+    return owner[after[0].id] if len(after) == 1 and after[0].id not in first else None
 
 
 def _folded_node(name: str, segment: Segment) -> Node:
