@@ -1,0 +1,36 @@
+"""The checkers of step 19."""
+from minigrad.course.check import Mismatch, checker, close, same
+
+
+@checker("19a", hint="the branch that runs decides; what only the other branch reads gets 0.0")
+def both_branches(answers, branch, append_backward, run):
+    y = branch()
+    append_backward(y)
+    for x, answer in zip((3.0, -3.0), answers, strict=True):
+        scope = run(y.block.program, {"x": x, "w": 5.0, "zero": 0.0})
+        for name, given in zip(("x@GRAD", "w@GRAD"), answer, strict=True):
+            close(f"{name} at x = {x:g}", given, float(scope[name]))
+
+
+@checker("19b", hint="mul of p and x, increment of i, less_than of i_next and n")
+def power_body(write_body, power_of_x, append_backward, run):
+    y = power_of_x(write_body)
+    append_backward(y)
+    for n in (0, 1, 2, 5):
+        values = {"x": 3.0, "n": n, "zero": 0, "one": 1.0}
+        scope = run(y.block.program, values)
+        close(f"x**{n} at x = 3", scope["y"], 3.0 ** n)
+        close(f"the gradient of x**{n} at x = 3", scope["x@GRAD"], n * 3.0 ** (n - 1))
+        same(f"the number of turns for n = {n}", int(scope["turns"]), n)
+
+
+@checker("19c", hint="a grad block's father is the block that holds the grad op")
+def fathers(fathers, nested, append_backward):
+    y = nested()
+    append_backward(y)
+    blocks = y.block.program.blocks
+    if not isinstance(fathers, dict):
+        raise Mismatch("what you give", fathers, "a dict from block to father, such as {0: -1}")
+    same("the blocks you name", sorted(fathers), list(range(len(blocks))))
+    for block in blocks:
+        same(f"the father of block {block.idx}", fathers[block.idx], block.parent)
