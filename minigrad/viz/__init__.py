@@ -1,14 +1,23 @@
 """Pictures: one visual language for every graph.
 
-Adapters (``of_nodes``, ``of_grad_fn``, ``of_net``, ``of_program``) turn objects into a neutral `graph.Graph`; renderers (``dot``, ``svg``, ``text``,
-``player``) turn that into something to look at.  Everything is loaded on first use.
+Adapters (``of_nodes``, ``of_grad_fn``, ``of_net``, ``of_program``) turn objects into a neutral
+`graph.Graph`; renderers (``dot``, ``svg``, ``text``, ``player``) turn that into something to look
+at. Everything is loaded on first use.
 """
+
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
 
-_PLACES = {"draw": "picture", "Picture": "picture", "graph_of": "picture", "watch": "watching", "play": "player", "Graph": "graph"}
+_PLACES = {
+    "draw": "picture",
+    "Picture": "picture",
+    "graph_of": "picture",
+    "watch": "watching",
+    "play": "player",
+    "Graph": "graph",
+}
 __all__ = sorted(_PLACES)
 
 

@@ -1,10 +1,13 @@
-"""A graph in words: one sentence, then the steps in their order.  This is what a screen reader reads."""
+"""A graph in words: one sentence, then the steps in their order. This is what a screen reader
+reads.
+"""
+
 from __future__ import annotations
 
 from minigrad.viz.format import visible
 from minigrad.viz.graph import Edge, Graph, Node
-from minigrad.viz.style import EDGE_STYLES, NODE_STYLES
 from minigrad.viz.reading import Links, is_op
+from minigrad.viz.style import EDGE_STYLES, NODE_STYLES
 
 _MOST_STEPS = 60
 
@@ -62,7 +65,9 @@ def ordered_ops(graph: Graph) -> list[Node]:
 
 def _numbered(ops: list[Node]) -> list[Node]:
     """By number where every op has one, else in the order of creation."""
-    return sorted(ops, key=lambda n: n.number or 0) if all(n.number is not None for n in ops) else ops
+    return (
+        sorted(ops, key=lambda n: n.number or 0) if all(n.number is not None for n in ops) else ops
+    )
 
 
 def describe_op(links: Links, node: Node) -> str:
@@ -85,7 +90,12 @@ def called(node: Node) -> str:
 def describe_node(graph: Graph, node: Node) -> str:
     """The tooltip of a node: its whole name, what it is, and what the adapter told about it."""
     twin = f"twin: {graph.nodes[node.twin].name}" if node.twin in graph.nodes else ""
-    facts = [node.name or "(no name)", NODE_STYLES[node.kind].meaning, *node.tooltip.splitlines(), twin]
+    facts = [
+        node.name or "(no name)",
+        NODE_STYLES[node.kind].meaning,
+        *node.tooltip.splitlines(),
+        twin,
+    ]
     return "\n".join(visible(fact) for fact in facts if fact)
 
 

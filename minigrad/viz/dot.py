@@ -1,28 +1,29 @@
 """A graph as DOT, the language of Graphviz: the same graph gives the same bytes in every process.
 
-Ids are the counters of the graph; text of the user passes through `quote` and nowhere else.  Forward stands left or on top, backward
-right or below: twins share a rank, and lines of the backward side are written against their direction, so that both sides rank alike.
+Ids are the counters of the graph; text of the user passes through `quote` and nowhere else. Forward
+stands left or on top, backward right or below: twins share a rank, and lines of the backward side
+are written against their direction, so that both sides rank alike.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from minigrad.viz import legend as legends
 from minigrad.viz.anchors import anchor_lines
-from minigrad.viz.anchors import anchor_lines
 from minigrad.viz.format import LONGEST_LINE, LONGEST_NAME, shorten
 from minigrad.viz.graph import Edge, Graph, Node, Region
-from minigrad.viz.reading import is_op
 from minigrad.viz.rank import far_reads, twin_groups
+from minigrad.viz.reading import is_op
 from minigrad.viz.style import FONT, SMALL_TEXT, TEXT, edge_style, node_style, region_style
 
-_LARGE = 120            # nodes; half as many as lines
+_LARGE = 120  # nodes; half as many as lines
 
 _HEAD = {
-    "LR": f'rankdir=LR; nodesep=0.42; ranksep=0.4; graph [newrank=true, compound=true, bgcolor=transparent, pad=0.12, '
-          f'fontname="{FONT}", fontcolor="{TEXT}", fontsize=11];',
-    "TB": f'rankdir=TB; nodesep=0.3; ranksep=0.27; graph [newrank=true, compound=true, bgcolor=transparent, pad=0.12, '
-          f'fontname="{FONT}", fontcolor="{TEXT}", fontsize=11];',
+    "LR": f"rankdir=LR; nodesep=0.42; ranksep=0.4; graph [newrank=true, compound=true, bgcolor=transparent, pad=0.12, "
+    f'fontname="{FONT}", fontcolor="{TEXT}", fontsize=11];',
+    "TB": f"rankdir=TB; nodesep=0.3; ranksep=0.27; graph [newrank=true, compound=true, bgcolor=transparent, pad=0.12, "
+    f'fontname="{FONT}", fontcolor="{TEXT}", fontsize=11];',
 }
 _DEFAULTS = (
     f'node [fontname="{FONT}", fontsize=12, fontcolor="{TEXT}", margin="0.09,0.045", height=0.3, width=0.5];',
@@ -45,9 +46,15 @@ def to_dot(graph: Graph, *, legend: bool = False, dpi: int | None = None) -> str
     lines += [f"{{ rank=same; {'; '.join(group)} }}" for group in twin_groups(graph)]
     lines += [_edge(graph, e) for i, e in enumerate(graph.edges) if i not in dropped]
     lines += anchor_lines(graph)
-    lines += [_twin_line(graph, node) for node in graph.nodes.values() if node.side == "forward" and node.twin]
+    lines += [
+        _twin_line(graph, node)
+        for node in graph.nodes.values()
+        if node.side == "forward" and node.twin
+    ]
     lines += anchor_lines(graph)
-    return "\n".join([*lines, *_footer(graph, legend), "}", ""])        # last: frames would inherit the label
+    return "\n".join(
+        [*lines, *_footer(graph, legend), "}", ""]
+    )  # last: frames would inherit the label
 
 
 def _limits(graph: Graph, dpi: int | None) -> list[str]:
@@ -66,23 +73,43 @@ def quote(text: object, limit: int = LONGEST_LINE) -> str:
     'a &lt; &quot;b&quot; \\\\\\\\N'
     """
     shown = shorten(text, limit)
-    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("\\", "\\\\")):
+    for char, entity in (
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        (">", "&gt;"),
+        ('"', "&quot;"),
+        ("\\", "\\\\"),
+    ):
         shown = shown.replace(char, entity)
     return shown
 
 
-# Nodes ---------------------------------------------------------------------------------------------------------------
+# Nodes ----------------------------------------------------------------
 
 
 def _node(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
     style = node_style(node)
-    facts = {"id": node.id, "class": " ".join(node_classes(node)), "label": _label(graph, node, far)}
+    facts = {
+        "id": node.id,
+        "class": " ".join(node_classes(node)),
+        "label": _label(graph, node, far),
+    }
     if _is_table(node):
         facts |= {"shape": "plain"}
     else:
-        look = ["filled", *(["dashed"] if style.dashed else []), *(["rounded"] if style.rounded else [])]
-        facts |= {"shape": style.shape, "style": ",".join(look), "color": style.stroke, "fillcolor": style.fill,
-                  "penwidth": f"{style.width:g}", "fontcolor": style.text}
+        look = [
+            "filled",
+            *(["dashed"] if style.dashed else []),
+            *(["rounded"] if style.rounded else []),
+        ]
+        facts |= {
+            "shape": style.shape,
+            "style": ",".join(look),
+            "color": style.stroke,
+            "fillcolor": style.fill,
+            "penwidth": f"{style.width:g}",
+            "fontcolor": style.text,
+        }
         if style.peripheries > 1:
             facts["peripheries"] = str(style.peripheries)
     return f"{node.id} [{_attributes(facts)}];"
@@ -90,11 +117,19 @@ def _node(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
 
 def node_classes(node: Node) -> list[str]:
     """The classes of a node in the picture: what the style sheet and the player speak about."""
-    return ["mg", "op" if is_op(node) else "var", "fwd" if node.side == "forward" else "bwd", node.kind, node.state]
+    return [
+        "mg",
+        "op" if is_op(node) else "var",
+        "fwd" if node.side == "forward" else "bwd",
+        node.kind,
+        node.state,
+    ]
 
 
 def _is_table(node: Node) -> bool:
-    return bool(node.ports) or (is_op(node) and node.number is not None and node.kind not in ("folded", "pruned"))
+    return bool(node.ports) or (
+        is_op(node) and node.number is not None and node.kind not in ("folded", "pruned")
+    )
 
 
 def _label(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
@@ -102,7 +137,12 @@ def _label(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
         return f"<{_table(graph, node, far)}>"
     title = _title(node)
     rows = _rows(node, far)
-    if not is_op(node) and graph.direction == "TB" and rows and sum(map(len, node.lines)) <= LONGEST_NAME:
+    if (
+        not is_op(node)
+        and graph.direction == "TB"
+        and rows
+        and sum(map(len, node.lines)) <= LONGEST_NAME
+    ):
         return f"<{title} {' '.join(rows)}>"
     return f"<{'<BR/>'.join([title, *rows])}>"
 
@@ -118,7 +158,10 @@ def _title(node: Node) -> str:
 
 def _rows(node: Node, far: tuple[str, ...]) -> list[str]:
     reads = ", ".join(shorten(r) for r in dict.fromkeys((*node.reads, *far)))
-    return [*(_small(line) for line in node.lines if line), *([f"<I>{_small(f'reads {reads}')}</I>"] if reads else [])]
+    return [
+        *(_small(line) for line in node.lines if line),
+        *([f"<I>{_small(f'reads {reads}')}</I>"] if reads else []),
+    ]
 
 
 def _small(text: str, points: int = 10) -> str:
@@ -133,17 +176,28 @@ def _table(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
     first, last = ("in", "out") if node.side == "forward" else ("out", "in")
     parts = [_slots(graph, node, first), middle, _slots(graph, node, last)]
     cells = [f"<TD>{part}</TD>" for part in parts if part]
-    rows = f"<TR>{''.join(cells)}</TR>" if graph.direction == "LR" else "".join(f"<TR>{c}</TR>" for c in cells)
+    rows = (
+        f"<TR>{''.join(cells)}</TR>"
+        if graph.direction == "LR"
+        else "".join(f"<TR>{c}</TR>" for c in cells)
+    )
     return f'<TABLE {border}{rounded} CELLPADDING="1">{rows}</TABLE>'
 
 
 def _slots(graph: Graph, node: Node, way: str) -> str:
     """The named ports on one side of an op, in a row or in a column."""
-    cells = [f'<TD PORT="p{i}" CELLPADDING="2">{_small(name, 9)}</TD>'
-             for i, (name, w) in enumerate(node.ports) if w == way]
+    cells = [
+        f'<TD PORT="p{i}" CELLPADDING="2">{_small(name, 9)}</TD>'
+        for i, (name, w) in enumerate(node.ports)
+        if w == way
+    ]
     if not cells:
         return ""
-    rows = "".join(f"<TR>{c}</TR>" for c in cells) if graph.direction == "LR" else f"<TR>{''.join(cells)}</TR>"
+    rows = (
+        "".join(f"<TR>{c}</TR>" for c in cells)
+        if graph.direction == "LR"
+        else f"<TR>{''.join(cells)}</TR>"
+    )
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">{rows}</TABLE>'
 
 
@@ -152,21 +206,26 @@ def _cells(rows: list[str], pad: int) -> str:
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">{cells}</TABLE>'
 
 
-# Lines ---------------------------------------------------------------------------------------------------------------
+# Lines ----------------------------------------------------------------
 
 
 def _edge(graph: Graph, edge: Edge) -> str:
     tail, head = graph.nodes[edge.tail], _head(graph, edge)
     style = edge_style(edge, tail.side)
     ends = [_end(tail, edge.tail_port, "out"), _end(head, edge.head_port, "in")]
-    facts = {"class": f"mg {edge.kind} {'fwd' if tail.side == 'forward' else 'bwd'} {tail.id} {head.id}",
-             "color": style.stroke, "penwidth": f"{style.width:g}"}
+    facts = {
+        "class": f"mg {edge.kind} {'fwd' if tail.side == 'forward' else 'bwd'} {tail.id} {head.id}",
+        "color": style.stroke,
+        "penwidth": f"{style.width:g}",
+    }
     if style.line != "solid":
         facts["style"] = style.line
     if not style.constraint:
         facts["constraint"] = "false"
     elif edge.kind in ("flow", "weak", "grad"):
-        facts["weight"] = "1" if tail.kind in ("leaf", "data") or head.kind in ("leaf_gradient",) else "6"
+        facts["weight"] = (
+            "1" if tail.kind in ("leaf", "data") or head.kind in ("leaf_gradient",) else "6"
+        )
     facts |= _arrow(style.head, style.reversed)
     if edge.kind == "sub_block" and head.region:
         facts["lhead"] = f"cluster_{_frame_of(graph, edge, head)}"
@@ -204,19 +263,25 @@ def _arrow(head: str, backward: bool) -> dict[str, str]:
 
 
 def _chip(text: str, stroke: str) -> str:
-    return (f'<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2" COLOR="{stroke}" BGCOLOR="#FFFFFF">'
-            f"<TR><TD>{quote(text)}</TD></TR></TABLE>")
+    return (
+        f'<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2" COLOR="{stroke}" BGCOLOR="#FFFFFF">'
+        f"<TR><TD>{quote(text)}</TD></TR></TABLE>"
+    )
 
 
 def _twin_line(graph: Graph, node: Node) -> str:
-    """The dashed line between an op and its grad op; between a value and its gradient an unseen one that keeps the order."""
+    """The dashed line between an op and its grad op; between a value and its gradient an unseen one
+    that keeps the order.
+    """
     style = edge_style(Edge("", "", "twin"), "forward")
     twin = graph.nodes[str(node.twin)]
     order = "" if graph.direction == "LR" and not graph.regions else ", constraint=false"
     if not (is_op(node) and is_op(twin)):
         return f'{node.id} -> {twin.id} [style=invis, class="mg layout"{order}];'
-    return (f'{node.id} -> {twin.id} [class="mg twin {node.id} {twin.id}", color="{style.stroke}", penwidth={style.width:g}, '
-            f"style={style.line}, dir=none{order}];")
+    return (
+        f'{node.id} -> {twin.id} [class="mg twin {node.id} {twin.id}", color="{style.stroke}", penwidth={style.width:g}, '
+        f"style={style.line}, dir=none{order}];"
+    )
 
 
 def _names_read(graph: Graph, edges: Iterable[Edge]) -> dict[str, tuple[str, ...]]:
@@ -227,35 +292,50 @@ def _names_read(graph: Graph, edges: Iterable[Edge]) -> dict[str, tuple[str, ...
     return far
 
 
-# Frames --------------------------------------------------------------------------------------------------------------
+# Frames ----------------------------------------------------------------
 
 
 def _inside(graph: Graph, parent: str | None, far: dict[str, tuple[str, ...]]) -> list[str]:
-    """The nodes and regions that stand directly in a region, or in none.  Regions nest only as deep as a program does."""
+    """The nodes and regions that stand directly in a region, or in none. Regions nest only as deep
+    as a program does.
+    """
     lines = []
     here = [n for n in graph.nodes.values() if n.region == parent]
     if parent is not None and graph.direction == "LR":
-        here.reverse()                              # in a frame Graphviz puts the last one on top
+        here.reverse()  # in a frame Graphviz puts the last one on top
     lines += [_node(graph, n, far.get(n.id, ())) for n in here]
     for region in graph.regions.values():
         if region.parent == parent:
-            lines += [f"subgraph cluster_{region.id} {{ {_region(graph, region)}", *_inside(graph, region.id, far), "}"]
+            lines += [
+                f"subgraph cluster_{region.id} {{ {_region(graph, region)}",
+                *_inside(graph, region.id, far),
+                "}",
+            ]
     return lines
 
 
 def _region(graph: Graph, region: Region) -> str:
     style = region_style(region)
     backward = region.side == "backward"
-    facts = {"id": region.id, "class": f"mg region {'bwd' if backward else 'fwd'}", "style": "rounded,filled",
-             "color": style.stroke, "fillcolor": style.fill, "penwidth": f"{style.width:g}", "margin": "11",
-             "label": f"<{quote(region.label, 80)}>" if region.label else "",
-             "labeljust": "r" if backward and graph.direction == "TB" else "l",
-             "labelloc": "b" if backward and graph.direction == "LR" else "t"}
+    facts = {
+        "id": region.id,
+        "class": f"mg region {'bwd' if backward else 'fwd'}",
+        "style": "rounded,filled",
+        "color": style.stroke,
+        "fillcolor": style.fill,
+        "penwidth": f"{style.width:g}",
+        "margin": "11",
+        "label": f"<{quote(region.label, 80)}>" if region.label else "",
+        "labeljust": "r" if backward and graph.direction == "TB" else "l",
+        "labelloc": "b" if backward and graph.direction == "LR" else "t",
+    }
     return "graph [" + _attributes(facts) + "];"
 
 
 def _footer(graph: Graph, legend: bool) -> list[str]:
-    """Notes and legend: a table of its own below the picture, because no text may stand on the page."""
+    """Notes and legend: a table of its own below the picture, because no text may stand on the
+    page.
+    """
     table = legends.table(graph, quote, legend)
     return [f"graph [label=<{table}>, labelloc=b, labeljust=l];"] if table else []
 

@@ -1,7 +1,10 @@
-"""Big graphs, drawn small: values become labels of lines, repeated segments are drawn once, and the picture says so.
+"""Big graphs, drawn small: values become labels of lines, repeated segments are drawn once, and the
+picture says so.
 
-Up to 150 nodes are drawn in full; up to 400 with values as labels; beyond that segments fold.  Ids of what stays do not change.
+Up to 150 nodes are drawn in full; up to 400 with values as labels; beyond that segments fold. Ids
+of what stays do not change.
 """
+
 from __future__ import annotations
 
 from collections import Counter
@@ -11,15 +14,17 @@ from dataclasses import dataclass, field, replace
 from minigrad.viz.graph import Edge, Graph, Node
 from minigrad.viz.reading import CARRIES, Links, is_op
 
-FULL = 150                      # nodes drawn in full
-WITHOUT_VALUES = 400            # nodes drawn with values as labels of lines
-_LONGEST_PERIOD = 64            # operations in one repeat
+FULL = 150  # nodes drawn in full
+WITHOUT_VALUES = 400  # nodes drawn with values as labels of lines
+_LONGEST_PERIOD = 64  # operations in one repeat
 _FEWEST_REPEATS = 3
-_CHUNKS = 24                    # what is left without repeats is cut into about as many pieces
+_CHUNKS = 24  # what is left without repeats is cut into about as many pieces
 
 
 def folded(graph: Graph, detail: str = "auto") -> Graph:
-    """The graph as ``detail`` asks for it: "full", "ops", "folded", or what "auto" finds right for its size."""
+    """The graph as ``detail`` asks for it: "full", "ops", "folded", or what "auto" finds right for
+    its size.
+    """
     size = len(graph.nodes)
     if detail in ("full",) or (detail not in ("ops", "folded") and size <= FULL):
         return graph
@@ -28,19 +33,28 @@ def folded(graph: Graph, detail: str = "auto") -> Graph:
         if detail == "ops" or len(small.nodes) <= FULL:
             return small
     small = _contracted(graph, _segments(graph))
-    if len(small.nodes) > WITHOUT_VALUES:           # few repeats
+    if len(small.nodes) > WITHOUT_VALUES:  # few repeats
         small = _contracted(graph, _chunks(graph))
     return without_values(small) if len(small.nodes) > FULL else small
 
 
-# Values as labels ----------------------------------------------------------------------------------------------------
+# Values as labels ----------------------------------------------------------------
 
 
 def without_values(graph: Graph) -> Graph:
     """Every value between two operations becomes the label of the line between them."""
     links = Links(graph)
-    kept = {end for e in graph.edges if e.kind in ("loop", "sub_block", "ref") for end in (e.tail, e.head)}
-    gone = {n.id for n in graph.nodes.values() if not is_op(n) and n.id not in kept and _between(links, n)}
+    kept = {
+        end
+        for e in graph.edges
+        if e.kind in ("loop", "sub_block", "ref")
+        for end in (e.tail, e.head)
+    }
+    gone = {
+        n.id
+        for n in graph.nodes.values()
+        if not is_op(n) and n.id not in kept and _between(links, n)
+    }
     small = _copy(graph, [n for n in graph.nodes.values() if n.id not in gone])
     into: dict[str, list[Edge]] = {}
     for edge in graph.edges:
@@ -48,12 +62,22 @@ def without_values(graph: Graph) -> Graph:
             into.setdefault(edge.head, []).append(edge)
     for edge in graph.edges:
         if edge.tail in gone:
-            small.edges += [replace(edge, tail=before.tail, tail_port=before.tail_port, label=graph.nodes[edge.tail].name)
-                            for before in into.get(edge.tail, ()) if edge.kind in CARRIES and edge.head not in gone]
+            small.edges += [
+                replace(
+                    edge,
+                    tail=before.tail,
+                    tail_port=before.tail_port,
+                    label=graph.nodes[edge.tail].name,
+                )
+                for before in into.get(edge.tail, ())
+                if edge.kind in CARRIES and edge.head not in gone
+            ]
         elif edge.head not in gone:
             small.edges.append(edge)
     if gone:
-        small.notes.append(f"{len(gone)} values are drawn as labels of lines; detail=\"full\" draws them as nodes")
+        small.notes.append(
+            f'{len(gone)} values are drawn as labels of lines; detail="full" draws them as nodes'
+        )
     return small
 
 
@@ -67,11 +91,13 @@ def _copy(graph: Graph, nodes: Iterable[Node]) -> Graph:
     nodes = list(nodes)
     here = {n.id for n in nodes}
     small = replace(graph, nodes={}, edges=[], notes=list(graph.notes), steps=list(graph.steps))
-    small.nodes = {n.id: n if n.twin is None or n.twin in here else replace(n, twin=None) for n in nodes}
+    small.nodes = {
+        n.id: n if n.twin is None or n.twin in here else replace(n, twin=None) for n in nodes
+    }
     return small
 
 
-# Segments ------------------------------------------------------------------------------------------------------------
+# Segments ----------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -82,7 +108,7 @@ class Segment:
     ops: list[Node]
     side: str
     twin: Segment | None = None
-    members: set[str] = field(default_factory=set)      # with the values inside
+    members: set[str] = field(default_factory=set)  # with the values inside
 
 
 def _segments(graph: Graph) -> list[Segment]:
@@ -114,7 +140,13 @@ def _repeats(ops: list[Node]) -> list[Segment]:
         covered, period = covers[at]
         if covered:
             times = covered // period
-            found.append(Segment(f"{times} × ({_listed(names[at:at + period])})", ops[at:at + covered], ops[at].side))
+            found.append(
+                Segment(
+                    f"{times} × ({_listed(names[at : at + period])})",
+                    ops[at : at + covered],
+                    ops[at].side,
+                )
+            )
         at += covered or 1
     return found
 
@@ -140,7 +172,11 @@ def _mirrored(graph: Graph, segment: Segment) -> Segment | None:
     times, _, _ = segment.name.partition(" × ")
     period = max(1, len(ops) // int(times)) if times.isdigit() else len(ops)
     ops.reverse()
-    name = f"{times} × ({_listed([n.name for n in ops[:period]])})" if times.isdigit() else _counted(ops)
+    name = (
+        f"{times} × ({_listed([n.name for n in ops[:period]])})"
+        if times.isdigit()
+        else _counted(ops)
+    )
     segment.twin = Segment(name, ops, "backward", twin=segment)
     return segment.twin
 
@@ -151,12 +187,20 @@ def _chunks(graph: Graph) -> list[Segment]:
     every = [ops for ops in _runs_by_region(graph, "forward") if len(ops) > 1]
     size = max(2, -(-sum(map(len, every)) // _CHUNKS))
     for ops in every:
-        found += [Segment(_counted(part), part, "forward") for at in range(0, len(ops), size) if len(part := ops[at:at + size]) > 1]
+        found += [
+            Segment(_counted(part), part, "forward")
+            for at in range(0, len(ops), size)
+            if len(part := ops[at : at + size]) > 1
+        ]
     found += [twin for s in found if (twin := _mirrored(graph, s)) is not None]
     taken = {n.id for s in found for n in s.ops}
     for ops in _runs_by_region(graph, "backward"):
         ops = [n for n in ops if n.id not in taken]
-        found += [Segment(_counted(part), part, "backward") for at in range(0, len(ops), size) if len(part := ops[at:at + size]) > 1]
+        found += [
+            Segment(_counted(part), part, "backward")
+            for at in range(0, len(ops), size)
+            if len(part := ops[at : at + size]) > 1
+        ]
     return found
 
 
@@ -169,7 +213,7 @@ def _counted(ops: list[Node]) -> str:
     return f"{len(ops)} operations ({', '.join(common)})"
 
 
-# Drawing segments as one node ------------------------------------------------------------------------------------------
+# Drawing segments as one node ----------------------------------------------------------------
 
 
 def _contracted(graph: Graph, segments: list[Segment]) -> Graph:
@@ -184,8 +228,11 @@ def _contracted(graph: Graph, segments: list[Segment]) -> Graph:
             nodes[id(segment)].twin = nodes[id(segment.twin)].id
     small.nodes |= {n.id: n for n in nodes.values()}
     small.edges = _joined(graph, {member: nodes[id(s)].id for member, s in owner.items()})
-    small.notes.append(f"{len(owner)} of {len(graph.nodes)} nodes are folded into {len(segments)}: "
-                       + "; ".join(s.name for s in segments[:3]) + ("; …" if len(segments) > 3 else ""))
+    small.notes.append(
+        f"{len(owner)} of {len(graph.nodes)} nodes are folded into {len(segments)}: "
+        + "; ".join(s.name for s in segments[:3])
+        + ("; …" if len(segments) > 3 else "")
+    )
     return small
 
 
@@ -195,9 +242,17 @@ def _members(graph: Graph, segments: list[Segment]) -> dict[str, Segment]:
     order = {id(s): i for i, s in enumerate(segments)}
     first = {s.ops[0].id for s in segments}
     links = Links(graph)
-    waiting = [n for n in graph.nodes.values() if n.id not in owner and n.kind not in ("output", "seed") and not n.bold]
-    for _ in range(4):                              # a value, a sum of values, a value of that sum, …
-        found = {n.id: s for n in waiting if (s := _segment_of(links, n, owner, order, first)) is not None}
+    waiting = [
+        n
+        for n in graph.nodes.values()
+        if n.id not in owner and n.kind not in ("output", "seed") and not n.bold
+    ]
+    for _ in range(4):  # a value, a sum of values, a value of that sum, …
+        found = {
+            n.id: s
+            for n in waiting
+            if (s := _segment_of(links, n, owner, order, first)) is not None
+        }
         if not found:
             break
         owner |= found
@@ -205,11 +260,14 @@ def _members(graph: Graph, segments: list[Segment]) -> dict[str, Segment]:
     return owner
 
 
-def _segment_of(links: Links, node: Node, owner: dict[str, Segment], order: dict[int, int],
-                first: set[str]) -> Segment | None:
+def _segment_of(
+    links: Links, node: Node, owner: dict[str, Segment], order: dict[int, int], first: set[str]
+) -> Segment | None:
     """The segment that made a node, when nothing outside of segments touches it.
 
-    A leaf that one operation inside reads belongs to it; one that several read, or the first operation, stays.  A sum belongs to the last segment that adds to it: segments keep their order, so no line goes back.
+    A leaf that one operation inside reads belongs to it; one that several read, or the first
+    operation, stays. A sum belongs to the last segment that adds to it: segments keep their order,
+    so no line goes back.
     """
     before, after = links.before[node.id], links.after[node.id]
     if not all(n.id in owner for n in after) or not (before or after):
@@ -218,15 +276,31 @@ def _segment_of(links: Links, node: Node, owner: dict[str, Segment], order: dict
     if node.kind == "leaf_gradient" and node.twin not in owner:
         return None
     if before:
-        return min(makers.values(), key=lambda s: order[id(s)]) if all(n.id in owner for n in before) else None
+        return (
+            min(makers.values(), key=lambda s: order[id(s)])
+            if all(n.id in owner for n in before)
+            else None
+        )
     return owner[after[0].id] if len(after) == 1 and after[0].id not in first else None
 
 
 def _folded_node(name: str, segment: Segment) -> Node:
     numbers = [n.number for n in segment.ops if n.number is not None]
-    lines = (f"ops #{min(numbers)} to #{max(numbers)}",) if numbers else (f"{len(segment.ops)} operations",)
-    return Node(name, "folded", segment.name, lines=lines, side=segment.side, region=segment.ops[0].region,
-                tooltip=f"{len(segment.ops)} operations", data={"ops": len(segment.ops)})
+    lines = (
+        (f"ops #{min(numbers)} to #{max(numbers)}",)
+        if numbers
+        else (f"{len(segment.ops)} operations",)
+    )
+    return Node(
+        name,
+        "folded",
+        segment.name,
+        lines=lines,
+        side=segment.side,
+        region=segment.ops[0].region,
+        tooltip=f"{len(segment.ops)} operations",
+        data={"ops": len(segment.ops)},
+    )
 
 
 def _joined(graph: Graph, place: dict[str, str]) -> list[Edge]:
@@ -238,7 +312,12 @@ def _joined(graph: Graph, place: dict[str, str]) -> list[Edge]:
         if (tail, head) == (edge.tail, edge.head):
             kept.append(edge)
         elif tail != head and edge.kind in (*CARRIES, "sub_block"):
-            moved = replace(edge, tail=tail, head=head, tail_port=edge.tail_port if tail == edge.tail else None,
-                            head_port=edge.head_port if head == edge.head else None)
+            moved = replace(
+                edge,
+                tail=tail,
+                head=head,
+                tail_port=edge.tail_port if tail == edge.tail else None,
+                head_port=edge.head_port if head == edge.head else None,
+            )
             lines.setdefault((tail, head, edge.kind), moved)
     return [*kept, *lines.values()]

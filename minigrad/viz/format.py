@@ -1,4 +1,7 @@
-"""What labels say: values in at most five digits, names of at most 28 characters, nothing invisible."""
+"""What labels say: values in at most five digits, names of at most 28 characters, nothing
+invisible.
+"""
+
 from __future__ import annotations
 
 import math
@@ -7,12 +10,20 @@ from typing import Any
 
 import numpy as np
 
-NOT_YET = "—"               # not computed yet: never 0
+NOT_YET = "—"  # not computed yet: never 0
 LONGEST_NAME = 28
 LONGEST_LINE = 60
-FEW = 4                     # arrays of up to this many elements are shown element by element
+FEW = 4  # arrays of up to this many elements are shown element by element
 
-_SHOWN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")         # categories of characters that do not show themselves
+_SHOWN = (
+    "Cc",
+    "Cf",
+    "Cs",
+    "Co",
+    "Cn",
+    "Zl",
+    "Zp",
+)  # categories of characters that do not show themselves
 
 
 def visible(text: object) -> str:
@@ -25,7 +36,9 @@ def visible(text: object) -> str:
 
 
 def _visible(char: str) -> str:
-    if unicodedata.category(char) not in _SHOWN or char == "\u200d":       # the joiner holds emoji together
+    if (
+        unicodedata.category(char) not in _SHOWN or char == "\u200d"
+    ):  # the joiner holds emoji together
         return char
     code = ord(char)
     return chr(0x2400 + code) if code < 0x20 else f"⟨{code:04X}⟩"
@@ -41,15 +54,17 @@ def shorten(text: object, limit: int = LONGEST_NAME) -> str:
     if len(shown) <= limit:
         return shown
     head = (limit - 1) // 2
-    return f"{shown[:head]}…{shown[head + 1 - limit:]}"
+    return f"{shown[:head]}…{shown[head + 1 - limit :]}"
 
 
 def unwrap(value: Any) -> Any:
     """The array inside a Variable or a Tensor, or the value itself."""
-    for _ in range(4):                              # a gradient may be a Variable that holds an array
-        if value is None or isinstance(value, (np.ndarray, np.generic, int, float, complex, str, bytes)):
+    for _ in range(4):  # a gradient may be a Variable that holds an array
+        if value is None or isinstance(
+            value, (np.ndarray, np.generic, int, float, complex, str, bytes)
+        ):
             break
-        inner = getattr(value, "_data", None)       # looking must not count as a use of .data
+        inner = getattr(value, "_data", None)  # looking must not count as a use of .data
         inner = getattr(value, "data", value) if inner is None else inner
         if inner is value:
             break
@@ -83,7 +98,11 @@ def format_value(value: Any) -> str:
         return NOT_YET
     array = _numeric(value)
     if array is None:
-        return shorten(f"{type(value).__name__} {value}" if isinstance(value, (str, bytes)) else type(value).__name__)
+        return shorten(
+            f"{type(value).__name__} {value}"
+            if isinstance(value, (str, bytes))
+            else type(value).__name__
+        )
     return _elements(array) if 0 < array.size <= FEW else format_type(array)
 
 
@@ -109,8 +128,11 @@ def explain_value(value: Any) -> str:
         return "not computed yet"
     array = _numeric(value)
     if array is None:
-        return shorten(f"{type(value).__name__}: {visible(value)[:200]}", 80) if isinstance(value, (str, bytes)) \
+        return (
+            shorten(f"{type(value).__name__}: {visible(value)[:200]}", 80)
+            if isinstance(value, (str, bytes))
             else type(value).__name__
+        )
     head = f"{array.dtype} {format_shape(array.shape)}"
     if array.size == 0:
         return f"{head}, empty"
@@ -133,7 +155,7 @@ def _numeric(value: Any) -> np.ndarray[Any, Any] | None:
         return None
     try:
         array = np.asarray(value)
-    except ValueError:                              # a ragged list
+    except ValueError:  # a ragged list
         return None
     return array if array.dtype.kind in "biufc" else None
 
@@ -151,5 +173,9 @@ def _statistics(array: np.ndarray[Any, Any]) -> str:
     if not np.isfinite(numbers).all():
         bad = int(numbers.size - np.isfinite(numbers).sum())
         return f"{bad} of {numbers.size} not finite"
-    mean = math.fsum(numbers.ravel().tolist()) / numbers.size if numbers.size <= 10_000 else float(numbers.mean())
+    mean = (
+        math.fsum(numbers.ravel().tolist()) / numbers.size
+        if numbers.size <= 10_000
+        else float(numbers.mean())
+    )
     return f"min {format_number(numbers.min())}, mean {format_number(mean)}, max {format_number(numbers.max())}"

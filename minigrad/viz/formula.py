@@ -1,7 +1,9 @@
 """Formulas from the code that ran: ``gx = 2 * x * gy; return gx`` becomes ``gx = 2·x·gy``.
 
-Only straight-line methods are read: assignments and a return.  Whatever is not understood gives no formula, never a wrong one.
+Only straight-line methods are read: assignments and a return. Whatever is not understood gives no
+formula, never a wrong one.
 """
+
 from __future__ import annotations
 
 import ast
@@ -19,10 +21,28 @@ from minigrad.viz.format import format_number
 LONGEST = 44
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SIGNS: dict[type, tuple[str, int]] = {
-    ast.Add: (" + ", 1), ast.Sub: (" − ", 1), ast.Mult: ("·", 2), ast.Div: (" / ", 2), ast.MatMult: (" @ ", 2)}
-_COMPARE: dict[type, str] = {ast.Gt: " > ", ast.Lt: " < ", ast.GtE: " ≥ ", ast.LtE: " ≤ ", ast.Eq: " = ", ast.NotEq: " ≠ "}
-_DO: dict[type, Any] = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide,
-                        ast.Pow: np.power, ast.MatMult: np.matmul}
+    ast.Add: (" + ", 1),
+    ast.Sub: (" − ", 1),
+    ast.Mult: ("·", 2),
+    ast.Div: (" / ", 2),
+    ast.MatMult: (" @ ", 2),
+}
+_COMPARE: dict[type, str] = {
+    ast.Gt: " > ",
+    ast.Lt: " < ",
+    ast.GtE: " ≥ ",
+    ast.LtE: " ≤ ",
+    ast.Eq: " = ",
+    ast.NotEq: " ≠ ",
+}
+_DO: dict[type, Any] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.Pow: np.power,
+    ast.MatMult: np.matmul,
+}
 _FUNCTIONS = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "abs", "square"})
 
 
@@ -32,29 +52,42 @@ class NotUnderstood(Exception):
 
 @dataclass(frozen=True)
 class Formula:
-    """What a method returns: one expression per result, over the names of inputs (``x``), outputs (``y``) and gradients (``gy``)."""
+    """What a method returns: one expression per result, over the names of inputs (``x``), outputs
+    (``y``) and gradients (``gy``).
+    """
 
     results: tuple[ast.expr, ...]
-    names: tuple[str, ...]                          # what the results are called: gx, or gx0, gx1
+    names: tuple[str, ...]  # what the results are called: gx, or gx0, gx1
 
     def lines(self) -> tuple[str, ...]:
         """``gx = 2·x·gy``, one line per result."""
-        return tuple(_short(f"{n} = {_written(e)}") for n, e in zip(self.names, self.results, strict=True))
+        return tuple(
+            _short(f"{n} = {_written(e)}") for n, e in zip(self.names, self.results, strict=True)
+        )
 
     def numbers(self, values: Mapping[str, Any]) -> str:
-        """The only result with numbers put in: ``= 2 · 0.5 · 3.2974``; empty when something is not a number."""
+        """The only result with numbers put in: ``= 2 · 0.5 · 3.2974``; empty when something is not
+        a number.
+        """
         if len(self.results) != 1 or isinstance(self.results[0], ast.Name):
             return ""
         shown = {k: _number(v) for k, v in values.items()}
         if any(not shown.get(n) for n in self.reads()):
             return ""
-        text = _short(f"= {_written(self.results[0], {k: v for k, v in shown.items() if v}, ' · ')}")
+        text = _short(
+            f"= {_written(self.results[0], {k: v for k, v in shown.items() if v}, ' · ')}"
+        )
         return text
 
     def reads(self) -> list[str]:
         """The names that the results depend on."""
         called = {id(n.func) for e in self.results for n in ast.walk(e) if isinstance(n, ast.Call)}
-        found = [n.id for e in self.results for n in ast.walk(e) if isinstance(n, ast.Name) and id(n) not in called]
+        found = [
+            n.id
+            for e in self.results
+            for n in ast.walk(e)
+            if isinstance(n, ast.Name) and id(n) not in called
+        ]
         return [n for n in dict.fromkeys(found) if n != "self"]
 
     def compute(self, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
@@ -107,19 +140,23 @@ def _short(line: str) -> str:
     return line if len(line) <= LONGEST else ""
 
 
-# Reading -------------------------------------------------------------------------------------------------------------
+# Reading ----------------------------------------------------------------
 
 
 def _read_forward(forward: Any, backward: Any) -> Formula:
     names = _parameters(forward)
     results = _returned(forward, {n: ast.Name(n) for n in names}, names)
-    return Formula(results, ("y",) if len(results) == 1 else tuple(f"y{i}" for i in range(len(results))))
+    return Formula(
+        results, ("y",) if len(results) == 1 else tuple(f"y{i}" for i in range(len(results)))
+    )
 
 
 def _read_backward(forward: Any, backward: Any) -> Formula:
     inputs = _parameters(forward) if forward is not None else ()
     results = _returned(backward, {n: ast.Name(n) for n in _parameters(backward)}, inputs)
-    return Formula(results, ("gx",) if len(results) == 1 else tuple(f"gx{i}" for i in range(len(results))))
+    return Formula(
+        results, ("gx",) if len(results) == 1 else tuple(f"gx{i}" for i in range(len(results)))
+    )
 
 
 def _parameters(method: Any) -> tuple[str, ...]:
@@ -142,7 +179,9 @@ def _body(method: Any) -> list[ast.stmt]:
     return tree.body[0].body
 
 
-def _returned(method: Any, known: dict[str, ast.expr], inputs: tuple[str, ...]) -> tuple[ast.expr, ...]:
+def _returned(
+    method: Any, known: dict[str, ast.expr], inputs: tuple[str, ...]
+) -> tuple[ast.expr, ...]:
     method = inspect.unwrap(method) if method is not None else None
     for statement in _body(method):
         match statement:
@@ -159,14 +198,18 @@ def _returned(method: Any, known: dict[str, ast.expr], inputs: tuple[str, ...]) 
     raise NotUnderstood
 
 
-def _assign(target: ast.expr, value: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]) -> None:
+def _assign(
+    target: ast.expr, value: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]
+) -> None:
     match target, value:
         case ast.Name(name), _:
             known[name] = _resolved(value, known, inputs)
         case ast.Tuple(targets), ast.Tuple(values) if len(targets) == len(values):
             found = [_resolved(v, known, inputs) for v in values]
             known |= {_name_of(t): v for t, v in zip(targets, found, strict=True)}
-        case ast.Tuple(targets), ast.Attribute(ast.Name("self"), "inputs") if len(targets) == len(inputs):
+        case ast.Tuple(targets), ast.Attribute(ast.Name("self"), "inputs") if len(targets) == len(
+            inputs
+        ):
             known |= {_name_of(t): ast.Name(n) for t, n in zip(targets, inputs, strict=True)}
         case _:
             raise NotUnderstood
@@ -179,19 +222,25 @@ def _name_of(target: ast.expr) -> str:
 
 
 def _resolved(node: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]) -> ast.expr:
-    """The expression with local names, ``self.input.data`` and the like replaced by what they stand for."""
+    """The expression with local names, ``self.input.data`` and the like replaced by what they stand
+    for.
+    """
     again = functools.partial(_resolved, known=known, inputs=inputs)
     match node:
         case ast.Attribute(value, "data"):
             return again(value)
         case ast.Attribute(ast.Name("self"), "input") if inputs:
             return ast.Name(inputs[0])
-        case ast.Subscript(ast.Attribute(ast.Name("self"), "inputs"), ast.Constant(int() as i)) if i < len(inputs):
+        case ast.Subscript(ast.Attribute(ast.Name("self"), "inputs"), ast.Constant(int() as i)) if (
+            i < len(inputs)
+        ):
             return ast.Name(inputs[i])
-        case ast.Attribute(ast.Name("self"), "output") | ast.Subscript(ast.Attribute(ast.Name("self"), "outputs"), ast.Constant(0)):
+        case ast.Attribute(ast.Name("self"), "output") | ast.Subscript(
+            ast.Attribute(ast.Name("self"), "outputs"), ast.Constant(0)
+        ):
             return ast.Name("y")
         case ast.Call(value, [], []):
-            return again(value)                     # a weak reference, called
+            return again(value)  # a weak reference, called
         case ast.Attribute(ast.Name("self"), name):
             return ast.Attribute(ast.Name("self"), name)
         case ast.Name(name):
@@ -214,7 +263,7 @@ def _resolved(node: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...
             raise NotUnderstood
 
 
-# Writing -------------------------------------------------------------------------------------------------------------
+# Writing ----------------------------------------------------------------
 
 
 def _written(node: ast.expr, values: Mapping[str, str] | None = None, times: str = "·") -> str:
@@ -222,7 +271,9 @@ def _written(node: ast.expr, values: Mapping[str, str] | None = None, times: str
 
 
 def _write(node: ast.expr, values: Mapping[str, str], times: str) -> tuple[str, int]:
-    """The text of an expression and how tightly it holds together (1 sum, 2 product, 3 power, 4 word)."""
+    """The text of an expression and how tightly it holds together (1 sum, 2 product, 3 power, 4
+    word).
+    """
     match node:
         case ast.Name(name):
             text = values.get(name, name)
@@ -237,9 +288,15 @@ def _write(node: ast.expr, values: Mapping[str, str], times: str) -> tuple[str, 
             word, level = _SIGNS[type(sign)]
             word = times if isinstance(sign, ast.Mult) else word
             tighter = level + isinstance(sign, (ast.Sub, ast.Div, ast.MatMult))
-            return f"{_wrap(left, level, values, times)}{word}{_wrap(right, tighter, values, times)}", level
+            return (
+                f"{_wrap(left, level, values, times)}{word}{_wrap(right, tighter, values, times)}",
+                level,
+            )
         case ast.Compare(left, [sign], [right]) if type(sign) in _COMPARE:
-            return f"({_written(left, values, times)}{_COMPARE[type(sign)]}{_written(right, values, times)})", 4
+            return (
+                f"({_written(left, values, times)}{_COMPARE[type(sign)]}{_written(right, values, times)})",
+                4,
+            )
         case ast.Call(ast.Name("exp"), [ast.Name("x")]) if "x" not in values:
             return "eˣ", 3
         case ast.Call(ast.Name(name), arguments):
@@ -271,10 +328,14 @@ def _number(value: Any) -> str:
         array = np.asarray(value)
     except ValueError:
         return ""
-    return format_number(array.reshape(())[()]) if array.size == 1 and array.dtype.kind in "biuf" else ""
+    return (
+        format_number(array.reshape(())[()])
+        if array.size == 1 and array.dtype.kind in "biuf"
+        else ""
+    )
 
 
-# Computing -----------------------------------------------------------------------------------------------------------
+# Computing ----------------------------------------------------------------
 
 
 def _computed(node: ast.expr, values: Mapping[str, Any]) -> Any:

@@ -1,8 +1,10 @@
 """Where things stand: Graphviz in a child process, under a time limit.
 
-Two engines are tried: the libraries that the ``pygraphviz`` wheel carries, in a worker that stays alive (15 to 40 ms for a picture),
-and the ``dot`` program.  With neither there is no layout and the caller draws in text.  No shell, no file name from a user.
+Two engines are tried: the libraries that the ``pygraphviz`` wheel carries, in a worker that stays
+alive (15 to 40 ms for a picture), and the ``dot`` program. With neither there is no layout and the
+caller draws in text. No shell, no file name from a user.
 """
+
 from __future__ import annotations
 
 import atexit
@@ -18,9 +20,12 @@ import threading
 from pathlib import Path
 
 ADVICE = "No layout engine found: `pip install pygraphviz`, or install Graphviz (the `dot` program), for a drawn picture."
-TIME_LIMIT = 10.0               # seconds for one picture
-SIZE_LIMIT = 2_000_000          # characters of DOT
-ENGINES: tuple[str, ...] = ("pygraphviz", "dot")        # in the order of preference; () switches layout off
+TIME_LIMIT = 10.0  # seconds for one picture
+SIZE_LIMIT = 2_000_000  # characters of DOT
+ENGINES: tuple[str, ...] = (
+    "pygraphviz",
+    "dot",
+)  # in the order of preference; () switches layout off
 FORMATS = ("svg", "png", "pdf", "plain")
 
 
@@ -46,7 +51,9 @@ def available() -> bool:
 
 
 class _Worker:
-    """The child process with the Graphviz libraries: started on first use, killed when it takes too long."""
+    """The child process with the Graphviz libraries: started on first use, killed when it takes too
+    long.
+    """
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -60,14 +67,17 @@ class _Worker:
             timer.start()
             try:
                 return _exchange(process, source.encode(), form)
-            except (OSError, ValueError):           # the worker died or was killed: the next picture starts another
+            except (
+                OSError,
+                ValueError,
+            ):  # the worker died or was killed: the next picture starts another
                 self.close()
                 return None
             finally:
                 timer.cancel()
 
     def _alive(self) -> subprocess.Popen[bytes]:
-        mine = self.owner == os.getpid()            # a forked child must not share its parent's pipes
+        mine = self.owner == os.getpid()  # a forked child must not share its parent's pipes
         if self.process is None or not mine or self.process.poll() is not None:
             if mine:
                 self.close()
@@ -85,22 +95,31 @@ class _Worker:
             try:
                 if pipe is not None:
                     pipe.close()
-            except OSError:                         # unsent bytes to a dead process
+            except OSError:  # unsent bytes to a dead process
                 pass
 
 
 def _start() -> subprocess.Popen[bytes]:
     worker = Path(__file__).with_name("layout_worker.py")
     # -P: the folder of the worker must not shadow modules of the standard library
-    return subprocess.Popen([sys.executable, "-P", str(worker)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                            stderr=subprocess.DEVNULL, env=_environment())
+    return subprocess.Popen(
+        [sys.executable, "-P", str(worker)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=_environment(),
+    )
 
 
 def _exchange(process: subprocess.Popen[bytes], source: bytes, form: str) -> bytes | None:
     assert process.stdin is not None and process.stdout is not None
-    process.stdin.write(json.dumps({"format": form, "bytes": len(source)}).encode() + b"\n" + source)
+    process.stdin.write(
+        json.dumps({"format": form, "bytes": len(source)}).encode() + b"\n" + source
+    )
     process.stdin.flush()
-    reply = json.loads(process.stdout.readline())   # an empty line, from a dead worker, is a ValueError
+    reply = json.loads(
+        process.stdout.readline()
+    )  # an empty line, from a dead worker, is a ValueError
     made = process.stdout.read(reply["bytes"])
     return made if not reply["problem"] else None
 
@@ -114,8 +133,14 @@ def _by_program(source: str, form: str, limit: float) -> bytes | None:
     if program is None:
         return None
     try:
-        done = subprocess.run([program, f"-T{form}"], input=source.encode(), capture_output=True, timeout=limit,
-                              env=_environment(), check=False)
+        done = subprocess.run(
+            [program, f"-T{form}"],
+            input=source.encode(),
+            capture_output=True,
+            timeout=limit,
+            env=_environment(),
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
@@ -128,9 +153,16 @@ def _has_pygraphviz() -> bool:
 
 @functools.cache
 def _environment() -> dict[str, str]:
-    """The child's environment: the fonts that matplotlib carries, so that a picture has the same bytes everywhere."""
+    """The child's environment: the fonts that matplotlib carries, so that a picture has the same
+    bytes everywhere.
+    """
     found = importlib.util.find_spec("matplotlib")
-    if sys.platform != "linux" or "FONTCONFIG_FILE" in os.environ or found is None or found.origin is None:
+    if (
+        sys.platform != "linux"
+        or "FONTCONFIG_FILE" in os.environ
+        or found is None
+        or found.origin is None
+    ):
         return dict(os.environ)
     fonts = Path(found.origin).parent / "mpl-data" / "fonts" / "ttf"
     return {**os.environ, "FONTCONFIG_FILE": str(_font_settings(fonts))}
@@ -140,8 +172,11 @@ def _font_settings(fonts: Path) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="minigrad-fonts-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     settings = folder / "fonts.conf"
-    settings.write_text(f'<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">'
-                        f"<fontconfig><dir>{fonts}</dir><cachedir>{folder}</cachedir></fontconfig>", encoding="utf-8")
+    settings.write_text(
+        f'<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">'
+        f"<fontconfig><dir>{fonts}</dir><cachedir>{folder}</cachedir></fontconfig>",
+        encoding="utf-8",
+    )
     return settings
 
 

@@ -1,4 +1,5 @@
 """The table below a picture: what the marks mean, and what was left out."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,8 +13,13 @@ _FRAME = f'CELLBORDER="0" CELLSPACING="0" CELLPADDING="3" COLOR="#767676" BGCOLO
 
 
 def table(graph: Graph, quote: Quote, legend: bool) -> str:
-    """An HTML-like table with the notes of a graph and, on request, its legend; empty if there is nothing to say."""
-    rows = [f'<TR><TD ALIGN="LEFT" COLSPAN="4">{_small(quote(note, 160))}</TD></TR>' for note in graph.notes]
+    """An HTML-like table with the notes of a graph and, on request, its legend; empty if there is
+    nothing to say.
+    """
+    rows = [
+        f'<TR><TD ALIGN="LEFT" COLSPAN="4">{_small(quote(note, 160))}</TD></TR>'
+        for note in graph.notes
+    ]
     if legend:
         rows += _pairs([*_node_marks(graph, quote), *_edge_marks(graph, quote)])
     return f'<TABLE BORDER="1" {_FRAME}>{"".join(rows)}</TABLE>' if rows else ""
@@ -31,12 +37,20 @@ def _pairs(cells: list[str]) -> list[str]:
 
 def _node_marks(graph: Graph, quote: Quote) -> list[str]:
     here = {n.kind for n in graph.nodes.values()}
-    return [_mark(_swatch(style), quote(style.meaning, 60)) for kind, style in NODE_STYLES.items() if kind in here]
+    return [
+        _mark(_swatch(style), quote(style.meaning, 60))
+        for kind, style in NODE_STYLES.items()
+        if kind in here
+    ]
 
 
 def _edge_marks(graph: Graph, quote: Quote) -> list[str]:
     here = {e.kind for e in graph.edges}
-    return [_mark(_stroke(style), quote(style.meaning, 60)) for kind, style in EDGE_STYLES.items() if kind in here]
+    return [
+        _mark(_stroke(style), quote(style.meaning, 60))
+        for kind, style in EDGE_STYLES.items()
+        if kind in here
+    ]
 
 
 def _mark(sign: str, meaning: str) -> str:
@@ -44,11 +58,16 @@ def _mark(sign: str, meaning: str) -> str:
 
 
 def _swatch(style: NodeStyle) -> str:
-    look = [*(["ROUNDED"] if style.shape != "box" or style.rounded else []), *(["DASHED"] if style.dashed else [])]
+    look = [
+        *(["ROUNDED"] if style.shape != "box" or style.rounded else []),
+        *(["DASHED"] if style.dashed else []),
+    ]
     border = f'BORDER="{max(1, round(style.width))}" COLOR="{style.stroke}" BGCOLOR="{style.fill}"'
-    inner = (f'<TABLE {border} CELLBORDER="{int(style.peripheries > 1)}" CELLSPACING="1" CELLPADDING="1" '
-             f'STYLE="{",".join(look)}">'
-             f'<TR><TD WIDTH="26" HEIGHT="8"></TD></TR></TABLE>')
+    inner = (
+        f'<TABLE {border} CELLBORDER="{int(style.peripheries > 1)}" CELLSPACING="1" CELLPADDING="1" '
+        f'STYLE="{",".join(look)}">'
+        f'<TR><TD WIDTH="26" HEIGHT="8"></TD></TR></TABLE>'
+    )
     return f"<TD>{inner}</TD>"
 
 

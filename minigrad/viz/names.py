@@ -1,4 +1,7 @@
-"""What things are called: a name given to `draw`, the object's own, or the variable of the caller that holds it."""
+"""What things are called: a name given to `draw`, the object's own, or the variable of the caller
+that holds it.
+"""
+
 from __future__ import annotations
 
 import sys
@@ -8,17 +11,21 @@ from types import FrameType
 from typing import Any
 
 _HERE = str(Path(__file__).parent)
-_MOST = 100_000         # variables looked at: a caller with more is not a notebook
+_MOST = 100_000  # variables looked at: a caller with more is not a notebook
 
 
 class Names:
-    """Finds and remembers one name per object; an object without one is ``%1``, ``%2``, … in the order of asking."""
+    """Finds and remembers one name per object; an object without one is ``%1``, ``%2``, … in the
+    order of asking.
+    """
 
-    def __init__(self, given: Mapping[str, Any] | None = None, found: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, given: Mapping[str, Any] | None = None, found: Mapping[str, Any] | None = None
+    ) -> None:
         self._by_id = _by_identity(found or {}) | _by_identity(given or {})
         self._given = {id(v) for v in (given or {}).values()}
         self._unnamed: dict[int, str] = {}
-        self._kept: list[Any] = []                  # an id is only good while its object lives
+        self._kept: list[Any] = []  # an id is only good while its object lives
         self.things = [*(given or {}).values(), *(found or {}).values()]
 
     def __call__(self, thing: Any) -> str:
@@ -55,8 +62,10 @@ def caller_variables(depth: int = 1) -> dict[str, Any]:
     frame = _outside(sys._getframe(depth))
     if frame is None:
         return {}
-    return {**_public(frame.f_locals.items()), **{k: v for k, v in _public(frame.f_globals.items()).items()
-                                                 if k not in frame.f_locals}}
+    return {
+        **_public(frame.f_locals.items()),
+        **{k: v for k, v in _public(frame.f_globals.items()).items() if k not in frame.f_locals},
+    }
 
 
 def _public(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:

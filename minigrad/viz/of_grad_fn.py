@@ -1,8 +1,11 @@
-"""Pictures of grad_fn graphs: the tensors that can still be reached above, the backward graph below.
+"""Pictures of grad_fn graphs: the tensors that can still be reached above, the backward graph
+below.
 
-Solid arrows of the backward graph are ``next_functions``, ``[i]`` is the slot, and AccumulateGrad points at its ``variable``.  Only what the
-objects hold is shown: no gradient has a number before backward, and afterwards only those that were kept.
+Solid arrows of the backward graph are ``next_functions``, ``[i]`` is the slot, and AccumulateGrad
+points at its ``variable``. Only what the objects hold is shown: no gradient has a number before
+backward, and afterwards only those that were kept.
 """
+
 from __future__ import annotations
 
 import heapq
@@ -13,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.viz.format import explain_value, format_value, same_value, unwrap
-from minigrad.viz.formula import backward_formula, input_names
+from minigrad.viz.format import explain_value, format_value, unwrap
+from minigrad.viz.formula import backward_formula
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.names import Names
 
-Key = tuple[int, int]           # a tensor that was computed: (id of its grad_fn, which output)
+Key = tuple[int, int]  # a tensor that was computed: (id of its grad_fn, which output)
 
 
 def of_grad_fn(roots: Iterable[Any], names: Names, values: bool = True) -> Graph:
@@ -31,9 +34,11 @@ def of_grad_fn(roots: Iterable[Any], names: Names, values: bool = True) -> Graph
 
 
 def nodes_behind(starts: Iterable[Any]) -> list[Any]:
-    """Every node that backward reaches, in the order in which it runs: a node after all that feed it.
+    """Every node that backward reaches, in the order in which it runs: a node after all that feed
+    it.
 
-    Newest first where nodes know their sequence number; an AccumulateGrad where its last feeder stands.
+    Newest first where nodes know their sequence number; an AccumulateGrad where its last feeder
+    stands.
     """
     starts = list(starts)
     found, waiting = _reached(starts)
@@ -70,7 +75,9 @@ def _reached(starts: list[Any]) -> tuple[dict[int, Any], dict[int, int]]:
 def _age(node: Any) -> float:
     """Newer nodes run first; AccumulateGrad at once."""
     seq = getattr(node, "seq", 0.0)
-    return float("inf") if _accumulates(node) else float(seq) if isinstance(seq, (int, float)) else 0.0
+    return (
+        float("inf") if _accumulates(node) else float(seq) if isinstance(seq, (int, float)) else 0.0
+    )
 
 
 def _accumulates(node: Any) -> bool:
@@ -94,7 +101,7 @@ def saved_values(node: Any) -> Mapping[str, Any] | None:
     """What a node keeps for its formula, by name; None when it was freed."""
     try:
         saved = getattr(node, "saved", {})
-    except Exception:                               # freed: reading it is an error that says so
+    except Exception:  # freed: reading it is an error that says so
         return None
     return saved if isinstance(saved, Mapping) else {} if saved is not None else None
 
@@ -106,11 +113,13 @@ class _Drawing:
         self.names, self.values = names, values
         self.graph = Graph(direction="LR")
         self.forward = self.graph.region("forward: tensors")
-        self.backward = self.graph.region("backward: the grad_fn graph, [i] is the slot in next_functions", side="backward")
-        self.roots: list[tuple[Any, Any, int]] = []             # (tensor or None, node, output)
-        self.loose: list[Any] = []                              # tensors without a graph
-        self.known: dict[Key, Any] = {}                         # the tensors that somebody still holds
-        self.read: dict[int, set[int]] = {}                     # which outputs of a node somebody reads or holds
+        self.backward = self.graph.region(
+            "backward: the grad_fn graph, [i] is the slot in next_functions", side="backward"
+        )
+        self.roots: list[tuple[Any, Any, int]] = []  # (tensor or None, node, output)
+        self.loose: list[Any] = []  # tensors without a graph
+        self.known: dict[Key, Any] = {}  # the tensors that somebody still holds
+        self.read: dict[int, set[int]] = {}  # which outputs of a node somebody reads or holds
         self.places: dict[Any, Node] = {}
 
     def start(self, root: Any) -> None:
@@ -137,24 +146,40 @@ class _Drawing:
         for node in order:
             self._edges(node)
         for _, node, number in self.roots:
-            self.graph.edge(self.places["seed", id(node), number], self.places["backward", id(node)], "grad")
+            self.graph.edge(
+                self.places["seed", id(node), number], self.places["backward", id(node)], "grad"
+            )
         self._words(order)
         self._references()
 
     def _words(self, order: list[Any]) -> None:
-        self.graph.title = ", ".join(n.name for n in self.graph.nodes.values() if n.kind == "output")
+        self.graph.title = ", ".join(
+            n.name for n in self.graph.nodes.values() if n.kind == "output"
+        )
         if self.loose and not order:
-            self.graph.notes.append("no grad_fn: nothing was computed from something that requires a gradient")
+            self.graph.notes.append(
+                "no grad_fn: nothing was computed from something that requires a gradient"
+            )
             del self.graph.regions[self.backward.id]
 
     # forward
 
     def _find_tensors(self, order: list[Any]) -> None:
-        """Tensors of this graph that are held by the roots, by saved values, or by variables of the caller."""
+        """Tensors of this graph that are held by the roots, by saved values, or by variables of the
+        caller.
+        """
         in_graph = {id(node) for node in order}
-        held = [t for t, _, _ in self.roots] + [v for n in order for v in (saved_values(n) or {}).values()] + self.names.things
+        held = (
+            [t for t, _, _ in self.roots]
+            + [v for n in order for v in (saved_values(n) or {}).values()]
+            + self.names.things
+        )
         for thing in held:
-            grad_fn = getattr(thing, "grad_fn", None) if not isinstance(thing, (np.ndarray, type)) else None
+            grad_fn = (
+                getattr(thing, "grad_fn", None)
+                if not isinstance(thing, (np.ndarray, type))
+                else None
+            )
             if grad_fn is not None and id(grad_fn) in in_graph:
                 self.known.setdefault((id(grad_fn), _output_number(thing)), thing)
         edges = [(id(n), k) for reader in order for n, k in reader.next_functions if n is not None]
@@ -164,7 +189,9 @@ class _Drawing:
     def _operation(self, node: Any) -> None:
         """One forward operation: its inputs, a box, its outputs."""
         inputs = [self._input(node, i) for i in range(len(node.next_functions))]
-        op = self.graph.node("op", forward_name(node), region=self.forward.id, lines=_first_line(node))
+        op = self.graph.node(
+            "op", forward_name(node), region=self.forward.id, lines=_first_line(node)
+        )
         self.places["forward", id(node)] = op
         for value in inputs:
             self.graph.edge(value, op)
@@ -188,16 +215,26 @@ class _Drawing:
             tensor = self.known.get((id(node), number))
             root = any(n is node and k == number for _, n, k in self.roots)
             name = self.names(tensor) if tensor is not None else self.names(key)
-            self.places[key] = self.graph.node("output" if root else "value", name, region=self.forward.id,
-                                               lines=self._shown(tensor), tooltip=_about(tensor))
+            self.places[key] = self.graph.node(
+                "output" if root else "value",
+                name,
+                region=self.forward.id,
+                lines=self._shown(tensor),
+                tooltip=_about(tensor),
+            )
         return self.places[key]
 
     def _leaf(self, tensor: Any, output: bool = False) -> Node:
         key = ("leaf", id(tensor))
         if key not in self.places:
             kind = "leaf" if getattr(tensor, "requires_grad", True) else "data"
-            self.places[key] = self.graph.node(kind, self.names(tensor), region=self.forward.id, lines=self._shown(tensor),
-                                               tooltip=_about(tensor))
+            self.places[key] = self.graph.node(
+                kind,
+                self.names(tensor),
+                region=self.forward.id,
+                lines=self._shown(tensor),
+                tooltip=_about(tensor),
+            )
         return self.places[key]
 
     def _constant(self, node: Any, slot: int) -> Node:
@@ -206,8 +243,13 @@ class _Drawing:
         names = slots_of(node)
         value = dict(saved).get(names[slot]) if slot < len(names) else None
         name = self.names.known(value) if value is not None else ""
-        return self.graph.node("data", name or "constant", region=self.forward.id, tooltip=_about(value),
-                               lines=self._shown(value) if value is not None else ())
+        return self.graph.node(
+            "data",
+            name or "constant",
+            region=self.forward.id,
+            tooltip=_about(value),
+            lines=self._shown(value) if value is not None else (),
+        )
 
     def _shown(self, tensor: Any) -> tuple[str, ...]:
         """The value; nothing for a tensor that is gone: it was computed, so no dash."""
@@ -219,8 +261,14 @@ class _Drawing:
         result = self._result(node, number)
         key = ("seed", id(node), number)
         if key not in self.places:
-            self.places[key] = self.graph.node("seed", f"{result.name}.grad", side="backward", region=self.backward.id,
-                                               lines=("seed",), tooltip="the gradient that backward starts with")
+            self.places[key] = self.graph.node(
+                "seed",
+                f"{result.name}.grad",
+                side="backward",
+                region=self.backward.id,
+                lines=("seed",),
+                tooltip="the gradient that backward starts with",
+            )
             self.graph.link(result, self.places[key])
 
     def _backward_node(self, node: Any) -> None:
@@ -230,35 +278,65 @@ class _Drawing:
     def _accumulator(self, node: Any) -> Node:
         leaf = self._leaf(node.variable)
         grad = getattr(node.variable, "grad", None)
-        lines = (f"{leaf.name}.grad = {format_value(grad)}",) if self.values else (f"{leaf.name}.grad",)
-        made = self.graph.node("accumulate", title_of(node), side="backward", region=self.backward.id, lines=lines,
-                               tooltip=f"adds to {leaf.name}.grad: {explain_value(grad)}", data={"live": lines})
+        lines = (
+            (f"{leaf.name}.grad = {format_value(grad)}",) if self.values else (f"{leaf.name}.grad",)
+        )
+        made = self.graph.node(
+            "accumulate",
+            title_of(node),
+            side="backward",
+            region=self.backward.id,
+            lines=lines,
+            tooltip=f"adds to {leaf.name}.grad: {explain_value(grad)}",
+            data={"live": lines},
+        )
         self.graph.link(leaf, made)
         return made
 
     def _grad_op(self, node: Any) -> Node:
-        ports = tuple((text, "out") for text in slot_texts(node)) if len(node.next_functions) > 1 else ()
+        ports = (
+            tuple((text, "out") for text in slot_texts(node))
+            if len(node.next_functions) > 1
+            else ()
+        )
         lines = () if ports else tuple(formulas(node))
-        made = self.graph.node("grad_op", title_of(node), side="backward", region=self.backward.id, ports=ports, lines=lines,
-                               tooltip=_about_saved(node), data={"saved_bytes": saved_bytes(node)})
+        made = self.graph.node(
+            "grad_op",
+            title_of(node),
+            side="backward",
+            region=self.backward.id,
+            ports=ports,
+            lines=lines,
+            tooltip=_about_saved(node),
+            data={"saved_bytes": saved_bytes(node)},
+        )
         self.graph.link(self.places["forward", id(node)], made)
         return made
 
     def _edges(self, node: Any) -> None:
-        """One line per entry of ``next_functions``, and a dotted one per saved value that can be reached."""
+        """One line per entry of ``next_functions``, and a dotted one per saved value that can be
+        reached.
+        """
         here = self.places["backward", id(node)]
         texts = slot_texts(node)
         for i, (target, number) in enumerate(node.next_functions):
             if target is not None:
                 there = self.places["backward", id(target)]
                 many = len(self.read.get(id(target), ())) > 1
-                self.graph.edge(here, there, "grad", tail_port=texts[i] if here.ports else None,
-                                label=f"output {number}" if many else "")
+                self.graph.edge(
+                    here,
+                    there,
+                    "grad",
+                    tail_port=texts[i] if here.ports else None,
+                    label=f"output {number}" if many else "",
+                )
         for tensor in self._saved_here(node):
             self.graph.edge(tensor, here, "saved")
 
     def _saved_here(self, node: Any) -> list[Node]:
-        found = [self._place_of(node, name, value) for name, value in (saved_values(node) or {}).items()]
+        found = [
+            self._place_of(node, name, value) for name, value in (saved_values(node) or {}).items()
+        ]
         return list({n.id: n for n in found if n is not None}.values())
 
     def _place_of(self, node: Any, name: str, value: Any) -> Node | None:
@@ -271,7 +349,13 @@ class _Drawing:
         names = slots_of(node)
         if name in names and names.index(name) < len(node.next_functions):
             target, number = node.next_functions[names.index(name)]
-            key = None if target is None else ("leaf", id(target.variable)) if _accumulates(target) else ("tensor", id(target), number)
+            key = (
+                None
+                if target is None
+                else ("leaf", id(target.variable))
+                if _accumulates(target)
+                else ("tensor", id(target), number)
+            )
             return self.places.get(key)
         result = self.places.get(("tensor", id(node), 0))
         return result if name in ("out", "y", "result") else None
@@ -283,7 +367,7 @@ class _Drawing:
                 self.graph.edge(place, self.graph.nodes[place.twin], "ref")
 
 
-# What nodes tell about themselves ---------------------------------------------------------------------------------------
+# What nodes tell about themselves ----------------------------------------------------------------
 
 
 def slots_of(node: Any) -> tuple[str, ...]:
@@ -298,7 +382,7 @@ def slots_of(node: Any) -> tuple[str, ...]:
 
 def formulas(node: Any) -> tuple[str, ...]:
     """The formula of each gradient, when ``backward`` is a plain one: ``grad·y``."""
-    texts = getattr(type(node), "formula_texts", None)      # a node made from a table of derivatives
+    texts = getattr(type(node), "formula_texts", None)  # a node made from a table of derivatives
     if isinstance(texts, Mapping) and len(texts) == len(node.next_functions):
         return tuple(str(text).replace(" * ", "·") for text in texts.values())
     formula = backward_formula(node) if not hasattr(node, "primitive") else None
@@ -315,7 +399,9 @@ def slot_texts(node: Any) -> tuple[str, ...]:
 
 def saved_bytes(node: Any) -> int:
     """How many bytes a node keeps for backward."""
-    return sum(np.asarray(unwrap(v)).nbytes for v in (saved_values(node) or {}).values() if v is not None)
+    return sum(
+        np.asarray(unwrap(v)).nbytes for v in (saved_values(node) or {}).values() if v is not None
+    )
 
 
 def _about_saved(node: Any) -> str:
@@ -324,7 +410,10 @@ def _about_saved(node: Any) -> str:
         return "saved values: freed"
     if not saved:
         return "saves nothing"
-    lines = [f"saved {name}: {explain_value(v)}, {np.asarray(unwrap(v)).nbytes} bytes" for name, v in saved.items()]
+    lines = [
+        f"saved {name}: {explain_value(v)}, {np.asarray(unwrap(v)).nbytes} bytes"
+        for name, v in saved.items()
+    ]
     return "\n".join(lines)
 
 

@@ -1,8 +1,10 @@
-"""Pictures of linked nodes: variables, the functions that made them, and the gradients that came back.
+"""Pictures of linked nodes: variables, the functions that made them, and the gradients that came
+back.
 
-Two sources, one drawing.  `of_run` reads what `watch` saw; `of_links` follows ``creator`` links.  Both give calls: a function with its
-inputs and outputs, forward, and with its gradients, backward.
+Two sources, one drawing. `of_run` reads what `watch` saw; `of_links` follows ``creator`` links.
+Both give calls: a function with its inputs and outputs, forward, and with its gradients, backward.
 """
+
 from __future__ import annotations
 
 import weakref
@@ -26,7 +28,7 @@ class Call:
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
     values: dict[str, Any] = field(default_factory=dict)
-    weak: bool = False                              # the function refers to its outputs weakly
+    weak: bool = False  # the function refers to its outputs weakly
 
 
 @dataclass(slots=True)
@@ -83,14 +85,16 @@ def outputs_of(thing: Any) -> list[Any]:
     return [thing] if variable_like(thing) else list(_linked_call(thing).outputs)
 
 
-# Following links -----------------------------------------------------------------------------------------------------
+# Following links ----------------------------------------------------------------
 
 
 def _calls_behind(roots: list[Any]) -> list[Call]:
     """Every function behind the roots, producers first, without recursion; a cycle is entered once."""
     done: dict[int, Call] = {}
     order: list[Call] = []
-    pending: list[tuple[Any, bool]] = [(getattr(v, "creator", None), False) for v in reversed(roots)]
+    pending: list[tuple[Any, bool]] = [
+        (getattr(v, "creator", None), False) for v in reversed(roots)
+    ]
     while pending:
         function, ready = pending.pop()
         if function is None:
@@ -138,24 +142,32 @@ def _named_values(call: Call, inputs: tuple[Any, ...], outputs: tuple[Any, ...])
 
 
 def _named_gradients(function: Any, gys: tuple[Any, ...]) -> dict[str, Any]:
-    names = getattr(getattr(type(function).backward, "__wrapped__", type(function).backward), "__code__", None)
-    return dict(zip(names.co_varnames[1:names.co_argcount], gys, strict=False)) if names is not None else {}
+    names = getattr(
+        getattr(type(function).backward, "__wrapped__", type(function).backward), "__code__", None
+    )
+    return (
+        dict(zip(names.co_varnames[1 : names.co_argcount], gys, strict=False))
+        if names is not None
+        else {}
+    )
 
 
-# Building ------------------------------------------------------------------------------------------------------------
+# Building ----------------------------------------------------------------
 
 
 class _Builder:
-    """Turns calls into nodes and lines: forward in the order of calls, backward in the order of theirs."""
+    """Turns calls into nodes and lines: forward in the order of calls, backward in the order of
+    theirs.
+    """
 
     def __init__(self, names: Names, values: bool, roots: list[Any] | None = None) -> None:
         self.graph = Graph(direction="LR")
         self.names, self.values = names, values
         self.roots = roots
-        self.variables: dict[int, Any] = {}         # keeps every variable alive while its id is a key
+        self.variables: dict[int, Any] = {}  # keeps every variable alive while its id is a key
         self.value_nodes: dict[int, Node] = {}
-        self.op_nodes: dict[int, Node] = {}         # by id of the call
-        self.functions: dict[int, Node] = {}        # by id of the function object
+        self.op_nodes: dict[int, Node] = {}  # by id of the call
+        self.functions: dict[int, Node] = {}  # by id of the function object
         self.gradients: dict[int, Node] = {}
         self.meets: dict[int, Node] = {}
 
@@ -191,23 +203,41 @@ class _Builder:
         key = id(variable)
         if key not in self.value_nodes:
             self.variables[key] = variable
-            kind = "output" if key in outer and made else "value" if made else "leaf" if variable_like(variable) else "data"
+            kind = (
+                "output"
+                if key in outer and made
+                else "value"
+                if made
+                else "leaf"
+                if variable_like(variable)
+                else "data"
+            )
             if kind == "leaf" and getattr(variable, "requires_grad", True) is False:
                 kind = "data"
             self.value_nodes[key] = self.graph.node(
-                kind, self.names(variable), lines=self._shown(variable), tooltip=explain_value(variable))
+                kind,
+                self.names(variable),
+                lines=self._shown(variable),
+                tooltip=explain_value(variable),
+            )
         return self.value_nodes[key]
 
     def _shown(self, value: Any) -> tuple[str, ...]:
         return (format_value(value),) if self.values else ()
 
     def _forward(self, call: Call, outer: set[int]) -> None:
-        inputs = [self._value(v, outer, made=getattr(v, "creator", None) is not None) for v in call.inputs]
+        inputs = [
+            self._value(v, outer, made=getattr(v, "creator", None) is not None) for v in call.inputs
+        ]
         formula = forward_formula(call.function)
         kind = type(call.function).__name__
         called = self.names.known(call.function)
-        op = self.graph.node("op", kind, lines=formula.lines() if formula else (),
-                             tooltip=f"the function object {called}" if called and called != kind else "")
+        op = self.graph.node(
+            "op",
+            kind,
+            lines=formula.lines() if formula else (),
+            tooltip=f"the function object {called}" if called and called != kind else "",
+        )
         self.op_nodes[id(call)] = self.functions[id(call.function)] = op
         for node in inputs:
             self.graph.edge(node, op)
@@ -217,7 +247,9 @@ class _Builder:
         self._say(f"{kind}: {_names_of(inputs)} to {_names_of(outputs)}", outputs)
 
     def _creator_links(self) -> None:
-        """Draw a creator that does not know its output: one function object used twice, or an output that is gone."""
+        """Draw a creator that does not know its output: one function object used twice, or an
+        output that is gone.
+        """
         joined = {(e.tail, e.head) for e in self.graph.edges}
         for key, node in self.value_nodes.items() if self.roots is not None else ():
             op = self.functions.get(id(getattr(self.variables[key], "creator", None)))
@@ -259,23 +291,49 @@ class _Builder:
             value = self.value_nodes[key]
             grad = getattr(variable, "grad", None)
             grad = gy if grad is None and seed else grad
-            kind = "seed" if seed else "leaf_gradient" if value.kind in ("leaf", "data") else "gradient"
+            kind = (
+                "seed"
+                if seed
+                else "leaf_gradient"
+                if value.kind in ("leaf", "data")
+                else "gradient"
+            )
             shown = self._shown(grad)
             lines = (f"{shown[0]} (seed)",) if seed and shown and shown[0] != NOT_YET else shown
-            node = self.graph.node(kind, f"{value.name}.grad", lines=lines, side="backward", tooltip=explain_value(grad))
+            node = self.graph.node(
+                kind,
+                f"{value.name}.grad",
+                lines=lines,
+                side="backward",
+                tooltip=explain_value(grad),
+            )
             self.graph.link(value, node)
             self.gradients[key] = node
         return self.gradients[key]
 
     def _meeting(self, variable: Any, gradient: Node, arriving: list[Any]) -> Node:
-        """The place where gradients meet: added up, or, in an engine that assigns, one of them lost."""
+        """The place where gradients meet: added up, or, in an engine that assigns, one of them
+        lost.
+        """
         grad = unwrap(getattr(variable, "grad", None))
         known = all(a is not None for a in arriving)
         shown = [format_value(a) for a in arriving] if known and self.values else []
-        lost = known and grad is not None and same_value(grad, arriving[-1]) and not same_value(grad, _total(arriving))
-        lines = (f"{', then '.join(shown)}", "the earlier one is lost") if lost else (_sum_of(shown),)
-        node = self.graph.node("accumulate", "=" if lost else "+=", lines=tuple(filter(None, lines)), side="backward",
-                               tooltip=f"{len(arriving)} gradients meet")
+        lost = (
+            known
+            and grad is not None
+            and same_value(grad, arriving[-1])
+            and not same_value(grad, _total(arriving))
+        )
+        lines = (
+            (f"{', then '.join(shown)}", "the earlier one is lost") if lost else (_sum_of(shown),)
+        )
+        node = self.graph.node(
+            "accumulate",
+            "=" if lost else "+=",
+            lines=tuple(filter(None, lines)),
+            side="backward",
+            tooltip=f"{len(arriving)} gradients meet",
+        )
         self.graph.edge(node, gradient, "accumulate")
         return node
 
@@ -285,8 +343,15 @@ class _Builder:
         formula = backward_formula(call.function)
         again = twin is not None and twin.twin is not None
         lines = self._formula_lines(back, formula) + (("called again",) if again else ())
-        op = self.graph.node("grad_op", f"{type(call.function).__name__}.backward", lines=lines, side="backward",
-                             tooltip="\n".join(f"gradient out: {explain_value(g)}" for g in back.gxs or () if g is not None))
+        op = self.graph.node(
+            "grad_op",
+            f"{type(call.function).__name__}.backward",
+            lines=lines,
+            side="backward",
+            tooltip="\n".join(
+                f"gradient out: {explain_value(g)}" for g in back.gxs or () if g is not None
+            ),
+        )
         if twin is not None:
             op.twin = twin.id
             twin.twin = twin.twin or op.id
@@ -295,11 +360,16 @@ class _Builder:
         gxs = back.gxs if back.gxs is not None else (None,) * len(call.inputs)
         for variable, _ in zip(call.inputs, gxs, strict=False):
             meeting = self.meets.get(id(variable))
-            self.graph.edge(op, meeting or self.gradients[id(variable)], "accumulate" if meeting else "grad")
+            self.graph.edge(
+                op, meeting or self.gradients[id(variable)], "accumulate" if meeting else "grad"
+            )
         self._saved(call, formula, op)
         targets = [self.gradients[id(v)] for v in call.inputs if id(v) in self.gradients]
-        self._say(f"{op.name}: {_names_of(self.gradients[id(v)] for v in call.outputs if id(v) in self.gradients)}"
-                  f" to {_names_of(targets)}", targets)
+        self._say(
+            f"{op.name}: {_names_of(self.gradients[id(v)] for v in call.outputs if id(v) in self.gradients)}"
+            f" to {_names_of(targets)}",
+            targets,
+        )
 
     def _formula_lines(self, back: Back, formula: Formula | None) -> tuple[str, ...]:
         """The formula, and the numbers put in; without a formula what came out."""
@@ -339,20 +409,31 @@ def _offered_formula(function: Any) -> str:
     stated = getattr(type(function), "formula", None)
     if isinstance(stated, str):
         return stated
-    words = (getattr(getattr(type(function), "backward", None), "__doc__", None) or "").strip().split("\n")[0]
+    words = (
+        (getattr(getattr(type(function), "backward", None), "__doc__", None) or "")
+        .strip()
+        .split("\n")[0]
+    )
     return words if words.startswith("g") and " = " in words else ""
 
 
 def _with_results(lines: tuple[str, ...], gxs: tuple[Any, ...] | None) -> tuple[str, ...]:
     if gxs is None or len(gxs) != len(lines):
         return lines
-    return tuple(line if line.endswith(f"= {format_value(g)}") else f"{line} = {format_value(g)}"
-                 for line, g in zip(lines, gxs, strict=True))
+    return tuple(
+        line if line.endswith(f"= {format_value(g)}") else f"{line} = {format_value(g)}"
+        for line, g in zip(lines, gxs, strict=True)
+    )
 
 
 def _sum_of(parts: list[str]) -> str:
-    return " + ".join(f"({p})" if p.startswith("-") else p for p in parts) if 0 < len(parts) <= 4 else \
-        f"{len(parts)} parts" if parts else ""
+    return (
+        " + ".join(f"({p})" if p.startswith("-") else p for p in parts)
+        if 0 < len(parts) <= 4
+        else f"{len(parts)} parts"
+        if parts
+        else ""
+    )
 
 
 def _total(parts: list[Any]) -> Any:

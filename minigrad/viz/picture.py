@@ -1,4 +1,5 @@
 """`draw`: a picture of anything that holds a graph."""
+
 from __future__ import annotations
 
 import base64
@@ -19,7 +20,7 @@ from minigrad.viz.names import Names, caller_variables
 from minigrad.viz.svg import to_svg
 from minigrad.viz.text import to_text
 
-_MOST_FOR_PNG = 150         # nodes
+_MOST_FOR_PNG = 150  # nodes
 _MOST_PIXELS = 8_000_000
 _DPI = 96
 
@@ -27,7 +28,8 @@ _DPI = 96
 class Picture:
     """A graph, ready to be shown: SVG in a notebook, text in a terminal, files of six kinds.
 
-    ``graph`` is what it shows; ``dot``, ``svg`` and ``text`` are its renderings (``svg`` is None without a layout engine).
+    ``graph`` is what it shows; ``dot``, ``svg`` and ``text`` are its renderings (``svg`` is None
+    without a layout engine).
     """
 
     def __init__(self, graph: Graph, *, legend: bool = False) -> None:
@@ -54,11 +56,15 @@ class Picture:
     def png(self) -> bytes | None:
         """The drawing as pixels, for viewers that show no SVG."""
         dpi = self._dpi()
-        return layout.layout(self.dot if dpi == _DPI else to_dot(self.graph, legend=self.legend, dpi=dpi), "png")
+        return layout.layout(
+            self.dot if dpi == _DPI else to_dot(self.graph, legend=self.legend, dpi=dpi), "png"
+        )
 
     def _dpi(self) -> int:
         """Dots per inch: fewer for a drawing that would be too large."""
-        size = re.search(r'height="(\d+)pt" .*?width="(\d+)pt"|width="(\d+)pt" height="(\d+)pt"', self.svg or "")
+        size = re.search(
+            r'height="(\d+)pt" .*?width="(\d+)pt"|width="(\d+)pt" height="(\d+)pt"', self.svg or ""
+        )
         area = math.prod(int(n) for n in size.groups() if n) if size else 1
         return max(8, min(_DPI, int(72 * math.sqrt(_MOST_PIXELS / area))))
 
@@ -69,12 +75,15 @@ class Picture:
     def save(self, path: str | Path) -> Path:
         """Write the picture to a file: its ending (svg, png, pdf, dot, html, txt) says how.
 
-        Raises `ValueError` for another ending, `RuntimeError` when there is no layout engine for a drawn one.
+        Raises `ValueError` for another ending, `RuntimeError` when there is no layout engine for a
+        drawn one.
         """
         target = Path(path)
         make = _SAVERS.get(target.suffix.lower())
         if make is None:
-            raise ValueError(f"cannot save a picture as {target.name!r}: the ending must be one of {', '.join(_SAVERS)}")
+            raise ValueError(
+                f"cannot save a picture as {target.name!r}: the ending must be one of {', '.join(_SAVERS)}"
+            )
         made = make(self)
         if made is None:
             raise RuntimeError(f"cannot draw {target.name!r}: {_why_not()}")
@@ -102,13 +111,19 @@ class Picture:
         drawing = self.svg or ""
         title = html.escape(self.graph.title or "graph")
         words = html.escape(f"{self.describe()}\n\n{self.text}")
-        return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-                f"<style>:root{{color-scheme:light dark}}body{{font-family:sans-serif;margin:2em}}</style></head>"
-                f"<body>{drawing}<pre>{words}</pre></body></html>\n")
+        return (
+            f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+            f"<style>:root{{color-scheme:light dark}}body{{font-family:sans-serif;margin:2em}}</style></head>"
+            f"<body>{drawing}<pre>{words}</pre></body></html>\n"
+        )
 
 
 def _why_not() -> str:
-    return "the layout took too long or the graph is too large" if layout.available() else layout.ADVICE
+    return (
+        "the layout took too long or the graph is too large"
+        if layout.available()
+        else layout.ADVICE
+    )
 
 
 _SAVERS: dict[str, Callable[[Picture], str | bytes | None]] = {
@@ -121,15 +136,25 @@ _SAVERS: dict[str, Callable[[Picture], str | bytes | None]] = {
 }
 
 
-def draw(x: Any, *, detail: str = "auto", values: bool = True, direction: str | None = None, legend: bool = False,
-         names: Mapping[str, Any] | None = None) -> Picture:
-    """Draw the graph behind anything: a variable, a tensor, a function, a watched run, a net, a program, a `Graph`.
+def draw(
+    x: Any,
+    *,
+    detail: str = "auto",
+    values: bool = True,
+    direction: str | None = None,
+    legend: bool = False,
+    names: Mapping[str, Any] | None = None,
+) -> Picture:
+    """Draw the graph behind anything: a variable, a tensor, a function, a watched run, a net, a
+    program, a `Graph`.
 
-    ``detail`` is "auto", "full", "ops" (values become labels of lines), "folded" (repeated segments once) or "pruned" (also what was
-    dropped).  ``values=False`` leaves numbers out.  ``direction`` is "LR" or "TB".  ``names`` maps a name to an object; otherwise
-    objects are called by their own ``.name`` or by the variables of the caller.
+    ``detail`` is "auto", "full", "ops" (values become labels of lines), "folded" (repeated segments
+    once) or "pruned" (also what was dropped). ``values=False`` leaves numbers out. ``direction`` is
+    "LR" or "TB". ``names`` maps a name to an object; otherwise objects are called by their own
+    ``.name`` or by the variables of the caller.
 
-    Raises `TypeError` for something without a graph, `ValueError` for an unknown ``detail`` or ``direction``.
+    Raises `TypeError` for something without a graph, `ValueError` for an unknown ``detail`` or
+    ``direction``.
     """
     graph = graph_of(x, detail=detail, values=values, names=Names(names, caller_variables()))
     if direction is not None:
@@ -137,7 +162,9 @@ def draw(x: Any, *, detail: str = "auto", values: bool = True, direction: str | 
     return Picture(graph, legend=legend)
 
 
-def graph_of(x: Any, *, detail: str = "auto", values: bool = True, names: Names | None = None) -> Graph:
+def graph_of(
+    x: Any, *, detail: str = "auto", values: bool = True, names: Names | None = None
+) -> Graph:
     """The neutral graph of anything that `draw` takes."""
     from minigrad.viz.sources import source_of
 

@@ -1,4 +1,5 @@
 """Which nodes share a rank, and how far apart two ranks are."""
+
 from __future__ import annotations
 
 from collections import defaultdict
@@ -8,7 +9,9 @@ from minigrad.viz.style import edge_style
 
 
 def twin_groups(graph: Graph) -> list[list[str]]:
-    """Nodes that stand on one rank, because they are twins; several backward calls of one op are one group."""
+    """Nodes that stand on one rank, because they are twins; several backward calls of one op are
+    one group.
+    """
     groups: dict[str, list[str]] = {}
     for node in graph.nodes.values():
         groups.setdefault(leader(graph, node.id), []).append(node.id)
@@ -24,7 +27,9 @@ def leader(graph: Graph, node_id: str) -> str:
 
 
 def far_reads(graph: Graph) -> dict[int, Edge]:
-    """The lines from saved values that would reach further than to a neighbouring rank, by their place in the list."""
+    """The lines from saved values that would reach further than to a neighbouring rank, by their
+    place in the list.
+    """
     saved = [(i, e) for i, e in enumerate(graph.edges) if e.kind == "saved"]
     at = ranks(graph) if saved else {}
     return {i: e for i, e in saved if not _near(graph, at, e)}
@@ -35,7 +40,9 @@ def _near(graph: Graph, at: dict[str, int], edge: Edge) -> bool:
 
 
 def ranks(graph: Graph) -> dict[str, int]:
-    """The rank of every group of twins: the longest path to it; sources stand just before their first reader."""
+    """The rank of every group of twins: the longest path to it; sources stand just before their
+    first reader.
+    """
     after: dict[str, list[str]] = defaultdict(list)
     waiting: dict[str, int] = {leader(graph, n): 0 for n in graph.nodes}
     for edge in graph.edges:
@@ -51,7 +58,9 @@ def ranks(graph: Graph) -> dict[str, int]:
     return {n: at.get(n, 0) for n in waiting}
 
 
-def _longest_paths(after: dict[str, list[str]], waiting: dict[str, int], sources: list[str]) -> dict[str, int]:
+def _longest_paths(
+    after: dict[str, list[str]], waiting: dict[str, int], sources: list[str]
+) -> dict[str, int]:
     at = dict.fromkeys(sources, 0)
     ready = list(sources)
     while ready:

@@ -1,4 +1,5 @@
 """Small questions about a graph that every renderer asks."""
+
 from __future__ import annotations
 
 from minigrad.viz.graph import Graph, Node

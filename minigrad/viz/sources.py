@@ -1,4 +1,5 @@
 """Which adapter draws what, by what an object can do rather than by its class."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -18,8 +19,10 @@ def source_of(x: Any) -> Source:
     for fits, source in _SOURCES:
         if fits(x):
             return source
-    raise TypeError(f"nothing to draw in {type(x).__name__!r}: draw takes a variable or tensor (or a list of them), a function of the "
-                    f"graph, a watched run, a net, a program or a Graph")
+    raise TypeError(
+        f"nothing to draw in {type(x).__name__!r}: draw takes a variable or tensor (or a list of them), a function of the "
+        f"graph, a watched run, a net, a program or a Graph"
+    )
 
 
 def _drawn(x: Any) -> bool:
@@ -75,7 +78,11 @@ def _with_scope(x: Any) -> bool:
 
 def _is_grad_fn(x: Any) -> bool:
     first = x[0] if isinstance(x, (list, tuple)) and x else x
-    return hasattr(type(first), "next_functions") or hasattr(first, "next_functions") or hasattr(first, "grad_fn")
+    return (
+        hasattr(type(first), "next_functions")
+        or hasattr(first, "next_functions")
+        or hasattr(first, "grad_fn")
+    )
 
 
 def _grad_fn(x: Any, detail: str, values: bool, names: Names) -> Graph:
@@ -99,4 +106,10 @@ def _linked(x: Any, detail: str, values: bool, names: Names) -> Graph:
 
 
 _SOURCES: tuple[tuple[Callable[[Any], bool], Source], ...] = (
-    (_drawn, _graph), (_is_run, _run), (_is_program, _program), (_is_net, _net), (_is_grad_fn, _grad_fn), (_is_linked, _linked))
+    (_drawn, _graph),
+    (_is_run, _run),
+    (_is_program, _program),
+    (_is_net, _net),
+    (_is_grad_fn, _grad_fn),
+    (_is_linked, _linked),
+)

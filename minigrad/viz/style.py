@@ -1,9 +1,11 @@
 """The look of every mark: one table for nodes, one for lines, one for regions.
 
-Every stroke has a contrast of at least 3:1 on a white page and on a near-black one (``#111111``), every text at least 4.5:1 on the
-fill it stands on, and no text stands on the page itself.  So one static picture, with a transparent background, is right in a light
-and in a dark theme.  Colour is never the only carrier: shape, border and line style say the same again.
+Every stroke has a contrast of at least 3:1 on a white page and on a near-black one (``#111111``),
+every text at least 4.5:1 on the fill it stands on, and no text stands on the page itself. So one
+static picture, with a transparent background, is right in a light and in a dark theme. Colour is
+never the only carrier: shape, border and line style say the same again.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -13,11 +15,11 @@ from minigrad.viz.graph import Edge, Node, Region
 BLUE, GREEN, GREY = "#0072B2", "#009E73", "#767676"
 VERMILLION, PURPLE, OLIVE = "#D55E00", "#A8457E", "#8A7A00"
 
-TEXT = "#1A1A1A"            # names
-SMALL_TEXT = "#444444"      # values, shapes, slots
-FAINT_TEXT = "#5A5A5A"      # what was dropped
-PAPER = "#FFFFFF"           # chips, legend and notes
-FONT = "DejaVu Sans,Verdana,Geneva,sans-serif"      # the first two have the same widths
+TEXT = "#1A1A1A"  # names
+SMALL_TEXT = "#444444"  # values, shapes, slots
+FAINT_TEXT = "#5A5A5A"  # what was dropped
+PAPER = "#FFFFFF"  # chips, legend and notes
+FONT = "DejaVu Sans,Verdana,Geneva,sans-serif"  # the first two have the same widths
 
 PAGES = ("#FFFFFF", "#111111")
 ACTIVE_WIDTH = 5
@@ -104,14 +106,27 @@ REGION_STYLES: dict[tuple[str, bool], RegionStyle] = {
 # fmt: on
 
 #: Kinds that take the colours of the side they stand on.
-_SIDED = {"folded": ("op", "grad_op"), "scopes": ("value", "gradient"), "output": ("output", "gradient")}
+_SIDED = {
+    "folded": ("op", "grad_op"),
+    "scopes": ("value", "gradient"),
+    "output": ("output", "gradient"),
+}
 _OF_SIDE = {"forward": BLUE, "backward": VERMILLION}
 #: The fill of a node that the player is at.
-ACTIVE_FILLS = {BLUE: "#8FC3E8", VERMILLION: "#F4A36B", GREEN: "#8FD9BF", PURPLE: "#DDA0C4", OLIVE: "#EFE25A", GREY: "#C9C9C9"}
+ACTIVE_FILLS = {
+    BLUE: "#8FC3E8",
+    VERMILLION: "#F4A36B",
+    GREEN: "#8FD9BF",
+    PURPLE: "#DDA0C4",
+    OLIVE: "#EFE25A",
+    GREY: "#C9C9C9",
+}
 
 
 def node_style(node: Node) -> NodeStyle:
-    """The look of one node: that of its kind, in the colours of its side, heavier if it holds a sub-block."""
+    """The look of one node: that of its kind, in the colours of its side, heavier if it holds a
+    sub-block.
+    """
     style = NODE_STYLES[node.kind]
     if node.side == "backward" and node.kind in _SIDED:
         twin = NODE_STYLES[_SIDED[node.kind][1]]
@@ -142,7 +157,7 @@ def luminance(colour: str) -> float:
     >>> luminance("#FFFFFF"), luminance("#000000")
     (1.0, 0.0)
     """
-    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -162,4 +177,6 @@ def palette() -> frozenset[str]:
     nodes = {c for s in NODE_STYLES.values() for c in (s.stroke, s.fill, s.text)}
     regions = {c for s in REGION_STYLES.values() for c in (s.stroke, s.fill)}
     lines = {s.stroke for s in EDGE_STYLES.values()} | set(_OF_SIDE.values())
-    return frozenset(nodes | regions | lines | set(ACTIVE_FILLS.values()) | {TEXT, SMALL_TEXT, FAINT_TEXT, PAPER})
+    return frozenset(
+        nodes | regions | lines | set(ACTIVE_FILLS.values()) | {TEXT, SMALL_TEXT, FAINT_TEXT, PAPER}
+    )

@@ -1,8 +1,11 @@
-"""The picture as SVG: what Graphviz drew, passed through a list of what is allowed, with the words of the graph added.
+"""The picture as SVG: what Graphviz drew, passed through a list of what is allowed, with the words
+of the graph added.
 
-Only known elements and attributes are copied, so whatever a name contains, the picture runs nothing.  Every node gets a ``<title>`` (its
-tooltip), the whole picture a title and a description; a twin lights up under the mouse by CSS alone.
+Only known elements and attributes are copied, so whatever a name contains, the picture runs
+nothing. Every node gets a ``<title>`` (its tooltip), the whole picture a title and a description; a
+twin lights up under the mouse by CSS alone.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -17,10 +20,36 @@ from minigrad.viz.style import ACTIVE_FILLS, ACTIVE_WIDTH, GREY, NODE_STYLES, no
 
 SVG = "http://www.w3.org/2000/svg"
 TAGS = frozenset({"svg", "g", "polygon", "polyline", "path", "ellipse", "text"})
-ATTRIBUTES = frozenset("""
-    id class transform fill stroke stroke-width stroke-dasharray points d cx cy rx ry x y text-anchor font-family font-size font-weight
-    font-style text-decoration width height viewBox fill-opacity stroke-opacity
-""".split())
+ATTRIBUTES = frozenset(
+    [
+        "id",
+        "class",
+        "transform",
+        "fill",
+        "stroke",
+        "stroke-width",
+        "stroke-dasharray",
+        "points",
+        "d",
+        "cx",
+        "cy",
+        "rx",
+        "ry",
+        "x",
+        "y",
+        "text-anchor",
+        "font-family",
+        "font-size",
+        "font-weight",
+        "font-style",
+        "text-decoration",
+        "width",
+        "height",
+        "viewBox",
+        "fill-opacity",
+        "stroke-opacity",
+    ]
+)
 _HARMLESS = re.compile(r"[\w\s.,:;#%()+*/-]*", re.ASCII)
 _SIZE_LIMIT = 20_000_000
 
@@ -41,21 +70,23 @@ def to_svg(graph: Graph, drawn: bytes) -> str:
 
 
 def _cleaned(drawn: bytes) -> ET.Element:
-    """A new tree of what is allowed.  Without a document type there are no entities; the parser drops comments."""
+    """A new tree of what is allowed. Without a document type there are no entities; the parser
+    drops comments.
+    """
     source = re.sub(rb"<!DOCTYPE[^>\[]*>", b"", drawn, count=1)
     if b"<!" in re.sub(rb"<!--.*?-->", b"", source, flags=re.DOTALL):
         raise ValueError("the drawing declares something that a picture does not need")
     old = ET.fromstring(source)
     new = ET.Element(old.tag, _allowed(old))
     pending = [(old, new)]
-    while pending:                                  # a loop: the depth of a file is not ours
+    while pending:  # a loop: the depth of a file is not ours
         source_part, copy = pending.pop()
         for child in source_part:
             if _tag(child) in TAGS - {"svg"}:
                 made = ET.SubElement(copy, child.tag, _allowed(child))
                 made.text = child.text
                 pending.append((child, made))
-            elif _tag(child) == "a":                # a link becomes what it holds
+            elif _tag(child) == "a":  # a link becomes what it holds
                 pending.append((child, copy))
     return new
 
@@ -66,7 +97,11 @@ def _tag(element: ET.Element) -> str:
 
 
 def _allowed(element: ET.Element) -> dict[str, str]:
-    return {k: v for k, v in element.attrib.items() if k in ATTRIBUTES and _HARMLESS.fullmatch(v) and "url" not in v.lower()}
+    return {
+        k: v
+        for k, v in element.attrib.items()
+        if k in ATTRIBUTES and _HARMLESS.fullmatch(v) and "url" not in v.lower()
+    }
 
 
 def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
@@ -81,14 +116,25 @@ def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
         if mine in graph.nodes:
             node = graph.nodes[mine]
             part.set("id", f"{prefix}-{mine}")
-            part.set("class", " ".join(["node", *node_classes(node), *([f"t{_pair(node.id, node.twin)}"] if node.twin else [])]))
+            part.set(
+                "class",
+                " ".join(
+                    [
+                        "node",
+                        *node_classes(node),
+                        *([f"t{_pair(node.id, node.twin)}"] if node.twin else []),
+                    ]
+                ),
+            )
             _title(part, describe_node(graph, node))
         elif mine in graph.regions:
             part.set("id", f"{prefix}-{mine}")
             _title(part, visible(graph.regions[mine].label))
         elif classes[:1] == ["edge"] and len(classes) >= 5:
             line = lines.get((classes[-2], classes[-1], classes[2]))
-            _title(part, describe_edge(graph, line) if line else "twins: an operator and its backward")
+            _title(
+                part, describe_edge(graph, line) if line else "twins: an operator and its backward"
+            )
 
 
 def _pair(one: str, other: str) -> str:
@@ -105,7 +151,11 @@ def _title(part: ET.Element, words: str) -> None:
 def _drop_background(part: ET.Element) -> None:
     """Graphviz draws a sheet behind the graph even when it is transparent."""
     for child in list(part):
-        if _tag(child) == "polygon" and child.get("fill") in ("none", "transparent", "white") and child.get("stroke") in ("none", "transparent"):
+        if (
+            _tag(child) == "polygon"
+            and child.get("fill") in ("none", "transparent", "white")
+            and child.get("stroke") in ("none", "transparent")
+        ):
             part.remove(child)
 
 
@@ -115,7 +165,11 @@ def _introduce(graph: Graph, root: ET.Element, prefix: str) -> None:
     root.set("role", "img")
     root.set("aria-labelledby", f"{prefix}-title {prefix}-desc")
     words = describe(graph)
-    heads = (("title", visible(graph.title) or words.split("\n", 1)[0]), ("desc", words), ("style", style_sheet(graph, prefix)))
+    heads = (
+        ("title", visible(graph.title) or words.split("\n", 1)[0]),
+        ("desc", words),
+        ("style", style_sheet(graph, prefix)),
+    )
     for place, (tag, text) in enumerate(heads):
         made = ET.Element(f"{{{SVG}}}{tag}")
         made.text = text
@@ -125,16 +179,27 @@ def _introduce(graph: Graph, root: ET.Element, prefix: str) -> None:
 
 
 def style_sheet(graph: Graph, prefix: str) -> str:
-    """Twins that light up together, and the look of pending and active nodes; every rule is bound to this picture."""
-    pairs = sorted({_pair(n.id, n.twin) for n in graph.nodes.values() if n.twin}, key=lambda n: (len(n), n))
+    """Twins that light up together, and the look of pending and active nodes; every rule is bound
+    to this picture.
+    """
+    pairs = sorted(
+        {_pair(n.id, n.twin) for n in graph.nodes.values() if n.twin}, key=lambda n: (len(n), n)
+    )
     shapes = ":is(polygon,ellipse,path,polyline)"
-    rules = [f"#{prefix}{{max-width:100%;height:auto}}",
-             f"#{prefix} .node:hover>{shapes}{{stroke-width:4}}",
-             *(f"#{prefix}:has(.t{p}:hover) .t{p}>{shapes}{{stroke-width:4}}" for p in pairs),
-             f"#{prefix} .pending>{shapes}:not([stroke=none]){{stroke:{GREY};stroke-dasharray:1.5,3}}",
-             f"#{prefix} .pending>{shapes}:not([fill=none]){{fill:{NODE_STYLES['data'].fill}}}",
-             f"#{prefix} .active>{shapes}{{stroke-width:{ACTIVE_WIDTH}}}"]
-    looks = {n.kind + "." + ("fwd" if n.side == "forward" else "bwd"): node_style(n).stroke for n in graph.nodes.values()}
-    rules += [f"#{prefix} .active.{kind}>{shapes}:not([fill=none]){{fill:{ACTIVE_FILLS[stroke]}}}"
-              for kind, stroke in sorted(looks.items())]
+    rules = [
+        f"#{prefix}{{max-width:100%;height:auto}}",
+        f"#{prefix} .node:hover>{shapes}{{stroke-width:4}}",
+        *(f"#{prefix}:has(.t{p}:hover) .t{p}>{shapes}{{stroke-width:4}}" for p in pairs),
+        f"#{prefix} .pending>{shapes}:not([stroke=none]){{stroke:{GREY};stroke-dasharray:1.5,3}}",
+        f"#{prefix} .pending>{shapes}:not([fill=none]){{fill:{NODE_STYLES['data'].fill}}}",
+        f"#{prefix} .active>{shapes}{{stroke-width:{ACTIVE_WIDTH}}}",
+    ]
+    looks = {
+        n.kind + "." + ("fwd" if n.side == "forward" else "bwd"): node_style(n).stroke
+        for n in graph.nodes.values()
+    }
+    rules += [
+        f"#{prefix} .active.{kind}>{shapes}:not([fill=none]){{fill:{ACTIVE_FILLS[stroke]}}}"
+        for kind, stroke in sorted(looks.items())
+    ]
     return "".join(rules)

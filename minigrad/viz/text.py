@@ -1,4 +1,7 @@
-"""The drawing for a terminal: forward with its values from the top, then backward in the order in which it runs."""
+"""The drawing for a terminal: forward with its values from the top, then backward in the order in
+which it runs.
+"""
+
 from __future__ import annotations
 
 from minigrad.viz.describe import ordered_ops
@@ -30,8 +33,18 @@ def to_text(graph: Graph, advice: str = "") -> str:
     lines = [visible(graph.title)] if graph.title else []
     for side in ("forward", "backward"):
         lines += _side(graph, links, side)
-    lines = lines if len(lines) <= _MOST_LINES else [*lines[:_MOST_LINES], f"… {len(lines) - _MOST_LINES} more lines"]
-    return "\n".join([*lines, *(f"({visible(note)})" for note in graph.notes), *([f"({advice})"] if advice else [])])
+    lines = (
+        lines
+        if len(lines) <= _MOST_LINES
+        else [*lines[:_MOST_LINES], f"… {len(lines) - _MOST_LINES} more lines"]
+    )
+    return "\n".join(
+        [
+            *lines,
+            *(f"({visible(note)})" for note in graph.notes),
+            *([f"({advice})"] if advice else []),
+        ]
+    )
 
 
 def _side(graph: Graph, links: Links, side: str) -> list[str]:
@@ -41,7 +54,9 @@ def _side(graph: Graph, links: Links, side: str) -> list[str]:
         named = region is not None and len(graph.regions) > 2
         depth = _depth(graph, region) if named else 0
         lines += ["  " * depth + f"  [{visible(region.label)}]"] if named and region else []
-        lines += ["  " * (depth + named) + "  " + line for line in _aligned(_rows(graph, links, members))]
+        lines += [
+            "  " * (depth + named) + "  " + line for line in _aligned(_rows(graph, links, members))
+        ]
     return lines
 
 
@@ -67,16 +82,27 @@ def _rows(graph: Graph, links: Links, members: list[Node]) -> list[Row]:
 
 
 def _value_row(node: Node) -> Row:
-    return _named(node), ", ".join(map(visible, node.lines)), NODE_STYLES[node.kind].meaning if node.kind in _SAID else ""
+    return (
+        _named(node),
+        ", ".join(map(visible, node.lines)),
+        NODE_STYLES[node.kind].meaning if node.kind in _SAID else "",
+    )
 
 
 def _op_row(links: Links, node: Node) -> Row:
     out = links.after[node.id]
     number = f"#{node.number} " if node.number is not None else ""
     left = ", ".join(dict.fromkeys(_named(n) for n in out))
-    call = f"{number}{shorten(node.name, 60)}({', '.join(_named(n) for n in links.before[node.id])})"
-    values = "; ".join(visible(line) for n in dict.fromkeys(n.id for n in out) for line in _node(out, n).lines)
-    remarks = [*map(visible, node.lines), *([f"reads {', '.join(map(visible, node.reads))}"] if node.reads else [])]
+    call = (
+        f"{number}{shorten(node.name, 60)}({', '.join(_named(n) for n in links.before[node.id])})"
+    )
+    values = "; ".join(
+        visible(line) for n in dict.fromkeys(n.id for n in out) for line in _node(out, n).lines
+    )
+    remarks = [
+        *map(visible, node.lines),
+        *([f"reads {', '.join(map(visible, node.reads))}"] if node.reads else []),
+    ]
     remarks += [NODE_STYLES[n.kind].meaning for n in out[:1] if n.kind in _SAID]
     return f"{left} = {call}" if left else call, values, "; ".join(remarks)
 

@@ -1,4 +1,5 @@
 """Watching calls: what really ran, when the objects themselves record nothing."""
+
 from __future__ import annotations
 
 import functools
@@ -28,11 +29,13 @@ class Snapshot(NamedTuple):
     outputs: tuple[Any, ...]
 
 
-class watch:                                        # noqa: N801 - reads as a verb: with watch(Function) as run
-    """Observe ``__call__``, ``forward`` and ``backward`` of classes and their subclasses while a block runs.
+class watch:
+    """Observe ``__call__``, ``forward`` and ``backward`` of classes and their subclasses while a
+        block runs.
 
-    The classes are as before afterwards, also when the block raises.  ``events`` holds the calls in the order in which they
-    ended.  Forward calls made inside a backward call are not forward events of the graph: they are in ``inner``.
+        The classes are as before afterwards, also when the block raises. ``events`` holds the calls in
+        the order in which they ended. Forward calls made inside a backward call are not forward events
+        of the graph: they are in ``inner``.
 
     >>> class Double:
     ...     def forward(self, x): return 2 * x
@@ -51,7 +54,9 @@ class watch:                                        # noqa: N801 - reads as a ve
         self.events: list[Event] = []
         self.snapshots: list[Snapshot] = []
         self.inner: list[Event] = []
-        self._open: list[tuple[str, int]] = []      # the calls that have not ended: (kind, id of the function)
+        self._open: list[
+            tuple[str, int]
+        ] = []  # the calls that have not ended: (kind, id of the function)
         self._before: list[tuple[type, str, Any]] = []
 
     def __enter__(self) -> watch:
@@ -92,16 +97,20 @@ class watch:                                        # noqa: N801 - reads as a ve
             method = cls.__dict__.get(name, _MISSING)
             if callable(method) and not getattr(method, "_watched", False):
                 self._before.append((cls, name, method))
-                setattr(cls, name, self._observed(method, "backward" if name == "backward" else "forward"))
+                setattr(
+                    cls,
+                    name,
+                    self._observed(method, "backward" if name == "backward" else "forward"),
+                )
 
     def _observed(self, method: Callable[..., Any], kind: str) -> Callable[..., Any]:
         @functools.wraps(method)
         def observed(function: Any, *inputs: Any, **keywords: Any) -> Any:
-            for cls in type(function).__mro__[:-1]:             # a subclass made while watching
+            for cls in type(function).__mro__[:-1]:  # a subclass made while watching
                 if any(issubclass(cls, watched) for watched in self.classes):
                     self._wrap(cls)
             call = (kind, id(function))
-            if call in self._open:                              # forward inside __call__, or super().backward()
+            if call in self._open:  # forward inside __call__, or super().backward()
                 return method(function, *inputs, **keywords)
             before = tuple(_copied(i) for i in inputs)
             self._open.append(call)
@@ -113,10 +122,17 @@ class watch:                                        # noqa: N801 - reads as a ve
             self._record(kind, function, inputs, before, _as_tuple(result))
             return result
 
-        observed._watched = True                                # type: ignore[attr-defined]
+        observed._watched = True  # type: ignore[attr-defined]
         return observed
 
-    def _record(self, kind: str, function: Any, inputs: tuple[Any, ...], before: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def _record(
+        self,
+        kind: str,
+        function: Any,
+        inputs: tuple[Any, ...],
+        before: tuple[Any, ...],
+        outputs: tuple[Any, ...],
+    ) -> None:
         event = Event(kind, function, inputs, outputs)
         if kind == "forward" and any(name == "backward" for name, _ in self._open):
             self.inner.append(event)
