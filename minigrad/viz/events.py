@@ -186,7 +186,8 @@ class Running:
         outs = [n for n in self.links.after[node.id] if not is_op(n)]
         texts = dict(shown(node))
         for out in outs:
-            texts |= scoped(out, values) or shown(out)
+            unknown = {out.id: NOT_YET} if values and shown(out) else shown(out)
+            texts |= scoped(out, values) or unknown
         return Event(
             kind,
             (node.id, *(n.id for n in outs)),
@@ -219,25 +220,28 @@ class Running:
     def nested(self, node: Node, iteration: int | None) -> list[Any]:
         """What an operator with blocks does: enter, run, leave; once per iteration."""
         work: list[Any] = []
+        frames = self.iterations(node)
+        order = list(range(len(frames)))
         for region in self.inside.get(node.id, ()):
-            frames = self.iterations(node)
-            order = range(len(frames)) if node.side == "forward" else reversed(range(len(frames)))
-            for t in order:
-                at = t if len(frames) > 1 or self.scopes else iteration
-                label = self.graph.regions[region].label
-                count = f", iteration {t}" if self.scopes else ""
-                inside = self.ops.get(region, [])
-                work.append(
-                    Event(
-                        "enter",
-                        (node.id, *self.sources(inside)),
-                        f"Enter {label}{count}",
-                        iteration=at,
-                    )
-                )
+            inside = self.ops.get(region, [])
+            label = self.graph.regions[str(region)].label
+            for t in order if node.side == "forward" else reversed(order):
+                at = t if self.scopes else iteration
+                where = f"{label}, iteration {t}" if self.scopes else label
+                work.append(self.enter(node, inside, where, at, frames[t - 1] if t else {}))
                 work += [(inner, at, frames[t], False) for inner in inside]
-                work.append(Event("leave", (node.id,), f"Leave {label}{count}", iteration=at))
+                work.append(Event("leave", (node.id,), f"Leave {where}", iteration=at))
         return work
+
+    def enter(
+        self, node: Node, inside: list[Node], where: str, at: int | None, before: Mapping[str, Any]
+    ) -> Event:
+        """An iteration starts with the values that the one before it left."""
+        found = self.sources(inside)
+        values: dict[str, str] = {}
+        for name in found if node.side == "forward" else ():
+            values |= scoped(self.graph.nodes[name], before)
+        return Event("enter", (node.id, *found), f"Enter {where}", values=values, iteration=at)
 
     def sources(self, inside: list[Node]) -> list[str]:
         """What an iteration finds when it starts."""

@@ -39,7 +39,9 @@ def play(
     Raises `TypeError` for something without a graph.
     """
     graph = graph_of(
-        x, detail="pruned" if building else "full", names=Names(names, caller_variables())
+        with_last_iteration(x),
+        detail="pruned" if building else "auto",
+        names=Names(names, caller_variables()),
     )
     if building:
         program = x[0] if isinstance(x, tuple) else x
@@ -59,6 +61,15 @@ def step_scopes(x: Any) -> dict[str, Sequence[Mapping[str, Any]]]:
         for k, v in values.items()
         if isinstance(v, list | tuple) and v and all(isinstance(s, Mapping) for s in v)
     }
+
+
+def with_last_iteration(x: Any) -> Any:
+    """A program and its values, among them those of the last iteration of each loop."""
+    scopes = step_scopes(x)
+    if not scopes:
+        return x
+    last = {name: value for frames in scopes.values() for name, value in frames[-1].items()}
+    return x[0], {**last, **x[1]}
 
 
 class Player:

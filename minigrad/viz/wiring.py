@@ -249,11 +249,9 @@ class Wiring:
         """
         for nodes in self.versions.values():
             for node in nodes:
-                node.region = (
-                    common(self.touched.get(node.id, []), outer)
-                    if node.region is None
-                    else node.region
-                )
+                node.region = common(self.touched.get(node.id, []), outer)
+            for node in nodes[:-1] if nodes[0].name != EMPTY else ():
+                forget_value(node)
             written = [n for n in nodes if n.id in self.writer and n.name != EMPTY]
             for k, node in enumerate(written if len(written) > 1 else ()):
                 add_word(node, self.version_word(node, k, written))
@@ -266,6 +264,12 @@ class Wiring:
             if any(word in op_type for word in LOOPS):
                 return f"{words[node.side == 'backward']} the loop"
         return f"version {k + 1}"
+
+
+def forget_value(node: Node) -> None:
+    """A scope holds the last version of a name only: of the earlier ones no value is known."""
+    node.lines = node.lines[len(node.data["live"]) :]
+    node.data["live"] = ()
 
 
 def loops(op: Any) -> bool:

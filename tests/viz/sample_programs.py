@@ -1,4 +1,4 @@
-"""Tiny duck-typed programs and nets for the picture tests: what an adapter may rely on, and nothing more."""
+"""Tiny duck-typed programs and nets for the picture tests: what an adapter may rely on."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ class Op:
     forward_op: Op | None = None
 
 
+def _listed(slots):
+    """``{"x": "a"}`` as ``{"x": ["a"]}``."""
+    return {k: [v] if isinstance(v, str) else list(v) for k, v in slots.items()}
+
+
 @dataclass(eq=False)
 class Block:
     idx: int = 0
@@ -37,14 +42,13 @@ class Block:
         self.vars[name] = Var(name, tuple(shape), **flags)
 
     def op(self, type, inputs, outputs, forward_op=None, role=None, reads=None, **attrs):
-        wrap = lambda slots: {k: [v] if isinstance(v, str) else list(v) for k, v in slots.items()}  # noqa: E731
         back = forward_op is not None or any(
-            "@GRAD" in n for v in wrap(outputs).values() for n in v
+            "@GRAD" in n for v in _listed(outputs).values() for n in v
         )
         made = Op(
             type,
-            wrap(inputs),
-            wrap(outputs),
+            _listed(inputs),
+            _listed(outputs),
             attrs,
             role or ("backward" if back else "forward"),
             forward_op,
@@ -215,11 +219,10 @@ def zeros_and_pruned() -> Program:
 
 def nested_net() -> tuple[Net, Net]:
     """Two fully connected layers that share W, and the net that Backward makes of them."""
-    op = lambda t, i, o: Op(
-        t,
-        {k: [v] if isinstance(v, str) else v for k, v in i.items()},
-        {k: [v] if isinstance(v, str) else v for k, v in o.items()},
-    )
+
+    def op(type, inputs, outputs):
+        return Op(type, _listed(inputs), _listed(outputs))
+
     m1, s1 = (
         op("mul", {"X": "X", "Y": "W"}, {"Out": "h1"}),
         op("sigmoid", {"X": "h1"}, {"Out": "y1"}),
@@ -404,3 +407,22 @@ def deep_net(depth: int) -> Net:
     for i in range(depth):
         net = Net(f"level{i}", [net])
     return net
+
+
+def big_program(count: int) -> Program:
+    """A straight line of matmul, add, relu, and its backward part."""
+    program = Program()
+    block = program.blocks[0]
+    forward = []
+    for i in range(count // 2):
+        kind = ("matmul", "add", "relu")[i % 3]
+        block.var(f"w{i}", (2, 2), persistable=True)
+        ins = {"x": f"h{i}"} if kind == "relu" else {"x": f"h{i}", "y": f"w{i}"}
+        forward.append(block.op(kind, ins, {"out": f"h{i + 1}"}))
+    block.op("fill_constant", {}, {"out": f"h{count // 2}@GRAD"}, value=1.0)
+    for i, op in reversed(list(enumerate(forward))):
+        outs = {"x_grad": f"h{i}@GRAD"}
+        if "y" in op.inputs:
+            outs["y_grad"] = f"w{i}@GRAD"
+        block.op(f"{op.type}_grad", {"out_grad": f"h{i + 1}@GRAD", **op.inputs}, outs, op)
+    return program

@@ -70,8 +70,10 @@ def test_a_watched_run_plays_forward_then_the_seed_then_backward():
         "accumulate",
         "backward",
     ]
-    assert "18" not in events[0].text and "9" in events[0].text
-    assert "12" in events[-1].text and events[-1].formula.startswith("gx = 2")
+    assert "18" not in events[0].text
+    assert "9" in events[0].text
+    assert "12" in events[-1].text
+    assert events[-1].formula.startswith("gx = 2")
 
 
 def test_gradients_meet_after_the_last_of_them_arrived():
@@ -145,7 +147,8 @@ def test_the_building_of_backward_appends_renames_sums_and_creates():
 def test_the_building_shows_what_was_pruned_and_filled_with_zeros():
     events = build_events(of_program(samples.zeros_and_pruned(), detail="pruned"))
     text = "\n".join(e.text for e in events)
-    assert "Prune relu_grad" in text and "no_grad_set" in text
+    assert "Prune relu_grad" in text
+    assert "no_grad_set" in text
     assert "nobody produces b@GRAD" in text
 
 

@@ -36,13 +36,16 @@ def test_nets_nest_as_frames_and_the_nesting_is_mirrored(graph):
     frames = {r.label: r for r in graph.regions.values()}
     for inner, outer in (("fc1", "mlp"), ("fc2", "mlp"), ("fc1_grad", "mlp_grad")):
         assert frames[f"NetOp {inner}"].parent == frames[f"NetOp {outer}"].id
-    assert frames["NetOp mlp"].side == "forward" and frames["NetOp mlp_grad"].side == "backward"
+    assert frames["NetOp mlp"].side == "forward"
+    assert frames["NetOp mlp_grad"].side == "backward"
 
 
 def test_a_value_stands_in_the_innermost_frame_of_those_who_touch_it(graph):
     label = {n.name: graph.regions[n.region].label for n in graph.nodes.values()}
-    assert label["h1"] == "NetOp fc1" and label["h2@GRAD"] == "NetOp fc2_grad"
-    assert label["y1"] == "NetOp mlp" and label["y1@GRAD"] == "NetOp mlp_grad"
+    assert label["h1"] == "NetOp fc1"
+    assert label["h2@GRAD"] == "NetOp fc2_grad"
+    assert label["y1"] == "NetOp mlp"
+    assert label["y1@GRAD"] == "NetOp mlp_grad"
     assert label["X"] == label["W"] == label["Out"] == "NetOp mlp"
     assert label["W@GRAD"] == label["Out@GRAD"] == "NetOp mlp_grad"
 
@@ -84,7 +87,8 @@ def test_an_empty_net_is_a_nop_with_its_reason():
     nop.forward_op = op
     graph = of_net((Net("net", [op]), Net("net_grad", [nop])))
     node = only(graph, "nop")
-    assert node.kind == "pruned" and "NOP" in node.lines[0]
+    assert node.kind == "pruned"
+    assert "NOP" in node.lines[0]
     assert graph.nodes[node.twin].name == "mul"
 
 
@@ -120,7 +124,8 @@ def rnn():
 def test_an_rnn_shows_its_step_net_below_and_the_state_that_goes_round():
     graph = of_net(rnn())
     strong = [r.label for r in graph.regions.values() if r.strong]
-    assert len(strong) == 2 and "step net" in strong[0]
+    assert len(strong) == 2
+    assert "step net" in strong[0]
     assert sum(e.kind == "sub_block" for e in graph.edges) == 2
     loops = [
         (graph.nodes[e.tail].name, graph.nodes[e.head].name)
@@ -128,7 +133,8 @@ def test_an_rnn_shows_its_step_net_below_and_the_state_that_goes_round():
         if e.kind == "loop"
     ]
     assert loops == [("h", "h_pre"), ("h_pre@GRAD", "h@GRAD")]
-    assert only(graph, "rnn").bold and only(graph, "rnn").twin == only(graph, "rnn_grad").id
+    assert only(graph, "rnn").bold
+    assert only(graph, "rnn").twin == only(graph, "rnn_grad").id
     assert only(graph, "mul").twin == only(graph, "mul_grad").id
 
 
@@ -146,7 +152,8 @@ def test_a_backward_net_alone_stands_on_the_backward_side():
 
 def test_nets_in_nets_to_any_depth_need_no_recursion():
     graph = of_net(samples.deep_net(3000))
-    assert len(graph.regions) == 3000 and only(graph, "relu").region == "r2999"
+    assert len(graph.regions) == 3000
+    assert only(graph, "relu").region == "r2999"
 
 
 def test_draw_takes_an_operator_a_net_a_pair_and_a_pair_with_values():
@@ -155,7 +162,8 @@ def test_draw_takes_an_operator_a_net_a_pair_and_a_pair_with_values():
     for x in (op, forward, (forward, backward), ((forward, backward), {"X": 1.0})):
         assert is_net(x) or is_net(x[0])
         assert draw(x).graph.nodes
-    assert not is_net("mul") and not is_net((forward, backward, forward))
+    assert not is_net("mul")
+    assert not is_net((forward, backward, forward))
 
 
 @pytest.mark.skipif(not layout.available(), reason="no layout engine")
@@ -180,7 +188,8 @@ def test_twins_of_random_nests_share_a_rank_and_stand_left_and_right():
         for node in graph.nodes.values():
             if node.kind == "op":
                 (x, y), (x2, y2) = at[node.id], at[node.twin]
-                assert abs(y - y2) < 0.02 and x < x2
+                assert abs(y - y2) < 0.02
+                assert x < x2
 
 
 def nest(rng, name, ops):

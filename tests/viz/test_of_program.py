@@ -178,7 +178,8 @@ def test_only_colours_of_the_table_are_used(drawn):
 
 def test_the_same_program_gives_the_same_bytes_in_every_process():
     code = (
-        "import hashlib; from tests.viz import sample_programs as s; from minigrad.viz.dot import to_dot;"
+        "import hashlib; from tests.viz import sample_programs as s;"
+        "from minigrad.viz.dot import to_dot;"
         "from minigrad.viz.of_program import of_program;"
         "ps = [s.while_loop(), s.zeros_and_pruned(), *map(s.random_program, range(30))];"
         "t = ''.join(to_dot(of_program(p, detail='pruned')) for p in ps);"
@@ -209,11 +210,10 @@ def positions(graph: Graph):
 
 
 @pytest.mark.skipif(not layout.available(), reason="no layout engine")
-@pytest.mark.parametrize(
-    "make", [*SAMPLES, *(lambda s=s: samples.random_program(s) for s in range(12))]
-)
+@pytest.mark.parametrize("make", [*SAMPLES, *range(12)])
 def test_twins_share_a_rank_forward_stands_left_and_no_boxes_overlap(make):
-    graph = of_program(make(), detail="pruned")
+    program = samples.random_program(make) if isinstance(make, int) else make()
+    graph = of_program(program, detail="pruned")
     at = positions(graph)
     for node in graph.nodes.values():
         if node.twin and node.side == "forward":
@@ -255,7 +255,9 @@ def test_a_shared_parameter_has_two_renamed_gradients_and_their_sum():
 def test_a_grad_op_says_what_it_reads_and_shapes_stay_in_the_tooltip():
     graph = of_program(samples.shared_w())
     reads = {n.number: n.reads for n in ops_of(graph) if n.kind == "grad_op"}
-    assert reads[10] == ("h2", "w") and reads[9] == () and reads[7] == ()
+    assert reads[10] == ("h2", "w")
+    assert reads[9] == ()
+    assert reads[7] == ()
     mean_grad = next(n for n in ops_of(graph) if n.number == 7)
     assert "only the shape of: sq" in mean_grad.tooltip
 
@@ -288,7 +290,8 @@ def test_an_update_stands_among_the_gradients_and_makes_a_new_version():
     sgd = only(graph, "sgd")
     assert (sgd.kind, sgd.side, sgd.reads) == ("op", "backward", ("w", "lr"))
     before, after = named(graph, "w")
-    assert after.lines == ("[2,2] updated",) and before.twin == only(graph, "w@GRAD").id
+    assert after.lines == ("[2,2] updated",)
+    assert before.twin == only(graph, "w@GRAD").id
 
 
 def test_a_name_written_several_times_is_one_node_per_version():
@@ -317,7 +320,8 @@ def test_grad_ops_without_forward_op_find_their_twins_by_name():
 
 
 def test_draw_takes_a_program_alone_and_with_values():
-    assert is_program(samples.shared_w()) and not is_program(np.zeros(3))
+    assert is_program(samples.shared_w())
+    assert not is_program(np.zeros(3))
     assert draw(samples.shared_w()).graph.title == "Program: 6 ops, 8 grad ops"
     assert "0.5" in draw((samples.shared_w(), {"loss": 0.5})).text
 
@@ -334,35 +338,19 @@ def test_a_chain_of_thousands_of_blocks_and_ops_needs_no_recursion():
     assert len(of_program(program).regions) == 1501
 
 
-def big_program(count: int):
-    program = samples.Program()
-    block = program.blocks[0]
-    forward = []
-    for i in range(count // 2):
-        kind = ("matmul", "add", "relu")[i % 3]
-        block.var(f"w{i}", (2, 2), persistable=True)
-        ins = {"x": f"h{i}"} if kind == "relu" else {"x": f"h{i}", "y": f"w{i}"}
-        forward.append(block.op(kind, ins, {"out": f"h{i + 1}"}))
-    block.op("fill_constant", {}, {"out": f"h{count // 2}@GRAD"}, value=1.0)
-    for i, op in reversed(list(enumerate(forward))):
-        outs = {"x_grad": f"h{i}@GRAD"}
-        if "y" in op.inputs:
-            outs["y_grad"] = f"w{i}@GRAD"
-        block.op(f"{op.type}_grad", {"out_grad": f"h{i + 1}@GRAD", **op.inputs}, outs, op)
-    return program
-
-
 def test_ten_thousand_ops_become_a_folded_picture_in_under_three_seconds():
-    program = big_program(10_000)
+    program = samples.big_program(10_000)
     begun = time.perf_counter()
     picture = draw(program)
     svg = picture.svg
     taken = time.perf_counter() - begun
     assert taken < 3, f"{taken:.1f} s"
-    assert len(picture.graph.nodes) <= 400 and picture.graph.notes
+    assert len(picture.graph.nodes) <= 400
+    assert picture.graph.notes
     assert svg is not None or not layout.available()
 
 
 def test_a_small_program_is_not_folded():
     graph = draw(samples.shared_w()).graph
-    assert not graph.notes and len(Picture(graph).graph.nodes) == 32
+    assert not graph.notes
+    assert len(Picture(graph).graph.nodes) == 32

@@ -1,0 +1,363 @@
+"""The player: what it shows as text, as static frames, as a widget, and in a real browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from minigrad.viz import layout
+from minigrad.viz.events import Event
+from minigrad.viz.film import Film
+from minigrad.viz.graph import Graph
+from minigrad.viz.player import Player, play
+from tests.viz import sample_programs as samples
+
+drawn = pytest.mark.skipif(not layout.available(), reason="no layout engine")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def small_film(name="x", answer="9"):
+    g = Graph(title="square of a number")
+    x, f = g.node("leaf", name, lines=("3",)), g.node("op", "Square", lines=("y = x²",))
+    y = g.node("output", "y", lines=(answer,))
+    g.edge(x, f)
+    g.edge(f, y)
+    return Film(
+        g, [Event("forward", (f.id, y.id), f"Square gives {answer}", "y = x²", {y.id: answer})]
+    )
+
+
+# ---- without a browser -------------------------------------------------------------------------
+
+
+def test_the_text_of_a_player_is_the_log_of_its_events():
+    text = repr(play(samples.shared_w()))
+    assert text.splitlines()[0] == "Program: 6 ops, 8 grad ops"
+    assert "14. Add up #13 sum takes w@GRAD@RENAME@0, w@GRAD@RENAME@1 and gives w@GRAD" in text
+
+
+@drawn
+def test_a_frame_hides_what_is_not_known_yet_and_never_moves_anything():
+    film = small_film()
+    before, after = film.svg(0), film.svg(1)
+    assert ">—<" in before
+    assert ">9<" not in before
+    assert ">9<" in after
+    assert shapes(before) == shapes(after)
+
+
+def shapes(svg):
+    return [
+        (e.tag, e.get("points"), e.get("d"), e.get("cx"), e.get("cy"))
+        for e in ET.fromstring(svg).iter()
+        if e.tag != f"{SVG}text"
+    ]
+
+
+@drawn
+def test_states_are_classes_on_nodes():
+    root = ET.fromstring(small_film().svg(1))
+    classes = [
+        set(g.get("class").split()) for g in root.iter(f"{SVG}g") if "node" in g.get("class", "")
+    ]
+    assert sum("active" in c for c in classes) == 2
+    assert sum("pending" in c for c in classes) == 0
+
+
+@drawn
+def test_static_frames_are_the_first_the_middle_and_the_last():
+    frames = play(samples.shared_w()).film.static_frames()
+    assert [words.split(".")[0] for words, _ in frames] == [
+        "Step 0 of 14",
+        "Step 7 of 14",
+        "Step 14 of 14",
+    ]
+    assert play(samples.shared_w()).frames().count("<figure>") == 3
+
+
+@drawn
+def test_a_notebook_gets_the_widget_its_first_frame_and_its_text():
+    pytest.importorskip("anywidget")
+    bundle = play(samples.shared_w())._repr_mimebundle_()
+    assert set(bundle) == {
+        "text/plain",
+        "image/svg+xml",
+        "application/vnd.jupyter.widget-view+json",
+    }
+    assert "pending" in bundle["image/svg+xml"]
+
+
+def test_the_frame_of_a_player_can_be_set_and_a_wrong_one_is_named():
+    player = Player(small_film())
+    player.frame = 1
+    assert player.frame == 1
+    with pytest.raises(ValueError, match=r"no frame 7: this player has the frames 0 to 1"):
+        player.frame = 7
+
+
+def test_the_widget_and_the_player_share_the_frame():
+    pytest.importorskip("anywidget")
+    player = Player(small_film())
+    player.widget.frame = 1
+    assert player.frame == 1
+    player.frame = 0
+    assert player.widget.frame == 0
+
+
+def test_without_widgets_the_first_frame_and_the_text_remain(monkeypatch):
+    monkeypatch.setattr("minigrad.viz.player._widget_class", _no_widgets)
+    bundle = Player(small_film())._repr_mimebundle_()
+    assert "text/plain" in bundle
+    assert not any(kind.startswith("application/") for kind in bundle)
+
+
+def _no_widgets():
+    raise ImportError("anywidget")
+
+
+def test_without_a_layout_engine_the_text_remains(monkeypatch, tmp_path):
+    monkeypatch.setattr(layout, "ENGINES", ())
+    player = Player(small_film())
+    assert set(player._repr_mimebundle_()) == {"text/plain"}
+    assert "Square gives 9" in player.save(tmp_path / "x.html").read_text(encoding="utf-8")
+
+
+def test_a_player_is_saved_as_html_only(tmp_path):
+    with pytest.raises(ValueError, match=r"cannot save a player as 'x\.gif'"):
+        play(samples.shared_w()).save(tmp_path / "x.gif")
+
+
+def test_what_has_no_graph_is_refused():
+    with pytest.raises(TypeError):
+        play(42)
+
+
+def test_the_script_is_plain_data_and_cannot_leave_its_element():
+    film = small_film(name="</script><script>alert(1)</script>")
+    text = film.json()
+    assert "<" not in text
+    assert json.loads(text)["steps"][0]["ask"] == {"node": "n2", "what": "y = ?", "answer": "9"}
+
+
+def test_playing_loads_widgets_only_when_one_is_shown():
+    import subprocess
+
+    code = (
+        "import sys; from minigrad.viz.player import play; from minigrad.viz.graph import Graph; play(Graph());"
+        "assert not {'anywidget', 'ipywidgets', 'matplotlib'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- in a browser ------------------------------------------------------------------------------
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
+    if path is None:
+        pytest.skip("no Chromium on this machine")
+    if not layout.available():
+        pytest.skip("no layout engine")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    """Open a player in a page; afterwards nothing may have gone wrong or left the machine."""
+    errors, asked, pages = [], [], []
+
+    def opened(player, scheme="light"):
+        page = browser.new_page(viewport={"width": 1000, "height": 800}, color_scheme=scheme)
+        page.on("pageerror", lambda e: errors.append(str(e)))
+        page.on("dialog", lambda d: (errors.append(f"dialog {d.message}"), d.dismiss()))
+        page.on("console", lambda m: m.type == "error" and errors.append(m.text))
+        page.on("request", lambda r: None if r.url.startswith("file:") else asked.append(r.url))
+        page.goto(player.save(tmp_path / f"{len(pages)}.html").as_uri())
+        page.wait_for_selector(".mg-player")
+        pages.append(page)
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert errors == []
+    assert asked == []
+
+
+def frame_of(page):
+    return int(page.get_attribute(".mg-player", "data-frame"))
+
+
+def test_keys_buttons_and_slider_move_through_the_frames(show):
+    page = show(play(samples.shared_w()))
+    page.focus(".mg-player")
+    for key, frame in (
+        ("ArrowRight", 1),
+        ("ArrowRight", 2),
+        ("ArrowLeft", 1),
+        ("End", 14),
+        ("Home", 0),
+    ):
+        page.keyboard.press(key)
+        assert frame_of(page) == frame, key
+    for button, frame in (("next", 1), ("last", 14), ("back", 13), ("first", 0)):
+        page.click(f".mg-{button}")
+        assert frame_of(page) == frame, button
+    page.fill(".mg-range", "9")
+    assert frame_of(page) == 9
+    assert page.text_content(".mg-count") == "9 of 14"
+
+
+def test_play_runs_to_the_end_and_space_stops_it(show):
+    page = show(play(samples.shared_w()))
+    page.focus(".mg-player")
+    page.keyboard.press(" ")
+    page.wait_for_selector('.mg-player[data-frame="1"]')
+    page.keyboard.press(" ")
+    assert page.get_attribute(".mg-play", "aria-label") == "play (Space)"
+
+
+def test_a_click_on_a_node_jumps_to_the_step_that_wrote_it(show):
+    player = play(samples.shared_w())
+    page = show(player)
+    node = next(n for n in player.graph.nodes.values() if n.name == "h2@GRAD")
+    page.click(f'g.node[id$="-{node.id}"] text')
+    assert frame_of(page) == player.film.first[node.id] + 1
+    assert "active" in page.get_attribute(f'g.node[id$="-{node.id}"]', "class")
+
+
+def test_the_browser_shows_what_the_film_says_in_every_frame(show):
+    values = {"h": np.array(2.0), "loss": np.array(0.5), "w@GRAD": np.array([1.0, 2.0])}
+    player = play((samples.shared_w(), values))
+    page = show(player)
+    page.focus(".mg-player")
+    for number in range(len(player.film)):
+        frame = player.film.frame(number)
+        assert page.text_content(".mg-say") == frame.text
+        seen = page.evaluate("""() => [...document.querySelectorAll('g.node')].map(g =>
+            [g.id.split('-').pop(), [...g.classList], [...g.querySelectorAll('text')].map(t => t.textContent)])""")
+        for node, classes, texts in seen:
+            if node in frame.states:
+                assert frame.states[node] in classes
+            assert set(frame.texts.get(node, ())) <= set(texts)
+        page.keyboard.press("ArrowRight")
+
+
+def test_nothing_moves_between_frames(show):
+    page = show(play(samples.while_loop()))
+    where = "() => [...document.querySelectorAll('g.node, g.edge')].map(g => JSON.stringify(g.querySelector('path,polygon,ellipse').getBBox()))"
+    page.focus(".mg-player")
+    before = page.evaluate(where)
+    page.keyboard.press("End")
+    assert page.evaluate(where) == before
+
+
+def test_prediction_hides_the_next_value_asks_and_tells(show):
+    player = play((samples.shared_w(), {"h": np.array(2.0), "h2": np.array(4.0)}), prediction=True)
+    page = show(player)
+    page.click(".mg-next")
+    assert page.text_content(".mg-question") == "h = ?"
+    node = next(n for n in player.graph.nodes.values() if n.name == "h")
+    assert "2" not in page.text_content(f'g.node[id$="-{node.id}"] >> css=text:last-of-type')
+    assert "what comes next" in page.text_content(".mg-say")
+    page.keyboard.type("2.001")
+    page.keyboard.press("Enter")
+    assert page.text_content(".mg-verdict") == "Right: 2."
+    page.focus(".mg-player")
+    page.keyboard.press("ArrowRight")
+    page.fill(".mg-answer", "5")
+    page.click(".mg-check")
+    assert page.text_content(".mg-verdict") == "Not quite: you said 5, it is 4."
+    page.click(".mg-predict")
+    page.click(".mg-next")
+    assert not page.is_visible(".mg-ask")
+
+
+def test_a_screen_reader_hears_every_step(show):
+    page = show(play(samples.shared_w()))
+    assert page.get_attribute(".mg-say", "aria-live") == "polite"
+    assert page.get_attribute(".mg-player svg.mg-picture", "role") == "img"
+    names = page.eval_on_selector_all(
+        ".mg-bar button", "all => all.map(b => b.getAttribute('aria-label'))"
+    )
+    assert len(names) == 6
+    assert all(names)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_loop_tells_its_iteration_in_both_themes(show, scheme):
+    scopes = [{"t": np.array([2.0, 3.0])}, {"t": np.array([4.0, 9.0])}]
+    page = show(play((samples.while_loop(), {"step_scopes": scopes})), scheme)
+    page.focus(".mg-player")
+    seen = []
+    for _ in range(20):
+        page.keyboard.press("ArrowRight")
+        seen.append(page.text_content(".mg-iteration"))
+    assert [s for s in dict.fromkeys(seen) if s] == ["iteration 0", "iteration 1"]
+
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '" onload="alert(1)',
+    "]]>",
+    "javascript:alert(1)",
+    "&lt;b&gt;",
+    "{{7*7}}",
+    "${alert(1)}",
+    "\\N\\G",
+    "'; alert(1); '",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_is_shown_and_runs_nothing(show, name):
+    page = show(Player(small_film(name, answer=name[:28])))
+    page.focus(".mg-player")
+    page.keyboard.press("ArrowRight")
+    assert name[:28] in page.text_content(".mg-say")
+    assert page.query_selector_all("img, .mg-pic script, iframe") == []
+
+
+def test_a_frame_takes_at_most_fifty_milliseconds_at_four_hundred_nodes(show):
+    player = Player(play_of(samples.big_program(160)))
+    assert len(player.graph.nodes) >= 400
+    page = show(player)
+    page.focus(".mg-player")
+    taken = []
+    for _ in range(40):
+        page.keyboard.press("ArrowRight")
+        taken.append(float(page.get_attribute(".mg-player", "data-milliseconds")))
+    assert sorted(taken)[len(taken) * 9 // 10] <= 50, taken
+
+
+def play_of(program):
+    from minigrad.viz.events import run_events
+    from minigrad.viz.of_program import of_program
+
+    graph = of_program(program)
+    return Film(graph, run_events(graph))
