@@ -1,0 +1,83 @@
+"""The checkers of step 7."""
+import gc
+import weakref
+
+import numpy as np
+
+from minigrad.course.check import Mismatch, checker, close
+
+
+class Thing:
+    """An object with links."""
+
+
+@checker("7a", hint="v.creator = f holds on; f.output is weakref.ref(v), which is called to get v")
+def link(link):
+    v, f = Thing(), Thing()
+    link(v, f)
+    if getattr(v, "creator", None) is not f:
+        raise Mismatch("v.creator", getattr(v, "creator", None), "f itself")
+    if not callable(getattr(f, "output", None)) or f.output() is not v:
+        raise Mismatch("f.output()", "something else", "v")
+    probes = [weakref.ref(v), weakref.ref(f)]
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        del v, f
+        left = [probe() is not None for probe in probes]
+    finally:
+        if was_on:
+            gc.enable()
+    if any(left):
+        raise Mismatch("what is left of v and f when their names are gone", "a circle", "nothing")
+
+
+@checker("7b", hint="remember getattr(Config, name) first, and put it back in a finally")
+def using_config(using_config, Config):
+    Config.some_switch = 1
+    before = Config.recording
+    try:
+        with using_config("some_switch", 2):
+            seen = [Config.some_switch]
+            with using_config("some_switch", 3):
+                seen.append(Config.some_switch)
+            seen.append(Config.some_switch)
+        seen.append(Config.some_switch)
+        if seen != [2, 3, 2, 1]:
+            raise Mismatch("a switch inside, deeper inside, inside again and after", seen, [2, 3, 2, 1])
+        try:
+            with using_config("some_switch", 4):
+                raise KeyError("an error inside the block")
+        except KeyError:
+            pass
+        else:
+            raise Mismatch("the error raised inside the block", "swallowed", "passed on")
+        if Config.some_switch != 1:
+            raise Mismatch("the switch after an error inside the block", Config.some_switch, 1)
+        with using_config("recording", False):
+            inside = Config.recording
+        if (inside, Config.recording) != (False, before):
+            raise Mismatch("Config.recording inside and after", (inside, Config.recording), (False, before))
+    finally:
+        del Config.some_switch
+        Config.recording = before
+
+
+@checker("7c", hint="clear the inputs of every function behind y, then y.backward(retain_grad=True)")
+def fresh_backward(fresh_backward, Variable, square):
+    x = Variable(np.array(3.0))
+    a = x * x
+    y = a * x
+    y.backward(retain_grad=True)
+    for _ in range(2):
+        fresh_backward(y)
+        close("the gradient of x³ at 3", x.grad, 27.0)
+        if a.grad is None:
+            raise Mismatch("the gradient in between, of a = x * x", None, 3.0)
+        close("the gradient in between, of a = x * x", a.grad, 3.0)
+    x = Variable(np.array(2.0))
+    b = square(x)
+    z = square(b) + square(b)
+    for _ in range(2):
+        fresh_backward(z)
+        close("the gradient of the diamond at 2", x.grad, 64.0)

@@ -1,0 +1,525 @@
+# %% [markdown]
+# # Step 7. Lifetime and switches
+#
+# **Goal.** Know how long a graph lives and who keeps it alive, and switch recording off where nobody needs a gradient.
+#
+# **Time.** 40 minutes
+#
+# **Needs.** step 6
+
+# %% [markdown] tags=["growth"]
+# <!-- growth -->
+
+# %%
+import contextlib
+import weakref
+
+import numpy as np
+
+# %% tags=["active-ipynb"]
+# import gc
+#
+# import minigrad as mg
+# from minigrad.course import check
+
+# %% [markdown]
+# The gradients are right. Now look at the memory. Training makes a new graph in every step, thousands of them.
+# Each one should vanish when nobody needs it. Do ours?
+#
+# ## A mistake we made in step 3
+#
+# Python frees an object at the moment when the last reference to it goes. `y.creator` is such a reference, and so is
+# `f.output`. Together they make a circle: the variable keeps the function, and the function keeps the variable.
+#
+# Here is the circle with two plain objects. A *weak reference* looks at an object without keeping it.
+# The garbage collector is off, so that nobody tidies up behind our back.
+#
+# **Predict, then run.** All names are deleted. Is `y` gone?
+
+# %% tags=["active-ipynb", "mistake"]
+# class Thing:
+#     """An object with links."""
+#
+#
+# gc.disable()
+# y, f = Thing(), Thing()
+# y.creator = f
+# f.output = y                    # and back: a circle
+#
+# probe = weakref.ref(y)
+# del y, f
+# print("gone" if probe() is None else "still there")
+# assert probe() is not None
+
+# %% [markdown]
+# Nobody can reach it, and still it is there. The collector finds such circles, but only now and then. Until it comes,
+# every array of every graph stays in memory.
+#
+# ## The repair: one of the two links is weak
+#
+# Which one? From `y` we want to find everything, so `y.creator` has to hold on. The link back to the output is the weak
+# one. To follow a weak reference, call it.
+
+# %% tags=["active-ipynb"]
+# y, f = Thing(), Thing()
+# y.creator = f
+# f.output = weakref.ref(y)
+# assert f.output() is y
+#
+# probe = weakref.ref(y)
+# del y, f
+# print("gone" if probe() is None else "still there")
+# assert probe() is None
+# gc.enable()
+
+# %% [markdown]
+# ## The switch
+#
+# Links cost memory even when nobody will walk them. So recording gets a switch. `no_grad` turns it off for a while.
+# Why `try` and `finally`? We come to that.
+
+# %%
+class Config:
+    """The switches of the engine."""
+
+    recording = True
+
+
+@contextlib.contextmanager
+def no_grad():
+    """Make no links inside a with block; afterwards the switch is as before, whatever happened."""
+    before = Config.recording
+    Config.recording = False
+    try:
+        yield
+    finally:
+        Config.recording = before
+
+
+# %% tags=["carried"]
+def functions_behind(y):
+    """Every function behind y, each once, in no useful order."""
+    found, todo = {}, [y]
+    while todo:
+        f = todo.pop().creator
+        if f is not None and f not in found:
+            found[f] = True
+            todo.extend(f.inputs)
+    return list(found)
+
+
+def by_generation(y):
+    """The functions behind y, the youngest generation first."""
+    return sorted(functions_behind(y), key=lambda f: f.generation, reverse=True)
+
+
+# %% [markdown]
+# Two methods change. `Function.__call__` makes its links only while recording, and the one to its output is weak.
+# `Variable.backward` follows that weak reference, and clears gradients in between that nobody asked for.
+
+# %%
+class Variable:
+    """A box for one array, its gradient, and the function that made it."""
+
+    def __init__(self, data):
+        if not isinstance(data, np.ndarray):
+            raise TypeError(
+                f"a Variable holds a NumPy array, not the {type(data).__name__} {data!r}: "
+                f"write Variable(np.array({data!r}))")
+        self.data = data
+        self.grad = None
+        self.creator = None
+
+    def set_creator(self, function):
+        self.creator = function
+
+    def cleargrad(self):
+        self.grad = None
+
+    def backward(self, order=by_generation, retain_grad=False):
+        """Add to the gradient of every leaf behind this variable; keep those in between on request."""
+        if self.creator is None:
+            raise RuntimeError(
+                "this Variable is a leaf: no function made it, or recording was off (no_grad), so there is "
+                "nothing to walk. Call backward() on the result of a computation")
+        if self.grad is None:
+            self.grad = np.ones_like(self.data)
+        for f in order(self):
+            output = f.output()                 # a weak reference: call it to get the variable
+            gxs = f.backward(output.grad)
+            if not isinstance(gxs, tuple):
+                gxs = (gxs,)
+            for x, gx in zip(f.inputs, gxs):
+                x.grad = gx if x.grad is None else x.grad + gx
+            if not retain_grad:
+                output.cleargrad()
+
+    def __add__(self, other):
+        return Add()(self, other)
+
+    def __mul__(self, other):
+        return Mul()(self, other)
+
+
+# %%
+class Function:
+    """From one or more boxes to a new box, linked both ways, and a gradient back for each input."""
+
+    def __call__(self, *inputs):
+        if hasattr(self, "input"):
+            raise RuntimeError(
+                f"this {type(self).__name__} was called before, and a second call would break its links: "
+                f"make a new one for each call, {type(self).__name__}()(x)")
+        y = self.forward(*[x.data for x in inputs])
+        output = Variable(np.asarray(y))
+        if Config.recording:
+            output.set_creator(self)
+            self.inputs, self.input = inputs, inputs[0]
+            makers = [x.creator for x in inputs if x.creator is not None]
+            self.generation = 1 + max((f.generation for f in makers), default=0)
+            self.output = weakref.ref(output)
+        return output
+
+    def forward(self, x):
+        raise NotImplementedError(f"{type(self).__name__} has no forward(x) of its own")
+
+    def backward(self, gy):
+        raise NotImplementedError(f"{type(self).__name__} has no backward(gy) of its own")
+
+
+# %% tags=["carried"]
+class Square(Function):
+    """y = x²"""
+
+    def forward(self, x):
+        return x ** 2
+
+    def backward(self, gy):
+        x = self.input.data
+        return 2 * x * gy
+
+
+class Exp(Function):
+    """y = eˣ"""
+
+    def forward(self, x):
+        return np.exp(x)
+
+    def backward(self, gy):
+        x = self.input.data
+        return np.exp(x) * gy
+
+
+class Add(Function):
+    """y = x0 + x1"""
+
+    def forward(self, x0, x1):
+        return x0 + x1
+
+    def backward(self, gy):
+        return gy, gy
+
+
+class Mul(Function):
+    """y = x0·x1"""
+
+    def forward(self, x0, x1):
+        return x0 * x1
+
+    def backward(self, gy):
+        x0, x1 = self.inputs[0].data, self.inputs[1].data
+        return x1 * gy, x0 * gy
+
+
+# %% tags=["carried"]
+def square(x):
+    """x²"""
+    return Square()(x)
+
+
+def exp(x):
+    """eˣ"""
+    return Exp()(x)
+
+
+# %% tags=["carried"]
+def numerical_diff(f, x, eps=1e-4):
+    """The slope of f at the box x, measured from both sides."""
+    left = f(Variable(np.asarray(x.data - eps)))
+    right = f(Variable(np.asarray(x.data + eps)))
+    return (right.data - left.data) / (2 * eps)
+
+# %% [markdown]
+# ## Strong and weak arrows
+
+# %% tags=["active-ipynb", "picture-F"]
+# x = Variable(np.array(3.0))
+# a = x * x
+# y = a * x
+# assert y.creator.output() is y
+# assert a.creator.output() is a
+# mg.draw(y)
+
+# %% [markdown]
+# Every function points to its output weakly. Everything else is held by `y`: its creator, the inputs of that, their
+# creators, down to the leaves. Delete `y`, and the graph falls like a row of dominoes. `a` and `x` stay, because *we* hold them.
+
+# %% tags=["active-ipynb"]
+# gc.disable()
+# probes = {"a": weakref.ref(a), "Mul that made y": weakref.ref(y.creator), "y": weakref.ref(y)}
+# del y
+# for name, probe in probes.items():
+#     print(name, "is gone" if probe() is None else "is still there")
+# gc.enable()
+# assert [probe() is None for probe in probes.values()] == [False, True, True]
+
+# %% [markdown]
+# ## The gradients in between
+#
+# A gradient in the middle is as large as the variable it belongs to. Mostly one wants those of the leaves only.
+# So `backward` clears the others as soon as they have been passed on, except you say `retain_grad=True`.
+
+# %% tags=["active-ipynb"]
+# y = a * x
+# y.backward()
+# print("x", x.grad, " a", a.grad, " y", y.grad)
+# assert x.grad == 27 and a.grad is None and y.grad is None
+
+# %% tags=["active-ipynb", "picture-B"]
+# x.cleargrad()
+# y.backward(retain_grad=True)
+# print("x", x.grad, " a", a.grad, " y", y.grad)
+# assert (x.grad, a.grad, y.grad) == (27, 3, 1)
+# mg.draw(y)
+
+# %% [markdown]
+# ## A mistake: what was kept is counted again
+#
+# The gradients of $y = x^3$ at 3 are there: 27 for `x`. Clear `x`, walk again. It should be 27 again.
+#
+# **Predict, then run.**
+
+# %% tags=["active-ipynb", "mistake"]
+# x.cleargrad()
+# y.backward(retain_grad=True)
+# print("x", x.grad, " a", a.grad, " y", y.grad)
+# mg.draw(y)
+
+# %% [markdown]
+# 45. The old 3 was still lying in `a.grad`, the new 3 was added, and 6 went on to `x`: $9 + 6 \cdot 3 + 6 \cdot 3 = 45$.
+# We cleared the leaf, but not what lies between. You will repair this in exercise 7c, and in step 8 the repair moves into
+# `backward`.
+#
+# ## Recording off
+#
+# To use a trained model you need values only. Inside `no_grad` there are no links.
+
+# %% tags=["active-ipynb"]
+# x = Variable(np.array(2.0))
+# with no_grad():
+#     y = square(x)
+#
+# print(y.data, y.creator)
+# assert y.creator is None
+# assert square(x).creator is not None
+
+# %% [markdown]
+# ## A mistake: the switch that stays off
+#
+# Without `try` and `finally` it looks simpler. Then something goes wrong inside the block.
+#
+# **Predict, then run.** What is the gradient of `x` afterwards?
+
+# %% tags=["active-ipynb", "mistake"]
+# @contextlib.contextmanager
+# def no_grad_simple():
+#     Config.recording = False
+#     yield
+#     Config.recording = True
+#
+#
+# try:
+#     with no_grad_simple():
+#         square("two")                   # a slip: this is no Variable
+# except AttributeError as error:
+#     print("AttributeError:", error)
+#
+# x = Variable(np.array(2.0))
+# try:
+#     square(x).backward()
+# except RuntimeError as error:
+#     print("RuntimeError:", error)
+# print(x.grad)
+
+# %% [markdown]
+# The slip was caught long ago, but the engine records nothing any more, for the rest of the day.
+# `finally` runs also when there was an error. And it restores what was *before*, so blocks can be nested.
+
+# %% tags=["active-ipynb"]
+# Config.recording = True
+#
+# with contextlib.suppress(AttributeError), no_grad():
+#     square("two")
+# assert Config.recording
+#
+# with no_grad():
+#     with no_grad():
+#         pass
+#     assert not Config.recording
+# assert Config.recording
+#
+# x = Variable(np.array(2.0))
+# square(x).backward()
+# print(x.grad)
+
+# %% [markdown]
+# ## A loss that grows
+#
+# `loss = loss + x * x`, a hundred times. How many variables are alive after each round, and after `del loss`?
+#
+# **Switch.** Strong links are those of steps 3 to 6.
+
+# %% tags=["active-ipynb", "interactive"]
+# from minigrad.course.explore import GRADIENT, explore, figure
+#
+#
+# def living(rounds, links, recording):
+#     """The number of living variables after each round, and after the loss is deleted."""
+#     alive, counts = weakref.WeakSet(), []
+#     x, loss = Variable(np.array(1.0)), Variable(np.array(0.0))
+#     gc.disable()
+#     with contextlib.nullcontext() if recording == "on" else no_grad():
+#         for _ in range(rounds):
+#             term = x * x
+#             loss = loss + term
+#             alive.update([term, loss])
+#             if links == "strong" and recording == "on":
+#                 term.creator.strong, loss.creator.strong = term, loss
+#             counts.append(len(alive))
+#     del term, loss
+#     counts.append(len(alive))
+#     gc.enable()
+#     return counts
+#
+#
+# def memory(rounds, links, recording):
+#     """A plot of it."""
+#     counts = living(rounds, links, recording)
+#     plot, axes = figure()
+#     axes.plot(range(1, rounds + 1), counts[:-1], "-")
+#     axes.plot(rounds + 1, counts[-1], "o", markersize=12, color=GRADIENT)
+#     axes.annotate("after del loss", (rounds + 1, counts[-1]), (-12, 12), textcoords="offset points",
+#                   ha="right", color=GRADIENT)
+#     axes.set(xlabel="rounds", ylabel="living variables", ylim=(-12, 230), xlim=(0, 106),
+#              title=f"{counts[-2]} at the end, {counts[-1]} after del loss")
+#     plot.set_label(f"{links} links, recording {recording}: {counts[-2]} living variables at the end, "
+#                    f"{counts[-1]} after del loss")
+#     return plot
+#
+#
+# explore(memory, rounds=(1, 100, 100), links=["strong", "weak"], recording=["on", "off"])
+
+# %% tags=["active-ipynb"]
+# assert living(100, "strong", "on")[-2:] == [200, 200]
+# assert living(100, "weak", "on")[-2:] == [200, 0]
+# assert living(100, "weak", "off")[-2:] == [2, 0]
+
+# %% [markdown]
+# Three different things:
+#
+# * While you hold `loss`, the whole history lives. That is no leak: backward will need it. To add up losses only for a
+#   printout, add numbers, not variables.
+# * With strong links the history stays even when `loss` is gone. With weak links it goes at once.
+# * With recording off there is no history. Only the present variables live.
+#
+# The numbers of the last steps still stand.
+
+# %% tags=["active-ipynb"]
+# x = Variable(np.array(0.5))
+# square(exp(square(x))).backward()
+# assert f"{x.grad}" == "3.297442541400256"
+#
+# a, b, d = (Variable(np.array(v)) for v in (2.0, 3.0, 4.0))
+# e = (a + b) * d
+# e.backward()
+# assert (e.data, a.grad, b.grad, d.grad) == (20, 4, 4, 5)
+#
+# x = Variable(np.array(2.0))
+# a = square(x)
+# (square(a) + square(a)).backward()
+# assert x.grad == 64
+
+# %% [markdown]
+# ## Exercises
+#
+# **7a.** Break the cycle. `link` ties two plain objects together: `v.creator` is `f`, and `f.output()` is `v`.
+# When the last name for `v` goes, both have to vanish.
+
+# %% tags=["active-ipynb", "exercise", "ex-7a"]
+# def link(v, f):
+#     """v remembers f, and f finds v, without keeping it alive."""
+#     ### BEGIN SOLUTION
+#     v.creator = f
+#     f.output = weakref.ref(v)
+#     ### END SOLUTION
+#
+#
+# check("7a", link)
+
+# %% [markdown]
+# **7b.** One `with` for every switch: `using_config("recording", False)` sets an attribute of `Config` for the length
+# of a block. Errors and nesting must be safe.
+
+# %% tags=["active-ipynb", "exercise", "ex-7b"]
+# @contextlib.contextmanager
+# def using_config(name, value):
+#     """Config.<name> is value inside the block, and as before afterwards."""
+#     ### BEGIN SOLUTION
+#     before = getattr(Config, name)
+#     setattr(Config, name, value)
+#     try:
+#         yield
+#     finally:
+#         setattr(Config, name, before)
+#     ### END SOLUTION
+#
+#
+# check("7b", using_config, Config)
+
+# %% [markdown]
+# **7c.** 27, not 45. Write `fresh_backward(y)`: it keeps the gradients in between (`retain_grad=True`), and it is right
+# however often it is called. Clear everything behind `y` first. `functions_behind(y)` helps.
+
+# %% tags=["active-ipynb", "exercise", "ex-7c"]
+# def fresh_backward(y):
+#     """Gradients of everything behind y, nothing left over from before."""
+#     ### BEGIN SOLUTION
+#     for f in functions_behind(y):
+#         for x in f.inputs:
+#             x.cleargrad()
+#     y.backward(retain_grad=True)
+#     ### END SOLUTION
+#
+#
+# check("7c", fresh_backward, Variable, square)
+
+# %% [markdown]
+# ## In PyTorch / in Paddle
+#
+# ```python
+# x = torch.tensor(3., requires_grad=True)
+# a = x * x
+# y = a * x
+# y.backward()
+# x.grad, a.grad
+# with torch.no_grad():
+#     z = x * x
+# z.requires_grad
+# ```
+#
+# ## Where it lives
+#
+# | concept | in the package |
+# |---|---|
+# | the switch | `minigrad.eager.mode:no_grad` |
+# | keeping a gradient in between: `retain_grad` | `minigrad.eager.tensor:Tensor` |

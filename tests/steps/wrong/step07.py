@@ -1,0 +1,85 @@
+"""Plausible wrong answers to the exercises of step 7: every one must fail its check."""
+import contextlib
+import weakref
+
+from literate import load
+
+_step = load("step07_lifetime")
+Variable, square, Config = _step.Variable, _step.square, _step.Config
+
+
+def strong(v, f):
+    v.creator = f
+    f.output = lambda: v
+
+
+def bare(v, f):
+    v.creator = f
+    f.output = v
+
+
+def both_weak(v, f):
+    v.creator = weakref.ref(f)
+    f.output = weakref.ref(v)
+
+
+@contextlib.contextmanager
+def without_finally(name, value):
+    before = getattr(Config, name)
+    setattr(Config, name, value)
+    yield
+    setattr(Config, name, before)
+
+
+@contextlib.contextmanager
+def always_true_again(name, value):
+    setattr(Config, name, value)
+    try:
+        yield
+    finally:
+        setattr(Config, name, True)
+
+
+@contextlib.contextmanager
+def only_recording(name, value):
+    before = Config.recording
+    Config.recording = value
+    try:
+        yield
+    finally:
+        Config.recording = before
+
+
+@contextlib.contextmanager
+def swallows(name, value):
+    before = getattr(Config, name)
+    setattr(Config, name, value)
+    with contextlib.suppress(Exception):
+        yield
+    setattr(Config, name, before)
+
+
+def just_again(y):
+    y.backward(retain_grad=True)
+
+
+def leaves_only(y):
+    for f in _step.functions_behind(y):
+        for x in f.inputs:
+            if x.creator is None:
+                x.cleargrad()
+    y.backward(retain_grad=True)
+
+
+def not_kept(y):
+    for f in _step.functions_behind(y):
+        for x in f.inputs:
+            x.cleargrad()
+    y.backward()
+
+
+WRONG = {
+    "7a": [(strong,), (bare,), (both_weak,)],
+    "7b": [(without_finally, Config), (always_true_again, Config), (only_recording, Config), (swallows, Config)],
+    "7c": [(just_again, Variable, square), (leaves_only, Variable, square), (not_kept, Variable, square)],
+}
