@@ -1,17 +1,55 @@
-"""minigrad: learn how gradients are made."""
+"""minigrad: learn how gradients are made, and use them.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 4.])
+
+Importing this loads NumPy and nothing heavier: pictures, widgets and notebooks come in on first use.
+"""
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
 from . import ops
-from .eager import specialise as _s
-from .eager.tensor import Tensor, tensor
+from .check import gradcheck, gradgradcheck
+from .eager import specialise as _specialise  # noqa: F401  (lends its function to the registry)
 from .eager.backward import backward, grad
-from .eager.mode import *
-from .ops import *
+from .eager.explain import why
+from .eager.function import Function, checkpoint, once_differentiable
+from .eager.mode import detect_anomaly, enable_grad, is_grad_enabled, no_grad, saved_tensors_hooks, set_grad_enabled
+from .eager.tensor import Tensor, tensor
+from .errors import MinigradError
+from .functional import hessian, hvp, jacobian, jvp, vjp
+from .ops import *  # noqa: F403
+from .registry import elementwise, primitive
+
+__version__ = "0.1.0"
+
+#: loaded on first use: name → module that holds it
+_LATER = {
+    "draw": "viz", "play": "viz", "watch": "viz", "trace": "trace", "static": "static", "nn": "nn", "optim": "optim",
+    "data": "data", "viz": "viz", "course": "course",
+}  # fmt: skip
+
+__all__ = [
+    "Function", "MinigradError", "Tensor", "backward", "checkpoint", "detect_anomaly", "elementwise", "enable_grad", "grad", "gradcheck",
+    "gradgradcheck", "hessian", "hvp", "is_grad_enabled", "jacobian", "jvp", "no_grad", "once_differentiable", "primitive",
+    "saved_tensors_hooks", "set_grad_enabled", "tensor", "vjp", "why", *ops.__all__, *_LATER,
+]  # fmt: skip
 
 
-def __getattr__(name):
-    """Pictures load on first use: ``mg.draw``, ``mg.play``, ``mg.watch``."""
-    if name not in ("draw", "play", "watch"):
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
         raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
-    from importlib import import_module
+    module = import_module(f".{_LATER[name]}", __name__)
+    value = module if name == _LATER[name] and not hasattr(module, name) else getattr(module, name, module)
+    globals()[name] = value
+    return value
 
-    globals()[name] = found = getattr(import_module("minigrad.viz"), name)
-    return found
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -127,6 +127,35 @@ class Primitive:
         """The inputs and outputs whose *values* the wanted rules read: what backward keeps alive."""
         return tuple(n for n in self.reads(wanted) if n in self.inputs or n in self.outputs)
 
+    def bind(self, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Sort the arguments of a call into inputs and attrs: a list slot may be given a list, attrs by position."""
+        if self.list_input and args and isinstance(args[0], list | tuple):
+            args, extra = tuple(args[0]), args[1:]
+        else:
+            n = len(args) if self.list_input else len(self.inputs)
+            args, extra = args[:n], args[n:]
+            if not self.list_input:
+                named = tuple(attrs[i] if i in attrs else None for i in self.inputs[len(args):])
+                attrs = {k: v for k, v in attrs.items() if k not in self.inputs}
+                args += named
+        if len(extra) > len(self.attrs):
+            raise TypeError(f"{self.type}() takes the inputs {self.inputs} and the attrs {tuple(self.attrs)}; too many were given")
+        if unknown := [k for k in attrs if k not in self.attrs]:
+            raise TypeError(f"{self.type}() has no parameter {unknown[0]!r}{did_you_mean(unknown[0], [*self.inputs, *self.attrs])}")
+        bound = {**self.attrs, **dict(zip(self.attrs, extra, strict=False)), **attrs}
+        missing = [k for k, v in bound.items() if v is REQUIRED]
+        missing += [n for n, a in zip(self.inputs, args, strict=False) if a is None and n not in self.optional and n != self.list_input]
+        if missing:
+            raise TypeError(f"{self.type}() needs {missing[0]!r}")
+        return args, bound
+
+    def slot_names(self, count: int) -> list[str]:
+        """The slot of each of ``count`` arguments; a list slot takes all from its place on."""
+        names = list(self.inputs)
+        if not self.list_input:
+            return names
+        return names[:-1] + [names[-1]] * (count - len(names) + 1)
+
     @property
     def differentiable(self) -> tuple[str, ...]:
         """The inputs that have a gradient rule, in order."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .errors import DTypeError, user_line
 from .registry import Value
 
 #: Python's operator → function of minigrad
@@ -66,3 +67,28 @@ def _swapped(function: Callable[..., Any], dunder: str) -> Callable[..., Any]:
 
     operator.__name__ = dunder
     return operator
+
+
+_UFUNC_OPERATORS = {
+    "add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__", "true_divide": "__truediv__",
+    "power": "__pow__", "matmul": "__matmul__", "less": "__lt__", "less_equal": "__le__", "greater": "__gt__",
+    "greater_equal": "__ge__", "equal": "__eq__", "not_equal": "__ne__", "maximum": "maximum", "minimum": "minimum",
+}  # fmt: skip
+_MIRROR = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__", "__eq__": "__eq__", "__ne__": "__ne__",
+           "maximum": "maximum", "minimum": "minimum"}  # fmt: skip
+
+
+def ufunc_on_values(ufunc: Any, method: str, inputs: Any, kwargs: Any, kind: type) -> Any:
+    """What ``array * value`` becomes: the Value's own operator; every other ufunc is refused."""
+    name = _UFUNC_OPERATORS.get(ufunc.__name__)
+    if name is None or method != "__call__" or kwargs:
+        raise DTypeError(
+            f"np.{ufunc.__name__} does not know {kind.__name__}s and would lose the gradient.\n  at {user_line()}\n"
+            f"  repair: use mg.{ufunc.__name__}(x) if it exists, or x.detach().numpy() to leave the graph"
+        )
+    left, right = inputs
+    return getattr(left, name)(right) if isinstance(left, kind) else getattr(right, _reflected(name))(left)
+
+
+def _reflected(name: str) -> str:
+    return _MIRROR.get(name, f"__r{name[2:]}")

@@ -46,7 +46,7 @@ def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, 
     """Apply any primitive: the meaning of the specialised functions, written as loops over slots."""
     from .tensor import Tensor, wrap
 
-    args, attrs = bind(primitive, args, attrs)
+    args, attrs = primitive.bind(args, attrs)
     if not any(isinstance(a, Tensor) for a in args) or any(isinstance(a, Value) and not isinstance(a, Tensor) for a in args):
         foreign = next((a for a in args if isinstance(a, Value) and not isinstance(a, Tensor)), None)
         if foreign is not None:
@@ -61,38 +61,18 @@ def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, 
         for o in outs:
             o._exposed = True
     mode = MODE.get()
-    slots = slot_names(primitive, len(args))
+    slots = primitive.slot_names(len(args))
     edges = [(a._node if n in primitive.rules and isinstance(a, Tensor) else None) for n, a in zip(slots, args, strict=True)]
     if mode.grad and any(e is not None for e in edges):
         _record(primitive, args, arrays, attrs, outs, edges, slots, mode)
     return outs if several else outs[0]
 
 
-def bind(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Sort positional arguments into inputs and attrs: a list may be given for a list slot, attrs by position."""
-    if primitive.list_input and args and isinstance(args[0], list | tuple):
-        args, extra = tuple(args[0]), args[1:]
-    else:
-        n = len(args) if primitive.list_input else len(primitive.inputs)
-        args, extra = args[:n], args[n:]
-        if not primitive.list_input:
-            args += (None,) * (n - len(args))
-    if len(extra) > len(primitive.attrs):
-        raise TypeError(f"{primitive.type}() takes inputs {primitive.inputs} and attrs {tuple(primitive.attrs)}; too many were given")
-    return args, {**primitive.attrs, **dict(zip(primitive.attrs, extra, strict=False)), **attrs}
-
-
-def slot_names(primitive: Primitive, count: int) -> list[str]:
-    """The slot of each argument; a list slot takes all arguments from its place on."""
-    names = list(primitive.inputs)
-    return names + [names[-1]] * (count - len(names)) if primitive.list_input else names
-
-
 def _run(primitive: Primitive, args: tuple[Any, ...], arrays: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     try:
         return primitive.kernel(*arrays, **attrs)
     except Exception as error:
-        raise op_error(primitive.type, slot_names(primitive, len(args)), args, attrs, error) from error
+        raise op_error(primitive.type, primitive.slot_names(len(args)), args, attrs, error) from error
 
 
 def _record(

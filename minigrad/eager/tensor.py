@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import DTypeError, GradError, describe, user_line
 from ..registry import Primitive
-from ..values import Operators
+from ..values import Operators, ufunc_on_values
 from .grad_fn import HookHandle, Hooks, Leaf, Node, Output
 from .inplace import change, version_of
 
@@ -263,14 +263,7 @@ class Tensor(Operators):
             )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        name = _UFUNC_OPERATORS.get(ufunc.__name__)
-        if name is None or method != "__call__" or kwargs:
-            raise DTypeError(
-                f"np.{ufunc.__name__} does not know Tensors and would lose the gradient.\n  at {user_line()}\n"
-                f"  repair: use mg.{ufunc.__name__}(x) if it exists, or x.detach().numpy() to leave the graph"
-            )
-        left, right = inputs
-        return getattr(left, name)(right) if isinstance(left, Tensor) else getattr(right, _reflected(name))(left)
+        return ufunc_on_values(ufunc, method, inputs, kwargs, Tensor)
 
     def __len__(self) -> int:
         if not self._data.ndim:
@@ -317,19 +310,6 @@ class Tensor(Operators):
         from .record import apply_generic
 
         return apply_generic(primitive, args, attrs)
-
-
-_UFUNC_OPERATORS = {
-    "add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__", "true_divide": "__truediv__",
-    "power": "__pow__", "matmul": "__matmul__", "less": "__lt__", "less_equal": "__le__", "greater": "__gt__",
-    "greater_equal": "__ge__", "equal": "__eq__", "not_equal": "__ne__", "maximum": "maximum", "minimum": "minimum",
-}  # fmt: skip
-_MIRROR = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__", "__eq__": "__eq__", "__ne__": "__ne__",
-           "maximum": "maximum", "minimum": "minimum"}  # fmt: skip
-
-
-def _reflected(name: str) -> str:
-    return _MIRROR.get(name, f"__r{name[2:]}")
 
 
 def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:

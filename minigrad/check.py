@@ -1,0 +1,122 @@
+"""gradcheck and gradgradcheck: our gradients against central differences."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .eager.backward import grad
+from .eager.mode import enable_grad, no_grad
+from .eager.tensor import Tensor, wrap
+from .errors import DTypeError, GradError, describe
+
+__minigrad_ops__ = True
+
+
+def gradcheck(
+    function: Callable[..., Any], inputs: Any, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True
+) -> bool:
+    """Compare the gradient of every argument with central differences, entry by entry.
+
+    ``inputs``: float64 Tensors that require grad (others are held fixed).  Returns True, or raises `GradError` that
+    names the worst entry, the ratio of the two numbers, and whether a kink is suspected there.
+
+    >>> import minigrad as mg
+    >>> mg.gradcheck(lambda x, y: x * y, (mg.tensor(2.0, requires_grad=True), mg.tensor(3.0, requires_grad=True)))
+    True
+    """
+    points = [t if isinstance(t, Tensor) else t for t in (inputs if isinstance(inputs, tuple | list) else (inputs,))]
+    checked = [t for t in points if isinstance(t, Tensor) and t.requires_grad]
+    if not checked:
+        raise GradError("gradcheck: none of the inputs requires grad, there is nothing to check")
+    for t in checked:
+        if t.dtype != np.float64:
+            raise DTypeError(f"gradcheck needs float64, {describe(t)} is too coarse for differences of {eps}")
+    with enable_grad():
+        outs = _outputs(function(*points))
+    for o, out in enumerate(outs):
+        if not isinstance(out, Tensor) or out.dtype.kind != "f":
+            continue
+        for k, x in enumerate(checked):
+            ours = _our_jacobian(out, x)
+            theirs, kinks = _numeric_jacobian(function, points, x, o, eps)
+            bad = ~(np.abs(ours - theirs) <= atol + rtol * np.abs(theirs))
+            if bad.any():
+                if raise_exception:
+                    raise GradError(_verdict(ours, theirs, kinks, bad, o, k, x, out))
+                return False
+    return True
+
+
+def gradgradcheck(
+    function: Callable[..., Any], inputs: Any, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True
+) -> bool:
+    """`gradcheck` of the gradient itself: are second derivatives right?"""
+    points = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
+    rng = np.random.default_rng(0)
+    with enable_grad():
+        outs = [o for o in _outputs(function(*points)) if isinstance(o, Tensor) and o.requires_grad]
+    seeds = [wrap(rng.uniform(0.5, 1.5, o.shape)).requires_grad_() for o in outs]
+
+    def first(*args: Any) -> tuple[Any, ...]:
+        at, vs = args[: len(points)], args[len(points) :]
+        ys = [o for o in _outputs(function(*at)) if isinstance(o, Tensor) and o.requires_grad]
+        wanted = [t for t in at if isinstance(t, Tensor) and t.requires_grad]
+        return grad(ys, wanted, list(vs), create_graph=True, materialize_grads=True)
+
+    return gradcheck(first, (*points, *seeds), eps, atol, rtol, raise_exception)
+
+
+def _outputs(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple | list) else [value]
+
+
+def _our_jacobian(out: Tensor, x: Tensor) -> np.ndarray[Any, Any]:
+    rows = np.zeros((out.size, x.size))
+    for j in range(out.size if out.requires_grad else 0):
+        seed = np.zeros(out.shape)
+        seed.reshape(-1)[j] = 1
+        (g,) = grad(out, x, wrap(seed), retain_graph=True, materialize_grads=True)
+        rows[j] = np.ravel(g._data)  # type: ignore[union-attr]
+    return rows
+
+
+def _numeric_jacobian(function: Any, points: list[Any], x: Tensor, o: int, eps: float) -> tuple[Any, Any]:
+    """Central differences, and where the one-sided slopes disagree (a kink)."""
+    base = np.array(x._data, float)
+    flat = base.reshape(-1)
+
+    def at(k: int, delta: float) -> Any:
+        moved = flat.copy()
+        moved[k] += delta
+        args = [Tensor(moved.reshape(base.shape), requires_grad=True) if p is x else p for p in points]
+        with enable_grad():
+            return np.ravel(np.asarray(_outputs(function(*args))[o]._data)).astype(float)
+
+    with no_grad():
+        middle = at(0, 0.0) if flat.size else np.zeros(0)
+    rows, kinks = np.zeros((middle.size, flat.size)), np.zeros((middle.size, flat.size), bool)
+    for k in range(flat.size):
+        up, down = at(k, eps), at(k, -eps)
+        rows[:, k] = (up - down) / (2 * eps)
+        left, right = (middle - down) / eps, (up - middle) / eps
+        kinks[:, k] = np.abs(left - right) > 1e-2 * (1 + np.abs(left) + np.abs(right))
+    return rows, kinks
+
+
+def _verdict(ours: Any, theirs: Any, kinks: Any, bad: Any, o: int, k: int, x: Tensor, out: Tensor) -> str:
+    error = np.where(bad, np.abs(ours - theirs), -1)
+    j, i = np.unravel_index(int(np.argmax(np.nan_to_num(error, nan=np.inf))), error.shape)
+    a, b = ours[j, i], theirs[j, i]
+    where_in = [int(n) for n in np.unravel_index(int(i), x.shape)] if x.shape else []
+    where_out = [int(n) for n in np.unravel_index(int(j), out.shape)] if out.shape else []
+    ratio = f", ratio {a / b:.6g}" if b else ""
+    hint = "the slopes left and right of this point differ: a kink, move the point" if kinks[j, i] else "the gradient rule is wrong here"
+    if not kinks[j, i] and b and abs(a / b + 1) < 1e-3:
+        hint = "the sign is wrong"
+    name = f" ({x.name})" if x.name else ""
+    return (
+        f"gradcheck failed: d output {o}{where_out} / d input {k}{name}{where_in}: ours {a:.9g}, central difference {b:.9g}{ratio}.\n"
+        f"  {int(bad.sum())} of {bad.size} entries differ; {hint}"
+    )

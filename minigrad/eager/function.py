@@ -1,0 +1,239 @@
+"""Function: an op of your own, with a forward and a backward written by hand; and `checkpoint`, which is one.
+
+A Function is for what no primitive can express (a different gradient on purpose, a call of foreign code); a new op for
+everybody is a `primitive`.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, GradError, ShapeError, describe, user_frame, user_line
+from .grad_fn import FREED, Leaf, Node, Output, next_seq
+from .mode import MODE, enable_grad, no_grad
+from .tensor import Tensor, wrap
+
+
+class Context:
+    """What forward hands to backward: saved tensors, flags, and any attribute you set."""
+
+    def __init__(self, needs: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs
+        self.saved: Any = ()
+        self._nondiff: tuple[Tensor, ...] = ()
+        self._materialize = True
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep inputs or outputs of forward for backward."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise DTypeError(f"save_for_backward keeps Tensors, not {describe(t)}; set an attribute of ctx for anything else")
+        self.saved = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` kept.  Errors: `GradError` once backward freed it."""
+        if self.saved is FREED:
+            raise GradError("the saved tensors of this Function were freed by an earlier backward; use retain_graph=True there")
+        return tuple(self.saved)
+
+    def mark_non_differentiable(self, *outputs: Tensor) -> None:
+        """Say that no gradient flows through these outputs."""
+        self._nondiff = outputs
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward sees zeros (default) or None for outputs without a gradient."""
+        self._materialize = value
+
+
+class FunctionNode(Node):
+    """The node of a Function: its rule is the class's ``backward``."""
+
+    __slots__ = ("more", "ctx", "function", "shapes", "specs", "outs", "saved_values", "versions")
+    outputs = 0
+    ctx: Context
+    function: type[Function]
+
+    def edges(self) -> Any:
+        return iter(self.more)
+
+    def name(self) -> str:
+        return f"{self.function.__name__}Backward"
+
+    saved_slots = ("saved_values",)
+
+    @property
+    def saved(self) -> dict[str, Any]:
+        return {str(k): t._data for k, t in enumerate(self.ctx.saved_tensors) if t is not None}
+
+    def free(self) -> None:
+        self.ctx.saved = FREED if self.ctx.saved else ()
+
+    def pull(self, g: Any) -> Any:
+        with no_grad():
+            found = self._run([None if x is None else wrap(np.asarray(x)) for x in g])
+        return (None, None, *(None if x is None else x._data for x in found))
+
+    def pull_graph(self, g: Any) -> Any:
+        return (None, None, *self._run([None if x is None else x for x in g]))
+
+    def _run(self, grads: list[Any]) -> list[Any]:
+        for t, version in self.versions:
+            if t is not None and t._version != version:
+                raise GradError(f"a tensor saved by {self.name()} was changed in place afterwards\n  made at {self.where()}\n  repair: use the out-of-place form")
+        result = self.function.backward(self.ctx, *grads)
+        found = list(result) if isinstance(result, tuple | list) else [result]
+        if len(found) != len(self.shapes):
+            raise GradError(
+                f"{self.function.__name__}.backward returned {len(found)} gradient(s), forward took {len(self.shapes)} argument(s).\n"
+                f"  made at {self.where()}\n  repair: return one gradient per argument of forward, None where there is none"
+            )
+        out = []
+        for k, (value, edge, shape) in enumerate(zip(found, self.more, self.shapes, strict=True)):
+            if edge is None or value is None:
+                out.append(None)
+                continue
+            value = value if isinstance(value, Tensor) else wrap(np.asarray(value))
+            if value.shape != shape:
+                raise ShapeError(
+                    f"{self.function.__name__}.backward returned {describe(value)} as gradient {k}, the argument has the shape {list(shape)}.\n"
+                    f"  made at {self.where()}\n  repair: a gradient has the shape of its value (sum over broadcast axes)"
+                )
+            out.append(value)
+        return out
+
+
+class Function:
+    """Base of custom ops: write ``forward(ctx, ...)`` and ``backward(ctx, *grads)``, call ``apply``.
+
+    >>> import minigrad as mg
+    >>> class Cube(mg.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 3 * x * x * g
+    >>> x = mg.tensor(2.0, requires_grad=True)
+    >>> Cube.apply(x).backward()
+    >>> x.grad
+    tensor(12.)
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        """Compute the outputs; runs without a graph."""
+        raise NotImplementedError("write forward(ctx, ...)")
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """One gradient per argument of forward."""
+        raise NotImplementedError("write backward(ctx, *grads)")
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Run forward and, if a gradient is wanted, leave a node."""
+        edges = [a._node if isinstance(a, Tensor) else None for a in args]
+        ctx = Context(tuple(e is not None for e in edges))
+        with no_grad():
+            result = cls.forward(ctx, *args)
+        several = isinstance(result, tuple)
+        outs = [o if isinstance(o, Tensor) else wrap(np.asarray(o)) for o in (result if several else (result,))]
+        if MODE.get().grad and any(e is not None for e in edges):
+            skip = {id(t) for t in ctx._nondiff}
+            outs = [o.detach() if any(o is a for a in args) else o for o in outs]   # an argument handed on is a new output
+            _attach(cls, ctx, args, edges, outs, skip)
+        return tuple(outs) if several else outs[0]
+
+
+def _attach(cls: Any, ctx: Context, args: Any, edges: list[Any], outs: list[Tensor], skip: set[int]) -> None:
+    node: Any = object.__new__(FunctionNode)
+    node.e0 = node.e1 = node.g = node.hooks = None
+    node.mark, node.seq, node.ctx, node.function, node.saved_values = 0, next_seq(), ctx, cls, None
+    node.more = tuple(e.accumulator(a) if e.__class__ is Leaf else e for e, a in zip(edges, args, strict=True))
+    node.shapes = [a.shape if isinstance(a, Tensor) else () for a in args]
+    node.specs = [(o.shape, o.dtype) for o in outs]
+    saved = ctx.saved if ctx.saved is not FREED else ()
+    node.versions = [(t, t._version) for t in saved if t is not None and not any(t is o for o in outs)]
+    frame: Any = user_frame(3)
+    node.code, node.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+    fresh = []
+    for k, o in enumerate(outs):
+        if id(o) not in skip and o.dtype.kind == "f":
+            fresh.append((o, wrap(o._data)))
+            o._node = Output(node, k)
+    swap = dict((id(o), s) for o, s in fresh)
+    ctx.saved = tuple(_SavedOutput(t, swap[id(t)], t._node) if id(t) in swap else t for t in saved)
+    ctx.__class__ = _BoundContext
+
+
+class _SavedOutput:
+    """A saved output, without the Tensor itself: that would be a reference cycle."""
+
+    __slots__ = ("data", "edge")
+
+    def __init__(self, out: Tensor, plain: Tensor, edge: Any) -> None:
+        self.data, self.edge = plain._data, (edge.index,)
+
+
+class _BoundContext(Context):
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        return tuple(wrap(t.data) if isinstance(t, _SavedOutput) else t for t in super().saved_tensors)
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a backward that cannot be differentiated again: create_graph through it is an error, not a wrong number."""
+
+    @wraps(backward)
+    def once(ctx: Any, *grads: Any) -> Any:
+        if any(isinstance(g, Tensor) and g.requires_grad for g in grads) or (MODE.get().grad and grads):
+            raise GradError(f"this backward is marked once_differentiable: it has no second derivative\n  at {user_line()}")
+        return backward(ctx, *grads)
+
+    return once
+
+
+def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
+    """Run ``function(*args)`` and keep nothing; backward runs it again to get the values it needs.
+
+    Saves memory for time.  ``function`` must compute the same each time (seed its random numbers).
+    """
+    tensors = [a for a in args if isinstance(a, Tensor)]
+
+    class Checkpoint(Function):
+        @staticmethod
+        def forward(ctx: Any, *inputs: Any) -> Any:
+            return function(*_filled(args, inputs))
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            from .backward import backward, grad
+
+            create = MODE.get().grad
+            inputs = tensors if create else [t.detach().requires_grad_(t.requires_grad) for t in tensors]
+            with enable_grad():
+                outs = function(*_filled(args, inputs))
+            outs = list(outs) if isinstance(outs, tuple | list) else [outs]
+            pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if o.requires_grad]
+            wanted = [t for t in inputs if t.requires_grad]
+            if create:
+                found = iter(grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True))
+            else:
+                backward([o for o, _ in pairs], [g for _, g in pairs])
+                found = iter([t.grad for t in wanted])
+            return tuple(next(found) if t.requires_grad else None for t in inputs)
+
+    if not any(t.requires_grad for t in tensors) and MODE.get().grad:
+        raise GradError(f"checkpoint needs an argument that requires grad: otherwise nothing will be computed again\n  at {user_line()}")
+    return Checkpoint.apply(*tensors)
+
+
+def _filled(args: tuple[Any, ...], tensors: Any) -> list[Any]:
+    given = iter(tensors)
+    return [next(given) if isinstance(a, Tensor) else a for a in args]

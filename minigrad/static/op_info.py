@@ -1,0 +1,84 @@
+"""What a Program knows of an operator type: its slots, its attrs, and what it does.
+
+Three kinds of types share one interface, `OpInfo`: primitives, their grad ops (``mul_grad``, derived from the rules of
+``mul``), and control flow (``while``, ``cond``, ``recurrent``), which registers itself in `CONTROL`.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ..errors import ProgramError, did_you_mean, user_line
+from ..registry import REGISTRY, REQUIRED, Primitive
+
+
+@dataclass(slots=True, eq=False)
+class OpInfo:
+    """The slots and attrs of a type.  ``forward`` is the primitive, or for a grad op the primitive it differentiates."""
+
+    type: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: tuple[str, ...]
+    required: tuple[str, ...] = ()
+    forward: Primitive | None = None
+    is_grad: bool = False
+    run: Callable[..., Any] | None = None           # control flow: (executor frame, op) → None
+    infer: Callable[..., Any] | None = None
+    open_attrs: bool = False
+
+
+CONTROL: dict[str, OpInfo] = {}
+
+
+@lru_cache(maxsize=None)
+def _derived(op_type: str, primitive: Primitive, is_grad: bool) -> OpInfo:
+    likes = tuple(f"{a}_like" for a in primitive.attrs)
+    if not is_grad:
+        required = tuple(n for n in primitive.inputs if n not in primitive.optional and n != primitive.list_input)
+        needed = tuple(a for a, d in primitive.attrs.items() if d is REQUIRED)
+        return OpInfo(op_type, primitive.inputs + likes, primitive.outputs, tuple(primitive.attrs), (*required, *needed), primitive)
+    reads = (*primitive.inputs, *primitive.outputs, *(f"{o}_grad" for o in primitive.outputs), *likes)
+    outputs = tuple(f"{n}_grad" for n in primitive.differentiable)
+    return OpInfo(op_type, reads, outputs, tuple(primitive.attrs), (), primitive, is_grad=True)
+
+
+def find_info(op_type: str) -> OpInfo | None:
+    """The `OpInfo` of a type, None if it is unknown."""
+    found = CONTROL.get(op_type)
+    if found is not None:
+        return found
+    primitive = REGISTRY.get(op_type)
+    if primitive is not None:
+        return _derived(op_type, primitive, False)
+    if op_type.endswith("_grad"):
+        primitive = REGISTRY.get(op_type[:-5])
+        if primitive is not None and primitive.rules:
+            return _derived(op_type, primitive, True)
+    return None
+
+
+def op_info(op_type: str) -> OpInfo:
+    """The `OpInfo` of a type.  Errors: `ProgramError` with the nearest known type."""
+    found = find_info(op_type)
+    if found is None:
+        known = [*REGISTRY, *CONTROL]
+        raise ProgramError(f"there is no operator type {op_type!r}{did_you_mean(op_type, known)}\n  at {user_line()}")
+    return found
+
+
+def bind_slots(info: OpInfo, inputs: dict[str, list[str]], outputs: dict[str, list[str]], attrs: dict[str, Any]) -> dict[str, Any]:
+    """Check slots and attrs against the type; returns the attrs.  Errors: `ProgramError`."""
+    for given, known, what in ((inputs, info.inputs, "input slot"), (outputs, info.outputs, "output slot")):
+        for slot in given:
+            if slot not in known:
+                raise ProgramError(f"{info.type} has no {what} {slot!r}{did_you_mean(slot, known)}\n  at {user_line()}")
+    for attr in attrs:
+        if attr not in info.attrs and attr not in info.inputs and not info.open_attrs:
+            raise ProgramError(f"{info.type} has no attr {attr!r}{did_you_mean(attr, info.attrs)}\n  at {user_line()}")
+    for name in info.required:
+        if name not in inputs and name not in attrs and f"{name}_like" not in inputs:
+            raise ProgramError(f"{info.type} needs {name!r}: give it as an input slot or an attr\n  at {user_line()}")
+    return attrs
