@@ -116,6 +116,13 @@ def test_three_users_give_three_parts_and_one_sum():
     assert [line for line in grads if "sum(" in line] == [f"W@GRAD = sum(x=[{parts}])"]
 
 
+def test_one_list_slot_that_writes_a_name_twice_gives_two_parts():
+    made = net(step.Operator("split", {"x": "x"}, {"out": ["p", "p"]}))
+    step.add_up(made)
+    assert lines(made) == ["[p@RENAME@0, p@RENAME@1] = split(x=x)",
+                           "p = sum(x=[p@RENAME@0, p@RENAME@1])"]
+
+
 def test_a_missing_gradient_of_a_used_operator_is_a_zero_right_before_its_reader():
     assert lines(step.backward(halves(), {"b"})) == [
         "a@GRAD = square_grad(x=a, out_grad=y@GRAD)",
