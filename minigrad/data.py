@@ -18,10 +18,11 @@ class Labelled(NamedTuple):
 
 
 def digits() -> Labelled:
-    """Handwritten digits: images (1797, 8, 8) with values from 0 to 1, and labels (1797,) from 0 to 9.
+    """Handwritten digits, each with what it shows.
 
-    Source: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning
-    Repository, 1998 (CC BY 4.0).
+    Shapes: images (1797, 8, 8) with values from 0 to 1, labels (1797,) from 0 to 9.
+    Source: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine
+    Learning Repository, 1998 (CC BY 4.0).
 
     >>> images, labels = digits()
     >>> images.shape, labels.shape, float(images.max()), int(labels[0])
