@@ -1,9 +1,18 @@
-"""Products of matrices and what belongs to them."""
+"""Products of matrices.
+
+The product and the gradients of its two factors are one closed family of three bilinear primitives,
+so derivatives of any order are made of them; each knows NumPy's rules for vectors and for stacks.
+"""
+
 from __future__ import annotations
 
 import numpy as np
 
 from ..registry import primitive
+from .elementwise import mul
+from .join import diagonal
+from .reduce import reduce_sum
+from .shape import expand_dims, flatten, sum_to, unbroadcast
 
 
 @primitive
@@ -12,5 +21,99 @@ def matmul(x, y):
     return np.matmul(x, y)
 
 
-matmul.grad(x=lambda x, y, out_grad: out_grad @ y.T,
-            y=lambda x, y, out_grad: x.T @ out_grad)
+matmul.grad(
+    x=lambda y, out_grad, x_shape: matmul_nt(out_grad, y, shape=x_shape),
+    y=lambda x, out_grad, y_shape: matmul_tn(x, out_grad, shape=y_shape),
+)
+
+
+@primitive
+def matmul_nt(x, y, *, shape):
+    """``x @ yᵀ`` summed to ``shape``: the gradient of a product's first factor."""
+    x, y = np.asarray(x), np.asarray(y)
+    if x.ndim == y.ndim == len(shape) == 2:
+        return np.matmul(x, y.T)
+    if y.ndim == 1:                                     # the product lost y's axis
+        return sum_to(x[..., None] * y, tuple(shape))
+    if len(shape) == 1:                                 # the product lost the first factor's axis
+        return sum_to(np.matmul(y, x[..., None])[..., 0], tuple(shape))
+    return sum_to(np.matmul(x, np.swapaxes(y, -1, -2)), tuple(shape))
+
+
+matmul_nt.grad(
+    x=lambda y, out_grad: matmul(out_grad, y),
+    y=lambda x, out_grad, y_shape: matmul_tn(out_grad, x, shape=y_shape),
+)
+
+
+@primitive
+def matmul_tn(x, y, *, shape):
+    """``xᵀ @ y`` summed to ``shape``: the gradient of a product's second factor."""
+    x, y = np.asarray(x), np.asarray(y)
+    if x.ndim == y.ndim == len(shape) == 2:
+        return np.matmul(x.T, y)
+    if len(shape) == 1:
+        if x.ndim == 1:
+            return x * y
+        return np.matmul(y.reshape(-1), x.reshape(-1, x.shape[-1]))
+    if x.ndim == 1:
+        return sum_to(x[:, None] * y[..., None, :], tuple(shape))
+    if len(shape) == 2:                                 # one matrix for the whole stack
+        rows = int(np.prod(x.shape[:-1]))
+        return np.matmul(x.reshape(rows, x.shape[-1]).T, y.reshape(rows, y.shape[-1]))
+    return sum_to(np.matmul(np.swapaxes(x, -1, -2), y), tuple(shape))
+
+
+matmul_tn.grad(
+    x=lambda y, out_grad, x_shape: matmul_nt(y, out_grad, shape=x_shape),
+    y=lambda x, out_grad: matmul(x, out_grad),
+)
+
+
+@primitive(title="Addmm")
+def linear(x, w, b=None):
+    """``x @ w + b``: rows of ``x`` of length n, ``w`` of shape [n, m], ``b`` of shape [m] or None."""
+    out = np.matmul(x, w)
+    if b is None:
+        return out
+    return np.add(out, b, out=out) if np.result_type(out, b) == out.dtype and out.ndim else out + b
+
+
+linear.grad(
+    x=lambda w, out_grad, x_shape: matmul_nt(out_grad, w, shape=x_shape),
+    w=lambda x, out_grad, w_shape: matmul_tn(x, out_grad, shape=w_shape),
+    b=lambda out_grad, b_shape: unbroadcast(out_grad, shape=b_shape),
+)
+
+
+def dot(x, y):
+    """Product of two vectors, or of matrices; a number scales.
+
+    >>> import minigrad as mg
+    >>> mg.dot(mg.tensor([1.0, 2.0]), mg.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
+    if not np.ndim(getattr(x, "_data", x)) or not len(getattr(y, "shape", np.shape(y))):
+        return mul(x, y)
+    return matmul(x, y)
+
+
+def outer(x, y):
+    """All products of an element of ``x`` with one of ``y``: shape [x.size, y.size].
+
+    >>> import minigrad as mg
+    >>> mg.outer(mg.tensor([1.0, 2.0]), mg.tensor([3.0, 4.0]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
+    return mul(expand_dims(flatten(x), axis=1), flatten(y))
+
+
+def trace(x, offset=0):
+    """Sum of the diagonal of the last two axes.
+
+    >>> import minigrad as mg
+    >>> mg.trace(mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor(5.)
+    """
+    return reduce_sum(diagonal(x, offset=offset, axis1=-2, axis2=-1), axis=-1)

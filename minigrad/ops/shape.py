@@ -1,5 +1,8 @@
 """Primitives that move or repeat elements and compute nothing."""
+
 from __future__ import annotations
+
+from math import prod as _product
 
 import numpy as np
 
@@ -14,32 +17,26 @@ def broadcast_to(x, *, shape):
 
 def sum_to(x, shape):
     """Undo a broadcast of arrays: sum the axes that were added or stretched."""
-    lead = np.ndim(x) - len(shape)
+    lead = x.ndim - len(shape)
     if lead:
-        x = np.add.reduce(x, axis=tuple(range(lead)))
-    stretched = tuple(k for k, n in enumerate(shape) if n == 1 != np.shape(x)[k])
-    return np.add.reduce(x, axis=stretched, keepdims=True) if stretched else x
+        x = _add_up(x, 0 if lead == 1 else tuple(range(lead)))
+        if x.shape == shape:
+            return x
+    stretched = tuple([k for k, n in enumerate(shape) if n == 1 != x.shape[k]])
+    return _add_up(x, stretched, keepdims=True) if stretched else x
 
 
-@primitive
+_add_up = np.add.reduce
+
+
+@primitive(view=True)
 def unbroadcast(x, *, shape):
     """Sum ``x`` down to ``shape``: the gradient of `broadcast_to`."""
-    return sum_to(x, tuple(shape))
+    return sum_to(np.asarray(x), tuple(shape))
 
 
 broadcast_to.grad(x=lambda out_grad, x_shape: unbroadcast(out_grad, shape=x_shape))
 unbroadcast.grad(x=lambda out_grad, x_shape: broadcast_to(out_grad, shape=x_shape))
-
-
-@primitive
-def expand_reduced(x, *, shape, axis=None, keepdims=False):
-    """Repeat a reduced value along the axes it was reduced over: the gradient of a sum."""
-    x = np.asarray(x)
-    if axis is not None and not keepdims:
-        x = np.expand_dims(x, tuple(a % len(shape) for a in (axis if isinstance(axis, tuple) else (axis,))))
-    out = np.empty(shape, x.dtype)
-    out[...] = x
-    return out
 
 
 @primitive(view=True)
@@ -57,7 +54,11 @@ def permute_dims(x, *, axes=None):
     return np.transpose(x, axes)
 
 
-permute_dims.grad(x=lambda out_grad, axes: permute_dims(out_grad, axes=None if axes is None else tuple(np.argsort(axes).tolist())))
+def _inverse_order(axes):
+    return None if axes is None else tuple(np.argsort([a % len(axes) for a in axes]).tolist())
+
+
+permute_dims.grad(x=lambda out_grad, axes: permute_dims(out_grad, axes=_inverse_order(axes)))
 
 
 @primitive(view=True)
@@ -67,3 +68,28 @@ def swapaxes(x, *, axis1, axis2):
 
 
 swapaxes.grad(x=lambda out_grad, axis1, axis2: swapaxes(out_grad, axis1=axis1, axis2=axis2))
+
+
+@primitive(view=True)
+def expand_dims(x, *, axis=0):
+    """Insert an axis of length 1 (a tuple inserts several)."""
+    return np.expand_dims(x, axis)
+
+
+@primitive(view=True)
+def squeeze(x, *, axis=None):
+    """Remove axes of length 1: the given ones, or all."""
+    return np.squeeze(x, axis)
+
+
+@primitive(view=True)
+def flatten(x, *, start=0, end=-1):
+    """Make the axes from ``start`` to ``end`` one axis."""
+    x = np.asarray(x)
+    first, last = (a % x.ndim if x.ndim else 0 for a in (start, end))
+    size = _product(x.shape[first : last + 1])
+    return np.reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
+
+
+for _op in (expand_dims, squeeze, flatten):
+    _op.grad(x=lambda out_grad, x_shape: reshape(out_grad, shape=x_shape))

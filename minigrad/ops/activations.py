@@ -1,0 +1,95 @@
+"""Activation functions, each primitive with the gradient rule that saves least."""
+
+from __future__ import annotations
+
+from math import pi, sqrt as _sqrt
+
+import numpy as np
+
+from ..registry import primitive
+from .compare import where
+from .elementwise import exp
+from .erf import erf_of_array
+
+
+@primitive
+def relu(x):
+    """``max(x, 0)``; the gradient at 0 is 0.  Saves its result."""
+    return np.maximum(x, 0)
+
+
+relu.grad(x=lambda out, out_grad: out_grad * (out > 0))
+
+
+@primitive
+def sigmoid(x):
+    """``1 / (1 + exp(-x))``.  Saves its result."""
+    with np.errstate(over="ignore"):                    # exp(800) is inf, and 1 / inf is right
+        return 1 / (1 + np.exp(np.negative(x)))
+
+
+sigmoid.grad(x=lambda out, out_grad: out_grad * (out * (1 - out)))
+
+
+@primitive
+def leaky_relu(x, *, negative_slope=0.01):
+    """``x`` where it is positive, else ``negative_slope * x``; at 0 the slope is the negative side's."""
+    return np.where(np.greater(x, 0), x, np.multiply(x, negative_slope))
+
+
+leaky_relu.grad(
+    x=lambda x, out_grad, negative_slope: where(x > 0, out_grad, negative_slope * out_grad)
+)
+
+
+@primitive
+def elu(x, *, alpha=1.0):
+    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
+    if alpha < 0:
+        raise ValueError("alpha must not be negative; repair: give alpha >= 0")
+    return np.where(np.greater(x, 0), x, alpha * np.expm1(np.minimum(x, 0)))
+
+
+elu.grad(x=lambda out, out_grad, alpha: where(out > 0, out_grad, out_grad * (out + alpha)))
+
+
+@primitive
+def softplus(x):
+    """``log(1 + exp(x))``, a smooth relu, without overflow."""
+    return np.logaddexp(x, 0)
+
+
+softplus.grad(x=lambda x, out_grad: out_grad * sigmoid(x))
+
+
+@primitive
+def silu(x):
+    """``x * sigmoid(x)``, also called swish."""
+    return np.multiply(x, sigmoid(x))
+
+
+@silu.primitive.grad
+def _silu_rule(x, out_grad):
+    s = sigmoid(x)
+    return (out_grad * (s * (1 + x * (1 - s))),)
+
+
+@primitive
+def erf(x):
+    """The error function, exact to a few units in the last place."""
+    return erf_of_array(x)
+
+
+erf.grad(x=lambda x, out_grad: out_grad * exp(-x * x) * (2 / _sqrt(pi)))
+
+
+@primitive
+def gelu(x):
+    """``x * Φ(x)``, with the distribution function Φ of the standard normal."""
+    return x * (0.5 + 0.5 * erf_of_array(np.multiply(x, _sqrt(0.5))))
+
+
+gelu.grad(
+    x=lambda x, out_grad: out_grad
+    * (0.5 + 0.5 * erf(x * _sqrt(0.5)) + x * exp(-0.5 * x * x) * (1 / _sqrt(2 * pi)))
+)

@@ -1,0 +1,71 @@
+"""What reductions share: counting, widening and grouping the axes they run over."""
+
+from __future__ import annotations
+
+from math import prod as _product
+
+import numpy as np
+
+from ..registry import primitive
+
+
+def axis_tuple(axis, ndim):
+    """Axes as a tuple of numbers from 0 to ndim - 1."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    for a in axes:
+        if not -ndim <= a < ndim:
+            raise IndexError(f"axis {a} is out of range for {ndim} axes")
+    return tuple([a % ndim for a in axes])
+
+
+def count_over(shape, axis):
+    """How many elements a reduction of ``shape`` over ``axis`` puts into one."""
+    return _product([shape[a] for a in axis_tuple(axis, len(shape))])
+
+
+def widened(x, ndim, axis, keepdims):
+    """A reduced array with its axes back, of length 1."""
+    x = np.asarray(x)
+    return x if axis is None or keepdims else np.expand_dims(x, axis_tuple(axis, ndim))
+
+
+@primitive
+def expand_reduced(x, *, shape, axis=None, keepdims=False):
+    """Repeat a reduced value along the axes it was reduced over: the gradient of a sum."""
+    x = widened(x, len(shape), axis, keepdims)
+    out = np.empty(shape, x.dtype)
+    out[...] = x
+    return out
+
+
+def _sum(x, axis, keepdims):
+    from .reduce import reduce_sum
+
+    return reduce_sum(x, axis=axis, keepdims=keepdims)
+
+
+expand_reduced.grad(x=lambda out_grad, axis, keepdims: _sum(out_grad, axis, keepdims))
+
+
+@primitive(view=True)
+def group_axes(x, *, axis=None):
+    """Move axes to the end and make them one axis."""
+    x = np.asarray(x)
+    axes = axis_tuple(axis, x.ndim)
+    rest = [k for k in range(x.ndim) if k not in axes]
+    size = _product([x.shape[a] for a in axes])
+    return np.transpose(x, (*rest, *axes)).reshape([x.shape[k] for k in rest] + [size])
+
+
+@primitive(view=True)
+def ungroup_axes(x, *, shape, axis=None):
+    """Undo `group_axes`."""
+    axes = axis_tuple(axis, len(shape))
+    order = (*[k for k in range(len(shape)) if k not in axes], *axes)
+    return np.transpose(np.reshape(x, [shape[k] for k in order]), np.argsort(order))
+
+
+group_axes.grad(x=lambda out_grad, x_shape, axis: ungroup_axes(out_grad, shape=x_shape, axis=axis))
+ungroup_axes.grad(x=lambda out_grad, axis: group_axes(out_grad, axis=axis))

@@ -1,0 +1,188 @@
+"""Comparisons, choices and kinks: what picks, rounds or cuts, and the gradient at the corner."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..registry import Value, elementwise, primitive
+from .fill import fill_zeros_like
+
+# -- comparisons: no gradient --------------------------------------------------------------
+
+
+@elementwise(type="less_than")
+def less(x, y):
+    """``x < y``, elementwise; no gradient."""
+    return np.less(x, y)
+
+
+@elementwise
+def less_equal(x, y):
+    """``x <= y``, elementwise; no gradient."""
+    return np.less_equal(x, y)
+
+
+@elementwise(type="greater_than")
+def greater(x, y):
+    """``x > y``, elementwise; no gradient."""
+    return np.greater(x, y)
+
+
+@elementwise
+def greater_equal(x, y):
+    """``x >= y``, elementwise; no gradient."""
+    return np.greater_equal(x, y)
+
+
+@elementwise
+def equal(x, y):
+    """``x == y``, elementwise; no gradient."""
+    return np.equal(x, y)
+
+
+@elementwise
+def not_equal(x, y):
+    """``x != y``, elementwise; no gradient."""
+    return np.not_equal(x, y)
+
+
+@elementwise
+def logical_and(x, y):
+    """Whether both are true (not zero)."""
+    return np.logical_and(x, y)
+
+
+@elementwise
+def logical_or(x, y):
+    """Whether one of both is true (not zero)."""
+    return np.logical_or(x, y)
+
+
+@elementwise
+def logical_xor(x, y):
+    """Whether exactly one of both is true (not zero)."""
+    return np.logical_xor(x, y)
+
+
+@primitive
+def logical_not(x):
+    """Whether ``x`` is false (zero)."""
+    return np.logical_not(x)
+
+# -- choices -------------------------------------------------------------------------------
+
+
+@elementwise(nondiff=("condition",))
+def where(condition, x, y):
+    """``x`` where the condition holds, else ``y``; each gets the gradient of the places it filled."""
+    return np.where(condition, x, y)
+
+
+where.grad(
+    x=lambda condition, out_grad: where(condition, out_grad, 0),
+    y=lambda condition, out_grad: where(condition, 0, out_grad),
+)
+
+
+@elementwise
+def maximum(x, y):
+    """The larger of two values; at a tie each gets half of the gradient."""
+    return np.maximum(x, y)
+
+
+maximum.grad(
+    x=lambda x, y, out_grad: out_grad * tie_weight(x, y),
+    y=lambda x, y, out_grad: out_grad * tie_weight(y, x),
+)
+
+
+@elementwise
+def minimum(x, y):
+    """The smaller of two values; at a tie each gets half of the gradient."""
+    return np.minimum(x, y)
+
+
+minimum.grad(
+    x=lambda x, y, out_grad: out_grad * tie_weight(y, x),
+    y=lambda x, y, out_grad: out_grad * tie_weight(x, y),
+)
+
+
+@elementwise
+def tie_weight(x, y):
+    """1 where ``x`` is larger (or one is NaN), 0 where it is smaller, ½ at a tie; no gradient."""
+    dtype = np.result_type(x, y, np.float16)
+    weight = np.logical_not(np.less(x, y)).astype(dtype)
+    return weight - np.equal(x, y) * dtype.type(0.5)
+
+
+def clip(x, min=None, max=None):
+    """``x`` cut off below ``min`` and above ``max``; the gradient is 1 from bound to bound, both included.
+
+    Bounds are numbers; arrays, Tensors and Variables work too, with the ties of `maximum`.
+
+    >>> import minigrad as mg
+    >>> mg.clip(mg.tensor([-2.0, 0.5, 2.0]), -1, 1)
+    tensor([-1. ,  0.5,  1. ])
+    """
+    if any(isinstance(b, Value | np.ndarray) for b in (min, max)):
+        x = x if min is None else maximum(x, min)
+        return x if max is None else minimum(x, max)
+    return clip_by_numbers(x, min=min, max=max)
+
+
+@primitive(type="clip", title="Clamp")
+def clip_by_numbers(x, *, min=None, max=None):
+    """``x`` cut off at two numbers; None is no bound."""
+    if min is None and max is None:
+        raise ValueError("clip needs a bound; repair: give min=, max=, or both")
+    return np.clip(x, min, max)
+
+
+clip_by_numbers.grad(x=lambda x, out_grad, min, max: out_grad * within(x, min=min, max=max))
+
+
+@primitive
+def within(x, *, min=None, max=None):
+    """Whether ``x`` lies between two numbers, both included; no gradient."""
+    inside = np.ones(np.shape(x), bool) if min is None else np.greater_equal(x, min)
+    return inside if max is None else inside & np.less_equal(x, max)
+
+
+@primitive
+def abs(x):
+    """Absolute value; the gradient at 0 is 0."""
+    return np.absolute(x)
+
+
+abs.grad(x=lambda x, out_grad: out_grad * sign(x))
+
+# -- steps: the gradient is zero wherever there is one --------------------------------------
+
+
+@primitive
+def sign(x):
+    """-1, 0 or 1; zero gradient."""
+    return np.sign(x)
+
+
+@primitive
+def floor(x):
+    """The next integer below; zero gradient."""
+    return np.floor(x)
+
+
+@primitive
+def ceil(x):
+    """The next integer above; zero gradient."""
+    return np.ceil(x)
+
+
+@primitive
+def round(x, *, decimals=0):
+    """Rounded to ``decimals`` digits, halves to the even digit; zero gradient."""
+    return np.round(x, decimals)
+
+
+for _step in (sign, floor, ceil, round):
+    _step.grad(x=lambda out_grad: fill_zeros_like(out_grad))

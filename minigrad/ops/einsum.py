@@ -1,0 +1,85 @@
+"""Einstein summation, with any subscripts NumPy knows, repeated letters and ellipsis included."""
+
+from __future__ import annotations
+
+from string import ascii_letters
+
+import numpy as np
+
+from ..registry import primitive
+from .shape import unbroadcast
+
+
+def einsum(subscripts, *operands):
+    """Sum of products named by letters: ``einsum("ij,jk->ik", x, y)`` is the matrix product.
+
+    >>> import minigrad as mg
+    >>> mg.einsum("i,i->", mg.tensor([1.0, 2.0]), mg.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
+    if not isinstance(subscripts, str):
+        raise TypeError('einsum takes the subscripts first: einsum("ij,jk->ik", x, y)')
+    operands = tuple(operands[0]) if len(operands) == 1 and isinstance(operands[0], list) else operands
+    return einsum_of(list(operands), subscripts=subscripts)
+
+
+@primitive(type="einsum", title="Einsum")
+def einsum_of(*x, subscripts):
+    """`einsum` of a list of values."""
+    small = sum(np.size(a) for a in x) < 4096
+    return np.einsum(subscripts, *x, optimize=not small)
+
+
+def _einsum_rule(x, out_grad, x_shape, subscripts):
+    terms, out = explicit(subscripts, [len(a.shape) for a in x])
+    return [
+        _pull(k, terms, out, x, out_grad, x_shape[k]) for k in range(len(x))
+    ]
+
+
+einsum_of.grad(x=_einsum_rule)
+
+
+def _pull(k, terms, out, x, out_grad, shape):
+    """The gradient of operand k: the product of all the others, read along its letters."""
+    others = [t for j, t in enumerate(terms) if j != k]
+    term, known = terms[k], set(out).union(*others)
+    letters = "".join(dict.fromkeys(c for c in term if c in known))
+    values = [out_grad, *(a for j, a in enumerate(x) if j != k)]
+    value = einsum_of(values, subscripts=f"{','.join([out, *others])}->{letters}")
+    if letters == term:
+        return unbroadcast(value, shape=shape)
+    return spread(value, shape=shape, source=letters, target=term)
+
+
+def explicit(subscripts, ranks):
+    """The letters of each operand and of the output, with ellipsis and the implied output written out."""
+    left, arrow, out = subscripts.replace(" ", "").partition("->")
+    terms = left.split(",")
+    free = [c for c in ascii_letters if c not in subscripts]
+    counts = [r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t]
+    dots = "".join(free[: max(counts, default=0)])
+    terms = [
+        t.replace("...", dots[len(dots) - (r - len(t) + 3) :]) if "..." in t else t
+        for t, r in zip(terms, ranks, strict=True)
+    ]
+    if arrow:
+        return terms, out.replace("...", dots)
+    letters = [c for t in terms for c in t if c not in dots]
+    return terms, dots + "".join(sorted(c for c in letters if letters.count(c) == 1))
+
+
+@primitive
+def spread(x, *, shape, source, target):
+    """Zeros of ``shape`` with ``x`` on the diagonals that repeated letters name, repeated along new letters."""
+    x = np.asarray(x)
+    out = np.zeros(shape, x.dtype)
+    unique = "".join(dict.fromkeys(target))
+    places = np.einsum(f"{target}->{unique}", out)              # a view that can be written to
+    places[...] = x.reshape([places.shape[k] if c in source else 1 for k, c in enumerate(unique)])
+    return out
+
+
+spread.grad(
+    x=lambda out_grad, source, target: einsum_of([out_grad], subscripts=f"{target}->{source}")
+)

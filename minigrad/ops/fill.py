@@ -1,0 +1,72 @@
+"""Making values: constants, copies, changes of dtype, and the creation functions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..registry import primitive
+
+
+@primitive
+def fill_zeros_like(x):
+    """Zeros in the shape and dtype of ``x``."""
+    return np.zeros_like(x, subok=False)
+
+
+fill_zeros_like.grad(x=lambda out_grad: fill_zeros_like(out_grad))
+
+
+@primitive
+def fill_ones_like(x):
+    """Ones in the shape and dtype of ``x``."""
+    return np.ones_like(x, subok=False)
+
+
+fill_ones_like.grad(x=lambda out_grad: fill_zeros_like(out_grad))
+
+
+@primitive
+def fill_constant(*, shape=(), value=0.0, dtype="float64"):
+    """An array of one value: how a Program makes a constant, the seed of backward for one."""
+    return np.full(shape, value, dtype)
+
+
+@primitive(title="Clone")
+def assign(x):
+    """A copy of ``x``."""
+    return np.array(x)
+
+
+assign.grad(x=lambda out_grad: out_grad)
+
+
+def clone(x):
+    """A copy of ``x`` in memory of its own, with the gradient of ``x``."""
+    return assign(x)
+
+
+@primitive(title="ToCopy", view=True)
+def cast(x, *, dtype):
+    """``x`` in another floating-point dtype; the gradient is cast back."""
+    return np.asarray(x).astype(dtype, copy=False)
+
+
+cast.grad(x=lambda out_grad, x_dtype: cast(out_grad, dtype=x_dtype))
+
+
+@primitive(view=True)
+def discretize(x, *, dtype):
+    """``x`` as integers or truth values; no gradient, since the result moves in steps."""
+    return np.asarray(x).astype(dtype, copy=False)
+
+
+def astype(x, dtype):
+    """``x`` in another dtype.  Between floats the gradient is cast back; integers and bools have none.
+
+    >>> import minigrad as mg
+    >>> mg.astype(mg.tensor([1.5, 2.5]), "int64")
+    tensor([1, 2])
+    """
+    dtype = np.dtype(dtype)
+    op = cast if dtype.kind in "fc" else discretize
+    return op(x, dtype=dtype.name)

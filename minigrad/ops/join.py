@@ -1,0 +1,233 @@
+"""Putting values together, taking them apart, and moving elements about."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..registry import primitive
+from .axes import axis_tuple
+from .shape import reshape
+
+# -- lists ---------------------------------------------------------------------------------
+
+
+@primitive
+def concat(*x, axis=0):
+    """Join a list of values along an axis they have."""
+    if not x:
+        raise ValueError("there is nothing to join; repair: give at least one value")
+    return np.concatenate(x, axis=axis)
+
+
+@primitive(list_output=True)
+def split_like(x, *, shapes, axis=0):
+    """Cut ``x`` along an axis into pieces as long as ``shapes`` say: the gradient of `concat`."""
+    ends = np.cumsum([shape[axis] for shape in shapes])
+    return np.split(np.asarray(x), ends[:-1], axis=axis)
+
+
+concat.grad(x=lambda out_grad, x_shape, axis: split_like(out_grad, shapes=x_shape, axis=axis))
+split_like.grad(x=lambda out_grad, axis: concat(out_grad, axis=axis))
+
+
+@primitive(list_output=True, view=True)
+def split(x, *, num_or_sections=2, axis=0):
+    """Cut ``x`` along an axis into equal parts, or into parts of the listed lengths (one may be -1)."""
+    x = np.asarray(x)
+    (axis,) = axis_tuple(axis, x.ndim)
+    return np.split(x, _ends(x.shape[axis], num_or_sections), axis=axis)
+
+
+split.grad(x=lambda out_grad, axis: concat(out_grad, axis=axis))
+
+
+def _ends(length, parts):
+    """Where to cut an axis."""
+    if isinstance(parts, int | np.integer):
+        if parts < 1 or length % parts:
+            raise ValueError(
+                f"{length} elements do not make {parts} equal parts; "
+                f"repair: list the lengths, like num_or_sections=[{length // 2}, -1]"
+            )
+        return [length // parts * k for k in range(1, parts)]
+    sizes = list(parts)
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = length - sum(sizes) - 1
+    if any(n < 0 for n in sizes) or sum(sizes) != length:
+        raise ValueError(f"parts of {list(parts)} do not add up to the {length} elements of the axis")
+    return np.cumsum(sizes)[:-1]
+
+
+@primitive
+def stack(*x, axis=0):
+    """Join a list of values of one shape along a new axis."""
+    if not x:
+        raise ValueError("there is nothing to join; repair: give at least one value")
+    return np.stack(x, axis=axis)
+
+
+@primitive(list_output=True, view=True)
+def unbind(x, *, axis=0):
+    """Take an axis apart: the list of its slices."""
+    return list(np.moveaxis(np.asarray(x), axis, 0))
+
+
+stack.grad(x=lambda out_grad, axis: unbind(out_grad, axis=axis))
+unbind.grad(x=lambda out_grad, axis: stack(out_grad, axis=axis))
+
+
+@primitive(type="sum")
+def add_n(*x):
+    """The sum of a list of values of one shape, added from the first to the last."""
+    if not x:
+        raise ValueError("there is nothing to add; repair: give at least one value")
+    if len({np.shape(a) for a in x}) > 1:
+        raise ValueError(
+            f"the shapes differ: {[list(np.shape(a)) for a in x]}; repair: use add, which broadcasts"
+        )
+    out = np.array(x[0])
+    for a in x[1:]:
+        out = np.add(out, a)
+    return out
+
+
+add_n.grad(x=lambda x_shape, out_grad: [out_grad for _ in x_shape])
+
+# -- padding and repeating -----------------------------------------------------------------
+
+
+@primitive
+def pad(x, *, pad_width, value=0.0):
+    """Put ``value`` around ``x``: ``pad_width`` is a number, (before, after), or one pair per axis."""
+    x = np.asarray(x)
+    pairs = _pairs(pad_width, x.ndim)
+    out = np.full([n + a + b for n, (a, b) in zip(x.shape, pairs, strict=True)], value, x.dtype)
+    out[_inside(x.shape, pairs)] = x
+    return out
+
+
+@primitive(view=True)
+def crop(x, *, pad_width):
+    """Cut the border off again: the gradient of `pad`."""
+    x = np.asarray(x)
+    pairs = _pairs(pad_width, x.ndim)
+    return x[_inside([n - a - b for n, (a, b) in zip(x.shape, pairs, strict=True)], pairs)]
+
+
+pad.grad(x=lambda out_grad, pad_width: crop(out_grad, pad_width=pad_width))
+crop.grad(x=lambda out_grad, pad_width: pad(out_grad, pad_width=pad_width))
+
+
+def _pairs(pad_width, ndim):
+    pairs = np.asarray(pad_width)
+    if pairs.shape not in ((), (2,), (1, 2), (ndim, 2)) or pairs.dtype.kind not in "iu":
+        raise ValueError(
+            f"pad_width={pad_width!r} does not fit {ndim} axes; repair: a number, "
+            f"(before, after), or a pair for each of the {ndim} axes"
+        )
+    if (pairs < 0).any():
+        raise ValueError(f"pad_width={pad_width!r} must not be negative; repair: slice to make smaller")
+    return np.broadcast_to(pairs, (ndim, 2)).tolist()
+
+
+def _inside(shape, pairs):
+    return tuple([slice(a, a + n) for n, (a, _) in zip(shape, pairs, strict=True)])
+
+
+@primitive
+def tile(x, *, repetitions):
+    """Repeat ``x`` as a whole, ``repetitions`` times along each axis."""
+    return np.tile(x, repetitions)
+
+
+@primitive
+def untile(x, *, shape, repetitions):
+    """Add up the repetitions: the gradient of `tile`."""
+    times = tuple(np.atleast_1d(repetitions).tolist())
+    ndim = max(len(shape), len(times))
+    times, old = (1,) * (ndim - len(times)) + times, (1,) * (ndim - len(shape)) + tuple(shape)
+    blocks = np.reshape(x, [n for pair in zip(times, old, strict=True) for n in pair])
+    return np.add.reduce(blocks, axis=tuple(range(0, 2 * ndim, 2))).reshape(shape)
+
+
+tile.grad(
+    x=lambda out_grad, x_shape, repetitions: untile(
+        out_grad, shape=x_shape, repetitions=repetitions
+    )
+)
+untile.grad(
+    x=lambda out_grad, repetitions, x_shape: reshape(
+        tile(out_grad, repetitions=repetitions), shape=x_shape
+    )
+)
+
+# -- order ---------------------------------------------------------------------------------
+
+
+@primitive(view=True)
+def flip(x, *, axis=None):
+    """Reverse the order along axes (all by default)."""
+    return np.flip(x, axis)
+
+
+flip.grad(x=lambda out_grad, axis: flip(out_grad, axis=axis))
+
+
+@primitive
+def roll(x, *, shift, axis=None):
+    """Move elements along axes; what leaves at one end comes in at the other."""
+    return np.roll(x, shift, axis)
+
+
+def _back(shift):
+    return tuple(-s for s in shift) if isinstance(shift, tuple | list) else -shift
+
+
+roll.grad(x=lambda out_grad, shift, axis: roll(out_grad, shift=_back(shift), axis=axis))
+
+# -- triangles and diagonals ---------------------------------------------------------------
+
+
+@primitive
+def tril(x, *, k=0):
+    """The lower triangle; zeros above the ``k``-th diagonal."""
+    return np.tril(x, k)
+
+
+@primitive
+def triu(x, *, k=0):
+    """The upper triangle; zeros below the ``k``-th diagonal."""
+    return np.triu(x, k)
+
+
+tril.grad(x=lambda out_grad, k: tril(out_grad, k=k))
+triu.grad(x=lambda out_grad, k: triu(out_grad, k=k))
+
+
+@primitive(view=True)
+def diagonal(x, *, offset=0, axis1=0, axis2=1):
+    """The diagonal of two axes, as the last axis."""
+    return np.diagonal(x, offset, axis1, axis2)
+
+
+@primitive
+def put_diagonal(x, *, shape, offset=0, axis1=0, axis2=1):
+    """Zeros of ``shape`` with ``x`` on a diagonal: the gradient of `diagonal`."""
+    x = np.asarray(x)
+    out = np.zeros(shape, x.dtype)
+    places = np.moveaxis(out, (axis1, axis2), (-2, -1))
+    row = np.arange(x.shape[-1])
+    places[..., row + max(-offset, 0), row + max(offset, 0)] = x
+    return out
+
+
+diagonal.grad(
+    x=lambda out_grad, x_shape, offset, axis1, axis2: put_diagonal(
+        out_grad, shape=x_shape, offset=offset, axis1=axis1, axis2=axis2
+    )
+)
+put_diagonal.grad(
+    x=lambda out_grad, offset, axis1, axis2: diagonal(
+        out_grad, offset=offset, axis1=axis1, axis2=axis2
+    )
+)

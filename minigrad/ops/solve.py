@@ -1,0 +1,104 @@
+"""Inverse, linear systems, determinant, Cholesky factor; all work on stacks of matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..registry import primitive
+from .linalg import matmul
+from .reduce import reduce_sum
+from .shape import expand_dims, swapaxes, unbroadcast
+
+
+def _t(x):
+    return swapaxes(x, axis1=-1, axis2=-2)
+
+
+def _float(x):
+    """Square matrices, as LAPACK takes them."""
+    x = np.asarray(x)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"{list(x.shape)} is not a square matrix; repair: the last two axes must be equal")
+    return x
+
+
+@primitive
+def inv(x):
+    """Inverse of square matrices."""
+    return np.linalg.inv(_float(x))
+
+
+inv.grad(x=lambda out, out_grad: -matmul(matmul(_t(out), out_grad), _t(out)))
+
+
+@primitive
+def solve(a, b):
+    """The x with ``a @ x = b``; ``b`` is a vector or a stack of matrices."""
+    return np.linalg.solve(_float(a), b)
+
+
+@solve.primitive.grad
+def _solve_rule(a, out, out_grad, a_shape, b_shape):
+    b_grad = solve(_t(a), out_grad)
+    if len(b_shape) == 1:
+        a_grad = -expand_dims(b_grad, axis=-1) * expand_dims(out, axis=-2)
+    else:
+        a_grad = -matmul(b_grad, _t(out))
+    return unbroadcast(a_grad, shape=a_shape), unbroadcast(b_grad, shape=b_shape)
+
+
+@primitive
+def det(x):
+    """Determinant of square matrices; the gradient is right for singular ones, too."""
+    return np.linalg.det(_float(x))
+
+
+det.grad(x=lambda x, out_grad: expand_dims(out_grad, axis=(-1, -2)) * cofactor(x))
+
+
+@primitive
+def cofactor(x):
+    """The matrix of cofactors, ``det(x) * inv(x)ᵀ``; through the singular values, so ``x`` may be singular."""
+    u, s, vt = np.linalg.svd(x)
+    n = s.shape[-1]
+    others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
+    sign = np.linalg.det(u) * np.linalg.det(vt)
+    return (u * (others * sign[..., None])[..., None, :]) @ vt
+
+
+def _cofactor_rule(x, out, out_grad):
+    back = _t(inv(x))
+    share = reduce_sum(out_grad * out, axis=(-1, -2), keepdims=True)
+    return share * back - matmul(matmul(back, _t(out_grad)), out)
+
+
+cofactor.grad(x=_cofactor_rule)
+
+
+@primitive
+def cholesky(x):
+    """The lower triangle L with ``L @ Lᵀ = x``, for symmetric positive definite ``x``.
+
+    Only the lower triangle of ``x`` is read; the gradient is spread evenly over both.
+    """
+    return np.linalg.cholesky(_float(x))
+
+
+def _cholesky_rule(out, out_grad):
+    back = inv(out)
+    inner = half_tril(matmul(_t(out), out_grad))
+    whole = matmul(matmul(_t(back), inner), back)
+    return 0.5 * (whole + _t(whole))
+
+
+cholesky.grad(x=_cholesky_rule)
+
+
+@primitive
+def half_tril(x):
+    """The lower triangle with half of the diagonal."""
+    x = np.asarray(x)
+    return np.tril(x) * (1 - 0.5 * np.eye(x.shape[-1], dtype=x.dtype))
+
+
+half_tril.grad(x=lambda out_grad: half_tril(out_grad))

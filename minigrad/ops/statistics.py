@@ -1,0 +1,110 @@
+"""Variance, deviation and norms; where they have a kink, the gradient there is 0."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..registry import primitive
+from .axes import count_over, expand_reduced
+from .compare import abs
+from .elementwise import exp, safe_div
+from .reduce import expand_mean, max, mean, min, reduce_sum
+
+
+@primitive
+def center(x, *, axis=None):
+    """``x`` less its mean over axes."""
+    return np.subtract(x, mean(x, axis=axis, keepdims=True))
+
+
+center.grad(x=lambda out_grad, axis: center(out_grad, axis=axis))
+
+
+@primitive
+def var(x, *, axis=None, correction=0, keepdims=False):
+    """Variance over axes, divided by the number of elements less ``correction``."""
+    return _variance(np.asarray(x), axis, correction, keepdims)
+
+
+var.grad(
+    x=lambda x, out_grad, x_shape, axis, correction, keepdims: (
+        expand_mean(2 * out_grad, shape=x_shape, axis=axis, keepdims=keepdims, correction=correction)
+        * center(x, axis=axis)
+    )
+)
+
+
+@primitive
+def std(x, *, axis=None, correction=0, keepdims=False):
+    """Standard deviation over axes; the gradient at a constant is 0."""
+    return np.sqrt(_variance(np.asarray(x), axis, correction, keepdims))
+
+
+std.grad(
+    x=lambda x, out, out_grad, x_shape, axis, correction, keepdims: (
+        expand_mean(
+            safe_div(out_grad, out),
+            shape=x_shape, axis=axis, keepdims=keepdims, correction=correction,
+        )
+        * center(x, axis=axis)
+    )
+)
+
+
+def _variance(x, axis, correction, keepdims):
+    centered = center(x, axis=axis)
+    squares = np.add.reduce(centered * centered, axis=axis, keepdims=keepdims)
+    count = count_over(x.shape, axis) - correction
+    return squares / (count if count > 0 else np.nan)
+
+
+@primitive(type="l2_norm")
+def length(x, *, axis=None, keepdims=False):
+    """Euclidean length over axes; the gradient at 0 is 0."""
+    x = np.asarray(x)
+    return np.sqrt(np.add.reduce(x * x, axis=axis, keepdims=keepdims))
+
+
+length.grad(
+    x=lambda x, out, out_grad, x_shape, axis, keepdims: (
+        expand_reduced(safe_div(out_grad, out), shape=x_shape, axis=axis, keepdims=keepdims) * x
+    )
+)
+
+
+def norm(x, ord=2, axis=None, keepdims=False):
+    """Vector norm over axes: ``ord`` 1, 2, any p > 0, or ±inf; the gradient at 0 is 0.
+
+    >>> import minigrad as mg
+    >>> mg.norm(mg.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    if ord == 2:
+        return length(x, axis=axis, keepdims=keepdims)
+    if ord == 1:
+        return reduce_sum(abs(x), axis=axis, keepdims=keepdims)
+    if ord in (np.inf, -np.inf):
+        return (max if ord > 0 else min)(abs(x), axis=axis, keepdims=keepdims)
+    if not isinstance(ord, int | float) or ord <= 0:
+        raise ValueError(f"norm: ord={ord!r} is no norm; repair: 1, 2, another p > 0, or ±inf")
+    return reduce_sum(abs(x) ** ord, axis=axis, keepdims=keepdims) ** (1 / ord)
+
+
+@primitive
+def logsumexp(x, *, axis=None, keepdims=False):
+    """``log(sum(exp(x)))`` over axes, without overflow; -inf over no elements."""
+    x = np.asarray(x)
+    x = x.astype(np.result_type(x, np.float16), copy=False)
+    top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, 0)
+    with np.errstate(divide="ignore"):
+        out = np.log(np.add.reduce(np.exp(x - top), axis=axis, keepdims=True)) + top
+    return out if keepdims else np.squeeze(out, axis)
+
+
+logsumexp.grad(
+    x=lambda x, out, out_grad, x_shape, axis, keepdims: (
+        expand_reduced(out_grad, shape=x_shape, axis=axis, keepdims=keepdims)
+        * exp(x - expand_reduced(out, shape=x_shape, axis=axis, keepdims=keepdims))
+    )
+)
