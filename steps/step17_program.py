@@ -81,6 +81,16 @@ OPS = {
 
 
 # %% [markdown]
+# **Predict, then run.** What does the rule of `mul` for `x` read? And what does it make of `y = 4`
+# and `out_grad = 10`?
+
+# %% tags=["active-ipynb"]
+# print(OPS["mul"].kernel(3.0, 4.0))
+# rule = OPS["mul"].rules["x"]
+# print(parameters(rule), rule(y=4.0, out_grad=10.0))
+# assert rule(y=4.0, out_grad=10.0) == 40
+
+# %% [markdown]
 # ## The four records
 #
 # A **Variable** says what is known about a name. Look for the field that holds its value: there is
@@ -99,6 +109,9 @@ class Variable:
         flags = [flag for flag in ("persistable", "stop_gradient") if getattr(self, flag)]
         return f"{self.name}{list(self.shape)}" + "".join(f" {flag}" for flag in flags)
 
+
+# %% tags=["active-ipynb"]
+# print(Variable(None, "w", (2, 3), persistable=True))
 
 # %% [markdown]
 # An **Op** is one line of a program: a type, and which names stand in which slot.
@@ -141,6 +154,12 @@ def compute(op, scope):
     rules = [OPS[op.forward_op.type].rules[slot.removesuffix("_grad")] for slot in op.outputs]
     return [rule(*[arrays[slot][0] for slot in parameters(rule)]) for rule in rules]
 
+
+# %% tags=["active-ipynb"]
+# line = Op("add", {"x": ["a"], "y": ["b"]}, {"out": ["c"]})
+# print(line, line.reads, line.writes)
+# print(compute(line, {"a": 2.0, "b": 3.0}))
+# assert compute(line, {"a": 2.0, "b": 3.0}) == (5.0,)
 
 # %% [markdown]
 # A **Block** is a list of ops and the variables they speak of. A name it does not know is looked
@@ -247,7 +266,7 @@ class Program:
 # ## An execution
 #
 # `run_block` walks from top to bottom: read arrays from the scope, compute, write arrays into the
-# scope. For a grad op the kernel is the rules themselves, one for each gradient it writes.
+# scope.
 #
 # `run` keeps what it was given apart from what it makes: a fresh dictionary in front of the given
 # one.
@@ -342,9 +361,9 @@ def make_grad_op(op):
 # Gradients spread from the end to the beginning. So the traversal goes in **reverse**.
 #
 # It begins with the **seed**, the op that writes the first gradient. From there it keeps a growing
-# set of *needed* names, at first only the loss. An op counts when it makes
-# something needed. Then its inputs are needed too. A metric behind the loss, or a branch that
-# leads elsewhere, is never visited.
+# set of *needed* names, at first only the loss. An op counts when it makes something needed. Then
+# its inputs are needed too. A metric behind the loss, or a branch that leads elsewhere, is never
+# visited.
 #
 # The grad ops go into `target_block`. Today that is the same block: **forward and backward are one
 # program**.

@@ -432,9 +432,6 @@ def add_up_repeated_outputs(ops):
 # their places, so the unwanted one is written as `@EMPTY@`. Step 19 needs this.
 
 # %%
-EMPTY = "@EMPTY@"
-
-
 def remove_no_grad_branch(ops, no_grad, given=()):
     """Drop grad ops by two rules and fill missing gradients with zeros; return (ops, dropped).
 
@@ -443,9 +440,9 @@ def remove_no_grad_branch(ops, no_grad, given=()):
     unwanted = {grad_name(name) for name in no_grad}
     made, result, dropped = set(given), [], []
     for op in ops:
-        outputs = {slot: [EMPTY if name.split("@RENAME")[0] in unwanted else name for name in names]
-                   for slot, names in op.outputs.items()}
-        outputs = {slot: names for slot, names in outputs.items() if set(names) != {EMPTY}}
+        outputs = {slot: ["@EMPTY@" if name.split("@RENAME")[0] in unwanted else name
+                          for name in names] for slot, names in op.outputs.items()}
+        outputs = {slot: names for slot, names in outputs.items() if set(names) != {"@EMPTY@"}}
         gradients = [name for name in op.reads if "@GRAD" in name]
         missing = [name for name in gradients if name not in made]
         if not outputs:
@@ -529,10 +526,11 @@ def append_backward_vars(block, start):
     gradients = {}
     for op in block.ops[start:]:
         for name in op.writes:
+            if name == "@EMPTY@":
+                continue
             forward = name.split("@GRAD")[0]
-            if name != EMPTY:
-                gradients[forward] = grad_name(forward)
-            if name != EMPTY and name not in block.vars:
+            gradients[forward] = grad_name(forward)
+            if name not in block.vars:
                 block.create_var(name, block.var(forward).shape)
     return gradients
 
@@ -680,7 +678,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 
 # %% [markdown]
 # **18b.** In the same network, find a `no_grad_set` that removes **exactly two** ops from that
-# list, and leaves `w` a gradient. Two answers are right. What stands there instead?
+# list, and leaves `w` a gradient. There is more than one answer. And look what stands there
+# instead.
 
 # %% tags=["active-ipynb", "exercise", "ex-18b"]
 # ### BEGIN SOLUTION

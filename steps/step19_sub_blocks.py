@@ -231,9 +231,6 @@ def add_up_repeated_outputs(ops):
     return result
 
 
-EMPTY = "@EMPTY@"
-
-
 def remove_no_grad_branch(ops, no_grad, given=()):
     """Drop grad ops by two rules and fill missing gradients with zeros; return (ops, dropped).
 
@@ -242,9 +239,9 @@ def remove_no_grad_branch(ops, no_grad, given=()):
     unwanted = {grad_name(name) for name in no_grad}
     made, result, dropped = set(given), [], []
     for op in ops:
-        outputs = {slot: [EMPTY if name.split("@RENAME")[0] in unwanted else name for name in names]
-                   for slot, names in op.outputs.items()}
-        outputs = {slot: names for slot, names in outputs.items() if set(names) != {EMPTY}}
+        outputs = {slot: ["@EMPTY@" if name.split("@RENAME")[0] in unwanted else name
+                          for name in names] for slot, names in op.outputs.items()}
+        outputs = {slot: names for slot, names in outputs.items() if set(names) != {"@EMPTY@"}}
         gradients = [name for name in op.reads if "@GRAD" in name]
         missing = [name for name in gradients if name not in made]
         if not outputs:
@@ -532,10 +529,11 @@ def append_backward_vars(block, start):
         for held in [key for key in ("sub_block", "else_block") if key in op.attrs]:
             append_backward_vars(blocks[op.attrs[held]], 0)
         for name in op.writes:
+            if name == "@EMPTY@":
+                continue
             forward = name.split("@GRAD")[0]
-            if name != EMPTY:
-                gradients[forward] = grad_name(forward)
-            if name != EMPTY and name not in block.vars:
+            gradients[forward] = grad_name(forward)
+            if name not in block.vars:
                 block.create_var(name, home.var(forward).shape)
     return gradients
 
@@ -698,7 +696,7 @@ def run_steps_grad(op, scope, blocks):
 # at_minus_3 = (-6.0, 0.0)
 # ### END SOLUTION
 #
-# check("19a", [at_3, at_minus_3], branch, append_backward, run)
+# check("19a", at_3, at_minus_3, branch, append_backward, run)
 
 # %% [markdown]
 # The gradient of what only the other branch reads is zero, not missing. This is `w@GRAD` at $x =

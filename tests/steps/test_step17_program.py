@@ -263,7 +263,7 @@ MUTANTS = {
     "no reverse": ("for op in reversed(block.ops):", "for op in block.ops:"),
     "every op is visited": ("if needed & set(op.writes) and", "if"),
     "needed does not grow": ("needed |= set(op.reads)", "pass"),
-    "seed of two": ('    one = {"shape": (), "value": 1.0}', '    one = {"shape": (), "value": 2.0}'),
+    "seed of two": ('    one = {"shape": (), "value": 1.0', '    one = {"shape": (), "value": 2.0'),
     "no seed": ("ops = list(seeds)", "ops = []"),
     "grad ops in the wrong block": ("target_block.ops += ops", "block.ops += ops"),
     "mul keeps its own factor": ("x=lambda y, out_grad: out_grad * y", "x=lambda x, out_grad: x"),

@@ -371,7 +371,7 @@ MUTANTS = {
     "the given list is changed": ("        op = copy(op)\n", ""),
     "parts are wanted": ('name.split("@RENAME")[0] in unwanted', "name in unwanted"),
     "rule one is off": ("if not outputs:", "if False:"),
-    "slots stay empty": ("if set(names) != {EMPTY}}", "}"),
+    "slots stay empty": ('if set(names) != {"@EMPTY@"}}', "}"),
     "rule two is off": ("if gradients and len(missing) == len(gradients):", "if False:"),
     "rule two with one zero": ("if gradients and len(missing) == len(gradients):", "if missing:"),
     "no zeros": ("        for name in missing:\n", "        for name in ():\n"),
@@ -381,9 +381,10 @@ MUTANTS = {
                                      "            made |= set(op.writes)\n"
                                      "            dropped.append((op.type, \"only"),
     "nothing is given": ("made, result, dropped = set(given)", "made, result, dropped = set()"),
-    "places are lost": ("for name in names]\n                   for slot, names in op.outputs",
-                        "for name in names[:1]]\n                   for slot, names in op.outputs"),
-    "empty gets a variable": ("if name != EMPTY and name not", "if name not"),
+    "places are lost": (
+        "for name in names] for slot, names in op.outputs.items()}\n        outputs",
+        "for name in names[:1]] for slot, names in op.outputs.items()}\n        outputs"),
+    "empty gets a variable": ('if name == "@EMPTY@":', "if False:"),
     "stop_gradient ignored": ("if v.stop_gradient}", "if False}"),
     "no_grad_set ignored": ("for name in no_grad_set}", "for name in ()}"),
     "unreached ops are visited": (

@@ -3,10 +3,10 @@ from minigrad.course.check import Mismatch, checker, close, same
 
 
 @checker("19a", hint="the branch that runs decides; what only the other branch reads gets 0.0")
-def both_branches(answers, branch, append_backward, run):
+def both_branches(at_3, at_minus_3, branch, append_backward, run):
     y = branch()
     append_backward(y)
-    for x, answer in zip((3.0, -3.0), answers, strict=True):
+    for x, answer in ((3.0, at_3), (-3.0, at_minus_3)):
         scope = run(y.block.program, {"x": x, "w": 5.0, "zero": 0.0})
         for name, given in zip(("x@GRAD", "w@GRAD"), answer, strict=True):
             close(f"{name} at x = {x:g}", given, float(scope[name]))
@@ -20,6 +20,8 @@ def power_body(write_body, power_of_x, append_backward, run):
         values = {"x": 3.0, "n": n, "zero": 0, "one": 1.0}
         scope = run(y.block.program, values)
         close(f"x**{n} at x = 3", scope["y"], 3.0 ** n)
+        if "x@GRAD" not in scope:
+            raise Mismatch("the gradient of x", "missing", "there: some op of the body reads x")
         close(f"the gradient of x**{n} at x = 3", scope["x@GRAD"], n * 3.0 ** (n - 1))
         same(f"the number of turns for n = {n}", int(scope["turns"]), n)
 

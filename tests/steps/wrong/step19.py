@@ -43,9 +43,9 @@ POWER = (power_of_x, append_backward, run)
 NESTED = (nested, append_backward)
 
 WRONG = {
-    "19a": [([(5.0, 3.0), (-6.0, -3.0)], *BRANCH),       # the other branch counts, too
-            ([(5.0, 3.0), (-6.0, None)], *BRANCH),       # missing instead of zero
-            ([(11.0, 3.0), (-1.0, -3.0)], *BRANCH)],     # both branches added up
+    "19a": [((5.0, 3.0), (-6.0, -3.0), *BRANCH),         # the other branch counts, too
+            ((5.0, 3.0), (-6.0, None), *BRANCH),         # missing instead of zero
+            ((11.0, 3.0), (-1.0, -3.0), *BRANCH)],       # both branches added up
     "19b": [(body, *POWER) for body in (count_from_the_old_i, squares, adds, writes_p_again)],
     "19c": [({0: -1, 1: 0, 2: 1, 3: 1, 4: 1, 5: 2, 6: 3}, *NESTED),      # the forward block
             ({0: -1, 1: 0, 2: 1, 3: 1, 4: 0, 5: 0, 6: 0}, *NESTED),      # always the root
