@@ -12,9 +12,17 @@
 # <!-- growth -->
 
 # %% [markdown]
+# ## Part D: what you need, and where to come in
+#
+# You need Python, the chain rule, and to have seen one backward pass work: step 6 is enough. If you
+# come from a framework and have never looked inside, read step 10 first. Steps 13, 14 and 15 belong
+# together and lead to part E. Step 16, loops, may be left out.
+#
+# ## The cliff
+#
 # This is the cliff of the course. Everything until now was made of **objects** that point to each
-# other. From here on everything is made of **names**. We start a fresh file, and nothing is
-# carried over.
+# other. From here on everything is made of **names**. We start a fresh file, and nothing is carried
+# over.
 #
 # The mathematics does not change at all. We take one example, $e = (a + b) \cdot d$ with $a = 2$,
 # $b = 3$, $d = 4$, and write it both ways, side by side. At the end there is a dictionary from one
