@@ -251,9 +251,10 @@ class Running:
     def iterations(self, node: Node) -> Sequence[Mapping[str, Any]]:
         """The values of each iteration of a loop, where known; else one unknown iteration."""
         near = [*self.links.before[node.id], *self.links.after[node.id]]
-        for name in (*(n.name for n in near if n.kind == "scopes"), *node.reads):
-            if name in self.scopes:
-                return self.scopes[name]
+        known = {n.name for n in near} | set(node.reads)
+        for name, frames in self.scopes.items():
+            if name in known or name.partition("@")[0] in known:
+                return frames
         return [{}]
 
 

@@ -49,6 +49,7 @@ class Sheet:
     block: Any
     wiring: Wiring
     owner: Placed | None = None
+    attr: str = ""  # the attr of the owner that names the block
     regions: dict[str, Region] = field(default_factory=dict)  # forward, backward, optimize
 
     @property
@@ -72,21 +73,21 @@ class ProgramDrawing:
 
     def blocks(self) -> None:
         """Draw block 0, then the blocks its operators hold, and so on; never by recursion."""
-        waiting: list[tuple[Any, Placed | None]] = [(self.program.blocks[0], None)]
-        for block, owner in waiting:  # grows while it is walked
-            sheet = self.sheet(block, owner)
+        waiting: list[tuple[Any, Placed | None, str]] = [(self.program.blocks[0], None, "")]
+        for block, owner, attr in waiting:  # grows while it is walked
+            sheet = self.sheet(block, owner, attr)
             for number, op in enumerate(block.ops):
                 placed = self.place(sheet, op, number)
-                for held in held_blocks(op, self.program):
+                for name, held in held_blocks(op, self.program):
                     placed.node.bold = True
-                    waiting.append((held, placed))
+                    waiting.append((held, placed, name))
         for sheet in self.sheets.values():
             sheet.wiring.finish({r.id: (r.id,) for r in sheet.regions.values()} | {None: ()})
             self.join(sheet)
 
-    def sheet(self, block: Any, owner: Placed | None) -> Sheet:
+    def sheet(self, block: Any, owner: Placed | None, attr: str) -> Sheet:
         """Take a fresh sheet for a block."""
-        made = Sheet(block, Wiring(self.graph, Looks(self.facts, block)), owner)
+        made = Sheet(block, Wiring(self.graph, Looks(self.facts, block)), owner, attr)
         self.sheets[block.idx] = made
         return made
 
@@ -163,10 +164,9 @@ class ProgramDrawing:
         if sheet.owner is None or not sheet.backward:
             return sheet
         owner = found.get(sheet.owner.node.id)
-        held = held_blocks(owner.op, self.program) if owner else []
-        own = held_blocks(sheet.owner.op, self.program)
-        at = next((i for i, block in enumerate(own) if block is sheet.block), 0)
-        return self.sheets.get(held[min(at, len(held) - 1)].idx) if held else None
+        held = dict(held_blocks(owner.op, self.program)) if owner else {}
+        block = held.get(sheet.attr)
+        return self.sheets.get(block.idx) if block is not None else None
 
     def words(self) -> None:
         """Title and the order of events, for readers who do not see the picture."""
@@ -183,11 +183,11 @@ class ProgramDrawing:
 # ---- blocks that operators hold ----------------------------------------------------------------
 
 
-def held_blocks(op: Any, program: Any) -> list[Any]:
-    """The blocks an operator holds: attributes called ``…block``, by index or as the block."""
+def held_blocks(op: Any, program: Any) -> list[tuple[str, Any]]:
+    """(attr, block) for the blocks an operator holds: attrs called ``…block``, index or block."""
     attrs = getattr(op, "attrs", None) or {}
-    held = [v for k, v in attrs.items() if k.endswith("block") and v is not None]
-    return [program.blocks[b] if isinstance(b, int) else b for b in held]
+    held = [(k, v) for k, v in attrs.items() if k.endswith("block") and v is not None]
+    return [(k, program.blocks[b] if isinstance(b, int) else b) for k, b in held]
 
 
 def region_label(sheet: Sheet, part: str) -> str:
@@ -197,44 +197,60 @@ def region_label(sheet: Sheet, part: str) -> str:
         made_by = "grad ops appended by append_backward"
         words = {"forward": "forward ops", "backward": made_by, "optimize": "optimizer ops"}
         return f"block {block.idx}: {words[part]}"
-    loop, branch = (
-        ("one step backwards", "branch backwards") if owner.backward else ("loop body", "branch")
-    )
     parent = getattr(block.parent, "idx", block.parent)
-    what = loop if sheet.loop else branch
-    holder = f"#{owner.node.number} {owner.op.type}"
     forward = getattr(block, "forward_block", -1)
-    link = "sub_block of" if forward == -1 else f"forward block {forward}, in"
-    return f"block {block.idx} (parent {parent}, {link} {holder}): {what}"
+    link = f"{sheet.attr} of" if forward in (-1, None) else f"forward block {forward}, in"
+    holder = f"#{owner.node.number} {owner.op.type}"
+    return f"block {block.idx} (parent {parent}, {link} {holder}): {what_it_is(sheet)}"
+
+
+def what_it_is(sheet: Sheet) -> str:
+    """What a block does for the operator that holds it."""
+    if sheet.attr == "cond_block":
+        return "condition"
+    if sheet.loop:
+        return "one step backwards" if sheet.backward else "loop body"
+    return "branch backwards" if sheet.backward else "branch"
 
 
 def carry(graph: Graph, sheet: Sheet) -> None:
-    """A name that an iteration reads before it writes it goes round to the next iteration."""
-    word = "previous iteration" if sheet.backward else "next iteration"
-    for name, nodes in sheet.wiring.versions.items():
+    """Values that go round: the last version of this iteration is the first of the next."""
+    versions = sheet.wiring.versions
+    for name, nodes in versions.items():
         first, last = nodes[0], nodes[-1]
         from_outside = first.id not in sheet.wiring.writer
         if first is not last and from_outside:
-            add_word(last, "before the step" if sheet.backward else "next")
-            if sheet.backward:
-                add_word(first, "after the step")
-            graph.edge(last, first, "loop", label=word)
+            go_round(graph, sheet, last, first)
         elif not sheet.backward and not from_outside and name not in sheet.block.vars:
             add_word(last, "next")  # the condition, above all: the loop itself reads it
-    for tail, head in handed_over(sheet):
-        if tail in sheet.wiring.versions and head in sheet.wiring.versions:
-            ends = sheet.wiring.versions[tail][-1], sheet.wiring.versions[head][0]
-            graph.edge(*ends, "loop", label=word)
+    for end, start in handed_over(sheet):
+        if end in versions and start in versions and end != start:
+            go_round(graph, sheet, versions[end][-1], versions[start][0])
+
+
+def go_round(graph: Graph, sheet: Sheet, end: Node, start: Node) -> None:
+    """One value that an iteration hands on."""
+    add_word(end, "before the step" if sheet.backward else "next")
+    if sheet.backward:
+        add_word(start, "after the step")
+    word = "previous iteration" if sheet.backward else "next iteration"
+    graph.edge(end, start, "loop", label=word)
 
 
 def handed_over(sheet: Sheet) -> list[tuple[str, str]]:
-    """(from, to): what becomes what in the next iteration, where the op says so in ``carry``."""
+    """(name at the end, name at the start of the next iteration), where the loop says so.
+
+    Its attrs say it as ``carry`` {start: end}, or as the lists ``carried`` and ``next``.
+    """
     op = sheet.owner.op if sheet.owner is not None else None
-    following = (getattr(op, "attrs", None) or {}).get("carry", {})
+    attrs = getattr(op, "attrs", None) or {}
+    following = attrs.get("carry", {})
     if op is None or not sheet.backward:
-        return [(after, name) for name, after in following.items()]
-    ends = op.inputs.get("out_grad", ())
-    return [(f"{name}@GRAD", end) for name, end in zip(following, ends, strict=False)]
+        lists = zip(attrs.get("next", ()), attrs.get("carried", ()), strict=False)
+        return [*((end, start) for start, end in following.items()), *lists]
+    seeds = zip(following, op.inputs.get("out_grad", ()), strict=False)
+    lists = zip(attrs.get("carried_grad", ()), attrs.get("next_grad", ()), strict=False)
+    return [*((f"{start}@GRAD", end) for start, end in seeds), *lists]
 
 
 def add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:

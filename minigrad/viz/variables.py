@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.viz.format import NOT_YET, explain_value, format_shape, format_value
-from minigrad.viz.wiring import EMPTY, base, is_gradient, op_kind, pairs
+from minigrad.viz.wiring import EMPTY, base, is_gradient, is_scopes, op_kind, pairs
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Looks:
     def value(self, name: str, home: Any, var: Any, written: bool) -> tuple[str, str]:
         """(kind, word) of a name of the forward side."""
         stopped = bool(getattr(var, "stop_gradient", False))
-        if is_scopes(name, var):
+        if is_scopes(name):
             return "scopes", "values of each iteration"
         if not written and name in self.facts.carried.get(self.block.idx, ()):
             return ("data" if stopped else "value"), "carried"
@@ -132,12 +132,6 @@ def value_text(values: Mapping[str, Any], name: str) -> str:
     if not values:
         return ""
     return format_value(values[name]) if name in values else NOT_YET
-
-
-def is_scopes(name: str, var: Any) -> bool:
-    """Whether a variable holds the step scopes of a loop."""
-    said = str(getattr(var, "type", "") or getattr(var, "kind", "") or name)
-    return "stepscopes" in said.lower().replace("_", "").replace(" ", "")
 
 
 # ---- the whole program -------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from minigrad.viz.format import LONGEST_NAME
 from minigrad.viz.graph import Graph, Node
 
 EMPTY = "@EMPTY@"
@@ -54,6 +55,11 @@ def base(name: str) -> str:
     return name
 
 
+def is_scopes(name: str) -> bool:
+    """Whether a name is that of step scopes: the values of each iteration of a loop."""
+    return name.lower().endswith("scopes")
+
+
 def pairs(slots: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
     """(slot, port, name) for every name of a slot map; a list slot gets one numbered port per name.
 
@@ -87,7 +93,7 @@ def read_names(op: Any) -> set[str]:
     """The forward names whose values a grad op needs: ``op.reads``, else all of them."""
     said = getattr(op, "reads", None)
     if said is not None and not callable(said):
-        return set(said)
+        return {*said, *(name for _, _, name in pairs(op.inputs) if is_scopes(name))}
     return {name for _, _, name in pairs(op.inputs) if not is_gradient(name)}
 
 
@@ -99,11 +105,11 @@ def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
         if isinstance(v, bool | int | float | str | tuple | list) and v not in ((), [])
     }
     value = shown.pop("value", None) if op.type.startswith("fill") else None
-    blocks = [f"{k} = {v}" for k, v in shown.items() if k.endswith("block")]
-    rest = ", ".join(
-        f"{k}={v!r}" for k, v in shown.items() if not k.endswith("block") and not k.startswith("_")
-    )
-    lines = (*blocks, rest) if rest and len(rest) <= 28 else tuple(blocks)
+    blocks = tuple(f"{k} = {v}" for k, v in shown.items() if k.endswith("block"))
+    if blocks:
+        return "", blocks
+    rest = ", ".join(f"{k}={v!r}" for k, v in shown.items() if not k.startswith("_"))
+    lines = (rest,) if rest and len(rest) <= LONGEST_NAME else ()
     return ("" if value is None else f" {value}"), lines
 
 
