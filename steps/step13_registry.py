@@ -392,8 +392,8 @@ class Operator:
 # memory until the backward pass is done, for nothing. In a large network those forgotten arrays
 # are most of the memory.
 #
-# So process 2 copies the slots "except those that are not necessary for computing the gradient".
-# Which ones are necessary? **The parameters of the rule say it.** That is why nobody has to
+# So process 2 copies the slots that are needed for computing the gradient, and no others.
+# Which ones are these? **The parameters of the rule say it.** That is why nobody has to
 # declare it.
 
 # %% tags=["active-ipynb"]

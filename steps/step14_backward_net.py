@@ -16,9 +16,8 @@
 # to reverse the list ourselves. And a list is not an operator: we could not put it into another
 # list and ask for its gradient.
 #
-# The idea of this step is one sentence of the design document: **the network itself is also an
-# operator.** Then `backward(network)` can be to a network what `build_grad_op(op)` is to an
-# operator.
+# The idea of this step is one sentence: **a network is an operator too.**
+# Then `backward(network)` can be to a network what `build_grad_op(op)` is to an operator.
 #
 # First what we bring along, unchanged. These cells are folded; open one when you want to look
 # something up.
@@ -240,7 +239,8 @@ class NetOp(Operator):
 # %% [markdown]
 # ## The gradient of a network: first attempt
 #
-# "Create the gradient operators in the inverted sequence and put them together", says the document.
+# Make the gradient operators in reverse order and put them into a network. That is how step 13 did
+# it by hand.
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # NetOp([build_grad_op(op) for op in reversed(two_layers.ops)])
@@ -271,9 +271,9 @@ class NetOp(Operator):
 #
 # ## Leaving out: second attempt
 #
-# The rule in the document is short: "If all of its outputs are in no gradient set, then return a
-# special `NOP`", an operator that does nothing. Our NOP is an empty network. Let us take the rule
-# by the letter.
+# The rule in the design document is short: when all outputs of an operator are in the no-gradient
+# set, its answer is a `NOP`, an operator that does nothing. Our NOP is an empty network. Let us
+# take the rule by the letter.
 
 # %% tags=["active-ipynb"]
 # def second_attempt(op, no_grad):
@@ -395,8 +395,7 @@ def backward(op, no_grad=()):
 
 # %% [markdown]
 # Then the two layers. Left the networks, right the backward networks, every frame opposite its
-# twin. The gradients that leave the outermost frame on the right are the result: the document
-# calls this "collecting the gradient names according to the forward NetOp".
+# twin. The gradients that leave the outermost frame on the right are the result.
 
 # %% tags=["active-ipynb", "picture-B"]
 # scope = Scope({"x": 1.0, "w1": 2.0, "b1": 0.5, "w2": 3.0, "b2": -1.0, "y@GRAD": 1.0})

@@ -408,9 +408,9 @@ class RnnOp(Operator):
 #
 # ## The gradient operator
 #
-# "The backward module needs to call `Backward` recursively for every step net", says the document.
-# So the gradient of an `RnnOp` is an operator that holds `backward(stepnet)` and runs it once per
-# step, *last step first*.
+# The step net is a network, so `backward(stepnet)` is known: one step backwards. The gradient of
+# an `RnnOp` is an operator that holds this backward net and runs it once per step, *last step
+# first*.
 #
 # Four things happen in each step:
 #
@@ -496,22 +496,21 @@ class RnnGradOp(Operator):
 # gets the number of its step. `W` keeps its name, so it is shared by all copies, and step 15 takes
 # care of it.
 
-# %%
-def unroll(rnn, T):
-    """The same computation as one long net: one copy of the step net per step."""
-    copies = []
-    for t in range(T):
-        local = {name: f"{name}[{t}]" for name in ["x", *names(rnn.stepnet.outputs)]}
-        local["h_pre"] = f"h[{t - 1}]" if t else rnn.inputs["start"][0]
-        ops = []
-        for _, op in places(rnn.stepnet):
-            inputs, outputs = ({slot: [local.get(name, name) for name in listed]
-                                for slot, listed in slots.items()}
-                               for slots in (op.inputs, op.outputs))
-            ops.append(Operator(op.type, inputs, outputs, op.attrs))
-        copies.append(NetOp(ops, f"step {t}"))
-    return NetOp(copies, "unrolled")
-
+# %% tags=["active-ipynb"]
+# def unroll(rnn, T):
+#     """The same computation as one long net: one copy of the step net per step."""
+#     copies = []
+#     for t in range(T):
+#         local = {name: f"{name}[{t}]" for name in ["x", *names(rnn.stepnet.outputs)]}
+#         local["h_pre"] = f"h[{t - 1}]" if t else rnn.inputs["start"][0]
+#         ops = []
+#         for _, op in places(rnn.stepnet):
+#             inputs, outputs = ({slot: [local.get(name, name) for name in listed]
+#                                 for slot, listed in slots.items()}
+#                                for slots in (op.inputs, op.outputs))
+#             ops.append(Operator(op.type, inputs, outputs, op.attrs))
+#         copies.append(NetOp(ops, f"step {t}"))
+#     return NetOp(copies, "unrolled")
 
 # %% tags=["active-ipynb"]
 # long = unroll(rnn, 4)
@@ -668,9 +667,9 @@ def unroll(rnn, T):
 # # tensor(6.1875, grad_fn=<AddBackward0>) tensor(6.2500) tensor(0.0625)
 # ```
 #
-# PaddlePaddle of 2017 had this operator: "RnnOp is a nested stepnet operator. Backward module
-# needs to recursively call `Backward` for every stepnet." Its successor is the `while` operator
-# with a sub-block, step 19.
+# PaddlePaddle of 2017 had this operator, `RnnOp`: a step net, and `Backward` called recursively
+# for it (so says its design document). Its successor is the `while` operator with a sub-block,
+# step 19.
 #
 # ## Where it lives
 #

@@ -39,9 +39,20 @@ def run(net, values, seeds, no_grad=()):
     return scope
 
 
+def numbered(stepnet, t):
+    """A copy of the step net for step t; only W, U and b keep their names."""
+    local = {name: f"{name}[{t}]" for name in ["x", *step.names(stepnet.outputs)]}
+    local["h_pre"] = f"h[{t - 1}]" if t else "h0"
+    return step.NetOp([step.Operator(
+        each.type,
+        {slot: [local.get(n, n) for n in listed] for slot, listed in each.inputs.items()},
+        {slot: [local[n] for n in listed] for slot, listed in each.outputs.items()})
+        for each in stepnet.ops])
+
+
 def run_unrolled(stepnet, values, seeds):
     T = len(values["xs"])
-    net = step.unroll(step.RnnOp(stepnet, "xs", "h0", "hs", "hT"), T)
+    net = step.NetOp([numbered(stepnet, t) for t in range(T)])
     inputs = {f"x[{t}]": x for t, x in enumerate(values["xs"])}
     return run(net, {**values, **inputs}, {f"h[{T - 1}]": seeds["hT"]})
 
@@ -240,8 +251,6 @@ MUTANTS = {
     "any step net": ("        if not {\"x\", \"h_pre\"} <= {*reads}", "        if False"),
     "names that leave are not asked": (' or stepnet.outputs["out"] != ["h"]:', ":"),
     "state is shared": ('if name not in ("x", "h_pre")]', 'if name not in ("x",)]'),
-    "unrolled from zero each time": ('local["h_pre"] = f"h[{t - 1}]" if t else',
-                                     'local["h_pre"] = f"h[{t - 1}]" if False else'),
 }
 
 
