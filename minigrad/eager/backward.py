@@ -208,7 +208,7 @@ class Walk:
 
     def _remember(self, place: Any) -> None:
         if self.nested:
-            self.stash.append((place, place.mark, place.g, place.own, getattr(place, "seq", None), getattr(place, "outs", None)))
+            self.stash.append((place, place.mark, place.g, getattr(place, "own", False), getattr(place, "seq", None), getattr(place, "outs", None)))
             place.g = None
         place.mark = self.epoch
 

@@ -308,6 +308,8 @@ class Program:
         self.pruned: list[tuple[str, str]] = []                 # (grad op type, why it was not made)
         self.version = 0                                        # changes whenever the program does
         self.role = "forward"
+        self.inputs: list[str] = []                             # what `trace` fed and returned
+        self.outputs: list[str] = []
         self.lifts_tensors = False                              # `trace` turns Tensors it meets into parameters
         self.lifted: dict[int, tuple[Any, str]] = {}
         self._counts: dict[str, int] = {}

@@ -1,0 +1,100 @@
+"""Programs from programs: copy, copy for testing, keep what some targets need."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ProgramError, did_you_mean
+from .program import Block, Operator, Program, Variable
+
+
+def copy_program(program: Program) -> Program:
+    """An independent copy: blocks, variables, operators, start values."""
+    made = Program()
+    made.blocks = []
+    for block in program.blocks:
+        new = Block(made, block.idx, block.parent, block.forward_block)
+        new.written = set(block.written)
+        for v in block.vars.values():
+            new.vars[v.name] = Variable(new, v.name, v.shape, v.dtype, v.persistable, v.trainable, v.is_data, v._stop, v._derived_stop)
+        made.blocks.append(new)
+    twins: dict[int, Operator] = {}
+    for old, new in zip(program.blocks, made.blocks, strict=True):
+        for op in old.ops:
+            copy = Operator(op.type, {s: list(n) for s, n in op.inputs.items()}, {s: list(n) for s, n in op.outputs.items()}, dict(op.attrs), op.role)
+            copy.code, copy.lasti, copy.reads = op.code, op.lasti, op.reads
+            twins[id(op)] = copy
+            new.ops.append(copy)
+    for old in program.blocks:
+        for op in old.ops:
+            if op.forward_op is not None:
+                twins[id(op)].forward_op = twins.get(id(op.forward_op))
+    made.initial = {k: v.copy() for k, v in program.initial.items()}
+    made.history, made.pruned = list(program.history), list(program.pruned)
+    made._counts = dict(program._counts)
+    return made
+
+
+def clone(program: Program, for_test: bool) -> Program:
+    """A copy; for testing without the backward and optimize operators, and with dropout switched off."""
+    made = copy_program(program)
+    if for_test:
+        for block in made.blocks:
+            block.ops = [op for op in block.ops if op.role == "forward"]
+            for op in block.ops:
+                if op.type in ("dropout", "batch_norm"):
+                    op.attrs["training"] = False
+        made.history.append("clone(for_test)")
+        drop_unused(made)
+    return made
+
+
+def prune(program: Program, targets: Any) -> Program:
+    """A copy with only the operators of the root block that the targets need, and the blocks these hold."""
+    made = copy_program(program)
+    block = made.global_block()
+    needed = set()
+    for t in targets if isinstance(targets, list | tuple) else [targets]:
+        name = t.name if isinstance(t, Variable) else str(t)
+        if name not in block.vars:
+            raise ProgramError(f"prune: {name!r} is no variable of the root block{did_you_mean(name, block.vars)}")
+        needed.add(name)
+    kept = []
+    wanted = set(needed)
+    for op in reversed(block.ops):
+        if not needed.isdisjoint(op.output_names):
+            kept.append(op)
+            needed.update(op.input_names)
+    block.ops = kept[::-1]
+    made.history.append("prune")
+    drop_unused(made, wanted)
+    return made
+
+
+def drop_unused(program: Program, keep: set[str] | None = None) -> None:
+    """Remove blocks no operator holds and variables no operator names."""
+    held = {0}
+    stack = [0]
+    while stack:
+        for op in program.blocks[stack.pop()].ops:
+            for index in op.sub_blocks.values():
+                if index not in held:
+                    held.add(index)
+                    stack.append(index)
+    order = sorted(held)
+    new_index = {old: k for k, old in enumerate(order)}
+    program.blocks = [program.blocks[k] for k in order]
+    for block in program.blocks:
+        block.idx = new_index[block.idx]
+        block.parent = new_index.get(block.parent, -1)
+        block.forward_block = new_index.get(block.forward_block, -1)
+        for op in block.ops:
+            for attr, index in op.sub_blocks.items():
+                op.attrs[attr] = new_index[index]
+    used = {n for b in program.blocks for op in b.ops for n in [*op.input_names, *op.output_names]} | (keep or set())
+    used |= {n for b in program.blocks for op in b.ops for a in op.attrs.values() if isinstance(a, list) for n in a if isinstance(n, str)}
+    used |= {op.attrs["cond"] for b in program.blocks for op in b.ops if "cond" in op.attrs}
+    for block in program.blocks:
+        block.vars = {n: v for n, v in block.vars.items() if n in used or v.is_data or (v.persistable and v.trainable)}
+        block.written &= set(block.vars)
+    program.initial = {n: v for n, v in program.initial.items() if n in program.blocks[0].vars}
+    program.changed()
