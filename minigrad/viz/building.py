@@ -9,6 +9,7 @@ from typing import Any
 from minigrad.viz.events import Event
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.reading import Links, is_op
+from minigrad.viz.wiring import op_words
 
 #: What a pass does, found by a word in its name.
 _PASS_WORDS = (
@@ -58,7 +59,7 @@ def passes(trace: Sequence[tuple[str, Sequence[Any]]]) -> dict[str, str]:
     told: dict[str, str] = {}
     before: list[str] = []
     for name, ops in trace:
-        now = [str(op) for op in ops]
+        now = [op_words(op) if hasattr(op, "outputs") else str(op) for op in ops]
         changed = [d for d in difflib.ndiff(before, now) if d[:1] in "+-"]
         kind = next(
             (k for k, words in _PASS_WORDS if any(w in name.lower() for w in words)), "append"
@@ -103,6 +104,7 @@ def _renamed(graph: Graph, links: Links, told: str) -> list[Event]:
             f"Rename: this part of the gradient is now {n.name}{_quoted(told)}",
         )
         for n in _of_kind(graph, "renamed")
+        if "@RENAME@" in n.name
     ]
 
 
@@ -141,7 +143,8 @@ def _zeroed(graph: Graph, links: Links, told: str) -> list[Event]:
 
 def _created(graph: Graph, links: Links, told: str) -> list[Event]:
     done = {o.id for n in _of_kind(graph, "sum", "zeros") for o in links.after[n.id]}
-    grads = [n for n in _of_kind(graph, "gradient", "leaf_gradient") if n.id not in done]
+    kinds = _of_kind(graph, "gradient", "leaf_gradient", "renamed")
+    grads = [n for n in kinds if n.id not in done and "@RENAME@" not in n.name]
     return [
         Event(
             "create",

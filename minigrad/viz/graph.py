@@ -47,6 +47,7 @@ EDGE_KINDS = (
     "weak",         # a weak reference
     "sub_block",    # an op and the block it holds
     "loop",         # a value carried to the next iteration
+    "entry",        # an op type and its grad op type, in the picture of a registry
 )
 
 

@@ -7,7 +7,7 @@ frame.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from minigrad.viz.format import NOT_YET, explain_value, format_value
@@ -69,6 +69,7 @@ class NetDrawing:
         self, graph: Graph, forward: Any, backward: Any, values: Mapping[str, Any], step: str = ""
     ) -> None:
         self.graph, self.values, self.step = graph, values, step
+        self.shared: set[str] = set()
         self.outer: dict[str | None, tuple[str, ...]] = {None: ()}
         self.wiring = Wiring(graph, self.look)
         self.found: dict[str, Placed] = {}
@@ -135,6 +136,8 @@ class NetDrawing:
         return kind, value, word, tooltip
 
     def value(self, name: str, written: bool) -> tuple[str, str]:
+        if self.step:
+            return ("data", "shared") if name in self.shared else ("value", "")
         if written:
             return ("value", "") if name in self.read else ("output", "")
         return ("leaf" if name in self.wanted or not self.mirrored else "data"), ""
@@ -146,6 +149,9 @@ class NetDrawing:
             return "zero", "zeros"
         if "@RENAME@" in name:
             return "renamed", ""
+        if self.step:
+            shared = base(name) in self.shared
+            return ("renamed", "+= over steps") if shared else ("gradient", "")
         if not written:
             return "seed", "given"
         return ("gradient" if base(name) in self.written else "leaf_gradient"), ""
@@ -206,6 +212,7 @@ def of_step_net(outer: NetDrawing, f: Placed | None, g: Placed | None) -> None:
     """The net inside an operator that runs it T times, below, in a frame of its own."""
     forward, backward = (p.op.stepnet if p else None for p in (f, g))
     inner = NetDrawing(outer.graph, forward, backward, {})
+    inner.shared = shared_names(p.op for p in (f, g) if p)
     for owner, net, side, words in (
         (f, forward, "forward", "step net, once per step"),
         (g, backward, "backward", "step net backwards, last step first"),
@@ -221,6 +228,11 @@ def of_step_net(outer: NetDrawing, f: Placed | None, g: Placed | None) -> None:
     for owner, word in ((f, "next step"), (g, "previous step")):
         for pre, now in memories(owner.op) if owner else ():
             carry(inner, pre, now, word)
+
+
+def shared_names(ops: Iterable[Any]) -> set[str]:
+    """Names that every step reads from outside: parameters."""
+    return {name for op in ops for _, _, name in pairs(op.inputs)}
 
 
 def memories(op: Any) -> list[tuple[str, str]]:

@@ -14,7 +14,16 @@ from typing import Any
 from minigrad.viz.graph import Graph, Node, Region
 from minigrad.viz.twins import link_rest, saved_lines, twins
 from minigrad.viz.variables import Facts, Looks
-from minigrad.viz.wiring import Placed, Wiring, add_word, base, is_gradient, loops, op_words
+from minigrad.viz.wiring import (
+    Placed,
+    Wiring,
+    add_word,
+    base,
+    is_gradient,
+    loops,
+    makes_gradients,
+    op_words,
+)
 
 
 def is_program(x: Any) -> bool:
@@ -94,7 +103,7 @@ class ProgramDrawing:
     def place(self, sheet: Sheet, op: Any, number: int) -> Placed:
         """One operator in its block; its role decides the side."""
         role = getattr(op, "role", "forward")
-        if sheet.backward or role == "backward":
+        if sheet.backward or role == "backward" or makes_gradients(op):
             return sheet.wiring.add(op, number, self.region(sheet, "backward"), backward=True)
         if role == "optimize":
             return sheet.wiring.add(op, number, self.region(sheet, "optimize"), update=True)

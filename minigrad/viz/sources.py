@@ -105,6 +105,30 @@ def _linked(x: Any, detail: str, values: bool, names: Names) -> Graph:
     return of_links([v for thing in several for v in outputs_of(thing)], names, values)
 
 
+def _is_scope(x: Any) -> bool:
+    from minigrad.viz.of_scope import is_scope
+
+    return is_scope(x)
+
+
+def _scope(x: Any, detail: str, values: bool, names: Names) -> Graph:
+    from minigrad.viz.of_scope import of_scope
+
+    return of_scope(x)
+
+
+def _is_registry(x: Any) -> bool:
+    from minigrad.viz.of_scope import is_registry
+
+    return is_registry(x)
+
+
+def _registry(x: Any, detail: str, values: bool, names: Names) -> Graph:
+    from minigrad.viz.of_scope import of_registry
+
+    return of_registry(x)
+
+
 _SOURCES: tuple[tuple[Callable[[Any], bool], Source], ...] = (
     (_drawn, _graph),
     (_is_run, _run),
@@ -112,4 +136,6 @@ _SOURCES: tuple[tuple[Callable[[Any], bool], Source], ...] = (
     (_is_net, _net),
     (_is_grad_fn, _grad_fn),
     (_is_linked, _linked),
+    (_is_scope, _scope),
+    (_is_registry, _registry),
 )

@@ -95,6 +95,7 @@ EDGE_STYLES: dict[str, EdgeStyle] = {
     "weak":       EdgeStyle(BLUE,       1.5, "data, held by a weak reference", "dotted"),
     "sub_block":  EdgeStyle(GREY,       2.2, "operator and its sub-block", "dashed"),
     "loop":       EdgeStyle(BLUE,       3,   "carried to the next iteration"),
+    "entry":      EdgeStyle(GREY,       1,   "an op type and its grad op type", "dashed", "none"),
 }
 
 REGION_STYLES: dict[tuple[str, bool], RegionStyle] = {

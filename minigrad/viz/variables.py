@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.viz.format import NOT_YET, explain_value, format_shape, format_value
-from minigrad.viz.wiring import EMPTY, base, is_gradient, is_scopes, op_kind, pairs
+from minigrad.viz.wiring import EMPTY, base, is_gradient, is_scopes, makes_gradients, op_kind, pairs
 
 
 @dataclass
@@ -69,19 +69,20 @@ class Looks:
             return "renamed", ""
         if "@ZERO" in name:
             return "zero", "zeros"
-        carried = base(name) in self.facts.carried.get(self.block.idx, ())
+        carried = any(base(name) in names for names in self.facts.carried.values())
         leaf = base(name) not in self.facts.written and not is_gradient(base(name)) and not carried
         return ("leaf_gradient" if leaf else "gradient"), ""
 
 
 def carried_names(program: Any) -> dict[int, set[str]]:
-    """Names that an operator puts into the blocks it holds, step by step: its attr ``carry``."""
+    """Names an operator puts into the blocks it holds: attrs ``carry``, ``carried``, ``steps``."""
     found: dict[int, set[str]] = {}
     for op in (op for block in program.blocks for op in block.ops):
         attrs = getattr(op, "attrs", None) or {}
         for key, held in attrs.items():
             if key.endswith("block") and held is not None:
-                found.setdefault(getattr(held, "idx", held), set()).update(attrs.get("carry", ()))
+                names = found.setdefault(getattr(held, "idx", held), set())
+                names.update(*(attrs.get(word, ()) for word in ("carry", "carried", "steps")))
     return found
 
 
@@ -141,11 +142,10 @@ def loss_names(program: Any) -> set[str]:
     """What the backward pass starts from: outputs of ops with the role "loss", bases of seeds."""
     names: set[str] = set()
     for op in program.blocks[0].ops:
-        role = getattr(op, "role", "forward")
         outs = [name for _, _, name in pairs(op.outputs)]
-        if role == "loss":
+        if getattr(op, "role", "forward") == "loss":
             names.update(outs)
-        elif op_kind(op, role == "backward") == "seed":
+        elif makes_gradients(op) and op_kind(op, backward=True) == "seed":
             names.update(map(base, outs))
     return {n for n in names if not is_gradient(n)}
 

@@ -57,7 +57,7 @@ def base(name: str) -> str:
 
 def is_scopes(name: str) -> bool:
     """Whether a name is that of step scopes: the values of each iteration of a loop."""
-    return name.lower().endswith("scopes")
+    return name.lower().rstrip("_0123456789").endswith("scopes")
 
 
 def pairs(slots: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
@@ -87,6 +87,12 @@ def op_kind(op: Any, backward: bool) -> str:
         return "sum"
     starts = op.type.startswith(("fill", "ones"))
     return "seed" if starts and not any(map(is_gradient, ins)) else "grad_op"
+
+
+def makes_gradients(op: Any) -> bool:
+    """Whether an operator writes gradients and nothing else, whatever role it says it has."""
+    outs = [name for _, _, name in pairs(op.outputs)]
+    return bool(outs) and all(map(is_gradient, outs))
 
 
 def read_names(op: Any) -> set[str]:
