@@ -512,7 +512,10 @@ def append_backward(loss, parameter_list=None):
 #     lines.insert(len(forward), "  " + "-" * 40)
 #     return ["\n".join(lines), mg.draw(shown)]
 #
-# explore(cursor, position=(0, 4))
+# explore(cursor, position=(0, 4, 2))
+
+# %% tags=["active-ipynb"]
+# print(cursor(2)[0])
 
 # %% [markdown]
 # First op, last grad op: the list is mirrored. `#0` belongs to `#8`, `#3` to `#5`.

@@ -605,7 +605,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # One program that needs everything. `w` is split, one half is used twice, the other not at all;
 # and a branch comes from data.
 #
-# **Move the slider** from the raw list to the last pass. Then block `m`. Which lines vanish?
+# **Move the slider** back to the raw list, and pass by pass forward again. Then block `m`. Which
+# lines vanish?
 
 # %% tags=["active-ipynb", "interactive"]
 # def everything():
@@ -633,7 +634,11 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 #     return [words, mg.draw(program, detail="pruned")]
 #
 #
-# explore(passes, number=(1, 3), blocked=["nothing", "c", "m"])
+# explore(passes, number=(1, 3, 3), blocked=["nothing", "c", "m"])
+
+# %% tags=["active-ipynb"]
+# for number in (2, 3):
+#     print(passes(number, "nothing")[0], end="\n\n")
 
 # %% [markdown]
 # The numbers agree with a measured slope:

@@ -290,7 +290,7 @@ OPS.update({
 # `hold` is a helper for writing such ops. `state` says for each carried value: where it starts,
 # what it becomes, what it is called afterwards.
 
-# %% tags=["active-ipynb"]
+# %% tags=["active-ipynb", "picture-F"]
 # def hold(block, type, condition, state, **blocks):
 #     """Append a while or an if_else. state: inner name -> (start, following, name afterwards)."""
 #     inside = [op for held in blocks.values() for op in held.ops]
@@ -333,21 +333,20 @@ OPS.update({
 #
 # y = power()
 # print(y.block.program)
+# mg.draw(y.block.program)
 
 # %% [markdown]
 # ## A loop, executed
 #
-# **Predict, then run.** `run` of step 18 looks up every op type in the table. What will it say to
-# `while`?
+# **Predict, then run.** `compute` of step 17 asks the table for a kernel. What does the table say
+# to `while`?
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
-# values = {"x": 2.0, "w": 3.0, "n": 3, "zero": 0}
-# compute(y.block.ops[1], values)
+# OPS["while"].kernel
 
 # %% [markdown]
-# There is no kernel for it, and there cannot be one: a kernel makes arrays out of arrays. A
-# `while` must run a *block*. Each turn gets a scope of its own, a **step scope**, in front of the
-# outer one:
+# There is no kernel, and there cannot be one: a kernel makes arrays out of arrays. A `while` must
+# run a *block*. Each turn gets a scope of its own, a **step scope**, in front of the outer one:
 #
 # * carried values are put in fresh;
 # * shared values are found by looking up;
@@ -396,6 +395,7 @@ def run_block(block, scope):
 
 
 # %% tags=["active-ipynb"]
+# values = {"x": 2.0, "w": 3.0, "n": 3, "zero": 0}
 # scope = run(y.block.program, values)
 # for turn, step in enumerate(scope["step_scopes_1"]):
 #     print(f"turn {turn}:", dict(sorted(step.maps[0].items())))
@@ -458,6 +458,23 @@ def run_block(block, scope):
 # %% [markdown]
 # 234 instead of 54. Every turn saw the last `s`. This is why a scope cannot be thrown away when its
 # block ends, as a function's would be: backward comes later and reads it.
+#
+# ### A mistake: the two gradients change roles
+#
+# The gradient of `s` is *overwritten*, the parts of `w@GRAD` are *added up*. What if it were the
+# other way round?
+
+# %% tags=["active-ipynb", "mistake"]
+# shared, carried = 0.0, 1.0
+# for step in reversed(scope["step_scopes_1"]):
+#     shared = carried * step["s"]                  # overwritten
+#     carried = carried + carried * step["w"]       # added up
+# print("w@GRAD:", shared, " x@GRAD:", carried)
+# assert (shared, carried) == (32, 64)
+
+# %% [markdown]
+# Both wrong: 54 and 27 are right. `s` is another value in every turn, so each turn's gradient
+# belongs to that value alone. `w` is one value for all turns, so all parts belong to it.
 #
 # ## The grad op holds the grad block
 #
@@ -567,9 +584,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 
 # %% [markdown]
 # Block 2 is the grad block. Look at its head: its **father** is block 0, the block that holds the
-# grad op. The design document of this algorithm says otherwise: there the father is the forward
-# block. Released systems do it as here, and keep a second link for looking up forward names, the
-# **forward block**:
+# grad op. Its **forward block** is block 1: a second link, for looking up the shape of `s`.
 
 # %% tags=["active-ipynb"]
 # for block in y.block.program.blocks:
@@ -583,9 +598,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # What we did by hand, with the grad block instead of our two lines. Each turn backwards runs in a
 # new scope *in front of the step scope of that turn*. So it reads the `s` of that turn.
 #
-# Two lines carry the idea. `flowing` is **overwritten** from turn to turn: a carried value exists
-# in many versions, and each turn got only one. `total` is **added up**: a shared value is one and
-# the same for all turns.
+# `flowing` is **overwritten** from turn to turn, `total` is **added up**.
 
 # %%
 def run_steps_grad(op, scope, blocks):
@@ -607,7 +620,7 @@ def run_steps_grad(op, scope, blocks):
     return [gradient for slot in op.outputs for gradient in results[slot].values()]
 
 
-# %% tags=["active-ipynb", "picture-F", "picture-B"]
+# %% tags=["active-ipynb", "picture-B"]
 # scope = run(y.block.program, values)
 # print({name: float(scope[name]) for name in ("y", "x@GRAD", "w@GRAD")})
 # assert (scope["x@GRAD"], scope["w@GRAD"]) == (27, 54)
@@ -632,25 +645,31 @@ def run_steps_grad(op, scope, blocks):
 # The gradient goes straight through: `y` *is* `x`. And `w@GRAD` is zero, not missing. An optimizer
 # that goes through the pairs finds what it was promised.
 #
-# **Move the slider.** Below the table of step scopes is the whole program with its values.
+# **Move the slider.** The table has one row per step scope, with the gradients that the grad block
+# makes in front of it. Read the last two columns from the bottom up. Below is the program with its
+# values.
 
 # %% tags=["active-ipynb", "interactive"]
 # def turns(n):
 #     program = power().block.program
 #     append_backward(program.blocks[0].var("y"))
 #     scope = run(program, {"x": 2.0, "w": 3.0, "n": n, "zero": 0})
-#     lines = ["turn      s   s_next   s_next@GRAD   part of w@GRAD"]
-#     gradient = 1.0
+#     lines = ["turn      s   s_next   s_next@GRAD   s@GRAD   part of w@GRAD"]
+#     made = {"s@GRAD": 1.0}
 #     for turn, step in reversed(list(enumerate(scope["step_scopes_1"]))):
-#         part = gradient * step["s"]
-#         lines.insert(1, f"{turn:4} {step['s']:6g} {step['s_next']:8g} {gradient:13g} {part:16g}")
-#         gradient *= step["w"]
+#         made = {"y@GRAD": made["s@GRAD"]}
+#         run_block(program.blocks[2], step.new_child(made))
+#         row = [step["s"], step["s_next"], *map(made.get, ("s_next@GRAD", "s@GRAD", "w@GRAD"))]
+#         lines.insert(1, "{:4}{:7g}{:9g}{:14g}{:9g}{:17g}".format(turn, *row))
 #     names = ("y", "x@GRAD", "w@GRAD")
 #     lines.append(", ".join(f"{name} = {scope[name]:g}" for name in names))
 #     return ["\n".join(lines), mg.draw((program, scope))]
 #
 #
 # explore(turns, n=(0, 6, 3))
+
+# %% tags=["active-ipynb"]
+# print(turns(4)[0])
 
 # %% [markdown]
 # ## A branch
@@ -699,8 +718,7 @@ def run_steps_grad(op, scope, blocks):
 # check("19a", at_3, at_minus_3, branch, append_backward, run)
 
 # %% [markdown]
-# The gradient of what only the other branch reads is zero, not missing. This is `w@GRAD` at $x =
-# -3$.
+# One of the four numbers is zero. Why is it not missing?
 #
 # **19b.** $x^n$ by a loop. Write the body: it gets a block that has the carried variables `p` (the
 # product so far, starts at 1), `i` and `more`, and it must write `p_next`, `i_next`, `more_next`.
@@ -820,8 +838,10 @@ def run_steps_grad(op, scope, blocks):
 # no gradient at all. A program has promised one, and gives zero.
 #
 # In Fluid the ops are called `while` and `conditional_block`; the step scopes are an output of the
-# op, `StepScopes`, as here. There a body may overwrite an outer variable, and the grad op then
-# reads the wrong value. Here a body never writes a name twice, so this cannot happen.
+# op, `StepScopes`, as here. Its design document makes the forward block the father of the grad
+# block; the released versions have the two links you have seen. A body there may overwrite a
+# variable, and a grad op that still needs the old value gets the new one, without a word. Here a
+# body never writes a name twice.
 #
 # ## Where it lives
 #
