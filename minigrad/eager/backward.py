@@ -10,6 +10,7 @@ and the graph as they were.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Sequence
 from itertools import count
 from operator import attrgetter
@@ -27,6 +28,8 @@ from .tensor import Tensor, wrap
 _next_epoch = count(1).__next__
 _by_seq = attrgetter("seq")
 _walking = threading.RLock()
+REMEMBERED_NODES = 256          #: `mg.why` can look back at graphs up to this size
+last_start: tuple[Any, Any] = (None, None)     #: where the last backward started: a weak reference to the node, the seed
 _depth = 0
 
 
@@ -140,13 +143,14 @@ def _no_graph(out: Tensor) -> str:
 
 def _walk(roots: list[Any], targets: list[Any] | None, retain: bool, create: bool, written: list[Any] | None) -> list[Any]:
     """Run backward; see `Walk`.  ``written`` None: return the targets' gradients; else write ``.grad``."""
-    global _depth
+    global _depth, last_start
     with _walking:
         walk = Walk(targets, create, nested=_depth > 0)
         _depth += 1
         try:
             for out, seed in roots:
                 edge = out._node
+                last_start = (weakref.ref(edge.node if edge.__class__ is Output else edge), seed) if edge.__class__ is not Leaf else (None, None)
                 walk.start(edge.accumulator(out) if edge.__class__ is Leaf else edge, seed)
             if create:
                 with enable_grad():
@@ -454,9 +458,10 @@ class Walk:
                 tensor.grad = value
             raise
         if not retain:
+            small = len(self.order) <= REMEMBERED_NODES
             for n in self.order:
                 if n.saved_slots:
-                    n.free()
+                    n.free(small)
 
     def clear(self) -> None:
         """Leave no trace on the nodes, whatever happened."""

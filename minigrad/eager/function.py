@@ -69,7 +69,7 @@ class FunctionNode(Node):
     def saved(self) -> dict[str, Any]:
         return {str(k): t._data for k, t in enumerate(self.ctx.saved_tensors) if t is not None}
 
-    def free(self) -> None:
+    def free(self, remember: bool = False) -> None:
         self.ctx.saved = FREED if self.ctx.saved else ()
 
     def pull(self, g: Any) -> Any:

@@ -22,12 +22,20 @@ from ..errors import GradError, code_line
 next_seq = count(1).__next__
 
 
-class _Freed:
+class Freed:
+    """Stands where a saved value was.  Of small values in small graphs it remembers them, for `mg.why` alone."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any = None) -> None:
+        self.value = value
+
     def __repr__(self) -> str:
         return "<freed by backward>"
 
 
-FREED = _Freed()        #: stands where a saved value was
+FREED = Freed()
+REMEMBERED_BYTES = 1024     #: the largest value that is remembered
 
 
 class Hooks:
@@ -115,14 +123,17 @@ class Node:
     def saved(self) -> dict[str, Any]:
         """The values this node keeps for its gradient rules, by name; an error once backward freed them."""
         found = {s.removeprefix("_saved_"): getattr(self, s) for s in self.saved_slots}
-        if any(v is FREED for v in found.values()):
+        if any(v.__class__ is Freed for v in found.values()):
             raise self.freed_error()
         return {n: unpack(v) for n, v in found.items() if v is not None}
 
-    def free(self) -> None:
+    def free(self, remember: bool = False) -> None:
         """Let go of the saved values; the edges stay."""
         for slot in self.saved_slots:
-            setattr(self, slot, FREED)
+            value = getattr(self, slot)
+            if value is not None and value.__class__ is not Freed:
+                small = remember and getattr(value, "nbytes", 0) <= REMEMBERED_BYTES
+                setattr(self, slot, Freed(value) if small else FREED)
 
     def name(self) -> str:
         """The name PyTorch would print: ``MulBackward0``."""

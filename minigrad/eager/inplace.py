@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradError, ShapeError, describe, user_line
-from .grad_fn import FREED, Leaf, next_seq, unpack
+from .grad_fn import Freed, Leaf, next_seq, unpack
 from .mode import MODE
 
 _changes: dict[int, tuple[int, int, weakref.ref[Any], str]] = {}    # id of memory → (seq, how often, memory, line)
@@ -53,7 +53,7 @@ def check_versions(nodes: list[Any]) -> None:
         for slot in node.saved_slots:
             value = getattr(node, slot)
             for array in value if isinstance(value, list) else [value]:
-                if array is FREED or array is None:
+                if array.__class__ is Freed or array is None:
                     continue
                 found = _changes.get(id(memory_of(unpack(array))))
                 if found is not None and found[0] > node.seq and found[2]() is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import AnomalyError, describe, op_error
 from ..ops.shape import sum_to, unbroadcast
 from ..registry import Primitive, Value
-from .grad_fn import FREED, Leaf, ManyNode, Node, Output, Packed, frame_of_user, next_seq, unpack
+from .grad_fn import Freed, Leaf, ManyNode, Node, Output, Packed, frame_of_user, next_seq, unpack
 from .mode import GRAD, MODE, Mode
 
 _unbroadcast_values = unbroadcast
@@ -221,7 +221,7 @@ def pull_rules(node: Any, g: Any, read: Any, sum_back: Any) -> list[Any]:
             values[name] = g if len(p.outputs) == 1 else g[k]
         elif name in p.inputs or name in p.outputs:
             value = getattr(node, f"_saved_{name}")
-            if value is FREED:
+            if value.__class__ is Freed:
                 raise node.freed_error()
             values[name] = read(name, unpack(value))
         else:

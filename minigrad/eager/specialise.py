@@ -26,7 +26,7 @@ import numpy as np
 
 from ..errors import op_error
 from ..registry import HOOKS, REQUIRED, Primitive, Value
-from .grad_fn import FREED, Leaf, ManyNode, Node, frame_of_user, next_seq
+from .grad_fn import Freed, Leaf, ManyNode, Node, frame_of_user, next_seq
 from .mode import GRAD, MODE
 from .record import apply_generic, not_tensors, observe, own, unbroadcast, GenericNode
 
@@ -85,7 +85,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
     namespace.update(
         primitive=primitive, _kernel=primitive.kernel, Tensor=Tensor, Value=Value, Leaf=Leaf, GRAD=GRAD, _mode=MODE.get,
         _new=object.__new__, _next_seq=next_seq, _frame=frame_of_user, _getframe=sys._getframe, _op_error=op_error, _observe=observe, _own=own,
-        _others=not_tensors, _unbroadcast=unbroadcast, FREED=FREED, _shape=np.shape, **rules,
+        _others=not_tensors, _unbroadcast=unbroadcast, Freed=Freed, _shape=np.shape, **rules,
     )
     if primitive.rules:
         namespace["NodeClass"] = node_class(primitive)
@@ -127,7 +127,7 @@ def apply_source(p: Primitive) -> str | None:
     none = " and ".join(f"e_{n} is None" for n in p.differentiable)
     w(f"if {none}: t_._node = None; return t_")
     w("m_ = _mode()")
-    w("if m_ is not GRAD and not m_.grad: t_._node = None; return t_")
+    w("if m_ is not GRAD and not m_.grad: t_._node = None; t_._cut = 'no_grad'; return t_")
     for n in p.differentiable:
         w(f"if e_{n}.__class__ is Leaf: e_{n} = e_{n}.accumulator({n})")
     w("n_ = _new(NodeClass); n_.g = n_.hooks = None; n_.mark = 0; n_.seq = _next_seq()")
@@ -170,7 +170,7 @@ def pull_source(p: Primitive) -> str:
     w = Writer("def pull(n, g):")
     edges = dict(zip(p.differentiable, ["n.e0", "n.e1", *(f"n.more[{k}]" for k in range(len(p.differentiable)))], strict=False))
     if p.saved():
-        w("if " + " or ".join(f"n._saved_{s} is FREED" for s in p.saved()[:1]) + ": raise n.freed_error()")
+        w("if " + " or ".join(f"n._saved_{s}.__class__ is Freed" for s in p.saved()) + ": raise n.freed_error()")
     for k, rule in enumerate(p.wanted_rules()):
         call = f"rule_{k}({', '.join(_argument(p, r) for r in rule.reads)})"
         inputs = [n for n in rule.inputs if n in edges]

@@ -32,11 +32,12 @@ class Tensor(Operators):
     tensor([2., 4.])
     """
 
-    __slots__ = ("_data", "_node", "_exposed", "_name", "grad", "__weakref__")
+    __slots__ = ("_data", "_node", "_exposed", "_name", "_cut", "grad", "__weakref__")
     _data: Any
     _node: Any
     _exposed: bool
     _name: str | None
+    _cut: str
     grad: Tensor | None
 
     def __init__(self, data: Any, requires_grad: bool = False, dtype: Any = None, name: str | None = None) -> None:
@@ -174,6 +175,7 @@ class Tensor(Operators):
         """The same value without a graph; shares memory."""
         made = wrap(self._data)
         made._exposed = self._exposed
+        made._cut = "detach"                    # for mg.why
         return made
 
     def detach_(self) -> Tensor:
