@@ -95,7 +95,7 @@ class watch:
     def _wrap(self, cls: type) -> None:
         for name in ("__call__", "forward", "backward"):
             method = cls.__dict__.get(name, _MISSING)
-            if callable(method) and not getattr(method, "_watched", False):
+            if callable(method) and not self._observes(method):
                 self._before.append((cls, name, method))
                 setattr(
                     cls,
@@ -122,8 +122,16 @@ class watch:
             self._record(kind, function, inputs, before, _as_tuple(result))
             return result
 
-        observed._watched = True  # type: ignore[attr-defined]
+        observed._watched = self  # type: ignore[attr-defined]
         return observed
+
+    def _observes(self, method: Any) -> bool:
+        """Is the method wrapped by this watch already, below or above the wrappers of others?"""
+        while (by := getattr(method, "_watched", None)) is not None:
+            if by is self:
+                return True
+            method = method.__wrapped__
+        return False
 
     def _record(
         self,

@@ -1,0 +1,135 @@
+"""The layout engines: alive, replaced, timed out, or not there at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+
+import pytest
+
+from minigrad.viz import layout
+from minigrad.viz.graph import Graph
+from minigrad.viz.picture import Picture
+
+needs_worker = pytest.mark.skipif(not layout._has_pygraphviz(), reason="pygraphviz is not installed")
+needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="the dot program is not installed")
+SMALL = "digraph { a -> b }"
+HARD = "digraph {" + "".join(f"a{i} -> a{i * 7919 % 997}; a{i} -> a{i * 31 % 991};" for i in range(900)) + "}"
+
+
+@pytest.fixture
+def no_engine(monkeypatch):
+    monkeypatch.setattr(layout, "ENGINES", ())
+
+
+@pytest.fixture
+def worker_only(monkeypatch):
+    monkeypatch.setattr(layout, "ENGINES", ("pygraphviz",))
+
+
+def graph():
+    g = Graph(title="y")
+    g.edge(g.node("leaf", "x", lines=("0.5",)), g.node("op", "Square"))
+    return g
+
+
+@needs_worker
+def test_one_worker_makes_many_pictures(worker_only):
+    layout.layout(SMALL)
+    before = layout._WORKER.process.pid
+    assert all(layout.layout(SMALL) for _ in range(5))
+    assert layout._WORKER.process.pid == before
+
+
+@needs_worker
+def test_a_worker_that_died_is_replaced(worker_only):
+    layout.layout(SMALL)
+    layout._WORKER.process.kill()
+    layout._WORKER.process.wait()
+    assert layout.layout(SMALL)
+
+
+@needs_worker
+def test_a_picture_that_takes_too_long_is_given_up_and_the_next_one_works(worker_only):
+    layout.layout(SMALL)
+    start = time.monotonic()
+    assert layout.layout(HARD, limit=0.3) is None
+    assert time.monotonic() - start < 5
+    assert layout.layout(SMALL)
+
+
+@needs_worker
+def test_source_that_is_not_dot_gives_none_and_the_worker_lives_on(worker_only):
+    layout.layout(SMALL)
+    before = layout._WORKER.process.pid
+    assert layout.layout("digraph { a -> ") is None
+    assert layout.layout(SMALL) and layout._WORKER.process.pid == before
+
+
+@needs_worker
+def test_a_forked_process_does_not_use_the_worker_of_its_parent(worker_only, monkeypatch):
+    layout.layout(SMALL)
+    parents = layout._WORKER.process
+    monkeypatch.setattr(layout._WORKER, "owner", os.getpid() + 1)
+    assert layout.layout(SMALL)
+    assert layout._WORKER.process is not parents and parents.poll() is None
+    parents.kill(), parents.wait(), parents.stdin.close(), parents.stdout.close()
+
+
+@needs_worker
+@pytest.mark.parametrize("form, start", [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("plain", b"graph")])
+def test_every_format_is_what_it_says(form, start):
+    assert layout.layout(SMALL, form).startswith(start)
+
+
+@needs_worker
+def test_the_same_source_gives_the_same_bytes_in_a_fresh_worker(worker_only):
+    source = Picture(graph()).dot
+    first = layout.layout(source)
+    layout._WORKER.close()
+    assert layout.layout(source) == first
+
+
+@needs_dot
+def test_the_dot_program_is_the_second_choice(monkeypatch):
+    monkeypatch.setattr(layout, "ENGINES", ("dot",))
+    assert b"<svg" in layout.layout(SMALL)
+    assert layout.layout("digraph { a -> ") is None
+    assert layout.layout(HARD, limit=0.2) is None
+
+
+def test_a_program_that_cannot_be_started_is_no_engine(monkeypatch, tmp_path):
+    fake = tmp_path / "dot"
+    fake.write_bytes(b"\x7fELF not really")
+    fake.chmod(0o755)
+    monkeypatch.setattr(layout, "ENGINES", ("dot",))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert layout.layout(SMALL) is None
+
+
+def test_an_unknown_format_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="'gif'.*svg, png, pdf"):
+        layout.layout(SMALL, "gif")
+
+
+def test_source_beyond_the_limit_is_not_tried(monkeypatch):
+    monkeypatch.setattr(layout, "_RUN", {})
+    assert layout.layout("x" * (layout.SIZE_LIMIT + 1)) is None
+
+
+def test_without_an_engine_the_picture_is_text_and_one_line_of_advice(no_engine):
+    picture = Picture(graph())
+    bundle = picture._repr_mimebundle_()
+    assert set(bundle) == {"text/plain"} and picture.svg is None
+    assert "Square(x)" in bundle["text/plain"]
+    assert bundle["text/plain"].splitlines()[-1] == f"({layout.ADVICE})"
+
+
+def test_without_an_engine_drawn_files_say_what_is_missing(no_engine, tmp_path):
+    picture = Picture(graph())
+    for name in ("a.svg", "a.png", "a.pdf"):
+        with pytest.raises(RuntimeError, match="pip install pygraphviz"):
+            picture.save(tmp_path / name)
+    for name in ("a.txt", "a.dot", "a.html"):
+        assert "Square" in picture.save(tmp_path / name).read_text(encoding="utf-8")

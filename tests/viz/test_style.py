@@ -1,0 +1,86 @@
+"""The table of marks: complete, and readable on a light and on a dark page."""
+
+from __future__ import annotations
+
+import pytest
+
+from minigrad.viz.graph import EDGE_KINDS, NODE_KINDS, Edge, Node, Region
+from minigrad.viz.style import (
+    ACTIVE_FILLS,
+    EDGE_STYLES,
+    NODE_STYLES,
+    PAGES,
+    PAPER,
+    REGION_STYLES,
+    SMALL_TEXT,
+    TEXT,
+    contrast,
+    edge_style,
+    node_style,
+    region_style,
+)
+
+STROKES = {
+    *(s.stroke for s in NODE_STYLES.values()),
+    *(s.stroke for s in EDGE_STYLES.values()),
+    *(s.stroke for s in REGION_STYLES.values()),
+}
+FILLS = {s.fill for s in (*NODE_STYLES.values(), *REGION_STYLES.values())} | {PAPER}
+
+
+def test_every_kind_of_node_and_line_has_a_look():
+    assert set(NODE_STYLES) == set(NODE_KINDS)
+    assert set(EDGE_STYLES) == set(EDGE_KINDS)
+    assert set(REGION_STYLES) == {(s, b) for s in ("forward", "backward") for b in (False, True)}
+
+
+def test_contrast_of_black_and_white_is_21():
+    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
+    assert contrast("#777777", "#FFFFFF") == pytest.approx(4.48, abs=0.01)     # a known pair
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("stroke", sorted(STROKES))
+def test_every_stroke_can_be_seen_on_the_page(stroke, page):
+    assert contrast(stroke, page) >= 3
+
+
+@pytest.mark.parametrize("text", [TEXT, SMALL_TEXT])
+@pytest.mark.parametrize("fill", sorted(FILLS | set(ACTIVE_FILLS.values())))
+def test_text_can_be_read_on_every_fill(text, fill):
+    assert contrast(text, fill) >= 4.5
+
+
+def test_the_text_of_every_kind_can_be_read_on_its_own_fill():
+    assert all(contrast(s.text, s.fill) >= 4.5 for s in NODE_STYLES.values())
+
+
+def test_two_kinds_with_the_same_colours_differ_in_shape_or_border():
+    looks = [(s.shape, s.stroke, s.fill, s.width, s.peripheries, s.dashed, s.rounded, s.struck)
+             for s in NODE_STYLES.values()]
+    assert len(set(looks)) == len(looks)
+
+
+def test_colour_is_never_the_only_difference_between_a_value_and_an_operation():
+    for value, op in (("value", "op"), ("gradient", "grad_op"), ("renamed", "sum"), ("zero", "zeros")):
+        assert NODE_STYLES[value].shape != NODE_STYLES[op].shape
+
+
+def test_a_folded_segment_takes_the_colours_of_its_side():
+    forward, backward = (Node("n0", "folded", "10 × (mul)", side=s) for s in ("forward", "backward"))
+    assert node_style(forward).fill == NODE_STYLES["op"].fill
+    assert node_style(backward).fill == NODE_STYLES["grad_op"].fill
+
+
+def test_an_operation_with_a_sub_block_has_the_heaviest_border():
+    assert node_style(Node("n0", "op", "while", bold=True)).width == 4
+
+
+def test_a_loop_runs_against_the_ranks_forward_and_with_them_backward():
+    assert edge_style(Edge("n0", "n1", "loop"), "forward").reversed
+    assert not edge_style(Edge("n0", "n1", "loop"), "backward").reversed
+
+
+def test_a_region_inside_a_region_is_tinted_deeper():
+    outer, inner = Region("r0", "net"), Region("r1", "fc", parent="r0")
+    assert region_style(outer).fill != region_style(inner).fill
