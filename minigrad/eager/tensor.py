@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import DTypeError, GradError, describe, user_line
-from ..registry import Primitive
+from ..registry import HOOKS, Primitive
 from ..values import Operators, ufunc_on_values
 from .grad_fn import HookHandle, Hooks, Leaf, Node, Output
 from .inplace import change, version_of
@@ -352,3 +352,6 @@ def tensor(data: Any, requires_grad: bool = False, dtype: Any = None, name: str 
     tensor([[1., 2.]], requires_grad=True)
     """
     return Tensor(data, requires_grad, dtype, name)
+
+
+HOOKS["tensor"] = tensor            # creation functions (zeros, arange, …) make leaves with it

@@ -68,7 +68,7 @@ def silu(x):
     return np.multiply(x, sigmoid(x))
 
 
-@silu.primitive.grad
+@silu.grad
 def _silu_rule(x, out_grad):
     s = sigmoid(x)
     return (out_grad * (s * (1 + x * (1 - s))),)

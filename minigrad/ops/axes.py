@@ -40,15 +40,6 @@ def expand_reduced(x, *, shape, axis=None, keepdims=False):
     return out
 
 
-def _sum(x, axis, keepdims):
-    from .reduce import reduce_sum
-
-    return reduce_sum(x, axis=axis, keepdims=keepdims)
-
-
-expand_reduced.grad(x=lambda out_grad, axis, keepdims: _sum(out_grad, axis, keepdims))
-
-
 @primitive(view=True)
 def group_axes(x, *, axis=None):
     """Move axes to the end and make them one axis."""

@@ -1,4 +1,4 @@
-"""Making values: constants, copies, changes of dtype, and the creation functions."""
+"""Constants, copies and changes of dtype."""
 
 from __future__ import annotations
 
@@ -9,20 +9,14 @@ from ..registry import primitive
 
 @primitive
 def fill_zeros_like(x):
-    """Zeros in the shape and dtype of ``x``."""
+    """Zeros in the shape and dtype of ``x``; no gradient."""
     return np.zeros_like(x, subok=False)
-
-
-fill_zeros_like.grad(x=lambda out_grad: fill_zeros_like(out_grad))
 
 
 @primitive
 def fill_ones_like(x):
-    """Ones in the shape and dtype of ``x``."""
+    """Ones in the shape and dtype of ``x``; no gradient."""
     return np.ones_like(x, subok=False)
-
-
-fill_ones_like.grad(x=lambda out_grad: fill_zeros_like(out_grad))
 
 
 @primitive

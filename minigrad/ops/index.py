@@ -1,32 +1,274 @@
-"""Indexing and scattering."""
+"""Indexing and scattering.
+
+Basic indices (numbers, slices, None, ``...``) are an attr of `getitem`; arrays of indices and masks
+are inputs of `gather`, so they may be Tensors or Variables.  Repeated indices add up in the gradient.
+"""
+
 from __future__ import annotations
 
 import numpy as np
 
-from ..registry import primitive
+from ..registry import Value, primitive
+from .axes import axis_tuple
+from .shape import unbroadcast
+
+ARRAY = "array"                         #: stands in a template where an index array goes
+_BASIC = (int, slice, type(None), type(Ellipsis))
 
 
-@primitive(view=True)
-def getitem(x, *, index):
-    """Pick elements with any NumPy index."""
-    return x[index]
+def getitem(x, index):
+    """``x[index]`` with any NumPy index.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> x[0], x[:, [1, 1]]
+    (tensor([1., 2.]), tensor([[2., 2.],
+            [4., 4.]]))
+    """
+    if index.__class__ in _BASIC:
+        return basic_getitem(x, index=index)
+    template, arrays = _template(index)
+    if not arrays:
+        return basic_getitem(x, index=template)
+    return gather(x if isinstance(x, Value) else np.asarray(x), *arrays, template=template)
+
+
+def setitem(x, y, index):
+    """A copy of ``x`` with ``y`` put at ``index``; where an index repeats, the last one wins.
+
+    >>> import minigrad as mg
+    >>> mg.setitem(mg.tensor([1.0, 2.0, 3.0]), 9.0, slice(1))
+    tensor([9., 2., 3.])
+    """
+    template, arrays = _template(index)
+    if not arrays:
+        return basic_setitem(x, y, index=template)
+    return put(x if isinstance(x, Value) else np.asarray(x), y, *arrays, template=template)
+
+
+def _template(index):
+    """Split an index into its fixed part and its arrays."""
+    parts, arrays = index if isinstance(index, tuple) else (index,), []
+    fixed = []
+    for part in parts:
+        if part.__class__ in _BASIC:
+            fixed.append(part)
+        elif isinstance(part, np.integer):
+            fixed.append(int(part))
+        else:
+            fixed.append(ARRAY)
+            arrays.append(_index_array(part))
+    return tuple(fixed), arrays
+
+
+def _index_array(part):
+    if isinstance(part, Value):
+        return part
+    array = np.asarray(part)
+    return array if array.size else array.astype(np.intp if array.dtype.kind == "f" else array.dtype)
+
+
+def _filled(template, arrays):
+    """The index that a template and its arrays make."""
+    arrays = iter(arrays)
+    return tuple([next(arrays) if part is ARRAY or part == ARRAY else part for part in template])
+
+# -- basic indices -------------------------------------------------------------------------
+
+
+@primitive(type="getitem", title="Getitem", view=True)
+def basic_getitem(x, *, index):
+    """``x[index]`` for numbers, slices, None and ``...``."""
+    return np.asarray(x)[index]
 
 
 @primitive
-def scatter(x, *, shape, index):
-    """Zeros of ``shape`` with ``x`` added at ``index``; repeated indices add up."""
+def put_zeros(x, *, shape, index):
+    """Zeros of ``shape`` with ``x`` at a basic index: the gradient of `getitem`."""
+    x = np.asarray(x)
     out = np.zeros(shape, x.dtype)
-    np.add.at(out, index, x)
+    out[index] = x
     return out
 
 
-getitem.grad(x=lambda out_grad, x_shape, index: scatter(out_grad, shape=x_shape, index=index))
-scatter.grad(x=lambda out_grad, index: getitem(out_grad, index=index))
+basic_getitem.grad(
+    x=lambda out_grad, x_shape, index: put_zeros(out_grad, shape=x_shape, index=index)
+)
+put_zeros.grad(x=lambda out_grad, index: basic_getitem(out_grad, index=index))
 
 
-@primitive
-def setitem(x, y, *, index):
-    """A copy of ``x`` with ``y`` put at ``index``."""
+@primitive(type="setitem", title="CopySlices")
+def basic_setitem(x, y, *, index):
+    """A copy of ``x`` with ``y`` at a basic index."""
     out = np.array(x)
     out[index] = y
     return out
+
+
+basic_setitem.grad(
+    x=lambda out_grad, index: basic_setitem(out_grad, 0, index=index),
+    y=lambda out_grad, index, y_shape: unbroadcast(
+        basic_getitem(out_grad, index=index), shape=y_shape
+    ),
+)
+
+
+# -- index arrays --------------------------------------------------------------------------
+
+
+@primitive(title="Index", nondiff=("index",))
+def gather(x, *index, template):
+    """``x`` at index arrays and masks; ``template`` says where they go among slices."""
+    return x[_filled(template, index)]
+
+
+@primitive(title="Scatter", nondiff=("index",))
+def scatter(x, *index, shape, template):
+    """Zeros of ``shape`` with ``x`` added at index arrays: the gradient of `gather`."""
+    out = np.zeros(shape, x.dtype)
+    np.add.at(out, _filled(template, index), x)
+    return out
+
+
+gather.grad(
+    x=lambda index, out_grad, x_shape, template: scatter(
+        out_grad, *index, shape=x_shape, template=template
+    )
+)
+scatter.grad(x=lambda index, out_grad, template: gather(out_grad, *index, template=template))
+
+
+@primitive(type="index_put", title="IndexPut", nondiff=("index",))
+def put(x, y, *index, template):
+    """A copy of ``x`` with ``y`` at index arrays."""
+    out = np.array(x)
+    out[_filled(template, index)] = y
+    return out
+
+
+@primitive(type="put_winners", nondiff=("x", "index"))
+def put_winners(x, *index, template):
+    """Which elements of a value put at index arrays were not overwritten by a later one; no gradient."""
+    places = _filled(template, index)
+    order = np.full(np.shape(x), -1)
+    number = np.arange(order[places].size).reshape(order[places].shape)
+    order[places] = number
+    return order[places] == number
+
+
+put.grad(
+    x=lambda index, out_grad, template: put(out_grad, 0, *index, template=template),
+    y=lambda index, out_grad, template, y_shape: unbroadcast(
+        gather(out_grad, *index, template=template)
+        * put_winners(out_grad, *index, template=template),
+        shape=y_shape,
+    ),
+)
+
+# -- along one axis ------------------------------------------------------------------------
+
+
+@primitive(nondiff=("indices",))
+def take(x, indices, *, axis=None):
+    """Slices of ``x`` at ``indices`` along an axis (elements of the flat ``x`` for None)."""
+    return np.take(x, indices, axis=axis)
+
+
+@primitive(nondiff=("indices",))
+def untake(x, indices, *, shape, axis=None):
+    """Zeros of ``shape`` with slices added at ``indices``: the gradient of `take`."""
+    x = np.asarray(x)
+    out = np.zeros(shape, x.dtype)
+    if axis is None:
+        np.add.at(out.reshape(-1), indices, x)
+    else:
+        np.add.at(out, (*[slice(None)] * axis_tuple(axis, out.ndim)[0], indices), x)
+    return out
+
+
+take.grad(
+    x=lambda indices, out_grad, x_shape, axis: untake(out_grad, indices, shape=x_shape, axis=axis)
+)
+untake.grad(x=lambda indices, out_grad, axis: take(out_grad, indices, axis=axis))
+
+
+@primitive(nondiff=("indices",))
+def take_along_axis(x, indices, *, axis=-1):
+    """The element that ``indices`` name along an axis, for every place of the other axes."""
+    return np.take_along_axis(np.asarray(x), np.asarray(indices), axis)
+
+
+@primitive(nondiff=("indices",))
+def add_along_axis(x, indices, *, shape, axis=-1):
+    """Zeros of ``shape`` with ``x`` added at ``indices`` along an axis."""
+    x = np.asarray(x)
+    out = np.zeros(shape, x.dtype)
+    np.add.at(out, _along(np.asarray(indices), out.shape, axis), x)
+    return out
+
+
+take_along_axis.grad(
+    x=lambda indices, out_grad, x_shape, axis: add_along_axis(
+        out_grad, indices, shape=x_shape, axis=axis
+    )
+)
+add_along_axis.grad(
+    x=lambda indices, out_grad, axis: take_along_axis(out_grad, indices, axis=axis)
+)
+
+
+def _along(indices, shape, axis):
+    """The index arrays of every axis, where one axis is indexed by ``indices``."""
+    if indices.ndim != len(shape):
+        raise ValueError(f"indices have {indices.ndim} axes, the values {len(shape)}; repair: the same number")
+    (axis,) = axis_tuple(axis, len(shape))
+    grid = list(np.ogrid[tuple([slice(n) for n in shape])])
+    grid[axis] = indices
+    return tuple(grid)
+
+
+@primitive(nondiff=("indices",))
+def index_add(x, indices, y, *, axis=0):
+    """``x`` with the slices of ``y`` added at ``indices`` along an axis; repeated indices add up."""
+    x = np.asarray(x)
+    out = x.astype(np.result_type(x, y))
+    np.add.at(out, (*[slice(None)] * axis_tuple(axis, out.ndim)[0], indices), y)
+    return out
+
+
+index_add.grad(
+    x=lambda out_grad: out_grad,
+    y=lambda indices, out_grad, axis, y_shape: unbroadcast(
+        take(out_grad, indices, axis=axis), shape=y_shape
+    ),
+)
+
+
+@primitive(nondiff=("indices",))
+def scatter_add(x, indices, y, *, axis=0):
+    """``x`` with each element of ``y`` added at its index along an axis; ``y`` is shaped like ``indices``."""
+    x, indices = np.asarray(x), np.asarray(indices)
+    if np.shape(y) not in ((), indices.shape):
+        raise ValueError("y must have the shape of indices, or be one number")
+    out = x.astype(np.result_type(x, y))
+    np.add.at(out, _along(indices, out.shape, axis), y)
+    return out
+
+
+scatter_add.grad(
+    x=lambda out_grad: out_grad,
+    y=lambda indices, out_grad, axis, y_shape: unbroadcast(
+        take_along_axis(out_grad, indices, axis=axis), shape=y_shape
+    ),
+)
+
+
+def embedding(indices, weight):
+    """The rows of a table at integer indices: shape ``[*indices.shape, weight.shape[1]]``.
+
+    >>> import minigrad as mg
+    >>> mg.embedding([1, 0], mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [1., 2.]])
+    """
+    return take(weight, indices, axis=0)

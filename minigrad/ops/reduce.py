@@ -26,6 +26,10 @@ reduce_sum.grad(
     )
 )
 
+expand_reduced.grad(
+    x=lambda out_grad, axis, keepdims: reduce_sum(out_grad, axis=axis, keepdims=keepdims)
+)
+
 
 @primitive
 def mean(x, *, axis=None, keepdims=False):

@@ -77,7 +77,7 @@ def recurrence(a, b, *, axis, reverse=False):
     return out
 
 
-@recurrence.primitive.grad
+@recurrence.grad
 def _recurrence_rule(a, out, out_grad, axis, reverse):
     step = -1 if reverse else 1
     ahead = shift(a, axis=axis, by=-step)

@@ -22,7 +22,19 @@ def _float(x):
     return x
 
 
-@primitive
+def _like_first(given, attrs):
+    """Outputs look like the first input: singular stand-ins cannot be inverted."""
+    ((shape, dtype),) = given["x"]
+    return [(shape, np.result_type(dtype, np.float32))]
+
+
+def _like_b(given, attrs):
+    ((a, a_dtype),), ((b, b_dtype),) = given["a"], given["b"]
+    lead = a[:-1] if len(b) == 1 else (*np.broadcast_shapes(a[:-2], b[:-2]), *b[-2:])
+    return [(lead, np.result_type(a_dtype, b_dtype, np.float32))]
+
+
+@primitive(infer=_like_first)
 def inv(x):
     """Inverse of square matrices."""
     return np.linalg.inv(_float(x))
@@ -31,16 +43,16 @@ def inv(x):
 inv.grad(x=lambda out, out_grad: -matmul(matmul(_t(out), out_grad), _t(out)))
 
 
-@primitive
+@primitive(infer=_like_b)
 def solve(a, b):
     """The x with ``a @ x = b``; ``b`` is a vector or a stack of matrices."""
     return np.linalg.solve(_float(a), b)
 
 
-@solve.primitive.grad
+@solve.grad
 def _solve_rule(a, out, out_grad, a_shape, b_shape):
     b_grad = solve(_t(a), out_grad)
-    if len(b_shape) == 1:
+    if len(out.shape) < len(a.shape):             # b is a vector
         a_grad = -expand_dims(b_grad, axis=-1) * expand_dims(out, axis=-2)
     else:
         a_grad = -matmul(b_grad, _t(out))
@@ -75,7 +87,7 @@ def _cofactor_rule(x, out, out_grad):
 cofactor.grad(x=_cofactor_rule)
 
 
-@primitive
+@primitive(infer=_like_first)
 def cholesky(x):
     """The lower triangle L with ``L @ Lᵀ = x``, for symmetric positive definite ``x``.
 

@@ -1,0 +1,194 @@
+"""Convolutions, ``x`` of shape [batch, channels, height, width].
+
+The windows of ``x`` are laid out as columns with the width innermost, so a convolution is one stack
+of matrix products.  Convolution, the gradient of its input and the gradient of its filters are a
+closed family of three bilinear primitives: derivatives of any order are made of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..registry import primitive
+from .reduce import reduce_sum
+from .shape import expand_dims, squeeze
+
+
+@primitive
+def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
+    """Slide filters ``w`` [out, channels / groups, height, width] over ``x``, and add ``b`` [out]."""
+    x, w = np.asarray(x), np.asarray(w)
+    _check(x, w, groups)
+    how = _pair(stride), _pair(padding), _pair(dilation)
+    columns, (rows, cols) = _columns(x, w.shape[2:], *how)
+    n, filters = len(x), w.reshape(groups, len(w) // groups, -1)
+    columns = columns.reshape(n, groups, filters.shape[2], rows * cols)
+    out = np.matmul(filters, columns).reshape(n, len(w), rows, cols)
+    return out if b is None else out + np.reshape(b, (-1, 1, 1))
+
+
+@primitive
+def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
+    """Spread values ``x`` over the windows they came from: the gradient of a convolution's input."""
+    x, w, shape = np.asarray(x), np.asarray(w), tuple(shape)
+    filters = w.reshape(groups, len(w) // groups, -1)
+    values = x.reshape(len(x), groups, filters.shape[1], -1)
+    columns = np.matmul(np.swapaxes(filters, 1, 2), values)
+    columns = columns.reshape(len(x), shape[1], *w.shape[2:], *x.shape[2:])
+    return _from_columns(columns, shape, _pair(stride), _pair(padding), _pair(dilation))
+
+
+@primitive
+def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
+    """Products of the windows of ``x`` with values ``y``: the gradient of a convolution's filters."""
+    x, y, shape = np.asarray(x), np.asarray(y), tuple(shape)
+    columns, _ = _columns(x, shape[2:], _pair(stride), _pair(padding), _pair(dilation))
+    columns = columns.reshape(len(x), groups, -1, y.shape[2] * y.shape[3])
+    values = y.reshape(len(x), groups, shape[0] // groups, -1)
+    return np.add.reduce(np.matmul(values, np.swapaxes(columns, 2, 3)), axis=0).reshape(shape)
+
+
+conv2d.grad(
+    x=lambda w, out_grad, x_shape, stride, padding, dilation, groups: conv2d_input(
+        out_grad, w, shape=x_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
+    ),
+    w=lambda x, out_grad, w_shape, stride, padding, dilation, groups: conv2d_weight(
+        x, out_grad, shape=w_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
+    ),
+    b=lambda out_grad: reduce_sum(out_grad, axis=(0, 2, 3)),
+)
+conv2d_input.grad(
+    x=lambda w, out_grad, stride, padding, dilation, groups: conv2d(
+        out_grad, w, stride=stride, padding=padding, dilation=dilation, groups=groups
+    ),
+    w=lambda x, out_grad, w_shape, stride, padding, dilation, groups: conv2d_weight(
+        out_grad, x, shape=w_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
+    ),
+)
+conv2d_weight.grad(
+    x=lambda y, out_grad, x_shape, stride, padding, dilation, groups: conv2d_input(
+        y, out_grad, shape=x_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
+    ),
+    y=lambda x, out_grad, stride, padding, dilation, groups: conv2d(
+        x, out_grad, stride=stride, padding=padding, dilation=dilation, groups=groups
+    ),
+)
+
+
+@primitive
+def conv_transpose2d(
+    x, w, b=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1
+):
+    """The transposed map of `conv2d`: filters ``w`` [channels, out / groups, height, width], ``b`` [out]."""
+    x, w = np.asarray(x), np.asarray(w)
+    if x.ndim != 4 or w.ndim != 4 or x.shape[1] != len(w) or len(w) % groups:
+        raise ValueError(
+            f"x needs [batch, {w.shape[0]}, height, width] for filters {list(w.shape)}; "
+            f"repair: w is [channels of x, channels of the result / groups, height, width]"
+        )
+    how = zip(
+        x.shape[2:], w.shape[2:], *map(_pair, (stride, padding, dilation, output_padding)),
+        strict=True,
+    )
+    size = [(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, k, s, p, d, extra in how]
+    shape = (len(x), w.shape[1] * groups, *size)
+    out = conv2d_input(
+        x, w, shape=shape, stride=stride, padding=padding, dilation=dilation, groups=groups
+    )
+    return out if b is None else out + np.reshape(b, (-1, 1, 1))
+
+
+conv_transpose2d.grad(
+    x=lambda w, out_grad, stride, padding, dilation, groups: conv2d(
+        out_grad, w, stride=stride, padding=padding, dilation=dilation, groups=groups
+    ),
+    w=lambda x, out_grad, w_shape, stride, padding, dilation, groups: conv2d_weight(
+        out_grad, x, shape=w_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
+    ),
+    b=lambda out_grad: reduce_sum(out_grad, axis=(0, 2, 3)),
+)
+
+
+def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
+    """Slide filters ``w`` [out, channels / groups, length] over ``x`` [batch, channels, length].
+
+    >>> import minigrad as mg
+    >>> mg.conv1d(mg.tensor([[[1.0, 2.0, 3.0]]]), mg.tensor([[[1.0, -1.0]]]))
+    tensor([[[-1., -1.]]])
+    """
+    wide = conv2d(
+        expand_dims(x, axis=2), expand_dims(w, axis=2), b,
+        stride=(1, stride), padding=(0, padding), dilation=(1, dilation), groups=groups,
+    )
+    return squeeze(wide, axis=2)
+
+# -- windows as columns --------------------------------------------------------------------
+
+
+def _pair(value):
+    """A number for height and width, or one for each."""
+    return (value, value) if isinstance(value, int | np.integer) else tuple(value)
+
+
+def _check(x, w, groups):
+    if x.ndim != 4 or w.ndim != 4 or x.shape[1] != w.shape[1] * groups or len(w) % groups:
+        raise ValueError(
+            f"x of shape {list(x.shape)} and filters of shape {list(w.shape)} do not fit in {groups} group(s); "
+            f"repair: x is [batch, channels, height, width], w is [out, channels / groups, height, width]"
+        )
+
+
+def output_size(size, kernel, stride, padding, dilation):
+    """How many windows fit along each axis."""
+    found = [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True)
+    ]
+    if min(found) < 1:
+        raise ValueError(
+            f"a window of {list(kernel)} does not fit into {list(size)} with padding {list(padding)}; "
+            f"repair: a smaller window, or more padding"
+        )
+    return found
+
+
+def padded(x, padding, value=0):
+    """``x`` with a border around height and width."""
+    (p, q), (h, w) = padding, x.shape[2:]
+    if not p and not q:
+        return x
+    out = np.full((*x.shape[:2], h + 2 * p, w + 2 * q), value, x.dtype)
+    out[:, :, p : p + h, q : q + w] = x
+    return out
+
+
+def _columns(x, kernel, stride, padding, dilation):
+    """All windows: [batch, channels, kernel height, kernel width, rows, columns], and how many there are."""
+    rows, cols = output_size(x.shape[2:], kernel, stride, padding, dilation)
+    x = padded(x, padding)
+    n, c, h, w = x.strides
+    strides = (n, c, h * dilation[0], w * dilation[1], h * stride[0], w * stride[1])
+    windows = np.lib.stride_tricks.as_strided(
+        x, (*x.shape[:2], *kernel, rows, cols), strides, writeable=False
+    )
+    return windows, (rows, cols)
+
+
+def _from_columns(columns, shape, stride, padding, dilation):
+    """Add every window back to its place."""
+    (p, q), (h, w) = padding, shape[2:]
+    kernel, count = columns.shape[2:4], columns.shape[4:]
+    out = np.zeros((*shape[:2], h + 2 * p, w + 2 * q), columns.dtype)
+    for (i, j), place in windows(kernel, count, stride, dilation):
+        out[place] += columns[:, :, i, j]
+    return out[:, :, p : p + h, q : q + w]
+
+
+def windows(kernel, count, stride, dilation=(1, 1)):
+    """For each place (i, j) in the window: the slice of the image that stands there in all windows."""
+    for i, j in np.ndindex(*kernel):
+        starts = i * dilation[0], j * dilation[1]
+        yield (i, j), (
+            slice(None), slice(None),
+            *[slice(a, a + s * (n - 1) + 1, s) for a, s, n in zip(starts, stride, count, strict=True)],
+        )

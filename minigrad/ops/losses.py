@@ -1,0 +1,190 @@
+"""What training makes small: losses of classifiers, and distances."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import ShapeError, user_line
+from ..registry import elementwise, primitive
+from .activations import softplus
+from .axes import axis_tuple
+from .compare import abs, maximum, minimum
+from .elementwise import log, square
+from .index import take_along_axis
+from .reduce import mean, reduce_sum
+from .shape import expand_dims, squeeze
+from .softmax import log_softmax, softmax
+
+# -- classification ------------------------------------------------------------------------
+
+
+def cross_entropy(x, target, axis=-1, reduction="mean"):
+    """Mean of ``-log(softmax(x))`` at the target: integer classes, or probabilities shaped like ``x``.
+
+    ``axis`` is the axis of classes; ``reduction`` is "mean", "sum" or "none".
+
+    >>> import minigrad as mg
+    >>> mg.cross_entropy(mg.tensor([[0.0, 0.0]]), [1])
+    tensor(0.6931)
+    """
+    if np.dtype(getattr(target, "dtype", None) or np.asarray(target).dtype).kind == "f":
+        losses = -reduce_sum(target * log_softmax(x, axis=axis), axis=axis)
+    elif reduction == "mean":
+        return mean_cross_entropy(x, target, axis=axis)
+    else:
+        losses = nll(log_softmax(x, axis=axis), target, axis=axis, reduction="none")
+    return reduced(losses, reduction)
+
+
+@primitive(type="cross_entropy", nondiff=("target",))
+def mean_cross_entropy(x, target, *, axis=-1):
+    """Mean of ``-log(softmax(x))`` at integer classes."""
+    logp, target = log_softmax(x, axis=axis), _classes(x, target, axis)
+    picked = np.take_along_axis(logp, target, axis)
+    return -np.add.reduce(picked, axis=None) / (picked.size or np.nan)
+
+
+@primitive(nondiff=("target",))
+def softmax_less_target(x, target, *, axis=-1):
+    """``(softmax(x) - onehot(target)) / n`` for n rows: the slope of the mean cross entropy."""
+    out, target = softmax(x, axis=axis), _classes(x, target, axis)
+    picked = np.take_along_axis(out, target, axis) - 1
+    np.put_along_axis(out, target, picked, axis)
+    return out / max(target.size, 1)
+
+
+def _softmax_less_target_rule(x, target, out_grad, axis):
+    p = softmax(x, axis=axis)
+    back = p * (out_grad - reduce_sum(p * out_grad, axis=axis, keepdims=True))
+    return over_rows(back, axis=axis)
+
+
+mean_cross_entropy.grad(
+    x=lambda x, target, out_grad, axis: out_grad * softmax_less_target(x, target, axis=axis)
+)
+softmax_less_target.grad(x=_softmax_less_target_rule)
+
+
+@primitive
+def over_rows(x, *, axis=-1):
+    """``x`` divided by the number of its rows along an axis."""
+    x = np.asarray(x)
+    return x / max(x.size // max(x.shape[axis], 1), 1)
+
+
+over_rows.grad(x=lambda out_grad, axis: over_rows(out_grad, axis=axis))
+
+
+def _classes(x, target, axis):
+    """Integer targets, checked, with the axis of classes put back."""
+    x, target = np.asarray(x), np.asarray(target)
+    (axis,) = axis_tuple(axis, x.ndim)
+    rows = x.shape[:axis] + x.shape[axis + 1 :]
+    if target.shape != rows or target.dtype.kind not in "iu":
+        raise ValueError(
+            f"{target.dtype}{list(target.shape)} does not name one class for each row; "
+            f"repair: integers of shape {list(rows)}"
+        )
+    if target.size and not (0 <= target.min() and target.max() < x.shape[axis]):
+        raise IndexError(
+            f"classes from {target.min()} to {target.max()} are not all among 0 … {x.shape[axis] - 1}; "
+            f"repair: count classes from 0"
+        )
+    return np.expand_dims(target, axis)
+
+
+def nll(x, target, axis=-1, reduction="mean"):
+    """Negative log likelihood: mean of ``-x`` at integer classes, for ``x`` = log probabilities.
+
+    >>> import minigrad as mg
+    >>> mg.nll(mg.tensor([[-1.0, -2.0]]), [1])
+    tensor(2.)
+    """
+    if not hasattr(target, "shape"):
+        target = np.asarray(target)
+    picked = take_along_axis(x, expand_dims(target, axis=axis), axis=axis)
+    return reduced(-squeeze(picked, axis=axis), reduction)
+
+# -- two classes, and distances ------------------------------------------------------------
+
+
+@elementwise
+def binary_entropy(x, target):
+    """``-(t log x + (1 - t) log(1 - x))``; logarithms end at -100."""
+    with np.errstate(divide="ignore"):
+        yes, no = np.log(x), np.log1p(np.negative(x))
+    yes, no = np.maximum(yes, -100), np.maximum(no, -100)
+    return -(np.multiply(target, yes) + np.subtract(1, target) * no)
+
+
+binary_entropy.grad(
+    x=lambda x, target, out_grad: out_grad * (x - target) / maximum(x * (1 - x), 1e-12),
+    target=lambda x, out_grad: out_grad * (log(1 - x) - log(x)),
+)
+
+
+def binary_cross_entropy(x, target, reduction="mean"):
+    """Mean of ``-(t log x + (1 - t) log(1 - x))`` for probabilities x; logarithms end at -100.
+
+    >>> import minigrad as mg
+    >>> mg.binary_cross_entropy(mg.tensor([0.5]), [1.0])
+    tensor(0.6931)
+    """
+    return reduced(binary_entropy(x, _array(target)), reduction)
+
+
+def binary_cross_entropy_with_logits(x, target, reduction="mean"):
+    """`binary_cross_entropy` of ``sigmoid(x)``, without overflow.
+
+    >>> import minigrad as mg
+    >>> mg.binary_cross_entropy_with_logits(mg.tensor([0.0]), [1.0])
+    tensor(0.6931)
+    """
+    return reduced(softplus(x) - x * _array(target), reduction)
+
+
+def mse(x, y, reduction="mean"):
+    """Mean of the squared differences.
+
+    >>> import minigrad as mg
+    >>> mg.mse(mg.tensor([1.0, 2.0]), [0.0, 0.0])
+    tensor(2.5)
+    """
+    return reduced(square(_difference("mse", x, y)), reduction)
+
+
+def huber(x, y, delta=1.0, reduction="mean"):
+    """Mean of ``d²/2`` for differences up to ``delta``, beyond it ``delta * (|d| - delta/2)``.
+
+    >>> import minigrad as mg
+    >>> mg.huber(mg.tensor([0.5, 3.0]), [0.0, 0.0], reduction="none")
+    tensor([0.125, 2.5  ])
+    """
+    far = abs(_difference("huber", x, y))
+    near = minimum(far, delta)
+    return reduced(near * (far - 0.5 * near), reduction)
+
+
+def _difference(op, x, y):
+    """``x - y``; two shapes that only broadcasting makes fit are a mistake in a loss."""
+    y = _array(y)
+    a, b = tuple(getattr(x, "shape", np.shape(x))), tuple(y.shape)
+    if a != b and a and b:
+        raise ShapeError(
+            f"{op}(x: {list(a)}, y: {list(b)}) would compare every element with many others by "
+            f"broadcasting.\n  at {user_line()}\n  repair: reshape one of them to the shape of the other"
+        )
+    return x - y
+
+
+def _array(value):
+    return value if hasattr(value, "shape") else np.asarray(value)
+
+
+def reduced(losses, reduction):
+    """Losses as they are, their sum, or their mean."""
+    if reduction == "none":
+        return losses
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"reduction={reduction!r} is unknown; repair: 'mean', 'sum' or 'none'")
+    return mean(losses) if reduction == "mean" else reduce_sum(losses)

@@ -1,0 +1,124 @@
+"""Pooling over windows of images [batch, channels, height, width], one slice per place in the window."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..registry import primitive
+from .conv import _pair, output_size, padded, windows
+
+
+@primitive
+def max_pool2d(x, *, kernel_size, stride=None, padding=0):
+    """The largest element of every window; at a tie the first one gets the gradient."""
+    x = np.asarray(x)
+    places, border = _plan(x.shape, kernel_size, stride, padding)
+    x = padded(x, border, _lowest(x.dtype))
+    out = np.array(x[places[0]])
+    for place in places[1:]:
+        np.maximum(out, x[place], out=out)
+    return out
+
+
+@primitive(nondiff=("x", "top"))
+def max_unpool(y, x, top, *, kernel_size, stride=None, padding=0):
+    """Zeros with ``y`` where each window of ``x`` has its first largest element ``top``."""
+    x = np.asarray(x)
+    places, (p, q) = _plan(x.shape, kernel_size, stride, padding)
+    wide = padded(x, (p, q), _lowest(x.dtype))
+    out = np.zeros(wide.shape, np.asarray(y).dtype)
+    for place, hit in _winners(wide, places, top):
+        out[place] += y * hit
+    return out[:, :, p : p + x.shape[2], q : q + x.shape[3]]
+
+
+@primitive(nondiff=("x", "top"))
+def max_pick(y, x, top, *, kernel_size, stride=None, padding=0):
+    """The elements of ``y`` where each window of ``x`` has its first largest element ``top``."""
+    x, y = np.asarray(x), np.asarray(y)
+    places, border = _plan(x.shape, kernel_size, stride, padding)
+    wide, values = padded(x, border, _lowest(x.dtype)), padded(y, border)
+    out = np.zeros(np.shape(top), y.dtype)
+    for place, hit in _winners(wide, places, top):
+        out += values[place] * hit
+    return out
+
+
+max_pool2d.grad(
+    x=lambda x, out, out_grad, kernel_size, stride, padding: max_unpool(
+        out_grad, x, out, kernel_size=kernel_size, stride=stride, padding=padding
+    )
+)
+max_unpool.grad(
+    y=lambda x, top, out_grad, kernel_size, stride, padding: max_pick(
+        out_grad, x, top, kernel_size=kernel_size, stride=stride, padding=padding
+    )
+)
+max_pick.grad(
+    y=lambda x, top, out_grad, kernel_size, stride, padding: max_unpool(
+        out_grad, x, top, kernel_size=kernel_size, stride=stride, padding=padding
+    )
+)
+
+
+@primitive
+def avg_pool2d(x, *, kernel_size, stride=None, padding=0):
+    """The mean of every window; padding counts as zeros."""
+    x = np.asarray(x)
+    places, border = _plan(x.shape, kernel_size, stride, padding)
+    return _mean(padded(x, border), places)
+
+
+@primitive
+def avg_unpool(x, *, shape, kernel_size, stride=None, padding=0):
+    """Spread each value evenly over its window: the gradient of `avg_pool2d`."""
+    places, (p, q) = _plan(shape, kernel_size, stride, padding)
+    share = np.true_divide(x, len(places))
+    out = np.zeros((*shape[:2], shape[2] + 2 * p, shape[3] + 2 * q), share.dtype)
+    for place in places:
+        out[place] += share
+    return out[:, :, p : p + shape[2], q : q + shape[3]]
+
+
+avg_pool2d.grad(
+    x=lambda out_grad, x_shape, kernel_size, stride, padding: avg_unpool(
+        out_grad, shape=x_shape, kernel_size=kernel_size, stride=stride, padding=padding
+    )
+)
+avg_unpool.grad(
+    x=lambda out_grad, kernel_size, stride, padding: avg_pool2d(
+        out_grad, kernel_size=kernel_size, stride=stride, padding=padding
+    )
+)
+
+
+def _mean(x, places):
+    total = np.array(x[places[0]])
+    for place in places[1:]:
+        total += x[place]
+    return total / len(places)
+
+
+def _plan(shape, kernel_size, stride, padding):
+    """The slices of a padded image, one per place in the window, and the padding."""
+    if len(shape) != 4:
+        raise ValueError(f"images are [batch, channels, height, width], not {list(shape)}")
+    kernel, border = _pair(kernel_size), _pair(padding)
+    step = kernel if stride is None else _pair(stride)
+    if any(2 * p > k for p, k in zip(border, kernel, strict=True)):
+        raise ValueError(f"padding {list(border)} must be at most half of the window {list(kernel)}")
+    count = output_size(shape[2:], kernel, step, border, (1, 1))
+    return [place for _, place in windows(kernel, count, step)], border
+
+
+def _winners(x, places, top):
+    """For each place in the window: where it holds the largest element and no earlier place does."""
+    free = np.ones(np.shape(top), bool)
+    for place in places:
+        hit = (x[place] == top) & free
+        free &= ~hit
+        yield place, hit
+
+
+def _lowest(dtype):
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min if dtype.kind in "iu" else 0

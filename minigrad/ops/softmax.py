@@ -1,0 +1,42 @@
+"""Softmax and its logarithm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..registry import primitive
+from .elementwise import exp
+from .reduce import reduce_sum
+
+
+@primitive
+def softmax(x, *, axis=-1):
+    """``exp(x) / sum(exp(x))`` along an axis, without overflow.  Saves its result."""
+    e = np.exp(_lowered(x, axis))
+    return e / np.add.reduce(e, axis=axis, keepdims=True)
+
+
+softmax.grad(
+    x=lambda out, out_grad, axis: out
+    * (out_grad - reduce_sum(out * out_grad, axis=axis, keepdims=True))
+)
+
+
+@primitive
+def log_softmax(x, *, axis=-1):
+    """``log(softmax(x))`` along an axis, without overflow.  Saves its result."""
+    low = _lowered(x, axis)
+    return low - np.log(np.add.reduce(np.exp(low), axis=axis, keepdims=True))
+
+
+log_softmax.grad(
+    x=lambda out, out_grad, axis: out_grad
+    - exp(out) * reduce_sum(out_grad, axis=axis, keepdims=True)
+)
+
+
+def _lowered(x, axis):
+    """``x`` less its largest element along an axis."""
+    x = np.asarray(x)
+    x = x.astype(np.result_type(x, np.float16), copy=False)
+    return x - np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf if not x.size else None)

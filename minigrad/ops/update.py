@@ -1,0 +1,58 @@
+"""One step of an optimizer: the new values of a parameter and of what is remembered about it.
+
+A Program runs them in place on persistable variables; none has a gradient.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..registry import primitive
+
+
+@primitive(outputs=("param_out",), nondiff=("param", "grad", "learning_rate"))
+def sgd(param, grad, learning_rate):
+    """``param - learning_rate * grad``."""
+    return _like(param, param - learning_rate * grad)
+
+
+@primitive(outputs=("param_out", "velocity_out"))
+def momentum(param, grad, velocity, learning_rate, *, mu=0.9, use_nesterov=False):
+    """``velocity = mu * velocity + grad``; the parameter follows the velocity, or looks one step ahead."""
+    velocity = mu * velocity + grad
+    step = grad + mu * velocity if use_nesterov else velocity
+    return _like(param, param - learning_rate * step), _like(param, velocity)
+
+
+@primitive(outputs=("param_out", "moment_out"))
+def adagrad(param, grad, moment, learning_rate, *, epsilon=1e-6):
+    """``moment = moment + grad²``; steps shrink where gradients have been large."""
+    moment = moment + grad * grad
+    return _like(param, param - learning_rate * grad / (np.sqrt(moment) + epsilon)), moment
+
+
+@primitive(outputs=("param_out", "mean_square_out"))
+def rmsprop(param, grad, mean_square, learning_rate, *, rho=0.99, epsilon=1e-8):
+    """``mean_square = rho * mean_square + (1 - rho) * grad²``; steps relative to its root."""
+    mean_square = rho * mean_square + (1 - rho) * grad * grad
+    return _like(param, param - learning_rate * grad / (np.sqrt(mean_square) + epsilon)), mean_square
+
+
+@primitive(outputs=("param_out", "moment1_out", "moment2_out", "step_out"))
+def adam(
+    param, grad, moment1, moment2, step, learning_rate,
+    *, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.0,
+):
+    """Adam with bias correction; ``step`` counts from 0, ``weight_decay`` is decoupled (AdamW)."""
+    step = step + 1
+    moment1 = beta1 * moment1 + (1 - beta1) * grad
+    moment2 = beta2 * moment2 + (1 - beta2) * grad * grad
+    mean, scale = moment1 / (1 - beta1**step), np.sqrt(moment2 / (1 - beta2**step))
+    kept = param * (1 - learning_rate * weight_decay) if weight_decay else param
+    new = _like(param, kept - learning_rate * mean / (scale + epsilon))
+    return new, _like(param, moment1), _like(param, moment2), step
+
+
+def _like(param, value):
+    """A parameter keeps its dtype."""
+    return value.astype(param.dtype, copy=False)
