@@ -261,7 +261,7 @@ def numerical_diff(f, x, eps=1e-4):
 # mg.draw(y)
 
 # %% [markdown]
-# Every function points to its output weakly. Everything else is held by `y`: its creator, the inputs of that, their
+# Every function points to its output weakly: the dotted blue arrows. Everything else is held by `y`: its creator, the inputs of that, their
 # creators, down to the leaves. Delete `y`, and the graph falls like a row of dominoes. `a` and `x` stay, because *we* hold them.
 
 # %% tags=["active-ipynb"]

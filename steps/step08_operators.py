@@ -1,0 +1,652 @@
+# %% [markdown]
+# # Step 8. Operators, names, gradcheck
+#
+# **Goal.** Write formulas as you would on paper, with numbers and arrays on either side, and check the gradient of every argument.
+#
+# **Time.** 45 minutes
+#
+# **Needs.** step 7
+
+# %% [markdown] tags=["growth"]
+# <!-- growth -->
+
+# %%
+import contextlib
+import weakref
+
+import numpy as np
+
+# %% tags=["active-ipynb"]
+# import math
+#
+# import minigrad as mg
+# from minigrad.course import check
+
+# %% [markdown]
+# The engine is complete. What is missing is comfort. `x * x + y` works, but `2 * x`, `1 - x`, `x / y` and `x ** 3` do not.
+#
+# The table above looks long. It is four functions (`Neg`, `Sub`, `Div`, `Pow`), the signs that call them, and two helpers.
+#
+# ## A number is a box, too
+#
+# In `2 * x` the 2 is no Variable. So the first thing that `Function.__call__` does now is to put everything into boxes.
+
+# %%
+def as_variable(x):
+    """x itself, or a box around a number or an array."""
+    return x if isinstance(x, Variable) else Variable(np.asarray(x))
+
+
+# %% tags=["carried"]
+class Config:
+    """The switches of the engine."""
+
+    recording = True
+
+
+@contextlib.contextmanager
+def no_grad():
+    """Make no links inside a with block; afterwards the switch is as before, whatever happened."""
+    before = Config.recording
+    Config.recording = False
+    try:
+        yield
+    finally:
+        Config.recording = before
+
+
+# %% tags=["carried"]
+def functions_behind(y):
+    """Every function behind y, each once, in no useful order."""
+    found, todo = {}, [y]
+    while todo:
+        f = todo.pop().creator
+        if f is not None and f not in found:
+            found[f] = True
+            todo.extend(f.inputs)
+    return list(found)
+
+
+def by_generation(y):
+    """The functions behind y, the youngest generation first."""
+    return sorted(functions_behind(y), key=lambda f: f.generation, reverse=True)
+
+
+# %% [markdown]
+# ## The variable
+#
+# * A **name** and a `repr`, for people.
+# * The signs. Python asks the left side first: `x - 1` is `x.__sub__(1)`. In `1 - x` the number does not know what to do,
+#   so Python asks the right side: `x.__rsub__(1)`.
+# * `backward` clears what an earlier walk left in between. That was exercise 7c.
+
+# %%
+class Variable:
+    """A box for one array, its gradient, its name, and the function that made it."""
+
+    __array_ufunc__ = None          # NumPy, keep your hands off: array * variable is our business
+
+    def __init__(self, data, name=None):
+        if not isinstance(data, np.ndarray):
+            raise TypeError(
+                f"a Variable holds a NumPy array, not the {type(data).__name__} {data!r}: "
+                f"write Variable(np.array({data!r}))")
+        self.data = data
+        self.name = name
+        self.grad = None
+        self.creator = None
+
+    def __repr__(self):
+        text = np.array2string(self.data, separator=", ", prefix="Variable(")
+        return f"Variable({text})" if self.name is None else f"Variable({text}, name={self.name!r})"
+
+    def set_creator(self, function):
+        self.creator = function
+
+    def cleargrad(self):
+        self.grad = None
+
+    def backward(self, order=by_generation, retain_grad=False):
+        """Add to the gradient of every leaf behind this variable; keep those in between on request."""
+        if self.creator is None:
+            raise RuntimeError(
+                "this Variable is a leaf: no function made it, or recording was off (no_grad), so there is "
+                "nothing to walk. Call backward() on the result of a computation")
+        if self.grad is None:
+            self.grad = np.ones_like(self.data)
+        functions = list(order(self))
+        for f in functions[1:]:
+            f.output().cleargrad()              # nothing is left from an earlier walk
+        for f in functions:
+            output = f.output()                 # a weak reference: call it to get the variable
+            gxs = f.backward(output.grad)
+            if not isinstance(gxs, tuple):
+                gxs = (gxs,)
+            for x, gx in zip(f.inputs, gxs):
+                x.grad = gx if x.grad is None else x.grad + gx
+            if not retain_grad:
+                output.cleargrad()
+
+    def __neg__(self):
+        return Neg()(self)
+
+    def __add__(self, other):
+        return Add()(self, other)
+
+    def __radd__(self, other):
+        return Add()(other, self)
+
+    def __sub__(self, other):
+        return Sub()(self, other)
+
+    def __rsub__(self, other):
+        return Sub()(other, self)
+
+    def __mul__(self, other):
+        return Mul()(self, other)
+
+    def __rmul__(self, other):
+        return Mul()(other, self)
+
+    def __truediv__(self, other):
+        return Div()(self, other)
+
+    def __rtruediv__(self, other):
+        return Div()(other, self)
+
+    def __pow__(self, exponent):
+        if isinstance(exponent, Variable):
+            raise TypeError("the exponent has to be a number, not a Variable: exercise 8a lifts this limit")
+        return Pow(exponent)(self)
+
+
+# %%
+class Function:
+    """From one or more boxes to a new box, linked both ways, and a gradient back for each input."""
+
+    def __call__(self, *inputs):
+        if hasattr(self, "input"):
+            raise RuntimeError(
+                f"this {type(self).__name__} was called before, and a second call would break its links: "
+                f"make a new one for each call, {type(self).__name__}()(x)")
+        inputs = tuple(as_variable(x) for x in inputs)
+        y = self.forward(*[x.data for x in inputs])
+        output = Variable(np.asarray(y))
+        if Config.recording:
+            output.set_creator(self)
+            self.inputs, self.input = inputs, inputs[0]
+            makers = [x.creator for x in inputs if x.creator is not None]
+            self.generation = 1 + max((f.generation for f in makers), default=0)
+            self.output = weakref.ref(output)
+        return output
+
+    def forward(self, x):
+        raise NotImplementedError(f"{type(self).__name__} has no forward(x) of its own")
+
+    def backward(self, gy):
+        raise NotImplementedError(f"{type(self).__name__} has no backward(gy) of its own")
+
+
+# %% [markdown]
+# ## Four functions
+#
+# Each gradient can be read off the formula. For $x_0 / x_1$ the two slopes are $1/x_1$ and $-x_0/x_1^2$.
+# `Pow` has a constant, the exponent. It is no input and gets no gradient.
+
+# %%
+class Neg(Function):
+    """y = -x"""
+
+    def forward(self, x):
+        return -x
+
+    def backward(self, gy):
+        return -gy
+
+
+class Sub(Function):
+    """y = x0 - x1"""
+
+    def forward(self, x0, x1):
+        return x0 - x1
+
+    def backward(self, gy):
+        return gy, -gy
+
+
+class Div(Function):
+    """y = x0 / x1"""
+
+    def forward(self, x0, x1):
+        return x0 / x1
+
+    def backward(self, gy):
+        x0, x1 = self.inputs[0].data, self.inputs[1].data
+        return gy / x1, -gy * x0 / x1 ** 2
+
+
+class Pow(Function):
+    """y = xᶜ"""
+
+    def __init__(self, c):
+        self.c = c
+
+    def forward(self, x):
+        return x ** self.c
+
+    def backward(self, gy):
+        x = self.input.data
+        return self.c * x ** (self.c - 1) * gy
+
+
+# %% tags=["carried"]
+class Square(Function):
+    """y = x²"""
+
+    def forward(self, x):
+        return x ** 2
+
+    def backward(self, gy):
+        x = self.input.data
+        return 2 * x * gy
+
+
+class Exp(Function):
+    """y = eˣ"""
+
+    def forward(self, x):
+        return np.exp(x)
+
+    def backward(self, gy):
+        x = self.input.data
+        return np.exp(x) * gy
+
+
+class Add(Function):
+    """y = x0 + x1"""
+
+    def forward(self, x0, x1):
+        return x0 + x1
+
+    def backward(self, gy):
+        return gy, gy
+
+
+class Mul(Function):
+    """y = x0·x1"""
+
+    def forward(self, x0, x1):
+        return x0 * x1
+
+    def backward(self, gy):
+        x0, x1 = self.inputs[0].data, self.inputs[1].data
+        return x1 * gy, x0 * gy
+
+
+# %% tags=["carried"]
+def square(x):
+    """x²"""
+    return Square()(x)
+
+
+def exp(x):
+    """eˣ"""
+    return Exp()(x)
+
+
+# %% tags=["carried"]
+def numerical_diff(f, x, eps=1e-4):
+    """The slope of f at the box x, measured from both sides."""
+    left = f(Variable(np.asarray(x.data - eps)))
+    right = f(Variable(np.asarray(x.data + eps)))
+    return (right.data - left.data) / (2 * eps)
+
+# %% [markdown]
+# **Predict, then run.** Which of these lines would have failed in step 7?
+
+# %% tags=["active-ipynb"]
+# x = Variable(np.array(3.0), name="x")
+# print(x, 2 * x, 1 - x, 1 / x, x ** 3, -x, sep="\n")
+
+# %% tags=["active-ipynb"]
+# v = Variable(np.array([1.0, 2.0, 3.0]))
+# print(v * 2, np.array([10.0, 20.0, 30.0]) - v, sep="\n")
+
+# %% [markdown]
+# ## A mistake: NumPy takes over
+#
+# The line `__array_ufunc__ = None` looks like magic. Leave it out, and put an array on the **left**.
+# NumPy does not know our class. It multiplies each of its elements with the whole box.
+#
+# **Predict, then run.** How many objects come out?
+
+# %% tags=["active-ipynb", "mistake"]
+# class Shy:
+#     """A class with a right-hand sign, and nothing that tells NumPy to ask for it."""
+#
+#     def __rmul__(self, other):
+#         return f"{other} times me"
+#
+#
+# print(np.array([1.0, 2.0]) * Shy())
+
+# %% [markdown]
+# An array of two objects. For variables this would be two separate graphs. With the line, NumPy steps back and Python
+# asks our `__rmul__`:
+
+# %% tags=["active-ipynb"]
+# v = Variable(np.array([1.0, 2.0]))
+# y = np.array([10.0, 20.0]) * v
+# print(y)
+# assert isinstance(y, Variable)
+
+# %% [markdown]
+# ## The judge looks at every argument
+#
+# `numerical_diff` looks at one argument. A function of two arguments has two gradients, and each of them can be wrong.
+
+# %%
+def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
+    """Compare the gradient of every input with the judge: True, or an error that says which one differs."""
+    for x in inputs:
+        x.cleargrad()
+    f(*inputs).backward()
+    for i, x in enumerate(inputs):
+        judged = numerical_diff(lambda v: f(*inputs[:i], v, *inputs[i + 1:]), x)
+        if x.grad is None or not np.allclose(x.grad, judged, rtol, atol):
+            raise AssertionError(f"argument {i}: backward says {x.grad}, the judge says {judged}")
+    return True
+
+
+# %% [markdown]
+# Here is a `Div` with a sign forgotten in its second gradient. A check of the first argument finds nothing.
+
+# %% tags=["active-ipynb", "mistake"]
+# class CarelessDiv(Div):
+#     def backward(self, gy):
+#         x0, x1 = self.inputs[0].data, self.inputs[1].data
+#         return gy / x1, gy * x0 / x1 ** 2
+#
+#
+# a, b = Variable(np.array(3.0)), Variable(np.array(2.0))
+# print(gradcheck(lambda a: CarelessDiv()(a, b), a))
+
+# %% tags=["active-ipynb", "mistake", "raises-exception"]
+# gradcheck(lambda a, b: CarelessDiv()(a, b), a, b)
+
+# %% [markdown]
+# Now check all of ours, every argument of every function.
+
+# %% tags=["active-ipynb"]
+# a, b = Variable(np.array([3.0, -1.5])), Variable(np.array([2.0, 0.5]))
+# for f in (lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b,
+#           lambda a, b: -a * b ** 3, lambda a, b: exp(a) - square(b), lambda a, b: 2 / b - 3 * a + 1):
+#     assert gradcheck(f, a, b)
+
+# %% [markdown]
+# ## Names
+#
+# The picture takes the names from **your** variables. A name that you give yourself wins.
+
+# %% tags=["active-ipynb", "picture-F"]
+# x = Variable(np.array(1.0))
+# y = Variable(np.array(1.0))
+# z = 0.26 * (x ** 2 + y ** 2) - 0.48 * x * y
+# mg.draw(z)
+
+# %% [markdown]
+# This is the *Matyas* function, a classic test for optimizers. Nobody wants to differentiate it by hand.
+#
+# **Predict, then run.** The formula does not change when `x` and `y` change places. What does that say about the gradients?
+
+# %% tags=["active-ipynb", "picture-B"]
+# z.backward(retain_grad=True)
+# print(f"{x.grad:.4f} {y.grad:.4f}")
+# assert np.allclose([x.grad, y.grad], 0.04)
+# mg.draw(z)
+
+# %% [markdown]
+# Even the numbers 0.26 and 0.48 got a gradient, because they sit in boxes. Nobody asked for it. Step 10 will save that work.
+#
+# A really nasty one, *Goldstein–Price*. The code is the formula.
+
+# %% tags=["active-ipynb"]
+# def goldstein(x, y):
+#     return ((1 + (x + y + 1) ** 2 * (19 - 14 * x + 3 * x ** 2 - 14 * y + 6 * x * y + 3 * y ** 2))
+#             * (30 + (2 * x - 3 * y) ** 2 * (18 - 32 * x + 12 * x ** 2 + 48 * y - 36 * x * y + 27 * y ** 2)))
+#
+#
+# x, y = Variable(np.array(1.0)), Variable(np.array(1.0))
+# z = goldstein(x, y)
+# z.backward()
+# print(x.grad, y.grad, "from", len(functions_behind(z)), "functions")
+# assert (x.grad, y.grad) == (-5376, 8064)
+
+# %% [markdown]
+# ## A loop that decides for itself
+#
+# The sine as a Taylor series: add terms until they are small. How many? That depends on the number, and the graph is
+# as long as the loop ran. This is *define-by-run* from step 3 again.
+
+# %% tags=["active-ipynb"]
+# def taylor_sin(x, threshold=1e-4):
+#     """sin(x), by terms until one is smaller than the threshold."""
+#     y, i = 0, 0
+#     while True:
+#         term = (-1) ** i / math.factorial(2 * i + 1) * x ** (2 * i + 1)
+#         y = y + term
+#         i += 1
+#         if abs(term.data) < threshold:
+#             return y
+#
+#
+# x = Variable(np.array(np.pi / 4))
+# y = taylor_sin(x)
+# y.backward()
+# print(y.data, x.grad)
+# assert np.isclose(y.data, 0.7071064695751781, rtol=1e-15)
+# assert abs(x.grad - np.cos(np.pi / 4)) < 1e-5
+
+# %% [markdown]
+# ## Downhill
+#
+# The Rosenbrock function is a long curved valley. Its lowest point is at $(1, 1)$. We walk against the gradient in small
+# steps. This is how a network is trained.
+
+# %% tags=["active-ipynb"]
+# def rosenbrock(x0, x1):
+#     return 100 * (x1 - x0 ** 2) ** 2 + (1 - x0) ** 2
+#
+#
+# def descend(f, start, rate=0.001, steps=1000):
+#     """The points on the way down; no step is longer than 0.2."""
+#     x0, x1 = (Variable(np.array(float(s))) for s in start)
+#     path = [start]
+#     for _ in range(steps):
+#         x0.cleargrad()
+#         x1.cleargrad()
+#         f(x0, x1).backward()
+#         length = rate * math.hypot(x0.grad, x1.grad)
+#         shrink = rate * min(1.0, 0.2 / length) if length else 0.0
+#         x0.data = np.asarray(x0.data - shrink * x0.grad)
+#         x1.data = np.asarray(x1.data - shrink * x1.grad)
+#         path.append((float(x0.data), float(x1.data)))
+#     return path
+#
+#
+# x0, x1 = Variable(np.array(0.0)), Variable(np.array(2.0))
+# rosenbrock(x0, x1).backward()
+# print("gradient at (0, 2):", x0.grad, x1.grad)
+# assert (x0.grad, x1.grad) == (-2, 400)
+#
+# path = descend(rosenbrock, (0.0, 2.0))
+# print("after 1000 steps: {:.3f} {:.3f}".format(*path[-1]))
+# assert rosenbrock(*path[-1]) < 0.2 < 400 < rosenbrock(*path[0])
+
+# %% [markdown]
+# (`rosenbrock` knows nothing about variables. It takes plain numbers just as well.)
+#
+# **Move the start** to another place. Where is it fast, and where does it crawl?
+
+# %% tags=["active-ipynb", "interactive"]
+# from ipywidgets import FloatSlider
+#
+# from minigrad.course.explore import GRADIENT, LEAF, explore, figure
+#
+#
+# def downhill(start_0, start_1, steps):
+#     """The valley from above, and the path that our gradients take."""
+#     path = np.array(descend(rosenbrock, (start_0, start_1), 0.0004, steps))
+#     plot, axes = figure(6.4, 4.2)
+#     grid_0, grid_1 = np.meshgrid(np.linspace(-2, 2, 81), np.linspace(-1, 3, 81))
+#     axes.contour(grid_0, grid_1, np.log10(1e-2 + rosenbrock(grid_0, grid_1)), levels=14, colors="#808080", linewidths=0.8)
+#     axes.plot(path[:, 0], path[:, 1], "-", color=GRADIENT)
+#     axes.plot(*path[0], "o", color=GRADIENT)
+#     axes.plot(1, 1, "*", markersize=14, color=LEAF)
+#     axes.set(xlabel="x0", ylabel="x1", xlim=(-2, 2), ylim=(-1, 3),
+#              title=f"after {steps} steps: {path[-1, 0]:.3f}, {path[-1, 1]:.3f}")
+#     plot.set_label(f"the way down from ({start_0}, {start_1}): after {steps} steps at "
+#                    f"({path[-1, 0]:.3f}, {path[-1, 1]:.3f}); the lowest point is (1, 1)")
+#     return plot
+#
+#
+# explore(downhill,
+#         start_0=FloatSlider(value=-1.5, min=-2, max=2, step=0.25, description="start x0", continuous_update=False),
+#         start_1=FloatSlider(value=2.0, min=-1, max=3, step=0.25, description="start x1", continuous_update=False),
+#         steps=(1, 2000, 1000))
+
+# %% [markdown]
+# Down the wall it is fast. Along the valley it crawls: the gradient points across, not along.
+#
+# The numbers of the last steps still stand.
+
+# %% tags=["active-ipynb"]
+# x = Variable(np.array(0.5))
+# square(exp(square(x))).backward()
+# assert f"{x.grad}" == "3.297442541400256"
+#
+# a, b, d = (Variable(np.array(v)) for v in (2.0, 3.0, 4.0))
+# e = (a + b) * d
+# e.backward()
+# assert (e.data, a.grad, b.grad, d.grad) == (20, 4, 4, 5)
+#
+# x = Variable(np.array(3.0))
+# y = x * x * x
+# for _ in range(2):
+#     x.cleargrad()
+#     y.backward(retain_grad=True)
+#     assert x.grad == 27
+
+# %% [markdown]
+# ## Exercises
+#
+# **8a.** Variable ** Variable. For $y = x_0^{x_1}$ the two slopes are $x_1 x_0^{x_1 - 1}$ and $x_0^{x_1} \ln x_0$.
+
+# %% tags=["active-ipynb", "exercise", "ex-8a"]
+# class Power(Function):
+#     """y = x0 to the power of x1"""
+#
+#     def forward(self, x0, x1):
+#         ### BEGIN SOLUTION
+#         return x0 ** x1
+#         ### END SOLUTION
+#
+#     def backward(self, gy):
+#         ### BEGIN SOLUTION
+#         x0, x1 = self.inputs[0].data, self.inputs[1].data
+#         return x1 * x0 ** (x1 - 1) * gy, x0 ** x1 * np.log(x0) * gy
+#         ### END SOLUTION
+#
+#
+# check("8a", Power, Variable, gradcheck)
+
+# %% [markdown]
+# **8b.** tanh, three ways. One function with a rule of its own (the slope is $1 - y^2$), and two formulas from functions
+# that you have:
+#
+# $$\tanh x = \frac{e^x - e^{-x}}{e^x + e^{-x}} = 1 - \frac{2}{e^{2x} + 1}$$
+#
+# All three have to agree, in value and gradient. The third one with only one `exp`, please.
+
+# %% tags=["active-ipynb", "exercise", "ex-8b"]
+# class Tanh(Function):
+#     """y = tanh(x)"""
+#
+#     def forward(self, x):
+#         ### BEGIN SOLUTION
+#         return np.tanh(x)
+#         ### END SOLUTION
+#
+#     def backward(self, gy):
+#         ### BEGIN SOLUTION
+#         y = self.output().data
+#         return (1 - y * y) * gy
+#         ### END SOLUTION
+#
+#
+# def tanh_by_two_exps(x):
+#     ### BEGIN SOLUTION
+#     up, down = exp(x), exp(-x)
+#     return (up - down) / (up + down)
+#     ### END SOLUTION
+#
+#
+# def tanh_by_one_exp(x):
+#     ### BEGIN SOLUTION
+#     return 1 - 2 / (exp(2 * x) + 1)
+#     ### END SOLUTION
+#
+#
+# check("8b", (lambda x: Tanh()(x), tanh_by_two_exps, tanh_by_one_exp), Variable, functions_behind)
+
+# %% [markdown]
+# **8c.** Draw it yourself. [DOT](https://graphviz.org/doc/info/lang.html) is a language for graphs:
+#
+# ```
+# digraph {
+#   v0 [label="x"]
+#   f0 [label="Square" shape=box]
+#   v0 -> f0
+# }
+# ```
+#
+# Write `to_dot(y)`: one line for each variable, one for each function, one for each arrow. Every node **once**, although
+# a variable may be met several times. Number the nodes as they come. (`id()` would do, but then the text is another one in every run.)
+
+# %% tags=["active-ipynb", "exercise", "ex-8c"]
+# def to_dot(y):
+#     """The graph behind y as DOT text."""
+#     ### BEGIN SOLUTION
+#     functions = by_generation(y)
+#     variables = dict.fromkeys([y, *(x for f in functions for x in f.inputs)])
+#     name = {v: f"v{i}" for i, v in enumerate(variables)}
+#     lines = [f'  {name[v]} [label="{v.name or ""}"]' for v in variables]
+#     for i, f in enumerate(functions):
+#         lines.append(f'  f{i} [label="{type(f).__name__}" shape=box]')
+#         lines += [f"  {name[x]} -> f{i}" for x in f.inputs]
+#         lines.append(f"  f{i} -> {name[f.output()]}")
+#     return "\n".join(["digraph {", *lines, "}"])
+#     ### END SOLUTION
+#
+#
+# check("8c", to_dot, Variable)
+
+# %% [markdown]
+# ## In PyTorch / in Paddle
+#
+# ```python
+# x = torch.tensor(1., dtype=torch.float64, requires_grad=True)
+# y = torch.tensor(1., dtype=torch.float64, requires_grad=True)
+# z = 0.26 * (x ** 2 + y ** 2) - 0.48 * x * y
+# z.backward()
+# x.grad, y.grad
+# torch.autograd.gradcheck(lambda x, y: x / y, (x, y))
+# ```
+#
+# ## Where it lives
+#
+# | concept | in the package |
+# |---|---|
+# | Python's signs, once for every kind of value | `minigrad.values:Value` |
+# | `Neg`, `Sub`, `Div` | `minigrad.ops.elementwise:div` |
+# | gradcheck of every argument | `minigrad.check:gradcheck` |

@@ -1,0 +1,120 @@
+"""Plausible wrong answers to the exercises of step 8: every one must fail its check."""
+from literate import load
+
+_step = load("step08_operators")
+Variable, Function, gradcheck, exp = _step.Variable, _step.Function, _step.gradcheck, _step.exp
+functions_behind, by_generation, np = _step.functions_behind, _step.by_generation, _step.np
+
+
+class Power(Function):
+    def forward(self, x0, x1):
+        return x0 ** x1
+
+    @property
+    def boxes(self):
+        return self.inputs[0].data, self.inputs[1].data
+
+
+class ConstantExponent(Power):
+    def backward(self, gy):
+        x0, x1 = self.boxes
+        return x1 * x0 ** (x1 - 1) * gy, 0 * gy
+
+
+class LogOfExponent(Power):
+    def backward(self, gy):
+        x0, x1 = self.boxes
+        return x1 * x0 ** (x1 - 1) * gy, x0 ** x1 * np.log(np.abs(x1)) * gy
+
+
+class WithoutGy(Power):
+    def backward(self, gy):
+        x0, x1 = self.boxes
+        return x1 * x0 ** (x1 - 1), x0 ** x1 * np.log(x0)
+
+
+class Tanh(Function):
+    def forward(self, x):
+        return np.tanh(x)
+
+    def backward(self, gy):
+        y = self.output().data
+        return (1 - y * y) * gy
+
+
+class TanhOfInput(Tanh):
+    def backward(self, gy):
+        x = self.input.data
+        return (1 - x * x) * gy
+
+
+class TanhWithoutGy(Tanh):
+    def backward(self, gy):
+        return 1 - np.tanh(self.input.data) ** 2
+
+
+def first(x):
+    return Tanh()(x)
+
+
+def two(x):
+    up, down = exp(x), exp(-x)
+    return (up - down) / (up + down)
+
+
+def one(x):
+    return 1 - 2 / (exp(2 * x) + 1)
+
+
+def sigmoid_instead(x):
+    return 1 / (1 + exp(-x))
+
+
+def out_of_the_box(x):
+    up, down = np.exp(x.data), np.exp(-x.data)
+    return Variable(np.asarray((up - down) / (up + down)))
+
+
+def dot_of(y, name, variables_once=True):
+    lines, functions = [], by_generation(y)
+    met = [y, *(x for f in functions for x in f.inputs)]
+    for v in dict.fromkeys(met) if variables_once else met:
+        lines.append(f'  {name(v)} [label="{v.name or ""}"]')
+    for f in functions:
+        lines.append(f'  {name(f)} [label="{type(f).__name__}" shape=box]')
+        lines += [f"  {name(x)} -> {name(f)}" for x in f.inputs]
+        lines.append(f"  {name(f)} -> {name(f.output())}")
+    return "\n".join(["digraph {", *lines, "}"])
+
+
+def by_address(y):
+    return dot_of(y, lambda node: f"n{id(node)}")
+
+
+def numbered():
+    numbers = {}
+    return lambda node: f"n{numbers.setdefault(node, len(numbers))}"
+
+
+def variables_repeated(y):
+    return dot_of(y, numbered(), variables_once=False)
+
+
+def edges_once(y):
+    return "\n".join(dict.fromkeys(dot_of(y, numbered()).splitlines()))
+
+
+def no_functions(y):
+    return "\n".join(line for line in dot_of(y, numbered()).splitlines() if "shape=box" not in line)
+
+
+WRONG = {
+    "8a": [(ConstantExponent, Variable, gradcheck), (LogOfExponent, Variable, gradcheck),
+           (WithoutGy, Variable, gradcheck)],
+    "8b": [((lambda x: TanhOfInput()(x), two, one), Variable, functions_behind),
+           ((lambda x: TanhWithoutGy()(x), two, one), Variable, functions_behind),
+           ((first, out_of_the_box, one), Variable, functions_behind),
+           ((first, two, two), Variable, functions_behind),
+           ((first, two, sigmoid_instead), Variable, functions_behind)],
+    "8c": [(by_address, Variable), (variables_repeated, Variable), (edges_once, Variable), (no_functions, Variable)],
+}
