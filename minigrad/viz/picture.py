@@ -15,6 +15,7 @@ from minigrad.viz import layout
 from minigrad.viz.describe import describe
 from minigrad.viz.dot import to_dot
 from minigrad.viz.fold import folded
+from minigrad.viz.format import visible
 from minigrad.viz.graph import Graph
 from minigrad.viz.names import Names, caller_variables
 from minigrad.viz.svg import to_svg
@@ -109,7 +110,7 @@ class Picture:
     def _html(self) -> str:
         """A page on its own: the drawing and its words."""
         drawing = self.svg or ""
-        title = html.escape(self.graph.title or "graph")
+        title = html.escape(visible(self.graph.title) or "graph")
         words = html.escape(f"{self.describe()}\n\n{self.text}")
         return (
             f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'

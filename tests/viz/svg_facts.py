@@ -37,7 +37,11 @@ def active_content(svg):
         if tag not in TAGS:
             found.append(tag)
         for name, value in element.attrib.items():
-            if name.lower().startswith("on") or name.endswith("href") or "javascript" in value.lower():
+            if (
+                name.lower().startswith("on")
+                or name.endswith("href")
+                or "javascript" in value.lower()
+            ):
                 found.append(f"{name}={value}")
             if "url(" in value.lower():
                 found.append(f"{name}={value}")

@@ -27,7 +27,10 @@ def test_one_sentence_and_the_steps_in_order():
 
 
 def test_before_backward_no_gradient_is_named_with_a_number():
-    assert describe(of_links([chain()], Names())).splitlines()[-1] == "2. Square.backward: y.grad to x.grad"
+    assert (
+        describe(of_links([chain()], Names())).splitlines()[-1]
+        == "2. Square.backward: y.grad to x.grad"
+    )
 
 
 def test_many_steps_are_counted():
@@ -49,9 +52,17 @@ def test_a_graph_without_steps_is_described_from_its_lines():
 def test_the_tooltip_tells_the_whole_name_what_it_is_and_its_twin():
     g = Graph()
     long = "encoder_layer_12_attention_output_weights"
-    w, gw = g.node("leaf", long, tooltip="float64 [2,3]"), g.node("leaf_gradient", "w.grad", side="backward")
+    w, gw = (
+        g.node("leaf", long, tooltip="float64 [2,3]"),
+        g.node("leaf_gradient", "w.grad", side="backward"),
+    )
     g.link(w, gw)
-    assert describe_node(g, w).splitlines() == [long, "leaf or parameter", "float64 [2,3]", "twin: w.grad"]
+    assert describe_node(g, w).splitlines() == [
+        long,
+        "leaf or parameter",
+        "float64 [2,3]",
+        "twin: w.grad",
+    ]
 
 
 def test_a_line_is_described_by_its_ends_and_its_meaning():

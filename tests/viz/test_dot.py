@@ -11,8 +11,8 @@ import pytest
 
 from minigrad.viz.dot import quote, to_dot
 from minigrad.viz.graph import Graph
-from minigrad.viz.of_nodes import of_links
 from minigrad.viz.names import Names
+from minigrad.viz.of_nodes import of_links
 from minigrad.viz.style import palette
 from tests.viz.linked_nodes import random_variable
 
@@ -27,7 +27,10 @@ for seed in range(6):
 def chain():
     g = Graph()
     x, f, y = g.node("leaf", "x"), g.node("op", "Square"), g.node("output", "y")
-    gx, b = g.node("leaf_gradient", "x.grad", side="backward"), g.node("grad_op", "B", side="backward")
+    gx, b = (
+        g.node("leaf_gradient", "x.grad", side="backward"),
+        g.node("grad_op", "B", side="backward"),
+    )
     g.edge(x, f), g.edge(f, y), g.edge(b, gx, "grad")
     g.link(x, gx), g.link(f, b)
     return g
@@ -35,8 +38,12 @@ def chain():
 
 def test_the_same_graph_gives_the_same_bytes_under_every_hash_seed():
     def made(seed):
-        return subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, check=True,
-                              env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.getcwd()}).stdout
+        return subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.getcwd()},
+        ).stdout
 
     assert len({made(seed) for seed in ("0", "1", "4242")}) == 1
 
@@ -75,10 +82,19 @@ def test_the_same_port_name_on_both_sides_is_two_ports():
     assert "n1 -> n0:p0" in to_dot(g) and "n0:p1 -> n2" in to_dot(g)
 
 
-@pytest.mark.parametrize("text, quoted", [
-    ("a<b", "a&lt;b"), ("a&b", "a&amp;b"), ('"', "&quot;"), ("\\N", "\\\\N"), ("a\nb", "a␊b"),
-    ("a\x00b", "a␀b"), ("\u202eabc", "⟨202E⟩abc"), ("\ud800", "⟨D800⟩"),
-])
+@pytest.mark.parametrize(
+    "text, quoted",
+    [
+        ("a<b", "a&lt;b"),
+        ("a&b", "a&amp;b"),
+        ('"', "&quot;"),
+        ("\\N", "\\\\N"),
+        ("a\nb", "a␊b"),
+        ("a\x00b", "a␀b"),
+        ("\u202eabc", "⟨202E⟩abc"),
+        ("\ud800", "⟨D800⟩"),
+    ],
+)
 def test_quote_leaves_nothing_that_graphviz_or_xml_would_read(text, quoted):
     assert quote(text) == quoted
 

@@ -12,10 +12,18 @@ from minigrad.viz import layout
 from minigrad.viz.graph import Graph
 from minigrad.viz.picture import Picture
 
-needs_worker = pytest.mark.skipif(not layout._has_pygraphviz(), reason="pygraphviz is not installed")
-needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="the dot program is not installed")
+needs_worker = pytest.mark.skipif(
+    not layout._has_pygraphviz(), reason="pygraphviz is not installed"
+)
+needs_dot = pytest.mark.skipif(
+    shutil.which("dot") is None, reason="the dot program is not installed"
+)
 SMALL = "digraph { a -> b }"
-HARD = "digraph {" + "".join(f"a{i} -> a{i * 7919 % 997}; a{i} -> a{i * 31 % 991};" for i in range(900)) + "}"
+HARD = (
+    "digraph {"
+    + "".join(f"a{i} -> a{i * 7919 % 997}; a{i} -> a{i * 31 % 991};" for i in range(900))
+    + "}"
+)
 
 
 @pytest.fixture
@@ -78,7 +86,9 @@ def test_a_forked_process_does_not_use_the_worker_of_its_parent(worker_only, mon
 
 
 @needs_worker
-@pytest.mark.parametrize("form, start", [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("plain", b"graph")])
+@pytest.mark.parametrize(
+    "form, start", [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("plain", b"graph")]
+)
 def test_every_format_is_what_it_says(form, start):
     assert layout.layout(SMALL, form).startswith(start)
 

@@ -28,7 +28,9 @@ def kinds(graph, kind):
 
 
 def lines(graph, kind):
-    return sorted((graph.nodes[e.tail].name, graph.nodes[e.head].name) for e in graph.edges if e.kind == kind)
+    return sorted(
+        (graph.nodes[e.tail].name, graph.nodes[e.head].name) for e in graph.edges if e.kind == kind
+    )
 
 
 def test_the_documents_example():
@@ -36,8 +38,12 @@ def test_the_documents_example():
     graph = draw(e).graph
     assert [n.name for n in kinds(graph, "grad_op")] == ["MulBackward0", "AddBackward0"]
     assert lines(graph, "grad") == [
-        ("AddBackward0", "AccumulateGrad"), ("AddBackward0", "AccumulateGrad"), ("MulBackward0", "AccumulateGrad"),
-        ("MulBackward0", "AddBackward0"), ("e.grad", "MulBackward0")]
+        ("AddBackward0", "AccumulateGrad"),
+        ("AddBackward0", "AccumulateGrad"),
+        ("MulBackward0", "AccumulateGrad"),
+        ("MulBackward0", "AddBackward0"),
+        ("e.grad", "MulBackward0"),
+    ]
     assert lines(graph, "ref") == [("AccumulateGrad", n) for n in "abd"]
     assert lines(graph, "saved") == [("c", "MulBackward0"), ("d", "MulBackward0")]
     assert kinds(graph, "grad_op")[0].ports == (("[0] grad·y", "out"), ("[1] grad·x", "out"))
@@ -45,7 +51,11 @@ def test_the_documents_example():
 
 def test_values_of_tensors_that_somebody_holds_are_shown():
     *_, e = example()
-    shown = {n.name: n.lines for n in draw(e).graph.nodes.values() if n.kind in ("leaf", "value", "output")}
+    shown = {
+        n.name: n.lines
+        for n in draw(e).graph.nodes.values()
+        if n.kind in ("leaf", "value", "output")
+    }
     assert shown == {"a": ("2",), "b": ("3",), "c": ("5",), "d": ("4",), "e": ("20",)}
 
 
@@ -54,7 +64,7 @@ def test_a_tensor_that_nobody_holds_has_no_value_and_no_dash():
     y = (a + a) + a
     y.name = "y"
     graph = of_grad_fn([y], Names())
-    gone, = kinds(graph, "value")
+    (gone,) = kinds(graph, "value")
     assert gone.lines == () and "nobody holds it" in gone.tooltip
 
 
@@ -62,7 +72,11 @@ def test_a_tensor_in_a_variable_of_the_caller_is_found():
     a = Tensor(2, True)
     middle = a + a
     y = middle + a
-    shown = {n.name: n.lines for n in draw(y).graph.nodes.values() if n.kind in ("leaf", "value", "output")}
+    shown = {
+        n.name: n.lines
+        for n in draw(y).graph.nodes.values()
+        if n.kind in ("leaf", "value", "output")
+    }
     assert shown == {"a": ("2",), "middle": ("4",), "y": ("6",)}
     assert middle is not None
 
@@ -70,7 +84,9 @@ def test_a_tensor_in_a_variable_of_the_caller_is_found():
 def test_before_backward_no_gradient_has_a_number():
     *_, e = example()
     graph = draw(e).graph
-    assert sorted(n.lines for n in kinds(graph, "accumulate")) == [(f"{n}.grad = —",) for n in "abd"]
+    assert sorted(n.lines for n in kinds(graph, "accumulate")) == [
+        (f"{n}.grad = —",) for n in "abd"
+    ]
     assert kinds(graph, "seed")[0].lines == ("seed",)
 
 
@@ -78,14 +94,20 @@ def test_after_backward_the_leaves_show_what_they_hold():
     a, b, _, d, e = example()
     a.grad, b.grad, d.grad = Tensor(4), np.array(4.0), Tensor(5)
     assert {line for n in kinds(draw(e).graph, "accumulate") for line in n.lines} == {
-        "a.grad = 4", "b.grad = 4", "d.grad = 5"}
+        "a.grad = 4",
+        "b.grad = 4",
+        "d.grad = 5",
+    }
 
 
 def test_saved_values_come_with_their_bytes():
     *_, e = example()
     node = kinds(draw(e).graph, "grad_op")[0]
     assert node.data["saved_bytes"] == 16
-    assert node.tooltip.splitlines() == ["saved x: float64 [], 5.0, 8 bytes", "saved y: float64 [], 4.0, 8 bytes"]
+    assert node.tooltip.splitlines() == [
+        "saved x: float64 [], 5.0, 8 bytes",
+        "saved y: float64 [], 4.0, 8 bytes",
+    ]
 
 
 def test_freed_values_are_called_freed():
@@ -106,7 +128,7 @@ def test_freed_values_are_called_freed():
 def test_a_leaf_used_twice_has_one_accumulator_with_two_lines():
     a = Tensor(2, True, name="a")
     graph = draw(a * a).graph
-    acc, = kinds(graph, "accumulate")
+    (acc,) = kinds(graph, "accumulate")
     assert sum(e.head == acc.id for e in graph.edges) == 2
 
 
@@ -116,14 +138,17 @@ def test_a_constant_is_an_input_without_a_way_back():
     node.next_functions = (node.next_functions[0], (None, 0))
     graph = draw(Tensor(6, grad_fn=node, name="y")).graph
     assert [n.name for n in kinds(graph, "data")] == ["k"]
-    assert len(lines(graph, "grad")) == 2           # from the seed, and to the only leaf
+    assert len(lines(graph, "grad")) == 2  # from the seed, and to the only leaf
 
 
 def test_a_second_output_says_its_index():
     x = Tensor([1.0, 2.0], True, name="x")
     one, two = unbind(x)
     graph = draw(one * two).graph
-    assert sorted(e.label for e in graph.edges if e.kind == "grad" and e.label) == ["output 0", "output 1"]
+    assert sorted(e.label for e in graph.edges if e.kind == "grad" and e.label) == [
+        "output 0",
+        "output 1",
+    ]
 
 
 def test_a_node_can_be_drawn_itself():
@@ -136,8 +161,15 @@ def test_a_leaf_has_no_graph_and_the_picture_says_so():
     assert [n.name for n in graph.nodes.values()] == ["a"] and "no grad_fn" in graph.notes[0]
 
 
-@pytest.mark.parametrize("class_name, expected", [
-    ("AddBackward0", "add"), ("ReduceSumBackward0", "reduce_sum"), ("MmBackward", "mm"), ("Strange", "strange")])
+@pytest.mark.parametrize(
+    "class_name, expected",
+    [
+        ("AddBackward0", "add"),
+        ("ReduceSumBackward0", "reduce_sum"),
+        ("MmBackward", "mm"),
+        ("Strange", "strange"),
+    ],
+)
 def test_the_operation_is_named_after_its_node(class_name, expected):
     assert forward_name(type(class_name, (), {"next_functions": ()})()) == expected
 
@@ -154,7 +186,10 @@ def drawn(request):
 def test_nodes_are_the_nodes_behind_the_root(drawn):
     _, nodes, graph = drawn
     expected = sorted(n.name() for n in nodes)
-    assert sorted(n.name for n in graph.nodes.values() if n.kind in ("grad_op", "accumulate")) == expected
+    assert (
+        sorted(n.name for n in graph.nodes.values() if n.kind in ("grad_op", "accumulate"))
+        == expected
+    )
 
 
 def test_lines_are_the_entries_of_next_functions_and_one_from_the_seed(drawn):
@@ -166,7 +201,9 @@ def test_lines_are_the_entries_of_next_functions_and_one_from_the_seed(drawn):
 def test_the_order_is_that_of_a_walk(drawn):
     _, nodes, _ = drawn
     place = {id(n): i for i, n in enumerate(nodes)}
-    assert all(place[id(n)] < place[id(t)] for n in nodes for t, _ in n.next_functions if t is not None)
+    assert all(
+        place[id(n)] < place[id(t)] for n in nodes for t, _ in n.next_functions if t is not None
+    )
 
 
 def test_every_backward_node_has_its_twin_and_there_is_one_seed(drawn):

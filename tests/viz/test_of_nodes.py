@@ -37,7 +37,9 @@ def named(graph, name):
 
 
 def ends(graph, kind):
-    return sorted((graph.nodes[e.tail].name, graph.nodes[e.head].name) for e in graph.edges if e.kind == kind)
+    return sorted(
+        (graph.nodes[e.tail].name, graph.nodes[e.head].name) for e in graph.edges if e.kind == kind
+    )
 
 
 # The course's chain ---------------------------------------------------------------------------
@@ -61,11 +63,26 @@ def test_a_watched_chain_shows_values_gradients_and_formulas_with_numbers():
     run, names = chain_by_hand()
     graph = draw(run, names=names).graph
     shown = {n.name: n.lines for n in graph.nodes.values() if n.kind not in ("op", "grad_op")}
-    assert shown == {"x": ("0.5",), "a": ("0.25",), "b": ("1.284",), "y": ("1.6487",), "y.grad": ("1 (seed)",),
-                     "b.grad": ("2.5681",), "a.grad": ("3.2974",), "x.grad": ("3.2974",)}
+    assert shown == {
+        "x": ("0.5",),
+        "a": ("0.25",),
+        "b": ("1.284",),
+        "y": ("1.6487",),
+        "y.grad": ("1 (seed)",),
+        "b.grad": ("2.5681",),
+        "a.grad": ("3.2974",),
+        "x.grad": ("3.2974",),
+    }
     assert [n.lines for n in kinds(graph, "grad_op")] == [
-        ("gx = 2·x·gy", "= 2 · 1.284 · 1"), ("gx = eˣ·gy", "= exp(0.25) · 2.5681"), ("gx = 2·x·gy", "= 2 · 0.5 · 3.2974")]
-    assert ends(graph, "saved") == [("a", "Exp.backward"), ("b", "Square.backward"), ("x", "Square.backward")]
+        ("gx = 2·x·gy", "= 2 · 1.284 · 1"),
+        ("gx = eˣ·gy", "= exp(0.25) · 2.5681"),
+        ("gx = 2·x·gy", "= 2 · 0.5 · 3.2974"),
+    ]
+    assert ends(graph, "saved") == [
+        ("a", "Exp.backward"),
+        ("b", "Square.backward"),
+        ("x", "Square.backward"),
+    ]
 
 
 def test_without_backward_calls_there_is_nothing_to_walk_yet():
@@ -87,7 +104,7 @@ def test_backward_holds_only_the_calls_that_were_made():
         B.backward(np.array(1.0))
     graph = draw(run, names={"a": a, "y": y}).graph
     assert [n.name for n in kinds(graph, "grad_op")] == ["Exp.backward"]
-    assert named(graph, "a.grad").lines == ("—",)       # the result was not stored
+    assert named(graph, "a.grad").lines == ("—",)  # the result was not stored
 
 
 def test_a_function_object_used_twice_belongs_to_its_last_call():
@@ -109,7 +126,7 @@ def test_links_broken_by_a_function_used_twice_are_drawn_as_they_are():
     a.name, y.name = "a", "y"
     graph = of_links([y], Names())
     assert ends(graph, "flow") == [("Square", "y"), ("a", "Square")]
-    assert ends(graph, "ref") == [("Square", "a")]      # a's creator no longer knows it
+    assert ends(graph, "ref") == [("Square", "a")]  # a's creator no longer knows it
     assert "x" not in {n.name for n in graph.nodes.values()}
     assert draw(y).svg is not None or not layout.available()
 
@@ -133,7 +150,7 @@ def test_two_gradients_meet_in_a_sum_with_its_numbers():
     y = x + x
     backward(y)
     graph = of_links([y], Names())
-    meeting, = kinds(graph, "accumulate")
+    (meeting,) = kinds(graph, "accumulate")
     assert (meeting.name, meeting.lines) == ("+=", ("1 + 1",))
     assert [e.kind for e in graph.edges if e.head == meeting.id] == ["accumulate"] * 2
     assert named(graph, "x.grad").lines == ("2",)
@@ -143,7 +160,7 @@ def test_an_engine_that_assigns_is_shown_to_lose_a_gradient():
     x = Variable(3.0, "x")
     y = x + x
     backward(y, overwrite=True)
-    meeting, = kinds(of_links([y], Names()), "accumulate")
+    (meeting,) = kinds(of_links([y], Names()), "accumulate")
     assert (meeting.name, meeting.lines) == ("=", ("1, then 1", "the earlier one is lost"))
 
 
@@ -207,12 +224,19 @@ def test_large_arrays_show_shape_and_type_and_numbers_only_in_the_tooltip():
 def test_values_can_be_left_out():
     y = Square()(Variable(2.0, "x"))
     backward(y)
-    assert all(not n.lines for n in draw(y, values=False).graph.nodes.values() if n.kind in ("leaf", "leaf_gradient"))
+    assert all(
+        not n.lines
+        for n in draw(y, values=False).graph.nodes.values()
+        if n.kind in ("leaf", "leaf_gradient")
+    )
 
 
 def test_a_function_without_readable_source_shows_what_came_out():
     namespace = {"Function": Function}
-    exec("class Hidden(Function):\n def forward(self, x): return x\n def backward(self, gy): return gy * 3", namespace)
+    exec(
+        "class Hidden(Function):\n def forward(self, x): return x\n def backward(self, gy): return gy * 3",
+        namespace,
+    )
     f = namespace["Hidden"]()
     with watch(Function) as run:
         f(Variable(2.0, "x"))
@@ -261,8 +285,11 @@ def test_operation_nodes_are_the_functions(drawn):
 def test_operations_are_listed_in_an_order_in_which_they_can_run(drawn):
     _, graph = drawn
     place = {n: i for i, n in enumerate(graph.nodes)}
-    assert all(place[e.tail] < place[e.head] for e in graph.edges if e.kind == "flow" and
-               graph.nodes[e.head].kind == "op")
+    assert all(
+        place[e.tail] < place[e.head]
+        for e in graph.edges
+        if e.kind == "flow" and graph.nodes[e.head].kind == "op"
+    )
 
 
 def test_lines_are_exactly_the_arguments_and_results(drawn):
@@ -298,7 +325,9 @@ def test_k_readers_meet_in_one_sum_with_k_lines(drawn):
 def test_before_backward_no_gradient_has_a_number(drawn):
     root, graph = drawn
     if root.grad is None:
-        gradients = [n for n in graph.nodes.values() if n.kind in ("gradient", "leaf_gradient", "seed")]
+        gradients = [
+            n for n in graph.nodes.values() if n.kind in ("gradient", "leaf_gradient", "seed")
+        ]
         assert {line for n in gradients for line in n.lines} == {"—"}
         assert not any(n.lines for n in kinds(graph, "accumulate"))
 
@@ -312,12 +341,14 @@ def test_after_backward_the_numbers_are_those_of_the_variables(drawn):
 @needs_layout
 def test_twins_stand_on_one_rank_forward_above_backward_and_nothing_overlaps(drawn):
     root, graph = drawn
-    picture = draw(Graph(**{f: getattr(graph, f) for f in ("title", "direction", "nodes", "edges", "regions")}))
+    picture = draw(
+        Graph(**{f: getattr(graph, f) for f in ("title", "direction", "nodes", "edges", "regions")})
+    )
     at = centres(picture.svg)
     for node in graph.nodes.values():
         if node.side == "forward" and node.twin:
             assert at[node.id][0] == pytest.approx(at[node.twin][0], abs=1)
-            assert at[node.id][1] < at[node.twin][1]    # y grows downwards
+            assert at[node.id][1] < at[node.twin][1]  # y grows downwards
     assert not overlapping(picture.svg)
     assert len(parts(picture.svg, "node")) == len(graph.nodes)
 

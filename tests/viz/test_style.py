@@ -36,7 +36,7 @@ def test_every_kind_of_node_and_line_has_a_look():
 
 def test_contrast_of_black_and_white_is_21():
     assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
-    assert contrast("#777777", "#FFFFFF") == pytest.approx(4.48, abs=0.01)     # a known pair
+    assert contrast("#777777", "#FFFFFF") == pytest.approx(4.48, abs=0.01)  # a known pair
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -56,18 +56,27 @@ def test_the_text_of_every_kind_can_be_read_on_its_own_fill():
 
 
 def test_two_kinds_with_the_same_colours_differ_in_shape_or_border():
-    looks = [(s.shape, s.stroke, s.fill, s.width, s.peripheries, s.dashed, s.rounded, s.struck)
-             for s in NODE_STYLES.values()]
+    looks = [
+        (s.shape, s.stroke, s.fill, s.width, s.peripheries, s.dashed, s.rounded, s.struck)
+        for s in NODE_STYLES.values()
+    ]
     assert len(set(looks)) == len(looks)
 
 
 def test_colour_is_never_the_only_difference_between_a_value_and_an_operation():
-    for value, op in (("value", "op"), ("gradient", "grad_op"), ("renamed", "sum"), ("zero", "zeros")):
+    for value, op in (
+        ("value", "op"),
+        ("gradient", "grad_op"),
+        ("renamed", "sum"),
+        ("zero", "zeros"),
+    ):
         assert NODE_STYLES[value].shape != NODE_STYLES[op].shape
 
 
 def test_a_folded_segment_takes_the_colours_of_its_side():
-    forward, backward = (Node("n0", "folded", "10 × (mul)", side=s) for s in ("forward", "backward"))
+    forward, backward = (
+        Node("n0", "folded", "10 × (mul)", side=s) for s in ("forward", "backward")
+    )
     assert node_style(forward).fill == NODE_STYLES["op"].fill
     assert node_style(backward).fill == NODE_STYLES["grad_op"].fill
 

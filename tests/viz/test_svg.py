@@ -35,7 +35,9 @@ def test_every_node_has_a_title_and_its_classes(picture):
     for part in nodes:
         node = picture.graph.nodes[part.get("id").partition("-")[2]]
         assert part.find(SVG + "title").text.splitlines()[0] == node.name
-        assert {node.kind, "fwd" if node.side == "forward" else "bwd", node.state} <= set(part.get("class").split())
+        assert {node.kind, "fwd" if node.side == "forward" else "bwd", node.state} <= set(
+            part.get("class").split()
+        )
 
 
 def test_every_line_has_words(picture):
@@ -88,13 +90,24 @@ def test_the_sheet_behind_the_drawing_is_transparent(picture):
     assert all(e.get("fill") != "white" for e in graph if e.tag == SVG + "polygon")
 
 
-@pytest.mark.parametrize("inside", [
-    b"<script>alert(1)</script>", b"<foreignObject><b/></foreignObject>", b'<image href="x.png"/>',
-    b'<g onload="alert(1)"/>', b'<a href="javascript:alert(1)"><text>x</text></a>', b'<use href="#a"/>',
-    b'<g style="background:url(http://a)"/>', b'<text fill="url(http://a)">x</text>', b"<style>@import 'x'</style>",
-    b'<animate attributeName="x"/>', b'<g class="a" xmlns:e="urn:e" e:onclick="x"/>', b"<?php x ?><!-- <script/> -->",
-    b'<svg onload="x"><text>deep</text></svg>',
-])
+@pytest.mark.parametrize(
+    "inside",
+    [
+        b"<script>alert(1)</script>",
+        b"<foreignObject><b/></foreignObject>",
+        b'<image href="x.png"/>',
+        b'<g onload="alert(1)"/>',
+        b'<a href="javascript:alert(1)"><text>x</text></a>',
+        b'<use href="#a"/>',
+        b'<g style="background:url(http://a)"/>',
+        b'<text fill="url(http://a)">x</text>',
+        b"<style>@import 'x'</style>",
+        b'<animate attributeName="x"/>',
+        b'<g class="a" xmlns:e="urn:e" e:onclick="x"/>',
+        b"<?php x ?><!-- <script/> -->",
+        b'<svg onload="x"><text>deep</text></svg>',
+    ],
+)
 def test_whatever_a_drawing_holds_only_harmless_parts_are_copied(inside):
     assert not active_content(to_svg(Graph(), BARE % inside))
 
@@ -103,7 +116,13 @@ def test_a_link_keeps_its_text():
     assert "shown" in to_svg(Graph(), BARE % b'<a href="javascript:x"><text>shown</text></a>')
 
 
-@pytest.mark.parametrize("head", [b'<!DOCTYPE svg [<!ENTITY a "b">]>', b'<!DOCTYPE svg [\n<!ENTITY x SYSTEM "file:///etc/passwd">]>'])
+@pytest.mark.parametrize(
+    "head",
+    [
+        b'<!DOCTYPE svg [<!ENTITY a "b">]>',
+        b'<!DOCTYPE svg [\n<!ENTITY x SYSTEM "file:///etc/passwd">]>',
+    ],
+)
 def test_declared_entities_are_refused(head):
     with pytest.raises(ValueError, match="declares"):
         to_svg(Graph(), head + BARE % b"")
@@ -113,5 +132,5 @@ def test_a_drawing_of_any_depth_is_read_without_recursion():
     deep = b"<g>" * 5000 + b"</g>" * 5000
     try:
         to_svg(Graph(), BARE % deep)
-    except RecursionError:      # the standard library's writer, not ours
+    except RecursionError:  # the standard library's writer, not ours
         pytest.skip("this Python writes XML by recursion")

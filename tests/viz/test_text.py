@@ -52,7 +52,10 @@ def test_every_operation_has_a_line():
 def test_notes_and_advice_come_last():
     g = Graph(notes=["folded: 3 × (mul)"])
     g.node("leaf", "x")
-    assert to_text(g, advice="install it").splitlines()[-2:] == ["(folded: 3 × (mul))", "(install it)"]
+    assert to_text(g, advice="install it").splitlines()[-2:] == [
+        "(folded: 3 × (mul))",
+        "(install it)",
+    ]
 
 
 def test_nested_regions_are_indented():

@@ -18,7 +18,11 @@ def test_forward_and_backward_calls_are_seen_in_order():
         gb = exp.backward(np.array(1.0))
         square.backward(gb)
     assert [(e.kind, e.function) for e in run.events] == [
-        ("forward", square), ("forward", exp), ("backward", exp), ("backward", square)]
+        ("forward", square),
+        ("forward", exp),
+        ("backward", exp),
+        ("backward", square),
+    ]
     assert run.events[0].inputs == (x,) and run.events[0].outputs == (a,)
     assert run.events[1].outputs == (b,) and run.events[2].outputs == (gb,)
 
@@ -57,6 +61,7 @@ def test_arrays_are_kept_as_they_were():
 
 def test_a_subclass_made_while_watching_is_seen():
     with watch(Function) as run:
+
         class Triple(Function):
             def forward(self, x):
                 return 3 * x

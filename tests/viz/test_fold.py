@@ -1,0 +1,164 @@
+"""Big graphs: folded, counted, and said."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from minigrad.viz import draw, layout
+from minigrad.viz.fold import FULL, folded
+from minigrad.viz.graph import Graph
+from minigrad.viz.names import Names
+from minigrad.viz.of_nodes import of_links
+from minigrad.viz.reading import is_op
+from tests.viz.linked_nodes import Add, Function, Mul, Square, Variable
+
+needs_layout = pytest.mark.skipif(not layout.available(), reason="no layout engine")
+
+
+class Sine(Function):
+    """Keeps a long chain of numbers small."""
+
+    def forward(self, x):
+        return np.sin(x)
+
+    def backward(self, gy):
+        x = self.inputs[0].data
+        return np.cos(x) * gy
+
+
+def chain(times, *kinds):
+    x = v = Variable(0.1, "x")
+    for i in range(times):
+        kind = kinds[i % len(kinds)]
+        v = kind()(v, x) if kind in (Add, Mul) else kind()(v)
+    v.name = "y"
+    return v
+
+
+def irregular(count):
+    draw_from = np.random.default_rng(0)
+    values = [Variable(0.1, "x")]
+    for _ in range(count):
+        kind = [Add, Mul, Square][draw_from.integers(3)]
+        near = [values[-1 - int(draw_from.integers(min(len(values), 20)))] for _ in range(2)]
+        values.append(kind()(*near[: 1 if kind is Square else 2]))
+    return values[-1]
+
+
+def counted(graph):
+    """Operations, folded ones counted by what they stand for."""
+    return sum(n.data.get("ops", 1) for n in graph.nodes.values() if is_op(n))
+
+
+def test_a_small_graph_is_drawn_in_full():
+    graph = of_links([chain(5, Square)], Names())
+    assert folded(graph) is graph and folded(graph, "full") is graph
+
+
+def test_detail_ops_makes_values_labels_of_lines_and_says_how_many():
+    graph = of_links([chain(4, Square, Sine)], Names())
+    small = folded(graph, "ops")
+    between = [e for e in small.edges if e.kind == "flow" and e.label]
+    assert [e.label for e in between] == ["%1", "%2", "%3"]
+    assert all(
+        is_op(n) or n.kind in ("leaf", "output", "leaf_gradient", "seed")
+        for n in small.nodes.values()
+    )
+    assert small.notes == [
+        '6 values are drawn as labels of lines; detail="full" draws them as nodes'
+    ]
+
+
+def test_a_repeated_segment_is_drawn_once_with_its_count():
+    small = folded(of_links([chain(40, Square, Sine)], Names()), "folded")
+    names = [n.name for n in small.nodes.values() if n.kind == "folded"]
+    assert names == ["20 × (Square, Sine)", "20 × (Sine.backward, Square.backward)"]
+    forward, backward = (n for n in small.nodes.values() if n.kind == "folded")
+    assert forward.twin == backward.id and backward.twin == forward.id
+    assert (forward.side, backward.side) == ("forward", "backward")
+
+
+@pytest.mark.parametrize("kinds", [(Square,), (Square, Sine), (Square, Mul, Sine, Add)])
+@pytest.mark.parametrize("times", [12, 100, 1000])
+def test_every_operation_is_drawn_or_counted(times, kinds):
+    graph = of_links([chain(times, *kinds)], Names())
+    small = folded(graph)
+    plain = sum(is_op(n) and n.kind != "accumulate" for n in graph.nodes.values())
+    drawn = sum(
+        n.data.get("ops", 1) for n in small.nodes.values() if is_op(n) and n.kind != "accumulate"
+    )
+    assert drawn == plain == 2 * times
+    assert len(small.nodes) <= FULL
+
+
+def test_an_irregular_graph_folds_too_and_keeps_every_operation():
+    graph = of_links([irregular(1200)], Names())
+    small = folded(graph)
+    assert len(small.nodes) <= FULL
+    lost = [n for n in graph.nodes.values() if n.kind == "accumulate"]
+    assert counted(small) + len(lost) >= sum(map(is_op, graph.nodes.values())) >= counted(small)
+
+
+def test_what_was_folded_is_said_below_the_picture():
+    picture = draw(chain(300, Square, Sine))
+    assert "nodes are folded into 2: 150 × (Square, Sine)" in picture.graph.notes[0]
+    assert picture.graph.notes[0] in picture.text and picture.graph.notes[0] in picture.describe()
+
+
+def test_a_shared_leaf_and_its_gradient_stay():
+    small = folded(of_links([chain(300, Square, Mul)], Names()))
+    assert [n.name for n in small.nodes.values() if not is_op(n)] == ["x", "y", "y.grad", "x.grad"]
+
+
+def test_lines_end_at_nodes_that_are_there():
+    for root in (chain(100, Square, Mul), irregular(400)):
+        for detail in ("ops", "folded", "auto"):
+            small = folded(of_links([root], Names()), detail)
+            assert all({e.tail, e.head} <= small.nodes.keys() for e in small.edges)
+            assert all(n.twin is None or n.twin in small.nodes for n in small.nodes.values())
+
+
+def test_the_graph_that_is_folded_is_not_changed():
+    graph = of_links([chain(100, Square, Mul)], Names())
+    before = (
+        len(graph.nodes),
+        len(graph.edges),
+        [n.twin for n in graph.nodes.values()],
+        list(graph.notes),
+    )
+    folded(graph, "folded"), folded(graph, "ops")
+    assert before == (
+        len(graph.nodes),
+        len(graph.edges),
+        [n.twin for n in graph.nodes.values()],
+        graph.notes,
+    )
+
+
+def test_a_graph_with_one_side_only_folds():
+    g = Graph()
+    before = g.node("leaf", "x")
+    for i in range(600):
+        op, value = g.node("op", "mul" if i % 2 else "add", number=i), g.node("value", f"v{i}")
+        g.edge(before, op), g.edge(op, value)
+        before = value
+    small = folded(g)
+    (segment,) = (n for n in small.nodes.values() if n.kind == "folded")
+    assert (segment.name, segment.lines) == ("300 × (add, mul)", ("ops #0 to #599",))
+
+
+@needs_layout
+def test_ten_thousand_nodes_are_folded_and_drawn_in_seconds():
+    root = chain(2500, Square, Sine)
+    start = time.perf_counter()
+    picture = draw(root)
+    assert picture.svg is not None and time.perf_counter() - start < 3
+    assert "of 10002 nodes" in picture.graph.notes[0]
+
+
+def test_an_unknown_detail_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="'tiny'; known: auto, full, ops, folded, pruned"):
+        draw(chain(2, Square), detail="tiny")

@@ -1,0 +1,147 @@
+"""Formulas read from the code that ran."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from minigrad.viz.formula import backward_formula, forward_formula
+from tests.viz import linked_nodes as ln
+
+
+class Tanh(ln.Function):
+    def forward(self, x):
+        return np.tanh(x)
+
+    def backward(self, gy):
+        y = self.outputs[0]().data
+        return (1 - y * y) * gy
+
+
+class Div(ln.Function):
+    def forward(self, x0, x1):
+        return x0 / x1
+
+    def backward(self, gy):
+        x0, x1 = self.inputs
+        return gy / x1.data, -gy * x0.data / x1.data**2
+
+
+class Power(ln.Function):
+    def __init__(self, c):
+        self.c = c
+
+    def forward(self, x):
+        return x**self.c
+
+    def backward(self, gy):
+        x = self.inputs[0].data
+        return self.c * x ** (self.c - 1) * gy
+
+
+class Relu(ln.Function):
+    def forward(self, x):
+        return np.maximum(x, 0)
+
+    def backward(self, gy):
+        """Passes where x is positive."""
+        (x,) = self.inputs
+        return gy * (x.data > 0)
+
+
+class Nested(ln.Function):
+    def forward(self, x):
+        return x - (x - (x + 1))
+
+    def backward(self, gy):
+        return gy / (gy / gy) - (gy - gy) * 2
+
+
+class Matmul(ln.Function):
+    def forward(self, x, w):
+        return x @ w
+
+    def backward(self, gy):
+        x, w = self.inputs[0].data, self.inputs[1].data
+        return gy @ w.T, x.T @ gy
+
+
+class Branching(ln.Function):
+    def forward(self, x):
+        if x > 0:
+            return x
+        return -x
+
+    def backward(self, gy):
+        gx = 0
+        for _ in range(3):
+            gx = gx + gy
+        return gx
+
+
+class Unknown(ln.Function):
+    def forward(self, *xs):
+        return xs[0]
+
+    def backward(self, gy):
+        return helper * gy  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    "function, forward, backward",
+    [
+        (ln.Square(), ("y = x²",), ("gx = 2·x·gy",)),
+        (ln.Exp(), ("y = eˣ",), ("gx = eˣ·gy",)),
+        (ln.Add(), ("y = x0 + x1",), ("gx0 = gy", "gx1 = gy")),
+        (ln.Mul(), ("y = x0·x1",), ("gx0 = gy·x1", "gx1 = gy·x0")),
+        (Tanh(), ("y = tanh(x)",), ("gx = (1 − y·y)·gy",)),
+        (Div(), ("y = x0 / x1",), ("gx0 = gy / x1", "gx1 = (−gy)·x0 / x1²")),
+        (Power(3), ("y = x^c",), ("gx = c·x^(c − 1)·gy",)),
+        (Relu(), ("y = maximum(x, 0)",), ("gx = gy·(x > 0)",)),
+        (Nested(), ("y = x − (x − (x + 1))",), ("gx = gy / (gy / gy) − (gy − gy)·2",)),
+        (Matmul(), ("y = x @ w",), ("gx0 = gy @ wᵀ", "gx1 = xᵀ @ gy")),
+    ],
+)
+def test_straight_code_becomes_a_formula(function, forward, backward):
+    assert forward_formula(function).lines() == forward
+    assert backward_formula(function).lines() == backward
+
+
+@pytest.mark.parametrize("function", [Branching(), Unknown(), object(), ln.Halves()])
+def test_code_that_is_not_a_plain_formula_gives_none(function):
+    assert backward_formula(function) is None
+
+
+def test_numbers_are_put_in_only_when_all_are_known_and_single():
+    formula = backward_formula(ln.Square())
+    assert formula.numbers({"x": np.array(0.5), "gy": np.array(-3.0)}) == "= 2 · 0.5 · (-3)"
+    assert formula.numbers({"x": np.ones(3), "gy": np.ones(3)}) == ""
+    assert formula.numbers({"x": np.array(0.5)}) == ""
+
+
+@pytest.mark.parametrize(
+    "kind, arity", [(ln.Square, 1), (ln.Exp, 1), (ln.Add, 2), (ln.Mul, 2), (Div, 2), (Matmul, 2)]
+)
+def test_a_computed_formula_is_what_the_code_computes(kind, arity):
+    random = np.random.default_rng(0)
+    inputs = [ln.Variable(random.normal(size=(2, 2)) + 3) for _ in range(arity)]
+    f = kind()
+    y = f(*inputs)
+    gy = random.normal(size=(2, 2))
+    names = ["x0", "x1"] if kind in (ln.Add, ln.Mul, Div) else ["x", "w"]
+    values = dict(zip(names, [v.data for v in inputs], strict=False)) | {"gy": gy, "y": y.data}
+    expected = f.backward(gy)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for ours, theirs in zip(backward_formula(f).compute(values), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs)
+
+
+def test_a_class_whose_method_is_replaced_is_read_again(monkeypatch):
+    assert backward_formula(ln.Square()).lines() == ("gx = 2·x·gy",)
+    monkeypatch.setattr(ln.Square, "backward", ln.Exp.backward)
+    assert backward_formula(ln.Square()).lines() == ("gx = eˣ·gy",)
+
+
+def test_what_a_formula_reads_is_known():
+    assert sorted(backward_formula(ln.Mul()).reads()) == ["gy", "x0", "x1"]
+    assert sorted(backward_formula(Power(2)).reads()) == ["gy", "x"]
