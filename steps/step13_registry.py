@@ -86,8 +86,11 @@ import numpy as np
 #
 # **Predict, then run.** What will the file contain?
 
-# %% tags=["active-ipynb", "mistake", "raises-exception"]
-# json.dumps(e.grad_fn)
+# %% tags=["active-ipynb", "mistake"]
+# try:
+#     print(json.dumps(e.grad_fn))
+# except TypeError as error:
+#     print("TypeError:", error)
 
 # %% [markdown]
 # Nothing. An arrow between two objects is a place in the memory of *this* process. It means
@@ -306,9 +309,9 @@ class Operator:
 #     print(f"{node!r:17}{str(node.next_functions):60}{op}")
 
 # %% [markdown]
-# Two nodes, two operators. Below is the picture of the operators. Compare it with the picture of
-# `e` above. **The shape is the same. Only the way an arrow is stored has changed.** There it is a
-# reference; here two operators mention the same word, `c`.
+# Two nodes, two operators. Now look at both: first the objects, then the operators. **The shape of
+# the forward part is the same. Only the way an arrow is stored has changed.** In the first picture
+# an arrow is a reference. In the second one, two operators mention the same word, `c`.
 
 # %% tags=["active-ipynb", "picture-F"]
 # def together(title, ops):
@@ -316,11 +319,14 @@ class Operator:
 #     return SimpleNamespace(type=title, inputs={}, outputs={}, attrs={}, ops=ops)
 #
 #
+# display(mg.draw(e))
 # mg.draw(together("(a + b) * d", ops))
 
 # %% [markdown]
-# There is no number in that picture: nothing has been computed. A description is not a computation.
-# To compute, run the operators one after the other in a scope.
+# There are two differences. The second picture has no number: nothing has been computed yet. And
+# it has no backward half: step 10 made one while it computed. We shall *generate* ours.
+#
+# A description is not a computation. To compute, run the operators one after the other in a scope.
 
 # %% tags=["active-ipynb"]
 # scope = Scope(a=2.0, b=3.0, d=4.0)
@@ -568,16 +574,19 @@ def build_grad_op(op):
 # scope = Scope({"x1": 2.0, "x2": 5.0, "W": 3.0, "y@GRAD": 1.0})
 # for op in shared:
 #     op.run(scope)
-# for op in reversed(shared):
-#     grad_op = build_grad_op(op)
+# shared_grad = [build_grad_op(op) for op in reversed(shared)]
+# for grad_op in shared_grad:
 #     grad_op.run(scope)
 #     print(f"{str(grad_op):58} W@GRAD: {scope.get('W@GRAD', 'not written yet')}")
 # assert scope["y"] == 21.0
 # assert scope["W@GRAD"] == 2.0           # wrong: 7 is right
+#
+# mg.draw((together("shared", shared), together("its gradient", shared_grad)))
 
 # %% [markdown]
-# Two writers, one name: the second overwrote the first. Objects had the same illness in step 5,
-# and `+=` cured it. A name cannot do `+=`. The cure is step 15. Remember the number 7.
+# Two writers, one name. The picture has to draw `W@GRAD` twice, but the scope has one place for
+# it: the second writer overwrote the first. Objects had the same illness in step 5, and `+=` cured
+# it. A name cannot do `+=`. The cure is step 15. Remember the number 7.
 #
 # ## The dictionary
 #
@@ -618,9 +627,22 @@ def build_grad_op(op):
 # check("13a", add_scale, OPS, Operator, Scope, build_grad_op)
 
 # %% [markdown]
-# **13b.** Which forward slots does each gradient need? Leave out every slot that is not necessary.
-# Write the slots of the shortest list into each string, separated by blanks; an empty string means
-# none. (Where the input or the output would do, either is right.)
+# **13b.** Which forward slots does each gradient need? Replace every question mark by the slots of
+# the shortest list, separated by blanks; an empty string means none. Where the input or the output
+# would do, either is right.
+#
+# ```python
+# needed = {
+#     "add":  "?",        # out = x + y
+#     "mul":  "?",        # out = x * y
+#     "neg":  "?",        # out = -x
+#     "exp":  "?",        # out = e to the x
+#     "log":  "?",        # out = log(x)
+#     "tanh": "?",        # out = tanh(x)
+#     "sqrt": "?",        # out = square root of x
+#     "div":  "?",        # out = x / y
+# }
+# ```
 
 # %% tags=["active-ipynb", "exercise", "ex-13b"]
 # ### BEGIN SOLUTION

@@ -464,7 +464,8 @@ def backward(op, no_grad=()):
 # One thing is left to wish for. Freeze `w1`, `b1` and `x`, and the first layer has no wishes any
 # more. Still `h@GRAD` is computed by the second layer, and nobody reads it. The walk goes from
 # back to front, so when it is at the second layer, it does not know yet what the first one will
-# say. Step 18 prunes that too.
+# say. `append_backward` in the package looks from both sides, and computes only what somebody
+# asked for.
 
 # %% [markdown]
 # ## Exercises

@@ -573,7 +573,7 @@ class RnnGradOp(Operator):
 
 # %% [markdown]
 # **Move T**, and switch between the folded and the unrolled description. One of the two pictures
-# never changes.
+# keeps its shape for every T; only the values in it change.
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import explore
@@ -581,12 +581,20 @@ class RnnGradOp(Operator):
 #
 # def over_time(T, view):
 #     xs = [float(t + 1) for t in range(T)]
-#     said = f"T = {T}   (hT, W@GRAD, h0@GRAD) = {tuple(map(float, folded_run(xs)))}"
 #     if view == "folded":
-#         net = NetOp([rnn], type="rnn_net")
-#         return [said, mg.draw((net, backward(net, {"hs"})))]
-#     long = unroll(rnn, T)
-#     return [said, mg.draw((long, backward(long))) if T else "no steps, no operators, no picture"]
+#         net, no_grad = NetOp([rnn], type="rnn_net"), {"hs"}
+#     else:
+#         net, no_grad = unroll(rnn, T), ()
+#     if not net.ops:
+#         return "T = 0: no steps, no operators, no picture"
+#     scope = Scope({"W": 0.5, "h0": 1.0, "xs": np.array(xs)})
+#     scope.update({f"x[{t}]": x for t, x in enumerate(xs)})
+#     scope.update({"hT@GRAD": 1.0, f"h[{T - 1}]@GRAD": 1.0})
+#     grads = backward(net, no_grad)
+#     net.run(scope)
+#     grads.run(scope)
+#     said = f"T = {T}   W@GRAD = {scope['W@GRAD']}   h0@GRAD = {scope['h0@GRAD']}"
+#     return [said, mg.draw(((net, grads), scope))]
 #
 #
 # explore(over_time, T=(0, 6, 3), view=["folded", "unrolled"])
