@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from types import CodeType
 from typing import Any
 
+from .repair import repair
+
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -78,6 +80,7 @@ def user_line() -> str:
 def source_line(filename: str, lineno: int) -> str:
     """One line of source as ``file:line: text``; only the file's own name, never the directory."""
     text = linecache.getline(filename, lineno).strip()
+    text = text if len(text) <= 120 else text[:119] + "…"
     short = "cell" if "ipykernel" in filename or filename.startswith("<") else os.path.basename(filename)
     return f"{short}:{lineno}: {text}" if text else f"{short}:{lineno}"
 
@@ -112,12 +115,15 @@ def op_error(
     op_type: str, names: Iterable[str], args: Iterable[Any], attrs: dict[str, Any], cause: Exception
 ) -> Exception:
     """What to raise when the kernel of an op refuses its arguments."""
+    args = list(args)
     shown = [f"{n}: {describe(a)}" for n, a in zip(names, args, strict=False)]
     shown += [f"{k}={v!r}" for k, v in attrs.items() if v is not None and k[0] != "_"]
-    line = user_line()
-    message = f"{op_type}({', '.join(shown)}) is not possible: {cause}" + (f"\n  at {line}" if line else "")
     if isinstance(cause, MinigradError):
         return cause
+    what, _, advice = str(cause).partition("; repair: ")
+    line, advice = user_line(), advice or repair(args, attrs, cause)
+    message = f"{op_type}({', '.join(shown)}) is not possible: {what}"
+    message += (f"\n  at {line}" if line else "") + (f"\n  repair: {advice}" if advice else "")
     if isinstance(cause, IndexError):
         return type("IndexShapeError", (ShapeError, IndexError), {})(message)
     if isinstance(cause, TypeError):

@@ -1,0 +1,80 @@
+"""The last line of an op's error: what to do about it, found from the shapes and what NumPy said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception) -> str:
+    """One sentence about how to repair a call whose kernel raised ``cause``; empty if none is known.
+
+    >>> import numpy as np
+    >>> repair([np.zeros((2, 3)), np.zeros(2)], {}, ValueError("could not be broadcast together"))
+    'sizes are compared from the right and must be equal or 1; give an axis with expand_dims or reshape'
+    """
+    text = str(cause)
+    shapes = [tuple(s) for a in args if (s := getattr(a, "shape", None)) is not None]
+    for needle, advice in _ADVICE:
+        if needle in text:
+            return advice(shapes, attrs)
+    return _by_type(cause)
+
+
+def _axes(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
+    n = max(map(len, shapes), default=0)
+    return f"axes go from {-n} to {n - 1} here" if n else "a single number has no axes"
+
+
+def _product(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
+    size = 1
+    for n in shapes[0] if shapes else ():
+        size *= n
+    return f"the sizes must multiply to {size}; one of them may be -1"
+
+
+def _matmul(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
+    if len(shapes) < 2 or not shapes[0] or not shapes[1]:
+        return "a matrix product needs at least one axis on each side; a number scales with *"
+    x, y = shapes[0], shapes[1]
+    return (
+        f"the last axis of the first ({x[-1]}) must be as long as the rows of the second "
+        f"({y[-2] if len(y) > 1 else y[0]}); perhaps one of them is meant transposed (x.mT)"
+    )
+
+
+def _broadcast(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
+    return "sizes are compared from the right and must be equal or 1; give an axis with expand_dims or reshape"
+
+
+def _says(sentence: str) -> Callable[..., str]:
+    return lambda shapes, attrs: sentence
+
+
+_ADVICE: list[tuple[str, Callable[..., str]]] = [
+    ("matmul", _matmul),
+    ("axes don't match", _axes),
+    ("out of bounds for array of dimension", _axes),
+    ("out of range for", _axes),
+    ("cannot reshape", _product),
+    ("broadcast", _broadcast),
+    ("out of bounds", _says("indices count from 0, or from -1 backwards")),
+    ("concatenat", _says("all sizes but that of the joined axis must be equal")),
+    ("index", _says("one index per axis: numbers, slices, None, ..., integer arrays or a mask")),
+    ("negative dimensions", _says("sizes and repetitions count from 0")),
+    ("same shape", _says("bring all values to one shape first")),
+    ("inhomogeneous", _says("rows of a list must be equally long")),
+    ("Singular", _says("the matrix has no inverse; add a small multiple of eye(n), or use another method")),
+    ("positive definite", _says("the matrix must be symmetric with positive eigenvalues; try x @ x.mT + eye(n)")),
+    ("Integers to negative integer powers", _says("write the base as a float: 2.0 ** -1")),
+    ("size not equal to one", _says("only axes of length 1 can be squeezed")),
+    ("einstein", _says("one letter per axis of each operand, as in 'ij,jk->ik'")),
+    ("operand", _says("one letter per axis of each operand, as in 'ij,jk->ik'")),
+    ("subscript", _says("one letter per axis of each operand, as in 'ij,jk->ik'")),
+]
+
+
+def _by_type(cause: Exception) -> str:
+    if isinstance(cause, TypeError):
+        return "pass Tensors, arrays or numbers, and attrs of the type the docstring names"
+    return ""
