@@ -42,6 +42,9 @@ __all__ = [
 ]  # fmt: skip
 
 
+globals().pop("trace", None)        # the matrix's trace of ops; `minigrad.trace.trace` serves both, loaded on first use
+
+
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'minigrad' has no attribute {name!r}")

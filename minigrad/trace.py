@@ -1,20 +1,21 @@
 """trace: a function → a Program, by calling it on Variables."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .errors import ProgramError, describe
+from .ops.linalg import trace as matrix_trace
 from .static.program import Program, Variable, program_guard
 
 
-def trace(function: Callable[..., Any], *examples: Any, names: Any = None) -> Program:
+def trace(function: Any, *examples: Any, names: Any = None) -> Any:
     """The Program that a function writes when it is called on Variables in place of the examples.
 
     Shapes and dtypes are those of the examples; Tensors the function uses besides become parameters (if they require
     grad) or constants.  The program's ``inputs`` and ``outputs`` list the fed and the returned variables.
+    Given a matrix and no function, it is the matrix's trace, the sum of its diagonal.
     Errors: `ProgramError` where Python's control flow depends on a value.
 
     >>> import numpy as np
@@ -22,6 +23,8 @@ def trace(function: Callable[..., Any], *examples: Any, names: Any = None) -> Pr
     >>> [op.type for op in prog.global_block().ops], prog.inputs, prog.outputs
     (['mul', 'reduce_sum'], ['x0'], ['reduce_sum_0'])
     """
+    if not callable(function):
+        return matrix_trace(function, *examples)
     program = Program()
     program.lifts_tensors = True
     labels = list(names) if names is not None else [f"x{k}" for k in range(len(examples))]

@@ -11,6 +11,8 @@ from typing import Any
 from .errors import DTypeError, user_line
 from .registry import Value
 
+__minigrad_ops__ = True        # frames of this module are never "the user's line"
+
 #: Python's operator → function of minigrad
 OPERATORS = {
     "__add__": "add", "__sub__": "sub", "__mul__": "mul", "__truediv__": "div", "__pow__": "pow", "__matmul__": "matmul",

@@ -73,8 +73,12 @@ def why(x: Any, output: Any = None) -> Any:
         return Explanation(name, reason=_reason_without_graph(x))
     root, seed = _root_of(output)
     if root is None:
+        from . import backward
+
         if x.grad is not None:
             return Explanation(name, x.grad, [], note="  (the output of that backward is gone; pass it: mg.why(x, y))")
+        if backward.last_start[0] is not None:
+            return Explanation(name, reason="the output the last backward started from is gone; keep it, or pass it: mg.why(x, y)")
         return Explanation(name, reason="no backward has run through it yet; call y.backward(), or pass the output: mg.why(x, y)")
     edge = x._node.ref() if x._node.__class__ is Leaf and x._node.ref is not None else x._node
     found = _nodes(root)
