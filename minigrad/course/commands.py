@@ -160,7 +160,7 @@ def _compare(target: Target, made: Notebook) -> int:
     for line in found:
         print(f"{target.label}: {line}")
     if found:
-        print(f"  to mend: minigrad build {target.step.number or 'start'}")
+        print(f"  to mend: minigrad build {target.step.number or target.step.name}")
     return 1 if found else 0
 
 

@@ -46,6 +46,12 @@ class Course:
         """The literate file of the start page."""
         return self.root / "steps" / "start.py"
 
+    @property
+    def pages(self) -> list[Path]:
+        """Literate files that are neither a step nor the start page: the capstone."""
+        known = {self.start, *self.paths.values()}
+        return [path for path in sorted((self.root / "steps").glob("*.py")) if path not in known]
+
     def step(self, number: int) -> Step:
         """Read one step.  Raises CourseError when there is no such step."""
         if number not in self.paths:
@@ -57,7 +63,7 @@ class Course:
         return None if number in FRESH or number - 1 not in self.paths else self.step(number - 1)
 
     def select(self, words: Iterable[str] = ()) -> list[Step]:
-        """Steps named by ``3``, ``1-4``, ``start`` or a file name; without words all, start first.
+        """Steps named by ``3``, ``1-4``, ``start`` or a file name; without words all, pages too.
 
         Raises CourseError for a word that names no step.
         """
@@ -66,6 +72,7 @@ class Course:
             return [
                 *([read_step(self.start)] if self.start.exists() else []),
                 *map(self.step, self.paths),
+                *map(read_step, self.pages),
             ]
         return [step for word in words for step in self._named(word)]
 
@@ -84,6 +91,8 @@ class Course:
             n for n, path in self.paths.items() if path.stem == stem or path.stem[:6] == stem
         ]:
             yield self.step(named[0])
+        elif pages := [path for path in self.pages if path.stem == stem]:
+            yield read_step(pages[0])
         else:
             raise CourseError(f"{word!r} names no step; write a number (3), a range (1-4) or start")
 

@@ -46,7 +46,7 @@ def _trust(course: Course) -> None:
     from nbformat.sign import NotebookNotary
 
     notary = NotebookNotary()  # type: ignore[no-untyped-call]
-    names = ["start", *(path.stem for path in course.paths.values())]
+    names = ["start", *(path.stem for path in [*course.paths.values(), *course.pages])]
     for name in names:
         for path in (
             course.notebooks / f"{name}.ipynb",
