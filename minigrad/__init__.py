@@ -31,7 +31,7 @@ __version__ = "0.1.0"
 
 #: loaded on first use: name → module that holds it
 _LATER = {
-    "draw": "viz", "play": "viz", "watch": "viz", "trace": "trace", "static": "static", "nn": "nn", "optim": "optim",
+    "draw": "viz", "play": "viz", "watch": "viz", "trace": "tracing", "static": "static", "nn": "nn", "optim": "optim",
     "data": "data", "viz": "viz", "course": "course",
 }  # fmt: skip
 
@@ -42,7 +42,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-globals().pop("trace", None)        # the matrix's trace of ops; `minigrad.trace.trace` serves both, loaded on first use
+globals().pop("trace", None)        # the matrix's trace of ops; `minigrad.tracing.trace` serves both, loaded on first use
 
 
 def __getattr__(name: str) -> Any:
