@@ -511,8 +511,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #
 #
 # explore(downhill,
-#         start_0=FloatSlider(value=-1.5, min=-2, max=2, step=0.25, description="start x0", continuous_update=False),
-#         start_1=FloatSlider(value=2.0, min=-1, max=3, step=0.25, description="start x1", continuous_update=False),
+#         start_0=FloatSlider(value=-0.5, min=-2, max=2, step=0.25, description="start x0", continuous_update=False),
+#         start_1=FloatSlider(value=2.5, min=-1, max=3, step=0.25, description="start x1", continuous_update=False),
 #         steps=(1, 2000, 1000))
 
 # %% [markdown]

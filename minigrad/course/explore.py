@@ -163,6 +163,25 @@ def figure(width: float = 6.0, height: float = 3.4) -> tuple[Any, Any]:
     return made, axes
 
 
+class Still:
+    """One frame without controls."""
+
+    def __init__(self, shown: Any) -> None:
+        self.bundle = static_bundle(parts(shown))
+
+    def _repr_mimebundle_(self, **_options: Any) -> Bundle:
+        return self.bundle
+
+
+def show(shown: Any) -> Still:
+    """What a frame returns, as the result of a cell.
+
+    >>> show("three words here")._repr_mimebundle_()
+    {'text/plain': 'three words here'}
+    """
+    return Still(shown)
+
+
 def figure_png(made: Any) -> str:
     """A matplotlib figure as base64 text."""
     buffer = io.BytesIO()

@@ -1,0 +1,80 @@
+"""Plausible wrong answers to the exercises of step 9: every one must fail its check."""
+from literate import load
+
+_step = load("step09_arrays")
+Variable, Function, gradcheck, np = _step.Variable, _step.Function, _step.gradcheck, _step.np
+
+
+class SumTo(Function):
+    def __init__(self, shape):
+        self.shape = shape
+
+    def forward(self, x):
+        return _step.sum_to_shape(x, self.shape)
+
+
+class GradientAsItIs(SumTo):
+    def backward(self, gy):
+        return gy
+
+
+class GradientSummed(SumTo):
+    def backward(self, gy):
+        return _step.sum_to_shape(gy, self.shape)
+
+
+class Stretched(SumTo):
+    def forward(self, x):
+        return np.broadcast_to(x, self.shape)
+
+    def backward(self, gy):
+        return np.broadcast_to(gy, self.input.data.shape)
+
+
+class SumsEverything(SumTo):
+    def forward(self, x):
+        return np.broadcast_to(x.sum(), self.shape)
+
+    def backward(self, gy):
+        return np.broadcast_to(gy, self.input.data.shape)
+
+
+def divided_by_rows(x, axis=None):
+    return x.sum(axis=axis) / len(x.data)
+
+
+def divided_by_all(x, axis=None):
+    return x.sum(axis=axis) / x.data.size
+
+
+def out_of_the_box(x, axis=None):
+    return Variable(np.asarray(x.data.mean(axis=axis)))
+
+
+def keeps_the_axis(x, axis=None):
+    n = x.data.size if axis is None else x.data.shape[axis]
+    return x.sum(axis=axis, keepdims=True) / n
+
+
+def right(n, i, o):
+    return {"x": (n, i), "W": (i, o), "b": (o,), "x @ W": (n, o), "y": (n, o),
+            "gy": (n, o), "gradient of x @ W": (n, o), "gb": (o,), "gW": (i, o), "gx": (n, i)}
+
+
+def bias_not_summed(n, i, o):
+    return right(n, i, o) | {"gb": (n, o)}
+
+
+def transposed_weight(n, i, o):
+    return right(n, i, o) | {"gW": (o, i)}
+
+
+def scalar_seed(n, i, o):
+    return right(n, i, o) | {"gy": ()}
+
+
+WRONG = {
+    "9a": [(cls, Variable, gradcheck) for cls in (GradientAsItIs, GradientSummed, Stretched, SumsEverything)],
+    "9b": [(f, Variable, gradcheck) for f in (divided_by_rows, divided_by_all, out_of_the_box, keeps_the_axis)],
+    "9c": [(f, Variable) for f in (bias_not_summed, transposed_weight, scalar_seed)],
+}
