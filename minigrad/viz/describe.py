@@ -5,7 +5,7 @@ reads.
 from __future__ import annotations
 
 from minigrad.viz.format import visible
-from minigrad.viz.graph import Edge, Graph, Node
+from minigrad.viz.graph import Edge, Graph, Node, Region
 from minigrad.viz.reading import Links, is_op
 from minigrad.viz.style import EDGE_STYLES, NODE_STYLES
 
@@ -38,7 +38,8 @@ def sentence(graph: Graph) -> str:
     blocks = sum(r.strong for r in graph.regions.values())
     more = f", with {blocks} sub-block{'s' * (blocks != 1)}" if blocks else ""
     name = f"{visible(graph.title)}: a graph" if graph.title else "A graph"
-    return f"{name} with {forward} operation{'s' * (forward != 1)} forward and {backward} backward{ends}{more}."
+    count = f"{forward} operation{'s' * (forward != 1)} forward and {backward} backward"
+    return f"{name} with {count}{ends}{more}."
 
 
 def _ends(graph: Graph) -> str:
@@ -101,8 +102,8 @@ def describe_node(graph: Graph, node: Node) -> str:
 
 def describe_edge(graph: Graph, edge: Edge) -> str:
     """The tooltip of a line."""
-    heads = {**graph.nodes, **graph.regions}
-    head = heads[edge.head]
-    ends = f"{graph.nodes[edge.tail].name or '(no name)'} → {getattr(head, 'name', '') or getattr(head, 'label', '(no name)')}"
+    head = graph.nodes.get(edge.head) or graph.regions[edge.head]
+    name = head.label if isinstance(head, Region) else head.name
+    ends = f"{graph.nodes[edge.tail].name or '(no name)'} → {name or '(no name)'}"
     label = f": {edge.label}" if edge.label else ""
     return visible(f"{ends}: {EDGE_STYLES[edge.kind].meaning}{label}")

@@ -1,8 +1,8 @@
 """A graph as DOT, the language of Graphviz: the same graph gives the same bytes in every process.
 
-Ids are the counters of the graph; text of the user passes through `quote` and nowhere else. Forward
-stands left or on top, backward right or below: twins share a rank, and lines of the backward side
-are written against their direction, so that both sides rank alike.
+Ids are the counters of the graph; text of the user passes through `labels.quote` and nowhere else.
+Forward stands left or on top, backward right or below: twins share a rank, and lines of the
+backward side are written against their direction, so that both sides rank alike.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from collections.abc import Iterable
 
 from minigrad.viz import legend as legends
 from minigrad.viz.anchors import anchor_lines
-from minigrad.viz.format import LONGEST_LINE, LONGEST_NAME, shorten
 from minigrad.viz.graph import Edge, Graph, Node, Region
+from minigrad.viz.labels import is_table, label, quote
 from minigrad.viz.rank import far_reads, twin_groups
 from minigrad.viz.reading import is_op
-from minigrad.viz.style import FONT, SMALL_TEXT, TEXT, edge_style, node_style, region_style
+from minigrad.viz.style import FONT, PAPER, TEXT, edge_style, node_style, region_style
 
 _LARGE = 120  # nodes; half as many as lines
 
-_HEAD = {
-    "LR": f"rankdir=LR; nodesep=0.42; ranksep=0.4; graph [newrank=true, compound=true, bgcolor=transparent, pad=0.12, "
-    f'fontname="{FONT}", fontcolor="{TEXT}", fontsize=11];',
-    "TB": f"rankdir=TB; nodesep=0.3; ranksep=0.27; graph [newrank=true, compound=true, bgcolor=transparent, pad=0.12, "
-    f'fontname="{FONT}", fontcolor="{TEXT}", fontsize=11];',
+_SPACE = {
+    "LR": "rankdir=LR; nodesep=0.42; ranksep=0.4;",
+    "TB": "rankdir=TB; nodesep=0.3; ranksep=0.27;",
 }
+_TYPE = f'fontname="{FONT}", fontcolor="{TEXT}"'
 _DEFAULTS = (
-    f'node [fontname="{FONT}", fontsize=12, fontcolor="{TEXT}", margin="0.09,0.045", height=0.3, width=0.5];',
-    f'edge [fontname="{FONT}", fontsize=9, fontcolor="{TEXT}", arrowsize=0.7];',
+    f"graph [newrank=true, compound=true, bgcolor=transparent, pad=0.12, {_TYPE}, fontsize=11];",
+    f'node [{_TYPE}, fontsize=12, margin="0.09,0.045", height=0.3, width=0.5];',
+    f"edge [{_TYPE}, fontsize=9, arrowsize=0.7];",
 )
 
 
@@ -41,7 +41,7 @@ def to_dot(graph: Graph, *, legend: bool = False, dpi: int | None = None) -> str
     """
     dropped = far_reads(graph)
     far = _names_read(graph, dropped.values())
-    lines = ["digraph minigrad {", _HEAD[graph.direction], *_DEFAULTS, *_limits(graph, dpi)]
+    lines = ["digraph minigrad {", _SPACE[graph.direction], *_DEFAULTS, *_limits(graph, dpi)]
     lines += _inside(graph, None, far)
     lines += [f"{{ rank=same; {'; '.join(group)} }}" for group in twin_groups(graph)]
     lines += [_edge(graph, e) for i, e in enumerate(graph.edges) if i not in dropped]
@@ -58,33 +58,13 @@ def to_dot(graph: Graph, *, legend: bool = False, dpi: int | None = None) -> str
 
 
 def _limits(graph: Graph, dpi: int | None) -> list[str]:
-    """Straight lines and fewer rounds of improvement for a large graph: seconds instead of minutes."""
+    """Straight lines and fewer rounds for a large graph: seconds instead of minutes."""
     large = len(graph.nodes) > _LARGE or len(graph.edges) > 2 * _LARGE
     fast = ["nslimit=1; nslimit1=1; mclimit=0.2; splines=line;"] if large else []
     return [*fast, *([f"dpi={dpi};"] if dpi else [])]
 
 
-def quote(text: object, limit: int = LONGEST_LINE) -> str:
-    """Text for an HTML-like label: the one place where text enters DOT.
-
-    A backslash is doubled, because Graphviz would expand ``\\N`` and ``\\G`` even here.
-
-    >>> quote('a < "b" \\\\N')
-    'a &lt; &quot;b&quot; \\\\\\\\N'
-    """
-    shown = shorten(text, limit)
-    for char, entity in (
-        ("&", "&amp;"),
-        ("<", "&lt;"),
-        (">", "&gt;"),
-        ('"', "&quot;"),
-        ("\\", "\\\\"),
-    ):
-        shown = shown.replace(char, entity)
-    return shown
-
-
-# Nodes ----------------------------------------------------------------
+# Nodes ---------------------------------------------------------------
 
 
 def _node(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
@@ -92,9 +72,9 @@ def _node(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
     facts = {
         "id": node.id,
         "class": " ".join(node_classes(node)),
-        "label": _label(graph, node, far),
+        "label": label(graph, node, far),
     }
-    if _is_table(node):
+    if is_table(node):
         facts |= {"shape": "plain"}
     else:
         look = [
@@ -124,86 +104,6 @@ def node_classes(node: Node) -> list[str]:
         node.kind,
         node.state,
     ]
-
-
-def _is_table(node: Node) -> bool:
-    return bool(node.ports) or (
-        is_op(node) and node.number is not None and node.kind not in ("folded", "pruned")
-    )
-
-
-def _label(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
-    if _is_table(node):
-        return f"<{_table(graph, node, far)}>"
-    title = _title(node)
-    rows = _rows(node, far)
-    if (
-        not is_op(node)
-        and graph.direction == "TB"
-        and rows
-        and sum(map(len, node.lines)) <= LONGEST_NAME
-    ):
-        return f"<{title} {' '.join(rows)}>"
-    return f"<{'<BR/>'.join([title, *rows])}>"
-
-
-def _title(node: Node) -> str:
-    name = quote(node.name, 28 if node.kind != "folded" else 100)
-    if not name:
-        return " "
-    mark = "S" if node_style(node).struck else "B"
-    number = f"{_small(f'#{node.number}')} " if node.number is not None else ""
-    return f"{number}<{mark}>{name}</{mark}>"
-
-
-def _rows(node: Node, far: tuple[str, ...]) -> list[str]:
-    reads = ", ".join(shorten(r) for r in dict.fromkeys((*node.reads, *far)))
-    return [
-        *(_small(line) for line in node.lines if line),
-        *([f"<I>{_small(f'reads {reads}')}</I>"] if reads else []),
-    ]
-
-
-def _small(text: str, points: int = 10) -> str:
-    return f'<FONT POINT-SIZE="{points}" COLOR="{SMALL_TEXT}">{quote(text)}</FONT>'
-
-
-def _table(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
-    style = node_style(node)
-    border = f'BORDER="{style.width:g}" CELLBORDER="0" CELLSPACING="0" COLOR="{style.stroke}" BGCOLOR="{style.fill}"'
-    rounded = ' STYLE="ROUNDED"' if style.rounded else ""
-    middle = _cells([_title(node), *_rows(node, far)], pad=2 if graph.direction == "TB" else 4)
-    first, last = ("in", "out") if node.side == "forward" else ("out", "in")
-    parts = [_slots(graph, node, first), middle, _slots(graph, node, last)]
-    cells = [f"<TD>{part}</TD>" for part in parts if part]
-    rows = (
-        f"<TR>{''.join(cells)}</TR>"
-        if graph.direction == "LR"
-        else "".join(f"<TR>{c}</TR>" for c in cells)
-    )
-    return f'<TABLE {border}{rounded} CELLPADDING="1">{rows}</TABLE>'
-
-
-def _slots(graph: Graph, node: Node, way: str) -> str:
-    """The named ports on one side of an op, in a row or in a column."""
-    cells = [
-        f'<TD PORT="p{i}" CELLPADDING="2">{_small(name, 9)}</TD>'
-        for i, (name, w) in enumerate(node.ports)
-        if w == way
-    ]
-    if not cells:
-        return ""
-    rows = (
-        "".join(f"<TR>{c}</TR>" for c in cells)
-        if graph.direction == "LR"
-        else f"<TR>{''.join(cells)}</TR>"
-    )
-    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">{rows}</TABLE>'
-
-
-def _cells(rows: list[str], pad: int) -> str:
-    cells = "".join(f'<TR><TD CELLPADDING="{pad}">{row}</TD></TR>' for row in rows)
-    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">{cells}</TABLE>'
 
 
 # Lines ----------------------------------------------------------------
@@ -237,7 +137,7 @@ def _edge(graph: Graph, edge: Edge) -> str:
 
 
 def _head(graph: Graph, edge: Edge) -> Node:
-    """The node a line ends at; a line to a region ends at the frame, on the way to its first node."""
+    """The node a line ends at; a line to a region ends at its frame, before its first node."""
     if edge.head in graph.nodes:
         return graph.nodes[edge.head]
     return next(n for n in graph.nodes.values() if n.region == edge.head)
@@ -264,7 +164,8 @@ def _arrow(head: str, backward: bool) -> dict[str, str]:
 
 def _chip(text: str, stroke: str) -> str:
     return (
-        f'<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2" COLOR="{stroke}" BGCOLOR="#FFFFFF">'
+        '<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2" '
+        f'COLOR="{stroke}" BGCOLOR="{PAPER}">'
         f"<TR><TD>{quote(text)}</TD></TR></TABLE>"
     )
 
@@ -278,10 +179,8 @@ def _twin_line(graph: Graph, node: Node) -> str:
     order = "" if graph.direction == "LR" and not graph.regions else ", constraint=false"
     if not (is_op(node) and is_op(twin)):
         return f'{node.id} -> {twin.id} [style=invis, class="mg layout"{order}];'
-    return (
-        f'{node.id} -> {twin.id} [class="mg twin {node.id} {twin.id}", color="{style.stroke}", penwidth={style.width:g}, '
-        f"style={style.line}, dir=none{order}];"
-    )
+    look = f'color="{style.stroke}", penwidth={style.width:g}, style={style.line}, dir=none{order}'
+    return f'{node.id} -> {twin.id} [class="mg twin {node.id} {twin.id}", {look}];'
 
 
 def _names_read(graph: Graph, edges: Iterable[Edge]) -> dict[str, tuple[str, ...]]:
@@ -341,5 +240,5 @@ def _footer(graph: Graph, legend: bool) -> list[str]:
 
 
 def _attributes(facts: dict[str, str]) -> str:
-    """Values are ours (ids, classes, colours) or HTML-like labels, which stand in angle brackets."""
+    """Values are ours (ids, classes, colours) or HTML-like labels in angle brackets."""
     return ", ".join(f"{k}={v}" if v[:1] == "<" else f'{k}="{v}"' for k, v in facts.items())

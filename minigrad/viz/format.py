@@ -98,11 +98,7 @@ def format_value(value: Any) -> str:
         return NOT_YET
     array = _numeric(value)
     if array is None:
-        return shorten(
-            f"{type(value).__name__} {value}"
-            if isinstance(value, (str, bytes))
-            else type(value).__name__
-        )
+        return shorten(f"str {value}" if isinstance(value, str) else type(value).__name__)
     return _elements(array) if 0 < array.size <= FEW else format_type(array)
 
 
@@ -178,4 +174,5 @@ def _statistics(array: np.ndarray[Any, Any]) -> str:
         if numbers.size <= 10_000
         else float(numbers.mean())
     )
-    return f"min {format_number(numbers.min())}, mean {format_number(mean)}, max {format_number(numbers.max())}"
+    low, high = format_number(numbers.min()), format_number(numbers.max())
+    return f"min {low}, mean {format_number(mean)}, max {high}"

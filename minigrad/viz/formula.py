@@ -16,38 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.viz.format import format_number
+from minigrad.viz.expressions import NotUnderstood, computed, number_text, written
 
 LONGEST = 44
-_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-_SIGNS: dict[type, tuple[str, int]] = {
-    ast.Add: (" + ", 1),
-    ast.Sub: (" − ", 1),
-    ast.Mult: ("·", 2),
-    ast.Div: (" / ", 2),
-    ast.MatMult: (" @ ", 2),
-}
-_COMPARE: dict[type, str] = {
-    ast.Gt: " > ",
-    ast.Lt: " < ",
-    ast.GtE: " ≥ ",
-    ast.LtE: " ≤ ",
-    ast.Eq: " = ",
-    ast.NotEq: " ≠ ",
-}
-_DO: dict[type, Any] = {
-    ast.Add: np.add,
-    ast.Sub: np.subtract,
-    ast.Mult: np.multiply,
-    ast.Div: np.divide,
-    ast.Pow: np.power,
-    ast.MatMult: np.matmul,
-}
-_FUNCTIONS = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "abs", "square"})
-
-
-class NotUnderstood(Exception):
-    """The code is not a plain formula."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +33,7 @@ class Formula:
     def lines(self) -> tuple[str, ...]:
         """``gx = 2·x·gy``, one line per result."""
         return tuple(
-            _short(f"{n} = {_written(e)}") for n, e in zip(self.names, self.results, strict=True)
+            _short(f"{n} = {written(e)}") for n, e in zip(self.names, self.results, strict=True)
         )
 
     def numbers(self, values: Mapping[str, Any]) -> str:
@@ -71,12 +42,10 @@ class Formula:
         """
         if len(self.results) != 1 or isinstance(self.results[0], ast.Name):
             return ""
-        shown = {k: _number(v) for k, v in values.items()}
+        shown = {k: number_text(v) for k, v in values.items()}
         if any(not shown.get(n) for n in self.reads()):
             return ""
-        text = _short(
-            f"= {_written(self.results[0], {k: v for k, v in shown.items() if v}, ' · ')}"
-        )
+        text = _short(f"= {written(self.results[0], {k: v for k, v in shown.items() if v}, ' · ')}")
         return text
 
     def reads(self) -> list[str]:
@@ -91,10 +60,10 @@ class Formula:
         return [n for n in dict.fromkeys(found) if n != "self"]
 
     def compute(self, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
-        """The results as numbers, from known inputs; None when one of them is not plain arithmetic."""
+        """The results as numbers; None when one of them is not plain arithmetic."""
         try:
             with np.errstate(all="ignore"):
-                return tuple(_computed(e, values) for e in self.results)
+                return tuple(computed(e, values) for e in self.results)
         except (NotUnderstood, TypeError, ValueError, KeyError):
             return None
 
@@ -261,95 +230,3 @@ def _resolved(node: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...
             return node
         case _:
             raise NotUnderstood
-
-
-# Writing ----------------------------------------------------------------
-
-
-def _written(node: ast.expr, values: Mapping[str, str] | None = None, times: str = "·") -> str:
-    return _write(node, values or {}, times)[0]
-
-
-def _write(node: ast.expr, values: Mapping[str, str], times: str) -> tuple[str, int]:
-    """The text of an expression and how tightly it holds together (1 sum, 2 product, 3 power, 4
-    word).
-    """
-    match node:
-        case ast.Name(name):
-            text = values.get(name, name)
-            return text, 1 if text.startswith("-") else 4
-        case ast.Constant(value):
-            return format_number(value), 4
-        case ast.UnaryOp(_, value):
-            return f"−{_wrap(value, 2, values, times)}", 1
-        case ast.BinOp(left, ast.Pow(), right):
-            return _power(left, right, values, times), 3
-        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
-            word, level = _SIGNS[type(sign)]
-            word = times if isinstance(sign, ast.Mult) else word
-            tighter = level + isinstance(sign, (ast.Sub, ast.Div, ast.MatMult))
-            return (
-                f"{_wrap(left, level, values, times)}{word}{_wrap(right, tighter, values, times)}",
-                level,
-            )
-        case ast.Compare(left, [sign], [right]) if type(sign) in _COMPARE:
-            return (
-                f"({_written(left, values, times)}{_COMPARE[type(sign)]}{_written(right, values, times)})",
-                4,
-            )
-        case ast.Call(ast.Name("exp"), [ast.Name("x")]) if "x" not in values:
-            return "eˣ", 3
-        case ast.Call(ast.Name(name), arguments):
-            return f"{name}({', '.join(_written(a, values, times) for a in arguments)})", 4
-        case ast.Attribute(ast.Name("self"), name):
-            return values.get(f"self.{name}", name), 4
-        case ast.Attribute(value, "T"):
-            return f"{_wrap(value, 4, values, times)}ᵀ", 4
-        case ast.Attribute(value, name):
-            return f"{_wrap(value, 4, values, times)}.{name}", 4
-    raise NotUnderstood
-
-
-def _wrap(node: ast.expr, level: int, values: Mapping[str, str], times: str) -> str:
-    text, mine = _write(node, values, times)
-    return text if mine >= level else f"({text})"
-
-
-def _power(left: ast.expr, right: ast.expr, values: Mapping[str, str], times: str) -> str:
-    base = _wrap(left, 4, values, times)
-    if isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value >= 0:
-        return base + str(right.value).translate(_SUPERSCRIPT)
-    return f"{base}^{_wrap(right, 4, values, times)}"
-
-
-def _number(value: Any) -> str:
-    """A value as it is put into a formula: one number, or nothing."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        return ""
-    return (
-        format_number(array.reshape(())[()])
-        if array.size == 1 and array.dtype.kind in "biuf"
-        else ""
-    )
-
-
-# Computing ----------------------------------------------------------------
-
-
-def _computed(node: ast.expr, values: Mapping[str, Any]) -> Any:
-    match node:
-        case ast.Name(name):
-            return values[name]
-        case ast.Constant(value):
-            return value
-        case ast.UnaryOp(_, value):
-            return np.negative(_computed(value, values))
-        case ast.BinOp(left, sign, right) if type(sign) in _DO:
-            return _DO[type(sign)](_computed(left, values), _computed(right, values))
-        case ast.Call(ast.Name(name), [argument]) if name in _FUNCTIONS:
-            return getattr(np, name)(_computed(argument, values))
-        case ast.Attribute(value, "T"):
-            return np.transpose(_computed(value, values))
-    raise NotUnderstood

@@ -17,9 +17,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
-ADVICE = "No layout engine found: `pip install pygraphviz`, or install Graphviz (the `dot` program), for a drawn picture."
+ADVICE = (
+    "No layout engine found: `pip install pygraphviz`, or install Graphviz (the `dot` program), "
+    "for a drawn picture."
+)
 TIME_LIMIT = 10.0  # seconds for one picture
 SIZE_LIMIT = 2_000_000  # characters of DOT
 ENGINES: tuple[str, ...] = (
@@ -112,7 +116,8 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def _exchange(process: subprocess.Popen[bytes], source: bytes, form: str) -> bytes | None:
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
     process.stdin.write(
         json.dumps({"format": form, "bytes": len(source)}).encode() + b"\n" + source
     )
@@ -182,5 +187,11 @@ def _font_settings(fonts: Path) -> Path:
 
 _WORKER = _Worker()
 atexit.register(_WORKER.close)
-_RUN = {"pygraphviz": _by_worker, "dot": _by_program}
-_FOUND = {"pygraphviz": _has_pygraphviz, "dot": lambda: shutil.which("dot") is not None}
+_RUN: dict[str, Callable[[str, str, float], bytes | None]] = {
+    "pygraphviz": _by_worker,
+    "dot": _by_program,
+}
+_FOUND: dict[str, Callable[[], bool]] = {
+    "pygraphviz": _has_pygraphviz,
+    "dot": lambda: shutil.which("dot") is not None,
+}

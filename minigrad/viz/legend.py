@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minigrad.viz.graph import Graph
-from minigrad.viz.style import EDGE_STYLES, NODE_STYLES, PAPER, SMALL_TEXT, EdgeStyle, NodeStyle
+from minigrad.viz.style import (
+    EDGE_STYLES,
+    GREY,
+    NODE_STYLES,
+    PAPER,
+    SMALL_TEXT,
+    EdgeStyle,
+    NodeStyle,
+)
 
 Quote = Callable[[object, int], str]
 _LINES = {"solid": "━━▶", "dashed": "╍╍▶", "dotted": "┅┅▶"}
-_FRAME = f'CELLBORDER="0" CELLSPACING="0" CELLPADDING="3" COLOR="#767676" BGCOLOR="{PAPER}" STYLE="ROUNDED"'
+_FRAME = (
+    f'CELLBORDER="0" CELLSPACING="0" CELLPADDING="3" COLOR="{GREY}" BGCOLOR="{PAPER}" '
+    'STYLE="ROUNDED"'
+)
 
 
 def table(graph: Graph, quote: Quote, legend: bool) -> str:
@@ -64,7 +75,8 @@ def _swatch(style: NodeStyle) -> str:
     ]
     border = f'BORDER="{max(1, round(style.width))}" COLOR="{style.stroke}" BGCOLOR="{style.fill}"'
     inner = (
-        f'<TABLE {border} CELLBORDER="{int(style.peripheries > 1)}" CELLSPACING="1" CELLPADDING="1" '
+        f'<TABLE {border} CELLBORDER="{int(style.peripheries > 1)}" CELLSPACING="1" '
+        'CELLPADDING="1" '
         f'STYLE="{",".join(look)}">'
         f'<TR><TD WIDTH="26" HEIGHT="8"></TD></TR></TABLE>'
     )

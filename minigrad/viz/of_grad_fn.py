@@ -8,16 +8,26 @@ backward, and afterwards only those that were kept.
 
 from __future__ import annotations
 
-import heapq
-import itertools
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from minigrad.viz.format import explain_value, format_value, unwrap
-from minigrad.viz.formula import backward_formula
+from minigrad.viz.format import explain_value, format_value
+from minigrad.viz.grad_nodes import (
+    about_saved,
+    accumulates,
+    first_line,
+    formulas,
+    forward_name,
+    nodes_behind,
+    output_number,
+    saved_bytes,
+    saved_values,
+    slot_texts,
+    slots_of,
+    title_of,
+)
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.names import Names
 
@@ -31,79 +41,6 @@ def of_grad_fn(roots: Iterable[Any], names: Names, values: bool = True) -> Graph
         drawing.start(root)
     drawing.draw()
     return drawing.graph
-
-
-def nodes_behind(starts: Iterable[Any]) -> list[Any]:
-    """Every node that backward reaches, in the order in which it runs: a node after all that feed
-    it.
-
-    Newest first where nodes know their sequence number; an AccumulateGrad where its last feeder
-    stands.
-    """
-    starts = list(starts)
-    found, waiting = _reached(starts)
-    places = itertools.count()
-    ready = [(-_age(n), next(places), n) for n in dict.fromkeys(starts) if not waiting[id(n)]]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        *_, node = heapq.heappop(ready)
-        order.append(node)
-        for target, _ in node.next_functions:
-            if target is not None:
-                waiting[id(target)] -= 1
-                if not waiting[id(target)]:
-                    heapq.heappush(ready, (-_age(target), next(places), target))
-    return order if len(order) == len(found) else list(found.values())
-
-
-def _reached(starts: list[Any]) -> tuple[dict[int, Any], dict[int, int]]:
-    found = {id(n): n for n in starts}
-    waiting = dict.fromkeys(found, 0)
-    pending = list(found.values())
-    while pending:
-        for target, _ in pending.pop().next_functions:
-            if target is None:
-                continue
-            waiting[id(target)] = waiting.get(id(target), 0) + 1
-            if id(target) not in found:
-                found[id(target)] = target
-                pending.append(target)
-    return found, waiting
-
-
-def _age(node: Any) -> float:
-    """Newer nodes run first; AccumulateGrad at once."""
-    seq = getattr(node, "seq", 0.0)
-    return (
-        float("inf") if _accumulates(node) else float(seq) if isinstance(seq, (int, float)) else 0.0
-    )
-
-
-def _accumulates(node: Any) -> bool:
-    return hasattr(node, "variable") and not node.next_functions
-
-
-def title_of(node: Any) -> str:
-    """The name of a node of the backward graph: ``MulBackward0``."""
-    name = getattr(node, "name", None)
-    name = name() if callable(name) else name
-    return name if isinstance(name, str) and name else type(node).__name__
-
-
-def forward_name(node: Any) -> str:
-    """The operation that a node belongs to: ``add`` for ``AddBackward0``."""
-    stem = re.sub(r"Backward\d*$", "", title_of(node)) or title_of(node)
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", stem).lower()
-
-
-def saved_values(node: Any) -> Mapping[str, Any] | None:
-    """What a node keeps for its formula, by name; None when it was freed."""
-    try:
-        saved = getattr(node, "saved", {})
-    except Exception:  # freed: reading it is an error that says so
-        return None
-    return saved if isinstance(saved, Mapping) else {} if saved is not None else None
 
 
 class _Drawing:
@@ -127,7 +64,7 @@ class _Drawing:
         if hasattr(root, "next_functions"):
             self.roots.append((None, root, 0))
         elif root.grad_fn is not None:
-            self.roots.append((root, root.grad_fn, _output_number(root)))
+            self.roots.append((root, root.grad_fn, output_number(root)))
         else:
             self.loose.append(root)
 
@@ -137,7 +74,7 @@ class _Drawing:
         for tensor in self.loose:
             self._leaf(tensor, output=True)
         for node in reversed(order):
-            if not _accumulates(node):
+            if not accumulates(node):
                 self._operation(node)
         for tensor, node, number in self.roots:
             self._seed(tensor, node, number)
@@ -181,7 +118,7 @@ class _Drawing:
                 else None
             )
             if grad_fn is not None and id(grad_fn) in in_graph:
-                self.known.setdefault((id(grad_fn), _output_number(thing)), thing)
+                self.known.setdefault((id(grad_fn), output_number(thing)), thing)
         edges = [(id(n), k) for reader in order for n, k in reader.next_functions if n is not None]
         for node, number in [*edges, *self.known, *((id(n), k) for _, n, k in self.roots)]:
             self.read.setdefault(node, set()).add(number)
@@ -190,7 +127,7 @@ class _Drawing:
         """One forward operation: its inputs, a box, its outputs."""
         inputs = [self._input(node, i) for i in range(len(node.next_functions))]
         op = self.graph.node(
-            "op", forward_name(node), region=self.forward.id, lines=_first_line(node)
+            "op", forward_name(node), region=self.forward.id, lines=first_line(node)
         )
         self.places["forward", id(node)] = op
         for value in inputs:
@@ -205,7 +142,7 @@ class _Drawing:
         target, number = node.next_functions[slot]
         if target is None:
             return self._constant(node, slot)
-        if _accumulates(target):
+        if accumulates(target):
             return self._leaf(target.variable)
         return self._result(target, number)
 
@@ -272,7 +209,7 @@ class _Drawing:
             self.graph.link(result, self.places[key])
 
     def _backward_node(self, node: Any) -> None:
-        made = self._accumulator(node) if _accumulates(node) else self._grad_op(node)
+        made = self._accumulator(node) if accumulates(node) else self._grad_op(node)
         self.places["backward", id(node)] = made
 
     def _accumulator(self, node: Any) -> Node:
@@ -307,7 +244,7 @@ class _Drawing:
             region=self.backward.id,
             ports=ports,
             lines=lines,
-            tooltip=_about_saved(node),
+            tooltip=about_saved(node),
             data={"saved_bytes": saved_bytes(node)},
         )
         self.graph.link(self.places["forward", id(node)], made)
@@ -340,10 +277,10 @@ class _Drawing:
         return list({n.id: n for n in found if n is not None}.values())
 
     def _place_of(self, node: Any, name: str, value: Any) -> Node | None:
-        """The drawn tensor that a saved value is: by identity, else by the slot it is named after."""
+        """The drawn tensor that a saved value is: by identity, else by the name of its slot."""
         grad_fn = getattr(value, "grad_fn", None) if not isinstance(value, np.ndarray) else None
         if grad_fn is not None:
-            return self.places.get(("tensor", id(grad_fn), _output_number(value)))
+            return self.places.get(("tensor", id(grad_fn), output_number(value)))
         if ("leaf", id(value)) in self.places:
             return self.places["leaf", id(value)]
         names = slots_of(node)
@@ -353,7 +290,7 @@ class _Drawing:
                 None
                 if target is None
                 else ("leaf", id(target.variable))
-                if _accumulates(target)
+                if accumulates(target)
                 else ("tensor", id(target), number)
             )
             return self.places.get(key)
@@ -367,66 +304,5 @@ class _Drawing:
                 self.graph.edge(place, self.graph.nodes[place.twin], "ref")
 
 
-# What nodes tell about themselves ----------------------------------------------------------------
-
-
-def slots_of(node: Any) -> tuple[str, ...]:
-    """The names of the inputs that have a slot in ``next_functions``, where the node knows them."""
-    primitive = getattr(node, "primitive", None)
-    named = getattr(primitive, "differentiable", None)
-    if named is not None:
-        return tuple(str(n) for n in named)
-    words = re.match(r"\s*\w+ = (.*)", getattr(type(node), "__doc__", None) or "")
-    return tuple(dict.fromkeys(re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)))) if words else ()
-
-
-def formulas(node: Any) -> tuple[str, ...]:
-    """The formula of each gradient, when ``backward`` is a plain one: ``grad·y``."""
-    texts = getattr(type(node), "formula_texts", None)  # a node made from a table of derivatives
-    if isinstance(texts, Mapping) and len(texts) == len(node.next_functions):
-        return tuple(str(text).replace(" * ", "·") for text in texts.values())
-    formula = backward_formula(node) if not hasattr(node, "primitive") else None
-    if formula is None or len(formula.results) != len(node.next_functions):
-        return ()
-    return tuple(line.split(" = ", 1)[1] for line in formula.lines())
-
-
-def slot_texts(node: Any) -> tuple[str, ...]:
-    """``[0] grad·y``: the slots of a node with what each computes, where that is known."""
-    known = formulas(node) or ("",) * len(node.next_functions)
-    return tuple(f"[{i}] {text}".rstrip() for i, text in enumerate(known))
-
-
-def saved_bytes(node: Any) -> int:
-    """How many bytes a node keeps for backward."""
-    return sum(
-        np.asarray(unwrap(v)).nbytes for v in (saved_values(node) or {}).values() if v is not None
-    )
-
-
-def _about_saved(node: Any) -> str:
-    saved = saved_values(node)
-    if saved is None:
-        return "saved values: freed"
-    if not saved:
-        return "saves nothing"
-    lines = [
-        f"saved {name}: {explain_value(v)}, {np.asarray(unwrap(v)).nbytes} bytes"
-        for name, v in saved.items()
-    ]
-    return "\n".join(lines)
-
-
 def _about(tensor: Any) -> str:
     return explain_value(tensor) if tensor is not None else "computed, but nobody holds it any more"
-
-
-def _first_line(node: Any) -> tuple[str, ...]:
-    """The formula of the operation, when the class states it in its docstring: ``z = x * y``."""
-    words = (type(node).__dict__.get("__doc__") or "").strip().split("\n")[0]
-    return (words.replace(" * ", "·"),) if re.fullmatch(r"\w+ = .{1,30}", words) else ()
-
-
-def _output_number(tensor: Any) -> int:
-    number = getattr(tensor, "output_nr", 0)
-    return number if isinstance(number, int) else 0

@@ -7,37 +7,25 @@ Both give calls: a function with its inputs and outputs, forward, and with its g
 
 from __future__ import annotations
 
-import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.viz.format import NOT_YET, explain_value, format_value, same_value, unwrap
 from minigrad.viz.formula import Formula, backward_formula, forward_formula, input_names
 from minigrad.viz.graph import Graph, Node
+from minigrad.viz.links import (
+    Back,
+    Call,
+    back_of,
+    calls_behind,
+    linked_call,
+    named_gradients,
+    named_values,
+    variable_like,
+)
 from minigrad.viz.names import Names
 from minigrad.viz.watching import watch
-
-
-@dataclass(slots=True)
-class Call:
-    """One function applied once: its variables, and their arrays at that time."""
-
-    function: Any
-    inputs: tuple[Any, ...]
-    outputs: tuple[Any, ...]
-    values: dict[str, Any] = field(default_factory=dict)
-    weak: bool = False  # the function refers to its outputs weakly
-
-
-@dataclass(slots=True)
-class Back:
-    """One call of ``backward``: the gradients that went in and, where known, those that came out."""
-
-    call: Call
-    gys: tuple[Any, ...]
-    gxs: tuple[Any, ...] | None
 
 
 def of_run(run: watch, names: Names, values: bool = True) -> Graph:
@@ -46,11 +34,11 @@ def of_run(run: watch, names: Names, values: bool = True) -> Graph:
     for event, snapshot in zip(run.events, run.snapshots, strict=True):
         if event.kind == "forward":
             call = Call(event.function, event.inputs, event.outputs)
-            call.values = _named_values(call, snapshot.inputs, snapshot.outputs)
+            call.values = named_values(call, snapshot.inputs, snapshot.outputs)
             latest[id(event.function)] = call
             calls.append(call)
         else:
-            made = latest.get(id(event.function)) or _linked_call(event.function)
+            made = latest.get(id(event.function)) or linked_call(event.function)
             backs.append(Back(made, snapshot.inputs, snapshot.outputs))
     graph = _Builder(names, values).build(calls, backs)
     if not backs:
@@ -64,95 +52,10 @@ def of_links(roots: Iterable[Any], names: Names, values: bool = True) -> Graph:
     A gradient that is not computed yet is an em dash.
     """
     roots = list(roots)
-    calls = _calls_behind(roots)
+    calls = calls_behind(roots)
     grads = {id(v): getattr(v, "grad", None) for c in calls for v in (*c.inputs, *c.outputs)}
-    backs = [_back_of(call, grads) for call in reversed(calls)]
+    backs = [back_of(call, grads) for call in reversed(calls)]
     return _Builder(names, values, roots).build(calls, backs)
-
-
-def variable_like(thing: Any) -> bool:
-    """Does it hold data and a gradient?"""
-    return hasattr(thing, "data") and hasattr(thing, "grad")
-
-
-def function_like(thing: Any) -> bool:
-    """Is it a function object of linked nodes?"""
-    return callable(getattr(thing, "backward", None)) and callable(getattr(thing, "forward", None))
-
-
-def outputs_of(thing: Any) -> list[Any]:
-    """A variable itself, or what a function made."""
-    return [thing] if variable_like(thing) else list(_linked_call(thing).outputs)
-
-
-# Following links ----------------------------------------------------------------
-
-
-def _calls_behind(roots: list[Any]) -> list[Call]:
-    """Every function behind the roots, producers first, without recursion; a cycle is entered once."""
-    done: dict[int, Call] = {}
-    order: list[Call] = []
-    pending: list[tuple[Any, bool]] = [
-        (getattr(v, "creator", None), False) for v in reversed(roots)
-    ]
-    while pending:
-        function, ready = pending.pop()
-        if function is None:
-            continue
-        if ready:
-            order.append(done[id(function)])
-        elif id(function) not in done:
-            call = done[id(function)] = _linked_call(function)
-            pending.append((function, True))
-            pending += [(getattr(v, "creator", None), False) for v in reversed(call.inputs)]
-    return order
-
-
-def _linked_call(function: Any) -> Call:
-    inputs = _all(getattr(function, "inputs", None), getattr(function, "input", None))
-    held = _all(getattr(function, "outputs", None), getattr(function, "output", None))
-    outputs = tuple(v for v in (_strong(o) for o in held) if v is not None)
-    call = Call(function, inputs, outputs, weak=any(isinstance(o, weakref.ref) for o in held))
-    call.values = _named_values(call, tuple(map(unwrap, inputs)), tuple(map(unwrap, outputs)))
-    return call
-
-
-def _all(several: Any, one: Any) -> tuple[Any, ...]:
-    if several is not None:
-        return tuple(several) if isinstance(several, (tuple, list)) else (several,)
-    return () if one is None else (one,)
-
-
-def _strong(reference: Any) -> Any:
-    return reference() if isinstance(reference, weakref.ref) else reference
-
-
-def _back_of(call: Call, grads: Mapping[int, Any]) -> Back:
-    """What the walk computes, or will: from the gradients the variables hold."""
-    gys = tuple(unwrap(grads[id(v)]) for v in call.outputs)
-    formula = backward_formula(call.function)
-    known = call.values | _named_gradients(call.function, gys)
-    ready = bool(gys) and all(g is not None for g in gys)
-    return Back(call, gys, formula.compute(known) if formula and ready else None)
-
-
-def _named_values(call: Call, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> dict[str, Any]:
-    values = dict(zip(input_names(call.function), inputs, strict=False))
-    return values | ({"y": outputs[0]} if len(outputs) == 1 else {})
-
-
-def _named_gradients(function: Any, gys: tuple[Any, ...]) -> dict[str, Any]:
-    names = getattr(
-        getattr(type(function).backward, "__wrapped__", type(function).backward), "__code__", None
-    )
-    return (
-        dict(zip(names.co_varnames[1 : names.co_argcount], gys, strict=False))
-        if names is not None
-        else {}
-    )
-
-
-# Building ----------------------------------------------------------------
 
 
 class _Builder:
@@ -365,11 +268,8 @@ class _Builder:
             )
         self._saved(call, formula, op)
         targets = [self.gradients[id(v)] for v in call.inputs if id(v) in self.gradients]
-        self._say(
-            f"{op.name}: {_names_of(self.gradients[id(v)] for v in call.outputs if id(v) in self.gradients)}"
-            f" to {_names_of(targets)}",
-            targets,
-        )
+        sources = [self.gradients[id(v)] for v in call.outputs if id(v) in self.gradients]
+        self._say(f"{op.name}: {_names_of(sources)} to {_names_of(targets)}", targets)
 
     def _formula_lines(self, back: Back, formula: Formula | None) -> tuple[str, ...]:
         """The formula, and the numbers put in; without a formula what came out."""
@@ -381,7 +281,7 @@ class _Builder:
             return lines
         if len(lines) > 1:
             return _with_results(lines, back.gxs)
-        known = back.call.values | _named_gradients(back.call.function, back.gys)
+        known = back.call.values | named_gradients(back.call.function, back.gys)
         return tuple(filter(None, (*lines, formula.numbers(known))))
 
     def _results(self, gxs: tuple[Any, ...] | None) -> tuple[str, ...]:
@@ -405,7 +305,7 @@ class _Builder:
 
 
 def _offered_formula(function: Any) -> str:
-    """The formula that a class states itself, in ``formula`` or in the docstring of ``backward``."""
+    """The formula that a class states: ``formula``, or the docstring of ``backward``."""
     stated = getattr(type(function), "formula", None)
     if isinstance(stated, str):
         return stated

@@ -50,7 +50,7 @@ class Picture:
 
     @functools.cached_property
     def text(self) -> str:
-        """The drawing for a terminal; says how to get a drawn one where there is no layout engine."""
+        """The drawing for a terminal; without a layout engine it says how to get one."""
         return to_text(self.graph, advice="" if layout.available() else layout.ADVICE)
 
     @property
@@ -83,7 +83,8 @@ class Picture:
         make = _SAVERS.get(target.suffix.lower())
         if make is None:
             raise ValueError(
-                f"cannot save a picture as {target.name!r}: the ending must be one of {', '.join(_SAVERS)}"
+                f"cannot save a picture as {target.name!r}: "
+                f"the ending must be one of {', '.join(_SAVERS)}"
             )
         made = make(self)
         if made is None:
@@ -114,7 +115,8 @@ class Picture:
         words = html.escape(f"{self.describe()}\n\n{self.text}")
         return (
             f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            f"<style>:root{{color-scheme:light dark}}body{{font-family:sans-serif;margin:2em}}</style></head>"
+            "<style>:root{color-scheme:light dark}body{font-family:sans-serif;margin:2em}</style>"
+            "</head>"
             f"<body>{drawing}<pre>{words}</pre></body></html>\n"
         )
 

@@ -74,7 +74,7 @@ def _longest_paths(
 
 
 def _ranked_ends(graph: Graph, edge: Edge) -> tuple[str, str]:
-    """The ends in the order of their ranks; a line without influence on ranks gives one end twice."""
+    """The ends in the order of their ranks; a line that does not rank gives one end twice."""
     if edge.head not in graph.nodes:
         return edge.tail, edge.tail
     style = edge_style(edge, graph.nodes[edge.tail].side)

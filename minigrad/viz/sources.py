@@ -20,8 +20,8 @@ def source_of(x: Any) -> Source:
         if fits(x):
             return source
     raise TypeError(
-        f"nothing to draw in {type(x).__name__!r}: draw takes a variable or tensor (or a list of them), a function of the "
-        f"graph, a watched run, a net, a program or a Graph"
+        f"nothing to draw in {type(x).__name__!r}: draw takes a variable or tensor (or a list of "
+        "them), a function of the graph, a watched run, a net, a program or a Graph"
     )
 
 
@@ -92,14 +92,15 @@ def _grad_fn(x: Any, detail: str, values: bool, names: Names) -> Graph:
 
 
 def _is_linked(x: Any) -> bool:
-    from minigrad.viz.of_nodes import function_like, variable_like
+    from minigrad.viz.links import function_like, variable_like
 
     several = x if isinstance(x, (list, tuple)) else [x]
     return bool(several) and all(variable_like(v) or function_like(v) for v in several)
 
 
 def _linked(x: Any, detail: str, values: bool, names: Names) -> Graph:
-    from minigrad.viz.of_nodes import of_links, outputs_of
+    from minigrad.viz.links import outputs_of
+    from minigrad.viz.of_nodes import of_links
 
     several = x if isinstance(x, (list, tuple)) else [x]
     return of_links([v for thing in several for v in outputs_of(thing)], names, values)

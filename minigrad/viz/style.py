@@ -63,39 +63,43 @@ class RegionStyle:
     width: float = 2
 
 
+_N, _E = NodeStyle, EdgeStyle  # short, so that a row of a table is a line
+
 # fmt: off
 NODE_STYLES: dict[str, NodeStyle] = {
-    "value":         NodeStyle("ellipse",  BLUE,       "#EAF4FB", 1.5, "forward value"),
-    "leaf":          NodeStyle("ellipse",  GREEN,      "#E3F5EF", 1.5, "leaf or parameter", peripheries=2),
-    "data":          NodeStyle("ellipse",  GREY,       "#F3F3F3", 1.5, "no gradient flows here", dashed=True),
-    "output":        NodeStyle("ellipse",  BLUE,       "#EAF4FB", 3,   "output, loss"),
-    "op":            NodeStyle("box",      BLUE,       "#CFE5F5", 2,   "forward operator"),
-    "grad_op":       NodeStyle("box",      VERMILLION, "#FBD9C3", 2,   "backward operator"),
-    "gradient":      NodeStyle("ellipse",  VERMILLION, "#FEF2EA", 1.5, "gradient"),
-    "leaf_gradient": NodeStyle("ellipse",  VERMILLION, "#FEF2EA", 1.5, "gradient of a leaf", peripheries=2),
-    "seed":          NodeStyle("ellipse",  OLIVE,      "#F7F0A0", 2,   "seed: backward starts here"),
-    "sum":           NodeStyle("box",      PURPLE,     "#F6DFEC", 2,   "gradients are added"),
-    "accumulate":    NodeStyle("box",      PURPLE,     "#F6DFEC", 2,   "gradients are accumulated", rounded=True),
-    "renamed":       NodeStyle("ellipse",  PURPLE,     "#F6DFEC", 2,   "one part of a gradient"),
-    "zeros":         NodeStyle("box",      GREY,       "#E4E4E4", 2,   "makes a zero gradient"),
-    "zero":          NodeStyle("ellipse",  GREY,       "#E4E4E4", 2,   "zero gradient"),
-    "pruned":        NodeStyle("box",      GREY,       "#F3F3F3", 1.5, "dropped, with the reason", dashed=True, struck=True,
-                               text=FAINT_TEXT),
-    "scopes":        NodeStyle("cylinder", BLUE,       "#EAF4FB", 1.5, "values of each iteration"),
-    "folded":        NodeStyle("box",      BLUE,       "#CFE5F5", 2,   "repeated segment", peripheries=3),
+    "value":         _N("ellipse", BLUE,       "#EAF4FB", 1.5, "forward value"),
+    "leaf":          _N("ellipse", GREEN,      "#E3F5EF", 1.5, "leaf or parameter", peripheries=2),
+    "data":          _N("ellipse", GREY,       "#F3F3F3", 1.5, "without a gradient", dashed=True),
+    "output":        _N("ellipse", BLUE,       "#EAF4FB", 3,   "output, loss"),
+    "op":            _N("box",     BLUE,       "#CFE5F5", 2,   "forward operator"),
+    "grad_op":       _N("box",     VERMILLION, "#FBD9C3", 2,   "backward operator"),
+    "gradient":      _N("ellipse", VERMILLION, "#FEF2EA", 1.5, "gradient"),
+    "leaf_gradient": _N("ellipse", VERMILLION, "#FEF2EA", 1.5, "gradient of a leaf", peripheries=2),
+    "seed":          _N("ellipse", OLIVE,      "#F7F0A0", 2,   "seed: backward starts here"),
+    "sum":           _N("box",     PURPLE,     "#F6DFEC", 2,   "gradients are added"),
+    "accumulate":    _N("box",     PURPLE,     "#F6DFEC", 2,   "gradients add up", rounded=True),
+    "renamed":       _N("ellipse", PURPLE,     "#F6DFEC", 2,   "one part of a gradient"),
+    "zeros":         _N("box",     GREY,       "#E4E4E4", 2,   "makes a zero gradient"),
+    "zero":          _N("ellipse", GREY,       "#E4E4E4", 2,   "zero gradient"),
+    "pruned":        _N("box",     GREY,       "#F3F3F3", 1.5, "dropped, with the reason",
+                        dashed=True, struck=True, text=FAINT_TEXT),
+    "scopes":        _N("cylinder",BLUE,       "#EAF4FB", 1.5, "values of each iteration"),
+    "folded":        _N("box",     BLUE,       "#CFE5F5", 2,   "repeated segment", peripheries=3),
 }
 
 EDGE_STYLES: dict[str, EdgeStyle] = {
-    "flow":       EdgeStyle(BLUE,       1.5, "data, forward"),
-    "grad":       EdgeStyle(VERMILLION, 1.5, "gradient, backward", reversed=True),
-    "accumulate": EdgeStyle(PURPLE,     1.5, "gradient on its way into a sum", reversed=True),
-    "twin":       EdgeStyle(GREY,       1,   "operator and its backward", "dashed", "none", constraint=False),
-    "saved":      EdgeStyle(GREY,       1.6, "value read by a backward operator", "dotted", "vee", constraint=False),
-    "ref":        EdgeStyle(GREEN,      1.3, "reference", "dashed", "vee", constraint=False),
-    "weak":       EdgeStyle(BLUE,       1.5, "data, held by a weak reference", "dotted"),
-    "sub_block":  EdgeStyle(GREY,       2.2, "operator and its sub-block", "dashed"),
-    "loop":       EdgeStyle(BLUE,       3,   "carried to the next iteration"),
-    "entry":      EdgeStyle(GREY,       1,   "an op type and its grad op type", "dashed", "none"),
+    "flow":       _E(BLUE,       1.5, "data, forward"),
+    "grad":       _E(VERMILLION, 1.5, "gradient, backward", reversed=True),
+    "accumulate": _E(PURPLE,     1.5, "gradient on its way into a sum", reversed=True),
+    "twin":       _E(GREY,       1,   "operator and its backward", "dashed", "none",
+                     constraint=False),
+    "saved":      _E(GREY,       1.6, "value read by a backward operator", "dotted", "vee",
+                     constraint=False),
+    "ref":        _E(GREEN,      1.3, "reference", "dashed", "vee", constraint=False),
+    "weak":       _E(BLUE,       1.5, "data, held by a weak reference", "dotted"),
+    "sub_block":  _E(GREY,       2.2, "operator and its sub-block", "dashed"),
+    "loop":       _E(BLUE,       3,   "carried to the next iteration"),
+    "entry":      _E(GREY,       1,   "an op type and its grad op type", "dashed", "none"),
 }
 
 REGION_STYLES: dict[tuple[str, bool], RegionStyle] = {
@@ -138,7 +142,7 @@ def node_style(node: Node) -> NodeStyle:
 
 
 def edge_style(edge: Edge, side: str) -> EdgeStyle:
-    """The look of one line; a loop-carried value takes the colour of the side its tail stands on."""
+    """The look of one line; a loop-carried value takes the colour of its side."""
     style = EDGE_STYLES[edge.kind]
     if edge.kind == "loop":
         return replace(style, stroke=_OF_SIDE[side], reversed=side == "forward")

@@ -30,12 +30,11 @@ class Snapshot(NamedTuple):
 
 
 class watch:
-    """Observe ``__call__``, ``forward`` and ``backward`` of classes and their subclasses while a
-        block runs.
+    """Observe ``__call__``, ``forward`` and ``backward`` of classes while a block runs.
 
-        The classes are as before afterwards, also when the block raises. ``events`` holds the calls in
-        the order in which they ended. Forward calls made inside a backward call are not forward events
-        of the graph: they are in ``inner``.
+    Subclasses are included.  The classes are as before afterwards, also when the block raises.
+    ``events`` holds the calls in the order in which they ended.  Forward calls made inside a
+    backward call are not forward events of the graph: they are in ``inner``.
 
     >>> class Double:
     ...     def forward(self, x): return 2 * x

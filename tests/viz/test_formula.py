@@ -88,7 +88,7 @@ class Unknown(ln.Function):
 
 
 @pytest.mark.parametrize(
-    "function, forward, backward",
+    ("function", "forward", "backward"),
     [
         (ln.Square(), ("y = x²",), ("gx = 2·x·gy",)),
         (ln.Exp(), ("y = eˣ",), ("gx = eˣ·gy",)),
@@ -120,7 +120,8 @@ def test_numbers_are_put_in_only_when_all_are_known_and_single():
 
 
 @pytest.mark.parametrize(
-    "kind, arity", [(ln.Square, 1), (ln.Exp, 1), (ln.Add, 2), (ln.Mul, 2), (Div, 2), (Matmul, 2)]
+    ("kind", "arity"),
+    [(ln.Square, 1), (ln.Exp, 1), (ln.Add, 2), (ln.Mul, 2), (Div, 2), (Matmul, 2)],
 )
 def test_a_computed_formula_is_what_the_code_computes(kind, arity):
     random = np.random.default_rng(0)

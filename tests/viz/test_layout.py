@@ -72,7 +72,8 @@ def test_source_that_is_not_dot_gives_none_and_the_worker_lives_on(worker_only):
     layout.layout(SMALL)
     before = layout._WORKER.process.pid
     assert layout.layout("digraph { a -> ") is None
-    assert layout.layout(SMALL) and layout._WORKER.process.pid == before
+    assert layout.layout(SMALL)
+    assert layout._WORKER.process.pid == before
 
 
 @needs_worker
@@ -81,13 +82,15 @@ def test_a_forked_process_does_not_use_the_worker_of_its_parent(worker_only, mon
     parents = layout._WORKER.process
     monkeypatch.setattr(layout._WORKER, "owner", os.getpid() + 1)
     assert layout.layout(SMALL)
-    assert layout._WORKER.process is not parents and parents.poll() is None
+    assert layout._WORKER.process is not parents
+    assert parents.poll() is None
     parents.kill(), parents.wait(), parents.stdin.close(), parents.stdout.close()
 
 
 @needs_worker
 @pytest.mark.parametrize(
-    "form, start", [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("plain", b"graph")]
+    ("form", "start"),
+    [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("plain", b"graph")],
 )
 def test_every_format_is_what_it_says(form, start):
     assert layout.layout(SMALL, form).startswith(start)
@@ -131,7 +134,8 @@ def test_source_beyond_the_limit_is_not_tried(monkeypatch):
 def test_without_an_engine_the_picture_is_text_and_one_line_of_advice(no_engine):
     picture = Picture(graph())
     bundle = picture._repr_mimebundle_()
-    assert set(bundle) == {"text/plain"} and picture.svg is None
+    assert set(bundle) == {"text/plain"}
+    assert picture.svg is None
     assert "Square(x)" in bundle["text/plain"]
     assert bundle["text/plain"].splitlines()[-1] == f"({layout.ADVICE})"
 

@@ -7,7 +7,8 @@ import pytest
 
 from minigrad.viz import draw, layout
 from minigrad.viz.names import Names
-from minigrad.viz.of_grad_fn import forward_name, nodes_behind, of_grad_fn
+from minigrad.viz.grad_nodes import forward_name, nodes_behind
+from minigrad.viz.of_grad_fn import of_grad_fn
 from tests.viz.linked_nodes import AccumulateGrad, Tensor, random_tensor, unbind
 from tests.viz.svg_facts import centres, overlapping
 
@@ -65,7 +66,8 @@ def test_a_tensor_that_nobody_holds_has_no_value_and_no_dash():
     y.name = "y"
     graph = of_grad_fn([y], Names())
     (gone,) = kinds(graph, "value")
-    assert gone.lines == () and "nobody holds it" in gone.tooltip
+    assert gone.lines == ()
+    assert "nobody holds it" in gone.tooltip
 
 
 def test_a_tensor_in_a_variable_of_the_caller_is_found():
@@ -158,11 +160,12 @@ def test_a_node_can_be_drawn_itself():
 
 def test_a_leaf_has_no_graph_and_the_picture_says_so():
     graph = draw(Tensor(2, True, name="a")).graph
-    assert [n.name for n in graph.nodes.values()] == ["a"] and "no grad_fn" in graph.notes[0]
+    assert [n.name for n in graph.nodes.values()] == ["a"]
+    assert "no grad_fn" in graph.notes[0]
 
 
 @pytest.mark.parametrize(
-    "class_name, expected",
+    ("class_name", "expected"),
     [
         ("AddBackward0", "add"),
         ("ReduceSumBackward0", "reduce_sum"),
@@ -210,7 +213,8 @@ def test_every_backward_node_has_its_twin_and_there_is_one_seed(drawn):
     _, _, graph = drawn
     backward = [n for n in graph.nodes.values() if n.side == "backward"]
     assert all(graph.nodes[n.twin].twin == n.id for n in backward)
-    assert len(kinds(graph, "seed")) == 1 and set(graph.regions) == {"r0", "r1"}
+    assert len(kinds(graph, "seed")) == 1
+    assert set(graph.regions) == {"r0", "r1"}
 
 
 def test_every_accumulator_points_at_its_leaf(drawn):
@@ -225,7 +229,8 @@ def test_twins_stand_on_one_rank_forward_above_backward_and_nothing_overlaps(dra
     at = centres(svg)
     forward = [at[n.id][1] for n in graph.nodes.values() if n.side == "forward"]
     backward = [at[n.id][1] for n in graph.nodes.values() if n.side == "backward"]
-    assert max(forward) < min(backward) and not overlapping(svg)
+    assert max(forward) < min(backward)
+    assert not overlapping(svg)
     for node in graph.nodes.values():
         if node.twin:
             assert at[node.id][0] == pytest.approx(at[node.twin][0], abs=1)

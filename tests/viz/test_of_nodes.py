@@ -91,7 +91,8 @@ def test_without_backward_calls_there_is_nothing_to_walk_yet():
         y = Square()(x)
     graph = draw(run).graph
     assert not any(n.side == "backward" for n in graph.nodes.values())
-    assert graph.notes == ["backward: nothing to walk yet"] and named(graph, "y").kind == "output"
+    assert graph.notes == ["backward: nothing to walk yet"]
+    assert named(graph, "y").kind == "output"
     assert y is not None
 
 
@@ -172,7 +173,8 @@ def test_a_second_backward_call_of_a_function_is_a_second_node():
         f.backward(np.array(1.0))
         f.backward(np.array(1.0))
     graph = draw(run, names={"y": y}).graph
-    assert len(kinds(graph, "grad_op")) == 2 and "called again" in kinds(graph, "grad_op")[1].lines
+    assert len(kinds(graph, "grad_op")) == 2
+    assert "called again" in kinds(graph, "grad_op")[1].lines
     assert len({n.twin for n in kinds(graph, "grad_op")}) == 1
 
 
@@ -182,7 +184,8 @@ def test_weak_references_to_outputs_are_dotted_lines(monkeypatch):
     y = Square()(x)
     y.name = "y"
     graph = of_links([y], Names())
-    assert ends(graph, "weak") == [("Square", "y")] and ends(graph, "flow") == [("x", "Square")]
+    assert ends(graph, "weak") == [("Square", "y")]
+    assert ends(graph, "flow") == [("x", "Square")]
 
 
 def test_an_output_that_is_gone_is_left_out(monkeypatch):
@@ -200,7 +203,8 @@ def test_several_roots_share_one_picture():
     a, b = Square()(x), Exp()(x)
     a.name, b.name = "a", "b"
     graph = draw([a, b]).graph
-    assert len(kinds(graph, "leaf")) == 1 and [n.name for n in kinds(graph, "output")] == ["a", "b"]
+    assert len(kinds(graph, "leaf")) == 1
+    assert [n.name for n in kinds(graph, "output")] == ["a", "b"]
 
 
 def test_a_leaf_alone_is_drawn():
@@ -218,7 +222,8 @@ def test_a_function_is_drawn_by_what_it_made():
 def test_large_arrays_show_shape_and_type_and_numbers_only_in_the_tooltip():
     x = Variable(np.arange(6.0).reshape(2, 3), "x")
     node = named(of_links([Square()(x)], Names()), "x")
-    assert node.lines == ("[2,3] float64",) and "max 5" in node.tooltip
+    assert node.lines == ("[2,3] float64",)
+    assert "max 5" in node.tooltip
 
 
 def test_values_can_be_left_out():
@@ -304,7 +309,8 @@ def test_every_operation_has_one_twin_and_every_gradient_its_variable(drawn):
     for node in graph.nodes.values():
         if node.kind == "accumulate":
             continue
-        assert graph.nodes[node.twin].twin == node.id and graph.nodes[node.twin].side != node.side
+        assert graph.nodes[node.twin].twin == node.id
+        assert graph.nodes[node.twin].side != node.side
 
 
 def test_the_seed_is_there_once(drawn):
@@ -340,7 +346,7 @@ def test_after_backward_the_numbers_are_those_of_the_variables(drawn):
 
 @needs_layout
 def test_twins_stand_on_one_rank_forward_above_backward_and_nothing_overlaps(drawn):
-    root, graph = drawn
+    _root, graph = drawn
     picture = draw(
         Graph(**{f: getattr(graph, f) for f in ("title", "direction", "nodes", "edges", "regions")})
     )
@@ -358,7 +364,8 @@ def test_a_chain_deeper_than_the_recursion_limit_is_drawn():
     for _ in range(3000):
         v = Square()(v)
     picture = draw(v)
-    assert picture.graph.notes and len(picture.graph.nodes) < 20
+    assert picture.graph.notes
+    assert len(picture.graph.nodes) < 20
 
 
 def test_drawing_changes_nothing():
@@ -367,7 +374,8 @@ def test_drawing_changes_nothing():
     leaf = functions_behind(root)[0].inputs[0]
     before = leaf.grad.copy()
     draw(root).text
-    assert leaf.grad == before and set(vars(leaf)) == {"data", "name", "grad", "creator"}
+    assert leaf.grad == before
+    assert set(vars(leaf)) == {"data", "name", "grad", "creator"}
 
 
 def test_helpers_of_this_test_compute_right_gradients():
@@ -375,4 +383,6 @@ def test_helpers_of_this_test_compute_right_gradients():
     t = Square()(x)
     y = Square()(t) + Square()(t)
     backward(y)
-    assert x.grad == 64 and issubclass(Add, linked_nodes.Function) and issubclass(Mul, Function)
+    assert x.grad == 64
+    assert issubclass(Add, linked_nodes.Function)
+    assert issubclass(Mul, Function)

@@ -67,7 +67,8 @@ def test_something_without_a_graph_is_refused_by_its_type(wrong):
 def test_a_graph_and_a_picture_can_be_drawn():
     g = Graph()
     g.node("leaf", "x")
-    assert draw(g).graph is g and draw(Picture(g)).graph is g
+    assert draw(g).graph is g
+    assert draw(Picture(g)).graph is g
 
 
 def test_the_direction_can_be_chosen_and_is_checked():
@@ -89,7 +90,7 @@ def test_a_notebook_gets_svg_pixels_and_text():
 
 @needs_layout
 @pytest.mark.parametrize(
-    "ending, start",
+    ("ending", "start"),
     [
         ("svg", b"<svg"),
         ("png", b"\x89PNG"),
@@ -114,8 +115,10 @@ def test_a_page_needs_nothing_from_elsewhere(tmp_path):
     y = Square()(Variable(2.0))
     backward(y)
     page = draw(y).save(tmp_path / "a.html").read_text(encoding="utf-8")
-    assert "<svg" in page and "Square.backward" in page
-    assert "src=" not in page and "href=" not in page
+    assert "<svg" in page
+    assert "Square.backward" in page
+    assert "src=" not in page
+    assert "href=" not in page
 
 
 def test_a_picture_prints_as_text():
@@ -127,7 +130,7 @@ def test_a_picture_prints_as_text():
 
 
 @pytest.mark.parametrize(
-    "value, shown",
+    ("value", "shown"),
     [
         (None, "—"),
         (0.0, "0"),
@@ -151,11 +154,12 @@ def test_values_are_shown_in_at_most_five_digits(value, shown):
 
 
 def test_a_gradient_that_is_a_variable_is_shown_by_its_array():
-    assert format_value(Variable(2.5)) == "2.5" and same_value(Variable(2.5), np.array(2.5))
+    assert format_value(Variable(2.5)) == "2.5"
+    assert same_value(Variable(2.5), np.array(2.5))
 
 
 @pytest.mark.parametrize(
-    "value, told",
+    ("value", "told"),
     [
         (None, "not computed yet"),
         (np.arange(6.0), "float64 [6], min 0, mean 2.5, max 5"),

@@ -48,14 +48,17 @@ def test_the_picture_has_a_title_and_a_description_that_a_screen_reader_finds(pi
     root = parsed(picture.svg)
     ids = root.get("aria-labelledby").split()
     found = {e.get("id"): e.text for e in root if e.get("id")}
-    assert root.get("role") == "img" and [i for i in ids if i in found] == ids
-    assert found[ids[0]] == "y" and found[ids[1]] == picture.describe()
+    assert root.get("role") == "img"
+    assert [i for i in ids if i in found] == ids
+    assert found[ids[0]] == "y"
+    assert found[ids[1]] == picture.describe()
 
 
 def test_ids_are_unique_in_a_picture_and_differ_between_pictures(picture):
     other = Picture(of_links([random_variable(3)], Names()))
     ids = [re.findall(r'\bid="([^"]+)"', p.svg) for p in (picture, other)]
-    assert all(len(set(i)) == len(i) for i in ids) and not set(ids[0]) & set(ids[1])
+    assert all(len(set(i)) == len(i) for i in ids)
+    assert not set(ids[0]) & set(ids[1])
 
 
 def test_hovering_marks_the_twin_by_style_alone(picture):

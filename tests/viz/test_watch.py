@@ -23,8 +23,10 @@ def test_forward_and_backward_calls_are_seen_in_order():
         ("backward", exp),
         ("backward", square),
     ]
-    assert run.events[0].inputs == (x,) and run.events[0].outputs == (a,)
-    assert run.events[1].outputs == (b,) and run.events[2].outputs == (gb,)
+    assert run.events[0].inputs == (x,)
+    assert run.events[0].outputs == (a,)
+    assert run.events[1].outputs == (b,)
+    assert run.events[2].outputs == (gb,)
 
 
 def test_the_classes_are_as_before_afterwards_also_after_an_exception():
@@ -114,7 +116,8 @@ def test_two_watches_may_be_nested():
     with watch(Function) as outer, watch(Square) as inner:
         Square()(Variable(1))
         Exp()(Variable(1))
-    assert len(inner.events) == 1 and len(outer.events) == 2
+    assert len(inner.events) == 1
+    assert len(outer.events) == 2
     assert not hasattr(Square.forward, "_watched")
 
 

@@ -1,0 +1,148 @@
+"""What the nodes of a grad_fn graph tell about themselves, and the order of the walk."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from minigrad.viz.format import explain_value, unwrap
+from minigrad.viz.formula import backward_formula
+
+
+def nodes_behind(starts: Iterable[Any]) -> list[Any]:
+    """Every node that backward reaches, in the order in which it runs: a node after all that feed
+    it.
+
+    Newest first where nodes know their sequence number; an AccumulateGrad where its last feeder
+    stands.
+    """
+    starts = list(starts)
+    found, waiting = _reached(starts)
+    places = itertools.count()
+    ready = [(-_age(n), next(places), n) for n in dict.fromkeys(starts) if not waiting[id(n)]]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        *_, node = heapq.heappop(ready)
+        order.append(node)
+        for target, _ in node.next_functions:
+            if target is not None:
+                waiting[id(target)] -= 1
+                if not waiting[id(target)]:
+                    heapq.heappush(ready, (-_age(target), next(places), target))
+    return order if len(order) == len(found) else list(found.values())
+
+
+def _reached(starts: list[Any]) -> tuple[dict[int, Any], dict[int, int]]:
+    found = {id(n): n for n in starts}
+    waiting = dict.fromkeys(found, 0)
+    pending = list(found.values())
+    while pending:
+        for target, _ in pending.pop().next_functions:
+            if target is None:
+                continue
+            waiting[id(target)] = waiting.get(id(target), 0) + 1
+            if id(target) not in found:
+                found[id(target)] = target
+                pending.append(target)
+    return found, waiting
+
+
+def _age(node: Any) -> float:
+    """Newer nodes run first; AccumulateGrad at once."""
+    seq = getattr(node, "seq", 0.0)
+    return (
+        float("inf") if accumulates(node) else float(seq) if isinstance(seq, (int, float)) else 0.0
+    )
+
+
+def accumulates(node: Any) -> bool:
+    """Is it the end of a path: the AccumulateGrad of a leaf?"""
+    return hasattr(node, "variable") and not node.next_functions
+
+
+def title_of(node: Any) -> str:
+    """The name of a node of the backward graph: ``MulBackward0``."""
+    name = getattr(node, "name", None)
+    name = name() if callable(name) else name
+    return name if isinstance(name, str) and name else type(node).__name__
+
+
+def forward_name(node: Any) -> str:
+    """The operation that a node belongs to: ``add`` for ``AddBackward0``."""
+    stem = re.sub(r"Backward\d*$", "", title_of(node)) or title_of(node)
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", stem).lower()
+
+
+def saved_values(node: Any) -> Mapping[str, Any] | None:
+    """What a node keeps for its formula, by name; None when it was freed."""
+    try:
+        saved = getattr(node, "saved", {})
+    except Exception:  # freed: reading it is an error that says so
+        return None
+    return saved if isinstance(saved, Mapping) else {} if saved is not None else None
+
+
+def slots_of(node: Any) -> tuple[str, ...]:
+    """The names of the inputs that have a slot in ``next_functions``, where the node knows them."""
+    primitive = getattr(node, "primitive", None)
+    named = getattr(primitive, "differentiable", None)
+    if named is not None:
+        return tuple(str(n) for n in named)
+    words = re.match(r"\s*\w+ = (.*)", getattr(type(node), "__doc__", None) or "")
+    return tuple(dict.fromkeys(re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)))) if words else ()
+
+
+def formulas(node: Any) -> tuple[str, ...]:
+    """The formula of each gradient, when ``backward`` is a plain one: ``grad·y``."""
+    texts = getattr(type(node), "formula_texts", None)  # a node made from a table of derivatives
+    if isinstance(texts, Mapping) and len(texts) == len(node.next_functions):
+        return tuple(str(text).replace(" * ", "·") for text in texts.values())
+    formula = backward_formula(node) if not hasattr(node, "primitive") else None
+    if formula is None or len(formula.results) != len(node.next_functions):
+        return ()
+    return tuple(line.split(" = ", 1)[1] for line in formula.lines())
+
+
+def slot_texts(node: Any) -> tuple[str, ...]:
+    """``[0] grad·y``: the slots of a node with what each computes, where that is known."""
+    known = formulas(node) or ("",) * len(node.next_functions)
+    return tuple(f"[{i}] {text}".rstrip() for i, text in enumerate(known))
+
+
+def saved_bytes(node: Any) -> int:
+    """How many bytes a node keeps for backward."""
+    return sum(
+        np.asarray(unwrap(v)).nbytes for v in (saved_values(node) or {}).values() if v is not None
+    )
+
+
+def about_saved(node: Any) -> str:
+    """What a node keeps, one line per value, with its bytes."""
+    saved = saved_values(node)
+    if saved is None:
+        return "saved values: freed"
+    if not saved:
+        return "saves nothing"
+    lines = [
+        f"saved {name}: {explain_value(v)}, {np.asarray(unwrap(v)).nbytes} bytes"
+        for name, v in saved.items()
+    ]
+    return "\n".join(lines)
+
+
+def first_line(node: Any) -> tuple[str, ...]:
+    """The formula of the operation, when the class states it in its docstring: ``z = x * y``."""
+    words = (type(node).__dict__.get("__doc__") or "").strip().split("\n")[0]
+    return (words.replace(" * ", "·"),) if re.fullmatch(r"\w+ = .{1,30}", words) else ()
+
+
+def output_number(tensor: Any) -> int:
+    """Which output of its grad_fn a tensor is."""
+    number = getattr(tensor, "output_nr", 0)
+    return number if isinstance(number, int) else 0

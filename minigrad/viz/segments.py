@@ -1,0 +1,125 @@
+"""Operations that repeat, or stand together: what a big graph draws as one node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from minigrad.viz.graph import Graph, Node
+from minigrad.viz.reading import is_op
+
+_LONGEST_PERIOD = 64  # operations in one repeat
+_FEWEST_REPEATS = 3
+_CHUNKS = 24  # what is left without repeats is cut into about as many pieces
+
+
+@dataclass(slots=True)
+class Segment:
+    """Operations that are drawn as one node."""
+
+    name: str
+    ops: list[Node]
+    side: str
+    twin: Segment | None = None
+
+
+def segments(graph: Graph) -> list[Segment]:
+    """Repeated runs of operations, forward, and the backward operations that belong to them."""
+    found: list[Segment] = []
+    for ops in _runs_by_region(graph, "forward"):
+        found += _repeats(ops)
+    found += [twin for s in found if (twin := _mirrored(graph, s)) is not None]
+    taken = {n.id for s in found for n in s.ops}
+    for ops in _runs_by_region(graph, "backward"):
+        found += _repeats([n for n in ops if n.id not in taken])
+    return found
+
+
+def _runs_by_region(graph: Graph, side: str) -> list[list[Node]]:
+    groups: dict[str | None, list[Node]] = {}
+    for node in graph.nodes.values():
+        if is_op(node) and node.side == side and not node.bold:
+            groups.setdefault(node.region, []).append(node)
+    return list(groups.values())
+
+
+def _repeats(ops: list[Node]) -> list[Segment]:
+    """The tandem repeats in a sequence of operations: at each place the period that covers most."""
+    names = [n.name for n in ops]
+    covers = _covered(names)
+    found, at = [], 0
+    while at < len(ops):
+        covered, period = covers[at]
+        if covered:
+            times = covered // period
+            found.append(
+                Segment(
+                    f"{times} × ({_listed(names[at : at + period])})",
+                    ops[at : at + covered],
+                    ops[at].side,
+                )
+            )
+        at += covered or 1
+    return found
+
+
+def _covered(names: list[str]) -> list[tuple[int, int]]:
+    """For every place: how many operations a repeat that starts there covers, and its period."""
+    best = [(0, 1)] * len(names)
+    for period in range(1, min(_LONGEST_PERIOD, len(names) // 2) + 1):
+        run = 0
+        for at in range(len(names) - period - 1, -1, -1):
+            run = run + 1 if names[at] == names[at + period] else 0
+            times = run // period + 1
+            if times >= _FEWEST_REPEATS and times * period > best[at][0]:
+                best[at] = (times * period, period)
+    return best
+
+
+def _mirrored(graph: Graph, segment: Segment) -> Segment | None:
+    """The backward operations of a segment, in the order in which they run."""
+    ops = [graph.nodes[n.twin] for n in segment.ops if n.twin in graph.nodes]
+    if not ops:
+        return None
+    times, _, _ = segment.name.partition(" × ")
+    period = max(1, len(ops) // int(times)) if times.isdigit() else len(ops)
+    ops.reverse()
+    name = (
+        f"{times} × ({_listed([n.name for n in ops[:period]])})"
+        if times.isdigit()
+        else _counted(ops)
+    )
+    segment.twin = Segment(name, ops, "backward", twin=segment)
+    return segment.twin
+
+
+def chunks(graph: Graph) -> list[Segment]:
+    """Pieces of a graph without repeats: neighbours in the order in which they run."""
+    found: list[Segment] = []
+    every = [ops for ops in _runs_by_region(graph, "forward") if len(ops) > 1]
+    size = max(2, -(-sum(map(len, every)) // _CHUNKS))
+    for ops in every:
+        found += [
+            Segment(_counted(part), part, "forward")
+            for at in range(0, len(ops), size)
+            if len(part := ops[at : at + size]) > 1
+        ]
+    found += [twin for s in found if (twin := _mirrored(graph, s)) is not None]
+    taken = {n.id for s in found for n in s.ops}
+    for ops in _runs_by_region(graph, "backward"):
+        ops = [n for n in ops if n.id not in taken]
+        found += [
+            Segment(_counted(part), part, "backward")
+            for at in range(0, len(ops), size)
+            if len(part := ops[at : at + size]) > 1
+        ]
+    return found
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names if len(names) <= 5 else [*names[:3], "…", names[-1]])
+
+
+def _counted(ops: list[Node]) -> str:
+    common = [name for name, _ in Counter(n.name for n in ops).most_common(3)]
+    return f"{len(ops)} operations ({', '.join(common)})"
