@@ -369,13 +369,23 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# The same three lines, and the same number.
+# The same three lines, and the same number. A leaf without a history is refused there, too. Recorded with torch 2.13.0 and paddle 3.3.1:
 #
 # ```python
 # x = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
 # y = torch.exp(x ** 2) ** 2
 # y.backward()
-# x.grad.item()
+# x.grad.item()           # 3.297442541400256
+#
+# torch.tensor(0.5).backward()
+# # RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn
+# ```
+#
+# ```python
+# x = paddle.to_tensor(0.5, dtype="float64", stop_gradient=False)
+# y = paddle.exp(x ** 2) ** 2
+# y.backward()
+# x.grad.item()           # 3.297442541400256
 # ```
 #
 # ## Where it lives

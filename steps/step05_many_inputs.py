@@ -428,14 +428,27 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# Both add, and both leave the clearing to you (`optimizer.zero_grad()`, `optimizer.clear_grad()`).
+# Both add, and both leave the clearing to you (`optimizer.zero_grad()`, `optimizer.clear_grad()`). Recorded with torch 2.13.0 and paddle 3.3.1:
 #
 # ```python
 # x = torch.tensor(3., requires_grad=True)
 # (x + x).backward()
-# x.grad
+# x.grad                  # tensor(2.)
 # (x + x).backward()
-# x.grad
+# x.grad                  # tensor(4.)
+#
+# a, b, d = (torch.tensor(v, requires_grad=True) for v in (2., 3., 4.))
+# e = (a + b) * d         # tensor(20., grad_fn=<MulBackward0>)
+# e.backward()
+# a.grad, b.grad, d.grad  # (tensor(4.), tensor(4.), tensor(5.))
+# ```
+#
+# ```python
+# x = paddle.to_tensor(3., stop_gradient=False)
+# (x + x).backward()
+# x.grad.item()           # 2.0
+# (x + x).backward()
+# x.grad.item()           # 4.0
 # ```
 #
 # ## Where it lives

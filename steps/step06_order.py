@@ -483,15 +483,29 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# PyTorch numbers its backward nodes while the forward pass runs, and a node runs when all its users have run, the
-# newest first.
+# PyTorch numbers its backward nodes while the forward pass runs. A node runs when all its users have run, the newest first. Recorded with torch 2.13.0 and paddle 3.3.1:
 #
 # ```python
 # x = torch.tensor(2., requires_grad=True)
 # a = x ** 2
 # y = a ** 2 + a ** 2
 # y.backward()
-# x.grad
+# x.grad                              # tensor(64.)
+#
+# x = torch.tensor(1., dtype=torch.float64, requires_grad=True)
+# y = x
+# for _ in range(50):
+#     y = y + y
+# y.backward()
+# x.grad.item() == 2 ** 50            # True
+# ```
+#
+# ```python
+# x = paddle.to_tensor(2., stop_gradient=False)
+# a = x ** 2
+# y = a ** 2 + a ** 2
+# y.backward()
+# x.grad.item()                       # 64.0
 # ```
 #
 # ## Where it lives

@@ -506,15 +506,35 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
+# Gradients in between are not kept. And the second walk is refused: what a function had saved for backward is freed after the
+# first one (step 11 comes to that). Recorded with torch 2.13.0 and paddle 3.3.1:
+#
 # ```python
 # x = torch.tensor(3., requires_grad=True)
 # a = x * x
 # y = a * x
 # y.backward()
-# x.grad, a.grad
+# x.grad, a.grad          # (tensor(27.), None), with a warning for a.grad
+# y.backward()
+# # RuntimeError: Trying to backward through the graph a second time (…)
+#
 # with torch.no_grad():
 #     z = x * x
-# z.requires_grad
+# z.requires_grad, z.grad_fn          # (False, None)
+# ```
+#
+# ```python
+# x = paddle.to_tensor(3., stop_gradient=False)
+# a = x * x
+# y = a * x
+# y.backward()
+# x.grad.item(), a.grad               # (27.0, None)
+# y.backward()
+# # SystemError: … You calculate backward twice for the same subgraph without setting retain_graph=True. …
+#
+# with paddle.no_grad():
+#     z = x * x
+# z.stop_gradient                     # True
 # ```
 #
 # ## Where it lives

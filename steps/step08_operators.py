@@ -634,13 +634,24 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
+# Recorded with torch 2.13.0 and paddle 3.3.1:
+#
 # ```python
 # x = torch.tensor(1., dtype=torch.float64, requires_grad=True)
 # y = torch.tensor(1., dtype=torch.float64, requires_grad=True)
 # z = 0.26 * (x ** 2 + y ** 2) - 0.48 * x * y
 # z.backward()
 # x.grad, y.grad
-# torch.autograd.gradcheck(lambda x, y: x / y, (x, y))
+# # (tensor(0.0400, dtype=torch.float64), tensor(0.0400, dtype=torch.float64))
+# torch.autograd.gradcheck(lambda x, y: x / y, (x, y))        # True
+# ```
+#
+# ```python
+# x = paddle.to_tensor(1., dtype="float64", stop_gradient=False)
+# y = paddle.to_tensor(1., dtype="float64", stop_gradient=False)
+# z = 0.26 * (x ** 2 + y ** 2) - 0.48 * x * y
+# z.backward()
+# x.grad.item(), y.grad.item()        # (0.040000000000000036, 0.040000000000000036)
 # ```
 #
 # ## Where it lives

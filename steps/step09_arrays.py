@@ -689,12 +689,25 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #
 # ## In PyTorch / in Paddle
 #
+# The same law of shapes. One thing is stricter: only a result of *one* number gets its seed by itself. Recorded with torch 2.13.0 and paddle 3.3.1:
+#
 # ```python
 # x = torch.ones(2, 3)
 # b = torch.ones(3, requires_grad=True)
 # (x + b).backward()
+# # RuntimeError: grad can be implicitly created only for scalar outputs
 # (x + b).sum().backward()
-# b.grad
+# b.grad                  # tensor([2., 2., 2.])
+# ```
+#
+# Paddle takes ones as the seed for any shape, as we do.
+#
+# ```python
+# x = paddle.ones([2, 3])
+# b = paddle.ones([3])
+# b.stop_gradient = False
+# (x + b).backward()
+# b.grad.numpy()          # [2. 2. 2.]
 # ```
 #
 # ## Where it lives
