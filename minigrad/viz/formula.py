@@ -30,6 +30,7 @@ class Formula:
     results: tuple[ast.expr, ...]
     names: tuple[str, ...]  # what the results are called: gx, or gx0, gx1
 
+    @functools.lru_cache(maxsize=1024)  # noqa: B019 - formulas are few, and made once per class
     def lines(self) -> tuple[str, ...]:
         """``gx = 2·x·gy``, one line per result."""
         return tuple(
@@ -48,6 +49,7 @@ class Formula:
         text = _short(f"= {written(self.results[0], {k: v for k, v in shown.items() if v}, ' · ')}")
         return text
 
+    @functools.lru_cache(maxsize=1024)  # noqa: B019
     def reads(self) -> list[str]:
         """The names that the results depend on."""
         called = {id(n.func) for e in self.results for n in ast.walk(e) if isinstance(n, ast.Call)}

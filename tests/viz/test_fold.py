@@ -156,10 +156,10 @@ def test_a_graph_with_one_side_only_folds():
 @needs_layout
 def test_ten_thousand_nodes_are_folded_and_drawn_in_seconds():
     root = chain(2500, Square, Sine)
-    start = time.perf_counter()
+    start = time.process_time()  # the machine may be busy with other tests
     picture = draw(root)
     assert picture.svg is not None
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
     assert "of 10002 nodes" in picture.graph.notes[0]
 
 
