@@ -376,9 +376,7 @@ class Walk:
         if all(g is None for g in found):
             return None
         zeros = [np.zeros(*spec) if g is None else g for g, spec in zip(found, n.specs, strict=True)]
-        filled = [wrap(z) if self.create and not isinstance(z, Tensor) else z for z in zeros]
-        p = n.primitive
-        return filled if p is None or len(p.outputs) > 1 or not p.list_output else [filled][0]
+        return [wrap(z) if self.create and not isinstance(z, Tensor) else z for z in zeros]
 
     # -- hooks -----------------------------------------------------------------------------
 

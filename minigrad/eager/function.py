@@ -25,6 +25,7 @@ class Context:
         self.saved: Any = ()
         self._nondiff: tuple[Tensor, ...] = ()
         self._materialize = True
+        self._node: Any = None          # the node, while backward runs with a graph of its own
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs of forward for backward."""
@@ -38,7 +39,7 @@ class Context:
         """What `save_for_backward` kept.  Errors: `GradError` once backward freed it."""
         if self.saved is FREED:
             raise GradError("the saved tensors of this Function were freed by an earlier backward; use retain_graph=True there")
-        return tuple(self.saved)
+        return tuple(t.tensor(self._node) if isinstance(t, _SavedOutput) else t for t in self.saved)
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
         """Say that no gradient flows through these outputs."""
@@ -78,7 +79,11 @@ class FunctionNode(Node):
         return (None, None, *(None if x is None else x._data for x in found))
 
     def pull_graph(self, g: Any) -> Any:
-        return (None, None, *self._run([None if x is None else x for x in g]))
+        self.ctx._node = self
+        try:
+            return (None, None, *self._run(g))
+        finally:
+            self.ctx._node = None
 
     def _run(self, grads: list[Any]) -> list[Any]:
         for t, version in self.versions:
@@ -162,29 +167,29 @@ def _attach(cls: Any, ctx: Context, args: Any, edges: list[Any], outs: list[Tens
     node.versions = [(t, t._version) for t in saved if t is not None and not any(t is o for o in outs)]
     frame: Any = user_frame(3)
     node.code, node.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
-    fresh = []
+    ctx.saved = tuple(_saved_form(t, outs) for t in saved)
     for k, o in enumerate(outs):
         if id(o) not in skip and o.dtype.kind == "f":
-            fresh.append((o, wrap(o._data)))
             o._node = Output(node, k)
-    swap = dict((id(o), s) for o, s in fresh)
-    ctx.saved = tuple(_SavedOutput(t, swap[id(t)], t._node) if id(t) in swap else t for t in saved)
-    ctx.__class__ = _BoundContext
+
+
+def _saved_form(tensor: Any, outs: list[Tensor]) -> Any:
+    for k, o in enumerate(outs):
+        if tensor is o:
+            return _SavedOutput(o._data, k)
+    return tensor
 
 
 class _SavedOutput:
-    """A saved output, without the Tensor itself: that would be a reference cycle."""
+    """A saved output: its array and its number, not the Tensor itself, which would be a reference cycle."""
 
-    __slots__ = ("data", "edge")
+    __slots__ = ("data", "index")
 
-    def __init__(self, out: Tensor, plain: Tensor, edge: Any) -> None:
-        self.data, self.edge = plain._data, (edge.index,)
+    def __init__(self, data: Any, index: int) -> None:
+        self.data, self.index = data, index
 
-
-class _BoundContext(Context):
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        return tuple(wrap(t.data) if isinstance(t, _SavedOutput) else t for t in super().saved_tensors)
+    def tensor(self, node: Any) -> Tensor:
+        return wrap(self.data, None if node is None else Output(node, self.index))
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

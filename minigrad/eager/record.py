@@ -120,7 +120,7 @@ def _record(
     names = primitive.outputs if several else [primitive.outputs[0]] * len(outs)
     for k, (name, out) in enumerate(zip(names, outs, strict=True)):
         if name not in primitive.nondiff and out._data.dtype.kind in "fc":
-            out._node = Output(node, k) if several or primitive.list_output else node
+            out._node = Output(node, k) if isinstance(node, GenericNode) else node
     if mode is not GRAD:
         observe(mode, node, args, outs[0])
 
@@ -218,7 +218,7 @@ def pull_rules(node: Any, g: Any, read: Any, sum_back: Any) -> list[Any]:
     for name in p.reads(wanted):
         if name.endswith("_grad") and name.removesuffix("_grad") in p.outputs:
             k = p.outputs.index(name.removesuffix("_grad"))
-            values[name] = g if len(p.outputs) == 1 else g[k]
+            values[name] = g[k] if isinstance(node, GenericNode) and not p.list_output else g
         elif name in p.inputs or name in p.outputs:
             value = getattr(node, f"_saved_{name}")
             if value.__class__ is Freed:
