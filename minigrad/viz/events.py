@@ -7,6 +7,7 @@ programs alike; `build_events` tells how the backward part of a program was made
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -78,7 +79,12 @@ def live_lines(node: Node) -> tuple[tuple[str, str], ...]:
     (('gx0 = b·gy = 8', 'gx0 = b·gy'), ('gx1 = a·gy = 4', 'gx1 = a·gy'))
     """
     if "live" in node.data:
-        return tuple((text, NOT_YET) for text in node.data["live"] if text != NOT_YET)
+        texts = [text for text in node.data["live"] if text != NOT_YET]
+        return tuple(
+            (text, f"{head} = {NOT_YET}" if sign else NOT_YET)
+            for text in texts
+            for head, sign, _ in [text.partition(" = ")]
+        )
     if is_op(node):
         found = ((line, before_run(node, line)) for line in node.lines if node.side == "backward")
         return tuple((line, before) for line, before in found if line != before)
@@ -116,14 +122,16 @@ class Running:
 
     def __init__(self, graph: Graph, scopes: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         self.graph, self.links, self.scopes = graph, Links(graph), scopes
-        self.inside = {e.tail: [] for e in graph.edges if e.kind == "sub_block"}
+        self.inside: dict[str, list[str | None]] = {
+            e.tail: [] for e in graph.edges if e.kind == "sub_block"
+        }
         for edge in graph.edges:
             if edge.kind == "sub_block":
                 region = edge.head if edge.head in graph.regions else graph.nodes[edge.head].region
                 self.inside[edge.tail].append(region)
         held = {r for regions in self.inside.values() for r in regions}
         self.ops: dict[str | None, list[Node]] = {}
-        for node in after_parts(ordered_ops(graph), self.links):
+        for node in by_need(ordered_ops(graph), self.links):
             if node.kind != "pruned":
                 self.ops.setdefault(self.holder(node.region, held), []).append(node)
 
@@ -208,14 +216,16 @@ class Running:
         """One sentence for the text log and the screen reader."""
         number = f"#{node.number} " if node.number is not None else ""
         into = ", ".join(dict.fromkeys(n.name for n in self.links.before[node.id] if n.name))
-        out = ", ".join(
-            f"{n.name} = {texts[n.id]}" if texts.get(n.id) else n.name for n in outs if n.name
+        made = [f"{n.name} = {texts[n.id]}" if texts.get(n.id) else n.name for n in outs if n.name]
+        if not outs:
+            made = [text for text, _ in live_lines(node)]
+        takes, gives = (
+            (f" takes {into}" if into else ""),
+            f" gives {', '.join(made)}" if made else "",
         )
-        into, out = (f" takes {into}" if into else ""), (f" gives {out}" if out else "")
         again = "" if iteration is None else f" (iteration {iteration})"
-        return (
-            f"{_WORDS[kind]} {number}{node.name}{into}{' and' if into and out else ''}{out}{again}"
-        )
+        joined = f"{takes} and{gives}" if takes and gives else takes + gives
+        return f"{_WORDS[kind]} {number}{node.name}{joined}{again}"
 
     def nested(self, node: Node, iteration: int | None) -> list[Any]:
         """What an operator with blocks does: enter, run, leave; once per iteration."""
@@ -258,15 +268,33 @@ class Running:
         return [{}]
 
 
-def after_parts(ops: list[Node], links: Links) -> list[Node]:
-    """The operators, each meeting of gradients right behind the last operator that feeds it."""
+def by_need(ops: list[Node], links: Links) -> list[Node]:
+    """The operators in the given order, but each after those whose values it takes."""
     place = {op.id: i for i, op in enumerate(ops)}
-    meets = [op for op in ops if op.kind == "accumulate" and op.number is None]
-    last = {
-        m.id: max((place[b.id] for b in links.before[m.id] if b.id in place), default=place[m.id])
-        for m in meets
-    }
-    return sorted(ops, key=lambda op: (last.get(op.id, place[op.id]), op.id in last))
+    after: dict[str, list[str]] = {op.id: [] for op in ops}
+    waits = dict.fromkeys(after, 0)
+    for op in ops:
+        for maker in makers(op, links, place):
+            after[maker].append(op.id)
+            waits[op.id] += 1
+    ready = [place[n] for n, count in waits.items() if not count]
+    heapq.heapify(ready)
+    order: list[Node] = []
+    while ready:
+        op = ops[heapq.heappop(ready)]
+        order.append(op)
+        for later in after[op.id]:
+            waits[later] -= 1
+            if not waits[later]:
+                heapq.heappush(ready, place[later])
+    return order if len(order) == len(ops) else ops  # a cycle: as it was given
+
+
+def makers(op: Node, links: Links, known: Mapping[str, int]) -> set[str]:
+    """The operators that an operator waits for: those that feed it, directly or by a value."""
+    feeds = links.before[op.id]
+    direct = {n.id for n in feeds}
+    return (direct | {m.id for n in feeds for m in links.before[n.id]}) & known.keys() - {op.id}
 
 
 def shown(node: Node) -> dict[str, str]:
@@ -282,8 +310,8 @@ def scoped(node: Node, values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def said(node: Node) -> str:
-    texts = shown(node)
-    return f"{node.name} = {texts[node.id].removesuffix(' (seed)')}" if texts else node.name
+    text = shown(node).get(node.id, "").removesuffix(" (seed)")
+    return f"{node.name} = {text}" if any(c.isdigit() for c in text) else node.name
 
 
 def formula(node: Node) -> str:

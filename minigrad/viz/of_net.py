@@ -191,9 +191,9 @@ class NetDrawing:
         """The operators that run a net of their own step by step: (forward, its grad op)."""
         runs = [p for p in self.wiring.placed if hasattr(p.op, "stepnet")]
         grad_of = {f.node.id: g for g in runs if (f := self.found.get(g.node.id))}
-        done = [(p, grad_of.get(p.node.id)) for p in runs if not p.backward]
-        alone = [(None, p) for p in runs if p.backward and p.node.id not in self.found]
-        return done + alone
+        found: list[tuple[Placed | None, Placed | None]] = []
+        found += [(p, grad_of.get(p.node.id)) for p in runs if not p.backward]
+        return found + [(None, p) for p in runs if p.backward and p.node.id not in self.found]
 
     def words(self) -> None:
         """Title and the order of events."""

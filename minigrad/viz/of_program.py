@@ -29,8 +29,9 @@ from minigrad.viz.wiring import (
 def is_program(x: Any) -> bool:
     """Whether x has blocks of operators."""
     blocks = getattr(x, "blocks", None)
-    listed = isinstance(blocks, list | tuple) and bool(blocks)
-    return listed and all(hasattr(block, "ops") for block in blocks)
+    if not isinstance(blocks, list | tuple) or not blocks:
+        return False
+    return all(hasattr(block, "ops") for block in blocks)
 
 
 def of_program(

@@ -157,7 +157,7 @@ def _widget_class() -> type:
     import anywidget
     import traitlets
 
-    class PlayerWidget(anywidget.AnyWidget):  # type: ignore[misc]
+    class PlayerWidget(anywidget.AnyWidget):
         """The browser's half: `player.js` draws, `player.css` dresses."""
 
         _esm = (_HERE / "player.js").read_text(encoding="utf-8")

@@ -212,7 +212,7 @@ def _plot_class() -> type:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    class Plot(Figure):  # type: ignore[misc]
+    class Plot(Figure):
         """A Figure that shows itself in a notebook, with a description."""
 
         def _repr_mimebundle_(

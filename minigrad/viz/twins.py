@@ -24,11 +24,11 @@ def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[s
     found: dict[str, Placed] = {}
     for g in backward:
         if g.node.kind in ("grad_op", "pruned"):
-            f = known.get(id(getattr(g.op, "forward_op", None))) or by_names(g, writers)
-            if f is not None:
-                found[g.node.id] = f
-                if f.node.twin is None:
-                    graph.link(f.node, g.node)
+            twin = known.get(id(getattr(g.op, "forward_op", None))) or by_names(g, writers)
+            if twin is not None:
+                found[g.node.id] = twin
+                if twin.node.twin is None:
+                    graph.link(twin.node, g.node)
     _link_values(graph, backward, found, reads=True)
     _link_values(graph, backward, found, reads=False)
     return found
@@ -54,27 +54,20 @@ def _link_values(
             continue
         for name, node in (g.ins if reads else g.outs).items():
             value = (f.outs if reads else f.ins).get(base(name))
-            free = value is not None and value.twin is None and node.twin is None
-            if free and node.kind not in ("renamed", "data"):
-                graph.link(value, node)
+            if value is None or value.twin or node.twin or node.kind in ("renamed", "data"):
+                continue
+            graph.link(value, node)
 
 
 def link_rest(graph: Graph, forward: Wiring, backward: Wiring) -> None:
     """The gradients that no grad op reads or writes directly: sums of parts, given seeds."""
     for name, nodes in backward.versions.items():
         last = nodes[-1]
-        if (
-            not is_gradient(name)
-            or last.twin
-            or last.kind in ("renamed", "data")
-            or "@RENAME@" in name
-        ):
+        part = last.kind in ("renamed", "data") or "@RENAME@" in name
+        if part or last.twin or not is_gradient(name):
             continue
-        free = [
-            v
-            for v in forward.versions.get(base(name), ())
-            if v.twin is None and v.side == "forward"
-        ]
+        values = forward.versions.get(base(name), ())
+        free = [v for v in values if v.twin is None and v.side == "forward"]
         if free:
             graph.link(free[0], last)
 
@@ -86,7 +79,9 @@ def saved_lines(graph: Graph, backward: list[Placed], found: dict[str, Placed]) 
     """A dotted line for each forward value a grad op reads; the drawing keeps the near ones."""
     for g in backward:
         f = found.get(g.node.id)
-        for name in g.saved if f else ():
+        if f is None:
+            continue
+        for name in g.saved:
             value = f.ins.get(name) or f.outs.get(name)
             if value is not None:
                 graph.edge(value, g.node, "saved")
