@@ -616,6 +616,6 @@ def append_backward(loss, parameter_list=None):
 # |---|---|
 # | Program, Block, Op, Variable | `minigrad.static.program:Program` |
 # | the table of ops | `minigrad.registry:REGISTRY` |
-# | make_grad_op | `minigrad.static.grad_maker` |
+# | make_grad_op | `minigrad.static.grad_maker:make_grad_ops` |
 # | append_backward | `minigrad.static.backward:append_backward` |
 # | run | `minigrad.static.executor:Executor` |

@@ -739,7 +739,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 #
 # | concept | in the package |
 # |---|---|
-# | the passes, one function each | `minigrad.static.backward` |
 # | append_backward, with `no_grad_set` | `minigrad.static.backward:append_backward` |
-# | `sum`, the op that adds a list | `minigrad.registry:REGISTRY` |
-# | why has `x` no gradient? | `minigrad.static.why` |
+# | which ops count | `minigrad.static.backward:find_op_path` |
+# | rename and add up | `minigrad.static.backward:add_up_repeated_gradients` |
+# | fill zeros | `minigrad.static.backward:fill_missing_gradients` |

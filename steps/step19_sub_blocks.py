@@ -595,8 +595,9 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # %% [markdown]
 # ## The loop, backwards
 #
-# What we did by hand, with the grad block instead of our two lines. Each turn backwards runs in a
-# new scope *in front of the step scope of that turn*. So it reads the `s` of that turn.
+# What we did by hand, with the grad block instead of our two lines. Each turn backwards runs *in
+# the step scope of that turn*. There it finds the `s` of that turn, and there it leaves its
+# gradients. Only what was made there counts: `made`, not what a look-up would find further out.
 #
 # `flowing` is **overwritten** from turn to turn, `total` is **added up**.
 
@@ -610,9 +611,10 @@ def run_steps_grad(op, scope, blocks):
     flowing = {name: scope[end] for name, end in zip(carry, op.inputs["out_grad"], strict=True)}
     total = {name: np.zeros(np.shape(scope[name])) for name in op.inputs["shared"]}
     for step in reversed(scope[op.inputs["step_scopes"][0]]):
-        made = dict(zip(op.inputs["out_grad"], flowing.values(), strict=True))
+        step.update(zip(op.inputs["out_grad"], flowing.values(), strict=True))
         held = "sub_block" if step[condition] else "else_block"
-        run_block(blocks[op.attrs[held]], step.new_child(made))
+        run_block(blocks[op.attrs[held]], step)
+        made = step.maps[0]
         flowing = {name: made.get(grad_name(name), np.zeros(np.shape(step[name])))
                    for name in flowing}
         total = {name: total[name] + made.get(grad_name(name), 0.0) for name in total}
@@ -631,6 +633,12 @@ def run_steps_grad(op, scope, blocks):
 # thick lines are the hand-over: `s_next` becomes the next turn's `s`; the gradient goes round the
 # other way.
 #
+# **Press play.** The same program, op by op and turn by turn.
+
+# %% tags=["active-ipynb", "interactive"]
+# mg.play((y.block.program, scope))
+
+# %% [markdown]
 # ## No turn at all
 #
 # **Predict, then run.** With $n = 0$ the body never runs, neither forward nor backward. What is
@@ -645,8 +653,8 @@ def run_steps_grad(op, scope, blocks):
 # The gradient goes straight through: `y` *is* `x`. And `w@GRAD` is zero, not missing. An optimizer
 # that goes through the pairs finds what it was promised.
 #
-# **Move the slider.** The table has one row per step scope, with the gradients that the grad block
-# makes in front of it. Read the last two columns from the bottom up. Below is the program with its
+# **Move the slider.** The table shows the step scopes: one row per turn, with the gradients that
+# the grad block left there. Read the gradients from the bottom up. Below is the program with its
 # values.
 
 # %% tags=["active-ipynb", "interactive"]
@@ -654,13 +662,10 @@ def run_steps_grad(op, scope, blocks):
 #     program = power().block.program
 #     append_backward(program.blocks[0].var("y"))
 #     scope = run(program, {"x": 2.0, "w": 3.0, "n": n, "zero": 0})
-#     lines = ["turn      s   s_next   s_next@GRAD   s@GRAD   part of w@GRAD"]
-#     made = {"s@GRAD": 1.0}
-#     for turn, step in reversed(list(enumerate(scope["step_scopes_1"]))):
-#         made = {"y@GRAD": made["s@GRAD"]}
-#         run_block(program.blocks[2], step.new_child(made))
-#         row = [step["s"], step["s_next"], *map(made.get, ("s_next@GRAD", "s@GRAD", "w@GRAD"))]
-#         lines.insert(1, "{:4}{:7g}{:9g}{:14g}{:9g}{:17g}".format(turn, *row))
+#     lines = ["turn      s   s_next   s_next@GRAD   s@GRAD   w@GRAD"]
+#     for turn, step in enumerate(scope["step_scopes_1"]):
+#         row = [step[name] for name in ("s", "s_next", "s_next@GRAD", "s@GRAD", "w@GRAD")]
+#         lines.append("{:4}{:7g}{:9g}{:14g}{:9g}{:9g}".format(turn, *row))
 #     names = ("y", "x@GRAD", "w@GRAD")
 #     lines.append(", ".join(f"{name} = {scope[name]:g}" for name in names))
 #     return ["\n".join(lines), mg.draw((program, scope))]
@@ -849,5 +854,5 @@ def run_steps_grad(op, scope, blocks):
 # |---|---|
 # | `while` | `minigrad.static:while_loop` |
 # | `if_else` | `minigrad.static:cond` |
-# | the recursion over blocks | `minigrad.static.backward` |
-# | step scopes | `minigrad.static.control_flow` |
+# | the grad op that holds grad blocks | `minigrad.static.control_grad:control_grad_op` |
+# | scopes with a parent | `minigrad.static.executor:Scope` |

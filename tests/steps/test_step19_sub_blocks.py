@@ -108,6 +108,8 @@ def test_each_turn_keeps_its_own_values():
     _, scope = power(3)
     assert [s["s"] for s in scope["step_scopes_1"]] == [2, 6, 18]
     assert [s.maps[0]["s_next"] for s in scope["step_scopes_1"]] == [6, 18, 54]
+    assert [s.maps[0]["s_next@GRAD"] for s in scope["step_scopes_1"]] == [9, 3, 1]
+    assert [s.maps[0]["w@GRAD"] for s in scope["step_scopes_1"]] == [18, 18, 18]
     assert not {"s", "s_next"} & set(scope)
 
 
@@ -231,6 +233,18 @@ def test_a_value_handed_on_that_is_also_read_in_the_turn():
     step.append_backward(loss)
     values = {"w": 1.3, "x": 0.7, "n": 4, "zero": 0, "nought": 0.0}
     check_against_measured_slopes(loss, values, "wx")
+
+
+def test_a_gradient_of_the_same_name_outside_does_not_leak_in():
+    main = block_of("wxs", ["n", "zero"])
+    y = counted(main, {"s": ("x", "s_next", "y")},
+                lambda body: body.append_op("assign", "w", out="s_next"))
+    loss = main.append_op("mul", y.name, "s", out="loss")
+    step.append_backward(loss)
+    values = {"w": 1.5, "x": 0.7, "s": 2.0, "zero": 0}
+    for n, expected in ((0, (0, 2, 0.7)), (2, (2, 0, 1.5))):
+        scope = step.run(main.program, values | {"n": n})
+        assert [scope[f"{name}@GRAD"] for name in "wxs"] == list(expected)
 
 
 def test_only_one_of_two_carried_values_is_used():
@@ -455,7 +469,8 @@ MUTANTS = {
                              "now = [step[name] for name in carry]"),
     "steps are forgotten": ("        steps.append(step)", "        steps = [step]"),
     "not from the last step": ("for step in reversed(scope[op", "for step in (scope[op"),
-    "backward in the outer scope": ("step.new_child(made))", "scope.new_child(made))"),
+    "backward in the outer scope": (
+        "[held]], step)\n        made", "[held]], scope)\n        made"),
     "backward in the wrong branch": ('held = "sub_block" if step[condition] else "else_block"\n'
                                      "        run_block", 'held = "sub_block"\n        run_block'),
     "carried gradients are added up": (
@@ -464,7 +479,7 @@ MUTANTS = {
     "shared gradients are overwritten": ("total[name] + made.get(grad_name(name), 0.0)",
                                          "made.get(grad_name(name), 0.0)"),
     "gradients of outer scopes are taken": ("made.get(grad_name(name), np.zeros",
-                                            "scope.get(grad_name(name), np.zeros"),
+                                            "step.get(grad_name(name), np.zeros"),
     "the carried gradient stays": ("made.get(grad_name(name), np.zeros(np.shape(step[name])))",
                                    "flowing[name]"),
     "shared and carried change places": ('{"x_grad": flowing, "shared_grad": total}',
