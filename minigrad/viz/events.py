@@ -79,7 +79,7 @@ def live_lines(node: Node) -> tuple[tuple[str, str], ...]:
     (('gx0 = b·gy = 8', 'gx0 = b·gy'), ('gx1 = a·gy = 4', 'gx1 = a·gy'))
     """
     if "live" in node.data:
-        texts = [text for text in node.data["live"] if text != NOT_YET]
+        texts = [text for text in node.data["live"] if not text.endswith(NOT_YET)]
         return tuple(
             (text, f"{head} = {NOT_YET}" if sign else NOT_YET)
             for text in texts

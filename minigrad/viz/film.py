@@ -19,6 +19,7 @@ from minigrad.viz.format import LONGEST_LINE, shorten
 from minigrad.viz.graph import Graph
 from minigrad.viz.picture import Picture
 from minigrad.viz.reading import is_op
+from minigrad.viz.style import GREY, PAPER, TEXT
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _STATES = ("pending", "active", "done")
@@ -121,8 +122,11 @@ class Film:
         root = ET.fromstring(self.picture.svg)
         for part in root.iter(f"{_SVG}g"):
             node = part.get("id", "").rpartition("-")[2]
+            ends = [frame.states.get(c) for c in part.get("class", "").split()]
             if node in frame.states:
                 self._set(part, node, frame)
+            elif "pending" in ends and "edge" in part.get("class", ""):
+                _fade(part)
         ET.register_namespace("", _SVG[1:-1])
         return ET.tostring(root, encoding="unicode")
 
@@ -196,6 +200,14 @@ class Film:
         """The script as JSON that may stand inside an HTML element."""
         text = json.dumps(self.script, ensure_ascii=True)
         return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _fade(line: ET.Element) -> None:
+    """A line to or from something that is not there yet is grey."""
+    for part in line:
+        for ink in ("stroke", "fill"):
+            if part.get(ink, "none").lower() not in ("none", "white", PAPER.lower(), TEXT.lower()):
+                part.set(ink, GREY)
 
 
 def _write(text: ET.Element, words: str) -> None:

@@ -1,7 +1,7 @@
 """`play`: step through a graph, forward and backward, and through the building of backward.
 
-A `Player` shows itself as a widget where widgets run, as its first frame and its text where they
-do not, and saves itself as one HTML file that needs nothing else.
+A `Player` shows itself as a widget where widgets run, as three static frames and its text where
+they do not, and saves itself as one HTML file that needs nothing else.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from minigrad.viz.film import Film
 from minigrad.viz.html import film_page, frames_page
 from minigrad.viz.names import Names, caller_variables
 from minigrad.viz.picture import graph_of
+from minigrad.viz.sheet import sheet
 
 _HERE = Path(__file__).parent
 
@@ -136,7 +137,7 @@ class Player:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         bundle: dict[str, Any] = {"text/plain": self.film.text()}
-        svg = self.film.svg(self.frame)
+        svg = sheet(self.film)
         if svg is not None:
             bundle["image/svg+xml"] = svg
             bundle |= self._view()

@@ -81,7 +81,7 @@ def test_static_frames_are_the_first_the_middle_and_the_last():
 
 
 @drawn
-def test_a_notebook_gets_the_widget_its_first_frame_and_its_text():
+def test_a_notebook_gets_the_widget_its_static_frames_and_its_text():
     pytest.importorskip("anywidget")
     bundle = play(samples.shared_w())._repr_mimebundle_()
     assert set(bundle) == {
@@ -89,7 +89,11 @@ def test_a_notebook_gets_the_widget_its_first_frame_and_its_text():
         "image/svg+xml",
         "application/vnd.jupyter.widget-view+json",
     }
-    assert "pending" in bundle["image/svg+xml"]
+    root = ET.fromstring(bundle["image/svg+xml"])
+    ids = [e.get("id") for e in root.iter() if e.get("id")]
+    assert len(ids) == len(set(ids))
+    words = [t.text for t in root.iter(f"{SVG}text") if (t.text or "").startswith("Step ")]
+    assert [w.split(".")[0] for w in words] == ["Step 0 of 14", "Step 7 of 14", "Step 14 of 14"]
 
 
 def test_the_frame_of_a_player_can_be_set_and_a_wrong_one_is_named():
@@ -148,7 +152,8 @@ def test_playing_loads_widgets_only_when_one_is_shown():
     import subprocess
 
     code = (
-        "import sys; from minigrad.viz.player import play; from minigrad.viz.graph import Graph; play(Graph());"
+        "import sys; from minigrad.viz.player import play;"
+        "from minigrad.viz.graph import Graph; play(Graph());"
         "assert not {'anywidget', 'ipywidgets', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -165,6 +170,14 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+NODES = """() => [...document.querySelectorAll('g.node')].map(g => [
+    g.id.split('-').pop(),
+    [...g.classList],
+    [...g.querySelectorAll('text')].map(t => t.textContent)])"""
+BOXES = """() => [...document.querySelectorAll('g.node, g.edge')].map(
+    g => JSON.stringify(g.querySelector('path, polygon, ellipse').getBBox()))"""
 
 
 @pytest.fixture(scope="module")
@@ -258,8 +271,7 @@ def test_the_browser_shows_what_the_film_says_in_every_frame(show):
     for number in range(len(player.film)):
         frame = player.film.frame(number)
         assert page.text_content(".mg-say") == frame.text
-        seen = page.evaluate("""() => [...document.querySelectorAll('g.node')].map(g =>
-            [g.id.split('-').pop(), [...g.classList], [...g.querySelectorAll('text')].map(t => t.textContent)])""")
+        seen = page.evaluate(NODES)
         for node, classes, texts in seen:
             if node in frame.states:
                 assert frame.states[node] in classes
@@ -269,11 +281,10 @@ def test_the_browser_shows_what_the_film_says_in_every_frame(show):
 
 def test_nothing_moves_between_frames(show):
     page = show(play(samples.while_loop()))
-    where = "() => [...document.querySelectorAll('g.node, g.edge')].map(g => JSON.stringify(g.querySelector('path,polygon,ellipse').getBBox()))"
     page.focus(".mg-player")
-    before = page.evaluate(where)
+    before = page.evaluate(BOXES)
     page.keyboard.press("End")
-    assert page.evaluate(where) == before
+    assert page.evaluate(BOXES) == before
 
 
 def test_prediction_hides_the_next_value_asks_and_tells(show):
