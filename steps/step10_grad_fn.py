@@ -12,8 +12,8 @@
 # <!-- growth -->
 
 # %% [markdown]
-# So far one graph did two jobs. Each result knew the function that made it, and backward went
-# through the same objects in the other direction.
+# In the steps before, one graph did two jobs. Each result knew the function that made it, and
+# backward went through the same objects in the other direction.
 #
 # PyTorch does it in another way. While the forward runs, a **second graph** is built. Its nodes
 # know one thing only: the way back. When you print a tensor, you see the door to that graph:
@@ -106,7 +106,8 @@ def as_tensor(value):
 #   its inputs;
 # * `next_functions` says where each of these has to go *next*. "Next" is meant in the order of
 #   backward: the next functions of the last operation are the operations before it;
-# * `saved` holds the tensors its formula will need.
+# * `saved` holds the tensors its formula will need;
+# * `output_shapes` are the shapes of the operation's results. The engine will need them.
 
 # %%
 class Node:
@@ -466,6 +467,7 @@ def walk(edge, grad):
 # first, second = (node for node, _ in square.grad_fn.next_functions)
 # assert first is second
 # assert first is c.grad_fn.next_functions[0][0]      # the same as in c = a + b
+# mg.draw(square)
 
 # %% [markdown]
 # And a constant? Nobody wants its gradient, so its edge leads nowhere.

@@ -3,7 +3,7 @@ from minigrad.course.check import Mismatch, checker, same
 
 
 @checker("10a", hint="follow next_functions with a list of nodes still to see; an AccumulateGrad "
-                     "knows its leaf as .variable; the leaf of e.grad_fn may be met more than once")
+                     "knows its leaf as .variable; one leaf may be met more than once")
 def leaves(leaves, Tensor):
     a, b, d = (Tensor(float(n), requires_grad=True) for n in (2, 3, 4))
     compare("leaves of (a + b) * d", leaves((a + b) * d), [a, b, d])

@@ -33,5 +33,7 @@ def both_errors(functions, Tensor):
         name = function.__name__
         x = Tensor(0.5, requires_grad=True)
         error = raises(f"{name}(x)", RuntimeError, partial(function, x))
+        if isinstance(error, NotImplementedError):      # a RuntimeError too: nothing written yet
+            raise error
         if words not in str(error):
             raise Mismatch(f"the error of {name}(x)", str(error), f"an error that says {words!r}")
