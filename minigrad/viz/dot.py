@@ -31,8 +31,10 @@ _DEFAULTS = (
 )
 
 
-def to_dot(graph: Graph, *, legend: bool = False, dpi: int | None = None) -> str:
-    """The DOT source of a graph.
+def to_dot(
+    graph: Graph, *, legend: bool = False, dpi: int | None = None, paper: bool = False
+) -> str:
+    """The DOT source of a graph; ``paper`` puts it on a white sheet.
 
     >>> g = Graph()
     >>> _ = g.edge(g.node("leaf", "x"), g.node("op", "Square"))
@@ -41,7 +43,7 @@ def to_dot(graph: Graph, *, legend: bool = False, dpi: int | None = None) -> str
     """
     dropped = far_reads(graph)
     far = _names_read(graph, dropped.values())
-    lines = ["digraph minigrad {", _SPACE[graph.direction], *_DEFAULTS, *_limits(graph, dpi)]
+    lines = ["digraph minigrad {", _SPACE[graph.direction], *_DEFAULTS, *_limits(graph, dpi, paper)]
     lines += _inside(graph, None, far)
     lines += [f"{{ rank=same; {'; '.join(group)} }}" for group in twin_groups(graph)]
     lines += [_edge(graph, e) for i, e in enumerate(graph.edges) if i not in dropped]
@@ -57,11 +59,12 @@ def to_dot(graph: Graph, *, legend: bool = False, dpi: int | None = None) -> str
     )  # last: frames would inherit the label
 
 
-def _limits(graph: Graph, dpi: int | None) -> list[str]:
+def _limits(graph: Graph, dpi: int | None, paper: bool) -> list[str]:
     """Straight lines and fewer rounds for a large graph: seconds instead of minutes."""
     large = len(graph.nodes) > _LARGE or len(graph.edges) > 2 * _LARGE
     fast = ["nslimit=1; nslimit1=1; mclimit=0.2; splines=line;"] if large else []
-    return [*fast, *([f"dpi={dpi};"] if dpi else [])]
+    sheet = [f'bgcolor="{PAPER}";'] if paper else []
+    return [*fast, *sheet, *([f"dpi={dpi};"] if dpi else [])]
 
 
 # Nodes ---------------------------------------------------------------

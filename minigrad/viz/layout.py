@@ -30,7 +30,8 @@ ENGINES: tuple[str, ...] = (
     "pygraphviz",
     "dot",
 )  # in the order of preference; () switches layout off
-FORMATS = ("svg", "png", "pdf", "plain")
+SMALL_PNG = "png:cairo:gd"  # 256 colours: a third of the bytes
+FORMATS = ("svg", "png", "pdf", "plain", SMALL_PNG)
 
 
 def layout(source: str, form: str = "svg", limit: float | None = None) -> bytes | None:

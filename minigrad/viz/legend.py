@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minigrad.viz.graph import Graph
+from minigrad.viz.reading import is_op
 from minigrad.viz.style import (
     EDGE_STYLES,
     GREY,
@@ -57,6 +58,7 @@ def _node_marks(graph: Graph, quote: Quote) -> list[str]:
 
 def _edge_marks(graph: Graph, quote: Quote) -> list[str]:
     here = {e.kind for e in graph.edges}
+    here |= {"twin"} if any(n.twin and is_op(n) for n in graph.nodes.values()) else set()
     return [
         _mark(_stroke(style), quote(style.meaning, 60))
         for kind, style in EDGE_STYLES.items()

@@ -23,7 +23,7 @@ from minigrad.viz.text import to_text
 
 _MOST_FOR_PNG = 150  # nodes
 _MOST_PIXELS = 8_000_000
-_DPI = 96
+_DPI, _SMALL_DPI = 96, 72
 
 
 class Picture:
@@ -55,19 +55,19 @@ class Picture:
 
     @property
     def png(self) -> bytes | None:
-        """The drawing as pixels, for viewers that show no SVG."""
-        dpi = self._dpi()
-        return layout.layout(
-            self.dot if dpi == _DPI else to_dot(self.graph, legend=self.legend, dpi=dpi), "png"
-        )
+        """The drawing as pixels, transparent."""
+        return layout.layout(to_dot(self.graph, legend=self.legend, dpi=self._dpi(_DPI)), "png")
 
-    def _dpi(self) -> int:
+    def _small_png(self) -> bytes | None:
+        """Pixels on white paper in few bytes, for viewers that show no SVG."""
+        small = to_dot(self.graph, legend=self.legend, dpi=self._dpi(_SMALL_DPI), paper=True)
+        return layout.layout(small, layout.SMALL_PNG) or layout.layout(small, "png")
+
+    def _dpi(self, most: int) -> int:
         """Dots per inch: fewer for a drawing that would be too large."""
-        size = re.search(
-            r'height="(\d+)pt" .*?width="(\d+)pt"|width="(\d+)pt" height="(\d+)pt"', self.svg or ""
-        )
-        area = math.prod(int(n) for n in size.groups() if n) if size else 1
-        return max(8, min(_DPI, int(72 * math.sqrt(_MOST_PIXELS / area))))
+        head = (self.svg or "")[:1000]
+        sizes = [int(n) for n in re.findall(r'(?:width|height)="(\d+)pt"', head)]
+        return max(8, min(most, int(72 * math.sqrt(_MOST_PIXELS / math.prod(sizes or [1])))))
 
     def describe(self) -> str:
         """One sentence about the graph, and its steps in order."""
@@ -102,7 +102,7 @@ class Picture:
         bundle: dict[str, Any] = {"text/plain": self.text}
         if self.svg is not None:
             bundle["image/svg+xml"] = self.svg
-            png = self.png if len(self.graph.nodes) <= _MOST_FOR_PNG else None
+            png = self._small_png() if len(self.graph.nodes) <= _MOST_FOR_PNG else None
             if png is not None:
                 bundle["image/png"] = base64.b64encode(png).decode()
         return bundle
