@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Step 1. Boxes, functions, a numerical judge
 #
-# **Goal.** Compute with small functions that go from box to box, and measure a slope without knowing any calculus rule.
+# **Goal.** Compute with small functions that go from box to box, and measure a slope without
+# knowing any calculus rule.
 #
 # **Time.** 25 minutes
 #
@@ -11,12 +12,12 @@
 # <!-- growth -->
 
 # %% [markdown]
-# At the end of this course you can read the engine behind `loss.backward()`.
-# We build it in small steps. Each step changes two or three definitions, and every definition fits on a few lines.
+# At the end of this course you can read the engine behind `loss.backward()`. We build it in small
+# steps. Each step changes two or three definitions, and every definition fits on a few lines.
 #
-# Today there is no backward yet. We make the two things a graph consists of, **boxes** and **functions**.
-# And we make a **judge**: a slow and simple way to measure a derivative.
-# Every gradient of this course will stand before that judge.
+# Today there is no backward yet. We make the two things a graph consists of, **boxes** and
+# **functions**. And we make a **judge**: a slow and simple way to measure a derivative. Every
+# gradient of this course will stand before that judge.
 
 # %%
 import numpy as np
@@ -111,9 +112,10 @@ class Exp(Function):
 # %% [markdown]
 # ## Functions in a row
 #
-# A box comes out, so it can go into the next function. The three functions below stay with us for four steps:
+# A box comes out, so it can go into the next function. The three functions below stay with us for
+# four steps:
 #
-# $$x \xrightarrow{\;A\;} a \xrightarrow{\;B\;} b \xrightarrow{\;C\;} y \qquad y = \left(e^{x^2}\right)^2$$
+# $$x \xrightarrow{A} a \xrightarrow{B} b \xrightarrow{C} y \qquad y = \left(e^{x^2}\right)^2$$
 #
 # **Predict, then run.** Is $y$ at $x = 0.5$ nearer to 1 or to 2?
 
@@ -128,8 +130,8 @@ class Exp(Function):
 # assert f"{y.data}" == "1.648721270700128"
 
 # %% [markdown]
-# Here is the picture of what ran. `mg.watch` looks over the shoulder of the functions while they are called.
-# Nothing is drawn by hand, so the picture cannot lie.
+# Here is the picture of what ran. `mg.watch` looks over the shoulder of the functions while they
+# are called. Nothing is drawn by hand, so the picture cannot lie.
 
 # %% tags=["active-ipynb", "picture-F", "picture-B"]
 # with mg.watch(Function) as run:
@@ -152,7 +154,8 @@ class Exp(Function):
 # %% [markdown]
 # ## The judge: a slope from two values
 #
-# How fast does $f$ change at $x$? Go a little to the left, go a little to the right, and divide the rise by the run:
+# How fast does $f$ change at $x$? Go a little to the left, go a little to the right, and divide
+# the rise by the run:
 #
 # $$f'(x) \approx \frac{f(x + \varepsilon) - f(x - \varepsilon)}{2\,\varepsilon}$$
 #
@@ -216,7 +219,8 @@ def numerical_diff(f, x, eps=1e-4):
 # Two errors pull in opposite directions:
 #
 # * **truncation**: the curve is not a straight line. This error grows with `eps`.
-# * **rounding**: the two values share their first digits, and the subtraction cancels them. What is left is divided
+# * **rounding**: the two values share their first digits, and the subtraction cancels them. What
+#   is left is divided
 #   by a tiny number. This error grows when `eps` shrinks.
 #
 # **Move the slider.** Where is the bottom of the valley?
@@ -245,9 +249,9 @@ def numerical_diff(f, x, eps=1e-4):
 # explore(valley, exponent=(-15, -1, -4))
 
 # %% [markdown]
-# The valley is why the judge is only a judge. It needs two evaluations of `f` *for every input*, and it never gives
-# all the digits. A network with a million weights would need two million runs for one step of training.
-# Backward needs one walk. That is the next step.
+# The valley is why the judge is only a judge. It needs two evaluations of `f` *for every input*,
+# and it never gives all the digits. A network with a million weights would need two million runs
+# for one step of training. Backward needs one walk. That is the next step.
 
 # %% tags=["active-ipynb"]
 # assert error(-4) < error(-1)
@@ -271,9 +275,9 @@ def numerical_diff(f, x, eps=1e-4):
 # check("1a", Cube, Variable)
 
 # %% [markdown]
-# **1b.** A cheaper judge looks to one side only, the *forward difference*
-# $\dfrac{f(x + \varepsilon) - f(x)}{\varepsilon}$. Write it.
-# What does it say for $x^2$ at 2? And how many more digits does the central difference give, with the same `eps`?
+# **1b.** A cheaper judge looks to one side only, the *forward difference* $\dfrac{f(x +
+# \varepsilon) - f(x)}{\varepsilon}$. Write it. What does it say for $x^2$ at 2? And how many more
+# digits does the central difference give, with the same `eps`?
 
 # %% tags=["active-ipynb", "exercise", "ex-1b"]
 # def forward_diff(f, x, eps=1e-4):
@@ -288,8 +292,8 @@ def numerical_diff(f, x, eps=1e-4):
 # check("1b", forward_diff, Variable)
 
 # %% [markdown]
-# **1c.** Find one `eps` below 1e-8 and one above 1e-3, each so bad that the slope of `chain` at 0.5 misses the true
-# value by more than 0.01. Use the slider, or `error`.
+# **1c.** Find one `eps` below 1e-8 and one above 1e-3, each so bad that the slope of `chain` at
+# 0.5 misses the true value by more than 0.01. Use the slider, or `error`.
 
 # %% tags=["active-ipynb", "exercise", "ex-1c"]
 # ### BEGIN SOLUTION
@@ -297,13 +301,13 @@ def numerical_diff(f, x, eps=1e-4):
 # too_large = 0.1
 # ### END SOLUTION
 #
-# check("1c", (too_small, too_large))
+# check("1c", too_small, too_large)
 
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# The same chain. The box is called a tensor, and functions are called without making an object first.
-# What the lines print stands beside them (recorded with torch 2.13.0 and paddle 3.3.1).
+# The same chain. The box is called a tensor, and functions are called without making an object
+# first. What the lines print stands beside them (recorded with torch 2.13.0 and paddle 3.3.1).
 #
 # ```python
 # x = torch.tensor(0.5, dtype=torch.float64)

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Step 2. Backward by hand
 #
-# **Goal.** Teach each function to pass a gradient back, and walk the chain from right to left, one call at a time.
+# **Goal.** Teach each function to pass a gradient back, and walk the chain from right to left, one
+# call at a time.
 #
 # **Time.** 30 minutes
 #
@@ -40,15 +41,16 @@ class Variable:
 
 
 # %% [markdown]
-# `x.grad` will hold $dy/dx$. It is `None` as long as nobody has computed it. It is not 0: zero would be an answer.
+# `x.grad` will hold $dy/dx$. It is `None` as long as nobody has computed it. It is not 0: zero
+# would be an answer.
 #
 # ## A function remembers its input
 #
-# The slope of $x^2$ is $2x$. So on the way back `Square` has to know which $x$ it saw on the way forward.
-# `__call__` keeps the box. That is one new line.
+# The slope of $x^2$ is $2x$. So on the way back `Square` has to know which $x$ it saw on the way
+# forward. `__call__` keeps the box. That is one new line.
 #
-# `backward(gy)` is the other half of a function. It gets $gy$, the gradient of its output, and returns $gx$, the
-# gradient of its input. Arrays in, array out, as in `forward`.
+# `backward(gy)` is the other half of a function. It gets $gy$, the gradient of its output, and
+# returns $gx$, the gradient of its input. Arrays in, array out, as in `forward`.
 
 # %%
 class Function:
@@ -106,8 +108,9 @@ class Function:
 # mg.draw(run)
 
 # %% [markdown]
-# Only 1.0, the slope of the last function we called. Follow the lower row of the picture: every call threw away what
-# came in from the right. The chain rule is a **product**. `backward` has to multiply by what it gets.
+# Only 1.0, the slope of the last function we called. Follow the lower row of the picture: every
+# call threw away what came in from the right. The chain rule is a **product**. `backward` has to
+# multiply by what it gets.
 #
 # ## The repair: times `gy`
 
@@ -148,7 +151,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## Forward
 #
-# The same chain as before. The picture shows the functions called so far. The lower row does not exist yet.
+# The same chain as before. The picture shows the functions called so far. The lower row does not
+# exist yet.
 
 # %% tags=["active-ipynb", "picture-F"]
 # A, B, C = Square(), Exp(), Square()
@@ -164,7 +168,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## Backward, one call at a time
 #
-# The start is the **seed**, $dy/dy = 1$. Then `C`, `B`, `A`: the functions of the forward pass, in reverse.
+# The start is the **seed**, $dy/dy = 1$. Then `C`, `B`, `A`: the functions of the forward pass, in
+# reverse.
 #
 # **Predict, then run.** `b` is $e^{0.25} = 1.284$. What does `C.backward(1.0)` return?
 
@@ -233,8 +238,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## What is still bad
 #
-# Another graph needs other lines. Here are only two functions, and the walk has to be written again.
-# Swap two lines, or forget one, and the result is wrong.
+# Another graph needs other lines. Here are only two functions, and the walk has to be written
+# again. Swap two lines, or forget one, and the result is wrong.
 
 # %% tags=["active-ipynb"]
 # D, E = Exp(), Square()
@@ -254,7 +259,8 @@ def numerical_diff(f, x, eps=1e-4):
 #
 # ## Exercises
 #
-# **2a.** Write `Sin`, with both halves. The slope of $\sin x$ is $\cos x$. Remember the mistake above.
+# **2a.** Write `Sin`, with both halves. The slope of $\sin x$ is $\cos x$. Remember the mistake
+# above.
 
 # %% tags=["active-ipynb", "exercise", "ex-2a"]
 # class Sin(Function):
@@ -296,7 +302,8 @@ def numerical_diff(f, x, eps=1e-4):
 # check("2b", exp_square_exp, Variable)
 
 # %% [markdown]
-# **2c.** Someone calls `A` before `C` and `B`. Read the last line of the error. Which value is the `NoneType`?
+# **2c.** Someone calls `A` before `C` and `B`. Read the last line of the error. Which value is the
+# `NoneType`?
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # A, B, C = Square(), Exp(), Square()
@@ -309,12 +316,12 @@ def numerical_diff(f, x, eps=1e-4):
 # x.grad = A.backward(a.grad)
 
 # %% [markdown]
-# Put your explanation into code. `first_to_fail("CAB")` is `"A"`: after `C` there is a `b.grad`, but `A` needs `a.grad`.
-# For an order that works it is `None`.
+# Put your explanation into code. `first_to_fail("CAB")` is `"A"`: after `C` there is a `b.grad`,
+# but `A` needs `a.grad`. For an order that works it is `None`.
 
 # %% tags=["active-ipynb", "exercise", "ex-2c"]
 # def first_to_fail(order):
-#     """The first letter of a backward order of A, B, C whose gradient is not there yet, or None."""
+#     """The first letter of an order of A, B, C whose gradient is not there yet, or None."""
 #     ### BEGIN SOLUTION
 #     needs = {"C": "y", "B": "b", "A": "a"}
 #     makes = {"C": "b", "B": "a", "A": "x"}
@@ -332,8 +339,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# There is no backward call to write, but the gradients in between are the same. `retain_grad` asks PyTorch to keep them.
-# Recorded with torch 2.13.0 and paddle 3.3.1:
+# There is no backward call to write, but the gradients in between are the same. `retain_grad` asks
+# PyTorch to keep them. Recorded with torch 2.13.0 and paddle 3.3.1:
 #
 # ```python
 # x = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Step 3. Creator links
 #
-# **Goal.** Let the boxes and functions remember each other while they compute, so that the way back can be found from the result alone.
+# **Goal.** Let the boxes and functions remember each other while they compute, so that the way
+# back can be found from the result alone.
 #
 # **Time.** 25 minutes
 #
@@ -18,12 +19,14 @@ import numpy as np
 # from minigrad.course import check
 
 # %% [markdown]
-# In step 2 the way back was in *your* head: first `C`, then `B`, then `A`. Lose one of those names and you are stuck.
+# In step 2 the way back was in *your* head: first `C`, then `B`, then `A`. Lose one of those names
+# and you are stuck.
 #
 # So where could the way back be stored? Ask what the two kinds of objects know about each other:
 #
 # * a function knows its **input** and its **output**,
-# * a variable knows its **creator**: the function that made it. If nobody made it, a user gave it. Then the creator is `None`.
+# * a variable knows its **creator**: the function that made it. If nobody made it, a user gave it.
+#   Then the creator is `None`.
 #
 # Two links back, box → function → box, and you can walk.
 #
@@ -45,7 +48,8 @@ class Variable:
 # %% [markdown]
 # ## The function makes the links
 #
-# When? At the only moment when input, function and output are together: while the function is being called.
+# When? At the only moment when input, function and output are together: while the function is
+# being called.
 
 # %%
 class Function:
@@ -122,8 +126,8 @@ def numerical_diff(f, x, eps=1e-4):
 # assert y.creator.input.creator.input.creator.input == x
 
 # %% [markdown]
-# No error: all six are true. `==` means *the very same object* here, because our classes do not define it otherwise.
-# And `x` is the end of the way. Nobody made it.
+# No error: all six are true. `==` means *the very same object* here, because our classes do not
+# define it otherwise. And `x` is the end of the way. Nobody made it.
 
 # %% tags=["active-ipynb"]
 # assert y.creator is C
@@ -138,8 +142,9 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## When were these links made?
 #
-# Nobody declared a graph. The links came into being **while the numbers flowed**.
-# This is *define-by-run*. An ordinary `if` decides what the graph looks like, and each run makes a new graph.
+# Nobody declared a graph. The links came into being **while the numbers flowed**. This is
+# *define-by-run*. An ordinary `if` decides what the graph looks like, and each run makes a new
+# graph.
 #
 # **Predict, then run.** How many functions are in the graph that starts at 1.5? And at 5?
 
@@ -176,10 +181,11 @@ def numerical_diff(f, x, eps=1e-4):
 # mg.draw(y)
 
 # %% [markdown]
-# The value is correct, and the graph is cut: it begins at `b`. Nobody made that new box. No walk from `y` will ever find `x`.
+# The value is correct, and the graph is cut: it begins at `b`. Nobody made that new box. No walk
+# from `y` will ever find `x`.
 #
-# The repair: stay in the boxes from the beginning to the end. (Sometimes a cut is what you want. Then it has a name,
-# `detach`.)
+# The repair: stay in the boxes from the beginning to the end. (Sometimes a cut is what you want.
+# Then it has a name, `detach`.)
 
 # %% tags=["active-ipynb"]
 # A, B, C = Square(), Exp(), Square()
@@ -201,7 +207,8 @@ def numerical_diff(f, x, eps=1e-4):
 #     path, variable, here = "y", y, "a Variable"
 #     for _ in pressed:
 #         if variable.creator is None:
-#             return [mg.draw(variable, names=NAMES), f"{path} is x. Its creator is None: the walk ends here."]
+#             return [mg.draw(variable, names=NAMES),
+#                     f"{path} is x. Its creator is None: the walk ends here."]
 #         if path.endswith("creator"):
 #             path, variable, here = f"{path}.input", variable.creator.input, "a Variable"
 #         else:
@@ -256,7 +263,8 @@ def numerical_diff(f, x, eps=1e-4):
 #
 # ## Exercises
 #
-# **3a.** How deep does a variable lie? Count the functions between `v` and the leaf that it came from.
+# **3a.** How deep does a variable lie? Count the functions between `v` and the leaf that it came
+# from.
 
 # %% tags=["active-ipynb", "exercise", "ex-3a"]
 # def depth(v):
@@ -273,7 +281,8 @@ def numerical_diff(f, x, eps=1e-4):
 # check("3a", depth, Variable, Square)
 
 # %% [markdown]
-# **3b.** Say the chain in words. For the `y` above: `"Square of Exp of Square of a leaf"`. For a leaf: `"a leaf"`.
+# **3b.** Say the chain in words. For the `y` above: `"Square of Exp of Square of a leaf"`. For a
+# leaf: `"a leaf"`.
 
 # %% tags=["active-ipynb", "exercise", "ex-3b"]
 # def in_words(v):
@@ -290,8 +299,9 @@ def numerical_diff(f, x, eps=1e-4):
 # check("3b", in_words, Variable, Square, Exp)
 
 # %% [markdown]
-# **3c.** One `Function` object, used twice, breaks the links. Show it: return `x`, `a`, `y` where $a = x^2$ and $y = a^2$
-# come from **one** `Square` object. Then look where the walk from `y` goes.
+# **3c.** One `Function` object, used twice, breaks the links. Show it: return `x`, `a`, `y` where
+# $a = x^2$ and $y = a^2$ come from **one** `Square` object. Then look where the walk from `y`
+# goes.
 
 # %% tags=["active-ipynb", "exercise", "ex-3c"]
 # def used_twice():
@@ -308,8 +318,8 @@ def numerical_diff(f, x, eps=1e-4):
 # check("3c", used_twice, Square)
 
 # %% [markdown]
-# The second call wrote over `input`. The creator of `a` is that same object, so from `a` the walk leads to `a` again,
-# round and round. `x` is lost.
+# The second call wrote over `input`. The creator of `a` is that same object, so from `a` the walk
+# leads to `a` again, round and round. `x` is lost.
 
 # %% tags=["active-ipynb"]
 # square = Square()
@@ -320,13 +330,14 @@ def numerical_diff(f, x, eps=1e-4):
 # assert y.data == 81
 
 # %% [markdown]
-# The value was right all the time. Only the links were wrong. A new object for each call is the rule, and the next step
-# takes care of it.
+# The value was right all the time. Only the links were wrong. A new object for each call is the
+# rule, and the next step takes care of it.
 #
 # ## In PyTorch / in Paddle
 #
-# The creator is called `grad_fn` there. It is an object of its own that knows only the way back: the second half of our function.
-# A tensor that you made yourself has none. Recorded with torch 2.13.0 and paddle 3.3.1 (addresses left out):
+# The creator is called `grad_fn` there. It is an object of its own that knows only the way back:
+# the second half of our function. A tensor that you made yourself has none. Recorded with torch
+# 2.13.0 and paddle 3.3.1 (addresses left out):
 #
 # ```python
 # x = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)

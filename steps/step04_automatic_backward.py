@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Step 4. Backward by itself
 #
-# **Goal.** One call, `y.backward()`, walks any chain, however long, and bad input gets an answer that helps.
+# **Goal.** One call, `y.backward()`, walks any chain, however long, and bad input gets an answer
+# that helps.
 #
 # **Time.** 35 minutes
 #
@@ -63,8 +64,8 @@ class Function:
     def __call__(self, input):
         if hasattr(self, "input"):
             raise RuntimeError(
-                f"this {type(self).__name__} was called before, and a second call would break its links: "
-                f"make a new one for each call, {type(self).__name__}()(x)")
+                f"this {type(self).__name__} was called before, and a second call would break "
+                f"its links: make a new one for each call, {type(self).__name__}()(x)")
         x = input.data
         y = self.forward(x)
         output = Variable(np.asarray(y))
@@ -106,7 +107,8 @@ class Exp(Function):
 # %% [markdown]
 # ## First try: recursion
 #
-# "Do the three lines for me. Then let my input do the same." That is a recursive function, and it is beautiful.
+# "Do the three lines for me. Then let my input do the same." That is a recursive function, and it
+# is beautiful.
 
 # %% tags=["active-ipynb"]
 # def backward_recursive(v):
@@ -127,9 +129,11 @@ class Exp(Function):
 # %% [markdown]
 # ## The mistake in it
 #
-# A chain of 3 functions works. Let us make a chain of 20,000. A network with a loop in it gets there easily.
+# A chain of 3 functions works. Let us make a chain of 20,000. A network with a loop in it gets
+# there easily.
 #
-# `AddOne` is a function with the simplest of all gradients: $y = x + 1$, so $gx = gy$. Every gradient is 1.
+# `AddOne` is a function with the simplest of all gradients: $y = x + 1$, so $gx = gy$. Every
+# gradient is 1.
 #
 # **Predict, then run.** What will be printed?
 
@@ -160,13 +164,15 @@ class Exp(Function):
 # print("y is", y.data, "and the gradient of x is", x.grad)
 
 # %% [markdown]
-# Every function of the chain needs a Python call inside a Python call, and Python stops at a depth of one or a few thousand.
-# The forward pass was fine. Backward died on the way, and `x` has no gradient.
+# Every function of the chain needs a Python call inside a Python call, and Python stops at a depth
+# of one or a few thousand. The forward pass was fine. Backward died on the way, and `x` has no
+# gradient.
 #
 # ## The repair: a loop
 #
-# Keep a list of functions that still have to run. Take one, do the three lines, put the next one in.
-# That is `Variable.backward` above. Go back and read it now: a list, `pop`, three lines, `append`.
+# Keep a list of functions that still have to run. Take one, do the three lines, put the next one
+# in. That is `Variable.backward` above. Go back and read it now: a list, `pop`, three lines,
+# `append`.
 
 # %% tags=["active-ipynb"]
 # x, y = long_chain(20_000)
@@ -175,10 +181,11 @@ class Exp(Function):
 # assert x.grad == 1
 
 # %% [markdown]
-# In a chain the list never holds more than one function. Later, when graphs branch, it will hold several.
-# Then the question "which one first?" becomes interesting. That is step 6.
+# In a chain the list never holds more than one function. Later, when graphs branch, it will hold
+# several. Then the question "which one first?" becomes interesting. That is step 6.
 #
-# **Move the slider.** The chain becomes ten times longer with each stop. Red: the recursion hit the limit of this kernel.
+# **Move the slider.** The chain becomes ten times longer with each stop. Red: the recursion hit
+# the limit of this kernel.
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import GRADIENT, LEAF, explore, figure
@@ -217,13 +224,13 @@ class Exp(Function):
 # %% [markdown]
 # ## No seed to write
 #
-# `y.grad = np.array(1.0)` was the same line every time, so `backward` does it. `np.ones_like(self.data)` also has the
-# right shape and dtype.
+# `y.grad = np.array(1.0)` was the same line every time, so `backward` does it.
+# `np.ones_like(self.data)` also has the right shape and dtype.
 #
 # ## Functions that read like functions
 #
-# `Square()(x)` makes a function object and calls it, and the object must be a new one each time (remember exercise 3c).
-# Two tiny wrappers do both.
+# `Square()(x)` makes a function object and calls it, and the object must be a new one each time
+# (remember exercise 3c). Two tiny wrappers do both.
 
 # %%
 def square(x):
@@ -264,21 +271,22 @@ def exp(x):
 # %% [markdown]
 # ## Three errors that help
 #
-# **A number is not an array.** The most common slip. Without the guard it would go through, and fail much later,
-# far away from its cause.
+# **A number is not an array.** The most common slip. Without the guard it would go through, and
+# fail much later, far away from its cause.
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # Variable(0.5)
 
 # %% [markdown]
-# The guard has a surprising consequence. NumPy turns a 0-dimensional array into a plain number whenever it computes:
+# The guard has a surprising consequence. NumPy turns a 0-dimensional array into a plain number
+# whenever it computes:
 
 # %% tags=["active-ipynb"]
 # print(type(np.array(3.0)).__name__, "->", type(np.array(3.0) ** 2).__name__)
 
 # %% [markdown]
-# So our own functions would trip over the guard. That is why `__call__` now says `np.asarray(y)`. The judge needs the
-# same repair.
+# So our own functions would trip over the guard. That is why `__call__` now says `np.asarray(y)`.
+# The judge needs the same repair.
 
 # %%
 def numerical_diff(f, x, eps=1e-4):
@@ -300,7 +308,8 @@ def numerical_diff(f, x, eps=1e-4):
 # x.backward()
 
 # %% [markdown]
-# **A function object is used up by one call.** In step 3 this gave a graph that ran in a circle. Now it is an error.
+# **A function object is used up by one call.** In step 3 this gave a graph that ran in a circle.
+# Now it is an error.
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # S = Square()
@@ -332,8 +341,8 @@ def numerical_diff(f, x, eps=1e-4):
 # check("4a", depth, Variable, Square)
 
 # %% [markdown]
-# **4b.** No need for `y.grad`. Write `gradient(f, value)`: it takes a plain number and returns the gradient of `f` there.
-# It works for every `f` that goes from box to box.
+# **4b.** No need for `y.grad`. Write `gradient(f, value)`: it takes a plain number and returns the
+# gradient of `f` there. It works for every `f` that goes from box to box.
 
 # %% tags=["active-ipynb", "exercise", "ex-4b"]
 # def gradient(f, value):
@@ -349,8 +358,9 @@ def numerical_diff(f, x, eps=1e-4):
 
 # %% [markdown]
 # **4c.** A helpful message says *what was given* and *how to repair it*. Write one for two slips:
-# for a float it contains the float and the word `np.array`, for a leaf Variable that someone wants to walk back from it
-# contains the words `leaf` and `backward()`. For anything else that is fine, return `None`.
+# for a float it contains the float and the word `np.array`, for a leaf Variable that someone wants
+# to walk back from it contains the words `leaf` and `backward()`. For anything else that is fine,
+# return `None`.
 
 # %% tags=["active-ipynb", "exercise", "ex-4c"]
 # def advice(thing):
@@ -369,7 +379,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# The same three lines, and the same number. A leaf without a history is refused there, too. Recorded with torch 2.13.0 and paddle 3.3.1:
+# The same three lines, and the same number. A leaf without a history is refused there, too.
+# Recorded with torch 2.13.0 and paddle 3.3.1:
 #
 # ```python
 # x = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)

@@ -1,13 +1,15 @@
 # %% [markdown]
 # # Step 5. Many inputs, and the same box twice
 #
-# **Goal.** Functions of two inputs, `+` and `*`, and a gradient that is right when a variable is used more than once.
+# **Goal.** Functions of two inputs, `+` and `*`, and a gradient that is right when a variable is
+# used more than once.
 #
 # **Time.** 35 minutes
 #
 # **Needs.** steps 1 to 4
 #
-# Part B begins here. It continues the file of part A: *real graphs*, with branches, reuse, limits of memory, operators and arrays.
+# Part B begins here. It continues the file of part A: *real graphs*, with branches, reuse, limits
+# of memory, operators and arrays.
 
 # %% [markdown] tags=["growth"]
 # <!-- growth -->
@@ -25,8 +27,8 @@ import numpy as np
 #
 # ## The variable
 #
-# Two signs, `+` and `*`, and `cleargrad`. They need no words. The method `backward` changed in its inner lines.
-# We come back to them twice.
+# Two signs, `+` and `*`, and `cleargrad`. They need no words. The method `backward` changed in its
+# inner lines. We come back to them twice.
 
 # %%
 class Variable:
@@ -61,7 +63,7 @@ class Variable:
             gxs = f.backward(f.output.grad)
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
-            for x, gx in zip(f.inputs, gxs):
+            for x, gx in zip(f.inputs, gxs, strict=True):
                 x.grad = gx if x.grad is None else x.grad + gx
                 if x.creator is not None:
                     functions.append(x.creator)
@@ -86,8 +88,8 @@ class Function:
     def __call__(self, *inputs):
         if hasattr(self, "input"):
             raise RuntimeError(
-                f"this {type(self).__name__} was called before, and a second call would break its links: "
-                f"make a new one for each call, {type(self).__name__}()(x)")
+                f"this {type(self).__name__} was called before, and a second call would break "
+                f"its links: make a new one for each call, {type(self).__name__}()(x)")
         y = self.forward(*[x.data for x in inputs])
         output = Variable(np.asarray(y))
         output.set_creator(self)
@@ -130,8 +132,10 @@ class Exp(Function):
 #
 # `backward` returns a tuple now: one gradient per input, in the order of the inputs.
 #
-# * $y = x_0 + x_1$: push one input by a little, and $y$ moves by the same amount. The gradient is handed on, to both.
-# * $y = x_0 \cdot x_1$: push $x_0$, and $y$ moves $x_1$ times as much. Each input gets the **other** one as its factor.
+# * $y = x_0 + x_1$: push one input by a little, and $y$ moves by the same amount. The gradient is
+#   handed on, to both.
+# * $y = x_0 \cdot x_1$: push $x_0$, and $y$ moves $x_1$ times as much. Each input gets the
+#   **other** one as its factor.
 
 # %%
 class Add(Function):
@@ -175,7 +179,8 @@ def numerical_diff(f, x, eps=1e-4):
 
 
 # %% [markdown]
-# **Predict, then run.** $z = x^2 + y^2$ at $x = 2$, $y = 3$. Three numbers: the value and two gradients.
+# **Predict, then run.** $z = x^2 + y^2$ at $x = 2$, $y = 3$. Three numbers: the value and two
+# gradients.
 
 # %% tags=["active-ipynb"]
 # x = Variable(np.array(2.0))
@@ -187,7 +192,8 @@ def numerical_diff(f, x, eps=1e-4):
 # assert (z.data, x.grad, y.grad) == (13, 4, 6)
 
 # %% [markdown]
-# The next graph will stay with us to the end of the course: $e = (a + b) \cdot d$ with $a = 2$, $b = 3$, $d = 4$.
+# The next graph will stay with us to the end of the course: $e = (a + b) \cdot d$ with $a = 2$, $b
+# = 3$, $d = 4$.
 
 # %% tags=["active-ipynb", "picture-F"]
 # a = Variable(np.array(2.0))
@@ -213,8 +219,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## A mistake: assign the gradient
 #
-# In step 4 the walk said `x.grad = …`. It *assigned*. Here is that walk again, only for many inputs.
-# What does it make of $y = x + x$? The derivative of $2x$ is 2.
+# In step 4 the walk said `x.grad = …`. It *assigned*. Here is that walk again, only for many
+# inputs. What does it make of $y = x + x$? The derivative of $2x$ is 2.
 #
 # **Predict, then run.**
 
@@ -270,7 +276,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # Three arrows meet at `x.grad`, and 1 + 1 + 1 is 3.
 #
-# **Switch the rule.** Choose an expression, look at `overwrite` and at `add`, and compare with the judge of step 1.
+# **Switch the rule.** Choose an expression, look at `overwrite` and at `add`, and compare with the
+# judge of step 1.
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import explore
@@ -328,7 +335,8 @@ def numerical_diff(f, x, eps=1e-4):
 # assert x.grad == 2
 
 # %% [markdown]
-# Adding is not only a nuisance. To get the gradient of two losses together, run backward on both and do not clear.
+# Adding is not only a nuisance. To get the gradient of two losses together, run backward on both
+# and do not clear.
 #
 # And the old chain? It still gives the old number.
 
@@ -372,7 +380,8 @@ def numerical_diff(f, x, eps=1e-4):
 # check("5a", (Sub, Div), Variable)
 
 # %% [markdown]
-# **5b.** One box, several functions, one after the other. Return the gradient of each, all of them right.
+# **5b.** One box, several functions, one after the other. Return the gradient of each, all of them
+# right.
 
 # %% tags=["active-ipynb", "exercise", "ex-5b"]
 # def gradients_in_turn(x, functions):
@@ -390,7 +399,8 @@ def numerical_diff(f, x, eps=1e-4):
 # check("5b", gradients_in_turn, Variable)
 
 # %% [markdown]
-# **5c.** Why not simply `x.grad += gx`? Look at this walk over $y = (a + b) + a$. The gradients should be 2 and 1.
+# **5c.** Why not simply `x.grad += gx`? Look at this walk over $y = (a + b) + a$. The gradients
+# should be 2 and 1.
 
 # %% tags=["active-ipynb", "mistake"]
 # def accumulate_in_place(x, gx):
@@ -428,7 +438,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# Both add, and both leave the clearing to you (`optimizer.zero_grad()`, `optimizer.clear_grad()`). Recorded with torch 2.13.0 and paddle 3.3.1:
+# Both add, and both leave the clearing to you (`optimizer.zero_grad()`, `optimizer.clear_grad()`).
+# Recorded with torch 2.13.0 and paddle 3.3.1:
 #
 # ```python
 # x = torch.tensor(3., requires_grad=True)

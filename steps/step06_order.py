@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Step 6. Order
 #
-# **Goal.** Know why the order of the backward calls matters, see the wrong ones go wrong, and build the right one.
+# **Goal.** Know why the order of the backward calls matters, see the wrong ones go wrong, and
+# build the right one.
 #
 # **Time.** 45 minutes
 #
@@ -18,18 +19,21 @@ import numpy as np
 # from minigrad.course import check
 
 # %% [markdown]
-# In a chain there is only one way back. In a graph the ways part and meet again, and someone has to decide
-# **which function runs next**. This is the question that is asked most often about backward. Here is the answer in one sentence:
+# In a chain there is only one way back. In a graph the ways part and meet again, and someone has
+# to decide **which function runs next**. This is the question that is asked most often about
+# backward. Here is the answer in one sentence:
 #
 # > A function may run backward only when *all* functions that use its output have run.
 #
 # Before that, the gradient of its output is not complete. It would pass on a half-finished number.
 #
-# This step builds an order that keeps the rule. Then it puts four orders side by side on the same graph.
+# This step builds an order that keeps the rule. Then it puts four orders side by side on the same
+# graph.
 #
 # ## Every function once
 #
-# Collect the functions behind `y`. The dictionary remembers who was there, so nobody is visited twice.
+# Collect the functions behind `y`. The dictionary remembers who was there, so nobody is visited
+# twice.
 
 # %%
 def functions_behind(y):
@@ -46,10 +50,11 @@ def functions_behind(y):
 # %% [markdown]
 # ## Generations
 #
-# The order comes from a number that is written down on the way forward. A function that takes only leaves has
-# generation 1. Every other one is one generation younger than its youngest parent.
+# The order comes from a number that is written down on the way forward. A function that takes only
+# leaves has generation 1. Every other one is one generation younger than its youngest parent.
 #
-# Then users always have a higher number than the function whose output they use. Sort by it, the youngest first: done.
+# Then users always have a higher number than the function whose output they use. Sort by it, the
+# youngest first: done.
 
 # %%
 def by_generation(y):
@@ -77,7 +82,7 @@ class Variable:
         self.grad = None
 
     def backward(self, order=by_generation):
-        """Add to the gradient of every variable behind this one, function by function in this order."""
+        """Add to the gradient of every variable behind this one, in this order of functions."""
         if self.creator is None:
             raise RuntimeError(
                 "this Variable is a leaf: no function made it, so there is nothing to walk. "
@@ -88,7 +93,7 @@ class Variable:
             gxs = f.backward(f.output.grad)
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
-            for x, gx in zip(f.inputs, gxs):
+            for x, gx in zip(f.inputs, gxs, strict=True):
                 x.grad = gx if x.grad is None else x.grad + gx
 
     def __add__(self, other):
@@ -105,8 +110,8 @@ class Function:
     def __call__(self, *inputs):
         if hasattr(self, "input"):
             raise RuntimeError(
-                f"this {type(self).__name__} was called before, and a second call would break its links: "
-                f"make a new one for each call, {type(self).__name__}()(x)")
+                f"this {type(self).__name__} was called before, and a second call would break "
+                f"its links: make a new one for each call, {type(self).__name__}()(x)")
         y = self.forward(*[x.data for x in inputs])
         output = Variable(np.asarray(y))
         output.set_creator(self)
@@ -211,8 +216,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## A mistake: the stack of step 5
 #
-# Step 5 kept the waiting functions on a stack: last in, first out (LIFO). An order is a list of functions, so we can
-# write that down, too.
+# Step 5 kept the waiting functions on a stack: last in, first out (LIFO). An order is a list of
+# functions, so we can write that down, too.
 #
 # **Predict, then run.** How often will the first square, the one that made `a`, run backward?
 
@@ -239,7 +244,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # 96 instead of 64. Look at the lower row. The square that made `a` ran **twice**:
 #
-# * first too early: only one of two gradients had arrived at `a.grad`, 8. It passed on $8 \cdot 4 = 32$.
+# * first too early: only one of two gradients had arrived at `a.grad`, 8. It passed on
+#   $8 \cdot 4 = 32$.
 # * then again, with both: 16. It passed on $16 \cdot 4 = 64$.
 #
 # $32 + 64 = 96$. The half-finished 8 was counted two times.
@@ -260,8 +266,9 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## Four orders side by side
 #
-# Recursion is the other order people write first: run a function, then everything behind its first input, then
-# everything behind its second one. And some assign instead of adding (step 5), which makes it a different wrong number.
+# Recursion is the other order people write first: run a function, then everything behind its first
+# input, then everything behind its second one. And some assign instead of adding (step 5), which
+# makes it a different wrong number.
 
 # %% tags=["active-ipynb"]
 # def recursive(y):
@@ -320,8 +327,8 @@ def numerical_diff(f, x, eps=1e-4):
 #     [2, 2, 2, 1], [64, 96, 96, 32], [4, 8, 8, 1]]
 
 # %% [markdown]
-# `x + x` is too simple: every adding order is right there. A test with only that graph would find nothing.
-# It takes a *computed* variable with two users to tell the orders apart.
+# `x + x` is too simple: every adding order is right there. A test with only that graph would find
+# nothing. It takes a *computed* variable with two users to tell the orders apart.
 #
 # The judge has no opinion about orders. It only knows numbers.
 
@@ -331,8 +338,8 @@ def numerical_diff(f, x, eps=1e-4):
 # assert abs(judged - 64) < 1e-4
 
 # %% [markdown]
-# **Choose an order and move the slider.** One backward call at a time, on the diamond. Watch `a.grad`, and when
-# the square behind it runs.
+# **Choose an order and move the slider.** One backward call at a time, on the diamond. Watch
+# `a.grad`, and when the square behind it runs.
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import explore
@@ -350,17 +357,22 @@ def numerical_diff(f, x, eps=1e-4):
 #         walk(y, lambda y: function(y)[:calls], overwrite)
 #     names = {"x": x, "a": a, "b": b, "c": c, "y": y}
 #     made = {v.creator: name for name, v in names.items() if v.creator is not None}
-#     said = [f"{i}. the {type(f).__name__} that made {made[f]}" for i, f in enumerate(function(y)[:calls], 1)]
-#     end = "end" if calls >= len(function(y)) else "not finished"
-#     return [mg.draw(run, names=names), "\n".join([*said, f"a.grad = {a.grad}, x.grad = {x.grad} ({end})"])]
+#     whole = function(y)
+#     said = [f"{i}. the {type(f).__name__} that made {made[f]}"
+#             for i, f in enumerate(whole[:calls], 1)]
+#     end = "end" if calls >= len(whole) else "not finished"
+#     said.append(f"a.grad = {a.grad}, x.grad = {x.grad} ({end})")
+#     return [mg.draw(run, names=names), "\n".join(said)]
 #
 #
-# explore(walk_on_the_diamond, order=["LIFO", *(way for way in WAYS if way != "LIFO")], calls=(0, 5, 3))
+# orders = ["LIFO", *(way for way in WAYS if way != "LIFO")]
+# explore(walk_on_the_diamond, order=orders, calls=(0, 5, 3))
 
 # %% [markdown]
 # ## Wrong orders are slow, too
 #
-# Double a number 50 times: $y = 2^{50} x$. The graph has 50 functions. The right order visits each one once.
+# Double a number 50 times: $y = 2^{50} x$. The graph has 50 functions. The right order visits each
+# one once.
 
 # %% tags=["active-ipynb"]
 # def doubled(x, times):
@@ -376,7 +388,8 @@ def numerical_diff(f, x, eps=1e-4):
 # assert x.grad == 2.0 ** 50
 
 # %% [markdown]
-# The stack visits a function once for every *way* that leads to it, and the number of ways doubles each time.
+# The stack visits a function once for every *way* that leads to it, and the number of ways doubles
+# each time.
 #
 # **Predict, then run.** How many visits for 3, 6, 10 doublings? And how long would 50 take?
 
@@ -387,9 +400,9 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## Other right orders: the tape
 #
-# Any order that keeps the rule gives the same gradients. The simplest one is a **tape**, also called a *Wengert list*:
-# write down every function when it runs forward, then read the list backwards. Users come later than makers, so
-# reading backwards meets the users first.
+# Any order that keeps the rule gives the same gradients. The simplest one is a **tape**, also
+# called a *Wengert list*: write down every function when it runs forward, then read the list
+# backwards. Users come later than makers, so reading backwards meets the users first.
 #
 # `mg.watch` has kept such a list all the time.
 
@@ -404,8 +417,9 @@ def numerical_diff(f, x, eps=1e-4):
 # assert x.grad == 64
 
 # %% [markdown]
-# Why not always a tape? It also holds functions that have nothing to do with `y`, and it has to be thrown away at the
-# right time. With links the graph belongs to `y` and dies with it. That is the next step.
+# Why not always a tape? It also holds functions that have nothing to do with `y`, and it has to be
+# thrown away at the right time. With links the graph belongs to `y` and dies with it. That is the
+# next step.
 #
 # The numbers of the last steps still stand.
 
@@ -422,8 +436,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## Exercises
 #
-# **6a.** Find the generation without `f.generation`: how many functions lie on the **longest** way from `v` to a leaf?
-# Use the links only. (Recursion is allowed. The graphs are small.)
+# **6a.** Find the generation without `f.generation`: how many functions lie on the **longest** way
+# from `v` to a leaf? Use the links only. (Recursion is allowed. The graphs are small.)
 
 # %% tags=["active-ipynb", "exercise", "ex-6a"]
 # def longest_way(v):
@@ -438,8 +452,9 @@ def numerical_diff(f, x, eps=1e-4):
 # check("6a", longest_way, Variable, square)
 
 # %% [markdown]
-# **6b.** A *topological sort* needs no generation. Count for each function how many times its output is used.
-# Start with the maker of `y`. When a function has run, count down its inputs. Who reaches zero is ready.
+# **6b.** A *topological sort* needs no generation. Count for each function how many times its
+# output is used. Start with the maker of `y`. When a function has run, count down its inputs. Who
+# reaches zero is ready.
 #
 # Write it as a loop: chains may be 20,000 long. Any valid order passes.
 
@@ -466,8 +481,8 @@ def numerical_diff(f, x, eps=1e-4):
 # check("6b", topological, Variable, square)
 
 # %% [markdown]
-# **6c.** What is the *smallest* expression for which `lifo` is wrong? Build it from `x` with as few functions as
-# possible.
+# **6c.** What is the *smallest* expression for which `lifo` is wrong? Build it from `x` with as
+# few functions as possible.
 
 # %% tags=["active-ipynb", "exercise", "ex-6c"]
 # def smallest(x):
@@ -483,7 +498,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# PyTorch numbers its backward nodes while the forward pass runs. A node runs when all its users have run, the newest first. Recorded with torch 2.13.0 and paddle 3.3.1:
+# PyTorch numbers its backward nodes while the forward pass runs. A node runs when all its users
+# have run, the newest first. Recorded with torch 2.13.0 and paddle 3.3.1:
 #
 # ```python
 # x = torch.tensor(2., requires_grad=True)
@@ -513,4 +529,4 @@ def numerical_diff(f, x, eps=1e-4):
 # | concept | in the package |
 # |---|---|
 # | the order of the walk | `minigrad.eager.backward:backward` |
-# | for programs: reading the list of operators backwards | `minigrad.static.backward:append_backward` |
+# | for programs: the list of operators, backwards | `minigrad.static.backward:append_backward` |

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Step 7. Lifetime and switches
 #
-# **Goal.** Know how long a graph lives and who keeps it alive, and switch recording off where nobody needs a gradient.
+# **Goal.** Know how long a graph lives and who keeps it alive, and switch recording off where
+# nobody needs a gradient.
 #
 # **Time.** 40 minutes
 #
@@ -23,16 +24,17 @@ import numpy as np
 # from minigrad.course import check
 
 # %% [markdown]
-# The gradients are right. Now look at the memory. Training makes a new graph in every step, thousands of them.
-# Each one should vanish when nobody needs it. Do ours?
+# The gradients are right. Now look at the memory. Training makes a new graph in every step,
+# thousands of them. Each one should vanish when nobody needs it. Do ours?
 #
 # ## A mistake we made in step 3
 #
-# Python frees an object at the moment when the last reference to it goes. `y.creator` is such a reference, and so is
-# `f.output`. Together they make a circle: the variable keeps the function, and the function keeps the variable.
+# Python frees an object at the moment when the last reference to it goes. `y.creator` is such a
+# reference, and so is `f.output`. Together they make a circle: the variable keeps the function,
+# and the function keeps the variable.
 #
-# Here is the circle with two plain objects. A *weak reference* looks at an object without keeping it.
-# The garbage collector is off, so that nobody tidies up behind our back.
+# Here is the circle with two plain objects. A *weak reference* looks at an object without keeping
+# it. The garbage collector is off, so that nobody tidies up behind our back.
 #
 # **Predict, then run.** All names are deleted. Is `y` gone?
 
@@ -52,13 +54,13 @@ import numpy as np
 # assert probe() is not None
 
 # %% [markdown]
-# Nobody can reach it, and still it is there. The collector finds such circles, but only now and then. Until it comes,
-# every array of every graph stays in memory.
+# Nobody can reach it, and still it is there. The collector finds such circles, but only now and
+# then. Until it comes, every array of every graph stays in memory.
 #
 # ## The repair: one of the two links is weak
 #
-# Which one? From `y` we want to find everything, so `y.creator` has to hold on. The link back to the output is the weak
-# one. To follow a weak reference, call it.
+# Which one? From `y` we want to find everything, so `y.creator` has to hold on. The link back to
+# the output is the weak one. To follow a weak reference, call it.
 
 # %% tags=["active-ipynb"]
 # y, f = Thing(), Thing()
@@ -75,8 +77,8 @@ import numpy as np
 # %% [markdown]
 # ## The switch
 #
-# Links cost memory even when nobody will walk them. So recording gets a switch. `no_grad` turns it off for a while.
-# Why `try` and `finally`? We come to that.
+# Links cost memory even when nobody will walk them. So recording gets a switch. `no_grad` turns it
+# off for a while. Why `try` and `finally`? We come to that.
 
 # %%
 class Config:
@@ -114,8 +116,9 @@ def by_generation(y):
 
 
 # %% [markdown]
-# Two methods change. `Function.__call__` makes its links only while recording, and the one to its output is weak.
-# `Variable.backward` follows that weak reference, and clears gradients in between that nobody asked for.
+# Two methods change. `Function.__call__` makes its links only while recording, and the one to its
+# output is weak. `Variable.backward` follows that weak reference, and clears gradients in between
+# that nobody asked for.
 
 # %%
 class Variable:
@@ -137,11 +140,11 @@ class Variable:
         self.grad = None
 
     def backward(self, order=by_generation, retain_grad=False):
-        """Add to the gradient of every leaf behind this variable; keep those in between on request."""
+        """Add to the gradient of every leaf behind this one; keep those in between on request."""
         if self.creator is None:
             raise RuntimeError(
-                "this Variable is a leaf: no function made it, or recording was off (no_grad), so there is "
-                "nothing to walk. Call backward() on the result of a computation")
+                "this Variable is a leaf: no function made it, or recording was off (no_grad), "
+                "so there is nothing to walk. Call backward() on the result of a computation")
         if self.grad is None:
             self.grad = np.ones_like(self.data)
         for f in order(self):
@@ -149,7 +152,7 @@ class Variable:
             gxs = f.backward(output.grad)
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
-            for x, gx in zip(f.inputs, gxs):
+            for x, gx in zip(f.inputs, gxs, strict=True):
                 x.grad = gx if x.grad is None else x.grad + gx
             if not retain_grad:
                 output.cleargrad()
@@ -168,8 +171,8 @@ class Function:
     def __call__(self, *inputs):
         if hasattr(self, "input"):
             raise RuntimeError(
-                f"this {type(self).__name__} was called before, and a second call would break its links: "
-                f"make a new one for each call, {type(self).__name__}()(x)")
+                f"this {type(self).__name__} was called before, and a second call would break "
+                f"its links: make a new one for each call, {type(self).__name__}()(x)")
         y = self.forward(*[x.data for x in inputs])
         output = Variable(np.asarray(y))
         if Config.recording:
@@ -261,8 +264,9 @@ def numerical_diff(f, x, eps=1e-4):
 # mg.draw(y)
 
 # %% [markdown]
-# Every function points to its output weakly: the dotted blue arrows. Everything else is held by `y`: its creator, the inputs of that, their
-# creators, down to the leaves. Delete `y`, and the graph falls like a row of dominoes. `a` and `x` stay, because *we* hold them.
+# Every function points to its output weakly: the dotted blue arrows. Everything else is held by
+# `y`: its creator, the inputs of that, their creators, down to the leaves. Delete `y`, and the
+# graph falls like a row of dominoes. `a` and `x` stay, because *we* hold them.
 
 # %% tags=["active-ipynb"]
 # gc.disable()
@@ -276,8 +280,9 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## The gradients in between
 #
-# A gradient in the middle is as large as the variable it belongs to. Mostly one wants those of the leaves only.
-# So `backward` clears the others as soon as they have been passed on, except you say `retain_grad=True`.
+# A gradient in the middle is as large as the variable it belongs to. Mostly one wants those of the
+# leaves only. So `backward` clears the others as soon as they have been passed on, except you say
+# `retain_grad=True`.
 
 # %% tags=["active-ipynb"]
 # y = a * x
@@ -295,7 +300,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## A mistake: what was kept is counted again
 #
-# The gradients of $y = x^3$ at 3 are there: 27 for `x`. Clear `x`, walk again. It should be 27 again.
+# The gradients of $y = x^3$ at 3 are there: 27 for `x`. Clear `x`, walk again. It should be 27
+# again.
 #
 # **Predict, then run.**
 
@@ -306,9 +312,10 @@ def numerical_diff(f, x, eps=1e-4):
 # mg.draw(y)
 
 # %% [markdown]
-# 45. The old 3 was still lying in `a.grad`, the new 3 was added, and 6 went on to `x`: $9 + 6 \cdot 3 + 6 \cdot 3 = 45$.
-# We cleared the leaf, but not what lies between. You will repair this in exercise 7c, and in step 8 the repair moves into
-# `backward`.
+# 45. The old 3 was still lying in `a.grad`, the new 3 was added, and 6 went on to `x`:
+# $9 + 6 \cdot 3 + 6 \cdot 3 = 45$.
+# We cleared the leaf, but not what lies between. You will repair this in exercise 7c, and in step
+# 8 the repair moves into `backward`.
 #
 # ## Recording off
 #
@@ -353,7 +360,8 @@ def numerical_diff(f, x, eps=1e-4):
 
 # %% [markdown]
 # The slip was caught long ago, but the engine records nothing any more, for the rest of the day.
-# `finally` runs also when there was an error. And it restores what was *before*, so blocks can be nested.
+# `finally` runs also when there was an error. And it restores what was *before*, so blocks can be
+# nested.
 
 # %% tags=["active-ipynb"]
 # Config.recording = True
@@ -375,7 +383,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## A loss that grows
 #
-# `loss = loss + x * x`, a hundred times. How many variables are alive after each round, and after `del loss`?
+# `loss = loss + x * x`, a hundred times. How many variables are alive after each round, and after
+# `del loss`?
 #
 # **Switch.** Strong links are those of steps 3 to 6.
 
@@ -408,12 +417,12 @@ def numerical_diff(f, x, eps=1e-4):
 #     plot, axes = figure()
 #     axes.plot(range(1, rounds + 1), counts[:-1], "-")
 #     axes.plot(rounds + 1, counts[-1], "o", markersize=12, color=GRADIENT)
-#     axes.annotate("after del loss", (rounds + 1, counts[-1]), (-12, 12), textcoords="offset points",
-#                   ha="right", color=GRADIENT)
+#     axes.annotate("after del loss", (rounds + 1, counts[-1]), (-12, 12),
+#                   textcoords="offset points", ha="right", color=GRADIENT)
 #     axes.set(xlabel="rounds", ylabel="living variables", ylim=(-12, 230), xlim=(0, 106),
 #              title=f"{counts[-2]} at the end, {counts[-1]} after del loss")
-#     plot.set_label(f"{links} links, recording {recording}: {counts[-2]} living variables at the end, "
-#                    f"{counts[-1]} after del loss")
+#     plot.set_label(f"{links} links, recording {recording}: {counts[-2]} living variables "
+#                    f"at the end, {counts[-1]} after del loss")
 #     return plot
 #
 #
@@ -427,7 +436,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # Three different things:
 #
-# * While you hold `loss`, the whole history lives. That is no leak: backward will need it. To add up losses only for a
+# * While you hold `loss`, the whole history lives. That is no leak: backward will need it. To add
+#   up losses only for a
 #   printout, add numbers, not variables.
 # * With strong links the history stays even when `loss` is gone. With weak links it goes at once.
 # * With recording off there is no history. Only the present variables live.
@@ -452,8 +462,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## Exercises
 #
-# **7a.** Break the cycle. `link` ties two plain objects together: `v.creator` is `f`, and `f.output()` is `v`.
-# When the last name for `v` goes, both have to vanish.
+# **7a.** Break the cycle. `link` ties two plain objects together: `v.creator` is `f`, and
+# `f.output()` is `v`. When the last name for `v` goes, both have to vanish.
 
 # %% tags=["active-ipynb", "exercise", "ex-7a"]
 # def link(v, f):
@@ -467,8 +477,8 @@ def numerical_diff(f, x, eps=1e-4):
 # check("7a", link)
 
 # %% [markdown]
-# **7b.** One `with` for every switch: `using_config("recording", False)` sets an attribute of `Config` for the length
-# of a block. Errors and nesting must be safe.
+# **7b.** One `with` for every switch: `using_config("recording", False)` sets an attribute of
+# `Config` for the length of a block. Errors and nesting must be safe.
 
 # %% tags=["active-ipynb", "exercise", "ex-7b"]
 # @contextlib.contextmanager
@@ -487,8 +497,9 @@ def numerical_diff(f, x, eps=1e-4):
 # check("7b", using_config, Config)
 
 # %% [markdown]
-# **7c.** 27, not 45. Write `fresh_backward(y)`: it keeps the gradients in between (`retain_grad=True`), and it is right
-# however often it is called. Clear everything behind `y` first. `functions_behind(y)` helps.
+# **7c.** 27, not 45. Write `fresh_backward(y)`: it keeps the gradients in between
+# (`retain_grad=True`), and it is right however often it is called. Clear everything behind `y`
+# first. `functions_behind(y)` helps.
 
 # %% tags=["active-ipynb", "exercise", "ex-7c"]
 # def fresh_backward(y):
@@ -506,8 +517,9 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# Gradients in between are not kept. And the second walk is refused: what a function had saved for backward is freed after the
-# first one (step 11 comes to that). Recorded with torch 2.13.0 and paddle 3.3.1:
+# Gradients in between are not kept. And the second walk is refused: what a function had saved for
+# backward is freed after the first one (step 11 comes to that). Recorded with torch 2.13.0 and
+# paddle 3.3.1:
 #
 # ```python
 # x = torch.tensor(3., requires_grad=True)
@@ -530,7 +542,8 @@ def numerical_diff(f, x, eps=1e-4):
 # y.backward()
 # x.grad.item(), a.grad               # (27.0, None)
 # y.backward()
-# # SystemError: … You calculate backward twice for the same subgraph without setting retain_graph=True. …
+# # SystemError: … You calculate backward twice for the same subgraph without setting
+# # retain_graph=True. …
 #
 # with paddle.no_grad():
 #     z = x * x

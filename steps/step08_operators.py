@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Step 8. Operators, names, gradcheck
 #
-# **Goal.** Write formulas as you would on paper, with numbers and arrays on either side, and check the gradient of every argument.
+# **Goal.** Write formulas as you would on paper, with numbers and arrays on either side, and check
+# the gradient of every argument.
 #
 # **Time.** 45 minutes
 #
@@ -23,13 +24,16 @@ import numpy as np
 # from minigrad.course import check
 
 # %% [markdown]
-# The engine is complete. What is missing is comfort. `x * x + y` works, but `2 * x`, `1 - x`, `x / y` and `x ** 3` do not.
+# The engine is complete. What is missing is comfort. `x * x + y` works, but `2 * x`, `1 - x`, `x /
+# y` and `x ** 3` do not.
 #
-# The table above looks long. It is four functions (`Neg`, `Sub`, `Div`, `Pow`), the signs that call them, and two helpers.
+# The table above looks long. It is four functions (`Neg`, `Sub`, `Div`, `Pow`), the signs that
+# call them, and two helpers.
 #
 # ## A number is a box, too
 #
-# In `2 * x` the 2 is no Variable. So the first thing that `Function.__call__` does now is to put everything into boxes.
+# In `2 * x` the 2 is no Variable. So the first thing that `Function.__call__` does now is to put
+# everything into boxes.
 
 # %%
 def as_variable(x):
@@ -76,7 +80,8 @@ def by_generation(y):
 # ## The variable
 #
 # * A **name** and a `repr`, for people.
-# * The signs. Python asks the left side first: `x - 1` is `x.__sub__(1)`. In `1 - x` the number does not know what to do,
+# * The signs. Python asks the left side first: `x - 1` is `x.__sub__(1)`. In `1 - x` the number
+#   does not know what to do,
 #   so Python asks the right side: `x.__rsub__(1)`.
 # * `backward` clears what an earlier walk left in between. That was exercise 7c.
 
@@ -107,11 +112,11 @@ class Variable:
         self.grad = None
 
     def backward(self, order=by_generation, retain_grad=False):
-        """Add to the gradient of every leaf behind this variable; keep those in between on request."""
+        """Add to the gradient of every leaf behind this one; keep those in between on request."""
         if self.creator is None:
             raise RuntimeError(
-                "this Variable is a leaf: no function made it, or recording was off (no_grad), so there is "
-                "nothing to walk. Call backward() on the result of a computation")
+                "this Variable is a leaf: no function made it, or recording was off (no_grad), "
+                "so there is nothing to walk. Call backward() on the result of a computation")
         if self.grad is None:
             self.grad = np.ones_like(self.data)
         functions = list(order(self))
@@ -122,7 +127,7 @@ class Variable:
             gxs = f.backward(output.grad)
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
-            for x, gx in zip(f.inputs, gxs):
+            for x, gx in zip(f.inputs, gxs, strict=True):
                 x.grad = gx if x.grad is None else x.grad + gx
             if not retain_grad:
                 output.cleargrad()
@@ -156,7 +161,8 @@ class Variable:
 
     def __pow__(self, exponent):
         if isinstance(exponent, Variable):
-            raise TypeError("the exponent has to be a number, not a Variable: exercise 8a lifts this limit")
+            raise TypeError(
+                "the exponent has to be a number, not a Variable: exercise 8a lifts this limit")
         return Pow(exponent)(self)
 
 
@@ -167,8 +173,8 @@ class Function:
     def __call__(self, *inputs):
         if hasattr(self, "input"):
             raise RuntimeError(
-                f"this {type(self).__name__} was called before, and a second call would break its links: "
-                f"make a new one for each call, {type(self).__name__}()(x)")
+                f"this {type(self).__name__} was called before, and a second call would break "
+                f"its links: make a new one for each call, {type(self).__name__}()(x)")
         inputs = tuple(as_variable(x) for x in inputs)
         y = self.forward(*[x.data for x in inputs])
         output = Variable(np.asarray(y))
@@ -190,8 +196,8 @@ class Function:
 # %% [markdown]
 # ## Four functions
 #
-# Each gradient can be read off the formula. For $x_0 / x_1$ the two slopes are $1/x_1$ and $-x_0/x_1^2$.
-# `Pow` has a constant, the exponent. It is no input and gets no gradient.
+# Each gradient can be read off the formula. For $x_0 / x_1$ the two slopes are $1/x_1$ and
+# $-x_0/x_1^2$. `Pow` has a constant, the exponent. It is no input and gets no gradient.
 
 # %%
 class Neg(Function):
@@ -315,8 +321,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## A mistake: NumPy takes over
 #
-# The line `__array_ufunc__ = None` looks like magic. Leave it out, and put an array on the **left**.
-# NumPy does not know our class. It multiplies each of its elements with the whole box.
+# The line `__array_ufunc__ = None` looks like magic. Leave it out, and put an array on the
+# **left**. NumPy does not know our class. It multiplies each of its elements with the whole box.
 #
 # **Predict, then run.** How many objects come out?
 
@@ -331,8 +337,8 @@ def numerical_diff(f, x, eps=1e-4):
 # print(np.array([1.0, 2.0]) * Shy())
 
 # %% [markdown]
-# An array of two objects. For variables this would be two separate graphs. With the line, NumPy steps back and Python
-# asks our `__rmul__`:
+# An array of two objects. For variables this would be two separate graphs. With the line, NumPy
+# steps back and Python asks our `__rmul__`:
 
 # %% tags=["active-ipynb"]
 # v = Variable(np.array([1.0, 2.0]))
@@ -343,23 +349,26 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## The judge looks at every argument
 #
-# `numerical_diff` looks at one argument. A function of two arguments has two gradients, and each of them can be wrong.
+# `numerical_diff` looks at one argument. A function of two arguments has two gradients, and each
+# of them can be wrong.
 
 # %%
 def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
-    """Compare the gradient of every input with the judge: True, or an error that says which one differs."""
+    """Compare the gradient of every input with the judge: True, or an error that names one."""
     for x in inputs:
         x.cleargrad()
     f(*inputs).backward()
     for i, x in enumerate(inputs):
-        judged = numerical_diff(lambda v: f(*inputs[:i], v, *inputs[i + 1:]), x)
+        judged = numerical_diff(lambda v, i=i: f(*inputs[:i], v, *inputs[i + 1:]), x)
         if x.grad is None or not np.allclose(x.grad, judged, rtol, atol):
-            raise AssertionError(f"argument {i}: backward says {x.grad}, the judge says {judged}")
+            raise AssertionError(
+                f"argument {i}: backward says {x.grad}, the judge says {judged}")
     return True
 
 
 # %% [markdown]
-# Here is a `Div` with a sign forgotten in its second gradient. A check of the first argument finds nothing.
+# Here is a `Div` with a sign forgotten in its second gradient. A check of the first argument finds
+# nothing.
 
 # %% tags=["active-ipynb", "mistake"]
 # class CarelessDiv(Div):
@@ -380,7 +389,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # %% tags=["active-ipynb"]
 # a, b = Variable(np.array([3.0, -1.5])), Variable(np.array([2.0, 0.5]))
 # for f in (lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b,
-#           lambda a, b: -a * b ** 3, lambda a, b: exp(a) - square(b), lambda a, b: 2 / b - 3 * a + 1):
+#           lambda a, b: -a * b ** 3, lambda a, b: exp(a) - square(b),
+#           lambda a, b: 2 / b - 3 * a + 1):
 #     assert gradcheck(f, a, b)
 
 # %% [markdown]
@@ -395,9 +405,11 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # mg.draw(z)
 
 # %% [markdown]
-# This is the *Matyas* function, a classic test for optimizers. Nobody wants to differentiate it by hand.
+# This is the *Matyas* function, a classic test for optimizers. Nobody wants to differentiate it by
+# hand.
 #
-# **Predict, then run.** The formula does not change when `x` and `y` change places. What does that say about the gradients?
+# **Predict, then run.** The formula does not change when `x` and `y` change places. What does that
+# say about the gradients?
 
 # %% tags=["active-ipynb", "picture-B"]
 # z.backward(retain_grad=True)
@@ -406,14 +418,16 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # mg.draw(z)
 
 # %% [markdown]
-# Even the numbers 0.26 and 0.48 got a gradient, because they sit in boxes. Nobody asked for it. Step 10 will save that work.
+# Even the numbers 0.26 and 0.48 got a gradient, because they sit in boxes. Nobody asked for it.
+# Step 10 will save that work.
 #
 # A really nasty one, *Goldstein–Price*. The code is the formula.
 
 # %% tags=["active-ipynb"]
 # def goldstein(x, y):
-#     return ((1 + (x + y + 1) ** 2 * (19 - 14 * x + 3 * x ** 2 - 14 * y + 6 * x * y + 3 * y ** 2))
-#             * (30 + (2 * x - 3 * y) ** 2 * (18 - 32 * x + 12 * x ** 2 + 48 * y - 36 * x * y + 27 * y ** 2)))
+#     one = 19 - 14 * x + 3 * x ** 2 - 14 * y + 6 * x * y + 3 * y ** 2
+#     two = 18 - 32 * x + 12 * x ** 2 + 48 * y - 36 * x * y + 27 * y ** 2
+#     return (1 + (x + y + 1) ** 2 * one) * (30 + (2 * x - 3 * y) ** 2 * two)
 #
 #
 # x, y = Variable(np.array(1.0)), Variable(np.array(1.0))
@@ -425,8 +439,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # %% [markdown]
 # ## A loop that decides for itself
 #
-# The sine as a Taylor series: add terms until they are small. How many? That depends on the number, and the graph is
-# as long as the loop ran. This is *define-by-run* from step 3 again.
+# The sine as a Taylor series: add terms until they are small. How many? That depends on the
+# number, and the graph is as long as the loop ran. This is *define-by-run* from step 3 again.
 
 # %% tags=["active-ipynb"]
 # def taylor_sin(x, threshold=1e-4):
@@ -450,8 +464,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # %% [markdown]
 # ## Downhill
 #
-# The Rosenbrock function is a long curved valley. Its lowest point is at $(1, 1)$. We walk against the gradient in small
-# steps. This is how a network is trained.
+# The Rosenbrock function is a long curved valley. Its lowest point is at $(1, 1)$. We walk against
+# the gradient in small steps. This is how a network is trained.
 
 # %% tags=["active-ipynb"]
 # def rosenbrock(x0, x1):
@@ -499,7 +513,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #     path = np.array(descend(rosenbrock, (start_0, start_1), 0.0004, steps))
 #     plot, axes = figure(6.4, 4.2)
 #     grid_0, grid_1 = np.meshgrid(np.linspace(-2, 2, 81), np.linspace(-1, 3, 81))
-#     axes.contour(grid_0, grid_1, np.log10(1e-2 + rosenbrock(grid_0, grid_1)), levels=14, colors="#808080", linewidths=0.8)
+#     height = np.log10(1e-2 + rosenbrock(grid_0, grid_1))
+#     axes.contour(grid_0, grid_1, height, levels=14, colors="#808080", linewidths=0.8)
 #     axes.plot(path[:, 0], path[:, 1], "-", color=GRADIENT)
 #     axes.plot(*path[0], "o", color=GRADIENT)
 #     axes.plot(1, 1, "*", markersize=14, color=LEAF)
@@ -510,10 +525,9 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #     return plot
 #
 #
-# explore(downhill,
-#         start_0=FloatSlider(value=-0.5, min=-2, max=2, step=0.25, description="start x0", continuous_update=False),
-#         start_1=FloatSlider(value=2.5, min=-1, max=3, step=0.25, description="start x1", continuous_update=False),
-#         steps=(1, 2000, 1000))
+# start_0 = FloatSlider(-0.5, min=-2, max=2, step=0.25, description="start x0")
+# start_1 = FloatSlider(2.5, min=-1, max=3, step=0.25, description="start x1")
+# explore(downhill, start_0=start_0, start_1=start_1, steps=(1, 2000, 1000))
 
 # %% [markdown]
 # Down the wall it is fast. Along the valley it crawls: the gradient points across, not along.
@@ -540,7 +554,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # %% [markdown]
 # ## Exercises
 #
-# **8a.** Variable ** Variable. For $y = x_0^{x_1}$ the two slopes are $x_1 x_0^{x_1 - 1}$ and $x_0^{x_1} \ln x_0$.
+# **8a.** Variable ** Variable. For $y = x_0^{x_1}$ the two slopes are $x_1 x_0^{x_1 - 1}$ and
+# $x_0^{x_1} \ln x_0$.
 
 # %% tags=["active-ipynb", "exercise", "ex-8a"]
 # class Power(Function):
@@ -561,8 +576,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # check("8a", Power, Variable, gradcheck)
 
 # %% [markdown]
-# **8b.** tanh, three ways. One function with a rule of its own (the slope is $1 - y^2$), and two formulas from functions
-# that you have:
+# **8b.** tanh, three ways. One function with a rule of its own (the slope is $1 - y^2$), and two
+# formulas from functions that you have:
 #
 # $$\tanh x = \frac{e^x - e^{-x}}{e^x + e^{-x}} = 1 - \frac{2}{e^{2x} + 1}$$
 #
@@ -610,8 +625,9 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # }
 # ```
 #
-# Write `to_dot(y)`: one line for each variable, one for each function, one for each arrow. Every node **once**, although
-# a variable may be met several times. Number the nodes as they come. (`id()` would do, but then the text is another one in every run.)
+# Write `to_dot(y)`: one line for each variable, one for each function, one for each arrow. Every
+# node **once**, although a variable may be met several times. Number the nodes as they come.
+# (`id()` would do, but then the text is another one in every run.)
 
 # %% tags=["active-ipynb", "exercise", "ex-8c"]
 # def to_dot(y):

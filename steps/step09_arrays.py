@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Step 9. Arrays
 #
-# **Goal.** Let whole arrays flow, keep every gradient in the shape of its value, and fit a line to data.
+# **Goal.** Let whole arrays flow, keep every gradient in the shape of its value, and fit a line to
+# data.
 #
 # **Time.** 50 minutes
 #
@@ -21,20 +22,22 @@ import numpy as np
 # from minigrad.course import check
 
 # %% [markdown]
-# Our boxes always held arrays, mostly of one number. `Square`, `Exp`, `+` and `*` work element by element, so they work
-# on arrays of any shape. One law rules them all:
+# Our boxes always held arrays, mostly of one number. `Square`, `Exp`, `+` and `*` work element by
+# element, so they work on arrays of any shape. One law rules them all:
 #
 # > **A gradient has the shape of its value.**
 #
-# There is one number in `x.grad` for each number in `x`. It says how much the result moves when *that* number is pushed.
+# There is one number in `x.grad` for each number in `x`. It says how much the result moves when
+# *that* number is pushed.
 #
-# The table above is long, but it holds five functions only (`Sum`, `BroadcastTo`, `Reshape`, `Transpose`, `MatMul`), the
-# methods that call them, and one helper.
+# The table above is long, but it holds five functions only (`Sum`, `BroadcastTo`, `Reshape`,
+# `Transpose`, `MatMul`), the methods that call them, and one helper.
 #
 # ## The helper
 #
-# NumPy stretches small arrays to fit large ones. That is *broadcasting*. A number that was copied to several
-# places got a gradient in each of them. Used several times means: **add** (step 5). So the way back of stretching is a sum.
+# NumPy stretches small arrays to fit large ones. That is *broadcasting*. A number that was copied
+# to several places got a gradient in each of them. Used several times means: **add** (step 5). So
+# the way back of stretching is a sum.
 
 # %%
 def sum_to_shape(array, shape):
@@ -43,7 +46,8 @@ def sum_to_shape(array, shape):
     if array.shape == shape:
         return array
     if np.broadcast_shapes(array.shape, shape) != array.shape:
-        raise ValueError(f"a gradient of shape {array.shape} does not belong to a value of shape {shape}")
+        raise ValueError(
+            f"a gradient of shape {array.shape} does not belong to a value of shape {shape}")
     extra = array.ndim - len(shape)
     stretched = [extra + i for i, n in enumerate(shape) if n == 1]
     return array.sum(axis=(*range(extra), *stretched)).reshape(shape)
@@ -98,7 +102,8 @@ def by_generation(y):
 
 
 # %% [markdown]
-# The walk calls the helper for every gradient, once, in one place. So `Add`, `Sub`, `Mul` and `Div` stay as they are.
+# The walk calls the helper for every gradient, once, in one place. So `Add`, `Sub`, `Mul` and
+# `Div` stay as they are.
 
 # %%
 class Variable:
@@ -127,11 +132,11 @@ class Variable:
         self.grad = None
 
     def backward(self, order=by_generation, retain_grad=False):
-        """Add to the gradient of every leaf behind this variable; keep those in between on request."""
+        """Add to the gradient of every leaf behind this one; keep those in between on request."""
         if self.creator is None:
             raise RuntimeError(
-                "this Variable is a leaf: no function made it, or recording was off (no_grad), so there is "
-                "nothing to walk. Call backward() on the result of a computation")
+                "this Variable is a leaf: no function made it, or recording was off (no_grad), "
+                "so there is nothing to walk. Call backward() on the result of a computation")
         if self.grad is None:
             self.grad = np.ones_like(self.data)
         functions = list(order(self))
@@ -142,7 +147,7 @@ class Variable:
             gxs = f.backward(output.grad)
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
-            for x, gx in zip(f.inputs, gxs):
+            for x, gx in zip(f.inputs, gxs, strict=True):
                 gx = sum_to_shape(gx, x.data.shape)
                 x.grad = gx if x.grad is None else x.grad + gx
             if not retain_grad:
@@ -177,7 +182,8 @@ class Variable:
 
     def __pow__(self, exponent):
         if isinstance(exponent, Variable):
-            raise TypeError("the exponent has to be a number, not a Variable: exercise 8a lifts this limit")
+            raise TypeError(
+                "the exponent has to be a number, not a Variable: exercise 8a lifts this limit")
         return Pow(exponent)(self)
 
     def __matmul__(self, other):
@@ -207,8 +213,8 @@ class Function:
     def __call__(self, *inputs):
         if hasattr(self, "input"):
             raise RuntimeError(
-                f"this {type(self).__name__} was called before, and a second call would break its links: "
-                f"make a new one for each call, {type(self).__name__}()(x)")
+                f"this {type(self).__name__} was called before, and a second call would break "
+                f"its links: make a new one for each call, {type(self).__name__}()(x)")
         inputs = tuple(as_variable(x) for x in inputs)
         y = self.forward(*[x.data for x in inputs])
         output = Variable(np.asarray(y))
@@ -331,8 +337,8 @@ def exp(x):
 # %% [markdown]
 # ## A mistake: nothing complains
 #
-# Here is the walk of step 8, without the helper. `b` is a row of three biases, added to both rows of `x`.
-# Then we make one training step: `b` minus a little of its gradient.
+# Here is the walk of step 8, without the helper. `b` is a row of three biases, added to both rows
+# of `x`. Then we make one training step: `b` minus a little of its gradient.
 #
 # **Predict, then run.** Which shape has `b` afterwards?
 
@@ -359,9 +365,11 @@ def exp(x):
 # picture
 
 # %% [markdown]
-# No error. Three biases became six, and the model has quietly changed. From here on the program computes something else.
+# No error. Three biases became six, and the model has quietly changed. From here on the program
+# computes something else.
 #
-# With the helper, the gradient comes back in the shape of `b`. Each bias was used for two rows, so each gets 1 + 1.
+# With the helper, the gradient comes back in the shape of `b`. Each bias was used for two rows, so
+# each gets 1 + 1.
 
 # %% tags=["active-ipynb"]
 # x = Variable(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
@@ -437,8 +445,8 @@ class Transpose(Function):
 # %% [markdown]
 # ## The matrix product
 #
-# $y = x W$ with shapes $(n, i)$, $(i, o)$, $(n, o)$. You need not learn the gradients by heart. The shapes leave only one
-# way to put the pieces together:
+# $y = x W$ with shapes $(n, i)$, $(i, o)$, $(n, o)$. You need not learn the gradients by heart.
+# The shapes leave only one way to put the pieces together:
 #
 # * $gx$ has shape $(n, i)$. From $gy$ $(n, o)$ and $W$ $(i, o)$ only $gy\, W^T$ fits.
 # * $gW$ has shape $(i, o)$. From $x$ $(n, i)$ and $gy$ $(n, o)$ only $x^T gy$ fits.
@@ -449,7 +457,8 @@ class MatMul(Function):
 
     def forward(self, x, w):
         if x.ndim != 2 or w.ndim != 2:
-            raise ValueError(f"@ takes two matrices here, not the shapes {x.shape} and {w.shape}: reshape first")
+            raise ValueError(
+                f"@ takes two matrices here, not the shapes {x.shape} and {w.shape}: reshape first")
         return x @ w
 
     def backward(self, gy):
@@ -460,8 +469,9 @@ class MatMul(Function):
 # %% [markdown]
 # ## The judge, number by number
 #
-# In an array every number has its own slope. So the judge pushes one number at a time, and looks at the **sum** of the
-# result. Two runs for each number: now you see why nobody trains networks like that.
+# In an array every number has its own slope. So the judge pushes one number at a time, and looks
+# at the **sum** of the result. Two runs for each number: now you see why nobody trains networks
+# like that.
 
 # %%
 def numerical_diff(f, x, eps=1e-4):
@@ -478,22 +488,24 @@ def numerical_diff(f, x, eps=1e-4):
 
 # %% tags=["carried"]
 def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
-    """Compare the gradient of every input with the judge: True, or an error that says which one differs."""
+    """Compare the gradient of every input with the judge: True, or an error that names one."""
     for x in inputs:
         x.cleargrad()
     f(*inputs).backward()
     for i, x in enumerate(inputs):
-        judged = numerical_diff(lambda v: f(*inputs[:i], v, *inputs[i + 1:]), x)
+        judged = numerical_diff(lambda v, i=i: f(*inputs[:i], v, *inputs[i + 1:]), x)
         if x.grad is None or not np.allclose(x.grad, judged, rtol, atol):
-            raise AssertionError(f"argument {i}: backward says {x.grad}, the judge says {judged}")
+            raise AssertionError(
+                f"argument {i}: backward says {x.grad}, the judge says {judged}")
     return True
 
 # %% tags=["active-ipynb"]
 # x = Variable(np.array([[1.0, -2.0, 3.0], [0.5, 5.0, -1.0]]))
 # w = Variable(np.array([[1.0, 2.0], [0.0, -1.0], [3.0, 0.5]]))
 # b = Variable(np.array([0.1, 0.2]))
-# for f in (lambda x: x.sum(), lambda x: square(x).sum(axis=0), lambda x: square(x).sum(axis=1, keepdims=True),
-#           lambda x: square(x.reshape(3, 2)), lambda x: x.T @ x, lambda x: x / x.sum(axis=1, keepdims=True)):
+# for f in (lambda x: x.sum(), lambda x: square(x).sum(axis=0),
+#           lambda x: square(x).sum(axis=1, keepdims=True), lambda x: square(x.reshape(3, 2)),
+#           lambda x: x.T @ x, lambda x: x / x.sum(axis=1, keepdims=True)):
 #     assert gradcheck(f, x)
 # assert gradcheck(lambda x, w, b: square(x @ w + b), x, w, b)
 # assert gradcheck(lambda b: square(b.broadcast_to(4, 2)).sum(axis=1), b)
@@ -501,13 +513,13 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # %% [markdown]
 # ## Stretched, and summed back
 #
-# **Choose two shapes.** Cells of the same colour and number are the *same* number of the small array. Their gradients
-# are added.
+# **Choose two shapes.** Cells of the same colour and number are the *same* number of the small
+# array. Their gradients are added.
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import FORWARD, explore, figure
 #
-# SHAPES = {"()": (), "(3,)": (3,), "(1, 3)": (1, 3), "(2, 1)": (2, 1), "(2, 3)": (2, 3), "(2,)": (2,)}
+# SHAPES = {str(shape): shape for shape in [(2,), (), (3,), (1, 3), (2, 1), (2, 3)]}
 #
 #
 # def stretched(left, right):
@@ -526,11 +538,14 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #             again = number in numbers.ravel()[:row * columns + column]
 #             corner = column + side * (columns + 1.5), -row
 #             axes.add_patch(plot_cell(corner, again))
-#             axes.text(corner[0] + 0.5, corner[1] + 0.5, f"{name}{number}", ha="center", va="center", color="#808080")
-#         summed = [i for i, n in enumerate(result) if n != ((1,) * (len(result) - len(shape)) + shape)[i]]
-#         back = f"sum its gradient over axis {', '.join(map(str, summed))}" if summed else "its gradient needs no sum"
+#             axes.annotate(f"{name}{number}", (corner[0] + 0.5, corner[1] + 0.5), ha="center",
+#                           va="center", color="#808080")
+#         padded = (1,) * (len(result) - len(shape)) + shape
+#         summed = [str(axis) for axis, n in enumerate(result) if n != padded[axis]]
+#         back = f"sum its gradient over axis {', '.join(summed)}" if summed else "no sum needed"
 #         words.append(f"{name}: {shape} → {result}, {back}")
-#     axes.set(xlim=(-0.2, 2 * columns + 1.7), ylim=(-rows + 0.8, 1.2), aspect="equal", title="\n".join(words))
+#     axes.set(xlim=(-0.2, 2 * columns + 1.7), ylim=(-rows + 0.8, 1.2), aspect="equal",
+#              title="\n".join(words))
 #     axes.set_axis_off()
 #     plot.set_label("; ".join(words))
 #     x, y = (Variable(np.ones(shape)) for shape in shapes)
@@ -543,17 +558,19 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #     """A solid cell for a number, a dashed one for its copies."""
 #     from matplotlib.patches import Rectangle
 #
-#     return Rectangle(corner, 0.94, 0.94, facecolor=f"{FORWARD}{'11' if again else '55'}", edgecolor=FORWARD,
-#                      linestyle="--" if again else "-")
+#     fill, line = ("11", "--") if again else ("55", "-")
+#     return Rectangle(corner, 0.94, 0.94, facecolor=FORWARD + fill, edgecolor=FORWARD,
+#                      linestyle=line)
 #
 #
-# explore(stretched, left=list(SHAPES)[::-1][1:] + ["(2,)"], right=["(3,)", *(s for s in SHAPES if s != "(3,)")])
+# explore(stretched, left=[*reversed(SHAPES)], right=["(3,)", *(s for s in SHAPES if s != "(3,)")])
 
 # %% [markdown]
 # ## A line through points
 #
-# Data: 100 points around the line $5 + 2x$ (with noise between 0 and 1, so rather around $5.5 + 2x$).
-# Model: $\hat y = x W + b$. Loss: the mean of the squared distances. That is linear regression, and it is the smallest network of all.
+# Data: 100 points around the line $5 + 2x$ (with noise between 0 and 1, so rather around $5.5 +
+# 2x$). Model: $\hat y = x W + b$. Loss: the mean of the squared distances. That is linear
+# regression, and it is the smallest network of all.
 
 # %% tags=["active-ipynb", "picture-F"]
 # random = np.random.RandomState(0)
@@ -575,8 +592,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # %% [markdown]
 # `b` has shape `(1,)` and is added to 100 rows. On the way back 100 gradients become one.
 #
-# **Predict, then run.** At the beginning, are the gradients of `W` and `b` positive or negative? (The line starts at 0, the points
-# lie above.)
+# **Predict, then run.** At the beginning, are the gradients of `W` and `b` positive or negative?
+# (The line starts at 0, the points lie above.)
 
 # %% tags=["active-ipynb", "picture-B"]
 # loss.backward(retain_grad=True)
@@ -668,8 +685,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # check("9b", mean, Variable, gradcheck)
 
 # %% [markdown]
-# **9c.** The affine layer `y = x @ W + b` with `n` rows, `i` inputs and `o` outputs. Write down the shape on every edge,
-# forward and backward.
+# **9c.** The affine layer `y = x @ W + b` with `n` rows, `i` inputs and `o` outputs. Write down
+# the shape on every edge, forward and backward.
 
 # %% tags=["active-ipynb", "exercise", "ex-9c"]
 # def shapes(n, i, o):
@@ -685,11 +702,13 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # check("9c", shapes, Variable)
 
 # %% [markdown]
-# The keys are `"x"`, `"W"`, `"b"`, `"x @ W"`, `"y"`, and for the way back `"gy"`, `"gradient of x @ W"`, `"gb"`, `"gW"`, `"gx"`.
+# The keys are `"x"`, `"W"`, `"b"`, `"x @ W"`, `"y"`, and for the way back `"gy"`, `"gradient of x
+# @ W"`, `"gb"`, `"gW"`, `"gx"`.
 #
 # ## In PyTorch / in Paddle
 #
-# The same law of shapes. One thing is stricter: only a result of *one* number gets its seed by itself. Recorded with torch 2.13.0 and paddle 3.3.1:
+# The same law of shapes. One thing is stricter: only a result of *one* number gets its seed by
+# itself. Recorded with torch 2.13.0 and paddle 3.3.1:
 #
 # ```python
 # x = torch.ones(2, 3)

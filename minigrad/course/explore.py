@@ -1,11 +1,13 @@
 """Interactive moments: change an input, compute again, look.
 
-``explore(frame, **controls)`` calls ``frame`` with the values of the controls and shows what it returns.
+``explore(frame, **controls)`` calls ``frame`` with the values of the controls and shows
+what it returns.
 With a kernel the controls move; without one (a notebook read on a web page) the first frame stays
 visible, because it travels in the same bundle as the widget.
 
 A frame returns a picture, a matplotlib figure, a text, or a list of these.
 """
+
 from __future__ import annotations
 
 import base64
@@ -18,7 +20,7 @@ Bundle = dict[str, str]
 
 #: The colours of the pictures, for lines and dots of a plot.
 FORWARD, GRADIENT, LEAF = "#0072B2", "#D55E00", "#009E73"
-_INK = "#808080"        # readable on white and on nearly black
+_INK = "#808080"  # readable on white and on nearly black
 
 
 class Explorer:
@@ -87,12 +89,14 @@ def control(name: str, given: Any) -> Any:
     if isinstance(given, tuple):
         low, high, *start = given
         return ipywidgets.IntSlider(
-            value=start[0] if start else low, min=low, max=high, description=label, **wide)
+            value=start[0] if start else low, min=low, max=high, description=label, **wide
+        )
     if isinstance(given, list):
         return ipywidgets.ToggleButtons(options=given, description=label, style=wide["style"])
     if not hasattr(given, "value") or not hasattr(given, "observe"):
         raise TypeError(
-            f"the control {name!r} is {given!r}: give (low, high), a list of choices, or a widget")
+            f"the control {name!r} is {given!r}: give (low, high), a list of choices, or a widget"
+        )
     return given
 
 
@@ -148,7 +152,7 @@ def part_bundle(part: Any) -> Bundle:
 
 
 def figure(width: float = 6.0, height: float = 3.4) -> tuple[Any, Any]:
-    """A matplotlib figure and its axes, transparent, readable in light and dark; nothing is shown yet."""
+    """A matplotlib figure and its axes, transparent, readable in light and dark."""
     from matplotlib.figure import Figure
 
     made = Figure(figsize=(width, height), layout="constrained")

@@ -1,4 +1,5 @@
-"""Steps as the tests see them: loaded by path, their demonstration cells run, their text mutated."""
+"""Steps as the tests see them: loaded by path, demonstration cells run, text mutated."""
+
 from __future__ import annotations
 
 import sys
@@ -27,8 +28,11 @@ def load(name: str, text: str | None = None) -> types.ModuleType:
 def cells(name: str, tag: str | None = None) -> list[str]:
     """The sources of the code cells of a step, or of those with a tag."""
     step: Step = read_step(ROOT / "steps" / f"{name}.py")
-    return [cell.source for cell in step.cells
-            if cell.kind == "code" and (tag is None or tag in cell.tags)]
+    return [
+        cell.source
+        for cell in step.cells
+        if cell.kind == "code" and (tag is None or tag in cell.tags)
+    ]
 
 
 def run_cells(name: str, sources: Iterable[str]) -> tuple[dict[str, object], str]:
@@ -44,7 +48,7 @@ def run_cells(name: str, sources: Iterable[str]) -> tuple[dict[str, object], str
 def verdict_on(test_file: str, name: str, old: str, new: str) -> str:
     """What the tests of a step say about a changed engine: "killed by …" or "survived".
 
-    The first occurrence of ``old`` must exist; each plain test function of the file runs on the mutant.
+    The first occurrence of ``old`` must exist; each plain test of the file runs on the mutant.
     """
     text = (ROOT / "steps" / f"{name}.py").read_text()
     if old not in text:
@@ -56,7 +60,7 @@ def verdict_on(test_file: str, name: str, old: str, new: str) -> str:
         for each in plain_tests(test):
             try:
                 each()
-            except (Exception, pytest.fail.Exception):      # pytest.raises fails with the latter
+            except (Exception, pytest.fail.Exception):  # pytest.raises fails with the latter
                 return f"killed by {each.__name__}"
         return "survived"
     finally:
@@ -65,9 +69,14 @@ def verdict_on(test_file: str, name: str, old: str, new: str) -> str:
 
 def plain_tests(test: types.ModuleType) -> list[Callable[[], None]]:
     """The test functions of a module that need neither fixtures nor parameters."""
-    return [each for name, each in vars(test).items()
-            if name.startswith("test_") and isinstance(each, types.FunctionType)
-            and each.__code__.co_argcount == 0 and not hasattr(each, "pytestmark")]
+    return [
+        each
+        for name, each in vars(test).items()
+        if name.startswith("test_")
+        and isinstance(each, types.FunctionType)
+        and each.__code__.co_argcount == 0
+        and not hasattr(each, "pytestmark")
+    ]
 
 
 __all__ = ["ROOT", "cells", "load", "run_cells", "verdict_on"]

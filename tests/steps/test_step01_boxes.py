@@ -1,4 +1,5 @@
 """Step 1: boxes, functions, a numerical judge."""
+
 import numpy as np
 import pytest
 from literate import load, verdict_on
@@ -41,8 +42,8 @@ def test_the_judge_of_the_chain():
 
 
 def test_the_judge_looks_from_both_sides_and_takes_the_step_it_is_given():
-    cube = type("Cube", (step.Function,), {"forward": lambda self, x: x ** 3})()
-    assert step.numerical_diff(cube, box(1.0), eps=0.5) == 3.25      # 3x² + eps²
+    cube = type("Cube", (step.Function,), {"forward": lambda self, x: x**3})()
+    assert step.numerical_diff(cube, box(1.0), eps=0.5) == 3.25  # 3x² + eps²
 
 
 def test_the_mistake_a_step_below_the_spacing_of_numbers_sees_no_slope():
@@ -50,8 +51,10 @@ def test_the_mistake_a_step_below_the_spacing_of_numbers_sees_no_slope():
 
 
 def test_the_error_is_a_valley():
-    error = {k: abs(step.numerical_diff(chain, box(0.5), 10.0 ** k) - 3.297442541400256)
-             for k in (-1, -5, -14)}
+    error = {
+        k: abs(step.numerical_diff(chain, box(0.5), 10.0**k) - 3.297442541400256)
+        for k in (-1, -5, -14)
+    }
     assert error[-1] > 0.01 > 1e-8 > error[-5]
     assert error[-14] > 1e-3
 

@@ -1,8 +1,10 @@
 """Step 2: backward by hand."""
-import minigrad as mg
+
 import numpy as np
 import pytest
 from literate import cells, load, run_cells, verdict_on
+
+import minigrad as mg
 
 step = load("step02_manual_backward")
 
@@ -27,8 +29,9 @@ def walked(x):
 def test_the_three_calls_give_the_gradient_of_the_chain():
     _, (x, a, b, y) = walked(box(0.5))
     assert str(x.grad) == "3.297442541400256"
-    np.testing.assert_allclose([y.grad, b.grad, a.grad],
-                               [1, 2 * np.exp(0.25), 2 * np.exp(0.5)], rtol=1e-15)
+    np.testing.assert_allclose(
+        [y.grad, b.grad, a.grad], [1, 2 * np.exp(0.25), 2 * np.exp(0.5)], rtol=1e-15
+    )
 
 
 def test_the_numbers_of_step_1_still_hold():
@@ -43,7 +46,8 @@ def test_the_numbers_of_step_1_still_hold():
 def test_a_gradient_is_none_until_somebody_computes_it():
     x = box(0.5)
     y = step.Square()(x)
-    assert x.grad is None and y.grad is None
+    assert x.grad is None
+    assert y.grad is None
 
 
 def test_backward_multiplies_by_what_it_gets():
@@ -62,8 +66,10 @@ def test_a_function_remembers_the_box_of_its_last_call():
 
 
 def test_the_mistake_own_slopes_only_give_the_last_slope():
-    namespace, printed = run_cells("step02_manual_backward",
-                                   ["import minigrad as mg", cells("step02_manual_backward", "mistake")[0]])
+    namespace, printed = run_cells(
+        "step02_manual_backward",
+        ["import minigrad as mg", cells("step02_manual_backward", "mistake")[0]],
+    )
     assert printed == "1.0\n"
     assert namespace["x"].grad != 3.297442541400256
 
@@ -89,7 +95,9 @@ def test_b_is_drawn_from_the_calls_really_made():
     with mg.watch(step.Function) as run:
         functions, _ = walked(box(0.5))
     assert [event[:2] for event in run.events] == [
-        *(("forward", f) for f in functions), *(("backward", f) for f in reversed(functions))]
+        *(("forward", f) for f in functions),
+        *(("backward", f) for f in reversed(functions)),
+    ]
     nodes = mg.draw(run).graph.nodes.values()
     assert [n.side for n in nodes if n.kind == "op"] == ["forward"] * 3
     assert [n.side for n in nodes if n.kind == "grad_op"] == ["backward"] * 3
@@ -106,7 +114,10 @@ def test_b_holds_only_the_calls_made_so_far():
 
 MUTANTS = {
     "gradients start at zero": ("self.grad = None", "self.grad = 0.0"),
-    "the input is forgotten": ("        self.input = input\n", "        self.input = Variable(y)\n"),
+    "the input is forgotten": (
+        "        self.input = input\n",
+        "        self.input = Variable(y)\n",
+    ),
     "the first input is kept": ("self.input = input", "self.__dict__.setdefault('input', input)"),
     "square drops gy": ("return 2 * x * gy", "return 2 * x"),
     "square drops the two": ("return 2 * x * gy", "return x * gy"),

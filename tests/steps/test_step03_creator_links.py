@@ -1,8 +1,10 @@
 """Step 3: creator links."""
-import minigrad as mg
+
 import numpy as np
 import pytest
 from literate import cells, load, run_cells, verdict_on
+
+import minigrad as mg
 
 step = load("step03_creator_links")
 
@@ -68,20 +70,22 @@ def test_the_walk_gives_the_gradient_of_the_chain():
 
 
 def test_the_numbers_of_step_1_still_hold():
-    _, (x, a, b, y) = chain(box(0.5))
+    _, (_x, _a, _b, y) = chain(box(0.5))
     assert str(y.data) == "1.648721270700128"
     assert str(step.numerical_diff(step.Square(), box(2.0))) == "4.000000000004"
     assert abs(step.numerical_diff(lambda x: chain(x)[1][3], box(0.5)) - 3.2974426293330694) < 1e-11
 
 
 def test_the_graph_is_made_by_the_run():
-    namespace, printed = run_cells("step03_creator_links", [
-        source for source in cells("step03_creator_links") if source.startswith("def grow")])
+    _namespace, printed = run_cells(
+        "step03_creator_links",
+        [source for source in cells("step03_creator_links") if source.startswith("def grow")],
+    )
     assert printed == "1.5 ['Square', 'Square', 'Square']\n5.0 ['Square']\n"
 
 
 def test_the_mistake_a_repacked_box_cuts_the_graph():
-    _, (x, a, b, _) = chain(box(0.5))
+    _, (x, _a, b, _) = chain(box(0.5))
     y = step.Square()(step.Variable(b.data))
     y.grad = np.array(1.0)
     assert str(y.data) == "1.648721270700128"
@@ -98,15 +102,21 @@ def test_the_mistake_one_function_used_twice_leads_round_in_a_circle():
 
 
 def test_the_picture_is_drawn_from_the_links():
-    _, (x, a, b, y) = chain(box(0.5))
+    _, (_x, _a, _b, y) = chain(box(0.5))
     nodes = mg.draw(y).graph.nodes.values()
     assert [n.name for n in nodes if n.kind == "op"].count("Square") == 2
-    assert not [n for n in nodes if n.kind in ("gradient", "leaf_gradient") and n.state == "done" and n.lines
-                and n.lines[0] not in ("—",)]
+    assert not [
+        n
+        for n in nodes
+        if n.kind in ("gradient", "leaf_gradient")
+        and n.state == "done"
+        and n.lines
+        and n.lines[0] not in ("—",)
+    ]
 
 
 def test_the_picture_after_the_walk_shows_its_numbers():
-    _, (x, a, b, y) = chain(box(0.5))
+    _, (_x, _a, _b, y) = chain(box(0.5))
     y.grad = np.array(1.0)
     walk(y)
     described = str(mg.draw(y).text)
@@ -124,8 +134,10 @@ MUTANTS = {
     "the input is said to be created": ("output.set_creator(self)", "input.set_creator(self)"),
     "the creator is a class": ("self.creator = function", "self.creator = type(function)"),
     "a leaf has a creator": ("self.creator = None", "self.creator = self"),
-    "input and output swapped": ("self.input = input\n        self.output = output",
-                                 "self.input = output\n        self.output = input"),
+    "input and output swapped": (
+        "self.input = input\n        self.output = output",
+        "self.input = output\n        self.output = input",
+    ),
     "the output is forgotten": ("        self.output = output\n", ""),
     "a copy of the input is linked": ("self.input = input", "self.input = Variable(input.data)"),
     "a copy of the output is returned": ("return output", "return Variable(y)"),

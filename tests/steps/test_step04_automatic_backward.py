@@ -1,8 +1,10 @@
 """Step 4: backward by itself."""
-import minigrad as mg
+
 import numpy as np
 import pytest
 from literate import cells, load, run_cells, verdict_on
+
+import minigrad as mg
 
 STEP = "step04_automatic_backward"
 step = load(STEP)
@@ -29,7 +31,9 @@ def test_every_box_on_the_way_gets_its_gradient():
     b = step.exp(a)
     y = step.square(b)
     y.backward()
-    np.testing.assert_allclose([y.grad, b.grad, a.grad], [1, 2 * np.exp(0.25), 2 * np.exp(0.5)], rtol=1e-15)
+    np.testing.assert_allclose(
+        [y.grad, b.grad, a.grad], [1, 2 * np.exp(0.25), 2 * np.exp(0.5)], rtol=1e-15
+    )
 
 
 def test_the_numbers_of_steps_1_and_3_still_hold():
@@ -64,17 +68,23 @@ def test_backward_can_start_in_the_middle():
     a = step.square(x)
     y = step.exp(a)
     a.backward()
-    assert x.grad == 1 and y.grad is None
+    assert x.grad == 1
+    assert y.grad is None
 
 
 def test_the_mistake_recursion_dies_on_a_long_chain_and_the_loop_does_not():
-    sources = [source for source in cells(STEP) if source.startswith(("def backward_recursive", "class AddOne"))]
+    sources = [
+        source
+        for source in cells(STEP)
+        if source.startswith(("def backward_recursive", "class AddOne"))
+    ]
     namespace, printed = run_cells(STEP, sources)
     assert "RecursionError: maximum recursion depth exceeded" in printed
     assert "the gradient of x is None" in printed
     x, y = namespace["long_chain"](20_000)
     y.backward()
-    assert x.grad == 1 and y.data == 20_000
+    assert x.grad == 1
+    assert y.data == 20_000
 
 
 def test_a_float_is_refused_with_the_repair():
@@ -86,7 +96,7 @@ def test_a_float_is_refused_with_the_repair():
 
 
 def test_a_leaf_says_that_there_is_nothing_to_walk():
-    with pytest.raises(RuntimeError, match="leaf.*nothing to walk"):
+    with pytest.raises(RuntimeError, match=r"leaf.*nothing to walk"):
         box(1.0).backward()
 
 
@@ -115,7 +125,8 @@ def test_the_calls_made_are_the_forward_calls_in_reverse():
         chain(box(0.5)).backward()
     forward = [event[1] for event in run.events if event[0] == "forward"]
     backward = [event[1] for event in run.events if event[0] == "backward"]
-    assert len(forward) == 3 and backward == forward[::-1]
+    assert len(forward) == 3
+    assert backward == forward[::-1]
 
 
 MUTANTS = {
@@ -123,11 +134,19 @@ MUTANTS = {
     "the seed is zero": ("np.ones_like", "np.zeros_like"),
     "the seed has no shape": ("np.ones_like(self.data)", "np.array(1.0)"),
     "the seed is always written": ("if self.grad is None:", "if True:"),
-    "the walk stops after one function": ("                functions.append(x.creator)", "                pass"),
-    "the gradient of the start is passed on": ("f.backward(f.output.grad)", "f.backward(self.grad)"),
+    "the walk stops after one function": (
+        "                functions.append(x.creator)",
+        "                pass",
+    ),
+    "the gradient of the start is passed on": (
+        "f.backward(f.output.grad)",
+        "f.backward(self.grad)",
+    ),
     "the gradient is written to the output": ("x.grad = f.backward", "f.output.grad = f.backward"),
-    "a leaf is silent": ("            raise RuntimeError(\n                \"this Variable is a leaf",
-                         "            return print(\n                \"this Variable is a leaf"),
+    "a leaf is silent": (
+        '            raise RuntimeError(\n                "this Variable is a leaf',
+        '            return print(\n                "this Variable is a leaf',
+    ),
     "no guard": ("if not isinstance(data, np.ndarray):", "if False:"),
     "a function is used twice": ('if hasattr(self, "input"):', "if False:"),
     "bare numbers in boxes": ("Variable(np.asarray(y))", "Variable(y)"),

@@ -1,12 +1,14 @@
 """Step 7: how long a graph lives, and the switch of recording."""
+
 import gc
 import weakref
 from contextlib import contextmanager
 
-import minigrad as mg
 import numpy as np
 import pytest
 from literate import cells, load, run_cells, verdict_on
+
+import minigrad as mg
 
 STEP = "step07_lifetime"
 step = load(STEP)
@@ -98,7 +100,8 @@ def test_no_grad_makes_no_links():
     x = box(3.0)
     with step.no_grad():
         y = step.square(x)
-    assert y.data == 9 and y.creator is None
+    assert y.data == 9
+    assert y.creator is None
     with pytest.raises(RuntimeError, match="no_grad"):
         y.backward()
     assert step.square(x).creator is not None
@@ -128,7 +131,9 @@ def test_the_mistake_a_switch_without_finally_stays_off():
 
 
 def test_living_variables_of_a_growing_loss():
-    namespace, _ = run_cells(STEP, ["import gc", cells(STEP, "interactive")[0].split("def memory")[0]])
+    namespace, _ = run_cells(
+        STEP, ["import gc", cells(STEP, "interactive")[0].split("def memory")[0]]
+    )
     living = namespace["living"]
     assert living(100, "strong", "on")[-2:] == [200, 200]
     assert living(100, "weak", "on")[-2:] == [200, 0]
@@ -153,7 +158,7 @@ def test_the_numbers_of_earlier_steps_still_hold():
     for _ in range(50):
         y = y + y
     y.backward()
-    assert x.grad == 2.0 ** 50
+    assert x.grad == 2.0**50
 
 
 def test_the_picture_knows_weak_links():
@@ -169,19 +174,30 @@ MUTANTS = {
     "the cycle is kept": ("weakref.ref(output)", "lambda: output"),
     "the output is forgotten at once": ("weakref.ref(output)", "weakref.ref(Variable(y))"),
     "no_grad is ignored": ("if Config.recording:", "if True:"),
-    "no_grad switches on": ("    Config.recording = False\n    try", "    Config.recording = True\n    try"),
+    "no_grad switches on": (
+        "    Config.recording = False\n    try",
+        "    Config.recording = True\n    try",
+    ),
     "no_grad is not restored after an exception": (
         "    try:\n        yield\n    finally:\n        Config.recording = before",
-        "    yield\n    Config.recording = before"),
-    "no_grad always switches on again": ("        Config.recording = before", "        Config.recording = True"),
+        "    yield\n    Config.recording = before",
+    ),
+    "no_grad always switches on again": (
+        "        Config.recording = before",
+        "        Config.recording = True",
+    ),
     "everything is retained": ("if not retain_grad:", "if False:"),
     "nothing is retained": ("if not retain_grad:", "if True:"),
     "leaves are cleared, too": ("output.cleargrad()\n", "[x.cleargrad() for x in f.inputs]\n"),
-    "no ordering": ("return sorted(functions_behind(y), key=lambda f: f.generation, reverse=True)",
-                    "return functions_behind(y)"),
+    "no ordering": (
+        "return sorted(functions_behind(y), key=lambda f: f.generation, reverse=True)",
+        "return functions_behind(y)",
+    ),
     "overwrite instead of add": ("x.grad = gx if x.grad is None else x.grad + gx", "x.grad = gx"),
-    "a leaf is silent": ("            raise RuntimeError(\n                \"this Variable is a leaf",
-                         "            return print(\n                \"this Variable is a leaf"),
+    "a leaf is silent": (
+        '            raise RuntimeError(\n                "this Variable is a leaf',
+        '            return print(\n                "this Variable is a leaf',
+    ),
 }
 
 

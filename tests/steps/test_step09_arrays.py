@@ -1,10 +1,12 @@
 """Step 9: arrays."""
+
 import operator
 
-import minigrad as mg
 import numpy as np
 import pytest
 from literate import cells, load, run_cells, verdict_on
+
+import minigrad as mg
 
 STEP = "step09_arrays"
 step = load(STEP)
@@ -46,7 +48,9 @@ def test_sum_to_shape_keeps_the_total_and_refuses_what_cannot_be():
     np.testing.assert_array_equal(step.sum_to_shape(g, (2, 1)), [[6], [60]])
     np.testing.assert_array_equal(step.sum_to_shape(g, ()), 66)
     assert step.sum_to_shape(g, (2, 3)) is g
-    with pytest.raises(ValueError, match=r"shape \(3,\) does not belong to a value of shape \(2, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"shape \(3,\) does not belong to a value of shape \(2, 3\)"
+    ):
         step.sum_to_shape(np.ones(3), (2, 3))
 
 
@@ -56,13 +60,17 @@ def test_sums_along_every_axis_agree_with_the_judge():
         for keepdims in (False, True):
             y = x.sum(axis=axis, keepdims=keepdims)
             np.testing.assert_allclose(y.data, x.data.sum(axis=axis, keepdims=keepdims))
-            assert step.gradcheck(lambda x, a=axis, k=keepdims: step.square(x.sum(axis=a, keepdims=k)), x)
+            assert step.gradcheck(
+                lambda x, a=axis, k=keepdims: step.square(x.sum(axis=a, keepdims=k)), x
+            )
 
 
 def test_broadcast_reshape_and_transpose_agree_with_the_judge():
     x = numbers(2, 3)
     w = numbers(3, 2)
-    assert step.gradcheck(lambda x: step.square(x.broadcast_to(4, 2, 3)) * np.arange(24.0).reshape(4, 2, 3), x)
+    assert step.gradcheck(
+        lambda x: step.square(x.broadcast_to(4, 2, 3)) * np.arange(24.0).reshape(4, 2, 3), x
+    )
     assert step.gradcheck(lambda x, w: x.reshape(3, 2) * w, x, w)
     assert step.gradcheck(lambda x, w: x.T * w, x, w)
 
@@ -86,7 +94,7 @@ def regression():
     W, b = step.Variable(np.zeros((1, 1))), step.Variable(np.zeros(1))
     for _ in range(100):
         distance = x @ W + b - y
-        loss = (distance ** 2).sum() / len(x)
+        loss = (distance**2).sum() / len(x)
         W.cleargrad()
         b.cleargrad()
         loss.backward()
@@ -132,7 +140,7 @@ def test_the_numbers_of_earlier_steps_still_hold():
         y.backward(retain_grad=True)
         assert x.grad == 27
     x, y = box(1.0), box(1.0)
-    (0.26 * (x ** 2 + y ** 2) - 0.48 * x * y).backward()
+    (0.26 * (x**2 + y**2) - 0.48 * x * y).backward()
     np.testing.assert_allclose([x.grad, y.grad], 0.04, rtol=1e-12)
 
 
@@ -142,13 +150,17 @@ def test_the_picture_shows_shapes_on_both_sides():
     y.backward(retain_grad=True)
     graph = mg.draw(y, names={"x": x, "W": W, "b": b, "y": y}).graph
     lines = {node.name: " ".join(node.lines) for node in graph.nodes.values()}
-    assert "3" in lines["W"] and "4" in lines["W"]
+    assert "3" in lines["W"]
+    assert "4" in lines["W"]
     assert sum(n.kind == "grad_op" for n in graph.nodes.values()) == 2
 
 
 MUTANTS = {
     "the gradient keeps the stretched shape": ("gx = sum_to_shape(gx, x.data.shape)", "pass"),
-    "only leading axes are summed": ("stretched = [extra + i for i, n in enumerate(shape) if n == 1]", "stretched = []"),
+    "only leading axes are summed": (
+        "stretched = [extra + i for i, n in enumerate(shape) if n == 1]",
+        "stretched = []",
+    ),
     "only axes of one are summed": ("(*range(extra), *stretched)", "tuple(stretched)"),
     "mean instead of sum": ("return array.sum(axis=(", "return array.mean(axis=("),
     "axes are counted from the wrong end": ("[extra + i for i, n", "[i for i, n"),
@@ -156,12 +168,20 @@ MUTANTS = {
     "sum hands back one number": ("return np.broadcast_to(gy, self.input.data.shape)", "return gy"),
     "sum forgets the lost axis": ("gy = np.expand_dims(gy, self.axis)", "pass"),
     "reshape keeps the new shape": ("return gy.reshape(self.input.data.shape)", "return gy"),
-    "reshape reads columns first": ("return gy.reshape(self.input.data.shape)",
-                                    "return gy.reshape(self.input.data.shape, order='F')"),
+    "reshape reads columns first": (
+        "return gy.reshape(self.input.data.shape)",
+        "return gy.reshape(self.input.data.shape, order='F')",
+    ),
     "transpose is not undone": ("return gy.T", "return gy.reshape(self.input.data.shape)"),
-    "matmul forgets a transpose": ("return gy @ w.T, x.T @ gy", "return (gy @ w[:, ::-1].T), x.T @ gy"),
+    "matmul forgets a transpose": (
+        "return gy @ w.T, x.T @ gy",
+        "return (gy @ w[:, ::-1].T), x.T @ gy",
+    ),
     "matmul adds the wrong way": ("x.T @ gy\n", "(gy.T @ x).T * 2\n"),
-    "matmul on the right is not turned": ("return MatMul()(other, self)", "return MatMul()(self, other)"),
+    "matmul on the right is not turned": (
+        "return MatMul()(other, self)",
+        "return MatMul()(self, other)",
+    ),
     "the judge pushes everything": ("push[i] = eps", "push[...] = eps"),
     "overwrite instead of add": ("x.grad = gx if x.grad is None else x.grad + gx", "x.grad = gx"),
 }

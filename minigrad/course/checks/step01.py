@@ -1,4 +1,5 @@
 """The checkers of step 1."""
+
 import numpy as np
 
 from minigrad.course.check import Mismatch, checker
@@ -17,18 +18,19 @@ def cube(Cube, Variable):
 @checker("1b", hint="rise: f at x + eps minus f at x. Run: eps, not 2 * eps")
 def forward_diff(forward_diff, Variable):
     def square(box):
-        return Variable(box.data ** 2)
+        return Variable(box.data**2)
 
     for value, eps in ((2.0, 1e-4), (-1.5, 0.25), (0.0, 0.5)):
         observed = forward_diff(square, Variable(np.array(value)), eps)
-        expected = 2 * value + eps      # ((x + e)² - x²) / e
+        expected = 2 * value + eps  # ((x + e)² - x²) / e
         if not np.isclose(observed, expected, rtol=1e-9, atol=1e-9):
-            raise Mismatch(f"forward difference of x² at {value} with eps {eps}", observed, expected)
+            raise Mismatch(
+                f"forward difference of x² at {value} with eps {eps}", observed, expected
+            )
 
 
 @checker("1c", hint="move the slider to both ends of the valley and read the error")
-def bad_steps(pair):
-    too_small, too_large = pair
+def bad_steps(too_small, too_large):
     if not 0 < too_small < 1e-8:
         raise Mismatch("too_small", too_small, "a number between 0 and 1e-8")
     if not too_large > 1e-3:
@@ -40,4 +42,4 @@ def bad_steps(pair):
 
 
 def chain(x):
-    return np.exp(x ** 2) ** 2
+    return np.exp(x**2) ** 2

@@ -1,4 +1,5 @@
 """The checkers of step 2."""
+
 import numpy as np
 
 from minigrad.course.check import Mismatch, checker, close
@@ -15,7 +16,10 @@ def sin(Sin, Variable):
         close(f"Sin.backward({gy}) at {value}", function.backward(np.array(gy)), np.cos(value) * gy)
 
 
-@checker("2b", hint="three functions are called, so three objects; then the calls in reverse, from the seed 1.0")
+@checker(
+    "2b",
+    hint="three calls, so three objects; then backward in reverse, from the seed 1.0",
+)
 def exp_square_exp(gradient, Variable):
     for value in (0.1, -0.5, 0.3):
         x = Variable(np.array(value))
@@ -26,7 +30,9 @@ def exp_square_exp(gradient, Variable):
         close(f"x.grad at {value}", x.grad, expected)
 
 
-@checker("2c", hint="C needs y.grad, B needs b.grad, A needs a.grad; only y.grad is there at the start")
+@checker(
+    "2c", hint="C needs y.grad, B needs b.grad, A needs a.grad; only y.grad is there at the start"
+)
 def first_to_fail(first_to_fail):
     expected = {"CBA": None, "CAB": "A", "BCA": "B", "BAC": "B", "ABC": "A", "ACB": "A"}
     for order, letter in expected.items():

@@ -1,4 +1,5 @@
 """The checkers of step 3."""
+
 import numpy as np
 
 from minigrad.course.check import Mismatch, checker, same
@@ -25,7 +26,10 @@ def in_words(in_words, Variable, Square, Exp):
         same("the chain in words", in_words(chain(Variable, *classes)), expected)
 
 
-@checker("3c", hint="make one object, square = Square(), and call it two times: a = square(x), y = square(a)")
+@checker(
+    "3c",
+    hint="make one object, square = Square(), and call it two times: a = square(x), y = square(a)",
+)
 def used_twice(used_twice, Square):
     x, a, y = used_twice()
     if x.creator is not None:
@@ -34,7 +38,7 @@ def used_twice(used_twice, Square):
         raise Mismatch("the creator of y", y.creator, "a Square")
     if y.creator is not a.creator:
         raise Mismatch("the creator of a and the creator of y", "two objects", "one Square object")
-    if not np.isclose(y.data, x.data ** 4):
-        raise Mismatch("y", y.data, x.data ** 4)
+    if not np.isclose(y.data, x.data**4):
+        raise Mismatch("y", y.data, x.data**4)
     if a.creator.input is not a:
         raise Mismatch("a.creator.input", "another box", "a itself: the link that is broken")

@@ -1,4 +1,5 @@
 """The checkers of step 4."""
+
 import numpy as np
 
 from minigrad.course.check import Mismatch, checker, close, same
@@ -17,15 +18,24 @@ def depth(depth, Variable, Square):
 def gradient(gradient, square, exp):
     close("the gradient of square at 3", gradient(square, 3.0), 6.0)
     close("the gradient of exp at -1", gradient(exp, -1.0), np.exp(-1))
-    close("the gradient of square(exp(square(x))) at 0.5",
-          gradient(lambda x: square(exp(square(x))), 0.5), 2 * np.exp(0.5))
+    close(
+        "the gradient of square(exp(square(x))) at 0.5",
+        gradient(lambda x: square(exp(square(x))), 0.5),
+        2 * np.exp(0.5),
+    )
 
 
-@checker("4c", hint="isinstance(thing, float) finds the float; a leaf is a Variable whose creator is None")
+@checker(
+    "4c",
+    hint="isinstance(thing, float) finds the float; a leaf is a Variable whose creator is None",
+)
 def advice(advice, Variable, square):
     leaf = Variable(np.array(2.0))
-    for thing, name, words in ((0.5, "0.5", ("0.5", "np.array")), (2.25, "2.25", ("2.25", "np.array")),
-                               (leaf, "a leaf", ("leaf", "backward()"))):
+    for thing, name, words in (
+        (0.5, "0.5", ("0.5", "np.array")),
+        (2.25, "2.25", ("2.25", "np.array")),
+        (leaf, "a leaf", ("leaf", "backward()")),
+    ):
         said = advice(thing)
         for word in words:
             if not isinstance(said, str) or word not in said:

@@ -1,4 +1,5 @@
 """The checkers of step 6."""
+
 import numpy as np
 
 from minigrad.course.check import Mismatch, checker, same
@@ -24,18 +25,35 @@ def doubled(x, times):
 @checker("6a", hint="a leaf has 0; anything else has 1 more than the longest way of its inputs")
 def longest_way(longest_way, Variable, square):
     x = Variable(np.array(1.0))
-    graphs = {"a leaf": x, "square(x)": square(x), "x + x": x + x, "the diamond": diamond(x, square),
-              "a + square(square(a) + a)": late_branch(x, square), "(x + x) + x": (x + x) + x,
-              "x + (x + x)": x + (x + x), "8 doublings": doubled(x, 8)}
+    graphs = {
+        "a leaf": x,
+        "square(x)": square(x),
+        "x + x": x + x,
+        "the diamond": diamond(x, square),
+        "a + square(square(a) + a)": late_branch(x, square),
+        "(x + x) + x": (x + x) + x,
+        "x + (x + x)": x + (x + x),
+        "8 doublings": doubled(x, 8),
+    }
     for words, y in graphs.items():
-        same(f"the longest way of {words}", longest_way(y), y.creator.generation if y.creator else 0)
+        same(
+            f"the longest way of {words}", longest_way(y), y.creator.generation if y.creator else 0
+        )
 
 
-@checker("6b", hint="count uses[f] over the inputs of all functions; append f when its count has come down to 0")
+@checker(
+    "6b",
+    hint="count uses over the inputs of all functions; append f when its count is down to 0",
+)
 def topological(topological, Variable, square):
     x = Variable(np.array(1.0))
-    graphs = {"square(x)": square(x), "x + x": x + x, "the diamond": diamond(x, square),
-              "a + square(square(a) + a)": late_branch(x, square), "10 doublings": doubled(x, 10)}
+    graphs = {
+        "square(x)": square(x),
+        "x + x": x + x,
+        "the diamond": diamond(x, square),
+        "a + square(square(a) + a)": late_branch(x, square),
+        "10 doublings": doubled(x, 10),
+    }
     for words, y in graphs.items():
         verify_order(words, y, topological(y))
     y = diamond(Variable(np.array(2.0)), square)
@@ -60,14 +78,18 @@ def verify_order(words, y, order):
             todo.extend(f.inputs)
     same(f"the number of functions in the order of {words}", len(order), len(behind))
     if set(order) != behind:
-        raise Mismatch(f"the order of {words}", "other functions, or one twice", "every function behind y once")
+        raise Mismatch(
+            f"the order of {words}", "other functions, or one twice", "every function behind y once"
+        )
     place = {f: i for i, f in enumerate(order)}
     for user in order:
         for x in user.inputs:
             if x.creator is not None and place[x.creator] < place[user]:
-                raise Mismatch(f"in the order of {words}, number {place[x.creator]}",
-                               f"a {type(x.creator).__name__} before a {type(user).__name__} that uses its output",
-                               "users first")
+                raise Mismatch(
+                    f"in the order of {words}, number {place[x.creator]}",
+                    f"a {type(x.creator).__name__} before the {type(user).__name__} that uses it",
+                    "users first",
+                )
 
 
 @checker("6c", hint="one function is always right. Use a computed variable twice")

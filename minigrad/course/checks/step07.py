@@ -1,4 +1,5 @@
 """The checkers of step 7."""
+
 import gc
 import weakref
 
@@ -44,7 +45,9 @@ def using_config(using_config, Config):
             seen.append(Config.some_switch)
         seen.append(Config.some_switch)
         if seen != [2, 3, 2, 1]:
-            raise Mismatch("a switch inside, deeper inside, inside again and after", seen, [2, 3, 2, 1])
+            raise Mismatch(
+                "a switch inside, deeper inside, inside again and after", seen, [2, 3, 2, 1]
+            )
         try:
             with using_config("some_switch", 4):
                 raise KeyError("an error inside the block")
@@ -57,13 +60,17 @@ def using_config(using_config, Config):
         with using_config("recording", False):
             inside = Config.recording
         if (inside, Config.recording) != (False, before):
-            raise Mismatch("Config.recording inside and after", (inside, Config.recording), (False, before))
+            raise Mismatch(
+                "Config.recording inside and after", (inside, Config.recording), (False, before)
+            )
     finally:
         del Config.some_switch
         Config.recording = before
 
 
-@checker("7c", hint="clear the inputs of every function behind y, then y.backward(retain_grad=True)")
+@checker(
+    "7c", hint="clear the inputs of every function behind y, then y.backward(retain_grad=True)"
+)
 def fresh_backward(fresh_backward, Variable, square):
     x = Variable(np.array(3.0))
     a = x * x

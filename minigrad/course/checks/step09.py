@@ -1,10 +1,14 @@
 """The checkers of step 9."""
+
 import numpy as np
 
 from minigrad.course.check import Mismatch, checker, close, same
 
 
-@checker("9a", hint="forward: sum_to_shape(x, self.shape). Backward: np.broadcast_to the shape of the input")
+@checker(
+    "9a",
+    hint="forward: sum_to_shape(x, self.shape). Backward: np.broadcast_to the shape of the input",
+)
 def sum_to(SumTo, Variable, gradcheck):
     values = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
     for shape in ((3,), (1, 3), (2, 1), (), (2, 3)):
@@ -29,19 +33,34 @@ def mean(mean, Variable, gradcheck):
             raise Mismatch(f"what mean(x, axis={axis}) returns", type(y).__name__, "Variable")
         close(f"mean(x, axis={axis})", y.data, values.mean(axis=axis))
         if y.creator is None:
-            raise Mismatch(f"the creator of mean(x, axis={axis})", None, "a function: stay in the boxes")
+            raise Mismatch(
+                f"the creator of mean(x, axis={axis})", None, "a function: stay in the boxes"
+            )
         gradcheck(lambda x, axis=axis: mean(x, axis=axis) * mean(x, axis=axis), x)
 
 
-@checker("9c", hint="a gradient has the shape of its value: gW that of W, gb that of b, gx that of x, gy that of y")
+@checker(
+    "9c",
+    hint="a gradient has the shape of its value: gW of W, gb of b, gx of x, gy of y",
+)
 def shapes(shapes, Variable):
     for n, i, o in ((2, 3, 4), (5, 1, 1), (1, 7, 2)):
         x, W, b = Variable(np.ones((n, i))), Variable(np.ones((i, o))), Variable(np.ones(o))
         t = x @ W
         y = t + b
         y.backward(retain_grad=True)
-        real = {"x": x.data, "W": W.data, "b": b.data, "x @ W": t.data, "y": y.data,
-                "gy": y.grad, "gradient of x @ W": t.grad, "gb": b.grad, "gW": W.grad, "gx": x.grad}
+        real = {
+            "x": x.data,
+            "W": W.data,
+            "b": b.data,
+            "x @ W": t.data,
+            "y": y.data,
+            "gy": y.grad,
+            "gradient of x @ W": t.grad,
+            "gb": b.grad,
+            "gW": W.grad,
+            "gx": x.grad,
+        }
         given = shapes(n, i, o)
         if not isinstance(given, dict):
             raise Mismatch(f"shapes({n}, {i}, {o})", given, "a dict from names to shapes")

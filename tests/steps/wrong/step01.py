@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 1: every one must fail its check."""
+
 import numpy as np
 
 
@@ -24,7 +25,7 @@ class CubeOfSize(Function):
 
 class CubeOfBoxes(Function):
     def forward(self, x):
-        return Variable(x ** 3)
+        return Variable(x**3)
 
 
 def central(f, x, eps=1e-4):
@@ -45,7 +46,11 @@ def eps_ignored(f, x, eps=1e-4):
 
 WRONG = {
     "1a": [(Triple, Variable), (CubeOfSize, Variable), (CubeOfBoxes, Variable)],
-    "1b": [(central, Variable), (divided_by_two_eps, Variable), (from_the_left, Variable),
-           (eps_ignored, Variable)],
-    "1c": [((1e-9, 0.1),), ((1e-15, 1e-4),), ((0.0, 0.1),)],
+    "1b": [
+        (central, Variable),
+        (divided_by_two_eps, Variable),
+        (from_the_left, Variable),
+        (eps_ignored, Variable),
+    ],
+    "1c": [(1e-9, 0.1), (1e-15, 1e-4), (0.0, 0.1)],
 }

@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 2: every one must fail its check."""
+
 import numpy as np
 
 
@@ -24,7 +25,7 @@ class Exp(Function):
 
 class Square(Function):
     def forward(self, x):
-        return x ** 2
+        return x**2
 
     def backward(self, gy):
         return 2 * self.input.data * gy
@@ -75,6 +76,8 @@ def another_order(x):
 WRONG = {
     "2a": [(OwnSlope, Variable), (SlopeAtGy, Variable), (WrongSign, Variable), (Sin, Variable)],
     "2b": [(one_exp_for_both, Variable), (nothing_kept, Variable), (another_order, Variable)],
-    "2c": [(lambda order: None if order == "CBA" else order[0],),
-           (lambda order: next((o for o, e in zip(order, "CBA") if o != e), None),)],
+    "2c": [
+        (lambda order: None if order == "CBA" else order[0],),
+        (lambda order: None if order[0] == "C" else order[0],),
+    ],
 }

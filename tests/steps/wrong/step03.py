@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 3: every one must fail its check."""
+
 import numpy as np
 
 
@@ -20,7 +21,7 @@ class Function:
 
 class Square(Function):
     def forward(self, x):
-        return x ** 2
+        return x**2
 
 
 class Exp(Function):
@@ -80,8 +81,11 @@ def only_once():
 
 
 WRONG = {
-    "3a": [(counts_boxes, Variable, Square), (only_one, Variable, Square),
-           (knows_the_example, Variable, Square)],
+    "3a": [
+        (counts_boxes, Variable, Square),
+        (only_one, Variable, Square),
+        (knows_the_example, Variable, Square),
+    ],
     "3b": [(leaf_forgotten, Variable, Square, Exp), (first_function_first, Variable, Square, Exp)],
     "3c": [(twice_new, Square), (called_on_x_again, Square), (only_once, Square)],
 }

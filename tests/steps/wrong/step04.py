@@ -1,9 +1,15 @@
 """Plausible wrong answers to the exercises of step 4: every one must fail its check."""
+
 from literate import load
 
 _step = load("step04_automatic_backward")
 Variable, Square, square, exp, np = (
-    _step.Variable, _step.Square, _step.square, _step.exp, _step.np)
+    _step.Variable,
+    _step.Square,
+    _step.square,
+    _step.exp,
+    _step.np,
+)
 
 
 def recursive(v):
@@ -48,6 +54,9 @@ def value_not_quoted(thing):
 WRONG = {
     "4a": [(recursive, Variable, Square), (one_too_many, Variable, Square)],
     "4b": [(the_value, square, exp), (of_the_result, square, exp), (two_x, square, exp)],
-    "4c": [(short, Variable, square), (always_the_leaf, Variable, square),
-           (value_not_quoted, Variable, square)],
+    "4c": [
+        (short, Variable, square),
+        (always_the_leaf, Variable, square),
+        (value_not_quoted, Variable, square),
+    ],
 }

@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 5: every one must fail its check."""
+
 from literate import load
 
 _step = load("step05_many_inputs")
@@ -29,7 +30,7 @@ class Div(Function):
 
     def backward(self, gy):
         x0, x1 = self.inputs[0].data, self.inputs[1].data
-        return gy / x1, -gy * x0 / x1 ** 2
+        return gy / x1, -gy * x0 / x1**2
 
 
 class DivFirstOnly(Div):
@@ -40,13 +41,13 @@ class DivFirstOnly(Div):
 class DivWithoutSign(Div):
     def backward(self, gy):
         x0, x1 = self.inputs[0].data, self.inputs[1].data
-        return gy / x1, gy * x0 / x1 ** 2
+        return gy / x1, gy * x0 / x1**2
 
 
 class DivWithoutGy(Div):
     def backward(self, gy):
         x0, x1 = self.inputs[0].data, self.inputs[1].data
-        return 1 / x1, -x0 / x1 ** 2
+        return 1 / x1, -x0 / x1**2
 
 
 def never_cleared(x, functions):
@@ -87,8 +88,17 @@ def from_zero(x, gx):
 
 
 WRONG = {
-    "5a": [((SubLikeAdd, Div), Variable), ((SubTurned, Div), Variable), ((Sub, DivFirstOnly), Variable),
-           ((Sub, DivWithoutSign), Variable), ((Sub, DivWithoutGy), Variable)],
-    "5b": [(never_cleared, Variable), (cleared_once, Variable), (gradients_of_the_results, Variable)],
+    "5a": [
+        ((SubLikeAdd, Div), Variable),
+        ((SubTurned, Div), Variable),
+        ((Sub, DivFirstOnly), Variable),
+        ((Sub, DivWithoutSign), Variable),
+        ((Sub, DivWithoutGy), Variable),
+    ],
+    "5b": [
+        (never_cleared, Variable),
+        (cleared_once, Variable),
+        (gradients_of_the_results, Variable),
+    ],
     "5c": [(in_place, Variable), (overwrite, Variable), (from_zero, Variable)],
 }

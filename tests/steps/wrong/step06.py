@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 6: every one must fail its check."""
+
 from literate import load
 
 _step = load("step06_order")
@@ -70,9 +71,23 @@ def reused_but_right(x):
 
 
 WRONG = {
-    "6a": [(first_input_only, Variable, square), (shortest_way, Variable, square),
-           (number_of_functions, Variable, square), (all_ways, Variable, square)],
-    "6b": [(as_found, Variable, square), (lifo, Variable, square), (first_visit_only, Variable, square),
-           (oldest_first, Variable, square), (recursive_postorder, Variable, square)],
-    "6c": [(twice_a_leaf, Variable), (the_diamond, Variable), (a_chain, Variable), (reused_but_right, Variable)],
+    "6a": [
+        (first_input_only, Variable, square),
+        (shortest_way, Variable, square),
+        (number_of_functions, Variable, square),
+        (all_ways, Variable, square),
+    ],
+    "6b": [
+        (as_found, Variable, square),
+        (lifo, Variable, square),
+        (first_visit_only, Variable, square),
+        (oldest_first, Variable, square),
+        (recursive_postorder, Variable, square),
+    ],
+    "6c": [
+        (twice_a_leaf, Variable),
+        (the_diamond, Variable),
+        (a_chain, Variable),
+        (reused_but_right, Variable),
+    ],
 }

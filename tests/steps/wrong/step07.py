@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 7: every one must fail its check."""
+
 import contextlib
 import weakref
 
@@ -80,6 +81,15 @@ def not_kept(y):
 
 WRONG = {
     "7a": [(strong,), (bare,), (both_weak,)],
-    "7b": [(without_finally, Config), (always_true_again, Config), (only_recording, Config), (swallows, Config)],
-    "7c": [(just_again, Variable, square), (leaves_only, Variable, square), (not_kept, Variable, square)],
+    "7b": [
+        (without_finally, Config),
+        (always_true_again, Config),
+        (only_recording, Config),
+        (swallows, Config),
+    ],
+    "7c": [
+        (just_again, Variable, square),
+        (leaves_only, Variable, square),
+        (not_kept, Variable, square),
+    ],
 }

@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 8: every one must fail its check."""
+
 from literate import load
 
 _step = load("step08_operators")
@@ -8,7 +9,7 @@ functions_behind, by_generation, np = _step.functions_behind, _step.by_generatio
 
 class Power(Function):
     def forward(self, x0, x1):
-        return x0 ** x1
+        return x0**x1
 
     @property
     def boxes(self):
@@ -24,13 +25,13 @@ class ConstantExponent(Power):
 class LogOfExponent(Power):
     def backward(self, gy):
         x0, x1 = self.boxes
-        return x1 * x0 ** (x1 - 1) * gy, x0 ** x1 * np.log(np.abs(x1)) * gy
+        return x1 * x0 ** (x1 - 1) * gy, x0**x1 * np.log(np.abs(x1)) * gy
 
 
 class WithoutGy(Power):
     def backward(self, gy):
         x0, x1 = self.boxes
-        return x1 * x0 ** (x1 - 1), x0 ** x1 * np.log(x0)
+        return x1 * x0 ** (x1 - 1), x0**x1 * np.log(x0)
 
 
 class Tanh(Function):
@@ -109,12 +110,22 @@ def no_functions(y):
 
 
 WRONG = {
-    "8a": [(ConstantExponent, Variable, gradcheck), (LogOfExponent, Variable, gradcheck),
-           (WithoutGy, Variable, gradcheck)],
-    "8b": [((lambda x: TanhOfInput()(x), two, one), Variable, functions_behind),
-           ((lambda x: TanhWithoutGy()(x), two, one), Variable, functions_behind),
-           ((first, out_of_the_box, one), Variable, functions_behind),
-           ((first, two, two), Variable, functions_behind),
-           ((first, two, sigmoid_instead), Variable, functions_behind)],
-    "8c": [(by_address, Variable), (variables_repeated, Variable), (edges_once, Variable), (no_functions, Variable)],
+    "8a": [
+        (ConstantExponent, Variable, gradcheck),
+        (LogOfExponent, Variable, gradcheck),
+        (WithoutGy, Variable, gradcheck),
+    ],
+    "8b": [
+        ((lambda x: TanhOfInput()(x), two, one), Variable, functions_behind),
+        ((lambda x: TanhWithoutGy()(x), two, one), Variable, functions_behind),
+        ((first, out_of_the_box, one), Variable, functions_behind),
+        ((first, two, two), Variable, functions_behind),
+        ((first, two, sigmoid_instead), Variable, functions_behind),
+    ],
+    "8c": [
+        (by_address, Variable),
+        (variables_repeated, Variable),
+        (edges_once, Variable),
+        (no_functions, Variable),
+    ],
 }

@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 9: every one must fail its check."""
+
 from literate import load
 
 _step = load("step09_arrays")
@@ -57,8 +58,18 @@ def keeps_the_axis(x, axis=None):
 
 
 def right(n, i, o):
-    return {"x": (n, i), "W": (i, o), "b": (o,), "x @ W": (n, o), "y": (n, o),
-            "gy": (n, o), "gradient of x @ W": (n, o), "gb": (o,), "gW": (i, o), "gx": (n, i)}
+    return {
+        "x": (n, i),
+        "W": (i, o),
+        "b": (o,),
+        "x @ W": (n, o),
+        "y": (n, o),
+        "gy": (n, o),
+        "gradient of x @ W": (n, o),
+        "gb": (o,),
+        "gW": (i, o),
+        "gx": (n, i),
+    }
 
 
 def bias_not_summed(n, i, o):
@@ -74,7 +85,13 @@ def scalar_seed(n, i, o):
 
 
 WRONG = {
-    "9a": [(cls, Variable, gradcheck) for cls in (GradientAsItIs, GradientSummed, Stretched, SumsEverything)],
-    "9b": [(f, Variable, gradcheck) for f in (divided_by_rows, divided_by_all, out_of_the_box, keeps_the_axis)],
+    "9a": [
+        (cls, Variable, gradcheck)
+        for cls in (GradientAsItIs, GradientSummed, Stretched, SumsEverything)
+    ],
+    "9b": [
+        (f, Variable, gradcheck)
+        for f in (divided_by_rows, divided_by_all, out_of_the_box, keeps_the_axis)
+    ],
     "9c": [(f, Variable) for f in (bias_not_summed, transposed_weight, scalar_seed)],
 }
