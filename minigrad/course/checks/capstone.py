@@ -1,0 +1,105 @@
+"""The bugs of the capstone: one change in the backward part of any program."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad import static
+
+#: One bug that could be planted: the operator, its new inputs, its new attrs, what it does then.
+Bug = tuple[int, dict[str, list[str]], dict[str, Any], str]
+
+
+class Hunt:
+    """A program with one bug in its backward part; ``guess`` tells whether an operator is it."""
+
+    def __init__(self, program: Any, number: int, story: str) -> None:
+        self.program = program
+        self._number, self._story = number, story
+
+    def guess(self, number: int) -> str:
+        """What there is to say about a guess.
+
+        Errors: `IndexError` where the program has no such operator.
+        """
+        ops = self.program.global_block().ops
+        if not 0 <= number < len(ops):
+            raise IndexError(f"the program has the operators 0 to {len(ops) - 1}, not {number}")
+        if number == self._number:
+            return f"Found. Operator {number}, {ops[number].type}: {self._story}"
+        if ops[number].role == "forward":
+            return f"No. Operator {number}, {ops[number].type}, is forward, and forward is right."
+        return f"No. Operator {number}, {ops[number].type}, does what it should."
+
+    def __repr__(self) -> str:
+        return "<a program with one bug; guess(number) tells whether you found it>"
+
+
+def plant(program: Any, feed: Mapping[str, Any], wanted: Sequence[str], seed: int) -> Hunt:
+    """Change one operator of the backward part so that a wanted gradient comes out wrong.
+
+    Which operator and how depends on the seed only; the program itself is changed.
+    Errors: `ValueError` for a program without backward part, or with nothing that matters in it.
+    """
+    right = gradients(program, feed, wanted)
+    found = list(bugs(program.global_block()))
+    random.Random(seed).shuffle(found)
+    for number, inputs, attrs, story in found:
+        op = program.global_block().ops[number]
+        before = op.inputs, op.attrs
+        op.inputs, op.attrs = inputs, attrs
+        program.changed()
+        if any(map(differ, right, gradients(program, feed, wanted))):
+            return Hunt(program, number, story)
+        op.inputs, op.attrs = before
+        program.changed()
+    raise ValueError("no bug can be hidden here: give a program with a backward part, and the "
+                     "names of the gradients that it makes")
+
+
+def gradients(program: Any, feed: Mapping[str, Any], wanted: Sequence[str]) -> list[Any]:
+    """The wanted gradients after one run."""
+    names = [f"{name}@GRAD" for name in wanted]
+    return list(static.Executor().run(program, feed=dict(feed), fetch_list=names))
+
+
+def differ(one: Any, other: Any) -> bool:
+    """Whether two arrays differ by more than rounding."""
+    return not np.allclose(one, other, rtol=1e-6, atol=1e-9)
+
+
+def bugs(block: Any) -> Iterator[Bug]:
+    """Every bug that could be planted in a block."""
+    for number, op in enumerate(block.ops):
+        if op.role == "forward":
+            continue
+        if op.type == "fill_constant":
+            story = "backward begins with 2 instead of 1."
+            yield number, op.inputs, {**op.attrs, "value": 2.0}, story
+        elif op.type == "sum":
+            first, last = op.input_names[0], op.input_names[-1]
+            story = f"it adds {first} in place of {last}."
+            yield number, {"x": [*op.input_names[:-1], first]}, op.attrs, story
+        else:
+            yield from _other_values(block, number, op)
+
+
+def _other_values(block: Any, number: int, op: Any) -> Iterator[Bug]:
+    for slot, names in op.inputs.items():
+        if slot.endswith("_grad") or len(names) != 1:
+            continue
+        for other in _same_shape(block, names[0]):
+            story = f"it reads {other} where {names[0]} belongs."
+            yield number, {**op.inputs, slot: [other]}, op.attrs, story
+
+
+def _same_shape(block: Any, name: str) -> list[str]:
+    """Forward values that could be taken for this one."""
+    forward = [op for op in block.ops if op.role == "forward"]
+    made = dict.fromkeys(n for op in forward for n in (*op.input_names, *op.output_names))
+    shape = block.var(name).shape
+    return [each for each in made if each != name and block.var(each).shape == shape]

@@ -1,0 +1,66 @@
+"""The checkers of step 20, and the program with a planted bug."""
+from typing import Any
+
+import numpy as np
+
+from minigrad import static
+from minigrad.course.check import Mismatch, checker, close, same
+from minigrad.registry import REGISTRY
+
+
+@checker("20a", hint="kernel: x / (1 + np.abs(x)). Rule: out_grad divided twice by 1 + abs(x), "
+                     "with Python's operators, so that arrays, tensors and variables can go in")
+def softsign(softsign, by_links, by_grad_fn, by_net, by_program):
+    row = softsign.primitive
+    model = [(row.type, ["w"], "a"), ("mul", ["a", "x"], "b"), ("reduce_sum", ["b"], "part"),
+             ("reduce_sum", ["v"], "one"), ("mul", ["part", "one"], "loss")]
+    values = {"x": np.array([3.0, -1.0, 0.5]), "w": np.array([-2.0, 0.25, 1.0]),
+              "v": np.array([1.0])}
+    size = 1 + np.abs(values["w"])
+    REGISTRY[row.type] = row
+    try:
+        for engine in (by_links, by_grad_fn, by_net, by_program):
+            loss, grads, _ = engine(model, values)
+            name = engine.__name__
+            close(f"the value {name}", float(loss), values["x"] @ (values["w"] / size))
+            close(f"the gradient {name}", grads["w"], values["x"] / size ** 2)
+        rule = row.rules["x"]
+        with static.program_guard(static.Program()):        # the third reading: rules write rules
+            rule.function(*(static.data(each, [3]) for each in rule.reads))
+    finally:
+        REGISTRY.pop(row.type, None)
+
+
+def planted_bug(program: Any) -> Any:
+    """The program of step 20 with one grad operator changed: it reads the wrong value."""
+    op = program.global_block().ops[NUMBER]
+    op.inputs = {**op.inputs, "out": ["h"]}
+    program.changed()
+    return program
+
+
+NUMBER, NAME = 13, "g"
+PARAMETERS = (("u", 2.0), ("w", 3.0))
+
+
+@checker("20b", hint="each tanh_grad should read the result of the tanh above it: follow the line "
+                     "to its partner, and compare with what it says it reads")
+def find_the_bug(answer):
+    number, name = answer
+    same("the number of the operator", number, NUMBER)
+    same("the name it should read", name, NAME)
+
+
+@checker("20c", hint="static.Program.from_json makes a program, Executor().run fetches by name; "
+                     "the gradient of w is called w@GRAD")
+def gradient_from_text(gradient_from_text):
+    for name, slope in (("u", 12.0), ("w", 8.0)):
+        program = static.Program()
+        with static.program_guard(program):
+            x = static.data("x", [2])
+            u, w = (static.parameter(each, [start, start]) for each, start in PARAMETERS)
+            static.append_backward((x * u * w).sum())
+        found = gradient_from_text(program.to_json(), {"x": np.array([2.0, 4.0])}, name)
+        if found is None:
+            raise Mismatch(f"the gradient of {name}", found, "an array")
+        close(f"the gradient of {name}", found, slope * np.array([0.5, 1.0]))

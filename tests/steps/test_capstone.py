@@ -1,0 +1,115 @@
+"""The capstone: any function through every engine, and a bug to hunt."""
+import numpy as np
+import pytest
+from literate import cells, load
+
+import minigrad as mg
+from minigrad import static
+from minigrad.course.checks.capstone import plant
+
+step = load("capstone")
+
+ARRAY = np.array([[0.5, -1.0, 0.25], [2.0, 0.75, -0.5]])
+
+#: function, values, wanted: chains, reuse, stretched shapes, constants on both sides, reductions
+CORPUS = {
+    "chain": (lambda x: mg.sum(mg.exp(mg.sin(x))), {"x": ARRAY}, ["x"]),
+    "reuse": (lambda x: mg.sum(x * x + x), {"x": ARRAY}, ["x"]),
+    "a stretched row": (lambda x, b: mg.sum((x + b) * x), {"x": ARRAY, "b": ARRAY[0]}, ["x", "b"]),
+    "a stretched column": (lambda x, b: mg.mean(mg.tanh(x * b)),
+                           {"x": ARRAY, "b": ARRAY[:, :1]}, ["b"]),
+    "a stretched number": (lambda x, s: mg.sum(x * s), {"x": ARRAY, "s": np.array(3.0)}, ["s"]),
+    "constants": (lambda x: mg.sum(2 / (3 + x * x) - (1 - x) * 4), {"x": ARRAY}, ["x"]),
+    "axes": (lambda x: mg.sum(mg.mean(x * x, axis=0) * mg.sum(x, axis=0)), {"x": ARRAY}, ["x"]),
+    "layers": (lambda x, w: mg.mean(mg.tanh(mg.matmul(mg.tanh(mg.matmul(x, w)), w)) ** 2),
+               {"x": ARRAY, "w": np.array([[0.5, 0.1, -0.2], [0.3, -0.4, 0.6], [1.0, 0.2, 0.7]])},
+               ["x", "w"]),
+}
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_every_engine_and_the_judge_agree(name):
+    function, values, wanted = CORPUS[name]
+    program, _ = step.written(function, values)
+    boxes = step.by_links(program, values)
+    _, tensors = step.by_grad_fn(function, values, wanted)
+    _, scope = step.by_net(program, values, wanted)
+    _, found = step.by_program(function, values, wanted)
+    for each in wanted:
+        truth = step.by_judge(function, values, each)
+        assert found[each].shape == values[each].shape
+        np.testing.assert_allclose(found[each], truth, rtol=1e-5, atol=1e-7)
+        for gradient in (boxes[each].grad, tensors[each].grad.numpy(), scope[f"{each}@GRAD"]):
+            assert np.shape(gradient) == values[each].shape
+            np.testing.assert_allclose(gradient, found[each], rtol=0, atol=1e-12)
+
+
+def test_an_operation_that_linked_nodes_cannot_replay_is_named():
+    program, _ = step.written(lambda x: mg.sum(mg.concat([x, x])), {"x": ARRAY})
+    with pytest.raises(ValueError, match="linked nodes cannot replay 'concat'"):
+        step.by_links(program, {"x": ARRAY})
+
+
+def hunted(name, seed):
+    function, values, wanted = CORPUS[name]
+    program, found = step.by_program(function, values, wanted)
+    return plant(program, values, wanted, seed), found, values, wanted
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", ["reuse", "layers"])
+def test_a_planted_bug_spoils_a_gradient_but_not_the_value(name, seed):
+    hunt, found, values, wanted = hunted(name, seed)
+    result = next(iter(found))
+    value, *broken = static.Executor().run(
+        hunt.program, feed=values, fetch_list=[result, *(f"{each}@GRAD" for each in wanted)])
+    assert value == found[result]
+    pairs = zip(wanted, broken, strict=True)
+    assert any(not np.allclose(gradient, found[each]) for each, gradient in pairs)
+
+
+def test_exactly_one_guess_finds_the_bug():
+    hunt, *_ = hunted("layers", 3)
+    ops = hunt.program.global_block().ops
+    said = [hunt.guess(number) for number in range(len(ops))]
+    (number,) = [i for i, text in enumerate(said) if text.startswith("Found.")]
+    assert ops[number].role != "forward"
+    assert all("forward is right" in said[i] for i, op in enumerate(ops) if op.role == "forward")
+    assert "0x" not in repr(hunt)
+
+
+def test_the_same_seed_plants_the_same_bug_and_seeds_differ():
+    def texts(seed):
+        hunt, *_ = hunted("layers", seed)
+        return [hunt.guess(i) for i in range(len(hunt.program.global_block().ops))]
+
+    assert texts(1) == texts(1)
+    assert len({tuple(texts(seed)) for seed in range(8)}) > 3
+
+
+def test_a_guess_outside_the_program_is_refused():
+    hunt, *_ = hunted("reuse", 0)
+    with pytest.raises(IndexError, match=r"has the operators 0 to \d+, not 99"):
+        hunt.guess(99)
+
+
+def test_a_program_without_backward_part_hides_no_bug():
+    program, result = step.written(*CORPUS["chain"][:2])
+    with pytest.raises(ValueError, match="give a program with a backward part"):
+        plant(program, {"x": ARRAY}, [], 0)
+    assert result.name == program.outputs[0]
+
+
+def test_every_engine_draws_the_function_of_the_page():
+    source = next(text for text in cells("capstone") if "def mine" in text)
+    page = dict(vars(step))
+    exec(source, page)
+    function, values, wanted = page["mine"], page["VALUES"], page["WANTED"]
+    program, _ = step.written(function, values)
+    count = len(program.global_block().ops)
+    box = step.by_links(program, values)[program.outputs[0]]
+    tensor, _ = step.by_grad_fn(function, values, wanted)
+    nets, _ = step.by_net(program, values, wanted)
+    whole, _ = step.by_program(function, values, wanted)
+    for drawn in map(mg.draw, (box, tensor, nets, whole)):
+        assert sum(node.kind == "op" for node in drawn.graph.nodes.values()) == count
