@@ -28,6 +28,10 @@ class Names:
         self._kept: list[Any] = []  # an id is only good while its object lives
         self.things = [*(given or {}).values(), *(found or {}).values()]
 
+    def also(self, found: Mapping[str, Any]) -> None:
+        """Names for what has none yet."""
+        self._by_id = _by_identity(found) | self._by_id
+
     def __call__(self, thing: Any) -> str:
         """The name of one object."""
         return self.known(thing) or self._number(thing)

@@ -30,6 +30,7 @@ from minigrad.viz.watching import watch
 
 def of_run(run: watch, names: Names, values: bool = True) -> Graph:
     """What really ran while `watch` was on."""
+    names.also(run.names)
     calls, backs, latest = [], [], {}
     for event, snapshot in zip(run.events, run.snapshots, strict=True):
         if event.kind == "forward":

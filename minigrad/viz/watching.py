@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.viz.format import unwrap
+from minigrad.viz.names import caller_variables
 
 _MISSING = object()
 
@@ -53,6 +54,7 @@ class watch:
         self.events: list[Event] = []
         self.snapshots: list[Snapshot] = []
         self.inner: list[Event] = []
+        self.names: dict[str, Any] = {}  # variables of the caller that hold what was seen
         self._open: list[
             tuple[str, int]
         ] = []  # the calls that have not ended: (kind, id of the function)
@@ -70,6 +72,8 @@ class watch:
             setattr(cls, name, method)
         self._before.clear()
         self._open.clear()
+        seen = {id(thing) for e in self.events for thing in (e.function, *e.inputs, *e.outputs)}
+        self.names = {k: v for k, v in caller_variables().items() if id(v) in seen}
 
     def __repr__(self) -> str:
         counts = [sum(e.kind == kind for e in self.events) for kind in ("forward", "backward")]

@@ -122,7 +122,7 @@ def test_a_program_that_cannot_be_started_is_no_engine(monkeypatch, tmp_path):
 
 
 def test_an_unknown_format_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="'gif'.*svg, png, pdf"):
+    with pytest.raises(ValueError, match=r"'gif'.*svg, png, pdf"):
         layout.layout(SMALL, "gif")
 
 

@@ -239,7 +239,8 @@ def test_values_can_be_left_out():
 def test_a_function_without_readable_source_shows_what_came_out():
     namespace = {"Function": Function}
     exec(
-        "class Hidden(Function):\n def forward(self, x): return x\n def backward(self, gy): return gy * 3",
+        "class Hidden(Function):\n def forward(self, x): return x\n"
+        " def backward(self, gy): return gy * 3",
         namespace,
     )
     f = namespace["Hidden"]()

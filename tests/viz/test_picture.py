@@ -179,7 +179,8 @@ def test_tooltips_tell_the_whole_value_or_its_statistics(value, told):
 def test_looking_at_the_pictures_loads_nothing_heavy():
     code = (
         "import sys, minigrad.viz as v; v.draw, v.watch; "
-        "print([m for m in ('graphviz', 'pygraphviz', 'matplotlib', 'IPython', 'ipywidgets', 'anywidget') if m in sys.modules])"
+        "heavy = 'graphviz pygraphviz matplotlib IPython ipywidgets anywidget'.split(); "
+        "print([m for m in heavy if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -187,7 +188,8 @@ def test_looking_at_the_pictures_loads_nothing_heavy():
 
 def test_draw_and_watch_are_functions_whatever_was_imported_first():
     code = (
-        "import minigrad.viz.picture, minigrad.viz.watching, minigrad.viz.player; from minigrad.viz import draw, watch; "
+        "import minigrad.viz.picture, minigrad.viz.watching, minigrad.viz.player; "
+        "from minigrad.viz import draw, watch; "
         "print(callable(draw), callable(watch))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

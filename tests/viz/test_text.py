@@ -31,7 +31,8 @@ def test_forward_comes_with_values_and_backward_in_the_order_in_which_it_runs():
         "backward",
         "  e.grad                                 1 (seed)  seed: backward starts here",
         "  c.grad, d.grad = Mul.backward(e.grad)  4; 5      gx0 = gy·x1 = 4; gx1 = gy·x0 = 5",
-        "  a.grad, b.grad = Add.backward(c.grad)  4; 4      gx0 = gy = 4; gx1 = gy = 4; gradient of a leaf",
+        "  a.grad, b.grad = Add.backward(c.grad)  4; 4      gx0 = gy = 4; gx1 = gy = 4; "
+        "gradient of a leaf",
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minigrad.viz import watch
+from minigrad.viz import draw, watch
 from tests.viz.linked_nodes import Add, Exp, Function, Mul, Square, Variable
 
 
@@ -32,9 +32,14 @@ def test_forward_and_backward_calls_are_seen_in_order():
 def test_the_classes_are_as_before_afterwards_also_after_an_exception():
     classes = (Function, Square, Exp, Add, Mul)
     before = [dict(c.__dict__) for c in classes]
-    with pytest.raises(ZeroDivisionError), watch(Function):
-        Square()(Variable(1))
-        1 / 0
+
+    def interrupted():
+        with watch(Function):
+            Square()(Variable(1))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        interrupted()
     assert [dict(c.__dict__) for c in classes] == before
 
 
@@ -136,6 +141,19 @@ def test_a_watch_cannot_be_entered_twice_at_once():
     run = watch(Function)
     with run, pytest.raises(RuntimeError, match="running already"):
         run.__enter__()
+
+
+def test_names_of_the_place_that_watched_are_kept():
+    def somewhere():
+        with watch(Function) as run:
+            start = Variable(2)
+            result = Square()(start)
+        return run, result
+
+    run, result = somewhere()
+    assert [n.name for n in draw(run).graph.nodes.values() if n.kind != "op"] == ["start", "result"]
+    assert sorted(run.names) == ["result", "start"]
+    assert result.data == 4
 
 
 def test_a_watch_tells_what_it_saw():
