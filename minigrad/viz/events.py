@@ -8,7 +8,6 @@ programs alike; `build_events` tells how the backward part of a program was made
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from minigrad.viz.describe import ordered_ops
 from minigrad.viz.format import NOT_YET, format_value
 from minigrad.viz.graph import Graph, Node
+from minigrad.viz.live import live_lines
 from minigrad.viz.reading import Links, is_op
 
 KINDS = (
@@ -33,7 +33,6 @@ KINDS = (
     "zeros",
     "create",
 )
-_NUMBERS = re.compile(r"[-−+\d.,e\[\]() ·/@²³]+|-?(inf|nan)|\[.*\] \w+")
 _VERBS = {
     "op": "forward",
     "grad_op": "backward",
@@ -67,39 +66,6 @@ class Event:
     formula: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
     iteration: int | None = None
-
-
-def live_lines(node: Node) -> tuple[tuple[str, str], ...]:
-    """The lines of a node that are not known before it ran, each with what stands there before.
-
-    >>> live_lines(Node("n0", "value", "a", ("0.25",)))
-    (('0.25', '—'),)
-    >>> results = ("gx0 = b·gy = 8", "gx1 = a·gy = 4")
-    >>> live_lines(Node("n1", "grad_op", "Mul", results, side="backward"))
-    (('gx0 = b·gy = 8', 'gx0 = b·gy'), ('gx1 = a·gy = 4', 'gx1 = a·gy'))
-    """
-    if "live" in node.data:
-        texts = [text for text in node.data["live"] if not text.endswith(NOT_YET)]
-        return tuple(
-            (text, f"{head} = {NOT_YET}" if sign else NOT_YET)
-            for text in texts
-            for head, sign, _ in [text.partition(" = ")]
-        )
-    if is_op(node):
-        found = ((line, before_run(node, line)) for line in node.lines if node.side == "backward")
-        return tuple((line, before) for line, before in found if line != before)
-    return tuple((line, NOT_YET) for line in node.lines[:1] if line != NOT_YET)
-
-
-def before_run(node: Node, line: str) -> str:
-    """A line of a backward op without the numbers of this run."""
-    if node.kind == "accumulate":
-        return "" if any(c.isdigit() for c in line) else line
-    head, sign, result = line.rpartition("= ")
-    if not sign or (not _NUMBERS.fullmatch(result) and head):
-        return line
-    head = head.rstrip()
-    return head if "=" in head or not head else f"{head} = {NOT_YET}"
 
 
 # ---- running --------------------------------------------------------------------------------
@@ -238,19 +204,28 @@ class Running:
             for t in order if node.side == "forward" else reversed(order):
                 at = t if self.scopes else iteration
                 where = f"{label}, iteration {t}" if self.scopes else label
-                work.append(self.enter(node, inside, where, at, frames[t - 1] if t else {}))
+                before = frames[t - 1] if t else {}
+                work.append(self.enter(node, inside, where, at, (before, frames[t])))
                 work += [(inner, at, frames[t], False) for inner in inside]
                 work.append(Event("leave", (node.id,), f"Leave {where}", iteration=at))
         return work
 
     def enter(
-        self, node: Node, inside: list[Node], where: str, at: int | None, before: Mapping[str, Any]
+        self,
+        node: Node,
+        inside: list[Node],
+        where: str,
+        at: int | None,
+        frames: tuple[Mapping[str, Any], Mapping[str, Any]],
     ) -> Event:
-        """An iteration starts with the values that the one before it left."""
+        """An iteration starts; what it overwrites has the value that the one before it left."""
+        before, now = frames
+        written = {out.name for op in inside for out in self.links.after[op.id]}
         found = self.sources(inside)
         values: dict[str, str] = {}
-        for name in found if node.side == "forward" else ():
-            values |= scoped(self.graph.nodes[name], before)
+        for name in found:
+            source = self.graph.nodes[name]
+            values |= scoped(source, before if source.name in written else now)
         return Event("enter", (node.id, *found), f"Enter {where}", values=values, iteration=at)
 
     def sources(self, inside: list[Node]) -> list[str]:

@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad.viz.events import Event, live_lines
+from minigrad.viz.events import Event
 from minigrad.viz.format import LONGEST_LINE, shorten
 from minigrad.viz.graph import Graph
+from minigrad.viz.live import live_lines
 from minigrad.viz.picture import Picture
 from minigrad.viz.reading import is_op
 from minigrad.viz.style import GREY, PAPER, TEXT

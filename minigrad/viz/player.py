@@ -16,6 +16,7 @@ from minigrad.viz.events import run_events
 from minigrad.viz.film import Film
 from minigrad.viz.html import film_page, frames_page
 from minigrad.viz.names import Names, caller_variables
+from minigrad.viz.of_scope import names_of, step_list
 from minigrad.viz.picture import graph_of
 from minigrad.viz.sheet import sheet
 
@@ -57,11 +58,8 @@ def play(
 def step_scopes(x: Any) -> dict[str, Sequence[Mapping[str, Any]]]:
     """The step scopes among the values that came with a program: one dict per iteration."""
     values = x[1] if isinstance(x, tuple) and len(x) == 2 and isinstance(x[1], Mapping) else {}
-    return {
-        k: v
-        for k, v in values.items()
-        if isinstance(v, list | tuple) and v and all(isinstance(s, Mapping) for s in v)
-    }
+    found = {name: [names_of(step) or {} for step in step_list(v)] for name, v in values.items()}
+    return {name: steps for name, steps in found.items() if steps}
 
 
 def with_last_iteration(x: Any) -> Any:

@@ -120,6 +120,14 @@ def test_step_scopes_play_every_iteration_and_backward_counts_down():
     assert made == ["[2, 3]", "[4, 9]", "[8, 27]"]
 
 
+def test_an_iteration_starts_with_what_the_one_before_it_left():
+    graph = of_program(samples.while_loop(), {"i": 3, "w": np.array(2.0)})
+    scopes = {"step_scopes": [{"i": 1, "w": np.array(2.0)}, {"i": 2, "w": np.array(2.0)}]}
+    entered = [e for e in run_events(graph, scopes) if e.kind == "enter"][:2]
+    said = [{graph.nodes[n].name: text for n, text in e.values.items()} for e in entered]
+    assert said == [{"w": "2"}, {"w": "2", "i": "1"}]
+
+
 def test_a_loop_without_iterations_enters_nothing():
     events = run_events(of_program(samples.while_loop()), {"step_scopes": []})
     assert not [e for e in events if e.kind == "enter"]
