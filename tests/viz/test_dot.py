@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from minigrad.viz.dot import to_dot
-from minigrad.viz.labels import quote
 from minigrad.viz.graph import Graph
+from minigrad.viz.labels import quote
 from minigrad.viz.names import Names
 from minigrad.viz.of_nodes import of_links
 from minigrad.viz.style import palette

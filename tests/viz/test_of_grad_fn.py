@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from minigrad.viz import draw, layout
-from minigrad.viz.names import Names
 from minigrad.viz.grad_nodes import forward_name, nodes_behind
+from minigrad.viz.names import Names
 from minigrad.viz.of_grad_fn import of_grad_fn
 from tests.viz.linked_nodes import AccumulateGrad, Tensor, random_tensor, unbind
 from tests.viz.svg_facts import centres, overlapping
