@@ -278,7 +278,7 @@ def by_judge(function, values, name, eps=1e-6):
 # %% [markdown]
 # ## Where to go from here
 #
-# * `examples/` and `docs/` of the project: the same engines at work.
+# * The pages in `docs/`: how the engines were designed, and why.
 # * Read the package. You know every idea in it: `minigrad/registry.py` first, then
 #   `minigrad/eager/`, then `minigrad/static/`.
 # * Read the big ones. `torch/csrc/autograd/engine.cpp` is your `walk` of step 10. `backward.py` in

@@ -12,6 +12,15 @@
 # <!-- growth -->
 
 # %% [markdown]
+# ## Part C: what you need, and where to come in
+#
+# You need Python's classes and the chain rule, and you should have seen a graph of operations
+# once. Step 6 is the natural way here. If you come from a framework and want to know what
+# `loss.backward()` does, begin here: nothing is carried over. Steps 10 and 11 belong together.
+# Step 12 may wait; part D does not need it.
+#
+# ## A second graph
+#
 # In the steps before, one graph did two jobs. Each result knew the function that made it, and
 # backward went through the same objects in the other direction.
 #
