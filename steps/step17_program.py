@@ -114,7 +114,9 @@ class Variable:
 # print(Variable(None, "w", (2, 3), persistable=True))
 
 # %% [markdown]
-# An **Op** is one line of a program: a type, and which names stand in which slot.
+# An **Op** is one line of a program: a type, and which names stand in which slot. `role` says on
+# which side it stands, `forward_op` which op a grad op belongs to. The names alone decide what is
+# computed.
 
 # %%
 class Op:
@@ -434,7 +436,7 @@ def append_backward(loss, parameter_list=None):
 # %% [markdown]
 # Read the right side from below: seed, `mul_grad`, `add_grad`. Each stands beside the op it
 # belongs to. This is not a drawing *beside* the backward pass. The boxes are the lines #2 to #4 of
-# the program, and these lines ran.
+# the program, and these lines ran. A scope that keeps a diary proves it:
 
 # %% tags=["active-ipynb"]
 # written = []

@@ -392,6 +392,7 @@ def run_block(block, scope):
         else:
             made = compute(op, scope)
         scope.update(zip(op.writes, made, strict=True))
+        scope.pop("@EMPTY@", None)          # nobody wants it
 
 
 # %% tags=["active-ipynb"]

@@ -83,6 +83,15 @@ def test_the_chain_of_step_one():
     assert np.isclose(scope["x@GRAD"], 3.297442541400256, rtol=1e-15, atol=0)
 
 
+def test_the_two_writers_of_step_13():
+    block = block_of("W", ["x1", "x2"])
+    block.append_op("mul", "x1", "W", out="y1")
+    block.append_op("mul", "x2", "W", out="y2")
+    step.append_backward(block.append_op("add", "y1", "y2", out="y"))
+    scope = step.run(block.program, {"x1": 2.0, "x2": 5.0, "W": 3.0})
+    assert (scope["y"], scope["W@GRAD"]) == (21, 7)
+
+
 def test_x_plus_x_is_two_and_plus_x_is_three():
     block = block_of("x")
     y = block.append_op("add", "x", "x", out="y")

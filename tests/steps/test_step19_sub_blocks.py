@@ -86,6 +86,15 @@ def test_the_chain_of_step_one_and_the_diamond():
     assert step.run(block.program, {"x": 2.0})["x@GRAD"] == 64
 
 
+def test_the_two_writers_of_step_13():
+    block = block_of("W", ["x1", "x2"])
+    block.append_op("mul", "x1", "W", out="y1")
+    block.append_op("mul", "x2", "W", out="y2")
+    step.append_backward(block.append_op("add", "y1", "y2", out="y"))
+    scope = step.run(block.program, {"x1": 2.0, "x2": 5.0, "W": 3.0})
+    assert (scope["y"], scope["W@GRAD"]) == (21, 7)
+
+
 # ---- a loop
 
 @pytest.mark.parametrize("n", range(7))
@@ -110,7 +119,7 @@ def test_each_turn_keeps_its_own_values():
     assert [s.maps[0]["s_next"] for s in scope["step_scopes_1"]] == [6, 18, 54]
     assert [s.maps[0]["s_next@GRAD"] for s in scope["step_scopes_1"]] == [9, 3, 1]
     assert [s.maps[0]["w@GRAD"] for s in scope["step_scopes_1"]] == [18, 18, 18]
-    assert not {"s", "s_next"} & set(scope)
+    assert not {"s", "s_next", "@EMPTY@"} & set(scope)
 
 
 def test_the_mistake_one_scope_for_all_turns():
@@ -462,6 +471,7 @@ MUTANTS = {
                                 "step = scope\n        scope.update(zip(carry, now, strict=True))"),
     "the loop makes one step": ('while op.type == "while" or not steps:', "while not steps:"),
     "the branch goes on": ('while op.type == "while" or not steps:', "while True:"),
+    "what nobody wants is kept": ('scope.pop("@EMPTY@", None)', "pass"),
     "a limit that is too low": ("if len(steps) == 10_000:", "if len(steps) == 20:"),
     "the condition is not asked": ('held = "sub_block" if step[condition] else "else_block"\n'
                                    "        if held", 'held = "sub_block"\n        if held'),
