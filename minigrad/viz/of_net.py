@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.viz.format import NOT_YET, explain_value, format_value
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.twins import link_rest, saved_lines, twins
-from minigrad.viz.wiring import EMPTY, Placed, Wiring, base, is_gradient, op_words, pairs
+from minigrad.viz.wiring import EMPTY, Placed, Wiring, base, flat, is_gradient, op_words
 
 
 def is_net(x: Any) -> bool:
@@ -33,7 +33,7 @@ def sides(x: Any) -> tuple[Any, Any]:
         return x
     if is_net(getattr(x, "forward", None)):
         return x.forward, x
-    outs = [name for op in leaves(x) for _, _, name in pairs(op.outputs)]
+    outs = [name for op in leaves(x) for name in flat(op.outputs)]
     return (None, x) if outs and all(map(is_gradient, outs)) else (x, None)
 
 
@@ -75,12 +75,10 @@ class NetDrawing:
         self.found: dict[str, Placed] = {}
         self.nops: list[tuple[Any, Node]] = []
         ops = leaves(forward) if forward is not None else []
-        self.written = {name for op in ops for _, _, name in pairs(op.outputs)}
-        self.read = {name for op in ops for _, _, name in pairs(op.inputs)}
+        self.written = {name for op in ops for name in flat(op.outputs)}
+        self.read = {name for op in ops for name in flat(op.inputs)}
         grads = leaves(backward) if backward is not None else []
-        self.wanted = {
-            base(name) for op in grads for _, _, name in pairs(op.outputs) if name != EMPTY
-        }
+        self.wanted = {base(name) for op in grads for name in flat(op.outputs) if name != EMPTY}
         self.mirrored = forward is not None and backward is not None
 
     # -- nodes
@@ -232,7 +230,7 @@ def of_step_net(outer: NetDrawing, f: Placed | None, g: Placed | None) -> None:
 
 def shared_names(ops: Iterable[Any]) -> set[str]:
     """Names that every step reads from outside: parameters."""
-    return {name for op in ops for _, _, name in pairs(op.inputs)}
+    return {name for op in ops for name in flat(op.inputs)}
 
 
 def memories(op: Any) -> list[tuple[str, str]]:

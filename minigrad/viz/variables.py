@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.viz.format import NOT_YET, explain_value, format_shape, format_value
-from minigrad.viz.wiring import EMPTY, base, is_gradient, is_scopes, makes_gradients, op_kind, pairs
+from minigrad.viz.wiring import EMPTY, base, flat, is_gradient, is_scopes, makes_gradients, op_kind
 
 
 @dataclass
@@ -142,7 +142,7 @@ def loss_names(program: Any) -> set[str]:
     """What the backward pass starts from: outputs of ops with the role "loss", bases of seeds."""
     names: set[str] = set()
     for op in program.blocks[0].ops:
-        outs = [name for _, _, name in pairs(op.outputs)]
+        outs = flat(op.outputs)
         if getattr(op, "role", "forward") == "loss":
             names.update(outs)
         elif makes_gradients(op) and op_kind(op, backward=True) == "seed":
@@ -157,5 +157,5 @@ def written_names(program: Any) -> set[str]:
         for block in program.blocks
         for op in block.ops
         if getattr(op, "role", "forward") != "optimize"
-        for _, _, name in pairs(op.outputs)
+        for name in flat(op.outputs)
     }

@@ -55,6 +55,15 @@ def base(name: str) -> str:
     return name
 
 
+def flat(slots: Mapping[str, Iterable[str]]) -> list[str]:
+    """All names of a slot map, in slot order.
+
+    >>> flat({"x": ["a"], "xs": ["b", "c"]})
+    ['a', 'b', 'c']
+    """
+    return [n for names in slots.values() for n in ([names] if isinstance(names, str) else names)]
+
+
 def is_scopes(name: str) -> bool:
     """Whether a name is that of step scopes: the values of each iteration of a loop."""
     return name.lower().rstrip("_0123456789").endswith("scopes")
@@ -77,12 +86,12 @@ def pairs(slots: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
 
 def op_kind(op: Any, backward: bool) -> str:
     """Which kind of node an operator is drawn as."""
-    outs = [name for _, _, name in pairs(op.outputs)]
+    outs = flat(op.outputs)
     if op.type in ZERO_TYPES and any(map(is_gradient, outs)):
         return "zeros"
     if not backward:
         return "op"
-    ins = [name for _, _, name in pairs(op.inputs)]
+    ins = flat(op.inputs)
     if op.type in SUM_TYPES and len(ins) > 1 and all(map(is_gradient, ins)):
         return "sum"
     starts = op.type.startswith(("fill", "ones"))
@@ -91,7 +100,7 @@ def op_kind(op: Any, backward: bool) -> str:
 
 def makes_gradients(op: Any) -> bool:
     """Whether an operator writes gradients and nothing else, whatever role it says it has."""
-    outs = [name for _, _, name in pairs(op.outputs)]
+    outs = flat(op.outputs)
     return bool(outs) and all(map(is_gradient, outs))
 
 
@@ -99,8 +108,8 @@ def read_names(op: Any) -> set[str]:
     """The forward names whose values a grad op needs: ``op.reads``, else all of them."""
     said = getattr(op, "reads", None)
     if said is not None and not callable(said):
-        return {*said, *(name for _, _, name in pairs(op.inputs) if is_scopes(name))}
-    return {name for _, _, name in pairs(op.inputs) if not is_gradient(name)}
+        return {*said, *(name for name in flat(op.inputs) if is_scopes(name))}
+    return {name for name in flat(op.inputs) if not is_gradient(name)}
 
 
 def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
@@ -121,8 +130,8 @@ def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
 
 def op_words(op: Any) -> str:
     """One operator in words, as the printer of programs says it: ``h = mul(x, w)``."""
-    outs = ", ".join(name for _, _, name in pairs(op.outputs))
-    ins = ", ".join(name for _, _, name in pairs(op.inputs))
+    outs = ", ".join(flat(op.outputs))
+    ins = ", ".join(flat(op.inputs))
     return f"{outs} = {op.type}({ins})" if outs else f"{op.type}({ins})"
 
 

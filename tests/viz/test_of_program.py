@@ -340,10 +340,10 @@ def test_a_chain_of_thousands_of_blocks_and_ops_needs_no_recursion():
 
 def test_ten_thousand_ops_become_a_folded_picture_in_under_three_seconds():
     program = samples.big_program(10_000)
-    begun = time.perf_counter()
+    begun = time.process_time()  # of this process: other work on the machine does not count
     picture = draw(program)
     svg = picture.svg
-    taken = time.perf_counter() - begun
+    taken = time.process_time() - begun
     assert taken < 3, f"{taken:.1f} s"
     assert len(picture.graph.nodes) <= 400
     assert picture.graph.notes
