@@ -51,12 +51,12 @@ def build_events(
     if "append" in order:
         order.insert(0, order.pop(order.index("append")))
     links = Links(graph)
-    return [e for kind in order for e in by_kind[kind](graph, links, told.get(kind, ""))]
+    return [e for kind in order for e in by_kind[kind](graph, links, told.get(kind, []))]
 
 
-def passes(trace: Sequence[tuple[str, Sequence[Any]]]) -> dict[str, str]:
+def passes(trace: Sequence[tuple[str, Sequence[Any]]]) -> dict[str, list[str]]:
     """Kind of pass -> the lines of the operator list it changed, by snapshots after each pass."""
-    told: dict[str, str] = {}
+    told: dict[str, list[str]] = {}
     before: list[str] = []
     for name, ops in trace:
         now = [op_words(op) if hasattr(op, "outputs") else str(op) for op in ops]
@@ -64,7 +64,7 @@ def passes(trace: Sequence[tuple[str, Sequence[Any]]]) -> dict[str, str]:
         kind = next(
             (k for k, words in _PASS_WORDS if any(w in name.lower() for w in words)), "append"
         )
-        told[kind] = "" if kind == "append" else "; ".join(changed)
+        told[kind] = [] if kind == "append" else changed
         before = now
     return told
 
@@ -73,7 +73,7 @@ def _of_kind(graph: Graph, *kinds: str) -> list[Node]:
     return [n for n in graph.nodes.values() if n.kind in kinds and n.side == "backward"]
 
 
-def _appended(graph: Graph, links: Links, told: str) -> list[Event]:
+def _appended(graph: Graph, links: Links, told: list[str]) -> list[Event]:
     ops = [
         n
         for n in graph.nodes.values()
@@ -96,19 +96,19 @@ def _twin(graph: Graph, node: Node) -> str:
     return f"#{twin.number} {twin.name}" if twin is not None else "an earlier op"
 
 
-def _renamed(graph: Graph, links: Links, told: str) -> list[Event]:
+def _renamed(graph: Graph, links: Links, told: list[str]) -> list[Event]:
     return [
         Event(
             "rename",
             (n.id, *(w.id for w in links.before[n.id])),
-            f"Rename: this part of the gradient is now {n.name}{_quoted(told)}",
+            f"Rename: this part of the gradient is now {n.name}{_quoted(told, n.name)}",
         )
         for n in _of_kind(graph, "renamed")
         if "@RENAME@" in n.name
     ]
 
 
-def _summed(graph: Graph, links: Links, told: str) -> list[Event]:
+def _summed(graph: Graph, links: Links, told: list[str]) -> list[Event]:
     return [
         Event(
             "sum",
@@ -119,18 +119,18 @@ def _summed(graph: Graph, links: Links, told: str) -> list[Event]:
     ]
 
 
-def _pruned(graph: Graph, links: Links, told: str) -> list[Event]:
+def _pruned(graph: Graph, links: Links, told: list[str]) -> list[Event]:
     return [
         Event(
             "prune",
             (n.id,),
-            f"Prune {n.name}: {', '.join(n.lines) or 'nothing needs it'}{_quoted(told)}",
+            f"Prune {n.name}: {', '.join(n.lines) or 'nothing needs it'}{_quoted(told, n.name)}",
         )
         for n in _of_kind(graph, "pruned")
     ]
 
 
-def _zeroed(graph: Graph, links: Links, told: str) -> list[Event]:
+def _zeroed(graph: Graph, links: Links, told: list[str]) -> list[Event]:
     return [
         Event(
             "zeros",
@@ -141,7 +141,7 @@ def _zeroed(graph: Graph, links: Links, told: str) -> list[Event]:
     ]
 
 
-def _created(graph: Graph, links: Links, told: str) -> list[Event]:
+def _created(graph: Graph, links: Links, told: list[str]) -> list[Event]:
     done = {o.id for n in _of_kind(graph, "sum", "zeros") for o in links.after[n.id]}
     kinds = _of_kind(graph, "gradient", "leaf_gradient", "renamed")
     grads = [n for n in kinds if n.id not in done and "@RENAME@" not in n.name]
@@ -159,5 +159,7 @@ def _outs(links: Links, node: Node) -> str:
     return ", ".join(o.name for o in links.after[node.id])
 
 
-def _quoted(told: str) -> str:
-    return f" ({told[:200]})" if told else ""
+def _quoted(told: list[str], word: str) -> str:
+    """The changed line that speaks of a name: ``+`` in, ``-`` out."""
+    line = next((line for line in told if word in line), "")
+    return f" ({line[:200]})" if line else ""
