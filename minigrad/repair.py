@@ -15,10 +15,12 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception) -> str:
     """
     text = str(cause)
     shapes = [tuple(s) for a in args if (s := getattr(a, "shape", None)) is not None]
+    if isinstance(cause, TypeError):
+        return "pass Tensors, arrays or numbers, and attrs of the type the docstring names"
     for needle, advice in _ADVICE:
         if needle in text:
             return advice(shapes, attrs)
-    return _by_type(cause)
+    return ""
 
 
 def _axes(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
@@ -72,9 +74,3 @@ _ADVICE: list[tuple[str, Callable[..., str]]] = [
     ("operand", _says("one letter per axis of each operand, as in 'ij,jk->ik'")),
     ("subscript", _says("one letter per axis of each operand, as in 'ij,jk->ik'")),
 ]
-
-
-def _by_type(cause: Exception) -> str:
-    if isinstance(cause, TypeError):
-        return "pass Tensors, arrays or numbers, and attrs of the type the docstring names"
-    return ""

@@ -70,6 +70,12 @@ def fails(error: type[Exception], message: str, *args: Any, **attrs: Any) -> Fai
     return Failure(args, attrs, error, message)
 
 
+
+
+def ragged(**attrs: Any) -> Failure:
+    return fails(ShapeError, "rows of a list must be equally long", [[1.0], [1.0, 2.0]], **attrs)
+
+
 RAGGED = fails(ShapeError, "rows of a list must be equally long", [[1.0], [1.0, 2.0]])
 TEXT = fails(DTypeError, "pass Tensors, arrays or numbers", "text")
 

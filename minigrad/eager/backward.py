@@ -346,13 +346,15 @@ class Walk:
     def _give(self, n: Any, g: Any, grads: Any) -> None:
         """Add each gradient to the place its edge names: by reference, then allocated, then in place."""
         create = self.create
+        k = len(grads)              # a rule may give one array to several inputs: then nobody may add to it in place
+        fresh = not create and (k == 1 or k == 2 and grads[0] is not grads[1])
         for m, p in zip((n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1), grads, strict=False):
             if p is None or m is None:
                 continue
             h = m.g
             if h is None:
                 m.g = p
-                m.own = not create and p is not g and p.base is None
+                m.own = fresh and p is not g and p.base is None
             elif m.own:
                 h += p
                 m.g = h

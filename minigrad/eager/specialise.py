@@ -116,7 +116,7 @@ def apply_source(p: Primitive) -> str | None:
         w(f"if {n}.__class__ is Tensor: d_{n} = {n}._data{edge}; tensors_ = True")
         w(f"elif isinstance({n}, Value): return _others(primitive, ({args}), {attr_dict})")
         w(f"else: d_{n} = {n}" + (f"; e_{n} = None" if n in p.rules else ""))
-    w(f"try: out_ = _kernel({', '.join('d_' + n for n in p.inputs)}{attrs})")
+    w(f"try: out_ = _kernel({(', '.join('d_' + n for n in p.inputs) + attrs).removeprefix(', ')})")
     w(f"except Exception as error_: raise _op_error(primitive.type, primitive.inputs, ({args}), {attr_dict}, error_) from error_")
     w("if not tensors_: return out_")
     exposed = f"({p.inputs[0]}.__class__ is Tensor and {p.inputs[0]}._exposed)" if p.view else "False"

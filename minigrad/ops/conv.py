@@ -32,7 +32,7 @@ def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Spread values ``x`` over the windows they came from: the gradient of a convolution's input."""
     x, w, shape = np.asarray(x), np.asarray(w), tuple(shape)
     filters = w.reshape(groups, len(w) // groups, -1)
-    values = x.reshape(len(x), groups, filters.shape[1], -1)
+    values = x.reshape(len(x), groups, filters.shape[1], x.shape[2] * x.shape[3])
     columns = np.matmul(np.swapaxes(filters, 1, 2), values)
     columns = columns.reshape(len(x), shape[1], *w.shape[2:], *x.shape[2:])
     return _from_columns(columns, shape, _pair(stride), _pair(padding), _pair(dilation))
@@ -43,8 +43,9 @@ def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Products of the windows of ``x`` with values ``y``: the gradient of a convolution's filters."""
     x, y, shape = np.asarray(x), np.asarray(y), tuple(shape)
     columns, _ = _columns(x, shape[2:], _pair(stride), _pair(padding), _pair(dilation))
-    columns = columns.reshape(len(x), groups, -1, y.shape[2] * y.shape[3])
-    values = y.reshape(len(x), groups, shape[0] // groups, -1)
+    n, places = len(x), y.shape[2] * y.shape[3]
+    columns = columns.reshape(n, groups, shape[1] * shape[2] * shape[3], places)
+    values = y.reshape(n, groups, shape[0] // groups, places)
     return np.add.reduce(np.matmul(values, np.swapaxes(columns, 2, 3)), axis=0).reshape(shape)
 
 

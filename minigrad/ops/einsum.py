@@ -7,7 +7,6 @@ from string import ascii_letters
 import numpy as np
 
 from ..registry import primitive
-from .shape import unbroadcast
 
 
 def einsum(subscripts, *operands):
@@ -48,7 +47,7 @@ def _pull(k, terms, out, x, out_grad, shape):
     values = [out_grad, *(a for j, a in enumerate(x) if j != k)]
     value = einsum_of(values, subscripts=f"{','.join([out, *others])}->{letters}")
     if letters == term:
-        return unbroadcast(value, shape=shape)
+        return fit(value, shape=shape)
     return spread(value, shape=shape, source=letters, target=term)
 
 
@@ -67,6 +66,17 @@ def explicit(subscripts, ranks):
         return terms, out.replace("...", dots)
     letters = [c for t in terms for c in t if c not in dots]
     return terms, dots + "".join(sorted(c for c in letters if letters.count(c) == 1))
+
+
+@primitive(view=True)
+def fit(x, *, shape):
+    """Sum the axes that ``shape`` has with length 1, repeat those that ``x`` has with length 1."""
+    x = np.asarray(x)
+    longer = tuple([k for k, n in enumerate(shape) if n == 1 != x.shape[k]])
+    return np.broadcast_to(np.add.reduce(x, axis=longer, keepdims=True) if longer else x, shape)
+
+
+fit.grad(x=lambda out_grad, x_shape: fit(out_grad, shape=x_shape))
 
 
 @primitive

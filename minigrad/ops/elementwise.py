@@ -57,8 +57,9 @@ div.grad(
 @elementwise
 def safe_div(x, y):
     """Quotient, and 0 where ``y`` is 0: slopes of lengths, which have none at 0."""
-    out = np.divide(x, np.where(np.equal(y, 0), 1, y))
-    return np.where(np.equal(y, 0), np.zeros((), out.dtype), out)
+    dtype = np.result_type(x, y, np.float16)
+    y = np.asarray(y, dtype)
+    return np.where(y == 0, dtype.type(0), np.divide(x, np.where(y == 0, dtype.type(1), y)))
 
 
 safe_div.grad(

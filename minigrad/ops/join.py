@@ -76,7 +76,7 @@ stack.grad(x=lambda out_grad, axis: unbind(out_grad, axis=axis))
 unbind.grad(x=lambda out_grad, axis: stack(out_grad, axis=axis))
 
 
-@primitive(type="sum")
+@primitive(type="sum", title="AddN")
 def add_n(*x):
     """The sum of a list of values of one shape, added from the first to the last."""
     if not x:

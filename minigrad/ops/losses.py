@@ -111,10 +111,11 @@ def nll(x, target, axis=-1, reduction="mean"):
 @elementwise
 def binary_entropy(x, target):
     """``-(t log x + (1 - t) log(1 - x))``; logarithms end at -100."""
+    target = np.asarray(target, np.result_type(x, target, np.float16))
     with np.errstate(divide="ignore"):
         yes, no = np.log(x), np.log1p(np.negative(x))
     yes, no = np.maximum(yes, -100), np.maximum(no, -100)
-    return -(np.multiply(target, yes) + np.subtract(1, target) * no)
+    return -(target * yes + (1 - target) * no)
 
 
 binary_entropy.grad(

@@ -7,7 +7,7 @@ import numpy as np
 from ..registry import primitive
 from .linalg import matmul
 from .reduce import reduce_sum
-from .shape import expand_dims, swapaxes, unbroadcast
+from .shape import expand_dims, squeeze, swapaxes, unbroadcast
 
 
 def _t(x):
@@ -51,10 +51,11 @@ def solve(a, b):
 
 @solve.grad
 def _solve_rule(a, out, out_grad, a_shape, b_shape):
-    b_grad = solve(_t(a), out_grad)
-    if len(out.shape) < len(a.shape):             # b is a vector
+    if len(out.shape) < len(a.shape):                   # b is a vector
+        b_grad = squeeze(solve(_t(a), expand_dims(out_grad, axis=-1)), axis=-1)
         a_grad = -expand_dims(b_grad, axis=-1) * expand_dims(out, axis=-2)
     else:
+        b_grad = solve(_t(a), out_grad)
         a_grad = -matmul(b_grad, _t(out))
     return unbroadcast(a_grad, shape=a_shape), unbroadcast(b_grad, shape=b_shape)
 
@@ -89,11 +90,9 @@ cofactor.grad(x=_cofactor_rule)
 
 @primitive(infer=_like_first)
 def cholesky(x):
-    """The lower triangle L with ``L @ Lᵀ = x``, for symmetric positive definite ``x``.
-
-    Only the lower triangle of ``x`` is read; the gradient is spread evenly over both.
-    """
-    return np.linalg.cholesky(_float(x))
+    """The lower triangle L with ``L @ Lᵀ = (x + xᵀ) / 2``, for symmetric positive definite ``x``."""
+    x = _float(x)
+    return np.linalg.cholesky((x + np.swapaxes(x, -1, -2)) / 2)
 
 
 def _cholesky_rule(out, out_grad):

@@ -7,7 +7,7 @@ from math import erf
 import numpy as np
 
 from minigrad.errors import DTypeError, ShapeError
-from tests.opinfo import RAGGED, TEXT, binary, draw, f32, fails, record, s, unary
+from tests.opinfo import RAGGED, TEXT, binary, draw, f32, fails, ragged, record, s, unary
 
 MISFIT = fails(ShapeError, "compared from the right", np.ones((2, 3)), np.ones(2))
 WORDS = fails(DTypeError, "pass Tensors, arrays or numbers", np.ones(2), "text")
@@ -36,15 +36,15 @@ record("pow", lambda x, y: x**y, binary(left=(0.3, 2.0)), TWO, holomorphic=True,
        domain="x > 0, or whole numbers y")
 record("pow_slope", lambda x, y: y * x ** (y - 1), binary(left=(0.3, 2.0)), TWO, holomorphic=True)
 record(
-    "pow_log", lambda x, y, n: x**y * like_pair(x, y, np.log(x)) ** n,
+    "pow_log", lambda x, y, n: x**y * np.log(in_power(x, y)) ** n,
     [*binary(left=(0.3, 2.0), n=1), *binary(left=(0.3, 2.0), n=2), *binary(left=(0.3, 2.0), n=0)],
     TWO, holomorphic=True,
 )
 
 
-def like_pair(x, y, value):
-    """A value in the dtype of ``x ** y``."""
-    return value.astype(np.result_type(x, y))
+def in_power(x, y):
+    """``x`` in the dtype of ``x ** y``."""
+    return np.asarray(x, np.result_type(x, y))
 
 
 record("neg", lambda x: -x, unary(), ONE, holomorphic=True)
@@ -99,8 +99,9 @@ record(
      fails(ShapeError, "equally long", [[1], [1, 2]], 1.0, 2.0)],
 )
 record("clip", lambda x, min, max: np.minimum(np.maximum(x, min), max), unary(gap=0.1, min=-0.77, max=0.91),
-       [RAGGED, TEXT, fails(ShapeError, "needs a bound", np.ones(2))])
-record("within", lambda x, min, max: (x >= min) & (x <= max), unary(min=-0.5, max=0.5), [TEXT])
+       [ragged(min=0), fails(ShapeError, "needs a bound", np.ones(2))])
+record("within", lambda x, min, max: (x >= min) & (x <= max), unary(min=-0.5, max=0.5),
+       [ragged(min=0)])
 record("abs", np.abs, unary(gap=0.1), ONE)
 for _name, _function in [("sign", np.sign), ("floor", np.floor), ("ceil", np.ceil)]:
     record(_name, _function, unary(gap=0.1), ONE, domain="all numbers; zero gradient")
@@ -117,7 +118,7 @@ record("fill_constant", lambda shape, value, dtype: np.full(shape, value, dtype)
        [fails(ShapeError, "negative", shape=(-1,)), fails(DTypeError, "not understood", dtype="floot")])
 record("assign", np.array, unary(), [RAGGED], holomorphic=True)
 record("cast", lambda x, dtype: np.asarray(x).astype(dtype), unary(dtype="float64"),
-       [RAGGED, fails(DTypeError, "not understood", np.ones(2), dtype="floot")])
+       [ragged(dtype="float32"), fails(DTypeError, "not understood", np.ones(2), dtype="floot")])
 record("discretize", lambda x, dtype: np.asarray(x).astype(dtype),
        [*unary(dtype="int64"), s(draw(3), dtype="bool"), s(f32(draw(3)), dtype="int8")],
-       [RAGGED, fails(DTypeError, "not understood", np.ones(2), dtype="floot")])
+       [ragged(dtype="float32"), fails(DTypeError, "not understood", np.ones(2), dtype="floot")])

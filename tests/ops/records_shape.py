@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from minigrad.errors import DTypeError, ShapeError
-from tests.opinfo import LAYOUTS, RAGGED, binary, draw, f32, fails, record, s, shaped
+from tests.opinfo import LAYOUTS, RAGGED, draw, f32, fails, ragged, record, s, shaped
 
 AXIS = fails(ShapeError, "axes go from", np.ones((2, 3)), axis=5)
 E02 = (0, 2)
@@ -31,11 +31,11 @@ record("broadcast_to", lambda x, shape: np.broadcast_to(x, shape),
         fails(ShapeError, "compared from the right", np.ones(2), shape=())], holomorphic=True)
 record("unbroadcast", summed,
        shaped((2, 3, 2), {"shape": (3, 1)}, {"shape": (1, 1, 2)}, {"shape": ()}, {"shape": (2, 3, 2)}),
-       [RAGGED], holomorphic=True)
+       [ragged(shape=())], holomorphic=True)
 record("reshape", lambda x, shape: np.reshape(x, shape),
        shaped((2, 3), {"shape": (3, 2)}, {"shape": (-1,)}, {"shape": (1, 6, 1)},
               more=[s(draw(), shape=(1, 1)), s(draw(1), shape=()), s(draw(0, 2), shape=(2, 0, 3))]),
-       [fails(ShapeError, "must multiply to 6", np.ones((2, 3)), shape=(4, 2)), RAGGED], holomorphic=True)
+       [fails(ShapeError, "must multiply to 6", np.ones((2, 3)), shape=(4, 2)), ragged(shape=(2,))], holomorphic=True)
 record("permute_dims", lambda x, axes: np.transpose(x, axes),
        shaped((2, 3, 4), {"axes": None}, {"axes": (1, 2, 0)}, {"axes": (-1, 0, -2)}, more=[s(draw(), axes=None)]),
        [fails(ShapeError, "axes go from -2 to 1", np.ones((2, 3)), axes=(0, 1, 2)), RAGGED], holomorphic=True)
@@ -126,7 +126,7 @@ record("roll", lambda x, shift, axis: np.roll(x, shift, axis),
 
 # -- triangles and diagonals ---------------------------------------------------------------
 
-FLAT = fails(ShapeError, "", np.ones(()), k=0)
+FLAT = fails(ShapeError, "is not possible", np.ones(()), k=0)
 for _name, _function in [("tril", np.tril), ("triu", np.triu)]:
     record(_name, lambda x, k, f=_function: f(x, k),
            shaped((2, 3, 3), {"k": 0}, {"k": 1}, {"k": -1}, more=[s(draw(2, 4), k=0)]),
@@ -134,7 +134,7 @@ for _name, _function in [("tril", np.tril), ("triu", np.triu)]:
 DIAGONALS = [{"offset": 0, "axis1": 0, "axis2": 1}, {"offset": 1, "axis1": 1, "axis2": 2},
              {"offset": -1, "axis1": -2, "axis2": -1}, {"offset": 0, "axis1": 2, "axis2": 0}]
 record("diagonal", lambda x, offset, axis1, axis2: np.diagonal(x, offset, axis1, axis2), shaped((3, 4, 3), *DIAGONALS),
-       [fails(ShapeError, "", np.ones(3), offset=0)], holomorphic=True)
+       [fails(ShapeError, "is not possible", np.ones(3), offset=0)], holomorphic=True)
 
 
 def put(x, shape, offset, axis1, axis2):
@@ -146,4 +146,4 @@ def put(x, shape, offset, axis1, axis2):
 
 record("put_diagonal", put,
        [s(np.array(np.diagonal(layout(draw(3, 4, 3)), **d)), shape=(3, 4, 3), **d) for d in DIAGONALS for layout in LAYOUTS[:2]],
-       [fails(ShapeError, "", np.ones(5), shape=(3, 3))], holomorphic=True)
+       [fails(ShapeError, "is not possible", np.ones(5), shape=(3, 3))], holomorphic=True)
