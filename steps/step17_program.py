@@ -114,9 +114,9 @@ class Variable:
 # print(Variable(None, "w", (2, 3), persistable=True))
 
 # %% [markdown]
-# An **Op** is one line of a program: a type, and which names stand in which slot. `role` says on
-# which side it stands, `forward_op` which op a grad op belongs to. The names alone decide what is
-# computed.
+# An **Op** is one line of a program: a type, and which names stand in which slot. That decides what
+# is computed. `role` and `forward_op` are for the reader: on which side it stands, and which op a
+# grad op belongs to.
 
 # %%
 class Op:
@@ -153,8 +153,9 @@ def compute(op, scope):
         listed = [array for slot in arrays.values() for array in slot]
         made = OPS[op.type].kernel(*listed, **op.attrs)
         return made if isinstance(made, tuple) else (made,)
-    rules = [OPS[op.forward_op.type].rules[slot.removesuffix("_grad")] for slot in op.outputs]
-    return [rule(*[arrays[slot][0] for slot in parameters(rule)]) for rule in rules]
+    rules = OPS[op.type.removesuffix("_grad")].rules
+    wanted = [rules[slot.removesuffix("_grad")] for slot in op.outputs]
+    return [rule(*[arrays[slot][0] for slot in parameters(rule)]) for rule in wanted]
 
 
 # %% tags=["active-ipynb"]
@@ -251,6 +252,7 @@ class Program:
 #     block.append_op("add", "a", "b", out="c")
 #     block.append_op("mul", "c", "d", out="e")
 #     return program
+#
 #
 # program = product()
 # print(program)
@@ -441,11 +443,13 @@ def append_backward(loss, parameter_list=None):
 # %% tags=["active-ipynb"]
 # written = []
 #
+#
 # class Diary(dict):
 #     def update(self, pairs):
 #         pairs = list(pairs)
 #         written.append([name for name, _ in pairs])
 #         super().update(pairs)
+#
 #
 # run_block(program.blocks[0], Diary(values))
 # assert written == [op.writes for op in program.blocks[0].ops]
@@ -514,6 +518,7 @@ def append_backward(loss, parameter_list=None):
 #     lines.insert(len(forward), "  " + "-" * 40)
 #     return ["\n".join(lines), mg.draw(shown)]
 #
+#
 # explore(cursor, position=(0, 4, 2))
 
 # %% tags=["active-ipynb"]
@@ -545,6 +550,7 @@ def append_backward(loss, parameter_list=None):
 #     return [str(op) for op in loss.block.ops[before:]]
 #     ### END SOLUTION
 #
+#
 # check("17a", appended, Program)
 
 # %% [markdown]
@@ -558,6 +564,7 @@ def append_backward(loss, parameter_list=None):
 #     [(_, gradient)] = append_backward(loss, parameter_list=[name])
 #     return run(loss.block.program, values)[gradient.name]
 #     ### END SOLUTION
+#
 #
 # check("17b", slope, Program)
 
@@ -588,6 +595,7 @@ def append_backward(loss, parameter_list=None):
 #     ### BEGIN SOLUTION
 #     return v.block.append_op("reduce_sum", v.name, out=f"{v.name}_total")
 #     ### END SOLUTION
+#
 #
 # check("17c", scalar, Program)
 

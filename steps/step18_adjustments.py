@@ -114,8 +114,9 @@ def compute(op, scope):
         listed = [array for slot in arrays.values() for array in slot]
         made = OPS[op.type].kernel(*listed, **op.attrs)
         return made if isinstance(made, tuple) else (made,)
-    rules = [OPS[op.forward_op.type].rules[slot.removesuffix("_grad")] for slot in op.outputs]
-    return [rule(*[arrays[slot][0] for slot in parameters(rule)]) for rule in rules]
+    rules = OPS[op.type.removesuffix("_grad")].rules
+    wanted = [rules[slot.removesuffix("_grad")] for slot in op.outputs]
+    return [rule(*[arrays[slot][0] for slot in parameters(rule)]) for rule in wanted]
 
 
 class Block:

@@ -109,8 +109,9 @@ def compute(op, scope):
         listed = [array for slot in arrays.values() for array in slot]
         made = OPS[op.type].kernel(*listed, **op.attrs)
         return made if isinstance(made, tuple) else (made,)
-    rules = [OPS[op.forward_op.type].rules[slot.removesuffix("_grad")] for slot in op.outputs]
-    return [rule(*[arrays[slot][0] for slot in parameters(rule)]) for rule in rules]
+    rules = OPS[op.type.removesuffix("_grad")].rules
+    wanted = [rules[slot.removesuffix("_grad")] for slot in op.outputs]
+    return [rule(*[arrays[slot][0] for slot in parameters(rule)]) for rule in wanted]
 
 
 class Block:
@@ -387,7 +388,7 @@ def run_block(block, scope):
             if name not in scope:
                 raise RuntimeError(f"#{number} {op.type} reads {name!r}, which nobody wrote or fed")
         if "sub_block" in op.attrs:
-            run_held = run_steps_grad if op.forward_op else run_steps
+            run_held = run_steps_grad if op.type.endswith("_grad") else run_steps
             made = run_held(op, scope, block.program.blocks)
         else:
             made = compute(op, scope)

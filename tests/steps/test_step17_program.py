@@ -156,6 +156,17 @@ def test_the_mistake_grad_ops_in_forward_order_read_what_is_not_written():
         step.run(block.program, VALUES)
 
 
+def test_role_and_forward_op_are_for_the_reader_only():
+    loss = product()
+    step.append_backward(loss)
+    assert [op.role for op in loss.block.ops] == ["forward"] * 2 + ["backward"] * 3
+    assert [op.forward_op for op in loss.block.ops[3:]] == [loss.block.ops[1], loss.block.ops[0]]
+    for op in loss.block.ops:
+        op.role = op.forward_op = None
+    scope = step.run(loss.block.program, VALUES)
+    assert [scope[f"{name}@GRAD"] for name in "abd"] == [4, 4, 5]
+
+
 def test_a_missing_value_is_named():
     with pytest.raises(RuntimeError, match="#1 mul reads 'd'"):
         step.run(product().block.program, {"a": 2.0, "b": 3.0})

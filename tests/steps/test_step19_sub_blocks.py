@@ -158,6 +158,17 @@ def test_a_grad_block_has_two_links_its_father_and_its_forward_block():
         (-1, -1), (0, -1), (1, -1), (1, -1), (0, 1), (4, 2), (4, 3)]
 
 
+def test_role_and_forward_op_are_for_the_reader_only():
+    y = notebook("nested")()
+    step.append_backward(y)
+    values = {"x": 2.0, "w": 1.5, "n": 6, "zero": 0, "limit": 5.0}
+    before = step.run(y.block.program, values)["w@GRAD"]
+    for block in y.block.program.blocks:
+        for op in block.ops:
+            op.role = op.forward_op = None
+    assert step.run(y.block.program, values)["w@GRAD"] == before
+
+
 def test_gradient_variables_are_local_to_their_grad_block():
     blocks = power(1)[0].block.program.blocks
     assert {"s_next@GRAD", "s@GRAD", "w@GRAD"} == {n for n in blocks[2].vars if "@" in n}
