@@ -23,7 +23,7 @@ from .grad_fn import AccumulateGrad, Leaf, Node, Output, Packed, unpack
 from .inplace import check_versions, newest_change
 from .mode import MODE, enable_grad
 from .record import check_finite
-from .tensor import Tensor, wrap
+from .tensor import ENGINE, Tensor, wrap
 
 _next_epoch = count(1).__next__
 _by_seq = attrgetter("seq")
@@ -49,6 +49,9 @@ def backward(
         raise GradError("backward(inputs=[]) names no tensor; leave `inputs` out to reach every leaf")
     targets = None if inputs is None else [_edge_of(t, "inputs") for t in _list(inputs)]
     _walk(roots, targets, create_graph if retain_graph is None else retain_graph, create_graph, _list(inputs) if inputs is not None else [])
+
+
+ENGINE["backward"] = backward
 
 
 def grad(
@@ -145,6 +148,8 @@ def _walk(roots: list[Any], targets: list[Any] | None, retain: bool, create: boo
     """Run backward; see `Walk`.  ``written`` None: return the targets' gradients; else write ``.grad``."""
     global _depth, last_start
     with _walking:
+        if len(roots) == 1 and targets is None and not create and not _depth and not MODE.get().anomaly and _usual_walk(*roots[0], retain):
+            return []
         walk = Walk(targets, create, nested=_depth > 0)
         _depth += 1
         try:
@@ -167,6 +172,85 @@ def _walk(roots: list[Any], targets: list[Any] | None, retain: bool, create: boo
         finally:
             _depth -= 1
             walk.clear()
+
+
+def _usual_walk(output: Tensor, seed: Any, retain: bool) -> bool:
+    """Backward as it usually is: one output, all leaves, arrays, no hooks.  False if the graph is not of that kind.
+
+    This is `Walk` with everything left out that needs a test per node; nothing is different in what it computes.
+    """
+    global last_start
+    root = output._node
+    if root.__class__ is Leaf or root.hooks is not None or not root.outputs:
+        return False
+    epoch = _next_epoch()
+    root.mark = epoch
+    order, stack, leaves = [root], [root], []
+    pop, push, see = stack.pop, stack.append, order.append
+    while stack:
+        n = pop()
+        for m in (n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1):
+            if m is not None and m.mark != epoch:
+                if m.hooks is not None or not m.outputs:
+                    return False
+                m.mark = epoch
+                if m.__class__ is AccumulateGrad:
+                    if m.accumulated:
+                        return False
+                    leaves.append(m)
+                else:
+                    see(m)
+                    push(m)
+    order.sort(key=_by_seq)
+    if newest_change() > order[0].seq:
+        check_versions(order)
+    last_start = (weakref.ref(root), seed)
+    root.g, root.own = seed, False
+    try:
+        for n in reversed(order):
+            g = n.g
+            if g is None:
+                continue
+            n.g = None
+            for m, p in zip((n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1), n.pull(g)):  # noqa: B905  (unary: one gradient)
+                if p is None or m is None:
+                    continue
+                h = m.g
+                if h is None:
+                    m.g = p
+                    m.own = p is not g and p.base is None
+                elif m.own:
+                    h += p
+                    m.g = h
+                else:
+                    m.g = h + p
+                    m.own = True
+        pairs = [(m.variable, _accumulated(m.variable, m.g, m.own, False)) for m in leaves if m.g is not None]
+        _commit(pairs, [])
+    finally:
+        for n in order:
+            n.g = None
+        for m in leaves:
+            m.g = None
+    if not retain:
+        small = len(order) <= REMEMBERED_NODES
+        for n in order:
+            n.free(small)
+    return True
+
+
+def _commit(new: list[tuple[Tensor, Tensor]], hooks: list[Any]) -> None:
+    """Set the new gradients, then call the post-accumulate hooks; all or nothing."""
+    before = [(t, t.grad) for t, _ in new]
+    try:
+        for tensor, value in new:
+            tensor.grad = value
+        for hook, tensor in hooks:
+            hook(tensor)
+    except BaseException:
+        for tensor, old in before:
+            tensor.grad = old
+        raise
 
 
 class Walk:
@@ -264,8 +348,6 @@ class Walk:
         if users and newest_change() > users[0].seq:
             check_versions(users)
         wanted = {t: k for k, t in enumerate(self.targets or ())} if self.targets else None
-        if self.targets is None and not self.create and not self.anomaly:
-            return self._run_plain()
         wanted = {t: k for k, t in enumerate(self.targets or ())} if self.targets else None
         for n in reversed(order):
             g = n.g
@@ -273,33 +355,6 @@ class Walk:
                 self._leaf(n, g, wanted)
             elif n.outputs == 0 or g is not None:
                 self._one(n, g, wanted, needed)
-
-    def _run_plain(self) -> None:
-        """The usual case, tight: arrays, all leaves, no switches."""
-        for n in reversed(self.order):
-            g = n.g
-            if g is None and n.outputs:
-                continue
-            if n.hooks is not None or not n.outputs or n.__class__ is AccumulateGrad:
-                if n.__class__ is AccumulateGrad:
-                    self._leaf(n, g, None)
-                else:
-                    self._one(n, g, None, None)
-                continue
-            n.g = None
-            for m, p in zip((n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1), n.pull(g), strict=False):
-                if p is None or m is None:
-                    continue
-                h = m.g
-                if h is None:
-                    m.g = p
-                    m.own = p is not g and p.base is None
-                elif m.own:
-                    h += p
-                    m.g = h
-                else:
-                    m.g = h + p
-                    m.own = True
 
     def _leaf(self, n: Any, g: Any, wanted: dict[Any, int] | None) -> None:
         if g is None:
@@ -443,25 +498,15 @@ class Walk:
         writing = bool(pairs) or self.targets is None
         new = [(t, _accumulated(t, g, own, self.create)) for t, g, own in pairs]
         new += [(t, g if isinstance(g, Tensor) else wrap(_fitted(t, g, False))) for t, g, _ in self.retained]
-        before = [(t, t.grad) for t, _ in new]
-        try:
-            for tensor, value in new:
-                tensor.grad = value
-            if writing:
-                for tensor, _ in new:
-                    leaf = tensor._node
-                    if leaf.__class__ is Leaf and leaf.accumulated:
-                        for hook in list(leaf.accumulated.values()):
-                            hook(tensor)
-        except BaseException:
-            for tensor, value in before:
-                tensor.grad = value
-            raise
+        hooks = []
+        for tensor, _ in new if writing else []:
+            if tensor._node.__class__ is Leaf:
+                hooks += [(hook, tensor) for hook in list(tensor._node.accumulated.values())]
+        _commit(new, hooks)
         if not retain:
             small = len(self.order) <= REMEMBERED_NODES
             for n in self.order:
-                if n.saved_slots:
-                    n.free(small)
+                n.free(small)
 
     def clear(self) -> None:
         """Leave no trace on the nodes, whatever happened."""

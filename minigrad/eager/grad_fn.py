@@ -178,6 +178,8 @@ class Output:
     """One output of a node that has several: the place where its gradient is gathered."""
 
     __slots__ = ("node", "index", "g", "own", "mark")
+    outputs = 0
+    hooks = None
 
     def __init__(self, node: Node, index: int) -> None:
         self.node, self.index, self.g, self.own, self.mark = node, index, None, False, 0

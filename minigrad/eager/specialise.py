@@ -26,7 +26,7 @@ import numpy as np
 
 from ..errors import op_error
 from ..registry import HOOKS, REQUIRED, Primitive, Value
-from .grad_fn import Freed, Leaf, ManyNode, Node, frame_of_user, next_seq
+from .grad_fn import FREED, REMEMBERED_BYTES, Freed, Leaf, ManyNode, Node, frame_of_user, next_seq
 from .mode import GRAD, MODE
 from .record import apply_generic, not_tensors, observe, own, unbroadcast, GenericNode
 
@@ -45,7 +45,7 @@ def node_class(primitive: Primitive) -> type[Node]:
         made = _NODE_CLASSES[primitive.type] = type(f"{title}Backward0", (base,), namespace)
         made.__module__ = __name__
         if base is not GenericNode:
-            made.pull = _first_pull                 # type: ignore[method-assign]
+            made.pull, made.free = _first_pull, _first_free  # type: ignore[method-assign]
     return made
 
 
@@ -85,7 +85,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
     namespace.update(
         primitive=primitive, _kernel=primitive.kernel, Tensor=Tensor, Value=Value, Leaf=Leaf, GRAD=GRAD, _mode=MODE.get,
         _new=object.__new__, _next_seq=next_seq, _frame=frame_of_user, _getframe=sys._getframe, _op_error=op_error, _observe=observe, _own=own,
-        _others=not_tensors, _unbroadcast=unbroadcast, Freed=Freed, _shape=np.shape, **rules,
+        _others=not_tensors, _unbroadcast=unbroadcast, Freed=Freed, _shape=np.shape, ndarray=np.ndarray, REMEMBERED_BYTES=REMEMBERED_BYTES, FREED=FREED, **rules,
     )
     if primitive.rules:
         namespace["NodeClass"] = node_class(primitive)
@@ -96,7 +96,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
 
 def source(primitive: Primitive) -> str:
     """The text of the specialised functions of a primitive, for the curious."""
-    return (apply_source(primitive) or "# generic path\n") + "\n" + pull_source(primitive)
+    return "\n".join([apply_source(primitive) or "# generic path\n", pull_source(primitive), free_source(primitive)])
 
 
 def apply_source(p: Primitive) -> str | None:
@@ -114,6 +114,7 @@ def apply_source(p: Primitive) -> str | None:
     for n in p.inputs:
         edge = f"; e_{n} = {n}._node" if n in p.rules else ""
         w(f"if {n}.__class__ is Tensor: d_{n} = {n}._data{edge}; tensors_ = True")
+        w(f"elif {n}.__class__ is ndarray: d_{n} = {n}" + (f"; e_{n} = None" if n in p.rules else ""))
         w(f"elif isinstance({n}, Value): return _others(primitive, ({args}), {attr_dict})")
         w(f"else: d_{n} = {n}" + (f"; e_{n} = None" if n in p.rules else ""))
     w(f"try: out_ = _kernel({(', '.join('d_' + n for n in p.inputs) + attrs).removeprefix(', ')})")
@@ -156,13 +157,15 @@ def _write_saved(p: Primitive, w: Writer) -> None:
         if r in p.attrs:
             w(f"n_._{r} = {r}")
         elif r.endswith("_shape") and r.removesuffix("_shape") in p.inputs:
-            w(f"n_._{r} = _shape(d_{r.removesuffix('_shape')})")
+            name = r.removesuffix("_shape")
+            w(f"n_._{r} = d_{name}.shape if {name}.__class__ is Tensor else _shape(d_{name})")
         elif r.endswith("_dtype") and r.removesuffix("_dtype") in p.inputs:
             w(f"n_._{r} = getattr(d_{r.removesuffix('_dtype')}, 'dtype', None)")
     if p.broadcasts:
         differ = " or ".join(f"e_{n} is not None and d_{n}.shape != s_" for n in p.differentiable)
         shapes = ", ".join(f"_shape(d_{n})" for n in p.differentiable)
-        w(f"s_ = out_.shape; n_._shapes = ({shapes},) if {differ} else None")
+        w("s_ = out_.shape")
+        w(f"n_._shapes = ({shapes},) if {differ} else None")
 
 
 def pull_source(p: Primitive) -> str:
@@ -188,6 +191,17 @@ def pull_source(p: Primitive) -> str:
     return w.text
 
 
+def free_source(p: Primitive) -> str:
+    """The text of ``free``: `Node.free` for the slots of this class."""
+    w = Writer("def free(n, remember=False):")
+    for s in p.saved():
+        w(f"v = n._saved_{s}")
+        w("if v is not None and v.__class__ is not Freed:")
+        w(f"    n._saved_{s} = Freed(v) if remember and (v.__class__ is not ndarray or v.nbytes <= REMEMBERED_BYTES) else FREED")
+    w("return")
+    return w.text
+
+
 def _argument(p: Primitive, name: str) -> str:
     if name.endswith("_grad") and name.removesuffix("_grad") in p.outputs:
         return "g" if len(p.outputs) == 1 else f"g[{p.outputs.index(name.removesuffix('_grad'))}]"
@@ -199,6 +213,11 @@ def _first_pull(n: Node, g: Any) -> Any:
     primitive = n.primitive
     type(n).pull = _compile(pull_source(primitive), "pull", {}, primitive)      # type: ignore[method-assign]
     return n.pull(g)
+
+
+def _first_free(n: Node, remember: bool = False) -> None:
+    type(n).free = _compile(free_source(n.primitive), "free", {}, n.primitive)   # type: ignore[method-assign]
+    n.free(remember)
 
 
 class Writer:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..values import Operators, ufunc_on_values
 from .grad_fn import HookHandle, Hooks, Leaf, Node, Output
 from .inplace import change, version_of
 
-T = TypeVar("T")
+ENGINE: dict[str, Callable[..., Any]] = {}      #: what `backward.py`, which builds on this module, lends to it
 
 
 class Tensor(Operators):
@@ -131,9 +131,7 @@ class Tensor(Operators):
         self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
         """Compute the gradients of this output and add them to the ``.grad`` of every leaf; see `minigrad.backward`."""
-        from .backward import backward
-
-        backward([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
+        ENGINE["backward"]([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
 
     def retain_grad(self) -> None:
         """Keep the ``.grad`` of this non-leaf, too."""
