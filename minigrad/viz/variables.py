@@ -139,14 +139,12 @@ def value_text(values: Mapping[str, Any], name: str) -> str:
 
 
 def loss_names(program: Any) -> set[str]:
-    """What the backward pass starts from: outputs of ops with the role "loss", bases of seeds."""
+    """What the backward pass starts from: what a seed is the gradient of, ops with role "loss"."""
     names: set[str] = set()
     for op in program.blocks[0].ops:
-        outs = flat(op.outputs)
-        if getattr(op, "role", "forward") == "loss":
-            names.update(outs)
-        elif makes_gradients(op) and op_kind(op, backward=True) == "seed":
-            names.update(map(base, outs))
+        seeds = makes_gradients(op) and op_kind(op, backward=True) == "seed"
+        if seeds or getattr(op, "role", "forward") == "loss":
+            names.update(map(base, flat(op.outputs)))
     return {n for n in names if not is_gradient(n)}
 
 

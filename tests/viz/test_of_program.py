@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from minigrad.viz import layout
+from minigrad.viz.building import build_events
 from minigrad.viz.dot import to_dot
 from minigrad.viz.graph import Graph
 from minigrad.viz.of_program import is_program, of_program
@@ -317,6 +318,53 @@ def test_grad_ops_without_forward_op_find_their_twins_by_name():
                 op.forward_op = None
         graph = of_program(program)
         assert all(n.twin for n in graph.nodes.values() if n.kind == "grad_op")
+
+
+def test_a_program_of_the_package_is_drawn_with_its_loss_seed_sum_and_zeros():
+    import minigrad as mg
+    from minigrad import static
+
+    program, trace = static.Program(), []
+    with static.program_guard(program):
+        x, w = static.data("x", [-1, 2]), static.parameter("w", np.eye(2))
+        left, _ = mg.split(mg.matmul(mg.relu(mg.matmul(x, w)), w), 2, axis=1)
+        loss = mg.mean(left * left)
+        static.append_backward(loss, trace=trace)
+    graph = of_program(program)
+    kinds = Counter(n.kind for n in graph.nodes.values())
+    assert only(graph, loss.name).kind == "output"
+    assert (kinds["seed"], kinds["sum"], kinds["renamed"], kinds["zeros"]) == (1, 2, 4, 1)
+    assert all(n.twin for n in graph.nodes.values() if n.kind == "grad_op")
+    built = build_events(graph, trace)
+    assert list(dict.fromkeys(e.kind for e in built)) == [
+        "seed",
+        "append",
+        "rename",
+        "sum",
+        "zeros",
+        "create",
+    ]
+
+
+def test_a_loop_of_the_package_carries_its_values_and_has_blocks_for_body_and_condition():
+    import minigrad as mg
+    from minigrad import static
+
+    program = static.Program()
+    with static.program_guard(program):
+        x, w = static.data("x", [2]), static.parameter("w", np.array([2.0, 3.0]))
+        _, last = static.while_loop(
+            lambda i, s: i < 3, lambda i, s: (i + 1, s * w), [mg.sum(x) * 0, x]
+        )
+        static.append_backward(mg.sum(last))
+    graph = of_program(program)
+    labels = [r.label.split(": ")[1] for r in graph.regions.values() if r.strong]
+    assert sorted(labels) == ["condition", "loop body", "one step backwards"]
+    assert Counter(e.label for e in graph.edges if e.kind == "loop") == {
+        "next iteration": 2,
+        "previous iteration": 1,
+    }
+    assert Counter(n.kind for n in graph.nodes.values())["scopes"] == 1
 
 
 def test_draw_takes_a_program_alone_and_with_values():
