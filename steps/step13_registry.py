@@ -27,6 +27,9 @@
 # The mathematics does not change at all. We take one example, $e = (a + b) \cdot d$ with $a = 2$,
 # $b = 3$, $d = 4$, and write it both ways, side by side. At the end there is a dictionary from one
 # language to the other.
+#
+# We follow the design documents of PaddlePaddle's engine of 2017, which worked with names from its
+# first day. "The documents" below are these.
 
 # %%
 import inspect

@@ -408,6 +408,13 @@ def backward(op, no_grad=()):
 # mg.draw(((two_layers, two_layers_grad), scope))
 
 # %% [markdown]
+# **Step through it** with the buttons, or with the keys ← and →. Which operator runs right after
+# the seed?
+
+# %% tags=["active-ipynb", "interactive"]
+# mg.play(((two_layers, two_layers_grad), scope))
+
+# %% [markdown]
 # The judge of step 1 agrees: move one number a little, run the forward network, look at `y`.
 
 # %% tags=["active-ipynb"]

@@ -220,8 +220,8 @@ def mirror(op, no_grad, known):
 # mg.draw((shared, raw))
 
 # %% [markdown]
-# This is the first figure of the design document. On the right, `W@GRAD` is written twice.
-# The picture shows both versions, but a scope has one place per name.
+# This is the first of the two figures in the design document. On the right, `W@GRAD` is written
+# twice. The picture shows both versions, but a scope has one place per name.
 #
 # **Predict, then run.** Which of the two numbers, 5 or 2, survives?
 
@@ -246,8 +246,12 @@ def mirror(op, no_grad, known):
 # renamed = mirror(shared, no_grad={"x1", "x2"}, known={"y@GRAD"})
 # renamed.ops[1].outputs["y_grad"] = ["W@GRAD@RENAME@0"]
 # renamed.ops[2].outputs["y_grad"] = ["W@GRAD@RENAME@1"]
+#
+# scope = Scope({"x1": 2.0, "x2": 5.0, "W": 3.0, "y@GRAD": 1.0})
+# shared.run(scope)
 # renamed.run(scope)
 # print(scope["W@GRAD@RENAME@0"], scope["W@GRAD@RENAME@1"])
+# print("W@GRAD" in scope)
 
 # %% [markdown]
 # Nothing is lost any more. But `W@GRAD`, the name that everybody will ask for, is written by
@@ -268,7 +272,7 @@ def mirror(op, no_grad, known):
 # mg.draw(((shared, added), scope))
 
 # %% [markdown]
-# This is the second figure of the document, and 7 is right.
+# This is the second figure of the document. And 7 is right.
 #
 # In step 5 we wrote `x.grad = x.grad + gx`, and later frameworks put that into `AccumulateGrad`.
 # It is the same addition. There it hides in an assignment. Here it is a visible operator, like
@@ -345,6 +349,12 @@ def add_up(net):
 # repaired.run(scope)
 # print(scope["x@GRAD"])
 # assert scope["x@GRAD"] == 64.0
+
+# %% [markdown]
+# Step through it. After which step is `a@GRAD` there?
+
+# %% tags=["active-ipynb", "interactive"]
+# mg.play(((diamond, repaired), scope))
 
 # %% [markdown]
 # Notice what `add_up` counts: *places where a name is written*, not operators.
