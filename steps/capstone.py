@@ -49,18 +49,27 @@ from minigrad.static import net
 # %% [markdown]
 # ## Written down
 #
-# `mg.trace` calls your function with *variables* instead of arrays. Every operation writes a line.
-# This is your function as a program.
+# Called with *variables* instead of arrays, your function computes nothing. Every operation writes
+# a line. This is your function as a program. What you want a gradient of is a parameter, all the
+# rest is data.
 
 # %%
-def written(function, values):
+def written(function, values, wanted):
     """The program a function writes when it is called with variables, and its result."""
-    program = mg.trace(function, *values.values(), names=list(values))
-    return program, program.global_block().var(program.outputs[0])
+    program = static.Program()
+    with static.program_guard(program):
+        variables = [static.parameter(name, value) if name in wanted
+                     else static.data(name, np.shape(value)) for name, value in values.items()]
+        return program, function(*variables)
+
+
+def feed_of(values, wanted):
+    """What is given to a run: the data, not the parameters."""
+    return {name: value for name, value in values.items() if name not in wanted}
 
 
 # %% tags=["active-ipynb"]
-# program, result = written(mine, VALUES)
+# program, result = written(mine, VALUES, WANTED)
 # print(program)
 
 # %% [markdown]
@@ -119,7 +128,7 @@ class Function:
         return np.sum(grad, axis=thin, keepdims=True) if thin else grad
 
 
-def by_links(program, values):
+def by_links(program, result, values):
     """Replay a program with linked nodes; returns the boxes by name."""
     boxes = {name: Variable(np.asarray(value)) for name, value in values.items()}
     for op in program.global_block().ops:
@@ -130,8 +139,7 @@ def by_links(program, values):
         named = type(op.type.title().replace("_", ""), (Function,), {})
         slots = {slot: boxes[name] for slot, (name,) in op.inputs.items()}
         boxes[op.output_names[0]] = named(primitive, slots, op.attrs).output
-    result = boxes[program.outputs[0]]
-    result.grad = np.ones_like(result.data)
+    boxes[result.name].grad = np.ones_like(boxes[result.name].data)
     for op in reversed(program.global_block().ops):
         box = boxes[op.output_names[0]]
         if box.grad is None:                        # nobody downstream uses it
@@ -149,35 +157,32 @@ def by_links(program, values):
 # %%
 def by_grad_fn(function, values, wanted):
     """Call the function with tensors; returns the result and the tensors by name."""
-    tensors = {name: mg.tensor(value, requires_grad=name in wanted)
+    tensors = {name: mg.tensor(value, requires_grad=name in wanted, name=name)
                for name, value in values.items()}
     result = function(*tensors.values())
     result.backward(retain_graph=True)
     return result, tensors
 
 
-def by_net(program, values, wanted):
+def by_net(program, result, values, wanted):
     """The same operators as a net, and the net of its gradient; both run in one scope."""
     forward = net.NetOp([net.Operator(op.type, op.inputs, op.outputs, op.attrs)
                          for op in program.global_block().ops])
     backward = net.Backward(forward, no_grad=set(values) - set(wanted))
     scope = net.Scope(values)
     forward.run(scope)
-    result = program.outputs[0]
-    scope[f"{result}@GRAD"] = np.ones_like(scope[result])
+    scope[f"{result.name}@GRAD"] = np.ones_like(scope[result.name])
     backward.run(scope)
     return (forward, backward), scope
 
 
 def by_program(function, values, wanted):
-    """The program with its backward part, and the gradients after one run."""
-    program, result = written(function, values)
-    variables = [program.global_block().var(name) for name in wanted]
-    for each in variables:
-        each.stop_gradient = False
-    made = static.gradients(result, variables)
-    found = static.Executor().run(program, feed=values, fetch_list=[result, *made])
-    return program, dict(zip([result.name, *wanted], found, strict=True))
+    """The program with its backward part, and every value after one run."""
+    program, result = written(function, values, wanted)
+    static.append_backward(result)
+    names = list(program.global_block().vars)
+    found = static.Executor().run(program, feed=feed_of(values, wanted), fetch_list=names)
+    return program, dict(zip(names, found, strict=True))
 
 
 def by_judge(function, values, name, eps=1e-6):
@@ -197,17 +202,18 @@ def by_judge(function, values, name, eps=1e-6):
 # **Do they agree on your function?** The engines to $10^{-12}$, the judge as well as it can.
 
 # %% tags=["active-ipynb"]
-# boxes = by_links(program, VALUES)
+# boxes = by_links(program, result, VALUES)
 # loss, tensors = by_grad_fn(mine, VALUES, WANTED)
-# nets, scope = by_net(program, VALUES, WANTED)
+# nets, scope = by_net(program, result, VALUES, WANTED)
 # whole, found = by_program(mine, VALUES, WANTED)
 #
 # for name in WANTED:
 #     columns = {"linked nodes": boxes[name].grad, "grad_fn": tensors[name].grad.numpy(),
-#                "net": scope[f"{name}@GRAD"], "program": found[name]}
+#                "net": scope[f"{name}@GRAD"], "program": found[f"{name}@GRAD"]}
+#     truth = by_judge(mine, VALUES, name)
 #     for engine, gradient in columns.items():
-#         assert np.max(np.abs(gradient - found[name])) < 1e-12, (name, engine)
-#     assert np.allclose(found[name], by_judge(mine, VALUES, name), rtol=1e-5, atol=1e-7), name
+#         assert np.max(np.abs(gradient - columns["program"])) < 1e-12, (name, engine)
+#         assert np.allclose(gradient, truth, rtol=1e-5, atol=1e-7), (name, engine)
 #     print(f"{name}: four engines and the judge agree")
 
 # %% [markdown]
@@ -222,12 +228,12 @@ def by_judge(function, values, name, eps=1e-6):
 #
 # def show(engine):
 #     if engine == "linked nodes":
-#         return mg.draw(boxes[program.outputs[0]], names=boxes, direction="TB")
+#         return mg.draw(boxes[result.name], names=boxes, direction="TB")
 #     if engine == "grad_fn":
 #         return mg.draw(loss, names={**tensors, "result": loss}, direction="TB")
 #     if engine == "net":
 #         return mg.draw(nets)
-#     return mg.draw(whole) if engine == "program" else str(whole)
+#     return mg.draw((whole, found)) if engine == "program" else str(whole)
 #
 #
 # explore(show, engine=["program", "grad_fn", "linked nodes", "net", "listing"])
@@ -235,10 +241,11 @@ def by_judge(function, values, name, eps=1e-6):
 # %% [markdown]
 # ## Step through
 #
-# Press *forward*, or use the arrow keys. Try to say the next value before it appears.
+# Press *forward*, or use the arrow keys. The player asks you for the next value before it shows
+# it.
 
 # %% tags=["active-ipynb", "interactive"]
-# mg.play(whole)
+# mg.play((whole, found), prediction=True)
 
 # %% [markdown]
 # ## Why is this gradient what it is?
@@ -265,11 +272,12 @@ def by_judge(function, values, name, eps=1e-6):
 # %% tags=["active-ipynb"]
 # from minigrad.course.checks.capstone import plant
 #
-# hunt = plant(by_program(mine, VALUES, WANTED)[0], VALUES, WANTED, seed=1)
-# broken = static.Executor().run(hunt.program, feed=VALUES,
-#                                fetch_list=[f"{name}@GRAD" for name in WANTED])
-# for name, gradient in zip(WANTED, broken, strict=True):
-#     print(f"{name}@GRAD is", "right" if np.allclose(gradient, found[name]) else "wrong")
+# feed = feed_of(VALUES, WANTED)
+# hunt = plant(by_program(mine, VALUES, WANTED)[0], feed, WANTED, seed=1)
+# names = [f"{name}@GRAD" for name in WANTED]
+# for name, gradient in zip(names, static.Executor().run(hunt.program, feed=feed, fetch_list=names),
+#                           strict=True):
+#     print(name, "is right" if np.allclose(gradient, found[name]) else "is wrong")
 # mg.draw(hunt.program)
 
 # %% tags=["active-ipynb"]

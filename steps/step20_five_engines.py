@@ -152,7 +152,7 @@ def by_links(model, values):
 
 # %%
 def by_grad_fn(model, values):
-    tensors = {name: mg.tensor(value, requires_grad=name in PARAMETERS)
+    tensors = {name: mg.tensor(value, requires_grad=name in PARAMETERS, name=name)
                for name, value in values.items()}
     for kind, reads, writes in model:
         tensors[writes] = REGISTRY[kind].function(*(tensors[name] for name in reads))
@@ -203,9 +203,10 @@ def by_program(model, values):
             block.append_op(kind, inputs=slots(kind, reads), outputs={"out": [writes]}, attrs={})
         static.append_backward(block.var("loss"))
     feed = {name: value for name, value in values.items() if name not in PARAMETERS}
-    wanted = ["loss", *(f"{name}@GRAD" for name in PARAMETERS)]
-    loss, *grads = static.Executor().run(program, feed=feed, fetch_list=wanted)
-    return loss, dict(zip(PARAMETERS, grads, strict=True)), program
+    names = list(block.vars)
+    fetched = static.Executor().run(program, feed=feed, fetch_list=names)
+    found = dict(zip(names, fetched, strict=True))
+    return found["loss"], {name: found[f"{name}@GRAD"] for name in PARAMETERS}, (program, found)
 
 
 # %% [markdown]
@@ -257,7 +258,7 @@ def by_program(model, values):
 #         return "no picture: code that a person wrote leaves no graph behind"
 #     if engine in ("linked nodes", "grad_fn"):
 #         loss, names = drawn
-#         return mg.draw(loss, names=names)
+#         return mg.draw(loss, names=names, direction="TB")
 #     return mg.draw(drawn)
 #
 #
@@ -295,8 +296,9 @@ def by_program(model, values):
 # def partners():
 #     _, boxes = by_links(MODEL, numbers())[2]
 #     _, tensors = by_grad_fn(MODEL, numbers())[2]
-#     block = by_program(MODEL, numbers())[2].global_block()
-#     grad_ops = {op.forward_op.output_names[0]: op.type for op in block.ops if op.forward_op}
+#     program, _ = by_program(MODEL, numbers())[2]
+#     grad_ops = {op.forward_op.output_names[0]: op.type for op in program.global_block().ops
+#                 if op.forward_op}
 #     for _, _, name in reversed(MODEL):
 #         creator = type(boxes[name].creator).__name__
 #         yield name, creator, tensors[name].grad_fn.name(), grad_ops[name]
@@ -502,7 +504,8 @@ def read_digits(images, parameters):
 # from minigrad.course.checks.step20 import planted_bug
 #
 # values = numbers()
-# broken = planted_bug(by_program(MODEL, values)[2])
+# program, _ = by_program(MODEL, values)[2]
+# broken = planted_bug(program)
 # feed = {name: values[name] for name in ("x", "t")}
 # loss, grad_v, grad_w = static.Executor().run(broken, feed=feed,
 #                                              fetch_list=["loss", "v@GRAD", "w@GRAD"])
