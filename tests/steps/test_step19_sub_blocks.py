@@ -1,5 +1,6 @@
 """Step 19: loops and branches, differentiated by the step's own code."""
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -8,12 +9,21 @@ from literate import cells, load, run_cells, verdict_on
 step = load("step19_sub_blocks")
 
 
+CELLS = cells("step19_sub_blocks")
+
+
+@cache
+def demonstration(name):
+    """The code of the cell that defines a function, up to where it is used."""
+    [source] = [source for source in CELLS if f"def {name}(" in source]
+    return compile(re.split(r"\n\n\ny = ", source)[0], name, "exec")
+
+
 def notebook(name):
     """A function of a demonstration cell, on the definitions under test."""
     space = dict(vars(step))
     for wanted in {"hold", name}:
-        [source] = [s for s in cells("step19_sub_blocks") if f"def {wanted}(" in s]
-        exec(re.split(r"\n\n\ny = ", source)[0], space)
+        exec(demonstration(wanted), space)
     return space[name]
 
 
@@ -465,9 +475,9 @@ def test_the_ops_of_the_picture_are_the_ops_that_ran():
 
 
 def test_the_notebook_prints_the_parts_by_hand():
-    by_hand = [s for s in cells("step19_sub_blocks") if "step_scopes_1" in s and "def " not in s]
+    by_hand = [s for s in CELLS if "step_scopes_1" in s and "def " not in s]
     by_hand = [s for s in by_hand if "reversed" in s or "[-1]] * 3" in s]
-    [hold] = [s for s in cells("step19_sub_blocks") if "def hold(" in s]
+    [hold] = [s for s in CELLS if "def hold(" in s]
     space = [hold.replace("mg.draw(y.block.program)", ""),
              "values = {'x': 2.0, 'w': 3.0, 'n': 3, 'zero': 0}",
              "scope = run(y.block.program, values)"]
