@@ -204,19 +204,21 @@ def numerical_diff(f, x, eps=1e-4):
 #
 # def who_made_you(pressed):
 #     """The place that so many links lead to, and the graph that is left from there."""
-#     path, variable, here = "y", y, "a Variable"
+#     x = Variable(np.array(0.5))
+#     a = Square()(x)
+#     b = Exp()(a)
+#     y = Square()(b)
+#     path, variable, here = "y", y, "a Variable, the result"
 #     for _ in pressed:
 #         if variable.creator is None:
-#             return [mg.draw(variable, names=NAMES),
-#                     f"{path} is x. Its creator is None: the walk ends here."]
-#         if path.endswith("creator"):
+#             path, here = "x", "a leaf. Its creator is None: the walk ends here"
+#         elif path.endswith("creator"):
 #             path, variable, here = f"{path}.input", variable.creator.input, "a Variable"
 #         else:
 #             path, here = f"{path}.creator", f"the function {type(variable.creator).__name__}"
-#     return [mg.draw(variable, names=NAMES), f"{path} is {here}"]
+#     return [mg.draw(variable, names={"x": x, "a": a, "b": b, "y": y}), f"{path} is {here}"]
 #
 #
-# NAMES = {"x": x, "a": a, "b": b, "y": y}
 # explore(who_made_you, pressed=presses("who made you?"))
 
 # %% [markdown]

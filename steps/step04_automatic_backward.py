@@ -213,13 +213,13 @@ class Exp(Function):
 #         for length, fine in zip(lengths, done):
 #             axes.annotate("arrives" if fine else "too deep", (length, row + 0.2), ha="center",
 #                           color=LEAF if fine else GRADIENT)
-#     axes.set(xscale="log", xlim=(3, 3e5), ylim=(-0.6, 1.6), yticks=[0, 1],
+#     axes.set(xscale="log", xlim=(3, 3e4), ylim=(-0.6, 1.6), yticks=[0, 1],
 #              yticklabels=["recursion", "loop"], xlabel="functions in the chain")
 #     plot.set_label(f"recursion and loop on chains of up to {lengths[-1]} functions")
 #     return plot
 #
 #
-# explore(race, zeros=(1, 5, 4))
+# explore(race, zeros=(1, 4, 3))
 
 # %% [markdown]
 # ## No seed to write

@@ -426,7 +426,7 @@ def numerical_diff(f, x, eps=1e-4):
 #     return plot
 #
 #
-# explore(memory, rounds=(1, 100, 100), links=["strong", "weak"], recording=["on", "off"])
+# explore(memory, rounds=(1, 100, 90), links=["strong", "weak"], recording=["on", "off"])
 
 # %% tags=["active-ipynb"]
 # assert living(100, "strong", "on")[-2:] == [200, 200]

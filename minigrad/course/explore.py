@@ -201,7 +201,9 @@ def as_html(made: list[Bundle]) -> str:
 def part_html(part: Bundle) -> str:
     """A picture, or escaped text."""
     if "image/svg+xml" in part:
-        return f'<div style="overflow-x:auto">{part["image/svg+xml"]}</div>'
+        fitting = '<svg style="max-width:100%;height:auto" '
+        drawing = part["image/svg+xml"].replace("<svg ", fitting, 1)
+        return f'<div style="overflow-x:auto">{drawing}</div>'
     words = html.escape(part.get("text/plain", ""), quote=True)
     if "image/png" in part:
         return f'<img alt="{words}" src="data:image/png;base64,{part["image/png"]}">'

@@ -58,7 +58,7 @@ _ARROW = re.compile(r"^\s*(\w+)\s*->\s*(\w+)\s*;?\s*$")
 
 @checker(
     "8c",
-    hint="keep a dictionary from each variable and function to its number; take the name from there",
+    hint="keep a dictionary from each variable and function to its number; take names from it",
 )
 def to_dot(to_dot, Variable):
     x = Variable(np.array(2.0), name="x")
