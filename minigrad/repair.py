@@ -66,8 +66,14 @@ _ADVICE: list[tuple[str, Callable[..., str]]] = [
     ("negative dimensions", _says("sizes and repetitions count from 0")),
     ("same shape", _says("bring all values to one shape first")),
     ("inhomogeneous", _says("rows of a list must be equally long")),
-    ("Singular", _says("the matrix has no inverse; add a small multiple of eye(n), or use another method")),
-    ("positive definite", _says("the matrix must be symmetric with positive eigenvalues; try x @ x.mT + eye(n)")),
+    (
+        "Singular",
+        _says("the matrix has no inverse; add a small multiple of eye(n), or use another method"),
+    ),
+    (
+        "positive definite",
+        _says("the matrix must be symmetric with positive eigenvalues; try x @ x.mT + eye(n)"),
+    ),
     ("Integers to negative integer powers", _says("write the base as a float: 2.0 ** -1")),
     ("size not equal to one", _says("only axes of length 1 can be squeezed")),
     ("einstein", _says("one letter per axis of each operand, as in 'ij,jk->ik'")),

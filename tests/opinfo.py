@@ -47,7 +47,7 @@ class Record:
     failures: list[Failure]
     holomorphic: bool = False
     domain: str = "all numbers"
-    second: bool = True                     # whether second derivatives are checked by differences
+    second: bool = True  # whether second derivatives are checked by differences
     rtol: float = 1e-12
     float32: float = 1e-5
 
@@ -56,8 +56,13 @@ class Record:
         return REGISTRY[self.type]
 
 
-def record(type: str, reference: Callable[..., Any], samples: Iterable[Sample],
-           failures: Iterable[Failure] = (), **facts: Any) -> None:
+def record(
+    type: str,
+    reference: Callable[..., Any],
+    samples: Iterable[Sample],
+    failures: Iterable[Failure] = (),
+    **facts: Any,
+) -> None:
     """Enter a record; the two failures that every op shares are added."""
     assert type not in RECORDS, type
     samples = list(samples)
@@ -70,8 +75,6 @@ def fails(error: type[Exception], message: str, *args: Any, **attrs: Any) -> Fai
     return Failure(args, attrs, error, message)
 
 
-
-
 def ragged(**attrs: Any) -> Failure:
     return fails(ShapeError, "rows of a list must be equally long", [[1.0], [1.0, 2.0]], **attrs)
 
@@ -82,6 +85,7 @@ TEXT = fails(DTypeError, "pass Tensors, arrays or numbers", "text")
 
 def s(*args: Any, **attrs: Any) -> Sample:
     return Sample(args, attrs)
+
 
 # -- numbers -------------------------------------------------------------------------------
 
@@ -131,6 +135,7 @@ LAYOUTS = (np.array, f32, strided, backwards, readonly, fortran)
 
 def unary(low: float = -2.0, high: float = 2.0, gap: float = 0.0, **attrs: Any) -> list[Sample]:
     """Any shape goes: 0-d, empty, every layout, float32, a Python number."""
+
     def d(*shape: int) -> np.ndarray:
         return draw(*shape, low=low, high=high, gap=gap)
 
@@ -140,10 +145,14 @@ def unary(low: float = -2.0, high: float = 2.0, gap: float = 0.0, **attrs: Any) 
 
 
 def binary(
-    left: tuple[float, float] = (-2.0, 2.0), right: tuple[float, float] = (-2.0, 2.0),
-    gap: float = 0.0, twice: bool = True, **attrs: Any,
+    left: tuple[float, float] = (-2.0, 2.0),
+    right: tuple[float, float] = (-2.0, 2.0),
+    gap: float = 0.0,
+    twice: bool = True,
+    **attrs: Any,
 ) -> list[Sample]:
     """Broadcasting in both directions, different ranks, layouts, the same object twice, numbers."""
+
     def a(*shape: int) -> np.ndarray:
         return draw(*shape, low=left[0], high=left[1], gap=gap)
 
@@ -152,22 +161,39 @@ def binary(
 
     same = a(2, 3)
     pairs: list[tuple[Any, Any]] = [
-        (a(), b()), (a(3), b()), (a(2, 1, 3), b(4, 1)), (a(3), b(2, 3)), (a(1, 1), b(2, 2)),
-        (a(0, 3), b(3)), (a(2, 3), b(0, 1, 3)), (strided(a(2, 3)), backwards(b(2, 3))),
-        (readonly(a(2, 3)), fortran(b(2, 3))), (f32(a(2, 3)), f32(b(3))), (f32(a(3)), float(b(1)[0])),
-        (float(a(1)[0]), b(2, 2)), (f32(a(2)), b(2)),
+        (a(), b()),
+        (a(3), b()),
+        (a(2, 1, 3), b(4, 1)),
+        (a(3), b(2, 3)),
+        (a(1, 1), b(2, 2)),
+        (a(0, 3), b(3)),
+        (a(2, 3), b(0, 1, 3)),
+        (strided(a(2, 3)), backwards(b(2, 3))),
+        (readonly(a(2, 3)), fortran(b(2, 3))),
+        (f32(a(2, 3)), f32(b(3))),
+        (f32(a(3)), float(b(1)[0])),
+        (float(a(1)[0]), b(2, 2)),
+        (f32(a(2)), b(2)),
     ]
     if twice:
         pairs.append((same, same))
     return [s(x, y, **attrs) for x, y in pairs]
 
 
-def shaped(shape: tuple[int, ...], *attrs: dict[str, Any], low: float = -2.0, high: float = 2.0,
-           gap: float = 0.0, more: Iterable[Sample] = ()) -> list[Sample]:
+def shaped(
+    shape: tuple[int, ...],
+    *attrs: dict[str, Any],
+    low: float = -2.0,
+    high: float = 2.0,
+    gap: float = 0.0,
+    more: Iterable[Sample] = (),
+) -> list[Sample]:
     """One shape in every layout, the attrs taken in turn; then each set of attrs once more."""
     sets = list(attrs) or [{}]
     arrays = [layout(draw(*shape, low=low, high=high, gap=gap)) for layout in LAYOUTS]
     found = [s(a, **sets[k % len(sets)]) for k, a in enumerate(arrays)]
     found += [s(draw(*shape, low=low, high=high, gap=gap), **x) for x in sets]
-    found += [s(draw(*shape, low=low, high=high, gap=gap), **sets[0]) for _ in range(8 - len(found))]
+    found += [
+        s(draw(*shape, low=low, high=high, gap=gap), **sets[0]) for _ in range(8 - len(found))
+    ]
     return [*found, *more]

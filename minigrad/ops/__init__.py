@@ -1,4 +1,5 @@
 """All primitives and the functions made of them, under the names users call."""
+# ruff: noqa: F401
 
 from __future__ import annotations
 
@@ -6,28 +7,90 @@ from ..values import install
 from . import update
 from .activations import elu, erf, gelu, leaky_relu, relu, sigmoid, silu, softplus
 from .compare import (
-    abs, ceil, clip, equal, floor, greater, greater_equal, less, less_equal, logical_and, logical_not,
-    logical_or, logical_xor, maximum, minimum, not_equal, round, sign, where,
+    abs,
+    ceil,
+    clip,
+    equal,
+    floor,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    not_equal,
+    round,
+    sign,
+    where,
 )
 from .conv import conv1d, conv2d, conv_transpose2d
 from .create import arange, eye, full, linspace, ones, zeros
 from .einsum import einsum
 from .elementwise import (
-    acos, add, asin, atan, atan2, cos, cosh, div, exp, expm1, increment, log, log1p, log2, mul, neg,
-    reciprocal, scale, sin, sinh, sqrt, square, sub, tan, tanh,
+    acos,
+    add,
+    asin,
+    atan,
+    atan2,
+    cos,
+    cosh,
+    div,
+    exp,
+    expm1,
+    increment,
+    log,
+    log1p,
+    log2,
+    mul,
+    neg,
+    reciprocal,
+    scale,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    sub,
+    tan,
+    tanh,
 )
 from .fill import assign, astype, clone, fill_constant
 from .fill import fill_ones_like as ones_like
 from .fill import fill_zeros_like as zeros_like
 from .index import (
-    embedding, getitem, index_add, scatter_add, setitem, take, take_along_axis,
+    embedding,
+    getitem,
+    index_add,
+    scatter_add,
+    setitem,
+    take,
+    take_along_axis,
 )
 from .join import (
-    add_n, concat, diagonal, flip, pad, roll, split, stack, tile, tril, triu, unbind,
+    add_n,
+    concat,
+    diagonal,
+    flip,
+    pad,
+    roll,
+    split,
+    stack,
+    tile,
+    tril,
+    triu,
+    unbind,
 )
 from .linalg import dot, linear, matmul, outer, trace
 from .losses import (
-    binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, huber, mse, nll,
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    huber,
+    mse,
+    nll,
 )
 from .normalise import batch_norm, layer_norm, normalize
 from .order import argmax, argmin, argsort, sort, topk
@@ -38,7 +101,14 @@ from .reduce import all, any, max, mean, min, prod
 from .reduce import reduce_sum as sum
 from .scan import cumprod, cumsum
 from .shape import (
-    broadcast_to, expand_dims, flatten, permute_dims, reshape, squeeze, swapaxes, unbroadcast,
+    broadcast_to,
+    expand_dims,
+    flatten,
+    permute_dims,
+    reshape,
+    squeeze,
+    swapaxes,
+    unbroadcast,
 )
 from .softmax import log_softmax, softmax
 from .solve import cholesky, det, inv, solve
@@ -54,7 +124,7 @@ def _variadic(function):
     """The method of a function that takes one shape: ``x.reshape(2, 3)`` and ``x.reshape((2, 3))``."""
 
     def method(self, *args, **attrs):
-        if len(args) > 1 or args and isinstance(args[0], int):
+        if len(args) > 1 or (args and isinstance(args[0], int)):
             args = (args,)
         return function(self, *args, **attrs)
 
@@ -62,6 +132,10 @@ def _variadic(function):
     return method
 
 
-install(globals() | {
-    n: _variadic(globals()[n]) for n in ("reshape", "permute_dims", "transpose", "broadcast_to", "tile")
-})
+install(
+    globals()
+    | {
+        n: _variadic(globals()[n])
+        for n in ("reshape", "permute_dims", "transpose", "broadcast_to", "tile")
+    }
+)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import pi, sqrt as _sqrt
+from math import pi
+from math import sqrt as _sqrt
 
 import numpy as np
 
@@ -24,7 +25,7 @@ relu.grad(x=lambda out, out_grad: out_grad * (out > 0))
 @primitive
 def sigmoid(x):
     """``1 / (1 + exp(-x))``.  Saves its result."""
-    with np.errstate(over="ignore"):                    # exp(800) is inf, and 1 / inf is right
+    with np.errstate(over="ignore"):  # exp(800) is inf, and 1 / inf is right
         return 1 / (1 + np.exp(np.negative(x)))
 
 
@@ -90,6 +91,7 @@ def gelu(x):
 
 
 gelu.grad(
-    x=lambda x, out_grad: out_grad
-    * (0.5 + 0.5 * erf(x * _sqrt(0.5)) + x * exp(-0.5 * x * x) * (1 / _sqrt(2 * pi)))
+    x=lambda x, out_grad: (
+        out_grad * (0.5 + 0.5 * erf(x * _sqrt(0.5)) + x * exp(-0.5 * x * x) * (1 / _sqrt(2 * pi)))
+    )
 )

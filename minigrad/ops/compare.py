@@ -69,6 +69,7 @@ def logical_not(x):
     """Whether ``x`` is false (zero)."""
     return np.logical_not(x)
 
+
 # -- choices -------------------------------------------------------------------------------
 
 

@@ -31,6 +31,7 @@ def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
 def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Spread values ``x`` over the windows they came from: the gradient of a convolution's input."""
     x, w, shape = np.asarray(x), np.asarray(w), tuple(shape)
+    _fits(x, shape, w.shape, stride, padding, dilation)
     filters = w.reshape(groups, len(w) // groups, -1)
     values = x.reshape(len(x), groups, filters.shape[1], x.shape[2] * x.shape[3])
     columns = np.matmul(np.swapaxes(filters, 1, 2), values)
@@ -42,6 +43,7 @@ def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
 def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Products of the windows of ``x`` with values ``y``: the gradient of a convolution's filters."""
     x, y, shape = np.asarray(x), np.asarray(y), tuple(shape)
+    _fits(y, x.shape, shape, stride, padding, dilation)
     columns, _ = _columns(x, shape[2:], _pair(stride), _pair(padding), _pair(dilation))
     n, places = len(x), y.shape[2] * y.shape[3]
     columns = columns.reshape(n, groups, shape[1] * shape[2] * shape[3], places)
@@ -77,9 +79,7 @@ conv2d_weight.grad(
 
 
 @primitive
-def conv_transpose2d(
-    x, w, b=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1
-):
+def conv_transpose2d(x, w, b=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1):
     """The transposed map of `conv2d`: filters ``w`` [channels, out / groups, height, width], ``b`` [out]."""
     x, w = np.asarray(x), np.asarray(w)
     if x.ndim != 4 or w.ndim != 4 or x.shape[1] != len(w) or len(w) % groups:
@@ -88,7 +88,9 @@ def conv_transpose2d(
             f"repair: w is [channels of x, channels of the result / groups, height, width]"
         )
     how = zip(
-        x.shape[2:], w.shape[2:], *map(_pair, (stride, padding, dilation, output_padding)),
+        x.shape[2:],
+        w.shape[2:],
+        *map(_pair, (stride, padding, dilation, output_padding)),
         strict=True,
     )
     size = [(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, k, s, p, d, extra in how]
@@ -118,10 +120,16 @@ def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     tensor([[[-1., -1.]]])
     """
     wide = conv2d(
-        expand_dims(x, axis=2), expand_dims(w, axis=2), b,
-        stride=(1, stride), padding=(0, padding), dilation=(1, dilation), groups=groups,
+        expand_dims(x, axis=2),
+        expand_dims(w, axis=2),
+        b,
+        stride=(1, stride),
+        padding=(0, padding),
+        dilation=(1, dilation),
+        groups=groups,
     )
     return squeeze(wide, axis=2)
+
 
 # -- windows as columns --------------------------------------------------------------------
 
@@ -136,6 +144,16 @@ def _check(x, w, groups):
         raise ValueError(
             f"x of shape {list(x.shape)} and filters of shape {list(w.shape)} do not fit in {groups} group(s); "
             f"repair: x is [batch, channels, height, width], w is [out, channels / groups, height, width]"
+        )
+
+
+def _fits(values, shape, filters, stride, padding, dilation):
+    """Values must stand one for one behind the windows of an image of ``shape``."""
+    how = _pair(stride), _pair(padding), _pair(dilation)
+    count = output_size(shape[2:], filters[2:], *how)
+    if values.ndim != 4 or list(values.shape[2:]) != count:
+        raise ValueError(
+            f"values of shape {list(values.shape)} do not stand behind {count} windows"
         )
 
 
@@ -189,7 +207,14 @@ def windows(kernel, count, stride, dilation=(1, 1)):
     """For each place (i, j) in the window: the slice of the image that stands there in all windows."""
     for i, j in np.ndindex(*kernel):
         starts = i * dilation[0], j * dilation[1]
-        yield (i, j), (
-            slice(None), slice(None),
-            *[slice(a, a + s * (n - 1) + 1, s) for a, s, n in zip(starts, stride, count, strict=True)],
+        yield (
+            (i, j),
+            (
+                slice(None),
+                slice(None),
+                *[
+                    slice(a, a + s * (n - 1) + 1, s)
+                    for a, s, n in zip(starts, stride, count, strict=True)
+                ],
+            ),
         )

@@ -6,7 +6,9 @@ from string import ascii_letters
 
 import numpy as np
 
+from ..errors import DTypeError
 from ..registry import primitive
+from .refuse import refusal
 
 
 def einsum(subscripts, *operands):
@@ -17,8 +19,11 @@ def einsum(subscripts, *operands):
     tensor(11.)
     """
     if not isinstance(subscripts, str):
-        raise TypeError('einsum takes the subscripts first: einsum("ij,jk->ik", x, y)')
-    operands = tuple(operands[0]) if len(operands) == 1 and isinstance(operands[0], list) else operands
+        what = "einsum takes the subscripts first"
+        raise refusal(what, 'einsum("ij,jk->ik", x, y)', DTypeError)
+    operands = (
+        tuple(operands[0]) if len(operands) == 1 and isinstance(operands[0], list) else operands
+    )
     return einsum_of(list(operands), subscripts=subscripts)
 
 
@@ -31,9 +36,7 @@ def einsum_of(*x, subscripts):
 
 def _einsum_rule(x, out_grad, x_shape, subscripts):
     terms, out = explicit(subscripts, [len(a.shape) for a in x])
-    return [
-        _pull(k, terms, out, x, out_grad, x_shape[k]) for k in range(len(x))
-    ]
+    return [_pull(k, terms, out, x, out_grad, x_shape[k]) for k in range(len(x))]
 
 
 einsum_of.grad(x=_einsum_rule)
@@ -56,7 +59,9 @@ def explicit(subscripts, ranks):
     left, arrow, out = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")
     free = [c for c in ascii_letters if c not in subscripts]
-    counts = [r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t]
+    counts = [
+        r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t
+    ]
     dots = "".join(free[: max(counts, default=0)])
     terms = [
         t.replace("...", dots[len(dots) - (r - len(t) + 3) :]) if "..." in t else t
@@ -85,7 +90,7 @@ def spread(x, *, shape, source, target):
     x = np.asarray(x)
     out = np.zeros(shape, x.dtype)
     unique = "".join(dict.fromkeys(target))
-    places = np.einsum(f"{target}->{unique}", out)              # a view that can be written to
+    places = np.einsum(f"{target}->{unique}", out)  # a view that can be written to
     places[...] = x.reshape([places.shape[k] if c in source else 1 for k, c in enumerate(unique)])
     return out
 

@@ -12,7 +12,7 @@ from ..registry import Value, primitive
 from .axes import axis_tuple
 from .shape import unbroadcast
 
-ARRAY = "array"                         #: stands in a template where an index array goes
+ARRAY = "array"  #: stands in a template where an index array goes
 _BASIC = (int, slice, type(None), type(Ellipsis))
 
 
@@ -65,13 +65,16 @@ def _index_array(part):
     if isinstance(part, Value):
         return part
     array = np.asarray(part)
-    return array if array.size else array.astype(np.intp if array.dtype.kind == "f" else array.dtype)
+    return (
+        array if array.size else array.astype(np.intp if array.dtype.kind == "f" else array.dtype)
+    )
 
 
 def _filled(template, arrays):
     """The index that a template and its arrays make."""
     arrays = iter(arrays)
     return tuple([next(arrays) if part is ARRAY or part == ARRAY else part for part in template])
+
 
 # -- basic indices -------------------------------------------------------------------------
 
@@ -212,15 +215,15 @@ take_along_axis.grad(
         out_grad, indices, shape=x_shape, axis=axis
     )
 )
-add_along_axis.grad(
-    x=lambda indices, out_grad, axis: take_along_axis(out_grad, indices, axis=axis)
-)
+add_along_axis.grad(x=lambda indices, out_grad, axis: take_along_axis(out_grad, indices, axis=axis))
 
 
 def _along(indices, shape, axis):
     """The index arrays of every axis, where one axis is indexed by ``indices``."""
     if indices.ndim != len(shape):
-        raise ValueError(f"indices have {indices.ndim} axes, the values {len(shape)}; repair: the same number")
+        raise ValueError(
+            f"indices have {indices.ndim} axes, the values {len(shape)}; repair: the same number"
+        )
     (axis,) = axis_tuple(axis, len(shape))
     grid = list(np.ogrid[tuple([slice(n) for n in shape])])
     grid[axis] = indices

@@ -11,7 +11,7 @@ from .shape import reshape
 # -- lists ---------------------------------------------------------------------------------
 
 
-@primitive
+@primitive(title="Cat")
 def concat(*x, axis=0):
     """Join a list of values along an axis they have."""
     if not x:
@@ -22,8 +22,9 @@ def concat(*x, axis=0):
 @primitive(list_output=True)
 def split_like(x, *, shapes, axis=0):
     """Cut ``x`` along an axis into pieces as long as ``shapes`` say: the gradient of `concat`."""
-    ends = np.cumsum([shape[axis] for shape in shapes])
-    return np.split(np.asarray(x), ends[:-1], axis=axis)
+    x = np.asarray(x)
+    (axis,) = axis_tuple(axis, x.ndim)
+    return np.split(x, np.cumsum([shape[axis] for shape in shapes])[:-1], axis=axis)
 
 
 concat.grad(x=lambda out_grad, x_shape, axis: split_like(out_grad, shapes=x_shape, axis=axis))
@@ -54,7 +55,9 @@ def _ends(length, parts):
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = length - sum(sizes) - 1
     if any(n < 0 for n in sizes) or sum(sizes) != length:
-        raise ValueError(f"parts of {list(parts)} do not add up to the {length} elements of the axis")
+        raise ValueError(
+            f"parts of {list(parts)} do not add up to the {length} elements of the axis"
+        )
     return np.cumsum(sizes)[:-1]
 
 
@@ -126,7 +129,9 @@ def _pairs(pad_width, ndim):
             f"(before, after), or a pair for each of the {ndim} axes"
         )
     if (pairs < 0).any():
-        raise ValueError(f"pad_width={pad_width!r} must not be negative; repair: slice to make smaller")
+        raise ValueError(
+            f"pad_width={pad_width!r} must not be negative; repair: slice to make smaller"
+        )
     return np.broadcast_to(pairs, (ndim, 2)).tolist()
 
 

@@ -33,9 +33,9 @@ def matmul_nt(x, y, *, shape):
     x, y = np.asarray(x), np.asarray(y)
     if x.ndim == y.ndim == len(shape) == 2:
         return np.matmul(x, y.T)
-    if y.ndim == 1:                                     # the product lost y's axis
+    if y.ndim == 1:  # the product lost y's axis
         return sum_to(x[..., None] * y, tuple(shape))
-    if len(shape) == 1:                                 # the product lost the first factor's axis
+    if len(shape) == 1:  # the product lost the first factor's axis
         return sum_to(np.matmul(y, x[..., None])[..., 0], tuple(shape))
     return sum_to(np.matmul(x, np.swapaxes(y, -1, -2)), tuple(shape))
 
@@ -58,7 +58,7 @@ def matmul_tn(x, y, *, shape):
         return np.matmul(y.reshape(-1), x.reshape(-1, x.shape[-1]))
     if x.ndim == 1:
         return sum_to(x[:, None] * y[..., None, :], tuple(shape))
-    if len(shape) == 2:                                 # one matrix for the whole stack
+    if len(shape) == 2:  # one matrix for the whole stack
         rows = int(np.prod(x.shape[:-1]))
         return np.matmul(x.reshape(rows, x.shape[-1]).T, y.reshape(rows, y.shape[-1]))
     return sum_to(np.matmul(np.swapaxes(x, -1, -2), y), tuple(shape))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import ShapeError, user_line
 from ..registry import elementwise, primitive
 from .activations import softplus
 from .axes import axis_tuple
@@ -12,6 +11,7 @@ from .compare import abs, maximum, minimum
 from .elementwise import log, square
 from .index import take_along_axis
 from .reduce import mean, reduce_sum
+from .refuse import refusal
 from .shape import expand_dims, squeeze
 from .softmax import log_softmax, softmax
 
@@ -85,7 +85,7 @@ def _classes(x, target, axis):
             f"{target.dtype}{list(target.shape)} does not name one class for each row; "
             f"repair: integers of shape {list(rows)}"
         )
-    if target.size and not (0 <= target.min() and target.max() < x.shape[axis]):
+    if target.size and not (target.min() >= 0 and target.max() < x.shape[axis]):
         raise IndexError(
             f"classes from {target.min()} to {target.max()} are not all among 0 … {x.shape[axis] - 1}; "
             f"repair: count classes from 0"
@@ -104,6 +104,7 @@ def nll(x, target, axis=-1, reduction="mean"):
         target = np.asarray(target)
     picked = take_along_axis(x, expand_dims(target, axis=axis), axis=axis)
     return reduced(-squeeze(picked, axis=axis), reduction)
+
 
 # -- two classes, and distances ------------------------------------------------------------
 
@@ -169,17 +170,17 @@ def huber(x, y, delta=1.0, reduction="mean"):
 def _difference(op, x, y):
     """``x - y``; two shapes that only broadcasting makes fit are a mistake in a loss."""
     y = _array(y)
-    a, b = tuple(getattr(x, "shape", np.shape(x))), tuple(y.shape)
+    a, b = (tuple(v.shape) if hasattr(v, "shape") else () for v in (x, y))
     if a != b and a and b:
-        raise ShapeError(
-            f"{op}(x: {list(a)}, y: {list(b)}) would compare every element with many others by "
-            f"broadcasting.\n  at {user_line()}\n  repair: reshape one of them to the shape of the other"
+        raise refusal(
+            f"{op}(x: {list(a)}, y: {list(b)}) would compare every element with many others by broadcasting",
+            "reshape one of them to the shape of the other",
         )
     return x - y
 
 
 def _array(value):
-    return value if hasattr(value, "shape") else np.asarray(value)
+    return value if hasattr(value, "shape") or isinstance(value, int | float) else np.asarray(value)
 
 
 def reduced(losses, reduction):
@@ -187,5 +188,5 @@ def reduced(losses, reduction):
     if reduction == "none":
         return losses
     if reduction not in ("mean", "sum"):
-        raise ValueError(f"reduction={reduction!r} is unknown; repair: 'mean', 'sum' or 'none'")
+        raise refusal(f"reduction={reduction!r} is unknown", "'mean', 'sum' or 'none'")
     return mean(losses) if reduction == "mean" else reduce_sum(losses)

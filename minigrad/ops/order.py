@@ -29,7 +29,9 @@ def topk(x, *, k, axis=-1, largest=True):
     """The ``k`` largest (or smallest) elements along an axis, in order, and their indices; no gradient."""
     x = np.asarray(x)
     if not 0 <= k <= x.shape[axis]:
-        raise ValueError(f"k={k} of {x.shape[axis]} elements; repair: choose k from 0 to {x.shape[axis]}")
+        raise ValueError(
+            f"k={k} of {x.shape[axis]} elements; repair: choose k from 0 to {x.shape[axis]}"
+        )
     order = argsort(x, axis=axis, descending=largest)
     first = np.take(order, np.arange(k), axis=axis)
     return np.take_along_axis(x, first, axis), first

@@ -106,7 +106,9 @@ def _plan(shape, kernel_size, stride, padding):
     kernel, border = _pair(kernel_size), _pair(padding)
     step = kernel if stride is None else _pair(stride)
     if any(2 * p > k for p, k in zip(border, kernel, strict=True)):
-        raise ValueError(f"padding {list(border)} must be at most half of the window {list(kernel)}")
+        raise ValueError(
+            f"padding {list(border)} must be at most half of the window {list(kernel)}"
+        )
     count = output_size(shape[2:], kernel, step, border, (1, 1))
     return [place for _, place in windows(kernel, count, step)], border
 

@@ -42,7 +42,7 @@ def pow_log(x, y, *, n=1):
     if not n:
         return out
     zero = np.equal(x, 0)
-    log = np.log(np.where(zero, 1, x).astype(out.dtype))        # 0 there: the limit, for y > 0
+    log = np.log(np.where(zero, 1, x).astype(out.dtype))  # 0 there: the limit, for y > 0
     return np.where(zero & np.less(y, 0), -np.inf, np.where(zero, 0, out * log**n))
 
 

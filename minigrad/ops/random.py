@@ -6,6 +6,7 @@ import numpy as np
 
 from ..registry import primitive
 from .create import leaf
+from .refuse import refusal
 
 
 @primitive(type="dropout", nondiff=("seed",))
@@ -28,12 +29,12 @@ def dropout(x, p=0.5, seed=None, training=True):
 
     >>> import minigrad as mg
     >>> mg.dropout(mg.tensor([1.0, 1.0, 1.0, 1.0]), p=0.5, seed=0)
-    tensor([2., 2., 0., 2.])
+    tensor([2., 2., 2., 0.])
     """
     if not training or p == 0:
         return x
     if seed is None:
-        raise ValueError("dropout needs a seed; repair: seed=0, or a generator: np.random.default_rng(0)")
+        raise refusal("dropout needs a seed", "seed=0, or a generator: np.random.default_rng(0)")
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**63))
     return dropout_of(x, seed, p=p)

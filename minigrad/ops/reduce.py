@@ -56,7 +56,9 @@ def expand_mean(x, *, shape, axis=None, keepdims=False, correction=0):
 expand_mean.grad(
     x=lambda out_grad, axis, keepdims, correction, shape: over_count(
         reduce_sum(out_grad, axis=axis, keepdims=keepdims),
-        shape=shape, axis=axis, correction=correction,
+        shape=shape,
+        axis=axis,
+        correction=correction,
     )
 )
 
@@ -125,6 +127,7 @@ def tie_share(x, out, *, axis=None, keepdims=False):
     winner = (x == wide) | (x != x)
     ties = np.maximum(np.add.reduce(winner, axis=axis, keepdims=True), 1)
     return (winner / ties).astype(np.result_type(x, np.float16))
+
 
 # -- truth ---------------------------------------------------------------------------------
 

@@ -58,7 +58,9 @@ def shift(x, *, axis, by, fill=0):
     x = np.asarray(x)
     out = np.full(x.shape, fill, x.dtype)
     into, source = [slice(None)] * x.ndim, [slice(None)] * x.ndim
-    into[axis], source[axis] = (slice(1, None), slice(-1)) if by > 0 else (slice(-1), slice(1, None))
+    into[axis], source[axis] = (
+        (slice(1, None), slice(-1)) if by > 0 else (slice(-1), slice(1, None))
+    )
     out[tuple(into)] = x[tuple(source)]
     return out
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..registry import primitive
 
 
-@primitive(view=True)
+@primitive(view=True, title="Expand")
 def broadcast_to(x, *, shape):
     """Repeat ``x`` along new and stretched axes; a read-only view."""
     return np.broadcast_to(x, shape)
@@ -48,7 +48,7 @@ def reshape(x, *, shape):
 reshape.grad(x=lambda out_grad, x_shape: reshape(out_grad, shape=x_shape))
 
 
-@primitive(view=True)
+@primitive(view=True, title="Permute")
 def permute_dims(x, *, axes=None):
     """Reorder the axes; None reverses them."""
     return np.transpose(x, axes)
@@ -70,7 +70,7 @@ def swapaxes(x, *, axis1, axis2):
 swapaxes.grad(x=lambda out_grad, axis1, axis2: swapaxes(out_grad, axis1=axis1, axis2=axis2))
 
 
-@primitive(view=True)
+@primitive(view=True, title="Unsqueeze")
 def expand_dims(x, *, axis=0):
     """Insert an axis of length 1 (a tuple inserts several)."""
     return np.expand_dims(x, axis)

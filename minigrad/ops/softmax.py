@@ -17,8 +17,9 @@ def softmax(x, *, axis=-1):
 
 
 softmax.grad(
-    x=lambda out, out_grad, axis: out
-    * (out_grad - reduce_sum(out * out_grad, axis=axis, keepdims=True))
+    x=lambda out, out_grad, axis: (
+        out * (out_grad - reduce_sum(out * out_grad, axis=axis, keepdims=True))
+    )
 )
 
 
@@ -30,8 +31,9 @@ def log_softmax(x, *, axis=-1):
 
 
 log_softmax.grad(
-    x=lambda out, out_grad, axis: out_grad
-    - exp(out) * reduce_sum(out_grad, axis=axis, keepdims=True)
+    x=lambda out, out_grad, axis: (
+        out_grad - exp(out) * reduce_sum(out_grad, axis=axis, keepdims=True)
+    )
 )
 
 
@@ -39,4 +41,6 @@ def _lowered(x, axis):
     """``x`` less its largest element along an axis."""
     x = np.asarray(x)
     x = x.astype(np.result_type(x, np.float16), copy=False)
-    return x - np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf if not x.size else None)
+    return x - np.maximum.reduce(
+        x, axis=axis, keepdims=True, initial=-np.inf if not x.size else None
+    )

@@ -18,7 +18,9 @@ def _float(x):
     """Square matrices, as LAPACK takes them."""
     x = np.asarray(x)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"{list(x.shape)} is not a square matrix; repair: the last two axes must be equal")
+        raise ValueError(
+            f"{list(x.shape)} is not a square matrix; repair: the last two axes must be equal"
+        )
     return x
 
 
@@ -51,7 +53,7 @@ def solve(a, b):
 
 @solve.grad
 def _solve_rule(a, out, out_grad, a_shape, b_shape):
-    if len(out.shape) < len(a.shape):                   # b is a vector
+    if len(out.shape) < len(a.shape):  # b is a vector
         b_grad = squeeze(solve(_t(a), expand_dims(out_grad, axis=-1)), axis=-1)
         a_grad = -expand_dims(b_grad, axis=-1) * expand_dims(out, axis=-2)
     else:

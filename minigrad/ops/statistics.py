@@ -9,6 +9,7 @@ from .axes import count_over, expand_reduced
 from .compare import abs
 from .elementwise import exp, safe_div
 from .reduce import expand_mean, max, mean, min, reduce_sum
+from .refuse import refusal
 
 
 @primitive
@@ -28,7 +29,9 @@ def var(x, *, axis=None, correction=0, keepdims=False):
 
 var.grad(
     x=lambda x, out_grad, x_shape, axis, correction, keepdims: (
-        expand_mean(2 * out_grad, shape=x_shape, axis=axis, keepdims=keepdims, correction=correction)
+        expand_mean(
+            2 * out_grad, shape=x_shape, axis=axis, keepdims=keepdims, correction=correction
+        )
         * center(x, axis=axis)
     )
 )
@@ -44,7 +47,10 @@ std.grad(
     x=lambda x, out, out_grad, x_shape, axis, correction, keepdims: (
         expand_mean(
             safe_div(out_grad, out),
-            shape=x_shape, axis=axis, keepdims=keepdims, correction=correction,
+            shape=x_shape,
+            axis=axis,
+            keepdims=keepdims,
+            correction=correction,
         )
         * center(x, axis=axis)
     )
@@ -86,7 +92,7 @@ def norm(x, ord=2, axis=None, keepdims=False):
     if ord in (np.inf, -np.inf):
         return (max if ord > 0 else min)(abs(x), axis=axis, keepdims=keepdims)
     if not isinstance(ord, int | float) or ord <= 0:
-        raise ValueError(f"norm: ord={ord!r} is no norm; repair: 1, 2, another p > 0, or ±inf")
+        raise refusal(f"ord={ord!r} is no norm", "1, 2, another p > 0, or ±inf")
     return reduce_sum(abs(x) ** ord, axis=axis, keepdims=keepdims) ** (1 / ord)
 
 

@@ -35,13 +35,24 @@ def adagrad(param, grad, moment, learning_rate, *, epsilon=1e-6):
 def rmsprop(param, grad, mean_square, learning_rate, *, rho=0.99, epsilon=1e-8):
     """``mean_square = rho * mean_square + (1 - rho) * grad²``; steps relative to its root."""
     mean_square = rho * mean_square + (1 - rho) * grad * grad
-    return _like(param, param - learning_rate * grad / (np.sqrt(mean_square) + epsilon)), mean_square
+    return _like(
+        param, param - learning_rate * grad / (np.sqrt(mean_square) + epsilon)
+    ), mean_square
 
 
 @primitive(outputs=("param_out", "moment1_out", "moment2_out", "step_out"))
 def adam(
-    param, grad, moment1, moment2, step, learning_rate,
-    *, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.0,
+    param,
+    grad,
+    moment1,
+    moment2,
+    step,
+    learning_rate,
+    *,
+    beta1=0.9,
+    beta2=0.999,
+    epsilon=1e-8,
+    weight_decay=0.0,
 ):
     """Adam with bias correction; ``step`` counts from 0, ``weight_decay`` is decoupled (AdamW)."""
     step = step + 1

@@ -15,7 +15,12 @@ def wanted(record: Record, sample: Sample) -> list[int]:
     """The positions of the arguments that have a gradient: floats in slots with a rule, each object once."""
     p, found, seen = record.primitive, [], set()
     for k, (slot, a) in enumerate(zip(p.slot_names(len(sample.args)), sample.args, strict=False)):
-        if slot in p.rules and isinstance(a, np.ndarray) and a.dtype.kind == "f" and id(a) not in seen:
+        if (
+            slot in p.rules
+            and isinstance(a, np.ndarray)
+            and a.dtype.kind == "f"
+            and id(a) not in seen
+        ):
             seen.add(id(a))
             found.append(k)
     return found
@@ -49,7 +54,9 @@ def reference(record: Record, sample: Sample, values: dict[int, Any]) -> list[np
     return floats([np.asarray(o) for o in outs])
 
 
-def forward_mode(record: Record, sample: Sample, at: dict[int, Any], along: dict[int, Any]) -> list[Any]:
+def forward_mode(
+    record: Record, sample: Sample, at: dict[int, Any], along: dict[int, Any]
+) -> list[Any]:
     """The derivative of the reference along a direction: a complex step, or central differences."""
     if record.holomorphic:
         step = 1e-30
@@ -68,8 +75,13 @@ def pulled(record: Record, sample: Sample, at: dict[int, Any], seeds: list[Any])
     pairs = [(o, u) for o, u in zip(outs, seeds, strict=True) if o.requires_grad]
     if not pairs:
         return {k: np.zeros_like(v) for k, v in at.items()}
-    grads = mg.grad([o for o, _ in pairs], list(leaves.values()), [u for _, u in pairs],
-                    allow_unused=True, materialize_grads=True)
+    grads = mg.grad(
+        [o for o, _ in pairs],
+        list(leaves.values()),
+        [u for _, u in pairs],
+        allow_unused=True,
+        materialize_grads=True,
+    )
     return {k: g.data for k, g in zip(leaves, grads, strict=True)}
 
 

@@ -24,11 +24,19 @@ def attrs(**more):
 
 def reduction(low=-2.0, high=2.0, **more) -> list[Sample]:
     extra = {"keepdims": False, **more}
-    return shaped((2, 3, 2), *attrs(**more), low=low, high=high, more=[
-        s(draw(low=low, high=high), axis=None, **extra), s(draw(0, 3), axis=1, **extra),
-        s(draw(3, low=low, high=high), axis=0, **extra), s(f32(draw(3, 4)), axis=0, **extra),
-        s(draw(1, 4, low=low, high=high), axis=0, **extra),
-    ])
+    return shaped(
+        (2, 3, 2),
+        *attrs(**more),
+        low=low,
+        high=high,
+        more=[
+            s(draw(low=low, high=high), axis=None, **extra),
+            s(draw(0, 3), axis=1, **extra),
+            s(draw(3, low=low, high=high), axis=0, **extra),
+            s(f32(draw(3, 4)), axis=0, **extra),
+            s(draw(1, 4, low=low, high=high), axis=0, **extra),
+        ],
+    )
 
 
 def mean_of(x, axis, keepdims=False):
@@ -41,29 +49,62 @@ def variance(x, axis, correction, keepdims):
     return np.sum(d * d, axis=axis, keepdims=keepdims) / (n or np.nan)
 
 
-record("reduce_sum", lambda x, axis, keepdims: np.sum(x, axis=axis, keepdims=keepdims),
-       [*reduction(), s(np.arange(6).reshape(2, 3), axis=0, keepdims=False)], FAILS, holomorphic=True)
-record("mean", mean_of, [*reduction(), s(np.arange(6), axis=0, keepdims=False)], FAILS,
-       holomorphic=True, domain="all numbers; NaN over no elements")
-record("reduce_prod", lambda x, axis, keepdims: np.prod(x, axis=axis, keepdims=keepdims),
-       [*reduction(), s(np.array([[0.0, 2.0, 3.0], [0.0, 0.0, 3.0]]), axis=1, keepdims=False),
-        s(np.array([[0.0, 2.0], [4.0, 3.0]]), axis=None, keepdims=False)],
-       [*FAILS], holomorphic=True)
+record(
+    "reduce_sum",
+    lambda x, axis, keepdims: np.sum(x, axis=axis, keepdims=keepdims),
+    [*reduction(), s(np.arange(6).reshape(2, 3), axis=0, keepdims=False)],
+    FAILS,
+    holomorphic=True,
+)
+record(
+    "mean",
+    mean_of,
+    [*reduction(), s(np.arange(6), axis=0, keepdims=False)],
+    FAILS,
+    holomorphic=True,
+    domain="all numbers; NaN over no elements",
+)
+record(
+    "reduce_prod",
+    lambda x, axis, keepdims: np.prod(x, axis=axis, keepdims=keepdims),
+    [
+        *reduction(),
+        s(np.array([[0.0, 2.0, 3.0], [0.0, 0.0, 3.0]]), axis=1, keepdims=False),
+        s(np.array([[0.0, 2.0], [4.0, 3.0]]), axis=None, keepdims=False),
+    ],
+    [*FAILS],
+    holomorphic=True,
+)
 for _name, _function in [("reduce_max", np.max), ("reduce_min", np.min)]:
-    record(_name, lambda x, axis, keepdims, f=_function: f(x, axis=axis, keepdims=keepdims), reduction(),
-           [*FAILS, fails(ShapeError, "no identity", np.ones((0, 3)), axis=0)],
-           domain="at least one element")
+    record(
+        _name,
+        lambda x, axis, keepdims, f=_function: f(x, axis=axis, keepdims=keepdims),
+        reduction(),
+        [*FAILS, fails(ShapeError, "no identity", np.ones((0, 3)), axis=0)],
+        domain="at least one element",
+    )
 for _name, _function in [("reduce_any", np.any), ("reduce_all", np.all)]:
-    record(_name, lambda x, axis, keepdims, f=_function: f(x, axis=axis, keepdims=keepdims),
-           [s(np.round(a.args[0]), **a.attrs) for a in reduction()], [AXIS, WORD])
-record("tie_share", lambda x, out, axis, keepdims: share(x, axis),
-       [s(np.round(x), np.max(np.round(x), **a), **a) for a, x in product(attrs(), [draw(2, 3, 2), f32(draw(2, 3, 2))])],
-       [fails(ShapeError, "out of range", np.ones((2, 3)), np.ones(2), axis=7)])
+    record(
+        _name,
+        lambda x, axis, keepdims, f=_function: f(x, axis=axis, keepdims=keepdims),
+        [s(np.round(a.args[0]), **a.attrs) for a in reduction()],
+        [AXIS, WORD],
+    )
+record(
+    "tie_share",
+    lambda x, out, axis, keepdims: share(x, axis),
+    [
+        s(np.round(x), np.max(np.round(x), **a), **a)
+        for a, x in product(attrs(), [draw(2, 3, 2), f32(draw(2, 3, 2))])
+    ],
+    [fails(ShapeError, "out of range", np.ones((2, 3)), np.ones(2), axis=7)],
+)
 
 
 def share(x, axis):
     top = x == np.max(x, axis=axis, keepdims=True)
     return (top / top.sum(axis=axis, keepdims=True)).astype(x.dtype)
+
 
 # -- the maps back -------------------------------------------------------------------------
 
@@ -83,8 +124,10 @@ def wide(**more) -> list[Sample]:
     return found
 
 
-NARROW = [fails(ShapeError, "out of range", np.ones(2), shape=(2, 3), axis=4),
-          fails(ShapeError, "broadcast", np.ones(5), shape=(2, 3), axis=0)]
+NARROW = [
+    fails(ShapeError, "out of range", np.ones(2), shape=(2, 3), axis=4),
+    fails(ShapeError, "broadcast", np.ones(5), shape=(2, 3), axis=0),
+]
 
 
 def count(shape, axis):
@@ -92,11 +135,22 @@ def count(shape, axis):
 
 
 record("expand_reduced", back, wide(), NARROW, holomorphic=True)
-record("expand_mean", lambda x, shape, axis, keepdims, correction: divided(
-    back(x, shape, axis, keepdims), count(shape, axis) - correction), wide(correction=1)[:], NARROW, holomorphic=True)
-record("over_count", lambda x, shape, axis, correction: divided(x, count(shape, axis) - correction),
-       [s(a.args[0], shape=(2, 3, 2), axis=a.attrs["axis"], correction=1) for a in wide()],
-       [fails(ShapeError, "out of range", np.ones(2), shape=(2, 3), axis=4)], holomorphic=True)
+record(
+    "expand_mean",
+    lambda x, shape, axis, keepdims, correction: divided(
+        back(x, shape, axis, keepdims), count(shape, axis) - correction
+    ),
+    wide(correction=1)[:],
+    NARROW,
+    holomorphic=True,
+)
+record(
+    "over_count",
+    lambda x, shape, axis, correction: divided(x, count(shape, axis) - correction),
+    [s(a.args[0], shape=(2, 3, 2), axis=a.attrs["axis"], correction=1) for a in wide()],
+    [fails(ShapeError, "out of range", np.ones(2), shape=(2, 3), axis=4)],
+    holomorphic=True,
+)
 
 
 def divided(x, n):
@@ -111,11 +165,24 @@ def grouped(x, axis):
 
 
 GROUPS = [{"axis": None}, {"axis": (0, 2)}, {"axis": 1}, {"axis": (2, 1)}]
-record("group_axes", grouped, shaped((2, 3, 2), *GROUPS), [fails(ShapeError, "out of range", np.ones(2), axis=3)],
-       holomorphic=True)
-record("ungroup_axes", lambda x, shape, axis: ungrouped(x, shape, axis),
-       [s(grouped(x, **a), shape=(2, 3, 2), **a) for a in GROUPS for x in (draw(2, 3, 2), f32(draw(2, 3, 2)))],
-       [fails(ShapeError, "must multiply to 2", np.ones(2), shape=(3,), axis=0)], holomorphic=True)
+record(
+    "group_axes",
+    grouped,
+    shaped((2, 3, 2), *GROUPS),
+    [fails(ShapeError, "out of range", np.ones(2), axis=3)],
+    holomorphic=True,
+)
+record(
+    "ungroup_axes",
+    lambda x, shape, axis: ungrouped(x, shape, axis),
+    [
+        s(grouped(x, **a), shape=(2, 3, 2), **a)
+        for a in GROUPS
+        for x in (draw(2, 3, 2), f32(draw(2, 3, 2)))
+    ],
+    [fails(ShapeError, "must multiply to 2", np.ones(2), shape=(3,), axis=0)],
+    holomorphic=True,
+)
 
 
 def ungrouped(x, shape, axis):
@@ -123,6 +190,7 @@ def ungrouped(x, shape, axis):
     out = np.empty(where.size, x.dtype)
     out[where] = x.ravel()
     return out.reshape(shape)
+
 
 # -- scans ---------------------------------------------------------------------------------
 
@@ -135,14 +203,29 @@ def scan(f):
     return reference
 
 
-SCANS = [{"axis": 0, "reverse": False}, {"axis": -1, "reverse": True}, {"axis": None, "reverse": False},
-         {"axis": None, "reverse": True}, {"axis": 1, "reverse": False}]
+SCANS = [
+    {"axis": 0, "reverse": False},
+    {"axis": -1, "reverse": True},
+    {"axis": None, "reverse": False},
+    {"axis": None, "reverse": True},
+    {"axis": 1, "reverse": False},
+]
 ZEROS = [s(np.array([2.0, 0.0, 3.0, 0.0, 4.0]), **a) for a in SCANS[2:4]]
 EMPTY = s(draw(0, 3), axis=1, reverse=False)
-record("cumsum", scan(np.cumsum), shaped((2, 3), *SCANS, more=[EMPTY, s(np.arange(3), **SCANS[0])]),
-       [AXIS, RAGGED], holomorphic=True)
-record("cumprod", scan(np.cumprod), shaped((2, 3), *SCANS, more=[EMPTY, *ZEROS]), [AXIS, RAGGED],
-       holomorphic=True)
+record(
+    "cumsum",
+    scan(np.cumsum),
+    shaped((2, 3), *SCANS, more=[EMPTY, s(np.arange(3), **SCANS[0])]),
+    [AXIS, RAGGED],
+    holomorphic=True,
+)
+record(
+    "cumprod",
+    scan(np.cumprod),
+    shaped((2, 3), *SCANS, more=[EMPTY, *ZEROS]),
+    [AXIS, RAGGED],
+    holomorphic=True,
+)
 
 
 def shifted(x, axis, by, fill):
@@ -152,9 +235,18 @@ def shifted(x, axis, by, fill):
     return out
 
 
-record("shift", shifted, shaped((2, 3), {"axis": 1, "by": 1, "fill": 0}, {"axis": 0, "by": -1, "fill": 1},
-                                more=[s(draw(0, 2), axis=0, by=1, fill=0)]),
-       [fails(ShapeError, "index", np.ones(2), axis=3, by=1)], holomorphic=True)
+record(
+    "shift",
+    shifted,
+    shaped(
+        (2, 3),
+        {"axis": 1, "by": 1, "fill": 0},
+        {"axis": 0, "by": -1, "fill": 1},
+        more=[s(draw(0, 2), axis=0, by=1, fill=0)],
+    ),
+    [fails(ShapeError, "index", np.ones(2), axis=3, by=1)],
+    holomorphic=True,
+)
 
 
 def recurred(a, b, axis, reverse):
@@ -168,34 +260,87 @@ def recurred(a, b, axis, reverse):
     return out
 
 
-record("recurrence", recurred,
-       [s(f(draw(2, 3)), f(draw(2, 3)), axis=axis, reverse=reverse)
-        for axis, reverse in [(0, False), (1, False), (0, True), (1, True)] for f in (np.array, f32)],
-       [fails(ShapeError, "axes", np.ones(2), np.ones(2), axis=2)], holomorphic=True)
+record(
+    "recurrence",
+    recurred,
+    [
+        s(f(draw(2, 3)), f(draw(2, 3)), axis=axis, reverse=reverse)
+        for axis, reverse in [(0, False), (1, False), (0, True), (1, True)]
+        for f in (np.array, f32)
+    ],
+    [fails(ShapeError, "axes", np.ones(2), np.ones(2), axis=2)],
+    holomorphic=True,
+)
 
 # -- statistics ----------------------------------------------------------------------------
 
 for _name, _root in [("var", False), ("std", True)]:
-    record(_name, lambda x, axis, correction, keepdims, root=_root:
-           variance(x, axis, correction, keepdims) ** (0.5 if root else 1),
-           [*reduction(correction=0)[:6], *reduction(correction=1)[1:11], s(f32(draw(3, 4)), axis=0, correction=0, keepdims=False)],
-           FAILS, holomorphic=True, domain="more elements than the correction")
-record("l2_norm", lambda x, axis, keepdims: np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims)),
-       reduction(), FAILS, holomorphic=True)
-record("logsumexp", lambda x, axis, keepdims: np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims)),
-       reduction(), FAILS, holomorphic=True)
+    record(
+        _name,
+        lambda x, axis, correction, keepdims, root=_root: (
+            variance(x, axis, correction, keepdims) ** (0.5 if root else 1)
+        ),
+        [
+            *reduction(correction=0)[:6],
+            *reduction(correction=1)[1:11],
+            s(f32(draw(3, 4)), axis=0, correction=0, keepdims=False),
+        ],
+        FAILS,
+        holomorphic=True,
+        domain="more elements than the correction",
+    )
+record(
+    "l2_norm",
+    lambda x, axis, keepdims: np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims)),
+    reduction(),
+    FAILS,
+    holomorphic=True,
+)
+record(
+    "logsumexp",
+    lambda x, axis, keepdims: np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims)),
+    reduction(),
+    FAILS,
+    holomorphic=True,
+)
 ONE_AXIS = [{"axis": -1}, {"axis": 0}, {"axis": 1}]
-record("center", lambda x, axis: x - x.mean(axis=axis, keepdims=True),
-       shaped((2, 3, 2), {"axis": None}, {"axis": (0, 2)}, *ONE_AXIS), FAILS, holomorphic=True)
-record("normalize", lambda x, axis, eps: (x - x.mean(axis=axis, keepdims=True))
-       / np.sqrt(variance(x, axis, 0, True) + eps),
-       shaped((2, 3, 2), {"axis": (0, 2), "eps": 1e-3}, {"axis": -1, "eps": 0.1}), FAILS, holomorphic=True)
-record("softmax", lambda x, axis: np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True),
-       shaped((2, 3), *ONE_AXIS[:2], more=[s(draw(0, 3), axis=1), s(draw(3), axis=0)]), FAILS, holomorphic=True)
-record("log_softmax", lambda x, axis: x - np.log(np.exp(x).sum(axis=axis, keepdims=True)),
-       shaped((2, 3), *ONE_AXIS[:2], more=[s(draw(0, 3), axis=1), s(draw(3), axis=0)]), FAILS, holomorphic=True)
-record("over_rows", lambda x, axis: x / (x.size // x.shape[axis]),
-       shaped((2, 3, 4), *ONE_AXIS), [fails(ShapeError, "index", np.ones(3), axis=2)], holomorphic=True)
+record(
+    "center",
+    lambda x, axis: x - x.mean(axis=axis, keepdims=True),
+    shaped((2, 3, 2), {"axis": None}, {"axis": (0, 2)}, *ONE_AXIS),
+    FAILS,
+    holomorphic=True,
+)
+record(
+    "normalize",
+    lambda x, axis, eps: (
+        (x - x.mean(axis=axis, keepdims=True)) / np.sqrt(variance(x, axis, 0, True) + eps)
+    ),
+    shaped((2, 3, 2), {"axis": (0, 2), "eps": 1e-3}, {"axis": -1, "eps": 0.1}),
+    FAILS,
+    holomorphic=True,
+)
+record(
+    "softmax",
+    lambda x, axis: np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True),
+    shaped((2, 3), *ONE_AXIS[:2], more=[s(draw(0, 3), axis=1), s(draw(3), axis=0)]),
+    FAILS,
+    holomorphic=True,
+)
+record(
+    "log_softmax",
+    lambda x, axis: x - np.log(np.exp(x).sum(axis=axis, keepdims=True)),
+    shaped((2, 3), *ONE_AXIS[:2], more=[s(draw(0, 3), axis=1), s(draw(3), axis=0)]),
+    FAILS,
+    holomorphic=True,
+)
+record(
+    "over_rows",
+    lambda x, axis: x / (x.size // x.shape[axis]),
+    shaped((2, 3, 4), *ONE_AXIS),
+    [fails(ShapeError, "index", np.ones(3), axis=2)],
+    holomorphic=True,
+)
 
 # -- order ---------------------------------------------------------------------------------
 
@@ -206,13 +351,25 @@ def sorted_of(x, axis, descending):
 
 ORDERS = [{"axis": -1, "descending": False}, {"axis": 0, "descending": True}]
 record("sort", sorted_of, shaped((3, 4), *ORDERS), FAILS)
-record("argsort", lambda x, axis, descending: np.argsort(-x if descending else x, axis, kind="stable"),
-       shaped((3, 4), *ORDERS, more=[s(np.array([1, 1, 0, 1]), axis=0, descending=True)]), FAILS)
-record("topk", lambda x, k, axis, largest: (
-    np.take(sorted_of(x, axis, largest), range(k), axis),
-    np.take(np.argsort(-x if largest else x, axis, kind="stable"), range(k), axis)),
+record(
+    "argsort",
+    lambda x, axis, descending: np.argsort(-x if descending else x, axis, kind="stable"),
+    shaped((3, 4), *ORDERS, more=[s(np.array([1, 1, 0, 1]), axis=0, descending=True)]),
+    FAILS,
+)
+record(
+    "topk",
+    lambda x, k, axis, largest: (
+        np.take(sorted_of(x, axis, largest), range(k), axis),
+        np.take(np.argsort(-x if largest else x, axis, kind="stable"), range(k), axis),
+    ),
     shaped((3, 4), {"k": 2, "axis": -1, "largest": True}, {"k": 3, "axis": 0, "largest": False}),
-    [fails(ShapeError, "choose k from 0 to 3", np.ones(3), k=4)])
+    [fails(ShapeError, "choose k from 0 to 3", np.ones(3), k=4)],
+)
 for _name, _function in [("arg_max", np.argmax), ("arg_min", np.argmin)]:
-    record(_name, lambda x, axis, keepdims, f=_function: f(x, axis=axis, keepdims=keepdims),
-           shaped((3, 4), {"axis": None, "keepdims": False}, {"axis": 1, "keepdims": True}), [AXIS, WORD])
+    record(
+        _name,
+        lambda x, axis, keepdims, f=_function: f(x, axis=axis, keepdims=keepdims),
+        shaped((3, 4), {"axis": None, "keepdims": False}, {"axis": 1, "keepdims": True}),
+        [AXIS, WORD],
+    )

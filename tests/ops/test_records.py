@@ -13,14 +13,29 @@ from minigrad.errors import MinigradError
 from minigrad.registry import REGISTRY
 from tests.opinfo import RECORDS
 from tests.ops import (  # noqa: F401  (they fill the table)
-    records_elementwise, records_indexing, records_linalg, records_nets, records_reduce, records_shape,
+    records_elementwise,
+    records_indexing,
+    records_linalg,
+    records_nets,
+    records_reduce,
+    records_shape,
 )
 from tests.ops.oracle import (
-    as_list, call, directions, floats, forward_mode, inner, pulled, reference, shown, tensors, wanted,
+    as_list,
+    call,
+    directions,
+    floats,
+    forward_mode,
+    inner,
+    pulled,
+    reference,
+    shown,
+    tensors,
+    wanted,
 )
 
 OF_THE_PACKAGE = [t for t, p in REGISTRY.items() if p.kernel.__module__.startswith("minigrad.")]
-BY_TYPE = pytest.mark.parametrize("record", RECORDS.values(), ids=list(RECORDS))
+BY_TYPE = pytest.mark.parametrize("record", list(RECORDS.values()), ids=list(RECORDS))
 DIFFERENTIABLE = [r for r in RECORDS.values() if r.primitive.rules]
 BY_RULE = pytest.mark.parametrize("record", DIFFERENTIABLE, ids=[r.type for r in DIFFERENTIABLE])
 
@@ -41,7 +56,10 @@ def test_arrays_and_tensors_get_the_value_and_dtype_of_the_reference(record):
         expected = [np.asarray(o) for o in as_list(record.reference(*sample.args, **sample.attrs))]
         arrays = [k for k, a in enumerate(sample.args) if isinstance(a, np.ndarray)]
         before = [np.array(a) for a in sample.args]
-        for found in (call(record, sample, {}), call(record, sample, tensors(sample, arrays, False))):
+        for found in (
+            call(record, sample, {}),
+            call(record, sample, tensors(sample, arrays, False)),
+        ):
             assert len(found) == len(expected)
             for got, want in zip(found, expected, strict=True):
                 value = got.data if isinstance(got, mg.Tensor) else np.asarray(got)
@@ -87,8 +105,10 @@ def test_second_derivatives_agree_with_differences_of_the_first(record):
     rng = np.random.default_rng(2)
     for sample in record.samples:
         at = {k: sample.args[k].astype(float) for k in wanted(record, sample)}
-        if not at or not sum(v.size for v in at.values()) or any(
-            isinstance(a, np.ndarray) and a.dtype == np.float32 for a in sample.args
+        if (
+            not at
+            or not sum(v.size for v in at.values())
+            or any(isinstance(a, np.ndarray) and a.dtype == np.float32 for a in sample.args)
         ):
             continue
         outs = reference(record, sample, at)
@@ -96,14 +116,25 @@ def test_second_derivatives_agree_with_differences_of_the_first(record):
         leaves = {k: mg.tensor(v, requires_grad=True) for k, v in at.items()}
         given = [mg.tensor(u, requires_grad=True) for u in seeds]
         made = floats(call(record, sample, leaves))
-        first = mg.grad(made, list(leaves.values()), given, create_graph=True,
-                        allow_unused=True, materialize_grads=True)
+        first = mg.grad(
+            made,
+            list(leaves.values()),
+            given,
+            create_graph=True,
+            allow_unused=True,
+            materialize_grads=True,
+        )
         weights = [rng.uniform(0.5, 1.5, g.shape) for g in first]
         pairs = [(g, w) for g, w in zip(first, weights, strict=True) if g.requires_grad]
         if not pairs:
             continue
-        second = mg.grad([g for g, _ in pairs], [*leaves.values(), *given], [w for _, w in pairs],
-                         allow_unused=True, materialize_grads=True)
+        second = mg.grad(
+            [g for g, _ in pairs],
+            [*leaves.values(), *given],
+            [w for _, w in pairs],
+            allow_unused=True,
+            materialize_grads=True,
+        )
         along = {k: rng.uniform(-1, 1, v.shape) for k, v in at.items()}
         turn = [rng.uniform(-1, 1, u.shape) for u in seeds]
         step = 1e-6
