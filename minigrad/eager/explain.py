@@ -131,7 +131,7 @@ def _nodes(root: Node) -> dict[Node, tuple[Node | None, int]]:
 
 def _traced(name: str, x: Tensor, edge: Any, root: Node, seed: Any, found: dict[Node, tuple[Node | None, int]]) -> Explanation:
     """Run backward once more on remembered values and note what each node gives to this edge."""
-    from .backward import Walk
+    from .walk import Walk
 
     target = edge.node if edge.__class__ is Output else edge
     index = edge.index if edge.__class__ is Output else 0

@@ -1,0 +1,352 @@
+"""Walk: one run of backward with everything that may be asked of it.
+
+Hooks, retained gradients, several roots, given targets, nodes with several outputs, a graph of the gradients
+(``create_graph``), anomaly mode, and a backward within a backward.  ``backward.py`` has the short form of the same walk
+for the usual case.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, ShapeError, describe
+from .grad_fn import AccumulateGrad, Leaf, Output, Packed, unpack
+from .inplace import check_versions, newest_change
+from .mode import MODE
+from .record import check_finite
+from .tensor import Tensor, wrap
+
+next_epoch = count(1).__next__
+by_seq = attrgetter("seq")
+REMEMBERED_NODES = 256          #: `mg.why` can look back at graphs up to this size
+
+
+class Walk:
+    """One run of backward over a graph."""
+
+    def __init__(self, targets: list[Any] | None, create: bool, nested: bool) -> None:
+        self.epoch, self.create, self.nested = next_epoch(), create, nested
+        self.order: list[Any] = []
+        self.stack: list[Any] = []
+        self.stash: list[Any] = []          # state of nodes that an outer walk is using
+        self.leaves: list[tuple[Tensor, Any, bool]] = []
+        self.retained: list[tuple[Tensor, Any, bool]] = []
+        self.targets = targets
+        self.captured: list[Any] = [None] * len(targets or ())
+        self.anomaly = MODE.get().anomaly
+
+    # -- finding the nodes -----------------------------------------------------------------
+
+    def start(self, edge: Any, seed: Any) -> None:
+        """Put a seed at an output."""
+        if edge.mark != self.epoch:
+            self._enter(edge)
+            if edge.__class__ is AccumulateGrad:
+                edge.seq = float("inf")
+        edge.g = seed if edge.g is None else edge.g + seed
+        edge.own = False
+
+    def _enter(self, edge: Any) -> None:
+        """See an edge for the first time."""
+        node = edge
+        if edge.__class__ is Output:
+            self._remember(edge)
+            node = edge.node
+        if node.mark != self.epoch:
+            self._remember(node)
+            self.order.append(node)
+            if node.__class__ is not AccumulateGrad:
+                self.stack.append(node)
+            if not node.outputs:
+                node.outs = []
+        if edge is not node:
+            node.outs.append(edge)
+
+    def _remember(self, place: Any) -> None:
+        if self.nested:
+            self.stash.append((place, place.mark, place.g, getattr(place, "own", False), getattr(place, "seq", None), getattr(place, "outs", None)))
+            place.g = None
+        place.mark = self.epoch
+
+    def _discover(self) -> None:
+        """Follow the edges to every node, once, and put them in order."""
+        stack, order, epoch, enter = self.stack, self.order, self.epoch, self._enter
+        pop, push, fast, nested = stack.pop, stack.append, order.append, self.nested
+        while stack:
+            n = pop()
+            for m in (n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1):
+                if m is None:
+                    continue
+                if m.mark != epoch:
+                    if nested or m.__class__ is Output or not m.outputs:
+                        enter(m)
+                        if m.__class__ is AccumulateGrad:
+                            m.seq = n.seq - 0.5
+                    elif m.__class__ is AccumulateGrad:
+                        m.mark = epoch
+                        m.seq = n.seq - 0.5                 # runs right behind its last user
+                        fast(m)
+                    else:
+                        m.mark = epoch
+                        fast(m)
+                        push(m)
+                elif m.__class__ is AccumulateGrad and n.seq - 0.5 < m.seq:
+                    m.seq = n.seq - 0.5
+        order.sort(key=by_seq)
+
+    def _needed(self) -> set[Any] | None:
+        """The nodes that lie on a way to the targets; None: all."""
+        if self.targets is None:
+            return None
+        needed: set[Any] = {t.node if t.__class__ is Output else t for t in self.targets}
+        for n in self.order:
+            for m in (n.e0, n.e1, *n.more):
+                if m is not None and (m.node if m.__class__ is Output else m) in needed:
+                    needed.add(n)
+                    break
+        return needed
+
+    # -- running them ----------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run every node, newest first."""
+        self._discover()
+        needed, order = self._needed(), self.order
+        users = [n for n in order if n.__class__ is not AccumulateGrad] if newest_change() else []
+        if users and newest_change() > users[0].seq:
+            check_versions(users)
+        wanted = {t: k for k, t in enumerate(self.targets or ())} if self.targets else None
+        wanted = {t: k for k, t in enumerate(self.targets or ())} if self.targets else None
+        for n in reversed(order):
+            g = n.g
+            if n.__class__ is AccumulateGrad:
+                self._leaf(n, g, wanted)
+            elif n.outputs == 0 or g is not None:
+                self._one(n, g, wanted, needed)
+
+    def _leaf(self, n: Any, g: Any, wanted: dict[Any, int] | None) -> None:
+        if g is None:
+            return
+        if n.hooks is not None:
+            g = self._tensor_hooks(n, 0, g)
+        self.leaves.append((n.variable, g, n.own and n.hooks is None))
+        if wanted is not None:
+            self._capture(wanted, n, g)
+        n.g = None
+
+    def _one(self, n: Any, g: Any, wanted: dict[Any, int] | None, needed: set[Any] | None) -> None:
+        """Run one node with everything that may be asked of it."""
+        if n.outputs:
+            n.g = None
+            if n.hooks is not None:
+                g = self._tensor_hooks(n, 0, g)
+            if wanted is not None:
+                self._capture(wanted, n, g)
+        else:
+            g = self._gather(n, wanted)
+            if g is None:
+                return
+        if needed is not None and (n not in needed or not self._goes_on(n, needed)):
+            return
+        if n.hooks is not None:
+            grads = self._with_node_hooks(n, g)
+        else:
+            grads = n.pull_graph(g) if self.create else n.pull(g)
+        if self.anomaly:
+            self._check(n, g, grads)
+        self._give(n, g, grads)
+
+    @staticmethod
+    def _goes_on(n: Any, needed: set[Any]) -> bool:
+        return any(m is not None and (m.node if m.__class__ is Output else m) in needed for m in (n.e0, n.e1, *n.more))
+
+    def _capture(self, wanted: dict[Any, int], edge: Any, g: Any) -> None:
+        if edge in wanted:
+            for k, t in enumerate(self.targets or ()):
+                if t is edge:
+                    self.captured[k] = g
+
+    def _give(self, n: Any, g: Any, grads: Any) -> None:
+        """Add each gradient to the place its edge names: by reference, then allocated, then in place."""
+        create = self.create
+        k = len(grads)              # a rule may give one array to several inputs: then nobody may add to it in place
+        fresh = not create and (k == 1 or k == 2 and grads[0] is not grads[1])
+        for m, p in zip((n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1), grads, strict=False):
+            if p is None or m is None:
+                continue
+            h = m.g
+            if h is None:
+                m.g = p
+                m.own = fresh and p is not g and p.base is None
+            elif m.own:
+                h += p
+                m.g = h
+            else:
+                m.g = h + p
+                m.own = not create
+
+    def _gather(self, n: Any, wanted: dict[Any, int] | None) -> list[Any] | None:
+        """The gradients of all outputs of a node; zeros for those nothing was given to."""
+        found: list[Any] = [None] * len(n.specs)
+        for o in n.outs:
+            if o.g is not None:
+                found[o.index] = o.g if found[o.index] is None else found[o.index] + o.g
+                o.g = None
+        if n.hooks is not None:
+            found = [g if g is None else self._tensor_hooks(n, k, g) for k, g in enumerate(found)]
+        if wanted is not None:
+            for k, t in enumerate(self.targets or ()):
+                if t.__class__ is Output and t.node is n and found[t.index] is not None:
+                    self.captured[k] = found[t.index]
+        if all(g is None for g in found):
+            return None
+        zeros = [np.zeros(*spec) if g is None else g for g, spec in zip(found, n.specs, strict=True)]
+        return [wrap(z) if self.create and not isinstance(z, Tensor) else z for z in zeros]
+
+    # -- hooks -----------------------------------------------------------------------------
+
+    def _tensor_hooks(self, n: Any, index: int, g: Any) -> Any:
+        """Tensor hooks, then retain_grad."""
+        for hook in list(n.hooks.tensor.get(index, {}).values()):
+            g = self._hooked(hook(self._shown(g)), g, "a tensor hook")
+        ref = n.hooks.retained.get(index)
+        tensor = ref() if ref is not None else None
+        if tensor is not None:
+            self.retained.append((tensor, g, False))
+        return g
+
+    def _shown(self, g: Any) -> Any:
+        return g if g is None or isinstance(g, Tensor) else wrap(np.array(g))
+
+    def _hooked(self, new: Any, old: Any, what: str) -> Any:
+        if new is None:
+            return old
+        data = new._data if isinstance(new, Tensor) else np.asarray(new)
+        if old is not None and data.shape != old.shape:
+            raise ShapeError(f"{what} returned {describe(data)} for a gradient of shape {list(old.shape)}")
+        return (new if isinstance(new, Tensor) else wrap(data)) if self.create else data
+
+    def _with_node_hooks(self, n: Any, g: Any) -> Any:
+        """Node prehooks → rule → node hooks; saved values unpacked for the time of the rule."""
+        several = isinstance(g, list)
+        for hook in list(n.hooks.pre.values()):
+            shown = tuple(self._shown(x) for x in (g if several else [g]))
+            new = hook(shown)
+            if new is not None:
+                parts = [self._hooked(a, b, "a node prehook") for a, b in zip(as_list(new), g if several else [g], strict=True)]
+                g = parts if several else parts[0]
+        packed = {s: v for s in n.saved_slots if (v := getattr(n, s)).__class__ is Packed}
+        try:
+            for slot, value in packed.items():
+                setattr(n, slot, unpack(value))
+            grads = n.pull_graph(g) if self.create else n.pull(g)
+        finally:
+            for slot, value in packed.items():
+                setattr(n, slot, value)
+        for hook in list(n.hooks.post.values()):
+            keep = _edge_positions(n)
+            shown = tuple(self._shown(grads[k]) if k < len(grads) else None for k in keep)
+            new = hook(shown, tuple(self._shown(x) for x in (g if several else [g])))
+            if new is not None:
+                grads = list(grads)
+                for k, x in zip(keep, as_list(new), strict=True):
+                    grads[k] = self._hooked(x, grads[k], "a node hook")
+        return grads
+
+    def _check(self, n: Any, g: Any, grads: Any) -> None:
+        for p in grads:
+            if p is not None:
+                args = tuple(g) if isinstance(g, list) else (g,)
+                check_finite(n.name(), p._data if isinstance(p, Tensor) else p, args, n.where(), "made (backward)")
+
+    # -- the end ---------------------------------------------------------------------------
+
+    def finish(self, pairs: list[tuple[Tensor, Any, bool]], retain: bool) -> None:
+        """Compute the new gradients, set them all, free the saved values."""
+        writing = bool(pairs) or self.targets is None
+        new = [(t, accumulated(t, g, own, self.create)) for t, g, own in pairs]
+        new += [(t, g if isinstance(g, Tensor) else wrap(fitted(t, g, False))) for t, g, _ in self.retained]
+        hooks = []
+        for tensor, _ in new if writing else []:
+            if tensor._node.__class__ is Leaf:
+                hooks += [(hook, tensor) for hook in list(tensor._node.accumulated.values())]
+        commit(new, hooks)
+        if not retain:
+            small = len(self.order) <= REMEMBERED_NODES
+            for n in self.order:
+                n.free(small)
+
+    def clear(self) -> None:
+        """Leave no trace on the nodes, whatever happened."""
+        for n in self.order:
+            n.g = None
+            if not n.outputs:
+                for o in n.outs:
+                    o.g = None
+                n.outs = []
+        for place, mark, g, own, seq, outs in self.stash:
+            place.mark, place.g, place.own = mark, g, own
+            if seq is not None:
+                place.seq = seq
+            if outs is not None:
+                place.outs = outs
+        self.order, self.leaves = [], []
+
+
+def _edge_positions(n: Any) -> Sequence[int]:
+    """Where the edges of a node stand among (e0, e1, *more)."""
+    count_ = sum(1 for _ in n.edges())
+    return range(2, 2 + count_) if n.e0 is None and n.e1 is None and not n.outputs else range(count_)
+
+
+def commit(new: list[tuple[Tensor, Tensor]], hooks: list[Any]) -> None:
+    """Set the new gradients, then call the post-accumulate hooks; all or nothing."""
+    before = [(t, t.grad) for t, _ in new]
+    try:
+        for tensor, value in new:
+            tensor.grad = value
+        for hook, tensor in hooks:
+            hook(tensor)
+    except BaseException:
+        for tensor, old in before:
+            tensor.grad = old
+        raise
+
+
+def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Tensor:
+    """The new ``.grad`` of a leaf, in memory of its own, in the leaf's shape and dtype."""
+    old = tensor.grad
+    if old is None and own and g.dtype is tensor._data.dtype and g.shape == tensor._data.shape:
+        return wrap(g)
+    if create or isinstance(g, Tensor):
+        g = g if isinstance(g, Tensor) else wrap(np.array(g))
+        fitted(tensor, g._data, False)
+        return g if old is None else old + g
+    g = fitted(tensor, g, own)
+    if old is None:
+        return wrap(g)
+    return wrap(np.asarray(old._data + g)) if old._node is None else old + wrap(g)
+
+
+def fitted(tensor: Tensor, g: Any, own: bool) -> Any:
+    """A gradient in its leaf's shape and dtype and in memory nobody else holds."""
+    data = tensor._data
+    if g.shape != data.shape:
+        raise ShapeError(f"a gradient of shape {list(g.shape)} arrived at {describe(tensor)}{named(tensor)}: one of the rules on the way has a wrong shape")
+    if g.dtype != data.dtype:
+        if g.dtype.kind == "c":
+            raise DTypeError(f"a complex gradient arrived at the real {describe(tensor)}{named(tensor)}; minigrad differentiates real functions only")
+        return np.array(g, data.dtype)
+    return g if own else np.array(g)
+
+
+def as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def named(tensor: Tensor) -> str:
+    return f" ({tensor.name})" if tensor.name else ""
