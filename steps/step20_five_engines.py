@@ -275,7 +275,7 @@ def by_program(model, values):
 # %% [markdown]
 # ## The dictionary
 #
-# The same things have five names. Read a row from left to right.
+# The same things have several names. Read a row from left to right.
 #
 # | what | linked nodes | grad_fn | net, program |
 # |---|---|---|---|
@@ -370,7 +370,7 @@ def digit_loss(scores, answers):
 def train_digits(train, test, epochs=15, rate=0.5, batch=32):
     """Gradient descent; returns the parameters, and loss and accuracy after each epoch."""
     rng = np.random.default_rng(0)
-    parameters = [mg.tensor(rng.normal(0, 0.2, shape), requires_grad=True)
+    parameters = [mg.tensor(rng.normal(0, 0.05, shape), requires_grad=True)
                   for shape in ((64, 32), (32,), (32, 10))]
     images, answers = train.images.reshape(-1, 64), np.eye(10)[train.labels]
     losses, accuracies = [], []
@@ -416,12 +416,12 @@ def read_digits(images, parameters):
 #     return plot
 #
 #
-# explore(curves, epochs=(1, len(losses), len(losses)))
+# explore(curves, epochs=(1, len(losses), len(losses) - 1))
 
 # %% [markdown]
 # What does the network look at? Each hidden unit has 64 weights, one for each pixel. Put them back
-# into a square: a pixel that speaks *for* the unit is blue, one that speaks against it is orange.
-# Beside it, the six unseen images that excite this unit most.
+# into a square: a pixel that speaks *for* the unit is purple, one that speaks against it is
+# orange. Beside it, the six unseen images that excite this unit most.
 
 # %% tags=["active-ipynb", "interactive"]
 # from matplotlib.figure import Figure
@@ -430,7 +430,7 @@ def read_digits(images, parameters):
 # def sees(unit):
 #     w1, b1, _ = (each.detach().numpy() for each in parameters)
 #     excited = np.argsort(-(test.images.reshape(-1, 64) @ w1[:, unit]))[:6]
-#     plot = Figure(figsize=(8, 1.5), layout="constrained")
+#     plot = Figure(figsize=(6.5, 1.1), layout="constrained")
 #     axes = plot.subplots(1, 7)
 #     size = np.abs(w1).max()
 #     axes[0].imshow(w1[:, unit].reshape(8, 8), cmap="PuOr", vmin=-size, vmax=size)
