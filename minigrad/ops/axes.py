@@ -7,6 +7,7 @@ from math import prod as _product
 import numpy as np
 
 from ..registry import primitive
+from .infer import shape_attr
 
 
 def axis_tuple(axis, ndim):
@@ -31,7 +32,7 @@ def widened(x, ndim, axis, keepdims):
     return x if axis is None or keepdims else np.expand_dims(x, axis_tuple(axis, ndim))
 
 
-@primitive
+@primitive(infer=shape_attr)
 def expand_reduced(x, *, shape, axis=None, keepdims=False):
     """Repeat a reduced value along the axes it was reduced over: the gradient of a sum."""
     x = widened(x, len(shape), axis, keepdims)
@@ -50,7 +51,7 @@ def group_axes(x, *, axis=None):
     return np.transpose(x, (*rest, *axes)).reshape([x.shape[k] for k in rest] + [size])
 
 
-@primitive(view=True)
+@primitive(view=True, infer=shape_attr)
 def ungroup_axes(x, *, shape, axis=None):
     """Undo `group_axes`."""
     axes = axis_tuple(axis, len(shape))

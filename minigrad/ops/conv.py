@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..registry import primitive
+from .infer import shape_attr
 from .reduce import reduce_sum
 from .shape import expand_dims, squeeze
 
@@ -27,7 +28,7 @@ def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
     return out if b is None else out + np.reshape(b, (-1, 1, 1))
 
 
-@primitive
+@primitive(infer=shape_attr)
 def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Spread values ``x`` over the windows they came from: the gradient of a convolution's input."""
     x, w, shape = np.asarray(x), np.asarray(w), tuple(shape)
@@ -39,7 +40,7 @@ def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
     return _from_columns(columns, shape, _pair(stride), _pair(padding), _pair(dilation))
 
 
-@primitive
+@primitive(infer=shape_attr)
 def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Products of the windows of ``x`` with values ``y``: the gradient of a convolution's filters."""
     x, y, shape = np.asarray(x), np.asarray(y), tuple(shape)

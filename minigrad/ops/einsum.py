@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import DTypeError
 from ..registry import primitive
+from .infer import shape_attr
 from .refuse import refusal
 
 
@@ -73,7 +74,7 @@ def explicit(subscripts, ranks):
     return terms, dots + "".join(sorted(c for c in letters if letters.count(c) == 1))
 
 
-@primitive(view=True)
+@primitive(view=True, infer=shape_attr)
 def fit(x, *, shape):
     """Sum the axes that ``shape`` has with length 1, repeat those that ``x`` has with length 1."""
     x = np.asarray(x)
@@ -84,7 +85,7 @@ def fit(x, *, shape):
 fit.grad(x=lambda out_grad, x_shape: fit(out_grad, shape=x_shape))
 
 
-@primitive
+@primitive(infer=shape_attr)
 def spread(x, *, shape, source, target):
     """Zeros of ``shape`` with ``x`` on the diagonals that repeated letters name, repeated along new letters."""
     x = np.asarray(x)

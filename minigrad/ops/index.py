@@ -10,6 +10,7 @@ import numpy as np
 
 from ..registry import Value, primitive
 from .axes import axis_tuple
+from .infer import shape_attr
 from .shape import unbroadcast
 
 ARRAY = "array"  #: stands in a template where an index array goes
@@ -85,7 +86,7 @@ def basic_getitem(x, *, index):
     return np.asarray(x)[index]
 
 
-@primitive
+@primitive(infer=shape_attr)
 def put_zeros(x, *, shape, index):
     """Zeros of ``shape`` with ``x`` at a basic index: the gradient of `getitem`."""
     x = np.asarray(x)
@@ -125,7 +126,7 @@ def gather(x, *index, template):
     return x[_filled(template, index)]
 
 
-@primitive(title="Scatter", nondiff=("index",))
+@primitive(title="Scatter", nondiff=("index",), infer=shape_attr)
 def scatter(x, *index, shape, template):
     """Zeros of ``shape`` with ``x`` added at index arrays: the gradient of `gather`."""
     out = np.zeros(shape, x.dtype)
@@ -177,7 +178,7 @@ def take(x, indices, *, axis=None):
     return np.take(x, indices, axis=axis)
 
 
-@primitive(nondiff=("indices",))
+@primitive(nondiff=("indices",), infer=shape_attr)
 def untake(x, indices, *, shape, axis=None):
     """Zeros of ``shape`` with slices added at ``indices``: the gradient of `take`."""
     x = np.asarray(x)
@@ -201,7 +202,7 @@ def take_along_axis(x, indices, *, axis=-1):
     return np.take_along_axis(np.asarray(x), np.asarray(indices), axis)
 
 
-@primitive(nondiff=("indices",))
+@primitive(nondiff=("indices",), infer=shape_attr)
 def add_along_axis(x, indices, *, shape, axis=-1):
     """Zeros of ``shape`` with ``x`` added at ``indices`` along an axis."""
     x = np.asarray(x)

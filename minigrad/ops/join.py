@@ -6,6 +6,7 @@ import numpy as np
 
 from ..registry import primitive
 from .axes import axis_tuple
+from .infer import shape_attr
 from .shape import reshape
 
 # -- lists ---------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ def tile(x, *, repetitions):
     return np.tile(x, repetitions)
 
 
-@primitive
+@primitive(infer=shape_attr)
 def untile(x, *, shape, repetitions):
     """Add up the repetitions: the gradient of `tile`."""
     times = tuple(np.atleast_1d(repetitions).tolist())
@@ -215,7 +216,7 @@ def diagonal(x, *, offset=0, axis1=0, axis2=1):
     return np.diagonal(x, offset, axis1, axis2)
 
 
-@primitive
+@primitive(infer=shape_attr)
 def put_diagonal(x, *, shape, offset=0, axis1=0, axis2=1):
     """Zeros of ``shape`` with ``x`` on a diagonal: the gradient of `diagonal`."""
     x = np.asarray(x)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..registry import primitive
 from .elementwise import mul
+from .infer import shape_attr
 from .join import diagonal
 from .reduce import reduce_sum
 from .shape import expand_dims, flatten, sum_to, unbroadcast
@@ -27,7 +28,7 @@ matmul.grad(
 )
 
 
-@primitive
+@primitive(infer=shape_attr)
 def matmul_nt(x, y, *, shape):
     """``x @ yᵀ`` summed to ``shape``: the gradient of a product's first factor."""
     x, y = np.asarray(x), np.asarray(y)
@@ -46,7 +47,7 @@ matmul_nt.grad(
 )
 
 
-@primitive
+@primitive(infer=shape_attr)
 def matmul_tn(x, y, *, shape):
     """``xᵀ @ y`` summed to ``shape``: the gradient of a product's second factor."""
     x, y = np.asarray(x), np.asarray(y)

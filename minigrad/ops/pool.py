@@ -6,6 +6,7 @@ import numpy as np
 
 from ..registry import primitive
 from .conv import _pair, output_size, padded, windows
+from .infer import shape_attr
 
 
 @primitive
@@ -69,7 +70,7 @@ def avg_pool2d(x, *, kernel_size, stride=None, padding=0):
     return _mean(padded(x, border), places)
 
 
-@primitive
+@primitive(infer=shape_attr)
 def avg_unpool(x, *, shape, kernel_size, stride=None, padding=0):
     """Spread each value evenly over its window: the gradient of `avg_pool2d`."""
     places, (p, q) = _plan(shape, kernel_size, stride, padding)

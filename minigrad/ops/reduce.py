@@ -9,6 +9,7 @@ import numpy as np
 
 from ..registry import primitive
 from .axes import count_over, expand_reduced, group_axes, ungroup_axes
+from .infer import shape_attr
 from .scan import cumprod, shift
 
 # -- sums and means ------------------------------------------------------------------------
@@ -45,7 +46,7 @@ mean.grad(
 )
 
 
-@primitive
+@primitive(infer=shape_attr)
 def expand_mean(x, *, shape, axis=None, keepdims=False, correction=0):
     """Spread a reduced value over the elements it was the mean of: the gradient of a mean."""
     count = count_over(shape, axis) - correction

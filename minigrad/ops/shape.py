@@ -7,9 +7,10 @@ from math import prod as _product
 import numpy as np
 
 from ..registry import primitive
+from .infer import broadcasted, reshaped, shape_attr
 
 
-@primitive(view=True, title="Expand")
+@primitive(view=True, title="Expand", infer=broadcasted)
 def broadcast_to(x, *, shape):
     """Repeat ``x`` along new and stretched axes; a read-only view."""
     return np.broadcast_to(x, shape)
@@ -29,7 +30,7 @@ def sum_to(x, shape):
 _add_up = np.add.reduce
 
 
-@primitive(view=True)
+@primitive(view=True, infer=shape_attr)
 def unbroadcast(x, *, shape):
     """Sum ``x`` down to ``shape``: the gradient of `broadcast_to`."""
     return sum_to(np.asarray(x), tuple(shape))
@@ -39,7 +40,7 @@ broadcast_to.grad(x=lambda out_grad, x_shape: unbroadcast(out_grad, shape=x_shap
 unbroadcast.grad(x=lambda out_grad, x_shape: broadcast_to(out_grad, shape=x_shape))
 
 
-@primitive(view=True)
+@primitive(view=True, infer=reshaped)
 def reshape(x, *, shape):
     """The same elements in another shape; one entry may be -1."""
     return np.reshape(x, shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..registry import primitive
+from .infer import like_x, solved
 from .linalg import matmul
 from .reduce import reduce_sum
 from .shape import expand_dims, squeeze, swapaxes, unbroadcast
@@ -24,19 +25,7 @@ def _float(x):
     return x
 
 
-def _like_first(given, attrs):
-    """Outputs look like the first input: singular stand-ins cannot be inverted."""
-    ((shape, dtype),) = given["x"]
-    return [(shape, np.result_type(dtype, np.float32))]
-
-
-def _like_b(given, attrs):
-    ((a, a_dtype),), ((b, b_dtype),) = given["a"], given["b"]
-    lead = a[:-1] if len(b) == 1 else (*np.broadcast_shapes(a[:-2], b[:-2]), *b[-2:])
-    return [(lead, np.result_type(a_dtype, b_dtype, np.float32))]
-
-
-@primitive(infer=_like_first)
+@primitive(infer=like_x)
 def inv(x):
     """Inverse of square matrices."""
     return np.linalg.inv(_float(x))
@@ -45,7 +34,7 @@ def inv(x):
 inv.grad(x=lambda out, out_grad: -matmul(matmul(_t(out), out_grad), _t(out)))
 
 
-@primitive(infer=_like_b)
+@primitive(infer=solved)
 def solve(a, b):
     """The x with ``a @ x = b``; ``b`` is a vector or a stack of matrices."""
     return np.linalg.solve(_float(a), b)
@@ -90,7 +79,7 @@ def _cofactor_rule(x, out, out_grad):
 cofactor.grad(x=_cofactor_rule)
 
 
-@primitive(infer=_like_first)
+@primitive(infer=like_x)
 def cholesky(x):
     """The lower triangle L with ``L @ Lᵀ = (x + xᵀ) / 2``, for symmetric positive definite ``x``."""
     x = _float(x)
