@@ -1,7 +1,7 @@
 """The capstone: any function through every engine, and a bug to hunt."""
 import numpy as np
 import pytest
-from literate import cells, load
+from literate import cells, load, verdict_on
 
 import minigrad as mg
 from minigrad import static
@@ -27,8 +27,8 @@ CORPUS = {
 }
 
 
-@pytest.mark.parametrize("name", CORPUS)
-def test_every_engine_and_the_judge_agree(name):
+def agree(name):
+    """Four engines to twelve digits, the judge to five."""
     function, values, wanted = CORPUS[name]
     program, result = step.written(function, values, wanted)
     boxes = step.by_links(program, result, values)
@@ -43,6 +43,26 @@ def test_every_engine_and_the_judge_agree(name):
         for gradient in (boxes[each].grad, tensors[each].grad.numpy(), scope[f"{each}@GRAD"]):
             assert np.shape(gradient) == values[each].shape
             np.testing.assert_allclose(gradient, made, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_every_engine_and_the_judge_agree(name):
+    agree(name)
+
+
+def test_what_was_stretched_is_summed_back():
+    agree("a stretched row")
+    agree("a stretched column")
+    agree("a stretched number")
+
+
+def test_a_box_used_twice_and_constants_on_either_side():
+    agree("reuse")
+    agree("constants")
+
+
+def test_attributes_reach_the_kernel_and_the_rule():
+    agree("axes")
 
 
 def test_an_operation_that_linked_nodes_cannot_replay_is_named():
@@ -115,3 +135,31 @@ def test_every_engine_draws_the_function_of_the_page():
     whole = step.by_program(function, values, wanted)
     for drawn in map(mg.draw, (box, tensor, nets, whole)):
         assert sum(node.kind == "op" for node in drawn.graph.nodes.values()) == count
+
+
+MUTANTS = {
+    "links: overwrite": ("each.grad = part if each.grad is None else each.grad + part",
+                         "each.grad = part"),
+    "links: nothing summed back": ("        return np.sum(grad, axis=thin, keepdims=True) if thin "
+                                   "else grad", "        return grad"),
+    "links: new axes are kept": ("grad = np.sum(grad, axis=tuple(range(extra)))", "grad = grad"),
+    "links: constants forgotten": ("self.constants = {**primitive.attrs, **attrs}",
+                                   "self.constants = {**primitive.attrs}"),
+    "links: no seed": ("boxes[result.name].grad = np.ones_like(",
+                       "boxes[result.name].grad = np.zeros_like("),
+    "links: the shape of the gradient": ('f"{slot}_shape": np.shape(box.data)',
+                                         'f"{slot}_shape": np.shape(out_grad)'),
+    "grad_fn: data want gradients": ("requires_grad=name in wanted", "requires_grad=True and "
+                                     "name not in wanted"),
+    "net: w is left out": ("no_grad=set(values) - set(wanted)", "no_grad=set(values)"),
+    "program: parameters are data": ("if name in wanted\n", "if name not in wanted\n"),
+    "judge: one-sided": ("for step in (eps, -eps):", "for step in (eps, 0):"),
+    "judge: moves the user's array": ("name: values[name].copy()}", "name: values[name]}"),
+    "any number of inputs": ("primitive is None or primitive.list_input or",
+                             "primitive is None or"),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_every_mutant_dies(name):
+    assert verdict_on(__name__, "capstone", *MUTANTS[name]).startswith("killed")
