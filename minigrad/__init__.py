@@ -9,6 +9,7 @@
 
 Importing this loads NumPy and nothing heavier: pictures, widgets and notebooks come in on first use.
 """
+
 from __future__ import annotations
 
 from importlib import import_module
@@ -20,7 +21,14 @@ from .eager import specialise as _specialise  # noqa: F401  (lends its function 
 from .eager.backward import backward, grad
 from .eager.explain import why
 from .eager.function import Function, checkpoint, once_differentiable
-from .eager.mode import detect_anomaly, enable_grad, is_grad_enabled, no_grad, saved_tensors_hooks, set_grad_enabled
+from .eager.mode import (
+    detect_anomaly,
+    enable_grad,
+    is_grad_enabled,
+    no_grad,
+    saved_tensors_hooks,
+    set_grad_enabled,
+)
 from .eager.tensor import Tensor, tensor
 from .errors import MinigradError
 from .functional import hessian, hvp, jacobian, jvp, vjp
@@ -42,14 +50,20 @@ __all__ = [
 ]  # fmt: skip
 
 
-globals().pop("trace", None)        # the matrix's trace of ops; `minigrad.tracing.trace` serves both, loaded on first use
+globals().pop(
+    "trace", None
+)  # the matrix's trace of ops; `minigrad.tracing.trace` serves both, loaded on first use
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
     module = import_module(f".{_LATER[name]}", __name__)
-    value = module if name == _LATER[name] and not hasattr(module, name) else getattr(module, name, module)
+    value = (
+        module
+        if name == _LATER[name] and not hasattr(module, name)
+        else getattr(module, name, module)
+    )
     globals()[name] = value
     return value
 

@@ -1,4 +1,5 @@
 """gradcheck and gradgradcheck: our gradients against central differences."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,7 +16,12 @@ __minigrad_ops__ = True
 
 
 def gradcheck(
-    function: Callable[..., Any], inputs: Any, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True
+    function: Callable[..., Any],
+    inputs: Any,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
 ) -> bool:
     """Compare the gradient of every argument with central differences, entry by entry.
 
@@ -26,13 +32,15 @@ def gradcheck(
     >>> mg.gradcheck(lambda x, y: x * y, (mg.tensor(2.0, requires_grad=True), mg.tensor(3.0, requires_grad=True)))
     True
     """
-    points = [t if isinstance(t, Tensor) else t for t in (inputs if isinstance(inputs, tuple | list) else (inputs,))]
+    points = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
     checked = [t for t in points if isinstance(t, Tensor) and t.requires_grad]
     if not checked:
         raise GradError("gradcheck: none of the inputs requires grad, there is nothing to check")
     for t in checked:
         if t.dtype != np.float64:
-            raise DTypeError(f"gradcheck needs float64, {describe(t)} is too coarse for differences of {eps}")
+            raise DTypeError(
+                f"gradcheck needs float64, {describe(t)} is too coarse for differences of {eps}"
+            )
     with enable_grad():
         outs = _outputs(function(*points))
     for o, out in enumerate(outs):
@@ -50,7 +58,12 @@ def gradcheck(
 
 
 def gradgradcheck(
-    function: Callable[..., Any], inputs: Any, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True
+    function: Callable[..., Any],
+    inputs: Any,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
 ) -> bool:
     """`gradcheck` of the gradient itself: are second derivatives right?"""
     points = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
@@ -82,7 +95,9 @@ def _our_jacobian(out: Tensor, x: Tensor) -> np.ndarray[Any, Any]:
     return rows
 
 
-def _numeric_jacobian(function: Any, points: list[Any], x: Tensor, o: int, eps: float) -> tuple[Any, Any]:
+def _numeric_jacobian(
+    function: Any, points: list[Any], x: Tensor, o: int, eps: float
+) -> tuple[Any, Any]:
     """Central differences, and where the one-sided slopes disagree (a kink)."""
     base = np.array(x._data, float)
     flat = base.reshape(-1)
@@ -90,7 +105,9 @@ def _numeric_jacobian(function: Any, points: list[Any], x: Tensor, o: int, eps: 
     def at(k: int, delta: float) -> Any:
         moved = flat.copy()
         moved[k] += delta
-        args = [Tensor(moved.reshape(base.shape), requires_grad=True) if p is x else p for p in points]
+        args = [
+            Tensor(moved.reshape(base.shape), requires_grad=True) if p is x else p for p in points
+        ]
         with enable_grad():
             return np.ravel(np.asarray(_outputs(function(*args))[o]._data)).astype(float)
 
@@ -105,14 +122,20 @@ def _numeric_jacobian(function: Any, points: list[Any], x: Tensor, o: int, eps: 
     return rows, kinks
 
 
-def _verdict(ours: Any, theirs: Any, kinks: Any, bad: Any, o: int, k: int, x: Tensor, out: Tensor) -> str:
+def _verdict(
+    ours: Any, theirs: Any, kinks: Any, bad: Any, o: int, k: int, x: Tensor, out: Tensor
+) -> str:
     error = np.where(bad, np.abs(ours - theirs), -1)
     j, i = np.unravel_index(int(np.argmax(np.nan_to_num(error, nan=np.inf))), error.shape)
     a, b = ours[j, i], theirs[j, i]
     where_in = [int(n) for n in np.unravel_index(int(i), x.shape)] if x.shape else []
     where_out = [int(n) for n in np.unravel_index(int(j), out.shape)] if out.shape else []
     ratio = f", ratio {a / b:.6g}" if b else ""
-    hint = "the slopes left and right of this point differ: a kink, move the point" if kinks[j, i] else "the gradient rule is wrong here"
+    hint = (
+        "the slopes left and right of this point differ: a kink, move the point"
+        if kinks[j, i]
+        else "the gradient rule is wrong here"
+    )
     if not kinks[j, i] and b and abs(a / b + 1) < 1e-3:
         hint = "the sign is wrong"
     name = f" ({x.name})" if x.name else ""

@@ -3,6 +3,7 @@
 Every exception of the package is a `MinigradError` and also the built-in exception a Python programmer would
 expect (`ValueError`, `TypeError`, `RuntimeError`), so that ``except ValueError`` keeps working.
 """
+
 from __future__ import annotations
 
 import difflib
@@ -66,7 +67,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def user_frame(depth: int = 1) -> Any:
     """The innermost frame outside the package: the user's own code, or None."""
     frame: Any = sys._getframe(depth)
-    while frame is not None and (frame.f_code.co_filename.startswith(_PACKAGE) or "__minigrad_ops__" in frame.f_globals):
+    while frame is not None and (
+        frame.f_code.co_filename.startswith(_PACKAGE) or "__minigrad_ops__" in frame.f_globals
+    ):
         frame = frame.f_back
     return frame
 
@@ -81,7 +84,11 @@ def source_line(filename: str, lineno: int) -> str:
     """One line of source as ``file:line: text``; only the file's own name, never the directory."""
     text = linecache.getline(filename, lineno).strip()
     text = text if len(text) <= 120 else text[:119] + "…"
-    short = "cell" if "ipykernel" in filename or filename.startswith("<") else os.path.basename(filename)
+    short = (
+        "cell"
+        if "ipykernel" in filename or filename.startswith("<")
+        else os.path.basename(filename)
+    )
     return f"{short}:{lineno}: {text}" if text else f"{short}:{lineno}"
 
 
@@ -119,7 +126,7 @@ def op_error(
     shown = [f"{n}: {describe(a)}" for n, a in zip(names, args, strict=False)]
     shown += [f"{k}={v!r}" for k, v in attrs.items() if v is not None and k[0] != "_"]
     while isinstance(cause, MinigradError) and isinstance(cause.__cause__, Exception):
-        cause = cause.__cause__                         # an op inside the kernel of this one
+        cause = cause.__cause__  # an op inside the kernel of this one
     if isinstance(cause, MinigradError):
         return cause
     what, _, advice = str(cause).partition("; repair: ")
@@ -127,7 +134,7 @@ def op_error(
     message = f"{op_type}({', '.join(shown)}) is not possible: {what}"
     message += (f"\n  at {line}" if line else "") + (f"\n  repair: {advice}" if advice else "")
     if isinstance(cause, IndexError):
-        return type("IndexShapeError", (ShapeError, IndexError), {})(message)
+        return type("IndexShapeError", (ShapeError, IndexError), {})(message)  # type: ignore[no-any-return]
     if isinstance(cause, TypeError):
         return DTypeError(message)
     if isinstance(cause, ValueError):

@@ -3,6 +3,7 @@
 All take a function of Tensors and the point as Tensors, arrays or numbers (one, or a tuple for several arguments) and
 work at copies of the inputs, so no ``.grad`` is touched.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -26,7 +27,9 @@ def _point(inputs: Any, keep: bool = False) -> tuple[list[Tensor], bool]:
     made = []
     for v in values:
         data = v._data if isinstance(v, Tensor) else np.asarray(v)
-        made.append(Tensor(data if data.dtype.kind == "f" else data.astype(float), requires_grad=True))
+        made.append(
+            Tensor(data if data.dtype.kind == "f" else data.astype(float), requires_grad=True)
+        )
     return made, several
 
 
@@ -37,7 +40,9 @@ def _packed(values: list[Any], several: bool) -> Any:
 def _vector(v: Any, like: Tensor, what: str) -> Tensor:
     t = v if isinstance(v, Tensor) else wrap(np.asarray(v, like.dtype))
     if t.shape != like.shape:
-        raise ShapeError(f"the {what} vector is {describe(t)}, it must have the shape {list(like.shape)}")
+        raise ShapeError(
+            f"the {what} vector is {describe(t)}, it must have the shape {list(like.shape)}"
+        )
     return t
 
 
@@ -47,7 +52,9 @@ def _out(value: Any) -> Tensor:
     return value
 
 
-def vjp(function: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Tensor, Any]:
+def vjp(
+    function: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False
+) -> tuple[Tensor, Any]:
     """The value of a function and vᵀJ, the product of a vector with its Jacobian: one backward.
 
     ``v`` has the shape of the output; it may be left out where that is one number.
@@ -60,11 +67,17 @@ def vjp(function: Callable[..., Any], inputs: Any, v: Any = None, create_graph: 
     with enable_grad():
         y = _out(function(*xs))
         seed = None if v is None else _vector(v, y, "vjp")
-        grads = grad(y, xs, seed, create_graph=create_graph, materialize_grads=True) if y.requires_grad else [wrap(np.zeros_like(x._data)) for x in xs]
+        grads = (
+            grad(y, xs, seed, create_graph=create_graph, materialize_grads=True)
+            if y.requires_grad
+            else [wrap(np.zeros_like(x._data)) for x in xs]
+        )
     return y if create_graph else y.detach(), _packed(list(grads), several)
 
 
-def jvp(function: Callable[..., Any], inputs: Any, v: Any, create_graph: bool = False) -> tuple[Tensor, Tensor]:
+def jvp(
+    function: Callable[..., Any], inputs: Any, v: Any, create_graph: bool = False
+) -> tuple[Tensor, Tensor]:
     """The value of a function and Jv, the product of its Jacobian with a vector, by two backwards.
 
     The gradient of ``uᵀJ`` with respect to ``u`` is linear in ``u``: its own vjp with ``v`` is ``Jv``.
@@ -77,10 +90,18 @@ def jvp(function: Callable[..., Any], inputs: Any, v: Any, create_graph: bool = 
         if not y.requires_grad:
             return y, wrap(np.zeros_like(y._data))
         pulled = grad(y, xs, u, create_graph=True, allow_unused=True)
-        pairs = [(p, a) for p, a in zip(pulled, vs, strict=True) if p is not None and p.requires_grad]
+        pairs = [
+            (p, a) for p, a in zip(pulled, vs, strict=True) if p is not None and p.requires_grad
+        ]
         if not pairs:
             return y.detach(), wrap(np.zeros_like(y._data))
-        (pushed,) = grad([p for p, _ in pairs], [u], [a for _, a in pairs], create_graph=create_graph, materialize_grads=True)
+        (pushed,) = grad(
+            [p for p, _ in pairs],
+            [u],
+            [a for _, a in pairs],
+            create_graph=create_graph,
+            materialize_grads=True,
+        )
     return y if create_graph else y.detach(), pushed  # type: ignore[return-value]
 
 
@@ -100,12 +121,22 @@ def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fal
             seed = np.zeros(y.shape, y.dtype)
             seed.reshape(-1)[k] = 1
             if y.requires_grad:
-                found = grad(y, xs, wrap(seed), retain_graph=True, create_graph=create_graph, materialize_grads=True)
+                found = grad(
+                    y,
+                    xs,
+                    wrap(seed),
+                    retain_graph=True,
+                    create_graph=create_graph,
+                    materialize_grads=True,
+                )
             else:
                 found = tuple(wrap(np.zeros_like(x._data)) for x in xs)
             for row, g in zip(rows, found, strict=True):
                 row.append(g)  # type: ignore[arg-type]
-        made = [_stacked(row, y.shape + x.shape, x.dtype, create_graph) for row, x in zip(rows, xs, strict=True)]
+        made = [
+            _stacked(row, y.shape + x.shape, x.dtype, create_graph)
+            for row, x in zip(rows, xs, strict=True)
+        ]
     return _packed(made, several)
 
 
@@ -113,7 +144,8 @@ def _stacked(rows: list[Tensor], shape: tuple[int, ...], dtype: Any, create_grap
     if not rows:
         return wrap(np.zeros(shape, dtype))
     if create_graph:
-        from .ops import reshape, stack
+        from .ops.join import stack
+        from .ops.shape import reshape
 
         return reshape(stack(rows), shape=shape)  # type: ignore[no-any-return]
     return wrap(np.stack([r._data for r in rows]).reshape(shape))
@@ -139,7 +171,9 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
     return tuple(blocks) if several else blocks[0][0]
 
 
-def hvp(function: Callable[..., Any], inputs: Any, v: Any, create_graph: bool = False) -> tuple[Tensor, Any]:
+def hvp(
+    function: Callable[..., Any], inputs: Any, v: Any, create_graph: bool = False
+) -> tuple[Tensor, Any]:
     """The value of a scalar function and the product of its Hessian with a vector, without building the Hessian."""
     xs, several = _point(inputs, create_graph)
     vs = [_vector(a, x, "hvp") for a, x in zip(v if several else [v], xs, strict=True)]
@@ -149,15 +183,25 @@ def hvp(function: Callable[..., Any], inputs: Any, v: Any, create_graph: bool = 
         if not y.requires_grad:
             return y, _packed(zero, several)
         first = grad(y, xs, create_graph=True, materialize_grads=True)
-        pairs = [(g, a) for g, a in zip(first, vs, strict=True) if g is not None and g.requires_grad]
+        pairs = [
+            (g, a) for g, a in zip(first, vs, strict=True) if g is not None and g.requires_grad
+        ]
         if not pairs:
             return y.detach(), _packed(zero, several)
-        second = grad([g for g, _ in pairs], xs, [a for _, a in pairs], create_graph=create_graph, materialize_grads=True)
+        second = grad(
+            [g for g, _ in pairs],
+            xs,
+            [a for _, a in pairs],
+            create_graph=create_graph,
+            materialize_grads=True,
+        )
     return y if create_graph else y.detach(), _packed(list(second), several)
 
 
 def _scalar(value: Any) -> Tensor:
     y = _out(value)
     if y.size != 1:
-        raise ShapeError(f"the function must return one number, it returned {describe(y)}; reduce it with .sum()")
+        raise ShapeError(
+            f"the function must return one number, it returned {describe(y)}; reduce it with .sum()"
+        )
     return y

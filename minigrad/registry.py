@@ -21,6 +21,7 @@ Vocabulary
 
 This module imports nothing of minigrad but its errors.
 """
+
 from __future__ import annotations
 
 import inspect
@@ -31,7 +32,7 @@ from typing import Any
 
 from .errors import RuleError, did_you_mean
 
-REGISTRY: dict[str, Primitive] = {}     #: op type → primitive (the OpInfoMap of the documents)
+REGISTRY: dict[str, Primitive] = {}  #: op type → primitive (the OpInfoMap of the documents)
 
 
 class Value:
@@ -39,7 +40,9 @@ class Value:
 
     __slots__ = ()
 
-    def apply_primitive(self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    def apply_primitive(
+        self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
+    ) -> Any:
         """Apply a primitive to arguments of which at least one is of this engine."""
         raise NotImplementedError
 
@@ -60,20 +63,24 @@ class Primitive:
 
     type: str
     kernel: Callable[..., Any]
-    inputs: tuple[str, ...]                 # slots, in order
-    attrs: dict[str, Any]                   # attr → default
+    inputs: tuple[str, ...]  # slots, in order
+    attrs: dict[str, Any]  # attr → default
     outputs: tuple[str, ...] = ("out",)
-    list_input: str | None = None           # the slot that holds a list (always the last one)
-    list_output: bool = False               # the one output slot holds a list
+    list_input: str | None = None  # the slot that holds a list (always the last one)
+    list_output: bool = False  # the one output slot holds a list
     optional: frozenset[str] = frozenset()  # slots that may be None
-    broadcasts: bool = False                # gradients are summed back to their input's shape
-    view: bool = False                      # the output may share memory with the first input
-    nondiff: frozenset[str] = frozenset()   # outputs through which no gradient flows
-    rules: dict[str, Rule] = field(default_factory=dict)   # input → its rule
-    infer: Callable[..., Any] | None = None  # shapes and dtypes, where running the kernel on stand-ins will not do
-    grad_maker: Callable[..., Any] | None = None  # a Program's grad ops, where they are not `<type>_grad`
-    title: str = ""                         # eager name of its node, without "Backward0": "Sum" for reduce_sum
-    function: Any = None                    # the public function: `mg.exp`
+    broadcasts: bool = False  # gradients are summed back to their input's shape
+    view: bool = False  # the output may share memory with the first input
+    nondiff: frozenset[str] = frozenset()  # outputs through which no gradient flows
+    rules: dict[str, Rule] = field(default_factory=dict)  # input → its rule
+    infer: Callable[..., Any] | None = (
+        None  # shapes and dtypes, where running the kernel on stand-ins will not do
+    )
+    grad_maker: Callable[..., Any] | None = (
+        None  # a Program's grad ops, where they are not `<type>_grad`
+    )
+    title: str = ""  # eager name of its node, without "Backward0": "Sum" for reduce_sum
+    function: Any = None  # the public function: `mg.exp`
     doc: str = ""
 
     def grad(self, joint: Callable[..., Any] | None = None, /, **rules: Callable[..., Any]) -> Any:
@@ -83,11 +90,15 @@ class Primitive:
         Errors: `RuleError` for an unknown input, or a parameter that names nothing.
         """
         if joint is not None:
-            self._add(tuple(n for n in self.inputs if n not in self.nondiff), joint, joint_rule=True)
+            self._add(
+                tuple(n for n in self.inputs if n not in self.nondiff), joint, joint_rule=True
+            )
             return joint
         for name, function in rules.items():
             if name not in self.inputs:
-                raise RuleError(f"{self.type!r} has no input {name!r}{did_you_mean(name, self.inputs)}")
+                raise RuleError(
+                    f"{self.type!r} has no input {name!r}{did_you_mean(name, self.inputs)}"
+                )
             self._add((name,), function, joint_rule=False)
         return self.function
 
@@ -107,14 +118,24 @@ class Primitive:
     def legal_reads(self) -> list[str]:
         """Every name a rule of this primitive may use."""
         shapes = [f"{n}_{what}" for n in self.inputs for what in ("shape", "dtype")]
-        return [*self.inputs, *self.outputs, *(f"{o}_grad" for o in self.outputs), *self.attrs, *shapes]
+        return [
+            *self.inputs,
+            *self.outputs,
+            *(f"{o}_grad" for o in self.outputs),
+            *self.attrs,
+            *shapes,
+        ]
 
     def wanted_rules(self, wanted: Any = None) -> Iterator[Rule]:
         """The rules for the wanted inputs (all by default), each once, in the order of the inputs."""
         seen: list[Rule] = []
         for name in self.inputs:
             rule = self.rules.get(name)
-            if rule is not None and (wanted is None or name in wanted) and not any(r is rule for r in seen):
+            if (
+                rule is not None
+                and (wanted is None or name in wanted)
+                and not any(r is rule for r in seen)
+            ):
                 seen.append(rule)
                 yield rule
 
@@ -127,7 +148,9 @@ class Primitive:
         """The inputs and outputs whose *values* the wanted rules read: what backward keeps alive."""
         return tuple(n for n in self.reads(wanted) if n in self.inputs or n in self.outputs)
 
-    def bind(self, args: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(
+        self, args: tuple[Any, ...], attrs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Sort the arguments of a call into inputs and attrs: a list slot may be given a list, attrs by position."""
         if self.list_input and args and isinstance(args[0], list | tuple):
             args, extra = tuple(args[0]), args[1:]
@@ -135,16 +158,24 @@ class Primitive:
             n = len(args) if self.list_input else len(self.inputs)
             args, extra = args[:n], args[n:]
             if not self.list_input:
-                named = tuple(attrs[i] if i in attrs else None for i in self.inputs[len(args):])
+                named = tuple(attrs.get(i) for i in self.inputs[len(args) :])
                 attrs = {k: v for k, v in attrs.items() if k not in self.inputs}
                 args += named
         if len(extra) > len(self.attrs):
-            raise TypeError(f"{self.type}() takes the inputs {self.inputs} and the attrs {tuple(self.attrs)}; too many were given")
+            raise TypeError(
+                f"{self.type}() takes the inputs {self.inputs} and the attrs {tuple(self.attrs)}; too many were given"
+            )
         if unknown := [k for k in attrs if k not in self.attrs]:
-            raise TypeError(f"{self.type}() has no parameter {unknown[0]!r}{did_you_mean(unknown[0], [*self.inputs, *self.attrs])}")
+            raise TypeError(
+                f"{self.type}() has no parameter {unknown[0]!r}{did_you_mean(unknown[0], [*self.inputs, *self.attrs])}"
+            )
         bound = {**self.attrs, **dict(zip(self.attrs, extra, strict=False)), **attrs}
         missing = [k for k, v in bound.items() if v is REQUIRED]
-        missing += [n for n, a in zip(self.inputs, args, strict=False) if a is None and n not in self.optional and n != self.list_input]
+        missing += [
+            n
+            for n, a in zip(self.inputs, args, strict=False)
+            if a is None and n not in self.optional and n != self.list_input
+        ]
         if missing:
             raise TypeError(f"{self.type}() needs {missing[0]!r}")
         return args, bound
@@ -177,7 +208,9 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
         return lambda k: primitive(k, **options)
     name = options.pop("type", kernel.__name__)
     if name in REGISTRY:
-        raise RuleError(f"a primitive of type {name!r} is registered already: {REGISTRY[name].kernel.__module__}")
+        raise RuleError(
+            f"a primitive of type {name!r} is registered already: {REGISTRY[name].kernel.__module__}"
+        )
     inputs, attrs, optional, list_input = [], {}, set(), None
     for p in inspect.signature(kernel).parameters.values():
         if p.kind is p.VAR_KEYWORD:
@@ -190,19 +223,38 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
             list_input = p.name
         elif p.default is not p.empty:
             optional.add(p.name)
-    outputs, nondiff = tuple(options.pop("outputs", ("out",))), frozenset(options.pop("nondiff", ()))
-    made = Primitive(name, kernel, tuple(inputs), attrs, outputs=outputs, list_input=list_input,
-                     optional=frozenset(optional), nondiff=nondiff, doc=inspect.getdoc(kernel) or "", **options)
+    outputs, nondiff = (
+        tuple(options.pop("outputs", ("out",))),
+        frozenset(options.pop("nondiff", ())),
+    )
+    made = Primitive(
+        name,
+        kernel,
+        tuple(inputs),
+        attrs,
+        outputs=outputs,
+        list_input=list_input,
+        optional=frozenset(optional),
+        nondiff=nondiff,
+        doc=inspect.getdoc(kernel) or "",
+        **options,
+    )
     REGISTRY[name] = made
     if kernel.__module__.startswith("minigrad."):
-        kernel.__globals__["__minigrad_ops__"] = True     # frames of such modules are never "the user's line"
+        kernel.__globals__["__minigrad_ops__"] = (
+            True  # frames of such modules are never "the user's line"
+        )
     made.function = _public_function(made, kernel)
     return made.function
 
 
 def elementwise(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """`primitive` for functions that broadcast: each gradient is summed back to the shape of its input."""
-    return primitive(kernel, broadcasts=True, **options) if kernel else lambda k: elementwise(k, **options)
+    return (
+        primitive(kernel, broadcasts=True, **options)
+        if kernel
+        else lambda k: elementwise(k, **options)
+    )
 
 
 class _Required:
@@ -210,7 +262,7 @@ class _Required:
         return "required"
 
 
-REQUIRED = _Required()      #: default of an attr that has none
+REQUIRED = _Required()  #: default of an attr that has none
 
 
 def _public_function(made: Primitive, kernel: Callable[..., Any]) -> FunctionType:
@@ -219,18 +271,27 @@ def _public_function(made: Primitive, kernel: Callable[..., Any]) -> FunctionTyp
     It starts as `_first_call`, which asks the eager engine to specialise it: the engine then replaces the *code* of
     this very function, so whoever imported it before gets the fast version too.
     """
-    namespace: dict[str, Any] = {"primitive": made, "HOOKS": HOOKS, "__name__": kernel.__module__,
-                                 "__minigrad_ops__": True, "__builtins__": __builtins__}
+    namespace: dict[str, Any] = {
+        "primitive": made,
+        "HOOKS": HOOKS,
+        "__name__": kernel.__module__,
+        "__minigrad_ops__": True,
+        "__builtins__": __builtins__,
+    }
     public = FunctionType(_first_call.__code__, namespace, kernel.__name__)
-    public.__doc__, public.__module__, public.__qualname__ = made.doc, kernel.__module__, kernel.__name__
-    public.__signature__ = inspect.signature(kernel)      # type: ignore[attr-defined]
-    public.primitive, public.grad = made, made.grad       # type: ignore[attr-defined]
+    public.__doc__, public.__module__, public.__qualname__ = (
+        made.doc,
+        kernel.__module__,
+        kernel.__name__,
+    )
+    public.__signature__ = inspect.signature(kernel)  # type: ignore[attr-defined]
+    public.primitive, public.grad = made, made.grad  # type: ignore[attr-defined]
     return public
 
 
 def _first_call(*args: Any, **attrs: Any) -> Any:
-    HOOKS["specialise"](primitive)                        # type: ignore[name-defined]
-    return primitive.function(*args, **attrs)             # type: ignore[attr-defined]
+    HOOKS["specialise"](primitive)
+    return primitive.function(*args, **attrs)  # type: ignore[attr-defined]
 
 
 #: What engines lend to this module, which knows none of them: ``specialise`` writes a primitive's fast function.

@@ -1,4 +1,5 @@
 """trace: a function → a Program, by calling it on Variables."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -33,11 +34,15 @@ def trace(function: Any, *examples: Any, names: Any = None) -> Any:
         inputs = []
         for label, example in zip(labels, examples, strict=True):
             array = np.asarray(getattr(example, "_data", example))
-            inputs.append(block.create_var(label, array.shape, array.dtype, is_data=True, derived_stop=True))
+            inputs.append(
+                block.create_var(label, array.shape, array.dtype, is_data=True, derived_stop=True)
+            )
         result = function(*inputs)
     outs = list(result) if isinstance(result, list | tuple) else [result]
     for out in outs:
         if not isinstance(out, Variable):
-            raise ProgramError(f"the traced function returned {describe(out)}: its result does not depend on its arguments")
+            raise ProgramError(
+                f"the traced function returned {describe(out)}: its result does not depend on its arguments"
+            )
     program.inputs, program.outputs = labels, [v.name for v in outs]
     return program

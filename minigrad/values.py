@@ -3,15 +3,16 @@
 `TABLE` says which function each operator and method is; ``ops/__init__.py`` fills it in when all functions exist.
 Tensors and Variables both inherit from `Operators`, so what works on one works on the other.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import DTypeError, user_line
 from .registry import Value
 
-__minigrad_ops__ = True        # frames of this module are never "the user's line"
+__minigrad_ops__ = True  # frames of this module are never "the user's line"
 
 #: Python's operator → function of minigrad
 OPERATORS = {
@@ -28,20 +29,115 @@ REFLECTED = {
 }  # fmt: skip
 
 #: functions that are methods, too; "method: function" where the names differ
-METHODS = """
-    abs sign sqrt square reciprocal exp expm1 log log1p log2 sin cos tan asin acos atan atan2 sinh cosh tanh sigmoid relu leaky_relu elu
-    softplus gelu silu erf clip maximum minimum floor round pow add sub mul div neg
-    sum mean prod max min var std norm logsumexp cumsum cumprod any all argmax argmin
-    reshape permute_dims transpose swapaxes expand_dims squeeze broadcast_to flatten split unbind tile flip roll tril triu diagonal clone
-    matmul dot outer trace inv det take take_along_axis softmax log_softmax astype sort topk
-""".split()
+METHODS = [
+    "abs",
+    "sign",
+    "sqrt",
+    "square",
+    "reciprocal",
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "sinh",
+    "cosh",
+    "tanh",
+    "sigmoid",
+    "relu",
+    "leaky_relu",
+    "elu",
+    "softplus",
+    "gelu",
+    "silu",
+    "erf",
+    "clip",
+    "maximum",
+    "minimum",
+    "floor",
+    "round",
+    "pow",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "neg",
+    "sum",
+    "mean",
+    "prod",
+    "max",
+    "min",
+    "var",
+    "std",
+    "norm",
+    "logsumexp",
+    "cumsum",
+    "cumprod",
+    "any",
+    "all",
+    "argmax",
+    "argmin",
+    "reshape",
+    "permute_dims",
+    "transpose",
+    "swapaxes",
+    "expand_dims",
+    "squeeze",
+    "broadcast_to",
+    "flatten",
+    "split",
+    "unbind",
+    "tile",
+    "flip",
+    "roll",
+    "tril",
+    "triu",
+    "diagonal",
+    "clone",
+    "matmul",
+    "dot",
+    "outer",
+    "trace",
+    "inv",
+    "det",
+    "take",
+    "take_along_axis",
+    "softmax",
+    "log_softmax",
+    "astype",
+    "sort",
+    "topk",
+]
 
 
 class Operators(Value):
     """A Value with Python's operators and the package's methods."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
+
+    if TYPE_CHECKING:  # given by `install`
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __add__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __matmul__(self, other: Any) -> Any: ...
+        def __pow__(self, other: Any) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __invert__(self) -> Any: ...
+        def __getitem__(self, index: Any) -> Any: ...
+        def __radd__(self, other: Any) -> Any: ...
+        def __rsub__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
+        def __rtruediv__(self, other: Any) -> Any: ...
 
 
 def install(functions: dict[str, Callable[..., Any]]) -> None:
@@ -60,7 +156,7 @@ def install(functions: dict[str, Callable[..., Any]]) -> None:
     if "swapaxes" in functions:
         swap = functions["swapaxes"]
         Operators.mT = property(lambda x: swap(x, -1, -2), doc="The last two axes swapped.")  # type: ignore[attr-defined]
-    Operators.__hash__ = object.__hash__        # type: ignore[method-assign]
+    Operators.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def _swapped(function: Callable[..., Any], dunder: str) -> Callable[..., Any]:
@@ -89,7 +185,11 @@ def ufunc_on_values(ufunc: Any, method: str, inputs: Any, kwargs: Any, kind: typ
             f"  repair: use mg.{ufunc.__name__}(x) if it exists, or x.detach().numpy() to leave the graph"
         )
     left, right = inputs
-    return getattr(left, name)(right) if isinstance(left, kind) else getattr(right, _reflected(name))(left)
+    return (
+        getattr(left, name)(right)
+        if isinstance(left, kind)
+        else getattr(right, _reflected(name))(left)
+    )
 
 
 def _reflected(name: str) -> str:

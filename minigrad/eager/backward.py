@@ -7,6 +7,7 @@ Nothing is written before everything has run: the new ``.grad`` of every leaf is
 then the saved values are freed.  An exception on the way, from a hook, a rule or the keyboard, leaves every ``.grad``
 and the graph as they were.
 """
+
 from __future__ import annotations
 
 import threading
@@ -20,15 +21,32 @@ from .grad_fn import AccumulateGrad, Leaf, Output
 from .inplace import check_versions, newest_change
 from .mode import MODE, enable_grad
 from .tensor import ENGINE, Tensor, wrap
-from .walk import REMEMBERED_NODES, Walk, accumulated, as_list, by_seq, commit, fitted, named, next_epoch
+from .walk import (
+    REMEMBERED_NODES,
+    Walk,
+    accumulated,
+    as_list,
+    by_seq,
+    commit,
+    fitted,
+    named,
+    next_epoch,
+)
 
 _walking = threading.RLock()
-last_start: tuple[Any, Any] = (None, None)     #: where the last backward started: a weak reference to the node, the seed
+last_start: tuple[Any, Any] = (
+    None,
+    None,
+)  #: where the last backward started: a weak reference to the node, the seed
 _depth = 0
 
 
 def backward(
-    tensors: Any, gradients: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    tensors: Any,
+    gradients: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
 ) -> None:
     """Compute the gradient of outputs with respect to all leaves and add it to their ``.grad``.
 
@@ -38,19 +56,34 @@ def backward(
     Errors: `GradError`, `ShapeError`; then every ``.grad`` is as before the call.
     """
     outputs = as_list(tensors)
-    roots: list[Any] = [(o, s) for o, s in zip(outputs, _seeds(outputs, gradients, create_graph), strict=True)]
+    roots: list[Any] = [
+        (o, s) for o, s in zip(outputs, _seeds(outputs, gradients, create_graph), strict=True)
+    ]
     if inputs is not None and not as_list(inputs):
-        raise GradError("backward(inputs=[]) names no tensor; leave `inputs` out to reach every leaf")
+        raise GradError(
+            "backward(inputs=[]) names no tensor; leave `inputs` out to reach every leaf"
+        )
     targets = None if inputs is None else [_edge_of(t, "inputs") for t in as_list(inputs)]
-    _walk(roots, targets, create_graph if retain_graph is None else retain_graph, create_graph, as_list(inputs) if inputs is not None else [])
+    _walk(
+        roots,
+        targets,
+        create_graph if retain_graph is None else retain_graph,
+        create_graph,
+        as_list(inputs) if inputs is not None else [],
+    )
 
 
 ENGINE["backward"] = backward
 
 
 def grad(
-    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-    allow_unused: bool | None = None, materialize_grads: bool = False,
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """The gradients of outputs with respect to inputs, returned and not accumulated.
 
@@ -65,7 +98,9 @@ def grad(
     outs, ins = as_list(outputs), as_list(inputs)
     roots = [(o, s) for o, s in zip(outs, _seeds(outs, grad_outputs, create_graph), strict=True)]
     targets = [_edge_of(t, "inputs") for t in ins]
-    found = _walk(roots, targets, create_graph if retain_graph is None else retain_graph, create_graph, None)
+    found = _walk(
+        roots, targets, create_graph if retain_graph is None else retain_graph, create_graph, None
+    )
     result: list[Tensor | None] = []
     for k, (tensor, g) in enumerate(zip(ins, found, strict=True)):
         if g is None and materialize_grads:
@@ -84,25 +119,43 @@ def _edge_of(tensor: Any, what: str) -> Any:
         raise DTypeError(f"{what} must be Tensors, not {describe(tensor)}")
     edge = tensor._node
     if edge is None:
-        raise GradError(f"one of the {what}{named(tensor)} does not require grad; create it with requires_grad=True")
+        raise GradError(
+            f"one of the {what}{named(tensor)} does not require grad; create it with requires_grad=True"
+        )
     return edge.accumulator(tensor) if edge.__class__ is Leaf else edge
 
 
 def _seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
     seeds = [None] * len(outputs) if given is None else as_list(given)
     if len(seeds) != len(outputs):
-        raise GradError(f"{len(outputs)} outputs need {len(outputs)} gradients, {len(seeds)} were given")
+        raise GradError(
+            f"{len(outputs)} outputs need {len(outputs)} gradients, {len(seeds)} were given"
+        )
     made = []
     for out, seed in zip(outputs, seeds, strict=True):
-        if seed is None and out.__class__ is Tensor and out._node is not None and out._data.size == 1 and out._data.dtype.kind == "f":
-            made.append(wrap(np.ones_like(out._data)) if create_graph else np.ones_like(out._data) if out._data.ndim else out._data.dtype.type(1))
+        if (
+            seed is None
+            and out.__class__ is Tensor
+            and out._node is not None
+            and out._data.size == 1
+            and out._data.dtype.kind == "f"
+        ):
+            made.append(
+                wrap(np.ones_like(out._data))
+                if create_graph
+                else np.ones_like(out._data)
+                if out._data.ndim
+                else out._data.dtype.type(1)
+            )
             continue
         if not isinstance(out, Tensor):
             raise DTypeError(f"backward starts from a Tensor, not from {describe(out)}")
         if out._node is None:
             raise GradError(_no_graph(out))
         if out._data.dtype.kind != "f":
-            raise DTypeError(f"backward from {describe(out)} is not defined: only real floating-point outputs have gradients here")
+            raise DTypeError(
+                f"backward from {describe(out)} is not defined: only real floating-point outputs have gradients here"
+            )
         if seed is None:
             if out._data.size != 1:
                 raise GradError(
@@ -114,9 +167,13 @@ def _seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
         else:
             array = seed._data if isinstance(seed, Tensor) else np.asarray(seed)
             if array.shape != out.shape:
-                raise ShapeError(f"the seed {describe(array)} must have the shape of the output, {list(out.shape)}\n  at {user_line()}")
+                raise ShapeError(
+                    f"the seed {describe(array)} must have the shape of the output, {list(out.shape)}\n  at {user_line()}"
+                )
             array = array.astype(out._data.dtype, copy=False)
-        made.append((seed if isinstance(seed, Tensor) else wrap(np.array(array))) if create_graph else array)
+        made.append(
+            (seed if isinstance(seed, Tensor) else wrap(np.array(array))) if create_graph else array
+        )
     return made
 
 
@@ -130,18 +187,35 @@ def _no_graph(out: Tensor) -> str:
     )
 
 
-def _walk(roots: list[Any], targets: list[Any] | None, retain: bool, create: bool, written: list[Any] | None) -> list[Any]:
+def _walk(
+    roots: list[tuple[Any, Any]],
+    targets: list[Any] | None,
+    retain: bool,
+    create: bool,
+    written: list[Any] | None,
+) -> list[Any]:
     """Run backward; see `Walk`.  ``written`` None: return the targets' gradients; else write ``.grad``."""
     global _depth, last_start
     with _walking:
-        if len(roots) == 1 and targets is None and not create and not _depth and not MODE.get().anomaly and _usual_walk(*roots[0], retain):
+        if (
+            len(roots) == 1
+            and targets is None
+            and not create
+            and not _depth
+            and not MODE.get().anomaly
+            and _usual_walk(roots[0][0], roots[0][1], retain)
+        ):
             return []
         walk = Walk(targets, create, nested=_depth > 0)
         _depth += 1
         try:
             for out, seed in roots:
                 edge = out._node
-                last_start = (weakref.ref(edge.node if edge.__class__ is Output else edge), seed) if edge.__class__ is not Leaf else (None, None)
+                last_start = (
+                    (weakref.ref(edge.node if edge.__class__ is Output else edge), seed)
+                    if edge.__class__ is not Leaf
+                    else (None, None)
+                )
                 walk.start(edge.accumulator(out) if edge.__class__ is Leaf else edge, seed)
             if create:
                 with enable_grad():
@@ -152,7 +226,13 @@ def _walk(roots: list[Any], targets: list[Any] | None, retain: bool, create: boo
             if written is None:
                 walk.finish([], retain)
             else:
-                pairs = walk.leaves if targets is None else [(t, g, False) for t, g in zip(written, found, strict=True) if g is not None]
+                pairs = (
+                    walk.leaves
+                    if targets is None
+                    else [
+                        (t, g, False) for t, g in zip(written, found, strict=True) if g is not None
+                    ]
+                )
                 walk.finish(pairs, retain)
             return found
         finally:
@@ -211,7 +291,11 @@ def _usual_walk(output: Tensor, seed: Any, retain: bool) -> bool:
                 else:
                     m.g = h + p
                     m.own = True
-        pairs = [(m.variable, accumulated(m.variable, m.g, m.own, False)) for m in leaves if m.g is not None]
+        pairs = [
+            (m.variable, accumulated(m.variable, m.g, m.own, False))
+            for m in leaves
+            if m.g is not None
+        ]
         commit(pairs, [])
     finally:
         for n in order:

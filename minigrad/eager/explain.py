@@ -1,4 +1,5 @@
 """why: where the gradient of a Tensor came from, or exactly why there is none."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -27,8 +28,13 @@ class Explanation:
     def __str__(self) -> str:
         if self.reason:
             return f"{self.name} has no gradient: {self.reason}"
-        lines = [f"the gradient of {self.name} is {_short(self.total)}, from {len(self.paths)} path(s):"]
-        lines += [f"  {_short(value) if value is not None else '?':>12}  by  {' → '.join(path)}" for path, value in self.paths]
+        lines = [
+            f"the gradient of {self.name} is {_short(self.total)}, from {len(self.paths)} path(s):"
+        ]
+        lines += [
+            f"  {_short(value) if value is not None else '?':>12}  by  {' → '.join(path)}"
+            for path, value in self.paths
+        ]
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
     __repr__ = __str__
@@ -39,7 +45,11 @@ class Explanation:
 
 def _short(value: Any) -> str:
     array = np.asarray(getattr(value, "_data", value))
-    return np.array2string(array, precision=5, separator=", ") if array.size <= 8 else f"{array.dtype}{list(array.shape)}, sum {array.sum():.5g}"
+    return (
+        np.array2string(array, precision=5, separator=", ")
+        if array.size <= 8
+        else f"{array.dtype}{list(array.shape)}, sum {array.sum():.5g}"
+    )
 
 
 def why(x: Any, output: Any = None) -> Any:
@@ -76,14 +86,31 @@ def why(x: Any, output: Any = None) -> Any:
         from . import backward
 
         if x.grad is not None:
-            return Explanation(name, x.grad, [], note="  (the output of that backward is gone; pass it: mg.why(x, y))")
+            return Explanation(
+                name,
+                x.grad,
+                [],
+                note="  (the output of that backward is gone; pass it: mg.why(x, y))",
+            )
         if backward.last_start[0] is not None:
-            return Explanation(name, reason="the output the last backward started from is gone; keep it, or pass it: mg.why(x, y)")
-        return Explanation(name, reason="no backward has run through it yet; call y.backward(), or pass the output: mg.why(x, y)")
+            return Explanation(
+                name,
+                reason="the output the last backward started from is gone; keep it, or pass it: mg.why(x, y)",
+            )
+        return Explanation(
+            name,
+            reason="no backward has run through it yet; call y.backward(), or pass the output: mg.why(x, y)",
+        )
     edge = x._node.ref() if x._node.__class__ is Leaf and x._node.ref is not None else x._node
     found = _nodes(root)
-    if edge is None or edge.__class__ is Leaf or (edge.node if edge.__class__ is Output else edge) not in found:
-        return Explanation(name, reason=f"it is not on a path to the output: {root.name()} does not depend on it")
+    if (
+        edge is None
+        or edge.__class__ is Leaf
+        or (edge.node if edge.__class__ is Output else edge) not in found
+    ):
+        return Explanation(
+            name, reason=f"it is not on a path to the output: {root.name()} does not depend on it"
+        )
     return _traced(name, x, edge, root, seed, found)
 
 
@@ -94,13 +121,17 @@ def no_graph_reason(out: Tensor) -> str:
 
 def _reason_without_graph(x: Tensor) -> str:
     if x._data.dtype.kind != "f":
-        return f"it holds {x._data.dtype} numbers, and only real floating-point values have gradients"
+        return (
+            f"it holds {x._data.dtype} numbers, and only real floating-point values have gradients"
+        )
     cut = getattr(x, "_cut", None)
     if cut == "no_grad":
         return "it was computed under no_grad()"
     if cut == "detach":
         return "it was made by detach(), which cuts the graph"
-    return "it does not require grad; create it, or what it is computed from, with requires_grad=True"
+    return (
+        "it does not require grad; create it, or what it is computed from, with requires_grad=True"
+    )
 
 
 def _root_of(output: Any) -> tuple[Node | None, Any]:
@@ -129,7 +160,14 @@ def _nodes(root: Node) -> dict[Node, tuple[Node | None, int]]:
     return found
 
 
-def _traced(name: str, x: Tensor, edge: Any, root: Node, seed: Any, found: dict[Node, tuple[Node | None, int]]) -> Explanation:
+def _traced(
+    name: str,
+    x: Tensor,
+    edge: Any,
+    root: Node,
+    seed: Any,
+    found: dict[Node, tuple[Node | None, int]],
+) -> Explanation:
     """Run backward once more on remembered values and note what each node gives to this edge."""
     from .walk import Walk
 
@@ -139,13 +177,20 @@ def _traced(name: str, x: Tensor, edge: Any, root: Node, seed: Any, found: dict[
 
     class Noting(Walk):
         def _give(self, n: Any, g: Any, grads: Any) -> None:
-            given = grads if n.outputs else list(grads)[2:]         # generic nodes: (None, None, *gradients)
+            given = (
+                grads if n.outputs else list(grads)[2:]
+            )  # generic nodes: (None, None, *gradients)
             for k, ((m, j), p) in enumerate(zip(n.next_functions, given, strict=False)):
                 if p is not None and m is target and j == index:
                     parts.append((n, k, np.array(p)))
             super()._give(n, g, grads)
 
-    restored = [(n, s, v) for n in found for s in n.saved_slots if (v := getattr(n, s, None)).__class__ is Freed]
+    restored = [
+        (n, s, v)
+        for n in found
+        for s in n.saved_slots
+        if (v := getattr(n, s, None)).__class__ is Freed
+    ]
     complete = all(v.value is not None for _, _, v in restored) and seed is not None
     walk = Noting([edge], False, nested=True)
     walk.anomaly = False
@@ -159,17 +204,33 @@ def _traced(name: str, x: Tensor, edge: Any, root: Node, seed: Any, found: dict[
         walk.clear()
         for node, slot, value in restored:
             setattr(node, slot, value)
-    note = "" if x.is_leaf or x.grad is not None else "  (it is not a leaf, so .grad is not kept: call retain_grad() before backward)"
+    note = (
+        ""
+        if x.is_leaf or x.grad is not None
+        else "  (it is not a leaf, so .grad is not kept: call retain_grad() before backward)"
+    )
     if root is target:
-        return Explanation(name, wrap(np.asarray(seed)), [(("the output itself",), np.asarray(seed))], note=note)
+        return Explanation(
+            name, wrap(np.asarray(seed)), [(("the output itself",), np.asarray(seed))], note=note
+        )
     if not complete:
-        users = [(n, k) for n in found for k, (m, j) in enumerate(n.next_functions) if m is target and j == index]
+        users = [
+            (n, k)
+            for n in found
+            for k, (m, j) in enumerate(n.next_functions)
+            if m is target and j == index
+        ]
         note = "  (how much each gave is known with backward(retain_graph=True), or before backward: mg.why(x, y))"
         return Explanation(name, x.grad, [(_path(found, n, k), None) for n, k in users], note=note)
     total = parts[0][2] if parts else None
     for _, _, p in parts[1:]:
         total = total + p
-    return Explanation(name, None if total is None else wrap(total), [(_path(found, n, k), p) for n, k, p in parts], note=note)
+    return Explanation(
+        name,
+        None if total is None else wrap(total),
+        [(_path(found, n, k), p) for n, k, p in parts],
+        note=note,
+    )
 
 
 def _path(found: dict[Node, tuple[Node | None, int]], node: Node, slot: int) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 A Function is for what no primitive can express (a different gradient on purpose, a call of foreign code); a new op for
 everybody is a `primitive`.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -25,20 +26,24 @@ class Context:
         self.saved: Any = ()
         self._nondiff: tuple[Tensor, ...] = ()
         self._materialize = True
-        self._node: Any = None          # the node, while backward runs with a graph of its own
+        self._node: Any = None  # the node, while backward runs with a graph of its own
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs of forward for backward."""
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
-                raise DTypeError(f"save_for_backward keeps Tensors, not {describe(t)}; set an attribute of ctx for anything else")
+                raise DTypeError(
+                    f"save_for_backward keeps Tensors, not {describe(t)}; set an attribute of ctx for anything else"
+                )
         self.saved = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What `save_for_backward` kept.  Errors: `GradError` once backward freed it."""
         if self.saved is FREED:
-            raise GradError("the saved tensors of this Function were freed by an earlier backward; use retain_graph=True there")
+            raise GradError(
+                "the saved tensors of this Function were freed by an earlier backward; use retain_graph=True there"
+            )
         return tuple(t.tensor(self._node) if isinstance(t, _SavedOutput) else t for t in self.saved)
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
@@ -53,9 +58,11 @@ class Context:
 class FunctionNode(Node):
     """The node of a Function: its rule is the class's ``backward``."""
 
-    __slots__ = ("more", "ctx", "function", "shapes", "specs", "outs", "saved_values", "versions")
+    __slots__ = ("ctx", "function", "more", "outs", "saved_values", "shapes", "specs", "versions")
     outputs = 0
     ctx: Context
+    shapes: list[tuple[int, ...]]
+    versions: list[tuple[Any, int]]
     function: type[Function]
 
     def edges(self) -> Any:
@@ -88,7 +95,9 @@ class FunctionNode(Node):
     def _run(self, grads: list[Any]) -> list[Any]:
         for t, version in self.versions:
             if t is not None and t._version != version:
-                raise GradError(f"a tensor saved by {self.name()} was changed in place afterwards\n  made at {self.where()}\n  repair: use the out-of-place form")
+                raise GradError(
+                    f"a tensor saved by {self.name()} was changed in place afterwards\n  made at {self.where()}\n  repair: use the out-of-place form"
+                )
         result = self.function.backward(self.ctx, *grads)
         found = list(result) if isinstance(result, tuple | list) else [result]
         if len(found) != len(self.shapes):
@@ -96,7 +105,7 @@ class FunctionNode(Node):
                 f"{self.function.__name__}.backward returned {len(found)} gradient(s), forward took {len(self.shapes)} argument(s).\n"
                 f"  made at {self.where()}\n  repair: return one gradient per argument of forward, None where there is none"
             )
-        out = []
+        out: list[Any] = []
         for k, (value, edge, shape) in enumerate(zip(found, self.more, self.shapes, strict=True)):
             if edge is None or value is None:
                 out.append(None)
@@ -148,23 +157,34 @@ class Function:
         with no_grad():
             result = cls.forward(ctx, *args)
         several = isinstance(result, tuple)
-        outs = [o if isinstance(o, Tensor) else wrap(np.asarray(o)) for o in (result if several else (result,))]
+        outs = [
+            o if isinstance(o, Tensor) else wrap(np.asarray(o))
+            for o in (result if several else (result,))
+        ]
         if MODE.get().grad and any(e is not None for e in edges):
             skip = {id(t) for t in ctx._nondiff}
-            outs = [o.detach() if any(o is a for a in args) else o for o in outs]   # an argument handed on is a new output
+            outs = [
+                o.detach() if any(o is a for a in args) else o for o in outs
+            ]  # an argument handed on is a new output
             _attach(cls, ctx, args, edges, outs, skip)
         return tuple(outs) if several else outs[0]
 
 
-def _attach(cls: Any, ctx: Context, args: Any, edges: list[Any], outs: list[Tensor], skip: set[int]) -> None:
+def _attach(
+    cls: Any, ctx: Context, args: Any, edges: list[Any], outs: list[Tensor], skip: set[int]
+) -> None:
     node: Any = object.__new__(FunctionNode)
     node.e0 = node.e1 = node.g = node.hooks = None
     node.mark, node.seq, node.ctx, node.function, node.saved_values = 0, next_seq(), ctx, cls, None
-    node.more = tuple(e.accumulator(a) if e.__class__ is Leaf else e for e, a in zip(edges, args, strict=True))
+    node.more = tuple(
+        e.accumulator(a) if e.__class__ is Leaf else e for e, a in zip(edges, args, strict=True)
+    )
     node.shapes = [a.shape if isinstance(a, Tensor) else () for a in args]
     node.specs = [(o.shape, o.dtype) for o in outs]
     saved = ctx.saved if ctx.saved is not FREED else ()
-    node.versions = [(t, t._version) for t in saved if t is not None and not any(t is o for o in outs)]
+    node.versions = [
+        (t, t._version) for t in saved if t is not None and not any(t is o for o in outs)
+    ]
     frame: Any = user_frame(3)
     node.code, node.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
     ctx.saved = tuple(_saved_form(t, outs) for t in saved)
@@ -197,8 +217,12 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(backward)
     def once(ctx: Any, *grads: Any) -> Any:
-        if any(isinstance(g, Tensor) and g.requires_grad for g in grads) or (MODE.get().grad and grads):
-            raise GradError(f"this backward is marked once_differentiable: it has no second derivative\n  at {user_line()}")
+        if any(isinstance(g, Tensor) and g.requires_grad for g in grads) or (
+            MODE.get().grad and grads
+        ):
+            raise GradError(
+                f"this backward is marked once_differentiable: it has no second derivative\n  at {user_line()}"
+            )
         return backward(ctx, *grads)
 
     return once
@@ -221,21 +245,33 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
             from .backward import backward, grad
 
             create = MODE.get().grad
-            inputs = tensors if create else [t.detach().requires_grad_(t.requires_grad) for t in tensors]
+            inputs = (
+                tensors if create else [t.detach().requires_grad_(t.requires_grad) for t in tensors]
+            )
             with enable_grad():
                 outs = function(*_filled(args, inputs))
             outs = list(outs) if isinstance(outs, tuple | list) else [outs]
             pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if o.requires_grad]
             wanted = [t for t in inputs if t.requires_grad]
             if create:
-                found = iter(grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True))
+                found = iter(
+                    grad(
+                        [o for o, _ in pairs],
+                        wanted,
+                        [g for _, g in pairs],
+                        create_graph=True,
+                        allow_unused=True,
+                    )
+                )
             else:
                 backward([o for o, _ in pairs], [g for _, g in pairs])
                 found = iter([t.grad for t in wanted])
             return tuple(next(found) if t.requires_grad else None for t in inputs)
 
     if not any(t.requires_grad for t in tensors) and MODE.get().grad:
-        raise GradError(f"checkpoint needs an argument that requires grad: otherwise nothing will be computed again\n  at {user_line()}")
+        raise GradError(
+            f"checkpoint needs an argument that requires grad: otherwise nothing will be computed again\n  at {user_line()}"
+        )
     return Checkpoint.apply(*tensors)
 
 

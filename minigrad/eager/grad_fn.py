@@ -9,6 +9,7 @@ Vocabulary
 
 The arrows that PyTorch shows as ``next_functions`` are these edges; the engine follows them and nothing else.
 """
+
 from __future__ import annotations
 
 import sys
@@ -35,17 +36,21 @@ class Freed:
 
 
 FREED = Freed()
-REMEMBERED_BYTES = 1024     #: the largest value that is remembered
+REMEMBERED_BYTES = 1024  #: the largest value that is remembered
 
 
 class Hooks:
     """The rarely used part of a node: who wants to see or change the gradients that pass."""
 
-    __slots__ = ("tensor", "retained", "pre", "post")
+    __slots__ = ("post", "pre", "retained", "tensor")
 
     def __init__(self) -> None:
-        self.tensor: dict[int, dict[int, Callable[..., Any]]] = {}    # output index → hooks on that output's gradient
-        self.retained: dict[int, weakref.ref[Any]] = {}               # output index → the tensor that wants `.grad`
+        self.tensor: dict[
+            int, dict[int, Callable[..., Any]]
+        ] = {}  # output index → hooks on that output's gradient
+        self.retained: dict[
+            int, weakref.ref[Any]
+        ] = {}  # output index → the tensor that wants `.grad`
         self.pre: dict[int, Callable[..., Any]] = {}
         self.post: dict[int, Callable[..., Any]] = {}
 
@@ -75,12 +80,12 @@ class Node:
     ``g`` and ``own`` belong to a walk in progress: the gradient gathered so far, and whether it may be added to in place.
     """
 
-    __slots__ = ("e0", "e1", "seq", "mark", "g", "own", "hooks", "code", "lasti", "__weakref__")
+    __slots__ = ("__weakref__", "code", "e0", "e1", "g", "hooks", "lasti", "mark", "own", "seq")
     more: tuple[Any, ...] = ()
     primitive: Any = None
     title = "Node"
     saved_slots: tuple[str, ...] = ()
-    outputs = 1                             # 0: as many as `outs` says
+    outputs = 1  # 0: as many as `outs` says
     e0: Any
     e1: Any
     seq: float
@@ -117,7 +122,10 @@ class Node:
         >>> (a * b).grad_fn.next_functions[1]
         (None, 0)
         """
-        return tuple((None, 0) if e is None else (e.node, e.index) if e.__class__ is Output else (e, 0) for e in self.edges())
+        return tuple(
+            (None, 0) if e is None else (e.node, e.index) if e.__class__ is Output else (e, 0)
+            for e in self.edges()
+        )
 
     @property
     def saved(self) -> dict[str, Any]:
@@ -177,7 +185,7 @@ class ManyNode(Node):
 class Output:
     """One output of a node that has several: the place where its gradient is gathered."""
 
-    __slots__ = ("node", "index", "g", "own", "mark")
+    __slots__ = ("g", "index", "mark", "node", "own")
     outputs = 0
     hooks = None
 
@@ -188,7 +196,7 @@ class Output:
 class AccumulateGrad(Node):
     """The end of a path: adds what arrives to ``variable.grad``.  One per leaf, alive as long as a graph needs it."""
 
-    __slots__ = ("variable", "accumulated")
+    __slots__ = ("accumulated", "variable")
     title = "AccumulateGrad"
 
     def __init__(self, variable: Any) -> None:
@@ -209,7 +217,7 @@ class Leaf:
     The AccumulateGrad holds the leaf, the graph holds the AccumulateGrad: nothing goes round in a circle.
     """
 
-    __slots__ = ("ref", "hooks", "accumulated")
+    __slots__ = ("accumulated", "hooks", "ref")
 
     def __init__(self) -> None:
         self.ref: Any = None
@@ -229,7 +237,7 @@ class Leaf:
 class Packed:
     """A saved value that went through ``saved_tensors_hooks``."""
 
-    __slots__ = ("value", "unpack")
+    __slots__ = ("unpack", "value")
 
     def __init__(self, value: Any, unpack_hook: Callable[[Any], Any]) -> None:
         self.value, self.unpack = value, unpack_hook

@@ -4,6 +4,7 @@ The version of a piece of memory is the sequence number of its last in-place cha
 number, so a saved value is stale exactly when its memory changed after the node was made.  An op pays nothing for
 this; a walk pays one comparison, unless something did change since its oldest node was made.
 """
+
 from __future__ import annotations
 
 import weakref
@@ -15,7 +16,9 @@ from ..errors import GradError, ShapeError, describe, user_line
 from .grad_fn import Freed, Leaf, next_seq, unpack
 from .mode import MODE
 
-_changes: dict[int, tuple[int, int, weakref.ref[Any], str]] = {}    # id of memory → (seq, how often, memory, line)
+_changes: dict[
+    int, tuple[int, int, weakref.ref[Any], str]
+] = {}  # id of memory → (seq, how often, memory, line)
 _newest = 0
 
 
@@ -43,7 +46,7 @@ def note_change(array: np.ndarray[Any, Any]) -> None:
     memory = memory_of(array)
     key, line = id(memory), user_line()
     _newest = next_seq()
-    ref = weakref.ref(memory, lambda _, key=key: _changes.pop(key, None))
+    ref = weakref.ref(memory, lambda _: _changes.pop(key, None))
     _changes[key] = (_newest, version_of(array) + 1, ref, line)
 
 
@@ -81,11 +84,13 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     elif not memory.flags.writeable:
         memory = memory.copy()
     node = tensor._node
-    tensor._data = memory.copy()                    # what this op saves must be the value from before
+    tensor._data = memory.copy()  # what this op saves must be the value from before
     try:
         result = function(tensor, *args, **attrs)
         if result.shape != memory.shape:
-            raise ShapeError(f"an in-place op cannot change the shape {list(memory.shape)} to {list(result.shape)}")
+            raise ShapeError(
+                f"an in-place op cannot change the shape {list(memory.shape)} to {list(result.shape)}"
+            )
         if not np.can_cast(result.dtype, memory.dtype, "same_kind"):
             raise ShapeError(f"an in-place op cannot turn {memory.dtype} into {result.dtype}")
     except BaseException:

@@ -2,12 +2,14 @@
 
 The mode is one immutable record in a context variable, so an op pays a single look-up for all switches.
 """
+
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, replace
 from functools import wraps
+from types import MappingProxyType
 from typing import Any
 
 
@@ -20,7 +22,7 @@ class Mode:
     saved_hooks: tuple[Callable[[Any], Any], Callable[[Any], Any]] | None = None
 
 
-GRAD = Mode()                   #: the usual mode; the fast path of every op is ``mode is GRAD``
+GRAD = Mode()  #: the usual mode; the fast path of every op is ``mode is GRAD``
 NO_GRAD = Mode(grad=False)
 MODE: ContextVar[Mode] = ContextVar("minigrad_mode", default=GRAD)
 
@@ -28,7 +30,7 @@ MODE: ContextVar[Mode] = ContextVar("minigrad_mode", default=GRAD)
 class _Switch:
     """A context manager and decorator that changes the mode and restores it, exceptions included."""
 
-    changes: dict[str, Any] = {}
+    changes: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self) -> None:
         self._tokens: list[Token[Mode]] = []
@@ -45,7 +47,9 @@ class _Switch:
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def switched(*args: Any, **kwargs: Any) -> Any:
-            switch = object.__new__(type(self))         # its own tokens: calls may overlap in threads and tasks
+            switch = object.__new__(
+                type(self)
+            )  # its own tokens: calls may overlap in threads and tasks
             switch.changes, switch._tokens = self.changes, []
             with switch:
                 return function(*args, **kwargs)
@@ -64,13 +68,13 @@ class no_grad(_Switch):
     False
     """
 
-    changes = {"grad": False}
+    changes = MappingProxyType({"grad": False})
 
 
 class enable_grad(_Switch):
     """Ops inside leave a graph, also within `no_grad`."""
 
-    changes = {"grad": True}
+    changes = MappingProxyType({"grad": True})
 
 
 class set_grad_enabled(_Switch):
@@ -94,7 +98,7 @@ class detect_anomaly(_Switch):
     minigrad.errors.AnomalyError: log made nan
     """
 
-    changes = {"anomaly": True}
+    changes = MappingProxyType({"anomaly": True})
 
 
 class saved_tensors_hooks(_Switch):

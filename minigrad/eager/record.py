@@ -2,6 +2,7 @@
 
 The generic path serves primitives with list slots or several outputs, and arguments that are not Tensors.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -13,9 +14,6 @@ from ..ops.shape import sum_to, unbroadcast
 from ..registry import Primitive, Value
 from .grad_fn import Freed, Leaf, ManyNode, Node, Output, Packed, frame_of_user, next_seq, unpack
 from .mode import GRAD, MODE, Mode
-
-_unbroadcast_values = unbroadcast
-unbroadcast = sum_to                        # on arrays, without a look at their type
 
 
 def own(value: Any) -> Any:
@@ -30,7 +28,9 @@ def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, An
     foreign = [a for a in _flat(args) if isinstance(a, Value) and not isinstance(a, Tensor)]
     if foreign:
         return foreign[0].apply_primitive(primitive, args, attrs)
-    if any(isinstance(a, Tensor) for a in _flat(args)):         # a subclass of Tensor: the generic path knows it
+    if any(
+        isinstance(a, Tensor) for a in _flat(args)
+    ):  # a subclass of Tensor: the generic path knows it
         return apply_generic(primitive, args, attrs)
     try:
         return primitive.kernel(*args, **attrs)
@@ -47,8 +47,12 @@ def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, 
     from .tensor import Tensor, wrap
 
     args, attrs = primitive.bind(args, attrs)
-    if not any(isinstance(a, Tensor) for a in args) or any(isinstance(a, Value) and not isinstance(a, Tensor) for a in args):
-        foreign = next((a for a in args if isinstance(a, Value) and not isinstance(a, Tensor)), None)
+    if not any(isinstance(a, Tensor) for a in args) or any(
+        isinstance(a, Value) and not isinstance(a, Tensor) for a in args
+    ):
+        foreign = next(
+            (a for a in args if isinstance(a, Value) and not isinstance(a, Tensor)), None
+        )
         if foreign is not None:
             return foreign.apply_primitive(primitive, args, attrs)
         return _run(primitive, args, args, attrs)
@@ -62,28 +66,44 @@ def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, 
             o._exposed = True
     mode = MODE.get()
     slots = primitive.slot_names(len(args))
-    edges = [(a._node if n in primitive.rules and isinstance(a, Tensor) else None) for n, a in zip(slots, args, strict=True)]
+    edges = [
+        (a._node if n in primitive.rules and isinstance(a, Tensor) else None)
+        for n, a in zip(slots, args, strict=True)
+    ]
     if mode.grad and any(e is not None for e in edges):
         _record(primitive, args, arrays, attrs, outs, edges, slots, mode)
     return outs if several else outs[0]
 
 
-def _run(primitive: Primitive, args: tuple[Any, ...], arrays: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+def _run(
+    primitive: Primitive, args: tuple[Any, ...], arrays: tuple[Any, ...], attrs: dict[str, Any]
+) -> Any:
     try:
         return primitive.kernel(*arrays, **attrs)
     except Exception as error:
-        raise op_error(primitive.type, primitive.slot_names(len(args)), args, attrs, error) from error
+        raise op_error(
+            primitive.type, primitive.slot_names(len(args)), args, attrs, error
+        ) from error
 
 
 def _record(
-    primitive: Primitive, args: Any, arrays: Any, attrs: dict[str, Any], outs: list[Any], edges: list[Any], slots: list[str], mode: Mode
+    primitive: Primitive,
+    args: Any,
+    arrays: Any,
+    attrs: dict[str, Any],
+    outs: list[Any],
+    edges: list[Any],
+    slots: list[str],
+    mode: Mode,
 ) -> None:
     from .specialise import node_class
 
     node: Any = object.__new__(node_class(primitive))
     node.e0 = node.e1 = node.g = node.hooks = None
     node.mark, node.seq = 0, next_seq()
-    edges = [e.accumulator(a) if e.__class__ is Leaf else e for e, a in zip(edges, args, strict=True)]
+    edges = [
+        e.accumulator(a) if e.__class__ is Leaf else e for e, a in zip(edges, args, strict=True)
+    ]
     wanted = {n for n, e in zip(slots, edges, strict=True) if e is not None}
     by_slot: dict[str, Any] = {}
     for name, arg, array in zip(slots, args, arrays, strict=True):
@@ -94,7 +114,13 @@ def _record(
         by_slot.setdefault(primitive.list_input, [])
     several = len(primitive.outputs) > 1
     for k, name in enumerate(primitive.outputs):
-        by_slot[name] = outs[k]._data if several else [o._data for o in outs] if primitive.list_output else outs[0]._data
+        by_slot[name] = (
+            outs[k]._data
+            if several
+            else [o._data for o in outs]
+            if primitive.list_output
+            else outs[0]._data
+        )
     needed = primitive.saved(wanted)
     for name in primitive.saved():
         setattr(node, f"_saved_{name}", by_slot[name] if name in needed else None)
@@ -102,10 +128,15 @@ def _record(
         if name in primitive.attrs:
             setattr(node, f"_{name}", attrs[name])
         elif name not in by_slot and not name.endswith("_grad"):
-            setattr(node, f"_{name}", _fact(by_slot[name.rsplit("_", 1)[0]], name.rsplit("_", 1)[1]))
+            setattr(
+                node, f"_{name}", _fact(by_slot[name.rsplit("_", 1)[0]], name.rsplit("_", 1)[1])
+            )
     specialised = len(edges) <= 2 and not isinstance(node, GenericNode)
     if isinstance(node, GenericNode):
-        node.more, node.slots = tuple(e for n, e in zip(slots, edges, strict=True) if n in primitive.rules), slots
+        node.more, node.slots = (
+            tuple(e for n, e in zip(slots, edges, strict=True) if n in primitive.rules),
+            slots,
+        )
         node.specs = [(np.shape(o._data), o._data.dtype) for o in outs]
     else:
         kept = [e for n, e in zip(slots, edges, strict=True) if n in primitive.rules] + [None, None]
@@ -113,7 +144,9 @@ def _record(
         if not specialised and isinstance(node, ManyNode):
             node.more = tuple(kept[2:-2])
     if primitive.broadcasts:
-        shapes = tuple(np.shape(a) for n, a in zip(slots, arrays, strict=True) if n in primitive.rules)
+        shapes = tuple(
+            np.shape(a) for n, a in zip(slots, arrays, strict=True) if n in primitive.rules
+        )
         node._shapes = shapes if any(s != np.shape(outs[0]._data) for s in shapes) else None
     frame = frame_of_user(3)
     node.code, node.lasti = frame.f_code, frame.f_lasti
@@ -149,14 +182,22 @@ def check_finite(op_type: str, value: Any, args: tuple[Any, ...], line: str, ver
     if value is None or np.asarray(value).dtype.kind not in "fc" or np.isfinite(value).all():
         return
     what = "nan" if np.isnan(value).any() else "inf"
-    inputs = ", ".join(describe(a) if np.ndim(getattr(a, "_data", a)) else f"{getattr(a, '_data', a)}" for a in args)
-    raise AnomalyError(f"{op_type} {verb} {what} from ({inputs})\n  at {line}\n  this is the first op that did")
+    inputs = ", ".join(
+        describe(a) if np.ndim(getattr(a, "_data", a)) else f"{getattr(a, '_data', a)}"
+        for a in args
+    )
+    raise AnomalyError(
+        f"{op_type} {verb} {what} from ({inputs})\n  at {line}\n  this is the first op that did"
+    )
 
 
 class GenericNode(ManyNode):
     """A node of a primitive with list slots or several outputs: all its edges are in ``more``."""
 
-    __slots__ = ("slots", "specs", "outs")
+    __slots__ = ("outs", "slots", "specs")
+    slots: list[str]
+    specs: list[tuple[tuple[int, ...], Any]]
+    outs: list[Output]
     outputs = 0
 
     def edges(self) -> Any:
@@ -169,14 +210,18 @@ class GenericNode(ManyNode):
 def pull_graph(node: Node, g: Any) -> Any:
     """The gradients of a node's inputs as Tensors with a graph of their own."""
     grads = pull_rules(node, g, lambda name, value: _as_tensor(node, name, value), _sum_to_values)
-    return (None, None, *grads) if isinstance(node, GenericNode) else (*grads, None, None)[: max(2, len(grads))]
+    return (
+        (None, None, *grads)
+        if isinstance(node, GenericNode)
+        else (*grads, None, None)[: max(2, len(grads))]
+    )
 
 
-Node.pull_graph = pull_graph                # type: ignore[method-assign]
+Node.pull_graph = pull_graph  # type: ignore[method-assign, assignment]
 
 
 def _sum_to_values(value: Any, shape: Any) -> Any:
-    return value if value.shape == tuple(shape) else _unbroadcast_values(value, shape=tuple(shape))
+    return value if value.shape == tuple(shape) else unbroadcast(value, shape=tuple(shape))
 
 
 def _as_tensor(node: Node, name: str, value: Any) -> Any:
@@ -190,14 +235,22 @@ def _as_tensor(node: Node, name: str, value: Any) -> Any:
         k = p.outputs.index(name)
         if isinstance(value, list):
             return [wrap(v, Output(node, j)) for j, v in enumerate(value)]
-        return wrap(value, (Output(node, k) if isinstance(node, GenericNode) else node) if name not in p.nondiff else None)
+        return wrap(
+            value,
+            (Output(node, k) if isinstance(node, GenericNode) else node)
+            if name not in p.nondiff
+            else None,
+        )
     edges = iter(node.edges())
     by_slot: dict[str, list[Any]] = {}
-    for slot in (node.slots if isinstance(node, GenericNode) else p.inputs):
+    for slot in node.slots if isinstance(node, GenericNode) else p.inputs:
         if slot in p.rules:
             by_slot.setdefault(slot, []).append(next(edges))
     if isinstance(value, list):
-        return [_joined(v, e) for v, e in zip(value, by_slot.get(name, [None] * len(value)), strict=True)]
+        return [
+            _joined(v, e)
+            for v, e in zip(value, by_slot.get(name, [None] * len(value)), strict=True)
+        ]
     return _joined(value, by_slot.get(name, [None])[0])
 
 
@@ -229,7 +282,9 @@ def pull_rules(node: Any, g: Any, read: Any, sum_back: Any) -> list[Any]:
     made: dict[str, Any] = {}
     for rule in p.wanted_rules(wanted):
         result = rule.function(*(values[r] for r in rule.reads))
-        made.update(zip(rule.inputs, result, strict=True) if rule.joint else [(rule.inputs[0], result)])
+        made.update(
+            zip(rule.inputs, result, strict=True) if rule.joint else [(rule.inputs[0], result)]
+        )
     if p.broadcasts and node._shapes is not None:
         made = {n: sum_back(v, node._shapes[p.differentiable.index(n)]) for n, v in made.items()}
     grads, seen = [], dict.fromkeys(slots, 0)

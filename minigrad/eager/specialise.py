@@ -16,6 +16,7 @@ a node behind) and ``pull`` (the node's gradient rules, on arrays).  For ``mul``
 The text is built from the names of the kernel's parameters, which Python has checked to be identifiers; nothing a
 user typed at run time becomes code.  `source(primitive)` shows it.
 """
+
 from __future__ import annotations
 
 import sys
@@ -25,10 +26,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import op_error
+from ..ops.shape import sum_to
 from ..registry import HOOKS, REQUIRED, Primitive, Value
 from .grad_fn import FREED, REMEMBERED_BYTES, Freed, Leaf, ManyNode, Node, frame_of_user, next_seq
 from .mode import GRAD, MODE
-from .record import apply_generic, not_tensors, observe, own, unbroadcast, GenericNode
+from .record import GenericNode, apply_generic, not_tensors, observe, own
 
 _NODE_CLASSES: dict[str, type[Node]] = {}
 
@@ -37,15 +39,32 @@ def node_class(primitive: Primitive) -> type[Node]:
     """The class of this primitive's nodes, named as PyTorch names them: ``MulBackward0``."""
     made = _NODE_CLASSES.get(primitive.type)
     if made is None or made.primitive is not primitive:
-        title = primitive.title or "".join(w.capitalize() for w in primitive.type.removeprefix("reduce_").split("_"))
+        title = primitive.title or "".join(
+            w.capitalize() for w in primitive.type.removeprefix("reduce_").split("_")
+        )
         slots = tuple(f"_saved_{n}" for n in primitive.saved())
-        base = GenericNode if is_generic(primitive) else Node if len(primitive.differentiable) <= 2 else ManyNode
-        kept = [f"_{n}" for n in primitive.reads() if not n.endswith("_grad") and n not in primitive.saved()]
-        namespace = {"__slots__": (*slots, *kept, *_shape_slot(primitive)), "primitive": primitive, "title": title, "saved_slots": slots}
+        base = (
+            GenericNode
+            if is_generic(primitive)
+            else Node
+            if len(primitive.differentiable) <= 2
+            else ManyNode
+        )
+        kept = [
+            f"_{n}"
+            for n in primitive.reads()
+            if not n.endswith("_grad") and n not in primitive.saved()
+        ]
+        namespace = {
+            "__slots__": (*slots, *kept, *_shape_slot(primitive)),
+            "primitive": primitive,
+            "title": title,
+            "saved_slots": slots,
+        }
         made = _NODE_CLASSES[primitive.type] = type(f"{title}Backward0", (base,), namespace)
         made.__module__ = __name__
         if base is not GenericNode:
-            made.pull, made.free = _first_pull, _first_free  # type: ignore[method-assign]
+            made.pull, made.free = _first_pull, _first_free  # type: ignore[method-assign, assignment]
     return made
 
 
@@ -62,19 +81,23 @@ def specialise(primitive: Primitive) -> None:
     """Replace the code of the primitive's public function by its fast version."""
     text = apply_source(primitive)
     public: FunctionType = primitive.function
-    if text is None:                                # lists and several outputs: one generic path serves them
+    if text is None:  # lists and several outputs: one generic path serves them
         public.__code__ = _generic.__code__
         public.__globals__.update(apply_generic=apply_generic, primitive=primitive)
         return
     made = _compile(text, primitive.function.__name__, public.__globals__, primitive)
-    public.__code__, public.__defaults__, public.__kwdefaults__ = made.__code__, made.__defaults__, made.__kwdefaults__
+    public.__code__, public.__defaults__, public.__kwdefaults__ = (
+        made.__code__,
+        made.__defaults__,
+        made.__kwdefaults__,
+    )
 
 
 HOOKS["specialise"] = specialise
 
 
 def _generic(*args: Any, **attrs: Any) -> Any:
-    return apply_generic(primitive, args, attrs)    # type: ignore[name-defined]  # noqa: F821
+    return apply_generic(primitive, args, attrs)  # type: ignore[name-defined]  # noqa: F821
 
 
 def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primitive) -> Any:
@@ -83,9 +106,28 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
 
     rules = {f"rule_{k}": r.function for k, r in enumerate(primitive.wanted_rules())}
     namespace.update(
-        primitive=primitive, _kernel=primitive.kernel, Tensor=Tensor, Value=Value, Leaf=Leaf, GRAD=GRAD, _mode=MODE.get,
-        _new=object.__new__, _next_seq=next_seq, _frame=frame_of_user, _getframe=sys._getframe, _op_error=op_error, _observe=observe, _own=own,
-        _others=not_tensors, _unbroadcast=unbroadcast, Freed=Freed, _shape=np.shape, ndarray=np.ndarray, REMEMBERED_BYTES=REMEMBERED_BYTES, FREED=FREED, **rules,
+        primitive=primitive,
+        _kernel=primitive.kernel,
+        Tensor=Tensor,
+        Value=Value,
+        Leaf=Leaf,
+        GRAD=GRAD,
+        _mode=MODE.get,
+        _new=object.__new__,
+        _next_seq=next_seq,
+        _frame=frame_of_user,
+        _getframe=sys._getframe,
+        _op_error=op_error,
+        _observe=observe,
+        _own=own,
+        _others=not_tensors,
+        _unbroadcast=sum_to,
+        Freed=Freed,
+        _shape=np.shape,
+        ndarray=np.ndarray,
+        REMEMBERED_BYTES=REMEMBERED_BYTES,
+        FREED=FREED,
+        **rules,
     )
     if primitive.rules:
         namespace["NodeClass"] = node_class(primitive)
@@ -96,7 +138,13 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
 
 def source(primitive: Primitive) -> str:
     """The text of the specialised functions of a primitive, for the curious."""
-    return "\n".join([apply_source(primitive) or "# generic path\n", pull_source(primitive), free_source(primitive)])
+    return "\n".join(
+        [
+            apply_source(primitive) or "# generic path\n",
+            pull_source(primitive),
+            free_source(primitive),
+        ]
+    )
 
 
 def apply_source(p: Primitive) -> str | None:
@@ -105,7 +153,9 @@ def apply_source(p: Primitive) -> str | None:
         return None
     params = [f"{n}=None" if n in p.optional else n for n in p.inputs]
     late = bool(p.optional) and any(d is REQUIRED for d in p.attrs.values())
-    params += (["*"] if late else []) + [a if d is REQUIRED else f"{a}={d!r}" for a, d in p.attrs.items()]
+    params += (["*"] if late else []) + [
+        a if d is REQUIRED else f"{a}={d!r}" for a, d in p.attrs.items()
+    ]
     attrs = "".join(f", {a}={a}" for a in p.attrs)
     args = ", ".join(p.inputs) + ("," if len(p.inputs) == 1 else "")
     attr_dict = "{" + ", ".join(f"{a!r}: {a}" for a in p.attrs) + "}"
@@ -114,14 +164,23 @@ def apply_source(p: Primitive) -> str | None:
     for n in p.inputs:
         edge = f"; e_{n} = {n}._node" if n in p.rules else ""
         w(f"if {n}.__class__ is Tensor: d_{n} = {n}._data{edge}; tensors_ = True")
-        w(f"elif {n}.__class__ is ndarray: d_{n} = {n}" + (f"; e_{n} = None" if n in p.rules else ""))
+        w(
+            f"elif {n}.__class__ is ndarray: d_{n} = {n}"
+            + (f"; e_{n} = None" if n in p.rules else "")
+        )
         w(f"elif isinstance({n}, Value): return _others(primitive, ({args}), {attr_dict})")
         w(f"else: d_{n} = {n}" + (f"; e_{n} = None" if n in p.rules else ""))
     w(f"try: out_ = _kernel({(', '.join('d_' + n for n in p.inputs) + attrs).removeprefix(', ')})")
-    w(f"except Exception as error_: raise _op_error(primitive.type, primitive.inputs, ({args}), {attr_dict}, error_) from error_")
+    w(
+        f"except Exception as error_: raise _op_error(primitive.type, primitive.inputs, ({args}), {attr_dict}, error_) from error_"
+    )
     w("if not tensors_: return out_")
-    exposed = f"({p.inputs[0]}.__class__ is Tensor and {p.inputs[0]}._exposed)" if p.view else "False"
-    w(f"t_ = _new(Tensor); t_._data = out_; t_.grad = None; t_._name = None; t_._exposed = {exposed}")
+    exposed = (
+        f"({p.inputs[0]}.__class__ is Tensor and {p.inputs[0]}._exposed)" if p.view else "False"
+    )
+    w(
+        f"t_ = _new(Tensor); t_._data = out_; t_.grad = None; t_._name = None; t_._exposed = {exposed}"
+    )
     if not p.rules or "out" in p.nondiff:
         w("t_._node = None; return t_")
         return w.text
@@ -149,10 +208,18 @@ def apply_source(p: Primitive) -> str | None:
 def _write_saved(p: Primitive, w: Writer) -> None:
     for s in p.saved():
         users = [n for n in p.differentiable if s in p.rules[n].reads]
-        value = "out_" if s in p.outputs else f"d_{s} if {s}.__class__ is Tensor and not {s}._exposed else _own(d_{s})"
+        value = (
+            "out_"
+            if s in p.outputs
+            else f"d_{s} if {s}.__class__ is Tensor and not {s}._exposed else _own(d_{s})"
+        )
         everyone = len(users) == len(p.differentiable)
         needed = " or ".join(f"e_{n} is not None" for n in users)
-        w(f"n_._saved_{s} = {value}" if everyone else f"n_._saved_{s} = ({value}) if {needed} else None")
+        w(
+            f"n_._saved_{s} = {value}"
+            if everyone
+            else f"n_._saved_{s} = ({value}) if {needed} else None"
+        )
     for r in p.reads():
         if r in p.attrs:
             w(f"n_._{r} = {r}")
@@ -171,9 +238,19 @@ def _write_saved(p: Primitive, w: Writer) -> None:
 def pull_source(p: Primitive) -> str:
     """The text of ``pull``: the gradient rules of one node, on arrays."""
     w = Writer("def pull(n, g):")
-    edges = dict(zip(p.differentiable, ["n.e0", "n.e1", *(f"n.more[{k}]" for k in range(len(p.differentiable)))], strict=False))
+    edges = dict(
+        zip(
+            p.differentiable,
+            ["n.e0", "n.e1", *(f"n.more[{k}]" for k in range(len(p.differentiable)))],
+            strict=False,
+        )
+    )
     if p.saved():
-        w("if " + " or ".join(f"n._saved_{s}.__class__ is Freed" for s in p.saved()) + ": raise n.freed_error()")
+        w(
+            "if "
+            + " or ".join(f"n._saved_{s}.__class__ is Freed" for s in p.saved())
+            + ": raise n.freed_error()"
+        )
     for k, rule in enumerate(p.wanted_rules()):
         call = f"rule_{k}({', '.join(_argument(p, r) for r in rule.reads)})"
         inputs = [n for n in rule.inputs if n in edges]
@@ -186,7 +263,9 @@ def pull_source(p: Primitive) -> str:
         w(f"    g_{name} = {call}")
         if p.broadcasts:
             k_shape = p.differentiable.index(name)
-            w(f"    if n._shapes is not None and g_{name}.shape != n._shapes[{k_shape}]: g_{name} = _unbroadcast(g_{name}, n._shapes[{k_shape}])")
+            w(
+                f"    if n._shapes is not None and g_{name}.shape != n._shapes[{k_shape}]: g_{name} = _unbroadcast(g_{name}, n._shapes[{k_shape}])"
+            )
     w(f"return {', '.join('g_' + n for n in p.differentiable)},")
     return w.text
 
@@ -197,7 +276,9 @@ def free_source(p: Primitive) -> str:
     for s in p.saved():
         w(f"v = n._saved_{s}")
         w("if v is not None and v.__class__ is not Freed:")
-        w(f"    n._saved_{s} = Freed(v) if remember and (v.__class__ is not ndarray or v.nbytes <= REMEMBERED_BYTES) else FREED")
+        w(
+            f"    n._saved_{s} = Freed(v) if remember and (v.__class__ is not ndarray or v.nbytes <= REMEMBERED_BYTES) else FREED"
+        )
     w("return")
     return w.text
 
@@ -211,12 +292,12 @@ def _argument(p: Primitive, name: str) -> str:
 def _first_pull(n: Node, g: Any) -> Any:
     """Stands in for ``pull`` until the first backward through this primitive."""
     primitive = n.primitive
-    type(n).pull = _compile(pull_source(primitive), "pull", {}, primitive)      # type: ignore[method-assign]
+    type(n).pull = _compile(pull_source(primitive), "pull", {}, primitive)  # type: ignore[method-assign]
     return n.pull(g)
 
 
 def _first_free(n: Node, remember: bool = False) -> None:
-    type(n).free = _compile(free_source(n.primitive), "free", {}, n.primitive)   # type: ignore[method-assign]
+    type(n).free = _compile(free_source(n.primitive), "free", {}, n.primitive)  # type: ignore[method-assign]
     n.free(remember)
 
 
@@ -228,4 +309,3 @@ class Writer:
 
     def __call__(self, line: str) -> None:
         self.text += f"    {line}\n"
-

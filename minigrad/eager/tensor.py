@@ -3,6 +3,7 @@
 A Tensor holds its array, its gradient, and one arrow into the backward graph (``grad_fn``).  Methods and operators are
 the package's functions, taken from the one table in ``values.py``.
 """
+
 from __future__ import annotations
 
 import weakref
@@ -17,7 +18,9 @@ from ..values import Operators, ufunc_on_values
 from .grad_fn import HookHandle, Hooks, Leaf, Node, Output
 from .inplace import change, version_of
 
-ENGINE: dict[str, Callable[..., Any]] = {}      #: what `backward.py`, which builds on this module, lends to it
+ENGINE: dict[
+    str, Callable[..., Any]
+] = {}  #: what `backward.py`, which builds on this module, lends to it
 
 
 class Tensor(Operators):
@@ -32,7 +35,7 @@ class Tensor(Operators):
     tensor([2., 4.])
     """
 
-    __slots__ = ("_data", "_node", "_exposed", "_name", "_cut", "grad", "__weakref__")
+    __slots__ = ("__weakref__", "_cut", "_data", "_exposed", "_name", "_node", "grad")
     _data: Any
     _node: Any
     _exposed: bool
@@ -40,7 +43,9 @@ class Tensor(Operators):
     _cut: str
     grad: Tensor | None
 
-    def __init__(self, data: Any, requires_grad: bool = False, dtype: Any = None, name: str | None = None) -> None:
+    def __init__(
+        self, data: Any, requires_grad: bool = False, dtype: Any = None, name: str | None = None
+    ) -> None:
         self._data = _array(data, dtype)
         self._node, self.grad, self._exposed, self._name = None, None, False, name
         if requires_grad:
@@ -53,7 +58,7 @@ class Tensor(Operators):
         """The array itself.  Writing into it is seen by this Tensor, and never by a graph that saved the old value."""
         if not self._exposed or self._data.__class__ is not np.ndarray:
             self._data, self._exposed = np.array(self._data), True
-        return self._data  # type: ignore[no-any-return]
+        return self._data
 
     @data.setter
     def data(self, value: Any) -> None:
@@ -84,7 +89,9 @@ class Tensor(Operators):
         if self._node is not None and self._node.__class__ is not Leaf:
             if wanted:
                 return
-            raise GradError("requires_grad of a non-leaf follows from its inputs; use x.detach() to cut the graph")
+            raise GradError(
+                "requires_grad of a non-leaf follows from its inputs; use x.detach() to cut the graph"
+            )
         if wanted and self._data.dtype.kind != "f":
             what = "complex" if self._data.dtype.kind == "c" else str(self._data.dtype)
             raise DTypeError(
@@ -108,7 +115,13 @@ class Tensor(Operators):
     def grad_fn(self) -> Node | None:
         """The backward node that made this Tensor; None for a leaf."""
         node = self._node
-        return None if node is None or node.__class__ is Leaf else node.node if node.__class__ is Output else node
+        return (
+            None
+            if node is None or node.__class__ is Leaf
+            else node.node
+            if node.__class__ is Output
+            else node
+        )
 
     @property
     def output_nr(self) -> int:
@@ -119,7 +132,11 @@ class Tensor(Operators):
     def retains_grad(self) -> bool:
         """Whether this non-leaf keeps its ``.grad``."""
         fn = self.grad_fn
-        return fn is not None and fn.hooks is not None and fn.hooks.retained.get(self.output_nr, lambda: None)() is self
+        return (
+            fn is not None
+            and fn.hooks is not None
+            and fn.hooks.retained.get(self.output_nr, lambda: None)() is self
+        )
 
     @property
     def _version(self) -> int:
@@ -128,30 +145,42 @@ class Tensor(Operators):
     # -- backward --------------------------------------------------------------------------
 
     def backward(
-        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
     ) -> None:
         """Compute the gradients of this output and add them to the ``.grad`` of every leaf; see `minigrad.backward`."""
-        ENGINE["backward"]([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
+        ENGINE["backward"](
+            [self], None if gradient is None else [gradient], retain_graph, create_graph, inputs
+        )
 
     def retain_grad(self) -> None:
         """Keep the ``.grad`` of this non-leaf, too."""
         fn = self.grad_fn
         if fn is None:
             if self._node is None:
-                raise GradError("retain_grad() on a Tensor that does not require grad: no gradient will ever reach it")
+                raise GradError(
+                    "retain_grad() on a Tensor that does not require grad: no gradient will ever reach it"
+                )
             return
         fn._hooks().retained[self.output_nr] = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> HookHandle:
         """Call ``hook(grad)`` when the gradient of this Tensor is complete; what it returns replaces the gradient."""
         if self._node is None:
-            raise GradError("register_hook() on a Tensor that does not require grad: no gradient will ever reach it")
+            raise GradError(
+                "register_hook() on a Tensor that does not require grad: no gradient will ever reach it"
+            )
         return HookHandle(self._hook_table().tensor.setdefault(self.output_nr, {}), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
         """Call ``hook(leaf)`` after the gradient was added to ``.grad``; leaves only."""
         if self._node.__class__ is not Leaf:
-            raise GradError("register_post_accumulate_grad_hook() is for leaves that require grad; use register_hook()")
+            raise GradError(
+                "register_post_accumulate_grad_hook() is for leaves that require grad; use register_hook()"
+            )
         return HookHandle(self._node.accumulated, hook)
 
     def _hook_table(self) -> Hooks:
@@ -163,17 +192,19 @@ class Tensor(Operators):
             alive = place.ref() if place.ref is not None else None
             if alive is not None:
                 alive.hooks = place.hooks
-        return place.hooks  # type: ignore[no-any-return]
+        return place.hooks
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradient; None by default, else zeros."""
-        self.grad = None if set_to_none or self.grad is None else wrap(np.zeros_like(self.grad._data))
+        self.grad = (
+            None if set_to_none or self.grad is None else wrap(np.zeros_like(self.grad._data))
+        )
 
     def detach(self) -> Tensor:
         """The same value without a graph; shares memory."""
         made = wrap(self._data)
         made._exposed = self._exposed
-        made._cut = "detach"                    # for mg.why
+        made._cut = "detach"  # for mg.why
         return made
 
     def detach_(self) -> Tensor:
@@ -185,19 +216,19 @@ class Tensor(Operators):
 
     def add_(self, other: Any) -> Tensor:
         """Add in place."""
-        return change(self, type(self).__add__, other)  # type: ignore[no-any-return]
+        return change(self, Operators.__add__, other)  # type: ignore[no-any-return]
 
     def sub_(self, other: Any) -> Tensor:
         """Subtract in place."""
-        return change(self, type(self).__sub__, other)  # type: ignore[no-any-return]
+        return change(self, Operators.__sub__, other)  # type: ignore[no-any-return]
 
     def mul_(self, other: Any) -> Tensor:
         """Multiply in place."""
-        return change(self, type(self).__mul__, other)  # type: ignore[no-any-return]
+        return change(self, Operators.__mul__, other)  # type: ignore[no-any-return]
 
     def div_(self, other: Any) -> Tensor:
         """Divide in place."""
-        return change(self, type(self).__truediv__, other)  # type: ignore[no-any-return]
+        return change(self, Operators.__truediv__, other)  # type: ignore[no-any-return]
 
     def zero_(self) -> Tensor:
         """Set every element to zero, in place."""
@@ -224,7 +255,9 @@ class Tensor(Operators):
     def item(self) -> Any:
         """The one element as a Python number."""
         if self._data.size != 1:
-            raise DTypeError(f"item() needs one element, {describe(self)} has {self._data.size}; use tolist(), or index first")
+            raise DTypeError(
+                f"item() needs one element, {describe(self)} has {self._data.size}; use tolist(), or index first"
+            )
         return self._data.item()
 
     def tolist(self) -> Any:
@@ -280,7 +313,9 @@ class Tensor(Operators):
         return f"tensor({self._body('tensor(')}{self._tail()})"
 
     def _body(self, prefix: str) -> str:
-        text = np.array2string(np.asarray(self._data), precision=4, separator=", ", prefix=prefix, threshold=1000)
+        text = np.array2string(
+            np.asarray(self._data), precision=4, separator=", ", prefix=prefix, threshold=1000
+        )
         default = self._data.dtype in (np.float64, np.int64, np.bool_)
         return text if default and self._data.size else f"{text}, dtype={self._data.dtype}"
 
@@ -290,7 +325,11 @@ class Tensor(Operators):
         return ", requires_grad=True" if self.requires_grad else ""
 
     def __format__(self, spec: str) -> str:
-        return format(self._data.item(), spec) if spec and self._data.size == 1 else format(str(self), spec)
+        return (
+            format(self._data.item(), spec)
+            if spec and self._data.size == 1
+            else format(str(self), spec)
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
@@ -305,7 +344,9 @@ class Tensor(Operators):
             raise GradError("only leaves can be stored; a graph cannot. Use x.detach()")
         return (Tensor, (np.asarray(self._data), self.requires_grad, None, self.name))
 
-    def apply_primitive(self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    def apply_primitive(
+        self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
+    ) -> Any:
         """Apply a primitive to Tensors; the specialised functions do this without coming here."""
         from .record import apply_generic
 
@@ -320,15 +361,22 @@ def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.array(data, dtype)
     except (ValueError, TypeError) as error:
-        raise DTypeError(f"a Tensor needs numbers in a regular grid, not {describe(data)}: {error}\n  at {user_line()}") from error
+        raise DTypeError(
+            f"a Tensor needs numbers in a regular grid, not {describe(data)}: {error}\n  at {user_line()}"
+        ) from error
     if array.dtype.kind not in "fiubc":
-        raise DTypeError(f"a Tensor holds numbers, not {array.dtype} ({describe(data)})\n  at {user_line()}")
+        raise DTypeError(
+            f"a Tensor holds numbers, not {array.dtype} ({describe(data)})\n  at {user_line()}"
+        )
     return array
 
 
 def _plain(data: Any) -> Any:
     """Nested lists with the Tensors in them replaced by their values."""
-    return [_plain(d) if isinstance(d, list | tuple) else d._data if isinstance(d, Tensor) else d for d in data]
+    return [
+        _plain(d) if isinstance(d, list | tuple) else d._data if isinstance(d, Tensor) else d
+        for d in data
+    ]
 
 
 def wrap(data: Any, node: Any = None) -> Tensor:
@@ -340,7 +388,9 @@ def wrap(data: Any, node: Any = None) -> Tensor:
     return made
 
 
-def tensor(data: Any, requires_grad: bool = False, dtype: Any = None, name: str | None = None) -> Tensor:
+def tensor(
+    data: Any, requires_grad: bool = False, dtype: Any = None, name: str | None = None
+) -> Tensor:
     """Make a leaf Tensor from numbers, lists or an array; the data is copied.
 
     Dtypes follow NumPy: floats are float64.  Errors: `DTypeError` for what is no grid of numbers, and for
@@ -352,4 +402,4 @@ def tensor(data: Any, requires_grad: bool = False, dtype: Any = None, name: str 
     return Tensor(data, requires_grad, dtype, name)
 
 
-HOOKS["tensor"] = tensor            # creation functions (zeros, arange, …) make leaves with it
+HOOKS["tensor"] = tensor  # creation functions (zeros, arange, …) make leaves with it

@@ -4,6 +4,7 @@ Hooks, retained gradients, several roots, given targets, nodes with several outp
 (``create_graph``), anomaly mode, and a backward within a backward.  ``backward.py`` has the short form of the same walk
 for the usual case.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from .tensor import Tensor, wrap
 
 next_epoch = count(1).__next__
 by_seq = attrgetter("seq")
-REMEMBERED_NODES = 256          #: `mg.why` can look back at graphs up to this size
+REMEMBERED_NODES = 256  #: `mg.why` can look back at graphs up to this size
 
 
 class Walk:
@@ -32,7 +33,7 @@ class Walk:
         self.epoch, self.create, self.nested = next_epoch(), create, nested
         self.order: list[Any] = []
         self.stack: list[Any] = []
-        self.stash: list[Any] = []          # state of nodes that an outer walk is using
+        self.stash: list[Any] = []  # state of nodes that an outer walk is using
         self.leaves: list[tuple[Tensor, Any, bool]] = []
         self.retained: list[tuple[Tensor, Any, bool]] = []
         self.targets = targets
@@ -68,7 +69,16 @@ class Walk:
 
     def _remember(self, place: Any) -> None:
         if self.nested:
-            self.stash.append((place, place.mark, place.g, getattr(place, "own", False), getattr(place, "seq", None), getattr(place, "outs", None)))
+            self.stash.append(
+                (
+                    place,
+                    place.mark,
+                    place.g,
+                    getattr(place, "own", False),
+                    getattr(place, "seq", None),
+                    getattr(place, "outs", None),
+                )
+            )
             place.g = None
         place.mark = self.epoch
 
@@ -88,7 +98,7 @@ class Walk:
                             m.seq = n.seq - 0.5
                     elif m.__class__ is AccumulateGrad:
                         m.mark = epoch
-                        m.seq = n.seq - 0.5                 # runs right behind its last user
+                        m.seq = n.seq - 0.5  # runs right behind its last user
                         fast(m)
                     else:
                         m.mark = epoch
@@ -162,7 +172,10 @@ class Walk:
 
     @staticmethod
     def _goes_on(n: Any, needed: set[Any]) -> bool:
-        return any(m is not None and (m.node if m.__class__ is Output else m) in needed for m in (n.e0, n.e1, *n.more))
+        return any(
+            m is not None and (m.node if m.__class__ is Output else m) in needed
+            for m in (n.e0, n.e1, *n.more)
+        )
 
     def _capture(self, wanted: dict[Any, int], edge: Any, g: Any) -> None:
         if edge in wanted:
@@ -173,8 +186,10 @@ class Walk:
     def _give(self, n: Any, g: Any, grads: Any) -> None:
         """Add each gradient to the place its edge names: by reference, then allocated, then in place."""
         create = self.create
-        k = len(grads)              # a rule may give one array to several inputs: then nobody may add to it in place
-        fresh = not create and (k == 1 or k == 2 and grads[0] is not grads[1])
+        k = len(
+            grads
+        )  # a rule may give one array to several inputs: then nobody may add to it in place
+        fresh = not create and (k == 1 or (k == 2 and grads[0] is not grads[1]))
         for m, p in zip((n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1), grads, strict=False):
             if p is None or m is None:
                 continue
@@ -204,7 +219,9 @@ class Walk:
                     self.captured[k] = found[t.index]
         if all(g is None for g in found):
             return None
-        zeros = [np.zeros(*spec) if g is None else g for g, spec in zip(found, n.specs, strict=True)]
+        zeros = [
+            np.zeros(*spec) if g is None else g for g, spec in zip(found, n.specs, strict=True)
+        ]
         return [wrap(z) if self.create and not isinstance(z, Tensor) else z for z in zeros]
 
     # -- hooks -----------------------------------------------------------------------------
@@ -227,7 +244,9 @@ class Walk:
             return old
         data = new._data if isinstance(new, Tensor) else np.asarray(new)
         if old is not None and data.shape != old.shape:
-            raise ShapeError(f"{what} returned {describe(data)} for a gradient of shape {list(old.shape)}")
+            raise ShapeError(
+                f"{what} returned {describe(data)} for a gradient of shape {list(old.shape)}"
+            )
         return (new if isinstance(new, Tensor) else wrap(data)) if self.create else data
 
     def _with_node_hooks(self, n: Any, g: Any) -> Any:
@@ -237,7 +256,10 @@ class Walk:
             shown = tuple(self._shown(x) for x in (g if several else [g]))
             new = hook(shown)
             if new is not None:
-                parts = [self._hooked(a, b, "a node prehook") for a, b in zip(as_list(new), g if several else [g], strict=True)]
+                parts = [
+                    self._hooked(a, b, "a node prehook")
+                    for a, b in zip(as_list(new), g if several else [g], strict=True)
+                ]
                 g = parts if several else parts[0]
         packed = {s: v for s in n.saved_slots if (v := getattr(n, s)).__class__ is Packed}
         try:
@@ -261,7 +283,13 @@ class Walk:
         for p in grads:
             if p is not None:
                 args = tuple(g) if isinstance(g, list) else (g,)
-                check_finite(n.name(), p._data if isinstance(p, Tensor) else p, args, n.where(), "made (backward)")
+                check_finite(
+                    n.name(),
+                    p._data if isinstance(p, Tensor) else p,
+                    args,
+                    n.where(),
+                    "made (backward)",
+                )
 
     # -- the end ---------------------------------------------------------------------------
 
@@ -269,7 +297,10 @@ class Walk:
         """Compute the new gradients, set them all, free the saved values."""
         writing = bool(pairs) or self.targets is None
         new = [(t, accumulated(t, g, own, self.create)) for t, g, own in pairs]
-        new += [(t, g if isinstance(g, Tensor) else wrap(fitted(t, g, False))) for t, g, _ in self.retained]
+        new += [
+            (t, g if isinstance(g, Tensor) else wrap(fitted(t, g, False)))
+            for t, g, _ in self.retained
+        ]
         hooks = []
         for tensor, _ in new if writing else []:
             if tensor._node.__class__ is Leaf:
@@ -300,7 +331,9 @@ class Walk:
 def _edge_positions(n: Any) -> Sequence[int]:
     """Where the edges of a node stand among (e0, e1, *more)."""
     count_ = sum(1 for _ in n.edges())
-    return range(2, 2 + count_) if n.e0 is None and n.e1 is None and not n.outputs else range(count_)
+    return (
+        range(2, 2 + count_) if n.e0 is None and n.e1 is None and not n.outputs else range(count_)
+    )
 
 
 def commit(new: list[tuple[Tensor, Tensor]], hooks: list[Any]) -> None:
@@ -325,7 +358,7 @@ def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Tensor:
     if create or isinstance(g, Tensor):
         g = g if isinstance(g, Tensor) else wrap(np.array(g))
         fitted(tensor, g._data, False)
-        return g if old is None else old + g
+        return g if old is None else old + g  # type: ignore[no-any-return]
     g = fitted(tensor, g, own)
     if old is None:
         return wrap(g)
@@ -336,10 +369,14 @@ def fitted(tensor: Tensor, g: Any, own: bool) -> Any:
     """A gradient in its leaf's shape and dtype and in memory nobody else holds."""
     data = tensor._data
     if g.shape != data.shape:
-        raise ShapeError(f"a gradient of shape {list(g.shape)} arrived at {describe(tensor)}{named(tensor)}: one of the rules on the way has a wrong shape")
+        raise ShapeError(
+            f"a gradient of shape {list(g.shape)} arrived at {describe(tensor)}{named(tensor)}: one of the rules on the way has a wrong shape"
+        )
     if g.dtype != data.dtype:
         if g.dtype.kind == "c":
-            raise DTypeError(f"a complex gradient arrived at the real {describe(tensor)}{named(tensor)}; minigrad differentiates real functions only")
+            raise DTypeError(
+                f"a complex gradient arrived at the real {describe(tensor)}{named(tensor)}; minigrad differentiates real functions only"
+            )
         return np.array(g, data.dtype)
     return g if own else np.array(g)
 

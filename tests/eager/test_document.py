@@ -1,4 +1,5 @@
 """The example of the PyTorch document, literally."""
+
 from __future__ import annotations
 
 import pytest
@@ -25,7 +26,7 @@ def test_next_functions_of_the_product_are_the_sum_and_the_accumulator(abd):
 def test_only_an_accumulator_has_a_variable(abd):
     (add, _), (acc, _) = abd[3].grad_fn.next_functions
     with pytest.raises(AttributeError, match="'AddBackward0' object has no attribute 'variable'"):
-        add.variable  # noqa: B018
+        add.variable
     assert acc.variable is abd[2]
     assert repr(acc.variable) == "tensor(4., requires_grad=True)"
 

@@ -1,4 +1,5 @@
 """Semantics of backward: accumulation, seeds, retaining, hooks, modes, order."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -20,9 +21,15 @@ def test_gradients_accumulate_over_calls_and_are_none_before():
     assert float(x.grad) == 12
 
 
-@pytest.mark.parametrize("function, expected", [
-    (lambda x: x + x, 2), (lambda x: (x + x) + x, 3), (lambda x: x * x * x, 12), (lambda x: (x * x) ** 2 + (x * x) ** 2, 64),
-])
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (lambda x: x + x, 2),
+        (lambda x: (x + x) + x, 3),
+        (lambda x: x * x * x, 12),
+        (lambda x: (x * x) ** 2 + (x * x) ** 2, 64),
+    ],
+)
 def test_a_value_used_several_times_gets_the_sum(function, expected):
     x = leaf(2.0)
     function(x).backward()
@@ -181,7 +188,9 @@ def test_node_hooks_see_and_replace_gradients():
     z = x * y
     seen = []
     z.grad_fn.register_prehook(lambda gs: (gs[0] * 2,))
-    z.grad_fn.register_hook(lambda gi, go: seen.append(([float(g) for g in gi], [float(g) for g in go])))
+    z.grad_fn.register_hook(
+        lambda gi, go: seen.append(([float(g) for g in gi], [float(g) for g in go]))
+    )
     z.backward()
     assert seen == [([10.0, 4.0], [2.0])] and float(x.grad) == 10
 
@@ -213,10 +222,9 @@ def test_the_newest_node_runs_first():
 
 def test_no_grad_leaves_no_graph_and_is_restored_after_an_exception():
     x = leaf(2.0)
-    with pytest.raises(KeyError):
-        with mg.no_grad():
-            assert not mg.is_grad_enabled() and not (x * x).requires_grad
-            raise KeyError
+    with pytest.raises(KeyError), mg.no_grad():
+        assert not mg.is_grad_enabled() and not (x * x).requires_grad
+        raise KeyError
     assert mg.is_grad_enabled() and (x * x).requires_grad
     with mg.no_grad(), mg.enable_grad():
         assert (x * x).requires_grad
@@ -304,4 +312,7 @@ def test_arrays_on_the_left_defer_to_tensors():
     assert isinstance(y, mg.Tensor)
     y.sum().backward()
     assert x.grad.tolist() == [3.0, 4.0]
-    assert isinstance(np.float64(2.0) - x, mg.Tensor) and (np.float64(2.0) - x).tolist() == [1.0, 0.0]
+    assert isinstance(np.float64(2.0) - x, mg.Tensor) and (np.float64(2.0) - x).tolist() == [
+        1.0,
+        0.0,
+    ]

@@ -1,4 +1,5 @@
 """Every error of the eager engine once: the op, the shapes, the line and the repair."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -25,28 +26,94 @@ def in_place(x):
 
 
 CASES = {
-    "second backward": (lambda: twice(leaf()), RuntimeError, ["second time", "MulBackward0", "made at test_errors.py", "retain_graph=True"]),
-    "in-place change": (lambda: in_place(leaf([1.0])), RuntimeError, ["ExpBackward0", "changed in place", "saved at test_errors.py", "changed at test_errors.py", "out-of-place"]),
-    "non-scalar without seed": (lambda: (leaf([1.0, 2.0]) * 2).backward(), RuntimeError, ["float64[2]", "2 elements", "test_errors.py", ".sum().backward()"]),
-    "no graph": (lambda: mg.tensor(1.0).backward(), RuntimeError, ["no grad_fn", "does not require grad", "requires_grad=True"]),
-    "leaf in place": (lambda: leaf().add_(1.0), RuntimeError, ["leaf that requires grad", "no_grad"]),
-    "float of a big tensor": (lambda: float(leaf([1.0, 2.0])), TypeError, ["float64[2]", "2 elements", "x.sum()"]),
-    "bool of a big tensor": (lambda: bool(mg.tensor([1.0, 2.0])), TypeError, ["ambiguous", "any()"]),
+    "second backward": (
+        lambda: twice(leaf()),
+        RuntimeError,
+        ["second time", "MulBackward0", "made at test_errors.py", "retain_graph=True"],
+    ),
+    "in-place change": (
+        lambda: in_place(leaf([1.0])),
+        RuntimeError,
+        [
+            "ExpBackward0",
+            "changed in place",
+            "saved at test_errors.py",
+            "changed at test_errors.py",
+            "out-of-place",
+        ],
+    ),
+    "non-scalar without seed": (
+        lambda: (leaf([1.0, 2.0]) * 2).backward(),
+        RuntimeError,
+        ["float64[2]", "2 elements", "test_errors.py", ".sum().backward()"],
+    ),
+    "no graph": (
+        lambda: mg.tensor(1.0).backward(),
+        RuntimeError,
+        ["no grad_fn", "does not require grad", "requires_grad=True"],
+    ),
+    "leaf in place": (
+        lambda: leaf().add_(1.0),
+        RuntimeError,
+        ["leaf that requires grad", "no_grad"],
+    ),
+    "float of a big tensor": (
+        lambda: float(leaf([1.0, 2.0])),
+        TypeError,
+        ["float64[2]", "2 elements", "x.sum()"],
+    ),
+    "bool of a big tensor": (
+        lambda: bool(mg.tensor([1.0, 2.0])),
+        TypeError,
+        ["ambiguous", "any()"],
+    ),
     "NumPy ufunc": (lambda: np.exp(leaf()), TypeError, ["np.exp", "mg.exp"]),
-    "NumPy conversion": (lambda: np.asarray(leaf()), RuntimeError, ["cut the graph", "detach().numpy()"]),
+    "NumPy conversion": (
+        lambda: np.asarray(leaf()),
+        RuntimeError,
+        ["cut the graph", "detach().numpy()"],
+    ),
     "integers require grad": (lambda: leaf(1), TypeError, ["int64", "1.0 instead of 1"]),
     "complex requires grad": (lambda: leaf(1j), TypeError, ["complex"]),
-    "shape mismatch": (lambda: leaf([1.0, 2.0]) + leaf([1.0, 2.0, 3.0]), ValueError, ["add(x: float64[2], y: float64[3])", "test_errors.py"]),
-    "matmul mismatch": (lambda: mg.matmul(leaf([[1.0, 2.0]]), leaf([[1.0, 2.0]])), ValueError, ["matmul(x: float64[1, 2], y: float64[1, 2])"]),
-    "wrong seed": (lambda: (leaf([1.0, 2.0]) * 2).backward(mg.tensor([1.0])), ValueError, ["float64[1]", "[2]"]),
+    "shape mismatch": (
+        lambda: leaf([1.0, 2.0]) + leaf([1.0, 2.0, 3.0]),
+        ValueError,
+        ["add(x: float64[2], y: float64[3])", "test_errors.py"],
+    ),
+    "matmul mismatch": (
+        lambda: mg.matmul(leaf([[1.0, 2.0]]), leaf([[1.0, 2.0]])),
+        ValueError,
+        ["matmul(x: float64[1, 2], y: float64[1, 2])"],
+    ),
+    "wrong seed": (
+        lambda: (leaf([1.0, 2.0]) * 2).backward(mg.tensor([1.0])),
+        ValueError,
+        ["float64[1]", "[2]"],
+    ),
     "not numbers": (lambda: mg.tensor("abc"), TypeError, ["numbers"]),
     "ragged": (lambda: mg.tensor([[1.0], [1.0, 2.0]]), TypeError, ["regular grid"]),
     "item of many": (lambda: mg.tensor([1.0, 2.0]).item(), TypeError, ["one element", "2"]),
-    "requires_grad of a non-leaf": (lambda: setattr(leaf() * 2, "requires_grad", False), RuntimeError, ["detach()"]),
-    "hook without grad": (lambda: mg.tensor(1.0).register_hook(print), RuntimeError, ["does not require grad"]),
+    "requires_grad of a non-leaf": (
+        lambda: setattr(leaf() * 2, "requires_grad", False),
+        RuntimeError,
+        ["detach()"],
+    ),
+    "hook without grad": (
+        lambda: mg.tensor(1.0).register_hook(print),
+        RuntimeError,
+        ["does not require grad"],
+    ),
     "empty inputs": (lambda: (leaf() * 2).backward(inputs=[]), RuntimeError, ["inputs"]),
-    "grad of what needs none": (lambda: mg.grad(leaf() * 2, mg.tensor(1.0)), RuntimeError, ["does not require grad"]),
-    "unknown attr": (lambda: mg.concat([leaf([1.0]), leaf([1.0])], axes=0), TypeError, ["axes", "axis"]),
+    "grad of what needs none": (
+        lambda: mg.grad(leaf() * 2, mg.tensor(1.0)),
+        RuntimeError,
+        ["does not require grad"],
+    ),
+    "unknown attr": (
+        lambda: mg.concat([leaf([1.0]), leaf([1.0])], axes=0),
+        TypeError,
+        ["axes", "axis"],
+    ),
 }
 
 
@@ -64,6 +131,7 @@ def test_registration_errors():
     from minigrad.registry import REGISTRY, primitive
 
     with pytest.raises(RuleError, match="registered already"):
+
         @primitive
         def exp(x):
             return x

@@ -1,4 +1,5 @@
 """Custom Functions, checkpoint, saved-tensor hooks, anomaly mode, gradcheck, functional derivatives."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -95,7 +96,9 @@ def test_several_outputs_of_which_one_is_used():
     assert float(x.grad) == 3 and b.output_nr == 1
 
 
-@pytest.mark.parametrize("result, text", [((1.0, 2.0), "returned 2 gradient"), (mg.tensor([1.0, 2.0]), "has the shape")])
+@pytest.mark.parametrize(
+    "result, text", [((1.0, 2.0), "returned 2 gradient"), (mg.tensor([1.0, 2.0]), "has the shape")]
+)
 def test_wrong_number_or_shape_of_gradients_is_an_error_that_names_the_function(result, text):
     class Wrong(mg.Function):
         @staticmethod
@@ -109,7 +112,9 @@ def test_wrong_number_or_shape_of_gradients_is_an_error_that_names_the_function(
     x = leaf(1.0)
     with pytest.raises((GradError, ShapeError), match=text) as caught:
         Wrong.apply(x).backward()
-    assert "Wrong.backward" in str(caught.value) and "repair" in str(caught.value) and x.grad is None
+    assert (
+        "Wrong.backward" in str(caught.value) and "repair" in str(caught.value) and x.grad is None
+    )
 
 
 def test_once_differentiable_refuses_a_second_derivative():
@@ -169,7 +174,10 @@ def test_detect_anomaly_in_backward():
     x = leaf(0.0)
     with np.errstate(all="ignore"):
         y = mg.sqrt(x)
-        with mg.detect_anomaly(), pytest.raises(AnomalyError, match="SqrtBackward0 made .backward. inf"):
+        with (
+            mg.detect_anomaly(),
+            pytest.raises(AnomalyError, match="SqrtBackward0 made .backward. inf"),
+        ):
             y.backward()
     assert x.grad is None
 
@@ -208,13 +216,15 @@ def test_rosenbrock_hessian_and_products():
     assert np.allclose(h, [[1200 * 4 - 400 * 2 + 2, -800], [-800, 200]])
     v = np.array([1.0, -2.0])
     assert np.allclose(mg.hvp(rosenbrock, at, mg.tensor(v))[1].tolist(), h @ v)
-    assert np.allclose(mg.jacobian(lambda x: mg.stack([x[0] * x[1], x[0] + x[1]]), at).tolist(), [[2, 2], [1, 1]])
+    assert np.allclose(
+        mg.jacobian(lambda x: mg.stack([x[0] * x[1], x[0] + x[1]]), at).tolist(), [[2, 2], [1, 1]]
+    )
     assert np.allclose(mg.jvp(lambda x: x * x, at, mg.tensor(v))[1].tolist(), [4, -8])
     assert np.allclose(mg.vjp(lambda x: x * x, at, mg.tensor(v))[1].tolist(), [4, -8])
 
 
 def test_functional_derivatives_of_several_arguments_and_of_constants():
-    f = lambda x, y: (x * y).sum()  # noqa: E731
+    f = lambda x, y: (x * y).sum()
     a, b = np.array([1.0, 2.0]), np.array([3.0, 4.0])
     _, (ga, gb) = mg.vjp(f, (a, b))
     assert ga.tolist() == [3, 4] and gb.tolist() == [1, 2]

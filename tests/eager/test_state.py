@@ -1,4 +1,5 @@
 """What backward must not do: half-written gradients, shared memory, cycles, leaks between threads, recursion."""
+
 from __future__ import annotations
 
 import asyncio
@@ -28,9 +29,13 @@ def test_an_exception_in_a_hook_leaves_every_grad_and_the_graph_as_they_were(err
     def hook(*args):
         raise error("stop")
 
-    add = {"tensor": lambda: h.register_hook(hook), "pre": lambda: h.grad_fn.register_prehook(hook),
-           "post": lambda: h.grad_fn.register_hook(hook), "leaf": lambda: x.register_hook(hook),
-           "accumulated": lambda: y.register_post_accumulate_grad_hook(hook)}
+    add = {
+        "tensor": lambda: h.register_hook(hook),
+        "pre": lambda: h.grad_fn.register_prehook(hook),
+        "post": lambda: h.grad_fn.register_hook(hook),
+        "leaf": lambda: x.register_hook(hook),
+        "accumulated": lambda: y.register_post_accumulate_grad_hook(hook),
+    }
     handle = add[place]()
     with pytest.raises(error):
         z.backward()
@@ -79,10 +84,16 @@ def test_tensor_copies_what_it_is_made_of():
     assert x.grad.tolist() == [2.0, 2.0, 2.0]
 
 
-@pytest.mark.parametrize("write", [
-    lambda x: x.data.__setitem__(0, 100.0), lambda x: np.copyto(x.data, 100.0), lambda x: setattr(x, "data", np.zeros(2)),
-    lambda x: np.add(x.data, 1, out=x.data), lambda x: x.data.fill(7),
-])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.data.__setitem__(0, 100.0),
+        lambda x: np.copyto(x.data, 100.0),
+        lambda x: setattr(x, "data", np.zeros(2)),
+        lambda x: np.add(x.data, 1, out=x.data),
+        lambda x: x.data.fill(7),
+    ],
+)
 @pytest.mark.parametrize("early", [True, False])
 def test_writing_into_data_never_changes_a_gradient_silently(write, early):
     x = leaf([1.0, 2.0])
@@ -110,7 +121,16 @@ def test_numpy_gives_a_read_only_array():
         view[0] = 3
 
 
-@pytest.mark.parametrize("make", [lambda x: x.exp(), lambda x: x * x, lambda x: x.tanh(), lambda x: x.sqrt(), lambda x: x / 3.0 * x])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x.exp(),
+        lambda x: x * x,
+        lambda x: x.tanh(),
+        lambda x: x.sqrt(),
+        lambda x: x / 3.0 * x,
+    ],
+)
 def test_an_in_place_change_of_a_saved_value_is_an_error(make):
     x = leaf([1.0, 2.0])
     h = x * 1.0
