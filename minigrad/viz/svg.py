@@ -52,6 +52,7 @@ ATTRIBUTES = frozenset(
 )
 _HARMLESS = re.compile(r"[\w\s.,:;#%()+*/-]*", re.ASCII)
 _SIZE_LIMIT = 20_000_000
+_WIDEST, _SMALLEST_SCALE = 720.0, 0.6  # points; below this scale the words cannot be read
 
 
 def to_svg(graph: Graph, drawn: bytes) -> str:
@@ -63,6 +64,7 @@ def to_svg(graph: Graph, drawn: bytes) -> str:
         raise ValueError(f"a picture of {len(drawn)} bytes is too large to show")
     prefix = "mg" + hashlib.sha256(drawn).hexdigest()[:10]
     root = _cleaned(drawn)
+    _fit(root)
     _name_parts(graph, root, prefix)
     _introduce(graph, root, prefix)
     ET.register_namespace("", SVG)
@@ -89,6 +91,18 @@ def _cleaned(drawn: bytes) -> ET.Element:
             elif _tag(child) == "a":  # a link becomes what it holds
                 pending.append((child, copy))
     return new
+
+
+def _fit(root: ET.Element) -> None:
+    """Make a wide picture smaller: a notebook shows it at its own size and cuts off the rest."""
+    sizes = [root.get(side, "") for side in ("width", "height")]
+    if not all(re.fullmatch(r"\d+(\.\d+)?pt", size) for size in sizes):
+        return
+    width, height = (float(size.removesuffix("pt")) for size in sizes)
+    if width > _WIDEST:
+        scale = max(_SMALLEST_SCALE, _WIDEST / width)
+        root.set("width", f"{width * scale:.0f}pt")
+        root.set("height", f"{height * scale:.0f}pt")
 
 
 def _tag(element: ET.Element) -> str:

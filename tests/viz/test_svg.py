@@ -137,3 +137,17 @@ def test_a_drawing_of_any_depth_is_read_without_recursion():
         to_svg(Graph(), BARE % deep)
     except RecursionError:  # the standard library's writer, not ours
         pytest.skip("this Python writes XML by recursion")
+
+
+@pytest.mark.parametrize(
+    ("drawn", "shown"),
+    [
+        ((600, 300), ("600pt", "300pt")),
+        ((900, 300), ("720pt", "240pt")),
+        ((2000, 50), ("1200pt", "30pt")),
+    ],
+)
+def test_a_wide_picture_becomes_smaller_but_stays_readable(drawn, shown):
+    size = 'width="{}pt" height="{}pt"'.format(*drawn).encode()
+    root = parsed(to_svg(Graph(), BARE.replace(b'width="9pt" height="9pt"', size) % b"<g/>"))
+    assert (root.get("width"), root.get("height")) == shown
