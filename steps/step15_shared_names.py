@@ -214,7 +214,7 @@ def mirror(op, no_grad, known):
 #
 #
 # shared = shared_net()
-# raw = mirror(shared, no_grad={"x1", "x2"}, known={"y@GRAD"})
+# raw = mirror(shared, no_grad=set(), known={"y@GRAD"})
 # print(raw)
 #
 # mg.draw((shared, raw))
@@ -243,7 +243,7 @@ def mirror(op, no_grad, known):
 # production.
 
 # %% tags=["active-ipynb"]
-# renamed = mirror(shared, no_grad={"x1", "x2"}, known={"y@GRAD"})
+# renamed = mirror(shared, no_grad=set(), known={"y@GRAD"})
 # renamed.ops[1].outputs["y_grad"] = ["W@GRAD@RENAME@0"]
 # renamed.ops[2].outputs["y_grad"] = ["W@GRAD@RENAME@1"]
 #
@@ -375,7 +375,7 @@ def add_up(net):
 # def figure(repair):
 #     """The published figures, from what the passes really do."""
 #     stage = min(len(repair), 2)
-#     net = mirror(shared, {"x1", "x2"}, {"y@GRAD"})
+#     net = mirror(shared, set(), {"y@GRAD"})
 #     if stage:
 #         add_up(net)
 #     if stage == 1:
