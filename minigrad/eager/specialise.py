@@ -123,7 +123,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
         _others=not_tensors,
         _unbroadcast=sum_to,
         Freed=Freed,
-        _shape=np.shape,
+        _plain=plain,
         ndarray=np.ndarray,
         REMEMBERED_BYTES=REMEMBERED_BYTES,
         FREED=FREED,
@@ -169,7 +169,7 @@ def apply_source(p: Primitive) -> str | None:
             + (f"; e_{n} = None" if n in p.rules else "")
         )
         w(f"elif isinstance({n}, Value): return _others(primitive, ({args}), {attr_dict})")
-        w(f"else: d_{n} = {n}" + (f"; e_{n} = None" if n in p.rules else ""))
+        w(f"else: d_{n} = _plain({n})" + (f"; e_{n} = None" if n in p.rules else ""))
     w(f"try: out_ = _kernel({(', '.join('d_' + n for n in p.inputs) + attrs).removeprefix(', ')})")
     w(
         f"except Exception as error_: raise _op_error(primitive.type, primitive.inputs, ({args}), {attr_dict}, error_) from error_"
@@ -179,7 +179,7 @@ def apply_source(p: Primitive) -> str | None:
         f"({p.inputs[0]}.__class__ is Tensor and {p.inputs[0]}._exposed)" if p.view else "False"
     )
     w(
-        f"t_ = _new(Tensor); t_._data = out_; t_.grad = None; t_._name = None; t_._exposed = {exposed}"
+        f"t_ = _new(Tensor); t_._data = out_; t_.grad = None; t_._exposed = {exposed}"
     )
     if not p.rules or "out" in p.nondiff:
         w("t_._node = None; return t_")
@@ -225,14 +225,14 @@ def _write_saved(p: Primitive, w: Writer) -> None:
             w(f"n_._{r} = {r}")
         elif r.endswith("_shape") and r.removesuffix("_shape") in p.inputs:
             name = r.removesuffix("_shape")
-            w(f"n_._{r} = d_{name}.shape if {name}.__class__ is Tensor else _shape(d_{name})")
+            w(f"n_._{r} = getattr(d_{name}, 'shape', ())")
         elif r.endswith("_dtype") and r.removesuffix("_dtype") in p.inputs:
             w(f"n_._{r} = getattr(d_{r.removesuffix('_dtype')}, 'dtype', None)")
     if p.broadcasts:
-        differ = " or ".join(f"e_{n} is not None and d_{n}.shape != s_" for n in p.differentiable)
-        shapes = ", ".join(f"_shape(d_{n})" for n in p.differentiable)
-        w("s_ = out_.shape")
-        w(f"n_._shapes = ({shapes},) if {differ} else None")
+        names = p.differentiable
+        w("s_ = out_.shape; " + "; ".join(f"s_{n} = getattr(d_{n}, 'shape', ())" for n in names))
+        same = " and ".join(f"s_{n} == s_" for n in names)
+        w(f"n_._shapes = None if {same} else ({', '.join(f's_{n}' for n in names)},)")
 
 
 def pull_source(p: Primitive) -> str:
@@ -268,6 +268,11 @@ def pull_source(p: Primitive) -> str:
             )
     w(f"return {', '.join('g_' + n for n in p.differentiable)},")
     return w.text
+
+
+def plain(value: Any) -> Any:
+    """A number as it is (it takes on the other operand's dtype), anything else as an array."""
+    return value if value is None or isinstance(value, int | float | np.generic) else np.asarray(value)
 
 
 def free_source(p: Primitive) -> str:

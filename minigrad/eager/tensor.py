@@ -68,7 +68,7 @@ class Tensor(Operators):
     @property
     def name(self) -> str | None:
         """A name for pictures and messages; None if it has none."""
-        return self._name
+        return getattr(self, "_name", None)
 
     @name.setter
     def name(self, value: str | None) -> None:
@@ -382,7 +382,7 @@ def _plain(data: Any) -> Any:
 def wrap(data: Any, node: Any = None) -> Tensor:
     """A Tensor around an array, without a copy."""
     made = object.__new__(Tensor)
-    made._data, made._node, made.grad, made._exposed, made._name = data, node, None, False, None
+    made._data, made._node, made.grad, made._exposed = data, node, None, False
     if data.__class__ is not np.ndarray and not isinstance(data, np.generic):
         made._data = np.asarray(data)
     return made
