@@ -272,7 +272,12 @@ def pull_source(p: Primitive) -> str:
 
 def plain(value: Any) -> Any:
     """A number as it is (it takes on the other operand's dtype), anything else as an array."""
-    return value if value is None or isinstance(value, int | float | np.generic) else np.asarray(value)
+    if value.__class__ is np.ndarray or value is None or isinstance(value, int | float | np.generic):
+        return value
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return value  # the kernel will refuse it, and then the message names the op
 
 
 def free_source(p: Primitive) -> str:

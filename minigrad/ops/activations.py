@@ -26,7 +26,11 @@ relu.grad(x=lambda out, out_grad: out_grad * (out > 0))
 def sigmoid(x):
     """``1 / (1 + exp(-x))``.  Saves its result."""
     with np.errstate(over="ignore"):  # exp(800) is inf, and 1 / inf is right
-        return 1 / (1 + np.exp(np.negative(x)))
+        e = np.exp(np.negative(x))
+    if e.ndim:
+        e += 1
+        return np.divide(1, e, e)
+    return 1 / (1 + e)
 
 
 sigmoid.grad(x=lambda out, out_grad: out_grad * (out * (1 - out)))

@@ -23,6 +23,8 @@ def axis_tuple(axis, ndim):
 
 def count_over(shape, axis):
     """How many elements a reduction of ``shape`` over ``axis`` puts into one."""
+    if axis is None:
+        return _product(shape)
     return _product([shape[a] for a in axis_tuple(axis, len(shape))])
 
 

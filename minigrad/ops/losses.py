@@ -40,7 +40,7 @@ def cross_entropy(x, target, axis=-1, reduction="mean"):
 def mean_cross_entropy(x, target, *, axis=-1):
     """Mean of ``-log(softmax(x))`` at integer classes."""
     logp, target = log_softmax(x, axis=axis), _classes(x, target, axis)
-    picked = np.take_along_axis(logp, target, axis)
+    picked = logp[_places(logp.shape, target, axis)]
     return -np.add.reduce(picked, axis=None) / (picked.size or np.nan)
 
 
@@ -48,9 +48,9 @@ def mean_cross_entropy(x, target, *, axis=-1):
 def softmax_less_target(x, target, *, axis=-1):
     """``(softmax(x) - onehot(target)) / n`` for n rows: the slope of the mean cross entropy."""
     out, target = softmax(x, axis=axis), _classes(x, target, axis)
-    picked = np.take_along_axis(out, target, axis) - 1
-    np.put_along_axis(out, target, picked, axis)
-    return out / max(target.size, 1)
+    out[_places(out.shape, target, axis)] -= 1
+    out /= max(target.size, 1)
+    return out
 
 
 def _softmax_less_target_rule(x, target, out_grad, axis):
@@ -76,7 +76,7 @@ over_rows.grad(x=lambda out_grad, axis: over_rows(out_grad, axis=axis))
 
 
 def _classes(x, target, axis):
-    """Integer targets, checked, with the axis of classes put back."""
+    """Integer targets, checked."""
     x, target = np.asarray(x), np.asarray(target)
     (axis,) = axis_tuple(axis, x.ndim)
     rows = x.shape[:axis] + x.shape[axis + 1 :]
@@ -90,7 +90,17 @@ def _classes(x, target, axis):
             f"classes from {target.min()} to {target.max()} are not all among 0 … {x.shape[axis] - 1}; "
             f"repair: count classes from 0"
         )
-    return np.expand_dims(target, axis)
+    return target
+
+
+def _places(shape, target, axis):
+    """The index of the target's element in every row."""
+    axis %= len(shape)
+    if len(shape) == 2:
+        rows = np.arange(len(target))
+        return (target, rows) if axis == 0 else (rows, target)
+    grid = list(np.indices(target.shape, sparse=True))
+    return (*grid[:axis], target, *grid[axis:])
 
 
 def nll(x, target, axis=-1, reduction="mean"):

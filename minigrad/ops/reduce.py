@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..registry import primitive
-from .axes import count_over, expand_reduced, group_axes, ungroup_axes
+from .axes import count_over, expand_reduced, group_axes, ungroup_axes, widened
 from .infer import shape_attr
 from .scan import cumprod, shift
 
@@ -35,8 +35,9 @@ expand_reduced.grad(
 @primitive
 def mean(x, *, axis=None, keepdims=False):
     """Mean over axes; NaN over no elements."""
-    total = np.add.reduce(x, axis=axis, keepdims=keepdims)
-    return np.true_divide(total, count_over(np.shape(x), axis) or np.nan)
+    x = np.asarray(x)
+    count = x.size if axis is None else count_over(x.shape, axis)
+    return np.add.reduce(x, axis=axis, keepdims=keepdims) / (count or np.nan)
 
 
 mean.grad(
@@ -50,8 +51,10 @@ mean.grad(
 def expand_mean(x, *, shape, axis=None, keepdims=False, correction=0):
     """Spread a reduced value over the elements it was the mean of: the gradient of a mean."""
     count = count_over(shape, axis) - correction
-    x = np.true_divide(x, count if count > 0 else np.nan)
-    return expand_reduced(x, shape=shape, axis=axis, keepdims=keepdims)
+    share = widened(x, len(shape), axis, keepdims) / (count if count > 0 else np.nan)
+    out = np.empty(shape, share.dtype)
+    out[...] = share
+    return out
 
 
 expand_mean.grad(

@@ -12,8 +12,10 @@ from .reduce import reduce_sum
 @primitive
 def softmax(x, *, axis=-1):
     """``exp(x) / sum(exp(x))`` along an axis, without overflow.  Saves its result."""
-    e = np.exp(_lowered(x, axis))
-    return e / np.add.reduce(e, axis=axis, keepdims=True)
+    e = _lowered(x, axis)
+    np.exp(e, e)
+    e /= np.add.reduce(e, axis=axis, keepdims=True)
+    return e
 
 
 softmax.grad(
@@ -27,6 +29,8 @@ softmax.grad(
 def log_softmax(x, *, axis=-1):
     """``log(softmax(x))`` along an axis, without overflow.  Saves its result."""
     low = _lowered(x, axis)
+    if not low.size:
+        return low
     return low - np.log(np.add.reduce(np.exp(low), axis=axis, keepdims=True))
 
 
@@ -40,7 +44,8 @@ log_softmax.grad(
 def _lowered(x, axis):
     """``x`` less its largest element along an axis."""
     x = np.asarray(x)
-    x = x.astype(np.result_type(x, np.float16), copy=False)
-    return x - np.maximum.reduce(
-        x, axis=axis, keepdims=True, initial=-np.inf if not x.size else None
-    )
+    if x.dtype.kind not in "fc":
+        x = x.astype(float)
+    if not x.size:
+        return np.array(x)
+    return x - np.maximum.reduce(x, axis=axis, keepdims=True)
