@@ -535,7 +535,7 @@ def backward(op, no_grad=()):
 # %% [markdown]
 # Reading a name twice is fine now. *Writing* a name twice in the forward network is not: the
 # second value hides the first, and a gradient operator that comes later reads the wrong one. The
-# real system of 2017 computed a wrong gradient without a word. Ours refuses.
+# framework whose document we follow computed a wrong gradient here, without a word. Ours refuses.
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # backward(NetOp([square("x", "v"), square("v", "v")]))

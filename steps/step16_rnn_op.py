@@ -480,6 +480,7 @@ class RnnGradOp(Operator):
 # %% tags=["active-ipynb"]
 # contributions = [float(step["W@GRAD"]) for step in scope["hs@SCOPES"]]
 # print(contributions, "sum", sum(contributions))
+# print("the last writer alone would say", contributions[0])
 # assert sum(contributions) == 6.25
 
 # %% [markdown]
