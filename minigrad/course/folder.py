@@ -83,9 +83,9 @@ class Course:
             yield read_step(self.start)
         elif span:
             first, last = int(span[1]), int(span[2] or span[1])
-            chosen = [n for n in self.paths if first <= n <= last] if last > first else [first]
+            chosen = [n for n in self.paths if first <= n <= last]
             if not chosen:
-                raise CourseError(f"no steps {word}; the course has {spans(self.paths)}")
+                raise CourseError(f"no step {word}; the course has {spans(self.paths)}")
             yield from map(self.step, chosen)
         elif named := [
             n for n, path in self.paths.items() if path.stem == stem or path.stem[:6] == stem

@@ -67,12 +67,15 @@ def _split_output(output: dict[str, Any]) -> dict[str, Any]:
     if "text" in output:
         return {**output, "text": _lines(output["text"])}
     if "data" in output:
-        data = {
-            kind: value if kind.endswith("json") else _lines(value)
-            for kind, value in output["data"].items()
+        return {
+            **output,
+            "data": {kind: _split_data(kind, v) for kind, v in output["data"].items()},
         }
-        return {**output, "data": data}
     return output
+
+
+def _split_data(kind: str, value: Any) -> Any:
+    return _lines(value) if kind.startswith("text/") or kind == "image/svg+xml" else value
 
 
 def _lines(text: str | list[str]) -> list[str]:

@@ -1,0 +1,79 @@
+# %% [markdown]
+# # minigrad: how gradients are made
+#
+# This is the start page of a course. You write a small autodiff engine, step by step, until you can
+# read and change a real one of either kind: a graph that is recorded while you compute, and a
+# program that is generated before you compute. You need Python and school calculus.
+#
+# **How to work.** Open a step below. Run the cells from the top with *Shift* + *Enter*. Where the text
+# says *predict, then run*, write your guess down first. An exercise ends in a line `check(...)`: it
+# turns green when your answer is right. Below each picture of a widget you can move something;
+# do that, too.
+#
+# **Where to enter.** Steps 1 to 6 are an afternoon. Step 10 stands alone. Steps 13 to 15 can be read
+# after step 6, steps 17 to 19 after step 15. Steps 12 and 16 are off the main path.
+
+# %% [markdown]
+# ## The steps
+#
+# <!-- steps -->
+
+# %% [markdown]
+# ## Your own function
+#
+# Here is the engine of step 9, ready to use. Change the expression and the numbers in the last cell,
+# and run it again. You may use `+ - * / **` (the exponent is a number), `@`, `square`, `exp`, `.sum()`
+# and plain numbers and arrays.
+
+# %%
+import numpy as np
+
+from steps.step09_arrays import Variable, exp, numerical_diff, square
+
+# %% tags=["active-ipynb"]
+# import minigrad as mg
+
+
+# %%
+def gradients(f, **numbers):
+    """The result of ``f(**numbers)`` after its backward pass, its inputs, and the measured slopes.
+
+    ``numbers`` are numbers or arrays; the slopes come from finite differences of ``f``, one number
+    of one input at a time.
+    """
+    boxes = {
+        name: Variable(np.array(given, dtype=float), name) for name, given in numbers.items()
+    }
+    y = f(**boxes)
+    if not isinstance(y, Variable):
+        raise TypeError(f"your function returned {y!r}: it has to compute with its arguments")
+    measured = {
+        name: numerical_diff(lambda box, name=name: f(**{**boxes, name: box}), boxes[name])
+        for name in boxes
+    }
+    y.backward(retain_grad=True)
+    return y, boxes, measured
+
+
+def compare(boxes, measured):
+    """A table: each gradient beside its measured slope."""
+    lines = []
+    for name, box in boxes.items():
+        walked = "none: the result does not depend on it" if box.grad is None else shown(box.grad)
+        lines += [f"{name}  backward  {walked}", f"{name}  measured  {shown(measured[name])}"]
+    return "\n".join(lines)
+
+
+def shown(array):
+    """An array with six digits after the point."""
+    return np.array2string(np.asarray(array), precision=6, suppress_small=True)
+
+
+# %% tags=["active-ipynb"]
+# def mine(x, w, b):                     # your function
+#     return square(x * w + b) + exp(-x)
+#
+#
+# y, boxes, measured = gradients(mine, x=0.5, w=2.0, b=-3.0)      # your numbers
+# print(compare(boxes, measured))
+# mg.draw(y, names={**boxes, "y": y})
