@@ -1,4 +1,4 @@
-"""The last line of an op's error: what to do about it, found from the shapes and what NumPy said."""
+"""The last line of an op's error: what to do, found from the shapes and what NumPy said."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception) -> str:
-    """One sentence about how to repair a call whose kernel raised ``cause``; empty if none is known.
+    """How to repair a call whose kernel raised ``cause``; empty if nothing is known.
 
     >>> import numpy as np
     >>> repair([np.zeros((2, 3)), np.zeros(2)], {}, ValueError("could not be broadcast together"))
-    'sizes are compared from the right and must be equal or 1; give an axis with expand_dims or reshape'
+    'sizes are compared from the right and must be equal or 1; add an axis with expand_dims'
     """
     text = str(cause)
     shapes = [tuple(s) for a in args if (s := getattr(a, "shape", None)) is not None]
@@ -46,7 +46,7 @@ def _matmul(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
 
 
 def _broadcast(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
-    return "sizes are compared from the right and must be equal or 1; give an axis with expand_dims or reshape"
+    return "sizes are compared from the right and must be equal or 1; add an axis with expand_dims"
 
 
 def _says(sentence: str) -> Callable[..., str]:

@@ -1,8 +1,8 @@
 """Op records: what every primitive must do, said without using it.
 
-A record holds a NumPy reference, sample inputs, inputs that must fail, the domain, and whether the op
-is holomorphic (then its derivative is known to the last digits by a complex step).  The tests in
-``tests/ops`` read this table; one of them asserts that it has a record for every registered primitive.
+A record holds a NumPy reference, sample inputs, inputs that must fail, the domain, and whether the
+op is holomorphic (then its derivative is known to the last digits by a complex step).  The tests in
+``tests/ops`` read this table; one asserts that it has a record for every registered primitive.
 """
 
 from __future__ import annotations

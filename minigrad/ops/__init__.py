@@ -121,7 +121,7 @@ __all__ = sorted(n for n, f in globals().items() if callable(f) and n[0] != "_" 
 
 
 def _variadic(function):
-    """The method of a function that takes one shape: ``x.reshape(2, 3)`` and ``x.reshape((2, 3))``."""
+    """A method that takes a shape in one piece or in several: ``x.reshape(2, 3)``."""
 
     def method(self, *args, **attrs):
         if len(args) > 1 or (args and isinstance(args[0], int)):

@@ -38,7 +38,7 @@ sigmoid.grad(x=lambda out, out_grad: out_grad * (out * (1 - out)))
 
 @primitive
 def leaky_relu(x, *, negative_slope=0.01):
-    """``x`` where it is positive, else ``negative_slope * x``; at 0 the slope is the negative side's."""
+    """``x`` where it is positive, else ``negative_slope * x``; at 0 the left slope."""
     return np.where(np.greater(x, 0), x, np.multiply(x, negative_slope))
 
 

@@ -75,7 +75,7 @@ def logical_not(x):
 
 @elementwise(nondiff=("condition",))
 def where(condition, x, y):
-    """``x`` where the condition holds, else ``y``; each gets the gradient of the places it filled."""
+    """``x`` where the condition holds, else ``y``; each gets the gradient of its places."""
     return np.where(condition, x, y)
 
 
@@ -118,7 +118,7 @@ def tie_weight(x, y):
 
 
 def clip(x, min=None, max=None):
-    """``x`` cut off below ``min`` and above ``max``; the gradient is 1 from bound to bound, both included.
+    """``x`` cut off below ``min`` and above ``max``; the gradient is 1 between them and on them.
 
     Bounds are numbers; arrays, Tensors and Variables work too, with the ties of `maximum`.
 

@@ -17,7 +17,7 @@ from .shape import expand_dims, squeeze
 
 @primitive
 def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
-    """Slide filters ``w`` [out, channels / groups, height, width] over ``x``, and add ``b`` [out]."""
+    """Slide filters ``w`` [out, channels / groups, height, width] over ``x``; add ``b`` [out]."""
     x, w = np.asarray(x), np.asarray(w)
     _check(x, w, groups)
     how = _pair(stride), _pair(padding), _pair(dilation)
@@ -30,7 +30,7 @@ def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
 
 @primitive(infer=shape_attr)
 def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
-    """Spread values ``x`` over the windows they came from: the gradient of a convolution's input."""
+    """Spread values ``x`` over the windows they came from: the way back to the input."""
     x, w, shape = np.asarray(x), np.asarray(w), tuple(shape)
     _fits(x, shape, w.shape, stride, padding, dilation)
     filters = w.reshape(groups, len(w) // groups, -1)
@@ -42,7 +42,7 @@ def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
 
 @primitive(infer=shape_attr)
 def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
-    """Products of the windows of ``x`` with values ``y``: the gradient of a convolution's filters."""
+    """Products of the windows of ``x`` with values ``y``: the way back to the filters."""
     x, y, shape = np.asarray(x), np.asarray(y), tuple(shape)
     _fits(y, x.shape, shape, stride, padding, dilation)
     columns, _ = _columns(x, shape[2:], _pair(stride), _pair(padding), _pair(dilation))
@@ -81,7 +81,7 @@ conv2d_weight.grad(
 
 @primitive
 def conv_transpose2d(x, w, b=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1):
-    """The transposed map of `conv2d`: filters ``w`` [channels, out / groups, height, width], ``b`` [out]."""
+    """`conv2d` transposed: filters ``w`` [channels, out / groups, height, width], ``b`` [out]."""
     x, w = np.asarray(x), np.asarray(w)
     if x.ndim != 4 or w.ndim != 4 or x.shape[1] != len(w) or len(w) % groups:
         raise ValueError(
@@ -143,8 +143,9 @@ def _pair(value):
 def _check(x, w, groups):
     if x.ndim != 4 or w.ndim != 4 or x.shape[1] != w.shape[1] * groups or len(w) % groups:
         raise ValueError(
-            f"x of shape {list(x.shape)} and filters of shape {list(w.shape)} do not fit in {groups} group(s); "
-            f"repair: x is [batch, channels, height, width], w is [out, channels / groups, height, width]"
+            f"x of shape {list(x.shape)} and filters of shape {list(w.shape)} do not fit in "
+            f"{groups} group(s); repair: x is [batch, channels, height, width], "
+            f"w is [out, channels / groups, height, width]"
         )
 
 
@@ -166,8 +167,8 @@ def output_size(size, kernel, stride, padding, dilation):
     ]
     if min(found) < 1:
         raise ValueError(
-            f"a window of {list(kernel)} does not fit into {list(size)} with padding {list(padding)}; "
-            f"repair: a smaller window, or more padding"
+            f"a window of {list(kernel)} does not fit into {list(size)} with padding "
+            f"{list(padding)}; repair: a smaller window, or more padding"
         )
     return found
 
@@ -183,7 +184,7 @@ def padded(x, padding, value=0):
 
 
 def _columns(x, kernel, stride, padding, dilation):
-    """All windows: [batch, channels, kernel height, kernel width, rows, columns], and how many there are."""
+    """All windows, [batch, channels, window height, window width, rows, cols]; their number."""
     rows, cols = output_size(x.shape[2:], kernel, stride, padding, dilation)
     x = padded(x, padding)
     n, c, h, w = x.strides
@@ -205,7 +206,7 @@ def _from_columns(columns, shape, stride, padding, dilation):
 
 
 def windows(kernel, count, stride, dilation=(1, 1)):
-    """For each place (i, j) in the window: the slice of the image that stands there in all windows."""
+    """For each place (i, j) in a window: the slice of the image that stands there."""
     for i, j in np.ndindex(*kernel):
         starts = i * dilation[0], j * dilation[1]
         yield (

@@ -56,7 +56,7 @@ def _pull(k, terms, out, x, out_grad, shape):
 
 
 def explicit(subscripts, ranks):
-    """The letters of each operand and of the output, with ellipsis and the implied output written out."""
+    """The letters of each operand and of the output; ellipsis and implied output written out."""
     left, arrow, out = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")
     free = [c for c in ascii_letters if c not in subscripts]
@@ -87,7 +87,7 @@ fit.grad(x=lambda out_grad, x_shape: fit(out_grad, shape=x_shape))
 
 @primitive(infer=shape_attr)
 def spread(x, *, shape, source, target):
-    """Zeros of ``shape`` with ``x`` on the diagonals that repeated letters name, repeated along new letters."""
+    """Zeros with ``x`` on the diagonals of repeated letters, repeated along new letters."""
     x = np.asarray(x)
     out = np.zeros(shape, x.dtype)
     unique = "".join(dict.fromkeys(target))

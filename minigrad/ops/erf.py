@@ -1,6 +1,7 @@
 """The error function on arrays, which NumPy does not have.
 
-A table holds the Taylor coefficients at 0, 1/128, 2/128 … 6; beyond 6 the function is 1 to the last bit.
+A table holds the Taylor coefficients at 0, 1/128, 2/128 … 6; beyond 6 the function is 1, to the
+last bit.
 """
 
 from __future__ import annotations

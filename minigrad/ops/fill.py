@@ -55,7 +55,7 @@ def discretize(x, *, dtype):
 
 
 def astype(x, dtype):
-    """``x`` in another dtype.  Between floats the gradient is cast back; integers and bools have none.
+    """``x`` in another dtype.  The gradient is cast back; integers and bools have none.
 
     >>> import minigrad as mg
     >>> mg.astype(mg.tensor([1.5, 2.5]), "int64")

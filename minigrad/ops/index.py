@@ -1,7 +1,7 @@
 """Indexing and scattering.
 
 Basic indices (numbers, slices, None, ``...``) are an attr of `getitem`; arrays of indices and masks
-are inputs of `gather`, so they may be Tensors or Variables.  Repeated indices add up in the gradient.
+are inputs of `gather`, so they may be Tensors or Variables.  Gradients of repeated indices add up.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def put(x, y, *index, template):
 
 @primitive(type="put_winners", nondiff=("x", "index"))
 def put_winners(x, *index, template):
-    """Which elements of a value put at index arrays were not overwritten by a later one; no gradient."""
+    """Which elements put at index arrays were not overwritten by a later one; no gradient."""
     places = _filled(template, index)
     order = np.full(np.shape(x), -1)
     number = np.arange(order[places].size).reshape(order[places].shape)
@@ -233,7 +233,7 @@ def _along(indices, shape, axis):
 
 @primitive(nondiff=("indices",))
 def index_add(x, indices, y, *, axis=0):
-    """``x`` with the slices of ``y`` added at ``indices`` along an axis; repeated indices add up."""
+    """``x`` with slices of ``y`` added at ``indices`` along an axis; repeated ones add up."""
     x = np.asarray(x)
     out = x.astype(np.result_type(x, y))
     np.add.at(out, (*[slice(None)] * axis_tuple(axis, out.ndim)[0], indices), y)
@@ -250,7 +250,7 @@ index_add.grad(
 
 @primitive(nondiff=("indices",))
 def scatter_add(x, indices, y, *, axis=0):
-    """``x`` with each element of ``y`` added at its index along an axis; ``y`` is shaped like ``indices``."""
+    """``x`` with each element of ``y`` added at its index along an axis."""
     x, indices = np.asarray(x), np.asarray(indices)
     if np.shape(y) not in ((), indices.shape):
         raise ValueError("y must have the shape of indices, or be one number")

@@ -34,7 +34,7 @@ split_like.grad(x=lambda out_grad, axis: concat(out_grad, axis=axis))
 
 @primitive(list_output=True, view=True)
 def split(x, *, num_or_sections=2, axis=0):
-    """Cut ``x`` along an axis into equal parts, or into parts of the listed lengths (one may be -1)."""
+    """Cut ``x`` along an axis into equal parts, or into listed lengths (one may be -1)."""
     x = np.asarray(x)
     (axis,) = axis_tuple(axis, x.ndim)
     return np.split(x, _ends(x.shape[axis], num_or_sections), axis=axis)
@@ -87,7 +87,8 @@ def add_n(*x):
         raise ValueError("there is nothing to add; repair: give at least one value")
     if len({np.shape(a) for a in x}) > 1:
         raise ValueError(
-            f"the shapes differ: {[list(np.shape(a)) for a in x]}; repair: use add, which broadcasts"
+            f"the shapes differ: {[list(np.shape(a)) for a in x]}; "
+            f"repair: use add, which broadcasts"
         )
     out = np.array(x[0])
     for a in x[1:]:
@@ -102,7 +103,7 @@ add_n.grad(x=lambda x_shape, out_grad: [out_grad for _ in x_shape])
 
 @primitive
 def pad(x, *, pad_width, value=0.0):
-    """Put ``value`` around ``x``: ``pad_width`` is a number, (before, after), or one pair per axis."""
+    """Put ``value`` around ``x``: ``pad_width`` is a number, (before, after), or such pairs."""
     x = np.asarray(x)
     pairs = _pairs(pad_width, x.ndim)
     out = np.full([n + a + b for n, (a, b) in zip(x.shape, pairs, strict=True)], value, x.dtype)

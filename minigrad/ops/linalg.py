@@ -73,7 +73,7 @@ matmul_tn.grad(
 
 @primitive(title="Addmm")
 def linear(x, w, b=None):
-    """``x @ w + b``: rows of ``x`` of length n, ``w`` of shape [n, m], ``b`` of shape [m] or None."""
+    """``x @ w + b``: ``x`` [..., n], ``w`` [n, m], ``b`` [m] or None."""
     out = np.matmul(x, w)
     if b is None:
         return out

@@ -19,7 +19,7 @@ from .softmax import log_softmax, softmax
 
 
 def cross_entropy(x, target, axis=-1, reduction="mean"):
-    """Mean of ``-log(softmax(x))`` at the target: integer classes, or probabilities shaped like ``x``.
+    """Mean of ``-log(softmax(x))`` at integer classes, or at probabilities shaped like ``x``.
 
     ``axis`` is the axis of classes; ``reduction`` is "mean", "sum" or "none".
 
@@ -87,8 +87,8 @@ def _classes(x, target, axis):
         )
     if target.size and not (target.min() >= 0 and target.max() < x.shape[axis]):
         raise IndexError(
-            f"classes from {target.min()} to {target.max()} are not all among 0 … {x.shape[axis] - 1}; "
-            f"repair: count classes from 0"
+            f"classes from {target.min()} to {target.max()} are not all among "
+            f"0 … {x.shape[axis] - 1}; repair: count classes from 0"
         )
     return target
 
@@ -183,7 +183,7 @@ def _difference(op, x, y):
     a, b = (tuple(v.shape) if hasattr(v, "shape") else () for v in (x, y))
     if a != b and a and b:
         raise refusal(
-            f"{op}(x: {list(a)}, y: {list(b)}) would compare every element with many others by broadcasting",
+            f"{op}(x: {list(a)}, y: {list(b)}) would broadcast, and compare each element with many",
             "reshape one of them to the shape of the other",
         )
     return x - y

@@ -1,4 +1,4 @@
-"""Normalisation: subtract the mean and divide by the deviation, over the axes that the layer names."""
+"""Normalisation: subtract the mean, divide by the deviation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def layer_norm(x, weight=None, bias=None, axis=-1, eps=1e-5):
 def batch_norm(x, weight=None, bias=None, mean=None, var=None, axis=1, eps=1e-5):
     """Normalise every channel (``axis``) over all other axes, then scale and shift it.
 
-    In training the batch gives mean and variance; for inference pass ``mean`` and ``var`` of shape [channels].
+    In training the batch gives mean and variance; for inference pass ``mean`` and ``var``,
+    of shape [channels].
 
     >>> import minigrad as mg
     >>> mg.batch_norm(mg.tensor([[1.0], [3.0]]), eps=0.0)

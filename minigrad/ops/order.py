@@ -26,7 +26,7 @@ def argsort(x, *, axis=-1, descending=False):
 
 @primitive(outputs=("values", "indices"), nondiff=("values", "indices"))
 def topk(x, *, k, axis=-1, largest=True):
-    """The ``k`` largest (or smallest) elements along an axis, in order, and their indices; no gradient."""
+    """The ``k`` largest (or smallest) elements along an axis, and their indices; no gradient."""
     x = np.asarray(x)
     if not 0 <= k <= x.shape[axis]:
         raise ValueError(

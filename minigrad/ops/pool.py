@@ -1,4 +1,4 @@
-"""Pooling over windows of images [batch, channels, height, width], one slice per place in the window."""
+"""Pooling over windows of images [batch, channels, height, width]: slice by slice."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _plan(shape, kernel_size, stride, padding):
 
 
 def _winners(x, places, top):
-    """For each place in the window: where it holds the largest element and no earlier place does."""
+    """For each place in a window: where it, and no earlier one, holds the largest element."""
     free = np.ones(np.shape(top), bool)
     for place in places:
         hit = (x[place] == top) & free

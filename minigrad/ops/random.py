@@ -1,4 +1,4 @@
-"""Chance, always from a generator or a seed that the caller gives: the same seed, the same numbers."""
+"""Chance, always from a generator or a seed of the caller: the same seed, the same numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .refuse import refusal
 
 @primitive(type="dropout", nondiff=("seed",))
 def dropout_of(x, seed, *, p=0.5):
-    """Zero elements with probability ``p``, scale the others by 1 / (1 - p); ``seed`` decides which."""
+    """Zero elements with probability ``p``, scale the others by 1 / (1 - p)."""
     if not 0 <= p < 1:
         raise ValueError(f"p={p} is not a probability below 1; repair: 0 <= p < 1")
     x = np.asarray(x)
@@ -23,9 +23,9 @@ dropout_of.grad(x=lambda seed, out_grad, p: dropout_of(out_grad, seed, p=p))
 
 
 def dropout(x, p=0.5, seed=None, training=True):
-    """Zero elements with probability ``p`` and scale the others by 1 / (1 - p); outside training, ``x``.
+    """Zero elements with probability ``p``, scale the others by 1 / (1 - p); ``x`` if not training.
 
-    ``seed`` is a number (the same mask every time), a generator (a new mask every time), or a Variable.
+    ``seed`` is a number (one mask for ever), a generator (a new mask every time), or a Variable.
 
     >>> import minigrad as mg
     >>> mg.dropout(mg.tensor([1.0, 1.0, 1.0, 1.0]), p=0.5, seed=0)
@@ -52,7 +52,7 @@ def normal(shape, mean=0.0, std=1.0, *, generator, dtype=float, requires_grad=Fa
 
 
 def uniform(shape, low=0.0, high=1.0, *, generator, dtype=float, requires_grad=False, name=None):
-    """Numbers spread evenly from ``low`` to ``high``; ``generator`` is a `numpy.random.Generator` or a seed.
+    """Numbers between ``low`` and ``high``; ``generator`` is a `numpy.random.Generator` or a seed.
 
     >>> import minigrad as mg
     >>> float(mg.uniform([1], 2.0, 2.0, generator=0)[0])

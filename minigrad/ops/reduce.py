@@ -125,7 +125,7 @@ min.grad(x=_extremum_rule)
 
 @primitive
 def tie_share(x, out, *, axis=None, keepdims=False):
-    """1 / (number of ties) where ``x`` equals its reduced value (or is NaN), else 0; no gradient."""
+    """1 / (number of ties) where ``x`` equals its reduced value, else 0; no gradient."""
     x = np.asarray(x)
     wide = expand_reduced(out, shape=x.shape, axis=axis, keepdims=keepdims)
     winner = (x == wide) | (x != x)

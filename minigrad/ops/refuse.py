@@ -1,4 +1,4 @@
-"""How functions made of primitives refuse what they cannot take: with the user's line and a repair."""
+"""How functions made of primitives refuse a call: with the user's line and a repair."""
 
 from __future__ import annotations
 

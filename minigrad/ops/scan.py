@@ -14,7 +14,7 @@ from .shape import reshape
 
 @primitive
 def cumsum(x, *, axis=None, reverse=False):
-    """Running sum along an axis (of all elements in a row for None); from the end if ``reverse``."""
+    """Running sum along an axis (None: of all elements in a row); from the end if ``reverse``."""
     return _running(np.add, x, axis, reverse)
 
 

@@ -62,7 +62,7 @@ det.grad(x=lambda x, out_grad: expand_dims(out_grad, axis=(-1, -2)) * cofactor(x
 
 @primitive
 def cofactor(x):
-    """The matrix of cofactors, ``det(x) * inv(x)ᵀ``; through the singular values, so ``x`` may be singular."""
+    """The matrix of cofactors, ``det(x) * inv(x)ᵀ``, also of singular ``x``."""
     u, s, vt = np.linalg.svd(x)
     n = s.shape[-1]
     others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
@@ -81,7 +81,7 @@ cofactor.grad(x=_cofactor_rule)
 
 @primitive(infer=like_x)
 def cholesky(x):
-    """The lower triangle L with ``L @ Lᵀ = (x + xᵀ) / 2``, for symmetric positive definite ``x``."""
+    """The lower triangle L with ``L @ Lᵀ = (x + xᵀ) / 2``, for positive definite ``x``."""
     x = _float(x)
     return np.linalg.cholesky((x + np.swapaxes(x, -1, -2)) / 2)
 

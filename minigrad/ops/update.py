@@ -18,7 +18,7 @@ def sgd(param, grad, learning_rate):
 
 @primitive(outputs=("param_out", "velocity_out"))
 def momentum(param, grad, velocity, learning_rate, *, mu=0.9, use_nesterov=False):
-    """``velocity = mu * velocity + grad``; the parameter follows the velocity, or looks one step ahead."""
+    """``velocity = mu * velocity + grad``; the parameter follows it, or looks ahead."""
     velocity = mu * velocity + grad
     step = grad + mu * velocity if use_nesterov else velocity
     return _like(param, param - learning_rate * step), _like(param, velocity)

@@ -12,7 +12,7 @@ from tests.opinfo import Record, Sample
 
 
 def wanted(record: Record, sample: Sample) -> list[int]:
-    """The positions of the arguments that have a gradient: floats in slots with a rule, each object once."""
+    """Where the arguments with a gradient stand: floats in slots with a rule, each object once."""
     p, found, seen = record.primitive, [], set()
     for k, (slot, a) in enumerate(zip(p.slot_names(len(sample.args)), sample.args, strict=False)):
         if (

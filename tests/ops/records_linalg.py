@@ -128,7 +128,7 @@ record(
 
 
 def spread_of(x, shape, source, target):
-    """Place by place: each index of the result, if its repeated letters agree, names an index of x."""
+    """Each index of the result, if its repeated letters agree, names an index of x."""
     out = np.zeros(shape, x.dtype)
     for place in np.ndindex(*shape):
         letters: dict[str, set[int]] = {}

@@ -128,7 +128,7 @@ HOW = [
     {"stride": 2, "padding": 1, "dilation": 1, "groups": 2},
 ]
 CASES = []
-for _k, _layout in enumerate(LAYOUTS + (np.array, f32)):
+for _k, _layout in enumerate((*LAYOUTS, np.array, f32)):
     _how = HOW[_k % 4]
     _x, _w = _layout(draw(2, 2, 4, 3)), _layout(draw(2, 2 // _how["groups"], 2, 2))
     CASES.append((_x, _w, _layout(draw(2)), _how))
@@ -371,7 +371,7 @@ def state(n, f=np.array):
 
 
 def updates(n, *last, **attrs):
-    return [s(*state(n, layout), *last, 0.1, **attrs) for layout in LAYOUTS + (np.array, f32)]
+    return [s(*state(n, layout), *last, 0.1, **attrs) for layout in (*LAYOUTS, np.array, f32)]
 
 
 NO_FIT = fails(ShapeError, "compared from the right", np.ones(2), np.ones(3), 0.1)

@@ -139,9 +139,23 @@ def test_second_derivatives_agree_with_differences_of_the_first(record):
         turn = [rng.uniform(-1, 1, u.shape) for u in seeds]
         step = 1e-6
 
-        def moved(sign, at=at, along=along, seeds=seeds, turn=turn, weights=weights, sample=sample):
+        def moved(
+            sign,
+            step=step,
+            at=at,
+            along=along,
+            seeds=seeds,
+            turn=turn,
+            weights=weights,
+            sample=sample,
+        ):
             there = {k: at[k] + sign * step * along[k] for k in at}
-            ours = pulled(record, sample, there, [u + sign * step * t for u, t in zip(seeds, turn)])
+            ours = pulled(
+                record,
+                sample,
+                there,
+                [u + sign * step * t for u, t in zip(seeds, turn, strict=True)],
+            )
             return inner(weights, ours.values())
 
         slope = (moved(1) - moved(-1)) / (2 * step)
@@ -168,7 +182,7 @@ def test_float32_stays_float32_forward_and_backward(record):
 
 
 def _raw_gradients(outs, leaves):
-    """What arrives at the leaves before the engine fits it to them, so that no upcast goes unseen."""
+    """What arrives at the leaves before it is fitted to them: no upcast goes unseen."""
     seen = {}
     for k, leaf in leaves.items():
         leaf.register_hook(lambda g, k=k: seen.setdefault(k, g))
@@ -182,3 +196,14 @@ def test_nothing_in_the_table_warns_where_it_has_a_value():
         for record in RECORDS.values():
             for sample in record.samples:
                 call(record, sample, {})
+
+
+@BY_TYPE
+def test_memory_is_shared_with_the_first_input_of_a_view_and_with_nothing_else(record):
+    """What in-place changes rely on: an op that may return its input's memory says so."""
+    for sample in record.samples:
+        for out in call(record, sample, {}):
+            for k, a in enumerate(sample.args):
+                if isinstance(a, np.ndarray) and isinstance(out, np.ndarray):
+                    may = record.primitive.view and k == 0
+                    assert may or not np.shares_memory(out, a), shown(sample)
