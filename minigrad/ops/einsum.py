@@ -32,7 +32,8 @@ def einsum(subscripts, *operands):
 def einsum_of(*x, subscripts):
     """`einsum` of a list of values."""
     small = sum(np.size(a) for a in x) < 4096
-    return np.einsum(subscripts, *x, optimize=not small)
+    out = np.einsum(subscripts, *x, optimize=not small)
+    return np.array(out) if len(x) == 1 else out  # of one operand it may be a view
 
 
 def _einsum_rule(x, out_grad, x_shape, subscripts):

@@ -1,7 +1,7 @@
 """Shapes and dtypes that a Program cannot find by running a kernel on stand-ins.
 
-An ``infer`` function gets ``given``, slot → list of (shape, dtype) with -1 for open sizes, and
-the attrs; it returns one (shape, dtype) per output.  An attr ``shape`` may come as a slot ``shape_like``.
+An ``infer`` function gets ``given``, slot → list of (shape, dtype), where -1 is an open size, and
+the attrs; it returns one (shape, dtype) per output.  A ``shape`` may come as a slot ``shape_like``.
 """
 
 from __future__ import annotations

@@ -13,12 +13,16 @@ from minigrad.errors import MinigradError
 from minigrad.registry import REGISTRY
 from tests.opinfo import RECORDS
 from tests.ops import (  # noqa: F401  (they fill the table)
+    records_conv,
     records_elementwise,
     records_indexing,
     records_linalg,
-    records_nets,
+    records_losses,
+    records_move,
+    records_pool,
     records_reduce,
     records_shape,
+    records_statistics,
 )
 from tests.ops.oracle import (
     as_list,
@@ -56,6 +60,7 @@ def test_arrays_and_tensors_get_the_value_and_dtype_of_the_reference(record):
         expected = [np.asarray(o) for o in as_list(record.reference(*sample.args, **sample.attrs))]
         arrays = [k for k, a in enumerate(sample.args) if isinstance(a, np.ndarray)]
         before = [np.array(a) for a in sample.args]
+        coarse = any(getattr(a, "dtype", None) == np.float32 for a in sample.args)
         for found in (
             call(record, sample, {}),
             call(record, sample, tensors(sample, arrays, False)),
@@ -65,7 +70,7 @@ def test_arrays_and_tensors_get_the_value_and_dtype_of_the_reference(record):
                 value = got.data if isinstance(got, mg.Tensor) else np.asarray(got)
                 assert value.dtype == want.dtype, shown(sample)
                 assert value.shape == want.shape, shown(sample)
-                rtol = record.float32 if value.dtype == np.float32 else record.rtol
+                rtol = record.float32 if coarse or value.dtype == np.float32 else record.rtol
                 np.testing.assert_allclose(value, want, rtol=rtol, atol=rtol, err_msg=shown(sample))
         for a, b in zip(sample.args, before, strict=True):
             np.testing.assert_array_equal(a, b, "an input was changed")
