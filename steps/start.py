@@ -5,13 +5,13 @@
 # read and change a real one of either kind: a graph that is recorded while you compute, and a
 # program that is generated before you compute. You need Python and school calculus.
 #
-# **How to work.** Open a step below. Run the cells from the top with *Shift* + *Enter*. Where the text
-# says *predict, then run*, write your guess down first. An exercise ends in a line `check(...)`: it
-# turns green when your answer is right. Below each picture of a widget you can move something;
-# do that, too.
+# **How to work.** Open a step below. Run the cells from the top with *Shift* + *Enter*. Where the
+# text says *predict, then run*, write your guess down first. An exercise ends in a line
+# `check(...)`: it turns green when your answer is right. Below each picture of a widget you can
+# move something; do that, too.
 #
-# **Where to enter.** Steps 1 to 6 are an afternoon. Step 10 stands alone. Steps 13 to 15 can be read
-# after step 6, steps 17 to 19 after step 15. Steps 12 and 16 are off the main path.
+# **Where to enter.** Steps 1 to 6 are an afternoon. Step 10 stands alone. Steps 13 to 15 can be
+# read after step 6, steps 17 to 19 after step 15. Steps 12 and 16 are off the main path.
 
 # %% [markdown]
 # ## The steps
@@ -21,17 +21,18 @@
 # %% [markdown]
 # ## Your own function
 #
-# Here is the engine of step 9, ready to use. Change the expression and the numbers in the last cell,
-# and run it again. You may use `+ - * / **` (the exponent is a number), `@`, `square`, `exp`, `.sum()`
-# and plain numbers and arrays.
+# Here is the engine of step 9, ready to use. Change the expression and the numbers in the last
+# cell, and run it again. You may use `+ - * / **` (the exponent is a number), `@`, `square`,
+# `exp`, `.sum()` and plain numbers and arrays.
 
 # %%
 import numpy as np
 
-from steps.step09_arrays import Variable, exp, numerical_diff, square
+from steps.step09_arrays import Variable, numerical_diff
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
+# from steps.step09_arrays import exp, square
 
 
 # %%

@@ -125,10 +125,18 @@ def find_checker(id: str) -> Checker:
         _load(int(match[1]))
     if id in _CHECKERS:
         return _CHECKERS[id]
-    number = match[1] if match else ""
-    near = sorted(each for each in _CHECKERS if each[:-1] == number)
-    known = f"step {number} has {', '.join(near)}" if near else "ids are a step and a letter: '3a'"
+    near = registered(match[1]) if match else []
+    known = (
+        f"step {near[0][:-1]} has {', '.join(near)}"
+        if near
+        else "ids are a step and a letter: '3a'"
+    )
     raise CourseError(f"no exercise {id!r}; {known}")
+
+
+def registered(number: str) -> list[str]:
+    """Ids of the checkers that have been loaded for a step."""
+    return sorted(id for id in _CHECKERS if id[:-1] == number)
 
 
 def same(what: str, observed: object, expected: object) -> None:

@@ -28,7 +28,10 @@ def written(folder: Path, *cells: str, name: str = "step90_bad.py") -> Path:
 def exercise(*lines: str, id: str = "90a") -> str:
     """An exercise cell of these lines."""
     return "\n".join(
-        [f'# %% tags=["active-ipynb", "exercise", "ex-{id}"]', *(f"# {line}".rstrip() for line in lines)]
+        [
+            f'# %% tags=["active-ipynb", "exercise", "ex-{id}"]',
+            *(f"# {line}".rstrip() for line in lines),
+        ]
     )
 
 

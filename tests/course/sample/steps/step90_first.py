@@ -21,6 +21,7 @@ import numpy as np
 # def number(answer):
 #     same("answer", answer, 90)
 
+
 # %%
 class Box:
     """A box."""

@@ -10,6 +10,7 @@
 # %%
 import numpy as np
 
+
 # %%
 class Box:
     """A box, with another docstring."""

@@ -1,0 +1,160 @@
+"""Exercises that check themselves: one line, green or red, whatever the learner's object does."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from minigrad.course.check import Mismatch, check, checker, close, examine, raises, same
+from minigrad.course.errors import CourseError
+
+checking = import_module("minigrad.course.check")  # the package's `check` is the function
+
+
+@pytest.fixture(autouse=True)
+def checkers(monkeypatch):
+    """Checkers of this test only."""
+    monkeypatch.setattr(checking, "_CHECKERS", {})
+
+    @checker("90a", hint="times itself")
+    def square_it(square, *_more):
+        same("square(3)", square(3), 9)
+
+
+class Loud:
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+
+def answers(value):
+    return lambda x: value
+
+
+def stuck(x):
+    return stuck(x)
+
+
+def test_a_right_answer_prints_one_green_line(capsys):
+    assert check("90a", lambda x: x * x) is None
+    assert capsys.readouterr().out == "\x1b[32m✓ 90a passed\x1b[0m\n"
+
+
+def test_a_wrong_answer_prints_one_red_line_with_both_values_and_the_hint(capsys):
+    check("90a", lambda x: 2 * x)
+    assert (
+        capsys.readouterr().out
+        == "\x1b[31m✗ 90a: square(3) is 6, expected 9. Hint: times itself\x1b[0m\n"
+    )
+
+
+def not_written(x):
+    raise NotImplementedError("your turn")
+
+
+@pytest.mark.parametrize("stub", [..., not_written], ids=["dots", "raise"])
+def test_a_stub_is_the_learners_turn(stub):
+    assert examine("90a", stub).text == "✗ 90a: your turn. Hint: times itself"
+
+
+def test_a_missing_class_among_the_objects_is_the_learners_turn_too():
+    assert not examine("90a", lambda x: x * x, ...).passed
+
+
+WILD = {
+    "raises": (lambda x: 1 / 0, "your code raised ZeroDivisionError: division by zero"),
+    "exits": (lambda x: exit(), "your code raised SystemExit"),
+    "never ends": (stuck, "your code raised RecursionError"),
+    "takes no argument": (lambda: 9, "your code raised TypeError"),
+    "not a function": (9, "your code raised TypeError: 'int' object is not callable"),
+    "nothing": (None, "your code raised TypeError"),
+    "returns nothing": (answers(None), "square(3) is None, expected 9"),
+    "returns an array": (answers(np.arange(2)), "square(3) is array([0, 1]), expected 9"),
+    "returns something without a repr": (
+        answers(Loud()),
+        "square(3) is <Loud: its repr raised RuntimeError>",
+    ),
+    "returns something at an address": (answers(object()), "square(3) is <object object at 0x…>"),
+    "returns many lines": (answers("a\nb"), "square(3) is a b, expected 9"),
+    "is a class": (type("Square", (), {}), "your code raised TypeError"),
+}
+
+
+@pytest.mark.parametrize("name", WILD)
+def test_whatever_the_object_does_the_answer_is_one_red_line(name, capsys):
+    thing, said = WILD[name]
+    check("90a", thing)
+    out = capsys.readouterr().out
+    assert said in out
+    assert out.count("\n") == 1
+    assert "Hint: times itself" in out
+
+
+def test_an_interrupt_is_not_an_answer():
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        examine("90a", interrupted)
+
+
+def test_a_long_value_is_cut():
+    assert len(examine("90a", answers("x" * 1000)).text) < 400
+
+
+@pytest.mark.parametrize(
+    ("id", "said"),
+    [("90z", "step 90 has 90a"), ("x", "ids are a step and a letter"), ("99a", "ids are a step")],
+)
+def test_an_exercise_that_does_not_exist_is_refused(id, said):
+    with pytest.raises(CourseError, match=said):
+        check(id, 1)
+
+
+def test_two_checkers_of_one_exercise_are_refused():
+    with pytest.raises(CourseError, match="exercise 90a has two checkers"):
+
+        @checker("90a", hint="again")
+        def another(thing):
+            pass
+
+
+def test_an_id_is_a_number_and_a_letter():
+    with pytest.raises(CourseError, match="'a3' is not the id of an exercise"):
+        checker("a3", hint="")
+
+
+@pytest.mark.parametrize(
+    ("observed", "expected"),
+    [
+        (1, 2),
+        (np.zeros(2), np.zeros(3)),
+        (np.zeros((1, 2)), np.zeros(2)),
+        ([1], [1, 2]),
+        (None, 0.0),
+        ("a", 1),
+    ],
+)
+def test_same_and_close_see_a_difference(observed, expected):
+    with pytest.raises(Mismatch):
+        same("it", observed, expected)
+    if not isinstance(expected, list) and expected is not None:
+        with pytest.raises(Mismatch):
+            close("it", observed, expected)
+
+
+def test_close_allows_rounding_and_nothing_else():
+    close("it", [0.1 + 0.2, np.nan], [0.3, np.nan])
+    with pytest.raises(Mismatch, match=r"it is 0\.30001, expected 0\.3"):
+        close("it", 0.30001, 0.3)
+
+
+def test_raises_wants_an_error_of_its_kind():
+    assert str(raises("it", KeyError, lambda: {}["a"])) == "'a'"
+    with pytest.raises(Mismatch, match="the error of it is IndexError: .* expected KeyError"):
+        raises("it", KeyError, lambda: [][0])
+    with pytest.raises(
+        Mismatch, match="the outcome of it is 3, expected an error of type KeyError"
+    ):
+        raises("it", KeyError, lambda: 3)

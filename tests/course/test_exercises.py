@@ -1,0 +1,96 @@
+"""For every exercise: the stub fails, the solution passes, plausible wrong answers fail."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import runpy
+from functools import cache
+from pathlib import Path
+
+import literate
+import pytest
+
+from minigrad.course.check import examine, find_checker, registered
+from minigrad.course.folder import find_course
+from minigrad.course.steps import Step, read_step
+from minigrad.course.stub import stub
+
+REAL = find_course(Path(__file__).parent)
+WRONG = REAL.root / "tests" / "steps" / "wrong"
+STEPS = {path.stem: read_step(path) for path in [*REAL.paths.values(), *REAL.pages]}
+EXERCISES = [(name, id) for name, step in STEPS.items() for id in step.exercises]
+
+
+@cache
+def wrong_answers(step: Step) -> dict[str, list[tuple]]:
+    name = step.name.split("_")[0]
+    return runpy.run_path(str(WRONG / f"{name}.py"))["WRONG"]
+
+
+def outcome(step: Step, id: str, *, solved: bool) -> str:
+    """What the check prints when the definitions of the step and this exercise's cell have run."""
+    cell = next(cell for cell in step.cells if cell.exercise == id)
+    namespace = dict(vars(literate.load(step.name)))
+    run("import numpy as np\nimport minigrad as mg\nfrom minigrad.course import check", namespace)
+    for needed in demonstrations_before(step, cell):
+        run(needed, namespace)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        run(cell.source if solved else stub(step, cell), namespace)
+    return printed.getvalue()
+
+
+def demonstrations_before(step: Step, cell) -> list[str]:
+    """Definitions and imports that stand in cells active in the notebook only."""
+    kept = []
+    for each in step.cells[: step.cells.index(cell)]:
+        if "active-ipynb" in each.tags and each.exercise is None and "%" not in each.source[:1]:
+            tree = ast.parse(each.source)
+            body = [
+                node
+                for node in tree.body
+                if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef))
+            ]
+            kept.append(ast.unparse(ast.Module(body, [])))
+    return kept
+
+
+def run(source: str, namespace: dict) -> None:
+    exec(compile(source, "cell", "exec"), namespace)
+
+
+@pytest.mark.parametrize(("name", "id"), EXERCISES)
+def test_the_stub_fails_its_check(name, id):
+    printed = outcome(STEPS[name], id, solved=False)
+    assert f"✗ {id}: your turn" in printed, printed
+    assert "✓" not in printed
+
+
+@pytest.mark.parametrize(("name", "id"), EXERCISES)
+def test_the_solution_passes_its_check(name, id):
+    printed = outcome(STEPS[name], id, solved=True)
+    assert f"✓ {id} passed" in printed, printed
+    assert "✗" not in printed
+
+
+@pytest.mark.parametrize(("name", "id"), EXERCISES)
+def test_plausible_wrong_answers_fail_their_check(name, id):
+    wrong = wrong_answers(STEPS[name]).get(id, [])
+    assert len(wrong) >= 2, f"exercise {id} has {len(wrong)} wrong answers"
+    for number, objects in enumerate(wrong):
+        objects = objects if isinstance(objects, tuple) else (objects,)
+        with contextlib.redirect_stdout(io.StringIO()):
+            verdict = examine(id, *objects)
+        assert not verdict.passed, f"wrong answer {number} of {id} passes"
+        assert "takes" not in verdict.text or "positional" not in verdict.text, verdict.text
+
+
+@pytest.mark.parametrize("name", [path.stem for path in REAL.paths.values()])
+def test_every_step_has_two_or_three_exercises_and_no_checker_is_left_over(name):
+    step = STEPS[name]
+    assert 2 <= len(step.exercises) <= 4
+    for id in step.exercises:
+        assert find_checker(id).hint
+    assert set(registered(step.exercises[0][:-1])) == set(step.exercises)
