@@ -30,6 +30,7 @@ def copy_program(program: Program) -> Program:
                 twins[id(op)].forward_op = twins.get(id(op.forward_op))
     made.initial = {k: v.copy() for k, v in program.initial.items()}
     made.history, made.pruned = list(program.history), list(program.pruned)
+    made.inputs, made.outputs = list(program.inputs), list(program.outputs)
     made._counts = dict(program._counts)
     return made
 
