@@ -114,6 +114,13 @@ METHODS = [
     "astype",
     "sort",
     "topk",
+    "ceil",
+    "argsort",
+    "pad",
+    "index_add",
+    "scatter_add",
+    "solve",
+    "cholesky",
 ]
 
 

@@ -115,6 +115,7 @@ from .solve import cholesky, det, inv, solve
 from .statistics import logsumexp, norm, std, var
 
 transpose = permute_dims
+subtract, multiply, divide, negative = sub, mul, div, neg  # the array API's longer names
 
 #: every function users call as ``mg.…``
 __all__ = sorted(n for n, f in globals().items() if callable(f) and n[0] != "_" and n != "install")

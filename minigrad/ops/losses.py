@@ -13,7 +13,7 @@ from .index import take_along_axis
 from .reduce import mean, reduce_sum
 from .refuse import refusal
 from .shape import expand_dims, squeeze
-from .softmax import log_softmax, softmax
+from .softmax import log_softmax, lowered, softmax
 
 # -- classification ------------------------------------------------------------------------
 
@@ -39,15 +39,19 @@ def cross_entropy(x, target, axis=-1, reduction="mean"):
 @primitive(type="cross_entropy", nondiff=("target",))
 def mean_cross_entropy(x, target, *, axis=-1):
     """Mean of ``-log(softmax(x))`` at integer classes."""
-    logp, target = log_softmax(x, axis=axis), _classes(x, target, axis)
-    picked = logp[_places(logp.shape, target, axis)]
-    return -np.add.reduce(picked, axis=None) / (picked.size or np.nan)
+    low, target = lowered(x, axis), _classes(x, target, axis)
+    picked = low[_places(low.shape, target, axis)]
+    losses = np.log(np.add.reduce(np.exp(low), axis=axis)) - picked
+    return np.add.reduce(losses, axis=None) / (losses.size or np.nan)
 
 
 @primitive(nondiff=("target",))
 def softmax_less_target(x, target, *, axis=-1):
-    """``(softmax(x) - onehot(target)) / n`` for n rows: the slope of the mean cross entropy."""
-    out, target = softmax(x, axis=axis), _classes(x, target, axis)
+    """``(softmax(x) - onehot(target)) / n`` for n rows: the slope of the mean cross entropy.
+
+    The classes were checked when the loss was computed.
+    """
+    out, target = softmax(x, axis=axis), np.asarray(target)
     out[_places(out.shape, target, axis)] -= 1
     out /= max(target.size, 1)
     return out
@@ -85,7 +89,8 @@ def _classes(x, target, axis):
             f"{target.dtype}{list(target.shape)} does not name one class for each row; "
             f"repair: integers of shape {list(rows)}"
         )
-    if target.size and not (target.min() >= 0 and target.max() < x.shape[axis]):
+    low, high = np.minimum.reduce, np.maximum.reduce
+    if target.size and not (low(target, None) >= 0 and high(target, None) < x.shape[axis]):
         raise IndexError(
             f"classes from {target.min()} to {target.max()} are not all among "
             f"0 … {x.shape[axis] - 1}; repair: count classes from 0"

@@ -12,7 +12,7 @@ from .reduce import reduce_sum
 @primitive
 def softmax(x, *, axis=-1):
     """``exp(x) / sum(exp(x))`` along an axis, without overflow.  Saves its result."""
-    e = _lowered(x, axis)
+    e = lowered(x, axis)
     np.exp(e, e)
     e /= np.add.reduce(e, axis=axis, keepdims=True)
     return e
@@ -28,7 +28,7 @@ softmax.grad(
 @primitive
 def log_softmax(x, *, axis=-1):
     """``log(softmax(x))`` along an axis, without overflow.  Saves its result."""
-    low = _lowered(x, axis)
+    low = lowered(x, axis)
     if not low.size:
         return low
     return low - np.log(np.add.reduce(np.exp(low), axis=axis, keepdims=True))
@@ -41,7 +41,7 @@ log_softmax.grad(
 )
 
 
-def _lowered(x, axis):
+def lowered(x, axis):
     """``x`` less its largest element along an axis."""
     x = np.asarray(x)
     if x.dtype.kind not in "fc":

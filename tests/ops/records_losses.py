@@ -53,7 +53,9 @@ record(
         / target.size
     ),
     LABELLED,
-    WRONG,
+    [
+        fails(ShapeError, "indices count from 0", np.ones((2, 3)), np.array([0, 3])),
+    ],
     holomorphic=True,
 )
 record(
