@@ -1,4 +1,4 @@
-"""One rule, three readings: an op in a Program gives what it gives in eager mode, to second order."""
+"""One rule, three readings: an op in a Program gives what it gives in eager mode, twice over."""
 
 from __future__ import annotations
 
