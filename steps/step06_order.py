@@ -319,9 +319,9 @@ def numerical_diff(f, x, eps=1e-4):
 #     return int(x.grad)
 #
 #
-# print(" " * 22, *(f"{way:>21}" for way in WAYS))
+# print(" " * 21, *(f"{way:>{len(way) + 1}}" for way in WAYS))
 # for graph in GRAPHS:
-#     print(f"{graph:22}", *(f"{gradient(graph, way):21}" for way in WAYS))
+#     print(f"{graph:21}", *(f"{gradient(graph, way):{len(way) + 1}}" for way in WAYS))
 #
 # assert [[gradient(graph, way) for way in WAYS] for graph in GRAPHS] == [
 #     [2, 2, 2, 1], [64, 96, 96, 32], [4, 8, 8, 1]]

@@ -312,7 +312,7 @@ def numerical_diff(f, x, eps=1e-4):
 # mg.draw(y)
 
 # %% [markdown]
-# 45. The old 3 was still lying in `a.grad`, the new 3 was added, and 6 went on to `x`:
+# It is 45. The old 3 was still lying in `a.grad`, the new 3 was added, and 6 went on to `x`:
 # $9 + 6 \cdot 3 + 6 \cdot 3 = 45$.
 # We cleared the leaf, but not what lies between. You will repair this in exercise 7c, and in step
 # 8 the repair moves into `backward`.

@@ -687,6 +687,9 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # %% [markdown]
 # **9c.** The affine layer `y = x @ W + b` with `n` rows, `i` inputs and `o` outputs. Write down
 # the shape on every edge, forward and backward.
+#
+# The keys are `"x"`, `"W"`, `"b"`, `"x @ W"`, `"y"`, and for the way back `"gy"`,
+# `"gradient of x @ W"`, `"gb"`, `"gW"`, `"gx"`.
 
 # %% tags=["active-ipynb", "exercise", "ex-9c"]
 # def shapes(n, i, o):
@@ -702,9 +705,6 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # check("9c", shapes, Variable)
 
 # %% [markdown]
-# The keys are `"x"`, `"W"`, `"b"`, `"x @ W"`, `"y"`, and for the way back `"gy"`, `"gradient of x
-# @ W"`, `"gb"`, `"gW"`, `"gx"`.
-#
 # ## In PyTorch / in Paddle
 #
 # The same law of shapes. One thing is stricter: only a result of *one* number gets its seed by
@@ -733,8 +733,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #
 # | concept | in the package |
 # |---|---|
-# | the sums that bring a gradient back | `minigrad.registry:primitive` |
-# | `sum` | `minigrad.ops.reduce:sum` |
+# | the sums that bring a gradient back | `minigrad.ops.shape:unbroadcast` |
+# | `sum` | `minigrad.ops.reduce:reduce_sum` |
 # | `reshape`, `T`, `broadcast_to` | `minigrad.ops.shape:reshape` |
 # | the matrix product | `minigrad.ops.linalg:matmul` |
 # | the descent | `minigrad.optim:SGD` |

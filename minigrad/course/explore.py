@@ -112,10 +112,8 @@ def presses(*labels: str) -> Any:
     import ipywidgets
     import traitlets
 
-    class Presses(ipywidgets.HBox):
-        value = traitlets.Tuple()
-
-    made = Presses()
+    made = ipywidgets.HBox()
+    made.add_traits(value=traitlets.Tuple())
 
     def press(label: str) -> Callable[[Any], None]:
         return lambda _button: setattr(made, "value", (*made.value, label))
