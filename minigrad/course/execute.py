@@ -83,7 +83,7 @@ async def _run(notebook: Notebook, root: Path, go_on: bool) -> Ran:
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
     node = nbformat.from_dict(notebook)  # type: ignore[no-untyped-call]
     for cell in node.cells:
@@ -91,6 +91,7 @@ async def _run(notebook: Notebook, root: Path, go_on: bool) -> Ran:
             cell.outputs, cell.execution_count = [], None
     folder = root / "notebooks"
     folder.mkdir(exist_ok=True)
+    reached: list[int] = []
     # A manager that knows no kernel folders has only the kernel of the running Python.
     kernel = AsyncKernelManager(
         kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[])
@@ -102,14 +103,20 @@ async def _run(notebook: Notebook, root: Path, go_on: bool) -> Ran:
         record_timing=False,
         store_widget_state=False,
         allow_errors=go_on,
+        on_cell_start=lambda cell, cell_index: reached.append(cell_index),
+        shutdown_kernel="immediate",
         extra_arguments=["--IPKernelApp.log_level=40"],  # else its advice lands on our terminal
         resources={"metadata": {"path": str(folder)}},
     )
-    with contextlib.suppress(CellExecutionError):
-        await client.async_execute(env=environment(root))
+    stopped = None
+    try:
+        await client.async_execute(cleanup_kc=True, env=environment(root))
+    except CellExecutionError:
+        pass  # the error stands in the outputs
+    except (DeadKernelError, CellTimeoutError) as error:
+        stopped = Failure(reached[-1], type(error).__name__, str(error), "")
     made: Notebook = _plain(node)
-    failure = _failure(made)
-    return Ran(_cleaned(made, root), failure)
+    return Ran(_cleaned(made, root), stopped or _failure(made))
 
 
 def _plain(value: Any) -> Any:

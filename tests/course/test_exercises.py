@@ -46,8 +46,8 @@ def demonstrations_before(step: Step, cell) -> list[str]:
     """Definitions and imports that stand in cells active in the notebook only."""
     kept = []
     for each in step.cells[: step.cells.index(cell)]:
-        if "active-ipynb" in each.tags and each.exercise is None and "%" not in each.source[:1]:
-            tree = ast.parse(each.source)
+        if "active-ipynb" in each.tags and "%" not in each.source[:1]:
+            tree = ast.parse(stub(step, each) if each.exercise else each.source)
             body = [
                 node
                 for node in tree.body

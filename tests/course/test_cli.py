@@ -1,0 +1,150 @@
+"""The minigrad command: what it opens, lists and refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from sample_course import copied
+
+from minigrad.course import folder, launch
+from minigrad.course.cli import main
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """The sample course, not built; we stand inside it."""
+    made = copied(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return made
+
+
+def test_without_a_command_jupyterlab_opens_the_start_page_with_the_options(course, monkeypatch):
+    started = []
+
+    def fake(command, **options):
+        started.append((command, options))
+        return subprocess.CompletedProcess(command, 0)
+
+    trusted = []
+    monkeypatch.setattr(launch.subprocess, "run", fake)
+    monkeypatch.setattr(launch, "_trust", trusted.append)
+    course.notebooks.mkdir()
+    (course.notebooks / "start.ipynb").write_text("{}")
+    assert main(["--no-browser", "--port=9999"]) == 0
+    ((command, options),) = started
+    assert command[:3] == [sys.executable, "-m", "jupyterlab"]
+    assert "--LabApp.default_url=/lab/tree/notebooks/start.ipynb" in command
+    assert f"--ServerApp.root_dir={course.root}" in command
+    assert command[-2:] == ["--no-browser", "--port=9999"]
+    assert options["env"]["PYTHONPATH"].split(":")[0] == str(course.root)
+    assert trusted == [course]
+
+
+def test_only_the_notebooks_of_the_course_are_trusted(course, monkeypatch):
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(course.root / "data"))
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(course.root / "config"))
+    assert main(["build", "start"]) == 0
+    start = course.notebooks / "start.ipynb"
+    foreign = course.notebooks / "foreign.ipynb"
+    foreign.write_text(start.read_text().replace("ready", "evil"))
+    code = (
+        "import sys, nbformat; from nbformat.sign import NotebookNotary; "
+        "print([NotebookNotary().check_signature(nbformat.read(p, 4)) for p in sys.argv[1:]])"
+    )
+    launch._trust(course)
+    command = [sys.executable, "-c", code, str(start), str(foreign)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.stdout == "[True, False]\n", ran.stderr
+
+
+def test_notebooks_that_are_not_built_are_said(course, capsys):
+    assert main([]) == 2
+    said = capsys.readouterr().err
+    assert (
+        said == "minigrad: notebooks/start.ipynb is missing; make the notebooks: minigrad build\n"
+    )
+
+
+def test_outside_a_course_an_installed_package_says_where_to_go(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(folder, "__file__", str(tmp_path / "lib" / "minigrad" / "course" / "x.py"))
+    assert main([]) == 2
+    assert (
+        "The installed package holds no notebooks: get the project's source"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_missing_jupyterlab_is_said_with_the_repair(course, monkeypatch, capsys):
+    course.notebooks.mkdir()
+    (course.notebooks / "start.ipynb").write_text("{}")
+    monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: None)
+    assert main([]) == 2
+    assert (
+        "opening the course needs jupyterlab: pip install 'minigrad[course]'"
+        in capsys.readouterr().err
+    )
+
+
+def test_an_unknown_command_is_refused(course, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["bulid"])
+    assert caught.value.code == 2
+    assert "no command 'bulid'; see minigrad --help" in capsys.readouterr().err
+
+
+def test_help_names_every_command(course, capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    said = capsys.readouterr().out
+    assert all(name in said for name in ("run", "check", "build", "steps", "diff", "--no-browser"))
+
+
+def test_steps_lists_title_time_exercises_and_goal(course, capsys):
+    assert main(["steps"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "90  A first step  [1 minute; exercises 90a, 90b]",
+        "    Show each kind of cell once | and a pipe.",
+        "91  A second step  [1 minute; exercises -]",
+        "    Grow.",
+    ]
+
+
+@pytest.mark.parametrize("words", [["90"], ["90", "91"]])
+def test_diff_shows_growth_with_patches(course, capsys, words):
+    assert main(["diff", *words]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "step90_first → step91_second",
+        "new      Box.empty, Lid, LIMIT",
+        "changed  Box.size",
+        "kept     Box.__init__",
+        "gone     -",
+        "",
+        "Box.size",
+        " def size(self):",
+        "-    return self.data.size",
+        "+    return int(self.data.size)",
+    ]
+
+
+def test_diff_is_coloured_on_a_terminal_and_nowhere_else(course, capsys, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    main(["diff", "90"])
+    assert "\x1b[32m+    return int(self.data.size)\x1b[0m" in capsys.readouterr().out
+    monkeypatch.setenv("NO_COLOR", "1")
+    main(["diff", "90"])
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_a_step_that_does_not_exist_is_said_with_those_that_do(course, capsys):
+    assert main(["diff", "1"]) == 2
+    assert capsys.readouterr().err == "minigrad: no step 1; the course has 90-91\n"
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(course):
+    command = f"{sys.executable} -m minigrad.course.cli steps | true"
+    ran = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert "Traceback" not in ran.stderr
