@@ -142,7 +142,8 @@ def read(scope: Any, name: str, reader: Any = "") -> Any:
         known = scope if isinstance(scope, Mapping) else scope.values
         hint = f"; give it before the run: scope[{name!r}] = …"
         hint = hint if name.endswith(GRAD) else did_you_mean(name, known)
-        raise ProgramError(f"{name!r} has no value in this scope{hint}\n  read by {reader}") from None
+        message = f"{name!r} has no value in this scope{hint}\n  read by {reader}"
+        raise ProgramError(message) from None
     return np.asarray(getattr(value, "_data", value)) if not isinstance(value, list) else value
 
 
@@ -162,7 +163,9 @@ class NetOp(Operator):
     {'out': ['c'], 'inner': ['b']}
     """
 
-    def __init__(self, ops: Iterable[Operator], name: str = "net", outputs: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, ops: Iterable[Operator], name: str = "net", outputs: Iterable[str] | None = None
+    ) -> None:
         self.ops, self.type, self.name, self.attrs = list(ops), name, name, {}
         self.source_line = user_line()
         for op in self.ops:

@@ -61,7 +61,8 @@ class RnnOp(Operator):
         for name in wanted:
             if name not in known:
                 hint = did_you_mean(name, known)
-                raise ProgramError(f"the step net {self.stepnet.type!r} never {verb} {name!r}{hint}")
+                kind = self.stepnet.type
+                raise ProgramError(f"the step net {kind!r} never {verb} {name!r}{hint}")
 
     def run(self, scope: Any) -> None:
         """Run the step net once per element; keep every step's scope."""
