@@ -99,6 +99,7 @@ from .power import pow
 from .random import dropout, normal, uniform
 from .reduce import all, any, max, mean, min, prod
 from .reduce import reduce_sum as sum
+from .rows import merge_rows, select_rows
 from .scan import cumprod, cumsum
 from .shape import (
     broadcast_to,

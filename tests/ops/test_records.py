@@ -21,6 +21,7 @@ from tests.ops import (  # noqa: F401  (they fill the table)
     records_move,
     records_pool,
     records_reduce,
+    records_rows,
     records_shape,
     records_statistics,
 )
