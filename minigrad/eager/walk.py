@@ -32,6 +32,8 @@ class Walk:
     def __init__(self, targets: list[Any] | None, create: bool, nested: bool) -> None:
         self.epoch, self.create, self.nested = next_epoch(), create, nested
         self.order: list[Any] = []
+        self.runs: list[Any] = []  # the nodes whose rules run
+        self.needed: set[Any] = set()  # these and the targets
         self.stack: list[Any] = []
         self.stash: list[Any] = []  # state of nodes that an outer walk is using
         self.leaves: list[tuple[Tensor, Any, bool]] = []
@@ -108,35 +110,38 @@ class Walk:
                     m.seq = n.seq - 0.5
         order.sort(key=by_seq)
 
-    def _needed(self) -> set[Any] | None:
-        """The nodes that lie on a way to the targets; None: all."""
-        if self.targets is None:
-            return None
-        needed: set[Any] = {t.node if t.__class__ is Output else t for t in self.targets}
+    def _restrict(self) -> None:
+        """With targets, only the nodes on a way to one run: what hangs off it would be incomplete."""
+        needed: set[Any] = {t.node if t.__class__ is Output else t for t in self.targets or ()}
+        self.runs = []
         for n in self.order:
-            for m in (n.e0, n.e1, *n.more):
-                if m is not None and (m.node if m.__class__ is Output else m) in needed:
-                    needed.add(n)
-                    break
-        return needed
+            if any(
+                m is not None and (m.node if m.__class__ is Output else m) in needed
+                for m in (n.e0, n.e1, *n.more)
+            ):
+                needed.add(n)
+                self.runs.append(n)
+        self.needed = needed
 
     # -- running them ----------------------------------------------------------------------
 
     def run(self) -> None:
         """Run every node, newest first."""
         self._discover()
-        needed, order = self._needed(), self.order
-        users = [n for n in order if n.__class__ is not AccumulateGrad] if newest_change() else []
-        if users and newest_change() > users[0].seq:
-            check_versions(users)
+        order = self.runs = self.order
+        if self.targets is not None:
+            self._restrict()
+            order = [n for n in order if n in self.needed]
+        if newest_change() and self.runs and newest_change() > self.runs[0].seq:
+            check_versions(self.runs)
         wanted = {t: k for k, t in enumerate(self.targets or ())} if self.targets else None
-        wanted = {t: k for k, t in enumerate(self.targets or ())} if self.targets else None
+        running = None if self.targets is None else set(self.runs)
         for n in reversed(order):
             g = n.g
             if n.__class__ is AccumulateGrad:
                 self._leaf(n, g, wanted)
             elif n.outputs == 0 or g is not None:
-                self._one(n, g, wanted, needed)
+                self._one(n, g, wanted, running)
 
     def _leaf(self, n: Any, g: Any, wanted: dict[Any, int] | None) -> None:
         if g is None:
@@ -148,7 +153,7 @@ class Walk:
             self._capture(wanted, n, g)
         n.g = None
 
-    def _one(self, n: Any, g: Any, wanted: dict[Any, int] | None, needed: set[Any] | None) -> None:
+    def _one(self, n: Any, g: Any, wanted: dict[Any, int] | None, running: set[Any] | None) -> None:
         """Run one node with everything that may be asked of it."""
         if n.outputs:
             n.g = None
@@ -160,7 +165,7 @@ class Walk:
             g = self._gather(n, wanted)
             if g is None:
                 return
-        if needed is not None and (n not in needed or not self._goes_on(n, needed)):
+        if running is not None and n not in running:
             return
         if n.hooks is not None:
             grads = self._with_node_hooks(n, g)
@@ -169,13 +174,6 @@ class Walk:
         if self.anomaly:
             self._check(n, g, grads)
         self._give(n, g, grads)
-
-    @staticmethod
-    def _goes_on(n: Any, needed: set[Any]) -> bool:
-        return any(
-            m is not None and (m.node if m.__class__ is Output else m) in needed
-            for m in (n.e0, n.e1, *n.more)
-        )
 
     def _capture(self, wanted: dict[Any, int], edge: Any, g: Any) -> None:
         if edge in wanted:
@@ -308,7 +306,7 @@ class Walk:
         commit(new, hooks)
         if not retain:
             small = len(self.order) <= REMEMBERED_NODES
-            for n in self.order:
+            for n in self.runs:
                 n.free(small)
 
     def clear(self) -> None:
@@ -325,7 +323,8 @@ class Walk:
                 place.seq = seq
             if outs is not None:
                 place.outs = outs
-        self.order, self.leaves = [], []
+        self.order, self.runs, self.leaves = [], [], []
+        self.needed = set()
 
 
 def _edge_positions(n: Any) -> Sequence[int]:
