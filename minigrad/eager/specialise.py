@@ -20,6 +20,7 @@ user typed at run time becomes code.  `source(primitive)` shows it.
 from __future__ import annotations
 
 import sys
+from itertools import combinations
 from types import FunctionType
 from typing import Any
 
@@ -178,9 +179,7 @@ def apply_source(p: Primitive) -> str | None:
     exposed = (
         f"({p.inputs[0]}.__class__ is Tensor and {p.inputs[0]}._exposed)" if p.view else "False"
     )
-    w(
-        f"t_ = _new(Tensor); t_._data = out_; t_.grad = None; t_._exposed = {exposed}"
-    )
+    w(f"t_ = _new(Tensor); t_._data = out_; t_.grad = None; t_._exposed = {exposed}")
     if not p.rules or "out" in p.nondiff:
         w("t_._node = None; return t_")
         return w.text
@@ -256,23 +255,27 @@ def pull_source(p: Primitive) -> str:
         inputs = [n for n in rule.inputs if n in edges]
         if rule.joint:
             w(f"{', '.join('g_' + n for n in rule.inputs)}, = {call}")
-            continue
-        (name,) = inputs
-        w(f"if {edges[name]} is None: g_{name} = None")
-        w("else:")
-        w(f"    g_{name} = {call}")
-        if p.broadcasts:
-            k_shape = p.differentiable.index(name)
-            w(
-                f"    if n._shapes is not None and g_{name}.shape != n._shapes[{k_shape}]: g_{name} = _unbroadcast(g_{name}, n._shapes[{k_shape}])"
-            )
+            for a, b in combinations(rule.inputs, 2):  # each gets memory of its own
+                w(f"if g_{a} is g_{b}: g_{b} = _own(g_{b})")
+        for name in inputs:
+            w(f"if {edges[name]} is None: g_{name} = None")
+            w(f"else: g_{name} = {call}" if not rule.joint else "else: pass")
+            if p.broadcasts:
+                shape = f"n._shapes[{p.differentiable.index(name)}]"
+                w(
+                    f"if n._shapes is not None and g_{name} is not None and g_{name}.shape != {shape}: g_{name} = _unbroadcast(g_{name}, {shape})"
+                )
     w(f"return {', '.join('g_' + n for n in p.differentiable)},")
     return w.text
 
 
 def plain(value: Any) -> Any:
     """A number as it is (it takes on the other operand's dtype), anything else as an array."""
-    if value.__class__ is np.ndarray or value is None or isinstance(value, int | float | np.generic):
+    if (
+        value.__class__ is np.ndarray
+        or value is None
+        or isinstance(value, int | float | np.generic)
+    ):
         return value
     try:
         return np.asarray(value)
