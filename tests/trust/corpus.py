@@ -104,24 +104,43 @@ case("variance", lambda x: mg.var(x) + mg.std(x), (5,))
 case("log of a sum of exponentials", lambda x: mg.sum(mg.logsumexp(x, axis=1)), (2, 3))
 case("softmax", lambda x: mg.sum(mg.softmax(x, axis=-1) ** 2), (2, 3))
 case("running sums", lambda x: mg.sum(mg.cumsum(x, axis=0) ** 2), (4,))
-case("reshape and back", lambda x: mg.sum(mg.reshape(mg.reshape(x, shape=(6,)), shape=(3, 2)) ** 2), (2, 3))
+case(
+    "reshape and back",
+    lambda x: mg.sum(mg.reshape(mg.reshape(x, shape=(6,)), shape=(3, 2)) ** 2),
+    (2, 3),
+)
 case("transpose", lambda x, y: mg.sum(mg.permute_dims(x) * y), (2, 3), (3, 2))
 case("a slice", lambda x: mg.sum(x[1:3] ** 2) + x[0], (4,))
 case("overlapping slices", lambda x: mg.sum(x[:-1] * x[1:]), (5,))
 case("the same element twice", lambda x: mg.sum(mg.take(x, np.array([0, 0, 2]), axis=0) ** 2), (3,))
-case("split, changed, joined", lambda x: (lambda p: mg.sum(mg.concat([p[1] * 2.0, p[0]]) ** 2))(mg.split(x, 2)), (6,))
+case(
+    "split, changed, joined",
+    lambda x: (lambda p: mg.sum(mg.concat([p[1] * 2.0, p[0]]) ** 2))(mg.split(x, 2)),
+    (6,),
+)
 case("one part of a split", lambda x: mg.sum(mg.split(x, 3)[1] ** 2), (6,))
 case("stacked with itself", lambda x, y: mg.sum(mg.stack([x, y, x]) ** 2), (3,), (3,))
 case("broadcast on purpose", lambda x: mg.sum(mg.broadcast_to(x, shape=(3, 2)) ** 2), (2,))
-case("padded and rolled", lambda x: mg.sum(mg.roll(mg.pad(x, ((1, 2),)), 1, axis=0) * 2.0 * mg.pad(x, ((0, 3),))), (4,))
+case(
+    "padded and rolled",
+    lambda x: mg.sum(mg.roll(mg.pad(x, ((1, 2),)), 1, axis=0) * 2.0 * mg.pad(x, ((0, 3),))),
+    (4,),
+)
 
 # -- matrices and nets ---------------------------------------------------------------------
 
 case("matrix times vector", lambda a, x: mg.sum(a @ x), (3, 4), (4,))
 case("a quadratic form", lambda a, x: mg.sum(x @ a * x), (3, 3), (3,))
 case("matrices in a batch", lambda a, b: mg.sum((a @ b) ** 2), (2, 3, 4), (4, 2))
-case("weights shared by two layers", lambda x, w: mg.sum(mg.tanh(mg.tanh(x @ w) @ w)), (2, 3), (3, 3))
-case("weights shared with their transpose", lambda x, w: mg.sum((mg.tanh(x @ w) @ mg.permute_dims(w) - x) ** 2), (4, 3), (3, 2))
+case(
+    "weights shared by two layers", lambda x, w: mg.sum(mg.tanh(mg.tanh(x @ w) @ w)), (2, 3), (3, 3)
+)
+case(
+    "weights shared with their transpose",
+    lambda x, w: mg.sum((mg.tanh(x @ w) @ mg.permute_dims(w) - x) ** 2),
+    (4, 3),
+    (3, 2),
+)
 case("inverse and determinant", lambda a: mg.sum(mg.inv(a + 3.0 * mg.eye(2))) + mg.det(a), (2, 2))
 case("convolution", lambda x, w: mg.sum(mg.conv2d(x, w) ** 2), (1, 1, 4, 4), (2, 1, 3, 3))
 case("pooling", lambda x: mg.sum(mg.max_pool2d(x, kernel_size=2) ** 2), (1, 1, 4, 4))
@@ -210,4 +229,13 @@ case("a choice by value", by_value, (), program=by_value_program, straight=False
 case("a loop of four steps", repeated, (), program=repeated_program, straight=False)
 case("a loop that runs until", until_large, (), program=until_large_program, straight=False)
 case("a loop in a loop", nested, (), program=nested_program, straight=False)
-case("a recurrent net", recurrent, (3, 2), (2, 2), (2, 2), (2,), program=recurrent_program, straight=False)
+case(
+    "a recurrent net",
+    recurrent,
+    (3, 2),
+    (2, 2),
+    (2, 2),
+    (2,),
+    program=recurrent_program,
+    straight=False,
+)
