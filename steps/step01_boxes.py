@@ -15,6 +15,24 @@
 # At the end of this course you can read the engine behind `loss.backward()`. We build it in small
 # steps. Each step changes two or three definitions, and every definition fits on a few lines.
 #
+# **Part A, steps 1 to 4: linked nodes.** You need Python with classes, and the chain rule of school
+# calculus. NumPy helps, but every call is explained by what it prints. Steps 1 to 6 fill an
+# afternoon.
+#
+# | step | the question |
+# |---|---|
+# | 1 | What is a graph made of, and how do we know that a gradient is right? |
+# | 2 | What does one function do on the way back? |
+# | 3 | How does a result know where it came from? |
+# | 4 | How does the walk run by itself? |
+#
+# How to work:
+#
+# * Run the cells from the top, with Shift + Enter. **Predict, then run**: say your answer first.
+# * Under *A mistake* something goes wrong on purpose. The repair follows.
+# * In the exercises, replace the line that raises `"your turn"` and run the cell.
+#   `check` prints one green line, or a red one with a hint.
+#
 # Today there is no backward yet. We make the two things a graph consists of, **boxes** and
 # **functions**. And we make a **judge**: a slow and simple way to measure a derivative. Every
 # gradient of this course will stand before that judge.

@@ -138,7 +138,8 @@ class Exp(Function):
 
 
 # %% [markdown]
-# Nothing else changes. The judge of step 1 is still here.
+# Nothing else changes. The judge of step 1 is still here. Cells that are carried over from the last
+# step without a change are folded: click on one to open it.
 
 # %% tags=["carried"]
 def numerical_diff(f, x, eps=1e-4):
@@ -183,11 +184,13 @@ def numerical_diff(f, x, eps=1e-4):
 # print("b.grad", b.grad)
 # print("a.grad", a.grad)
 # print("x.grad", x.grad)
-# mg.draw(run)
+# mg.draw(run, legend=True)
 
 # %% [markdown]
 # The lower row is **B**, drawn from the three calls that you just made. Read it from right to left.
-# Each gradient stands below its variable, each backward call below its function.
+# Each gradient stands below its variable, each backward call below its function. A dashed line
+# connects the two halves of one function. A dotted arrow is a value that backward reads: the input
+# that the function has remembered.
 
 # %% tags=["active-ipynb"]
 # assert f"{x.grad}" == "3.297442541400256"

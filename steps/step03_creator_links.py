@@ -72,7 +72,7 @@ class Function:
 
 
 # %% [markdown]
-# The mathematics does not change. Cells that are carried over from the last step are folded.
+# The mathematics does not change.
 
 # %% tags=["carried"]
 class Square(Function):

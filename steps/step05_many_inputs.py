@@ -7,9 +7,6 @@
 # **Time.** 35 minutes
 #
 # **Needs.** steps 1 to 4
-#
-# Part B begins here. It continues the file of part A: *real graphs*, with branches, reuse, limits
-# of memory, operators and arrays.
 
 # %% [markdown] tags=["growth"]
 # <!-- growth -->
@@ -22,12 +19,24 @@ import numpy as np
 # from minigrad.course import check
 
 # %% [markdown]
+# **Part B, steps 5 to 9: real graphs.** It continues the file of part A. You need steps 1 to 4: a
+# variable with a creator, a function with input and output, and the walk as a loop. Steps 5 and 6
+# are the heart of the matter. Steps 7 to 9 may wait.
+#
+# | step | the question |
+# |---|---|
+# | 5 | What if a variable is used twice? |
+# | 6 | Which function runs next? |
+# | 7 | How long does a graph live? |
+# | 8 | How do formulas look like formulas, and who checks every gradient? |
+# | 9 | What if the boxes hold arrays? |
+#
 # So far every graph was a chain. Addition needs two inputs, and then the graph is a real graph:
 # ways part, and ways meet.
 #
 # ## The variable
 #
-# Two signs, `+` and `*`, and `cleargrad`. They need no words. The method `backward` changed in its
+# Two signs, `+` and `*`, for two new functions, and `cleargrad`. They need no words. The method `backward` changed in its
 # inner lines. We come back to them twice.
 
 # %%

@@ -78,7 +78,7 @@ def test_the_mistake_recursion_dies_on_a_long_chain_and_the_loop_does_not():
         for source in cells(STEP)
         if source.startswith(("def backward_recursive", "class AddOne"))
     ]
-    namespace, printed = run_cells(STEP, sources)
+    namespace, printed = run_cells(STEP, ["import minigrad as mg", *sources])
     assert "RecursionError: maximum recursion depth exceeded" in printed
     assert "the gradient of x is None" in printed
     x, y = namespace["long_chain"](20_000)
