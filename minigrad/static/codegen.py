@@ -1,0 +1,300 @@
+"""compile: a Program becomes one readable NumPy function that runs it.
+
+    specialise → decompose → fold → merge_duplicates → dead_code → buffers → source
+
+Each rung can be looked at: ``compile(prog, stop_after="fold")`` is a Program that prints and runs.  The source is what
+runs: buffers, views and constants are made once, and every run is a straight line of NumPy calls.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import linecache
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import MinigradError, ProgramError, describe, did_you_mean, user_line
+from .buffers import plan_buffers, tidy
+from .executor import Executor
+from .lower import lower
+from .passes import dead_code, decompose, fold, merge_duplicates, specialise
+from .program import Operator, Program, Variable
+from .source import Comment, Writer
+
+RUNGS = ("specialise", "decompose", "fold", "merge_duplicates", "dead_code", "buffers", "source")
+_numbers = itertools.count(1)
+
+
+def compile(
+    program: Program, feed: Mapping[str, Any] | None = None, fetch: Any = None, executor: Executor | None = None,
+    stop_after: str | None = None,
+) -> Any:
+    """A `Step` that runs a program as generated NumPy source.
+
+    Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program leaves sizes open;
+    ``fetch``, a variable or a list of them; ``executor``, whose parameters it reads and updates (its own copies without);
+    ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text) instead.
+    Errors: `ProgramError` for unknown names and rungs.
+
+    >>> from minigrad import static
+    >>> import numpy as np
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [3]); y = (x * 2.0).sum()
+    >>> step = static.compile(prog, fetch=y)
+    >>> step(x=np.ones(3))
+    array(6.)
+    """
+    if not isinstance(program, Program):
+        raise ProgramError(f"compile takes a Program, not {describe(program)}")
+    if stop_after is not None and stop_after not in RUNGS:
+        raise ProgramError(f"stop_after={stop_after!r} is no rung of the ladder{did_you_mean(stop_after, RUNGS)}")
+    step = Step(program, fetch, executor)
+    shapes = step.open_shapes(feed or {})
+    if stop_after is not None:
+        return step.rung(shapes, stop_after)
+    if shapes is not None:
+        step.build(shapes)
+    return step
+
+
+class Step:
+    """A compiled program: call it with the feeds, get what is fetched.
+
+    Attributes: ``source``, the text that runs; ``parameters``, name → array, updated in place; ``names``, identifier in
+    the source → variable; ``history``, a line for every time it was compiled.
+    """
+
+    def __init__(self, program: Program, fetch: Any, executor: Executor | None) -> None:
+        self.program, self.executor = program, executor
+        self.single = isinstance(fetch, Variable | str)
+        self.fetch = _names([fetch] if self.single else fetch or ())
+        self.data = {v.name: v for v in program.global_block().vars.values() if v.is_data}
+        self.parameters = _start_values(program, executor)
+        self.history: list[str] = []
+        self.source = ""
+        self.names: dict[str, str] = {}
+        self._built: dict[Any, _Built] = {}
+        self._current: _Built | None = None
+        root = program.global_block()
+        for name in self.fetch:
+            if name not in root.vars:
+                raise ProgramError(f"fetch names {name!r}, which is no variable of the root block{did_you_mean(name, root.vars)}\n  at {user_line()}")
+
+    def __call__(self, **feed: Any) -> Any:
+        """Run it; returns one array per fetched variable, or one array if a single variable is fetched."""
+        built = self._current
+        if built is None or not built.accepts(feed):
+            feed = self.checked(feed)
+            built = self._for(feed)
+        if self.executor is not None:
+            self._read_scope()
+        try:
+            results = built.run(*[feed[n] for n in built.feeds])
+        except MinigradError:
+            raise
+        except Exception as error:
+            raise built.explained(error) from error
+        return results[0] if self.single else results
+
+    # -- compiling -------------------------------------------------------------------------
+
+    def open_shapes(self, feed: Mapping[str, Any]) -> dict[str, tuple[int, ...]] | None:
+        """The shapes to compile for; None if a size is open still."""
+        shapes = {n: v.shape for n, v in self.data.items()}
+        for key, value in feed.items():
+            name = key.name if isinstance(key, Variable) else key
+            if name not in shapes:
+                raise ProgramError(f"feed names {name!r}, which is no data of this program{did_you_mean(str(name), shapes)}\n  at {user_line()}")
+            shapes[name] = tuple(value) if isinstance(value, list | tuple) and all(type(n) is int for n in value) else np.shape(value)
+        return None if any(-1 in s for s in shapes.values()) else shapes
+
+    def programs(self, shapes: dict[str, tuple[int, ...]] | None) -> Any:
+        """The rungs that are Programs, one after the other."""
+        program = specialise(self.program, shapes or {})
+        yield "specialise", program
+        program = decompose(program)
+        yield "decompose", program
+        program = fold(program, self.fetch)
+        yield "fold", program
+        program = merge_duplicates(program, self.fetch)
+        yield "merge_duplicates", program
+        yield "dead_code", dead_code(program, self.fetch)
+
+    def rung(self, shapes: dict[str, tuple[int, ...]] | None, stop_after: str) -> Any:
+        """What a rung of the ladder makes."""
+        for name, program in self.programs(shapes):
+            if name == stop_after:
+                return program
+        return _Built(program, self.fetch, self.parameters, with_buffers=True).text
+
+    def build(self, shapes: dict[str, tuple[int, ...]]) -> _Built:
+        """Compile for these shapes of the feeds."""
+        *_, (_, program) = self.programs(shapes)
+        built = _Built(program, self.fetch, self.parameters, with_buffers=True)
+        self._built[_key(shapes)] = built
+        self._use(built)
+        said = ", ".join(f"{n} {list(s)}" for n, s in shapes.items()) or "no feeds"
+        self.history.append(f"compiled for {said}")
+        return built
+
+    def _for(self, feed: dict[str, Any]) -> _Built:
+        shapes = {n: feed[n].shape if n in feed else v.shape for n, v in self.data.items()}
+        known = self._built.get(_key(shapes))
+        if known is None:
+            return self.build(shapes)
+        self._use(known)
+        return known
+
+    def _use(self, built: _Built) -> None:
+        self._current, self.source, self.names = built, built.text, built.names
+
+    # -- feeds and parameters --------------------------------------------------------------
+
+    def checked(self, feed: dict[str, Any]) -> dict[str, Any]:
+        """The feeds as arrays of the declared dtype.  Errors: `ProgramError`."""
+        from .executor import _checked_feed
+
+        made = _checked_feed(self.program, feed)
+        for name, var in self.data.items():
+            if name not in made and self._reads(name):
+                raise ProgramError(f"the program reads {name!r}, but it was not fed.\n  at {user_line()}\n  repair: {name}=… with shape {list(var.shape)}")
+        return made
+
+    def _reads(self, name: str) -> bool:
+        return name in self.fetch or any(name in op.input_names for b in self.program.blocks for op in b.ops)
+
+    def _read_scope(self) -> None:
+        """Take over what others have put into the executor's scope."""
+        assert self.executor is not None
+        values = self.executor.scope.values
+        for name, array in self.parameters.items():
+            other = values.get(name)
+            if other is not array:
+                if other is not None:
+                    np.copyto(array, other)
+                values[name] = array
+
+    def __repr__(self) -> str:
+        return f"<compiled step: {', '.join(self.data)} → {', '.join(self.fetch)}; {len(self.source.splitlines())} lines>"
+
+
+class _Built:
+    """The function for one set of shapes."""
+
+    def __init__(self, program: Program, fetch: list[str], parameters: dict[str, Any], with_buffers: bool) -> None:
+        schedule = lower(program, fetch)
+        tidy(schedule)
+        writer = Writer(schedule, plan_buffers(schedule, with_buffers))
+        module = writer.module()
+        self.filename = f"<minigrad compiled {next(_numbers)}>"
+        self.text, self.lines = rendered(module)
+        self.names = writer.table
+        space: dict[str, Any] = {"np": np}
+        exec(compile_tree(module, self.filename), space)
+        linecache.cache[self.filename] = (len(self.text), None, self.text.splitlines(True), self.filename)
+        given = {target: parameters[name] for target, name in self.names.items() if name in parameters}
+        self.run = space["prepare"](given, writer.kernels, writer.constants)
+        self.feeds = list(schedule.feeds)
+        root = program.global_block()
+        self.types = [(n, root.vars[n].shape, root.vars[n].dtype) for n in self.feeds if n in root.vars]
+
+    def accepts(self, feed: dict[str, Any]) -> bool:
+        """Whether the feeds can be used as they are."""
+        if len(feed) != len(self.types):
+            return False
+        for name, shape, dtype in self.types:
+            value = feed.get(name)
+            if type(value) is not np.ndarray or value.shape != shape or value.dtype != dtype:
+                return False
+        return True
+
+    def explained(self, error: Exception) -> Exception:
+        """An error in generated source, with the operator and the user's line."""
+        line, trace = None, error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.filename:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        op = self.lines.get(line or 0)
+        if op is None:
+            return error
+        text = self.text.splitlines()[(line or 1) - 1].strip()
+        return ProgramError(f"{op!r} failed: {error}\n  at {op.source_line}\n  in the source, line {line}: {text}")
+
+
+def rendered(module: ast.Module) -> tuple[str, dict[int, Operator]]:
+    """The text of a tree, comments included; sets the line numbers.  Also returned: line → operator."""
+    lines: list[str] = []
+    ops: dict[int, Operator] = {}
+    _render(module.body, "", lines, ops)
+    return "\n".join(lines) + "\n", ops
+
+
+def _render(body: list[ast.stmt], indent: str, lines: list[str], ops: dict[int, Operator]) -> None:
+    for statement in body:
+        if isinstance(statement, Comment):
+            lines.append(f"{indent}# {statement.text}")
+            continue
+        parts = [p for p in ("body", "orelse") if getattr(statement, p, None)]
+        inner = {p: getattr(statement, p) for p in parts}
+        for p in parts:
+            setattr(statement, p, [ast.Pass()])
+        heads = [t for t in ast.unparse(ast.fix_missing_locations(statement)).splitlines() if t.strip() not in ("pass", "")]
+        for p in parts:
+            setattr(statement, p, inner[p])
+        _number(statement, len(lines) + 1, ops)
+        lines.append(indent + heads[0])
+        for head, p in zip([None, *heads[1:]], parts, strict=False):
+            if head is not None:
+                lines.append(indent + head)
+            _render(inner[p], indent + "    ", lines, ops)
+
+
+def _number(statement: ast.stmt, line: int, ops: dict[int, Operator]) -> None:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.keyword):
+            node.lineno = node.end_lineno = line
+            node.col_offset = node.end_col_offset = 0
+    op = getattr(statement, "op", None)
+    if op is not None:
+        ops[line] = op
+
+
+def compile_tree(module: ast.Module, filename: str) -> Any:
+    """Code from the tree itself, never from text."""
+    _without_comments(module)
+    return __builtins__["compile"](ast.fix_missing_locations(module), filename, "exec")  # type: ignore[index]
+
+
+def _without_comments(node: Any) -> None:
+    for part in ("body", "orelse"):
+        body = getattr(node, part, None)
+        if isinstance(body, list):
+            kept = [s for s in body if not isinstance(s, Comment)]
+            setattr(node, part, kept or ([ast.Pass()] if body else []))
+            for statement in kept:
+                _without_comments(statement)
+
+
+def _start_values(program: Program, executor: Executor | None) -> dict[str, np.ndarray[Any, Any]]:
+    values = {} if executor is None else executor.scope.values
+    made = {}
+    for name, var in program.global_block().vars.items():
+        if var.persistable:
+            value = values.get(name, program.initial.get(name))
+            if value is None:
+                raise ProgramError(f"the parameter {name!r} has no value: give static.parameter an init")
+            made[name] = np.array(value, var.dtype)
+    return made
+
+
+def _names(fetch: Iterable[Any]) -> list[str]:
+    return [v.name if isinstance(v, Variable) else str(v) for v in fetch]
+
+
+def _key(shapes: dict[str, tuple[int, ...]]) -> Any:
+    return tuple(sorted(shapes.items()))

@@ -1,0 +1,16 @@
+"""Passes: functions from Program to Program, one per file; together they are the ladder of the compiler.
+
+    specialise → decompose → fold → merge_duplicates → dead_code      (then buffers → source, see `codegen`)
+
+Every pass works on a copy, adds its name to ``history``, and leaves a program that prints and runs.
+"""
+
+from __future__ import annotations
+
+from .dead_code import dead_code
+from .decompose import decompose
+from .fold import fold
+from .merge_duplicates import merge_duplicates
+from .specialise import specialise
+
+__all__ = ["dead_code", "decompose", "fold", "merge_duplicates", "specialise"]

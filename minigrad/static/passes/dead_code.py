@@ -1,0 +1,35 @@
+"""Operators nobody asked for go: what neither a fetch nor a parameter depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..program import Program
+from ..transform import drop_unused
+from .names import is_state, names_read
+
+
+def dead_code(program: Program, fetch: Iterable[str]) -> Program:
+    """A copy without the operators of the root block that neither the fetched nor the persistable variables need.
+
+    >>> from minigrad import static
+    >>> import minigrad as mg
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [2]); y = mg.exp(x); z = mg.sin(x)
+    >>> [op.type for op in dead_code(prog, [y.name]).global_block().ops]
+    ['exp']
+    """
+    made = program.clone()
+    root = made.global_block()
+    needed = set(fetch)
+    kept = []
+    for op in reversed(root.ops):
+        if any(n in needed or is_state(root, n) for n in op.output_names):
+            needed.difference_update(op.output_names)
+            needed.update(names_read(made, op))
+            kept.append(op)
+    root.ops = kept[::-1]
+    made.history.append("dead_code")
+    drop_unused(made, set(fetch))
+    return made

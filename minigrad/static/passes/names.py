@@ -1,0 +1,75 @@
+"""Who writes and who reads a name: what every pass asks before it moves or removes an operator."""
+
+from __future__ import annotations
+
+from ..program import EMPTY, Block, Operator, Program
+
+
+def written_once(block: Block) -> set[str]:
+    """Names that exactly one operator of the block writes and that do not outlive the run."""
+    counts: dict[str, int] = {}
+    for op in block.ops:
+        for name in op.output_names:
+            counts[name] = counts.get(name, 0) + 1
+    return {n for n, k in counts.items() if k == 1 and not is_state(block, n)}
+
+
+def is_state(block: Block, name: str) -> bool:
+    """Whether a name outlives the run."""
+    var = block.find_var(name)
+    return var is not None and var.persistable
+
+
+def never_written(program: Program) -> set[str]:
+    """Data, and state that is only read."""
+    written = {n for b in program.blocks for op in b.ops for n in op.output_names}
+    given = {n for n, v in program.global_block().vars.items() if v.is_data or v.persistable}
+    return given - written
+
+
+def held_names(program: Program) -> set[str]:
+    """Names in the attrs of control operators: what enters and leaves blocks keeps its name."""
+    found: set[str] = set()
+    for block in program.blocks:
+        for op in block.ops:
+            if op.sub_blocks:
+                lists = [v for v in op.attrs.values() if isinstance(v, list)]
+                found.update(n for names in lists for n in names if isinstance(n, str))
+                found.add(op.attrs.get("cond", EMPTY))
+    return found
+
+
+def names_read(program: Program, op: Operator) -> set[str]:
+    """All names an operator reads, its blocks included."""
+    found = {n for n in op.input_names if n != EMPTY}
+    for index in op.sub_blocks.values():
+        for inner in program.blocks[index].ops:
+            found |= names_read(program, inner)
+    return found
+
+
+def replace_inputs(op: Operator, same: dict[str, str]) -> None:
+    """Let an operator read other names."""
+    if same and not same.keys().isdisjoint(op.input_names):
+        for slot, names in op.inputs.items():
+            op.inputs[slot] = [same.get(n, n) for n in names]
+
+
+def replace_in_readers(block: Block, same: dict[str, str]) -> None:
+    """Let every block that looks names up in this one read other names."""
+    for other in block.program.blocks:
+        if other is block or any(seen is block for seen in other.lookup()):
+            visible = {a: b for a, b in same.items() if other is block or a not in other.vars}
+            for op in other.ops:
+                replace_inputs(op, visible)
+
+
+def forget_unused(program: Program, keep: set[str]) -> None:
+    """Remove the variables that no operator names any more."""
+    named = {n for b in program.blocks for op in b.ops for n in [*op.input_names, *op.output_names]}
+    named |= held_names(program) | keep
+    for block in program.blocks:
+        block.vars = {
+            n: v for n, v in block.vars.items() if n in named or v.persistable or v.is_data
+        }
+    program.changed()

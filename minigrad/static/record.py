@@ -1,0 +1,274 @@
+"""Recording a kernel: it is called on `Array`s, and the NumPy calls it makes become the schedule.
+
+A kernel is ordinary NumPy code, so it is run as it stands, with Arrays for its inputs and with ``np`` standing for a
+NumPy whose constructors give Arrays.  What depends on shapes and attrs is decided now; a kernel that decides on values
+cannot be recorded, and is called by its name when the program runs.  The calls are the same ones in the same order, so
+results agree bit for bit.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from .schedule import Array, Call, Unrecordable, arrays_in, replace_arrays
+
+#: a kernel of more calls than this is called by its name
+LIMIT = 80
+
+_FACTS: dict[Any, Callable[..., Any]] = {
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+    np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.result_type: lambda *a: np.result_type(*[v.dtype if isinstance(v, Array) else v for v in a]),
+}
+_VIEWS = {
+    np.reshape, np.transpose, np.swapaxes, np.expand_dims, np.squeeze, np.broadcast_to, np.moveaxis, np.flip, np.diagonal,
+    np.ravel, np.split,
+}  # fmt: skip
+_TAKES_OUT = {np.concatenate, np.stack, np.take}
+_WRITES = {np.put_along_axis, np.copyto}
+_UNDECIDED = {np.any, np.all, np.nonzero, np.unique, np.array_equal, np.allclose}
+
+
+class Recorder:
+    """The calls recorded so far, and how every NumPy function is recorded."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+        self.op: Any = None
+        self.ignores: tuple[str, ...] = ()
+        self.numpy = _RecordingNumPy(self)
+        self._spaces: dict[str, dict[str, Any]] = {}
+        self._dtypes: dict[Any, Any] = {}
+
+    def kernel(self, primitive: Any, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Record a kernel; returns its result in Arrays.  Errors: `Unrecordable`, then nothing is recorded."""
+        start = len(self.calls)
+        try:
+            if not primitive.kernel.__module__.startswith("minigrad.ops."):
+                raise Unrecordable("a kernel of the user")
+            out = self._twin(primitive.kernel)(*args, **attrs)
+            if len(self.calls) - start > LIMIT:
+                raise Unrecordable("many calls")
+            return out
+        except Exception as error:
+            del self.calls[start:]
+            self.ignores = ()
+            raise error if isinstance(error, Unrecordable) else Unrecordable(str(error)) from error
+
+    # -- what kernels call -----------------------------------------------------------------
+
+    def ufunc(self, ufunc: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``np.add(a, b)``, ``np.add.reduce(a)``, ``np.add.at(a, i, b)``."""
+        out = kwargs.pop("out", None)
+        out = out[0] if isinstance(out, tuple) else out
+        path = _path(ufunc) + ("" if method == "__call__" else f".{method}")
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        if method == "at":
+            return self._add("write", path, function, args, kwargs, None)
+        if ufunc.nout != 1:
+            raise Unrecordable("several results")
+        like = self._ufunc_result(ufunc, method, args, kwargs)
+        if out is None:
+            return self._add("compute", path, function, args, kwargs, Array(self, like))
+        if not isinstance(out, Array) or (out.shape, out.dtype) != (like.shape, like.dtype):
+            raise Unrecordable("a result of another shape or dtype")
+        self._add("compute", path, function, args, kwargs, out).recorder.calls[-1].into = out
+        return out
+
+    def _ufunc_result(self, ufunc: Any, method: str, args: Any, kwargs: Any) -> np.ndarray[Any, Any]:
+        if method == "__call__" and ufunc.signature is None and not kwargs:
+            shape = np.broadcast_shapes(*[np.shape(a) for a in args])
+            key = (ufunc, *[a.dtype if hasattr(a, "dtype") else type(a) for a in args])
+            if key not in self._dtypes:
+                probes = [np.ones(1, a.dtype) if hasattr(a, "dtype") else a for a in args]
+                with np.errstate(all="ignore"):
+                    self._dtypes[key] = ufunc(*probes).dtype
+            return np.empty(shape, self._dtypes[key])
+        if ufunc is np.matmul and not kwargs:
+            return np.matmul(*_without_inner(*[a.like if isinstance(a, Array) else np.asarray(a) for a in args]))
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        with np.errstate(all="ignore"):
+            made = np.asarray(function(*replace_arrays(args, _stand_in), **replace_arrays(kwargs, _stand_in)))
+        return np.empty(made.shape, made.dtype)
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A NumPy function that is no ufunc."""
+        if function in _FACTS:
+            return _FACTS[function](*args, **kwargs)
+        if function in _UNDECIDED:
+            raise Unrecordable("a decision on values")
+        if function in _FILLS:
+            return self.fill(args[0].shape, _FILLS[function], kwargs.get("dtype") or args[0].dtype)
+        if function in _VIEWS:
+            return self._view(_path(function), function, args, kwargs)
+        if function in _WRITES:
+            return self._add("write", _path(function), function, args, kwargs, None)
+        with np.errstate(all="ignore"):
+            made = function(*replace_arrays(args, _stand_in), **replace_arrays(kwargs, _stand_in))
+        if not isinstance(made, np.ndarray | np.generic):
+            raise Unrecordable("several results")
+        kind = "compute" if function in _TAKES_OUT else "fresh"
+        return self._add(kind, _path(function), function, args, kwargs, Array(self, np.empty(np.shape(made), made.dtype)))
+
+    def _view(self, path: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        source = args[0]
+        made = function(source.like, *args[1:], **kwargs)
+        if isinstance(made, list):
+            out: Any = [Array(self, m, roots=source.roots) for m in made]
+            return self._add("view", path, function, args, kwargs, out)
+        if np.may_share_memory(made, source.like) or not made.size:
+            return self._add("view", path, function, args, kwargs, Array(self, made, roots=source.roots))
+        return self._add("fresh", path, function, args, kwargs, Array(self, made))
+
+    def getitem(self, source: Array, index: Any) -> Any:
+        """``source[index]``."""
+        if arrays_in(index) or _has_arrays(index):
+            probe = _stand_in(source)[replace_arrays(index, _stand_in)]
+            if any(a.dtype.kind == "b" for a in arrays_in(index)):
+                raise Unrecordable("a mask")
+            out = Array(self, np.empty(probe.shape, probe.dtype))
+            return self._add("fresh", "[]", operator.getitem, (source, index), {}, out)
+        made = source.like[index]
+        if not isinstance(made, np.ndarray):
+            index = (*index, ...) if isinstance(index, tuple) else (index, ...)
+        return self._view("[]", operator.getitem, (source, index), {})
+
+    def setitem(self, target: Array, index: Any, value: Any) -> None:
+        """``target[index] = value``."""
+        if isinstance(value, Array) and self._just_written(value):
+            return
+        if arrays_in(index) or _has_arrays(index):
+            raise Unrecordable("writing at indices")
+        place = target[index] if index is not Ellipsis else target
+        self._add("write", "np.copyto", np.copyto, (place, value), {"casting": "unsafe"}, None)
+
+    def _just_written(self, value: Array) -> bool:
+        """``a[i] += b`` writes into a view, and Python then sets ``a[i]`` to that view: nothing is left to do."""
+        last = self.calls[-1] if self.calls else None
+        return isinstance(last, Call) and last.into is value
+
+    def astype(self, source: Array, dtype: np.dtype[Any], copy: bool) -> Array:
+        """In another dtype; the Array itself if that changes nothing."""
+        if dtype == source.dtype and not copy:
+            return source
+        return self._add("fresh", ".astype", np.ndarray.astype, (source, dtype), {}, Array(self, np.empty(source.shape, dtype)))
+
+    def copy(self, source: Array) -> Array:
+        """A copy in memory of its own."""
+        like = np.empty(source.shape, source.dtype)
+        return self._add("compute", "np.positive", np.positive, (source,), {}, Array(self, like)) if source.dtype.kind in "fiu" else self._add(
+            "fresh", "np.array", np.array, (source,), {}, Array(self, like)
+        )
+
+    def fill(self, shape: Any, value: Any, dtype: Any) -> Array:
+        """An array of one value; None leaves the elements open."""
+        return self._add("fill", "np.full", np.full, (shape, value, np.dtype(dtype)), {}, Array(self, np.empty(shape, dtype)))
+
+    def _add(self, kind: str, path: str, function: Any, args: Any, kwargs: Any, out: Any) -> Any:
+        self.calls.append(Call(kind, path, function, tuple(args), kwargs, out, self.op, None, self.ignores))
+        return out
+
+    # -- kernels with another NumPy --------------------------------------------------------
+
+    def _twin(self, function: FunctionType) -> Any:
+        twin = FunctionType(function.__code__, self._space(function), function.__name__, function.__defaults__, function.__closure__)
+        twin.__kwdefaults__ = function.__kwdefaults__
+        return twin
+
+    def _space(self, function: FunctionType) -> dict[str, Any]:
+        """The globals of a module of ops, in which ``np`` and the functions of ops are their recording twins."""
+        space = self._spaces.get(function.__module__)
+        if space is None:
+            space = self._spaces[function.__module__] = dict(function.__globals__)
+            for name, value in list(space.items()):
+                if value is np:
+                    space[name] = self.numpy
+                elif hasattr(value, "primitive"):
+                    space[name] = self._applied(value.primitive)
+                elif isinstance(value, FunctionType) and value.__module__.startswith("minigrad.ops."):
+                    space[name] = self._twin(value)
+        return space
+
+    def _applied(self, primitive: Any) -> Callable[..., Any]:
+        def apply(*args: Any, **attrs: Any) -> Any:
+            inputs, kept = primitive.bind(args, attrs)
+            return self._twin(primitive.kernel)(*inputs, **kept)
+
+        return apply
+
+
+class _RecordingNumPy:
+    """NumPy, with constructors that know Arrays."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def asarray(self, value: Any, dtype: Any = None) -> Any:
+        if isinstance(value, Array):
+            return value if dtype is None else value.astype(dtype, copy=False)
+        return np.asarray(value, dtype)
+
+    def array(self, value: Any, dtype: Any = None) -> Any:
+        if isinstance(value, Array):
+            return self._recorder.copy(value) if dtype in (None, value.dtype) else value.astype(dtype)
+        return np.array(value, dtype)
+
+    def zeros(self, shape: Any, dtype: Any = float) -> Array:
+        return self._recorder.fill(shape, 0, dtype)
+
+    def ones(self, shape: Any, dtype: Any = float) -> Array:
+        return self._recorder.fill(shape, 1, dtype)
+
+    def empty(self, shape: Any, dtype: Any = float) -> Array:
+        return self._recorder.fill(shape, None, dtype)
+
+    def full(self, shape: Any, value: Any, dtype: Any = None) -> Array:
+        if isinstance(value, Array):
+            raise Unrecordable("a fill value from an array")
+        return self._recorder.fill(shape, value, np.asarray(value).dtype if dtype is None else dtype)
+
+    @contextmanager
+    def errstate(self, **kwargs: Any) -> Iterator[None]:
+        before = self._recorder.ignores
+        self._recorder.ignores = (*before, *[k for k, v in kwargs.items() if v == "ignore"])
+        try:
+            yield
+        finally:
+            self._recorder.ignores = before
+
+
+_FILLS: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1, np.empty_like: None}
+
+
+def _path(function: Any) -> str:
+    name = function.__name__
+    if getattr(np, name, None) is not function:
+        raise Unrecordable(f"np.{name}")
+    return f"np.{name}"
+
+
+def _stand_in(array: Array) -> np.ndarray[Any, Any]:
+    one = np.zeros(1, array.dtype) if array.dtype.kind in "iub" else np.ones(1, array.dtype)
+    return np.broadcast_to(one, array.shape) if array.ndim else one.reshape(())
+
+
+def _without_inner(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Any:
+    """The factors of a product with an empty inner axis: the product has the same shape and costs nothing."""
+    if x.shape[-1] != (y.shape[0] if y.ndim == 1 else y.shape[-2]):
+        raise Unrecordable("factors that do not fit")
+    return x[..., :0], y[:0] if y.ndim == 1 else y[..., :0, :]
+
+
+def _has_arrays(index: Any) -> bool:
+    parts = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(p, np.ndarray | list) for p in parts)

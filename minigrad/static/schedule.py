@@ -1,0 +1,181 @@
+"""The schedule: what a program comes to in calls of NumPy, in order.
+
+Vocabulary
+    Array       a value of the schedule: shape and dtype, no elements.  ``root`` is the Array whose memory it looks at
+                (itself, unless it is a view)
+    Call        one call of a NumPy function: its arguments, the Array it makes
+    kind        "compute" the function takes ``out=``; "fresh" it makes an array of its own; "view" it looks at memory of
+                its first argument; "fill" a new array of one value; "write" it changes its first argument;
+                "store" it copies a value into a parameter
+    Loop, Branch  control flow around calls
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .program import Operator
+
+
+class Unrecordable(Exception):
+    """A kernel asked for something that is known only when the program runs."""
+
+
+class Array(np.lib.mixins.NDArrayOperatorsMixin):
+    """A value of the schedule.  Kernels that are called on Arrays leave `Call`s in the recorder they belong to."""
+
+    __slots__ = ("like", "recorder", "roots", "name", "fixed")
+    __array_priority__ = 1000
+
+    def __init__(self, recorder: Any, like: np.ndarray[Any, Any], name: str = "", roots: tuple[Array, ...] = (), fixed: bool = False) -> None:
+        self.recorder, self.like, self.name, self.fixed = recorder, like, name, fixed
+        self.roots = roots or (self,)
+
+    shape = property(lambda self: self.like.shape)
+    dtype = property(lambda self: self.like.dtype)
+    ndim = property(lambda self: self.like.ndim)
+    size = property(lambda self: self.like.size)
+    T = property(lambda self: self.recorder.call(np.transpose, (self,), {}))
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it has memory of its own."""
+        return len(self.roots) == 1 and self.roots[0] is self
+
+    def shares(self, other: Array) -> bool:
+        """Whether both may look at the same memory."""
+        return any(a is b for a in self.roots for b in other.roots)
+
+    __hash__ = object.__hash__                        # ``==`` is recorded like any other operator
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        return self.recorder.ufunc(ufunc, method, args, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return self.recorder.call(function, args, kwargs)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.recorder.getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.recorder.setitem(self, index, value)
+
+    def __len__(self) -> int:
+        return len(self.like)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[k] for k in range(len(self))])
+
+    def reshape(self, *shape: Any) -> Any:
+        """A view in another shape, or a copy where there is none."""
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[call-overload]
+
+    def transpose(self, *axes: Any) -> Any:
+        """The axes in another order."""
+        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) or None)  # type: ignore[call-overload]
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """In another dtype."""
+        return self.recorder.astype(self, np.dtype(dtype), copy)
+
+    def __bool__(self) -> bool:
+        raise Unrecordable("a decision on values")
+
+    __float__ = __int__ = __index__ = __bool__  # type: ignore[assignment]
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise Unrecordable("elements of an array")
+
+    def __repr__(self) -> str:
+        return f"<{self.name or 'array'}: {self.dtype}{list(self.shape)}>"
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One call of a function; ``path`` is how the source writes it, "np.add"; ``into`` where the result goes."""
+
+    kind: str
+    path: str
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    out: Any                              # an Array, a list of them, or None
+    op: Operator | None = None
+    into: Array | None = None
+    ignores: tuple[str, ...] = ()         # floating-point errors the kernel silences
+
+    def reads(self) -> list[Array]:
+        """The Arrays among the arguments."""
+        return arrays_in((self.args, self.kwargs))
+
+
+@dataclass(slots=True, eq=False)
+class Loop:
+    """``while``, ``recurrent`` and their grad ops: a body that is repeated."""
+
+    op: Operator
+    body: list[Any]
+    test: list[Any] = field(default_factory=list)     # the calls that find out whether to go on
+    go_on: Array | None = None
+    frames: Array | None = None                       # the list of saved values, made or (backward) walked
+    saved: list[Any] = field(default_factory=list)    # what a step puts on the list; backward: pairs (value, name here)
+    carried: list[tuple[Array, Array, Array, Array]] = field(default_factory=list)  # start, at step begin, next, final
+    slices: list[tuple[Array, Array]] = field(default_factory=list)                 # sequence, its slice
+    stacked: list[tuple[Array, Array]] = field(default_factory=list)                # value of a step, all of them
+    totals: list[tuple[Array, Array, Array]] = field(default_factory=list)          # value of a step, sum, like
+
+    def reads(self) -> list[Array]:
+        """Everything it needs from outside (and what it makes inside)."""
+        inner = [a for item in [*self.test, *self.body] for a in item.reads()]
+        given = [c[0] for c in self.carried] + [s for s, _ in self.slices] + [t[2] for t in self.totals]
+        return inner + given + [c[2] for c in self.carried] + [s for s, _ in self.stacked] + [t[0] for t in self.totals] + (
+            [self.go_on] if self.go_on is not None else []
+        ) + arrays_in(self.saved) + ([self.frames] if self.frames is not None else [])
+
+
+@dataclass(slots=True, eq=False)
+class Branch:
+    """``cond`` and its grad op: two bodies of which one runs."""
+
+    op: Operator
+    pred: Array
+    bodies: tuple[list[Any], list[Any]]
+    results: list[tuple[Any, Any, Array]]             # value if true, value if false, result; None is zeros of the fourth
+    frames: Array | None = None
+    saved: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
+    backward: bool = False
+
+    def reads(self) -> list[Array]:
+        """Everything it needs from outside (and what it makes inside)."""
+        inner = [a for body in self.bodies for item in body for a in item.reads()]
+        results = [v for r in self.results for v in r[:2]]
+        return [self.pred, *inner, *results, *arrays_in(self.saved)] + ([self.frames] if self.frames is not None else [])
+
+
+def arrays_in(value: Any) -> list[Array]:
+    """The Arrays in nested lists, tuples, dicts and slices."""
+    if isinstance(value, Array):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif isinstance(value, slice):
+        value = (value.start, value.stop, value.step)
+    elif not isinstance(value, list | tuple):
+        return []
+    return [a for v in value for a in arrays_in(v)]
+
+
+def replace_arrays(value: Any, change: Any) -> Any:
+    """A nested value with every Array ``a`` replaced by ``change(a)``."""
+    if isinstance(value, Array):
+        return change(value)
+    if isinstance(value, dict):
+        return {k: replace_arrays(v, change) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)([replace_arrays(v, change) for v in value])
+    return value
