@@ -175,7 +175,7 @@ def slots(kind, reads):
 def by_net(model, values):
     forward = net.NetOp([net.Operator(kind, slots(kind, reads), {"out": [writes]})
                          for kind, reads, writes in model])
-    backward = net.Backward(forward, no_grad={"x", "t"})
+    backward = net.Backward(forward, no_grad=set(values) - set(PARAMETERS))
     scope = net.Scope(values)
     forward.run(scope)
     scope["loss@GRAD"] = np.ones_like(scope["loss"])

@@ -177,7 +177,7 @@ MUTANTS = {
     "grad_fn: data want gradients, parameters not": ("requires_grad=name in PARAMETERS",
                                                      "requires_grad=name not in PARAMETERS"),
     "net: the seed is two": ('np.ones_like(scope["loss"])', '2 * np.ones_like(scope["loss"])'),
-    "net: w is left out": ('no_grad={"x", "t"}', 'no_grad={"x", "t", "w"}'),
+    "net: w is left out": ("no_grad=set(values) - set(PARAMETERS)", 'no_grad={"x", "t", "w"}'),
     "slots in the other order": ("in zip(REGISTRY[kind].inputs, reads, strict=True)}",
                                  "in zip(REGISTRY[kind].inputs, reads[::-1], strict=True)}"),
     "digits: the right answer is not subtracted": ("- mg.sum(scores * answers, axis=1)", ""),
