@@ -160,6 +160,28 @@ def binary_cross_entropy_with_logits(x, target, reduction="mean"):
     return reduced(softplus(x) - x * _array(target), reduction)
 
 
+@primitive(title="MeanSquare")
+def mean_square(x):
+    """Mean of the squares of all elements, in one product."""
+    flat = np.reshape(x, -1)
+    return np.true_divide(np.inner(flat, flat), flat.size or np.nan)
+
+
+mean_square.grad(x=lambda x, out_grad: mean_square_slope(x, out_grad))
+
+
+@primitive
+def mean_square_slope(x, g):
+    """``2 g x / n``: the gradient of `mean_square`, linear in both arguments."""
+    return np.multiply(x, np.true_divide(np.multiply(g, 2), np.size(x) or np.nan))
+
+
+mean_square_slope.grad(
+    x=lambda g, out_grad: mean_square_slope(out_grad, g),
+    g=lambda x, out_grad: mean(out_grad * x) * 2,
+)
+
+
 def mse(x, y, reduction="mean"):
     """Mean of the squared differences.
 
@@ -167,7 +189,10 @@ def mse(x, y, reduction="mean"):
     >>> mg.mse(mg.tensor([1.0, 2.0]), [0.0, 0.0])
     tensor(2.5)
     """
-    return reduced(square(_difference("mse", x, y)), reduction)
+    difference = _difference("mse", x, y)
+    return (
+        mean_square(difference) if reduction == "mean" else reduced(square(difference), reduction)
+    )
 
 
 def huber(x, y, delta=1.0, reduction="mean"):

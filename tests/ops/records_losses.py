@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from minigrad.errors import ShapeError
+from minigrad.errors import DTypeError, ShapeError
 from tests.opinfo import (
     LAYOUTS,
+    RAGGED,
     binary,
     draw,
     f32,
     fails,
     record,
     s,
+    unary,
 )
 
 # -- losses --------------------------------------------------------------------------------
@@ -65,6 +67,34 @@ record(
     [fails(ShapeError, "compared from the right", np.ones(2) / 2, np.ones(3))],
     holomorphic=True,
     domain="0 <= x <= 1; logarithms end at -100",
+)
+
+FULL = [a for a in unary() if np.size(a.args[0])]
+
+
+def per_element(x, n):
+    return x / (float(n) if n else float("nan"))
+
+
+record(
+    "mean_square",
+    lambda x: per_element(np.sum(x * x), np.size(x)),
+    FULL,
+    [RAGGED, fails(DTypeError, "pass Tensors", {})],
+    holomorphic=True,
+)
+record(
+    "mean_square_slope",
+    lambda x, g: per_element(2 * g * x, np.size(x)),
+    [
+        s(a.args[0], f32(draw()) if getattr(a.args[0], "dtype", None) == np.float32 else draw())
+        for a in FULL
+    ],
+    [
+        fails(ShapeError, "rows of a list", [[1.0], [1.0, 2.0]], np.ones(())),
+        fails(DTypeError, "pass Tensors", "text", np.ones(())),
+    ],
+    holomorphic=True,
 )
 
 # -- chance and updates --------------------------------------------------------------------
