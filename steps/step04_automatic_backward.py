@@ -129,7 +129,7 @@ class Exp(Function):
 # %% [markdown]
 # ## The mistake in it
 #
-# A chain of 3 functions works. Let us make a chain of 10,000. A network with a loop in it gets
+# A chain of 3 functions works. Let us make a chain of 5,000. A network with a loop in it gets
 # there easily.
 #
 # `AddOne` is a function with the simplest of all gradients: $y = x + 1$, so $gx = gy$. Every
@@ -155,7 +155,7 @@ class Exp(Function):
 #     return x, y
 #
 #
-# x, y = long_chain(10_000)
+# x, y = long_chain(5_000)
 # y.grad = np.array(1.0)
 # try:
 #     backward_recursive(y)
@@ -167,7 +167,7 @@ class Exp(Function):
 # %% [markdown]
 # Every function of the chain needs a Python call inside a Python call, and Python stops at a depth
 # of one or a few thousand. The forward pass was fine. Backward died on the way, and `x` has no
-# gradient. The picture folds ten thousand functions into one box. Look at `x.grad`: a dash, not a
+# gradient. The picture folds five thousand functions into one box. Look at `x.grad`: a dash, not a
 # number.
 #
 # ## The repair: a loop
@@ -177,7 +177,7 @@ class Exp(Function):
 # `append`.
 
 # %% tags=["active-ipynb"]
-# x, y = long_chain(10_000)
+# x, y = long_chain(5_000)
 # y.backward()
 # print(x.grad)
 # assert x.grad == 1

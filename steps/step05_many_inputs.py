@@ -36,7 +36,8 @@ import numpy as np
 #
 # ## The variable
 #
-# Two signs, `+` and `*`, for two new functions, and `cleargrad`. They need no words. The method `backward` changed in its
+# Two signs, `+` and `*`, for two new functions, and `cleargrad`. They need no words. The method
+# `backward` changed in its
 # inner lines. We come back to them twice.
 
 # %%
