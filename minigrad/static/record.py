@@ -142,10 +142,13 @@ class Recorder:
 
     def setitem(self, target: Array, index: Any, value: Any) -> None:
         """``target[index] = value``."""
-        if isinstance(value, Array) and self._just_written(value):
+        if isinstance(value, Array) and value.shares(target) and self._just_written(value):
             return
         if arrays_in(index) or _has_arrays(index):
-            raise Unrecordable("writing at indices")
+            if any(a.dtype.kind == "b" for a in arrays_in(index)):
+                raise Unrecordable("a mask")
+            self._add("write", "[]=", operator.setitem, (target, index, value), {}, None)
+            return
         place = target[index] if index is not Ellipsis else target
         self._add("write", "np.copyto", np.copyto, (place, value), {"casting": "unsafe"}, None)
 

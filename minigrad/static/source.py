@@ -102,6 +102,8 @@ class Writer:
                 if not (out and any(isinstance(s, Comment) and s.text == text for s in out[-6:])):
                     out.append(Comment(text))
             made = list(self.item(item))
+            if not made:
+                continue
             for statement in made:
                 statement.op = item.op  # type: ignore[attr-defined]
             if isinstance(item, Call) and item.ignores:
@@ -140,7 +142,9 @@ class Writer:
         elif isinstance(item, Branch):
             yield from self.branch(item)
         else:
-            yield self.call(item)
+            statement = self.call(item)
+            if not isinstance(statement, ast.Pass):
+                yield statement
 
     def call(self, call: Call) -> ast.stmt:
         """The statement of one call."""
@@ -148,6 +152,9 @@ class Writer:
         place = call.into if call.into is not None else out if isinstance(out, Array) and id(out) in self.plan.placed else None
         if call.kind == "fill":
             return self.fill(call, place)
+        if call.path == "[]=":
+            place_in = ast.Subscript(self.value(call.args[0]), self.subscript(call.args[1]), ast.Store())
+            return ast.Assign([place_in], self.value(call.args[2]))
         if call.path == "[]":
             value: ast.expr = ast.Subscript(self.value(call.args[0]), self.subscript(call.args[1]), ast.Load())
         elif call.path == ".astype":
@@ -168,7 +175,7 @@ class Writer:
         if place is not None:
             if value is None:
                 return ast.Pass()
-            return ast.Expr(_call("np.copyto", [self.value(place), self.value(value)]))
+            return ast.Expr(_call("np.copyto", [self.value(place), self.value(value)], [ast.keyword("casting", ast.Constant("unsafe"))]))
         if value is None:
             return _assign(self.name(call.out), _call("np.empty", [self.value(tuple(shape) if isinstance(shape, list) else shape), self.value(dtype)]))
         return _assign(self.name(call.out), _call("np.full", [self.value(shape), self.value(value), self.value(dtype)]))
