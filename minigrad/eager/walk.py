@@ -295,9 +295,11 @@ class Walk:
         """Compute the new gradients, set them all, free the saved values."""
         writing = bool(pairs) or self.targets is None
         new = [(t, accumulated(t, g, own, self.create)) for t, g, own in pairs]
+        given = {id(t) for t, _, _ in pairs}  # an input that is retained, too, gets it once
         new += [
-            (t, g if isinstance(g, Tensor) else wrap(fitted(t, g, False)))
+            (t, accumulated(t, g, False, self.create))
             for t, g, _ in self.retained
+            if id(t) not in given
         ]
         hooks = []
         for tensor, _ in new if writing else []:

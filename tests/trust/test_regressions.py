@@ -97,3 +97,22 @@ def test_a_joint_rule_of_an_elementwise_primitive_is_summed_back():
         times(p, q).backward(np.ones((2, 2)))
         assert p.grad.tolist() == [7.0, 7.0]
         assert q.grad.tolist() == [[3.0], [3.0]]
+
+
+def test_a_retained_gradient_accumulates_as_every_gradient_does():
+    """The second backward overwrote it; PyTorch adds."""
+    x = leaf(2.0)
+    h = x * 3.0
+    h.retain_grad()
+    y = h * h
+    y.backward(retain_graph=True)
+    y.backward()
+    assert float(h.grad) == 24.0
+
+
+def test_an_input_that_retains_its_gradient_gets_it_once():
+    x = leaf(2.0)
+    h = x * 3.0
+    h.retain_grad()
+    (h * h).backward(inputs=[h])
+    assert float(h.grad) == 12.0
