@@ -163,8 +163,8 @@ def binary_cross_entropy_with_logits(x, target, reduction="mean"):
 @primitive(title="MeanSquare")
 def mean_square(x):
     """Mean of the squares of all elements, in one product."""
-    flat = np.reshape(x, -1)
-    return np.true_divide(np.inner(flat, flat), flat.size or np.nan)
+    flat = np.asarray(x).reshape(-1)
+    return flat.dot(flat) / (flat.size or np.nan)
 
 
 mean_square.grad(x=lambda x, out_grad: mean_square_slope(x, out_grad))
@@ -173,7 +173,8 @@ mean_square.grad(x=lambda x, out_grad: mean_square_slope(x, out_grad))
 @primitive
 def mean_square_slope(x, g):
     """``2 g x / n``: the gradient of `mean_square`, linear in both arguments."""
-    return np.multiply(x, np.true_divide(np.multiply(g, 2), np.size(x) or np.nan))
+    x = np.asarray(x)
+    return x * (g * 2 / (x.size or np.nan))
 
 
 mean_square_slope.grad(
