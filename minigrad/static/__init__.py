@@ -1,15 +1,32 @@
 """The static engine: programs that are written down, differentiated as text, and then run."""
+
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
+from . import makers as makers
 from . import net as net
 from .backward import append_backward, gradients
-from .control_flow import cond, if_else, static_rnn, switch, while_loop
+from .control_flow import cond, if_else, switch, while_loop
 from .executor import Executor, Scope
-from .expand import decompose
-from .printer import parse
+from .parser import parse
 from .program import Block, Operator, Program, Variable, data, parameter, program_guard
+from .recurrent import static_rnn
+from .verify import verify
+
+#: loaded on first use: name → module that holds it
+_LATER = {"compile": "codegen", "decompose": "passes"}
 
 __all__ = [
-    "Block", "Executor", "Operator", "Program", "Scope", "Variable", "append_backward", "cond", "data", "decompose", "gradients",
-    "if_else", "net", "parameter", "parse", "program_guard", "static_rnn", "switch", "while_loop",
+    "Block", "Executor", "Operator", "Program", "Scope", "Variable", "append_backward", "cond",
+    "data", "gradients", "if_else", "net", "parameter", "parse", "program_guard", "static_rnn",
+    "switch", "verify", "while_loop", *_LATER,
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'minigrad.static' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    return value

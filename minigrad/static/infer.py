@@ -3,20 +3,28 @@
 A size of -1 is tried as two different numbers: where the results differ, the output is -1 too.  So no op declares its
 shape rule a second time; ops whose kernel cannot run on stand-ins give the primitive an ``infer`` function.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MinigradError, ProgramError, op_error
+from ..errors import MinigradError, ProgramError, op_error, user_line
 from ..registry import Primitive
 from .op_info import CONTROL, find_info
+from .operator import EMPTY
 
 if TYPE_CHECKING:
-    from .program import Block, Operator
+    from .block import Block
+    from .operator import Operator
+    from .variable import Variable
+
+Type = tuple[tuple[int, ...], np.dtype[Any]]  #: shape and dtype
 
 _TRIAL_SIZES = (3, 5)
+_FOUND: dict[Any, list[Type]] = {}  # layers repeat, so most answers are known
+_PLAIN = (int, float, bool, str, type(None))
 
 
 def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> Any:
@@ -26,60 +34,136 @@ def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> Any:
 
 
 def infer_outputs(block: Block, op: Operator) -> None:
-    """Declare the outputs of an operator in its block, with shape and dtype; check those that exist."""
+    """Declare the outputs of an operator in its block, with shape and dtype; check those that exist.
+
+    Grad ops and control flow are left alone: whoever builds them declares their outputs.
+    """
     info = find_info(op.type)
     if info is None or op.type in CONTROL or info.is_grad:
-        return                                              # whoever builds these declares their outputs
+        return
     primitive = info.forward
     assert primitive is not None
-    found = _output_types(block, op, primitive)
-    names = op.outputs
-    if not names:
-        prefix = op.type
-        made = [block.program.unique_name(prefix) for _ in found]
-        if len(primitive.outputs) > 1:
-            op.outputs = {slot: [n] for slot, n in zip(primitive.outputs, made, strict=True)}
-        else:
-            op.outputs = {primitive.outputs[0]: made}
+    types = _output_types(block, op, primitive)
+    if not op.outputs:
+        _name_outputs(block, op, primitive, len(types))
     stop = _stops(block, op, primitive)
-    flat = [n for s in primitive.outputs for n in op.outputs.get(s, [])]
-    if len(flat) != len(found) and len(op.outputs) == len(primitive.outputs):
-        raise ProgramError(f"{op.type} has {len(found)} outputs, {len(flat)} names were given for them")
-    types = found if primitive.list_output else [t for s, t in zip(primitive.outputs, found, strict=False) for _ in op.outputs.get(s, [])]
-    for name, (shape, dtype) in zip(flat, types, strict=False):
-        existing = block.find_var(name)
-        if existing is None:
-            block.create_var(name, shape, dtype, derived_stop=stop or dtype.kind != "f")
-        elif existing.persistable and (existing.shape != shape or existing.dtype != dtype):
+    for name, (shape, dtype) in _pairs(op, primitive, types):
+        if name != EMPTY:
+            _declare(block, op, name, shape, dtype, stop or dtype.kind != "f")
+
+
+def _name_outputs(block: Block, op: Operator, p: Primitive, count: int) -> None:
+    made = [block.program.unique_name(op.type) for _ in range(count)]
+    if len(p.outputs) > 1:
+        op.outputs = {slot: [n] for slot, n in zip(p.outputs, made, strict=True)}
+    else:
+        op.outputs = {p.outputs[0]: made}
+
+
+def _pairs(op: Operator, p: Primitive, types: list[Type]) -> list[tuple[str, Type]]:
+    """The output names, each with its type; slots nobody asked for are left out."""
+    if p.list_output:
+        names = op.outputs[p.outputs[0]]
+        if len(names) != len(types):
             raise ProgramError(
-                f"{op.type} writes {dtype}{list(shape)} to {name!r}, which is {existing.dtype}{list(existing.shape)} and persistable"
+                f"{op.type} has {len(types)} outputs, {len(names)} names were given for them\n  at {user_line()}"
             )
-        else:
-            existing.shape, existing.dtype = tuple(shape), dtype
-            existing._derived_stop = existing._derived_stop and stop
+        return list(zip(names, types, strict=True))
+    for slot, names in op.outputs.items():
+        if len(names) != 1:
+            raise ProgramError(
+                f"the slot {slot!r} of {op.type} is one value, {len(names)} names were given for it\n  at {user_line()}"
+            )
+    return [(op.outputs[s][0], t) for s, t in zip(p.outputs, types, strict=True) if s in op.outputs]
 
 
-def _stops(block: Block, op: Operator, primitive: Primitive) -> bool:
-    if not primitive.rules:
-        return True
-    return all(block.var(n).stop_gradient for s in primitive.rules for n in op.inputs.get(s, []))
+def _declare(
+    block: Block, op: Operator, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], stop: bool
+) -> None:
+    var = block.vars.get(name)
+    if var is None:
+        var = outer = block.find_var(name)
+        if outer is None or block.forward_block >= 0:
+            block.create_var(name, shape, dtype, derived_stop=stop)
+            return
+        if not outer.persistable:
+            raise ProgramError(
+                f"{op.type} in block {block.idx} writes {name!r} of block {outer.block.idx}: what a block changes, it returns.\n"
+                f"  at {user_line()}\n  repair: give the result a name of its own and return it from the branch or the body"
+            )
+    assert var is not None
+    if var.dtype == dtype and fits(var.shape, shape):
+        known = (max(m, n) for m, n in zip(var.shape, shape, strict=True))
+        var.shape = var.shape if var.persistable or var.is_data else tuple(known)
+        var._derived_stop = var._derived_stop and stop
+    elif var.persistable or var.is_data or name in var.block.written:
+        raise ProgramError(
+            f"{op.type} writes {dtype}{list(shape)} to {name!r}, which is {var.dtype}{list(var.shape)} already.\n"
+            f"  at {user_line()}\n  repair: give the result a name of its own"
+        )
+    else:
+        var.shape, var.dtype, var._derived_stop = shape, dtype, var._derived_stop and stop
 
 
-def _output_types(block: Block, op: Operator, p: Primitive) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
+def fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether two shapes can be those of one value."""
+    return a == b or (
+        len(a) == len(b) and all(m == n or -1 in (m, n) for m, n in zip(a, b, strict=True))
+    )
+
+
+def _stops(block: Block, op: Operator, p: Primitive) -> bool:
+    return all(block.var(n).stop_gradient for s in p.rules for n in op.inputs.get(s, ()))
+
+
+def _output_types(block: Block, op: Operator, p: Primitive) -> list[Type]:
     variables = {s: [block.var(n) for n in names] for s, names in op.inputs.items()}
+    given = {s: [(v.shape, v.dtype) for v in vs] for s, vs in variables.items()}
+    attrs = _hashable(op.attrs)
+    if attrs is None:
+        return _computed_types(op, p, variables, given)
+    key = (p, tuple((s, tuple(ts)) for s, ts in given.items()), attrs)
+    found = _FOUND.get(key)
+    if found is None:
+        if len(_FOUND) > 10_000:
+            _FOUND.clear()
+        found = _FOUND[key] = _computed_types(op, p, variables, given)
+    return found
+
+
+def _hashable(attrs: dict[str, Any]) -> Any:
+    """A key for attrs, in which 1, 1.0 and True differ; None if there are attrs of other types."""
+    out = []
+    for name, value in attrs.items():
+        kind = type(value)
+        if kind in _PLAIN or (kind is tuple and all(type(e) is int for e in value)):
+            out.append((name, kind, value))
+        else:
+            return None
+    return tuple(out)
+
+
+def _computed_types(
+    op: Operator, p: Primitive, variables: dict[str, list[Variable]], given: dict[str, list[Type]]
+) -> list[Type]:
     if p.infer is not None:
-        given = {s: [(v.shape, v.dtype) for v in vs] for s, vs in variables.items()}
         return [(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]
-    open_sizes = any(n < 0 for vs in variables.values() for v in vs for n in v.shape)
-    trials = [_try(op, p, variables, size) for size in (_TRIAL_SIZES if open_sizes else _TRIAL_SIZES[:1])]
-    first, last = trials[0], trials[-1]
+    open_sizes = any(n < 0 for ts in given.values() for shape, _ in ts for n in shape)
+    trials = [
+        _try(op, p, variables, size) for size in (_TRIAL_SIZES if open_sizes else _TRIAL_SIZES[:1])
+    ]
     return [
-        (tuple(n if n == m else -1 for n, m in zip(np.shape(a), np.shape(b), strict=True)), np.asarray(a).dtype)
-        for a, b in zip(first, last, strict=True)
+        (_common(a.shape, b.shape), a.dtype) for a, b in zip(trials[0], trials[-1], strict=True)
     ]
 
 
-def _try(op: Operator, p: Primitive, variables: dict[str, list[Any]], size: int) -> list[Any]:
+def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n if n == m else -1 for n, m in zip(a, b, strict=True))
+
+
+def _try(
+    op: Operator, p: Primitive, variables: dict[str, list[Variable]], size: int
+) -> list[np.ndarray[Any, Any]]:
     values = {s: [stand_in(v.shape, v.dtype, size) for v in vs] for s, vs in variables.items()}
     try:
         with np.errstate(all="ignore"):
@@ -91,11 +175,14 @@ def _try(op: Operator, p: Primitive, variables: dict[str, list[Any]], size: int)
         names = [s for s, vs in variables.items() for _ in vs]
         attrs = {k: v for k, v in op.attrs.items() if v is not None}
         raise ProgramError(str(op_error(op.type, names, flat, attrs, error))) from error
-    return list(out) if p.list_output or len(p.outputs) > 1 else [out]
+    return [np.asarray(a) for a in (out if p.list_output or len(p.outputs) > 1 else [out])]
 
 
 def run_kernel(p: Primitive, slots: dict[str, list[Any]], attrs: dict[str, Any]) -> Any:
-    """Call the kernel of a primitive with values by slot: numbers may stand in attrs, shapes in ``<attr>_like`` slots."""
+    """Call the kernel of a primitive with values by slot.
+
+    Numbers may stand in attrs; the shapes of the values in a slot ``<attr>_like`` stand for that attr.
+    """
     args: list[Any] = []
     for name in p.inputs:
         if name == p.list_input:
@@ -103,5 +190,16 @@ def run_kernel(p: Primitive, slots: dict[str, list[Any]], attrs: dict[str, Any])
         else:
             given = slots.get(name)
             args.append(given[0] if given else attrs.get(name))
-    kept = {a: np.shape(slots[f"{a}_like"][0]) if f"{a}_like" in slots else attrs[a] for a in p.attrs if a in attrs or f"{a}_like" in slots}
+    kept = {}
+    for a in p.attrs:
+        like = slots.get(f"{a}_like")
+        if like:
+            kept[a] = like_value(a, [np.shape(v) for v in like])
+        elif a in attrs:
+            kept[a] = attrs[a]
     return p.kernel(*args, **kept)
+
+
+def like_value(attr: str, shapes: list[Any]) -> Any:
+    """What a slot ``<attr>_like`` says: one shape; for the attr ``shapes`` a list of them."""
+    return shapes if attr == "shapes" else shapes[0]

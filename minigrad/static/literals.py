@@ -1,14 +1,37 @@
 """Attrs as plain data (numbers, strings, lists) and back: what text and JSON store.
 
 What JSON has no form for is a list that starts with a tag: ``["slice", 0, 3, None]``, ``["array", "int64", [2], [0, 1]]``.
+Text keeps tuples as they are.
 """
+
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-_TAGS = ("slice", "tuple", "array", "ellipsis", "dtype")
+MAX_DEPTH = 16  #: of lists in an attr
+MAX_ELEMENTS = 2**24  #: of an array in an attr, and of what a shape in an attr asks for
+DTYPES = frozenset(
+    [
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+    ]
+)
+
+_TAGS = ("slice", "tuple", "array", "ellipsis", "dtype", "float", "list")
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def to_plain(value: Any) -> Any:
@@ -17,41 +40,120 @@ def to_plain(value: Any) -> Any:
     >>> to_plain((slice(0, 3), ...))
     ['tuple', ['slice', 0, 3, None], ['ellipsis']]
     """
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, int | float):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, slice):
-        return ["slice", to_plain(value.start), to_plain(value.stop), to_plain(value.step)]
-    if value is Ellipsis:
-        return ["ellipsis"]
     if isinstance(value, tuple):
         return ["tuple", *(to_plain(v) for v in value)]
-    if isinstance(value, np.ndarray):
-        return ["array", value.dtype.name, list(value.shape), value.reshape(-1).tolist()]
-    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic | float | int | bool)):
-        return ["dtype", np.dtype(value).name]
     if isinstance(value, list):
-        return [to_plain(v) for v in value]
+        plain = [to_plain(v) for v in value]
+        return ["list", *plain] if plain and plain[0] in _TAGS else plain
+    return _scalar(value, to_plain)
+
+
+def to_text(value: Any) -> Any:
+    """Plain data in which tuples stay tuples: `repr` of it is what a program's text shows.
+
+    >>> to_text((slice(0, 3), 1))
+    (['slice', 0, 3, None], 1)
+    """
+    if isinstance(value, tuple):
+        return tuple(to_text(v) for v in value)
+    if isinstance(value, list):
+        plain = [to_text(v) for v in value]
+        return ["list", *plain] if plain and plain[0] in _TAGS else plain
+    return _scalar(value, to_text)
+
+
+def _scalar(value: Any, plain: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | str | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else ["float", str(value)]
+    if isinstance(value, slice):
+        return ["slice", plain(value.start), plain(value.stop), plain(value.step)]
+    if value is Ellipsis:
+        return ["ellipsis"]
+    if isinstance(value, np.ndarray) and value.dtype.name in DTYPES:
+        return ["array", value.dtype.name, list(value.shape), plain(value.reshape(-1).tolist())]
+    if isinstance(value, np.dtype) or (
+        isinstance(value, type) and issubclass(value, np.generic | float | int)
+    ):
+        return ["dtype", np.dtype(value).name]
     raise TypeError(f"an attr of type {type(value).__name__} cannot be stored")
 
 
-def from_plain(value: Any) -> Any:
-    """The attr that `to_plain` stored."""
-    if not isinstance(value, list):
+def from_plain(value: Any, depth: int = 0) -> Any:
+    """The attr that `to_plain` or `to_text` stored.  Errors: `ValueError` for what neither makes."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"attrs nest deeper than {MAX_DEPTH}")
+    if isinstance(value, tuple):
+        return tuple(from_plain(v, depth + 1) for v in value)
+    if value is None or isinstance(value, bool | str):
         return value
+    if isinstance(value, int | float):
+        if not math.isfinite(value) or (abs(value) > 2**63 and isinstance(value, int)):
+            raise ValueError(f"{value} is no number for an attr")
+        return value
+    if not isinstance(value, list):
+        raise ValueError(f"an attr cannot hold a {type(value).__name__}")
     if not value or value[0] not in _TAGS:
-        return [from_plain(v) for v in value]
-    tag, rest = value[0], value[1:]
-    if tag == "slice":
-        return slice(*(from_plain(v) for v in rest))
-    if tag == "ellipsis":
-        return Ellipsis
+        return [from_plain(v, depth + 1) for v in value]
+    return _tagged(value[0], value[1:], depth)
+
+
+def _tagged(tag: str, rest: list[Any], depth: int) -> Any:
     if tag == "tuple":
-        return tuple(from_plain(v) for v in rest)
-    if tag == "dtype":
+        return tuple(from_plain(v, depth + 1) for v in rest)
+    if tag == "list":
+        return [from_plain(v, depth + 1) for v in rest]
+    if tag == "ellipsis" and not rest:
+        return Ellipsis
+    if tag == "slice" and len(rest) == 3 and all(v is None or type(v) is int for v in rest):
+        return slice(*rest)
+    if tag == "dtype" and len(rest) == 1 and rest[0] in DTYPES:
         return np.dtype(rest[0])
-    dtype, shape, data = rest
-    return np.array(data, np.dtype(dtype)).reshape(shape)
+    if tag == "float" and len(rest) == 1 and rest[0] in _NOT_FINITE:
+        return _NOT_FINITE[rest[0]]
+    if tag == "array" and len(rest) == 3 and rest[0] in DTYPES:
+        return _array(*rest)
+    raise ValueError(f"{[tag, *rest]!r:.80} is no {tag}")
+
+
+def _array(dtype: str, shape: Any, data: Any) -> Any:
+    check_shape(shape)
+    if not isinstance(data, list) or len(data) != math.prod(shape):
+        raise ValueError("an array has another number of elements than its shape says")
+    values = [from_plain(v) for v in data]
+    if not all(isinstance(v, bool | int | float) for v in values):
+        raise ValueError("an array holds numbers")
+    return np.array(values, np.dtype(dtype)).reshape(shape)
+
+
+def check_shape(shape: Any, smallest: int = 0) -> None:
+    """Errors: `ValueError` unless this is a list of sizes of an array that fits into memory."""
+    if (
+        not isinstance(shape, list)
+        or len(shape) > 32
+        or not all(type(n) is int and n >= smallest for n in shape)
+    ):
+        raise ValueError(f"{shape!r:.80} is no shape")
+    if math.prod(max(n, 1) for n in shape) > MAX_ELEMENTS:
+        raise ValueError(f"shape {shape!r:.80} has more than {MAX_ELEMENTS} elements")
+
+
+def check_sizes(value: Any) -> None:
+    """Errors: `ValueError` if the whole numbers in an attr multiply to more than an array may hold.
+
+    Shapes, repetitions and paddings are attrs: a file from elsewhere must not ask for all memory with them.
+    """
+    product, waiting = 1, [value]
+    while waiting:
+        v = waiting.pop()
+        if isinstance(v, list | tuple):
+            waiting.extend(v)
+        elif type(v) is int:
+            product *= max(abs(v), 1)
+            if product > MAX_ELEMENTS:
+                raise ValueError(
+                    f"the numbers of the attr {value!r:.80} ask for more than {MAX_ELEMENTS} elements"
+                )

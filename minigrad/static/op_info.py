@@ -3,11 +3,12 @@
 Three kinds of types share one interface, `OpInfo`: primitives, their grad ops (``mul_grad``, derived from the rules of
 ``mul``), and control flow (``while``, ``cond``, ``recurrent``), which registers itself in `CONTROL`.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from ..errors import ProgramError, did_you_mean, user_line
@@ -25,7 +26,7 @@ class OpInfo:
     required: tuple[str, ...] = ()
     forward: Primitive | None = None
     is_grad: bool = False
-    run: Callable[..., Any] | None = None           # control flow: (executor frame, op) → None
+    run: Callable[..., Any] | None = None  # control flow: (executor frame, op) → None
     infer: Callable[..., Any] | None = None
     open_attrs: bool = False
 
@@ -33,14 +34,28 @@ class OpInfo:
 CONTROL: dict[str, OpInfo] = {}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _derived(op_type: str, primitive: Primitive, is_grad: bool) -> OpInfo:
     likes = tuple(f"{a}_like" for a in primitive.attrs)
     if not is_grad:
-        required = tuple(n for n in primitive.inputs if n not in primitive.optional and n != primitive.list_input)
+        required = tuple(
+            n for n in primitive.inputs if n not in primitive.optional and n != primitive.list_input
+        )
         needed = tuple(a for a, d in primitive.attrs.items() if d is REQUIRED)
-        return OpInfo(op_type, primitive.inputs + likes, primitive.outputs, tuple(primitive.attrs), (*required, *needed), primitive)
-    reads = (*primitive.inputs, *primitive.outputs, *(f"{o}_grad" for o in primitive.outputs), *likes)
+        return OpInfo(
+            op_type,
+            primitive.inputs + likes,
+            primitive.outputs,
+            tuple(primitive.attrs),
+            (*required, *needed),
+            primitive,
+        )
+    reads = (
+        *primitive.inputs,
+        *primitive.outputs,
+        *(f"{o}_grad" for o in primitive.outputs),
+        *likes,
+    )
     outputs = tuple(f"{n}_grad" for n in primitive.differentiable)
     return OpInfo(op_type, reads, outputs, tuple(primitive.attrs), (), primitive, is_grad=True)
 
@@ -65,20 +80,33 @@ def op_info(op_type: str) -> OpInfo:
     found = find_info(op_type)
     if found is None:
         known = [*REGISTRY, *CONTROL]
-        raise ProgramError(f"there is no operator type {op_type!r}{did_you_mean(op_type, known)}\n  at {user_line()}")
+        raise ProgramError(
+            f"there is no operator type {op_type!r}{did_you_mean(op_type, known)}\n  at {user_line()}"
+        )
     return found
 
 
-def bind_slots(info: OpInfo, inputs: dict[str, list[str]], outputs: dict[str, list[str]], attrs: dict[str, Any]) -> dict[str, Any]:
+def bind_slots(
+    info: OpInfo, inputs: dict[str, list[str]], outputs: dict[str, list[str]], attrs: dict[str, Any]
+) -> dict[str, Any]:
     """Check slots and attrs against the type; returns the attrs.  Errors: `ProgramError`."""
-    for given, known, what in ((inputs, info.inputs, "input slot"), (outputs, info.outputs, "output slot")):
+    for given, known, what in (
+        (inputs, info.inputs, "input slot"),
+        (outputs, info.outputs, "output slot"),
+    ):
         for slot in given:
             if slot not in known:
-                raise ProgramError(f"{info.type} has no {what} {slot!r}{did_you_mean(slot, known)}\n  at {user_line()}")
+                raise ProgramError(
+                    f"{info.type} has no {what} {slot!r}{did_you_mean(slot, known)}\n  at {user_line()}"
+                )
     for attr in attrs:
         if attr not in info.attrs and attr not in info.inputs and not info.open_attrs:
-            raise ProgramError(f"{info.type} has no attr {attr!r}{did_you_mean(attr, info.attrs)}\n  at {user_line()}")
+            raise ProgramError(
+                f"{info.type} has no attr {attr!r}{did_you_mean(attr, info.attrs)}\n  at {user_line()}"
+            )
     for name in info.required:
         if name not in inputs and name not in attrs and f"{name}_like" not in inputs:
-            raise ProgramError(f"{info.type} needs {name!r}: give it as an input slot or an attr\n  at {user_line()}")
+            raise ProgramError(
+                f"{info.type} needs {name!r}: give it as an input slot or an attr\n  at {user_line()}"
+            )
     return attrs

@@ -2,33 +2,32 @@
 
 Grammar (indentation is for the eye; ``#`` starts a comment)::
 
-    program  :=  ("# made by:" transformation)* block+
-    block    :=  "block" INT ["in" INT] ["grad of" INT] ":" line*
-    line     :=  "--" ROLE | declaration | operator
-    declaration := ("data" | "param" | "const" | "persist" | "var") NAME ":" DTYPE "[" sizes "]" ["stop" | "grad"]
-    operator :=  [targets "="] TYPE "(" [argument ("," argument)*] ")"
-    targets  :=  target ("," target)*          target   := [SLOT "="] names
-    argument :=  names | SLOT "=" names | ATTR "=" value
-    names    :=  NAME | "[" [NAME ("," NAME)*] "]"
-    value    :=  a Python literal, "block" INT for a block, or NAME lists in control flow
+    program     :=  ("# made by:" transformation)* block+
+    block       :=  "block" INT ["in" INT] ["grad of" INT] ":" line*
+    line        :=  "--" ROLE | declaration | operator
+    declaration :=  ("data" | "param" | "const" | "var") NAME ":" DTYPE "[" sizes "]" ["stop" | "grad"] ["=" value]
+    operator    :=  [target ("," target)* "="] TYPE "(" [argument ("," argument)*] ")"
+    target      :=  [SLOT "="] names
+    argument    :=  [SLOT "="] names | ATTR "=" value
+    names       :=  NAME | "[" [NAME ("," NAME)*] "]"
+    value       :=  a Python literal, or "block" INT
 
 Slots are written out where they are not the next one in the order of the type.  Variables that an operator makes are
-not declared: their shape follows.  ``parse`` gives back a program with the same text; start values are not part of it.
+not declared: their shape follows, that of ``x@GRAD`` from ``x``.  `parser.parse` gives back a program with the same
+text; of start values, those of small constants are part of it.
 """
+
 from __future__ import annotations
 
-import ast
-import re
 from typing import Any
 
-import numpy as np
-
-from ..errors import ProgramFormatError, did_you_mean
-from .literals import from_plain, to_plain
+from .literals import to_text
 from .op_info import CONTROL, find_info
-from .program import EMPTY, Block, Operator, Program, Variable
+from .operator import BLOCK_ATTRS
+from .program import Block, Operator, Program, Variable
 
-_BLOCK_ATTRS = ("sub_block", "else_block", "cond_block")
+
+SMALL = 16  #: elements of a constant whose value is shown
 
 
 def format_program(program: Program) -> str:
@@ -41,13 +40,17 @@ def format_program(program: Program) -> str:
 
 def _block_lines(block: Block) -> list[str]:
     head = f"block {block.idx}"
-    if block.parent > 0 or block.idx:
+    if block.idx:
         head += f" in {block.parent}"
     if block.forward_block >= 0:
         head += f" grad of {block.forward_block}"
     lines = [head + ":"]
-    made = _made_names(block)
-    lines += [f"  {_declaration(v)}" for v in block.vars.values() if v.name not in made or v.persistable or v.is_data]
+    made = {n: op.type for op in block.ops for names in op.outputs.values() for n in names}
+    lines += [
+        f"  {_declaration(v)}{_value_of(block, v)}"
+        for v in block.vars.values()
+        if not _follows(block, v, made)
+    ]
     role = "forward"
     for op in block.ops:
         if op.role != role:
@@ -57,8 +60,26 @@ def _block_lines(block: Block) -> list[str]:
     return lines
 
 
-def _made_names(block: Block) -> set[str]:
-    return {n for op in block.ops for n in op.output_names if op.type not in CONTROL or op.type.endswith("_grad")}
+def _follows(block: Block, v: Variable, made: dict[str, str]) -> bool:
+    """Whether shape and dtype of a variable follow from its name or its operator, so that it need not be declared."""
+    if v.persistable or v.is_data or v._stop is not None or v.name not in made:
+        return False
+    like = named_after(block, v.name)
+    if like is not None:
+        return (like.shape, like.dtype) == (v.shape, v.dtype)
+    return made[v.name] not in CONTROL and not made[v.name].endswith("_grad")
+
+
+def named_after(block: Block, name: str) -> Variable | None:
+    """The variable that a gradient's name speaks of: ``x`` for ``x@GRAD@RENAME@0``."""
+    base = name.rpartition("@GRAD")[0]
+    return block.find_var(base) if base else None
+
+
+def _value_of(block: Block, v: Variable) -> str:
+    """A small constant shows its value, and keeps it from text to program."""
+    value = block.program.initial.get(v.name) if block.idx == 0 and not v.trainable else None
+    return "" if value is None or value.size > SMALL else f" = {to_text(value.tolist())!r}"
 
 
 def _declaration(v: Variable) -> str:
@@ -98,183 +119,6 @@ def _slots(given: dict[str, list[str]], order: tuple[str, ...]) -> list[str]:
 
 
 def _value(attr: str, value: Any) -> str:
-    if attr in _BLOCK_ATTRS:
+    if attr in BLOCK_ATTRS:
         return f"block {value}"
-    return repr(to_plain(value))
-
-
-# -- reading -------------------------------------------------------------------------------
-
-_HEAD = re.compile(r"block (\d+)(?: in (-?\d+))?(?: grad of (\d+))?:$")
-_DECLARATION = re.compile(r"(data|param|const|var) (\S+): (\w+)\[([-\d, ]*)\]( stop| grad)?$")
-_ROLES = ("forward", "loss", "backward", "optimize")
-
-
-def parse(text: str) -> Program:
-    """A program from its text.  Errors: `ProgramFormatError` with the line."""
-    program = Program()
-    program.blocks.clear()
-    role = "forward"
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip()
-        try:
-            if line.startswith("# made by: "):
-                program.history.append(line.removeprefix("# made by: "))
-            elif not line or line.startswith("#"):
-                continue
-            elif line.startswith("--"):
-                role = _known(line[2:].strip(), _ROLES, "role")
-            elif head := _HEAD.match(line):
-                _new_block(program, head)
-                role = "forward"
-            elif found := _DECLARATION.match(line):
-                _declare(program, found)
-            else:
-                _append(program.blocks[-1], line, role)
-        except ProgramFormatError:
-            raise
-        except Exception as error:
-            raise ProgramFormatError(f"line {number}: {error}\n  {line}") from error
-    if not program.blocks:
-        raise ProgramFormatError("a program starts with 'block 0:'")
-    _finish(program)
-    return program
-
-
-def _known(word: str, words: tuple[str, ...], what: str) -> str:
-    if word not in words:
-        raise ValueError(f"unknown {what} {word!r}{did_you_mean(word, words)}")
-    return word
-
-
-def _new_block(program: Program, head: re.Match[str]) -> None:
-    index, parent, forward = int(head[1]), int(head[2] or -1), int(head[3] or -1)
-    if index != len(program.blocks):
-        raise ValueError(f"block {index} stands where block {len(program.blocks)} is expected")
-    if index and not 0 <= parent < index:
-        raise ValueError(f"block {index} lies in block {parent}, which is not there yet")
-    program.blocks.append(Block(program, index, parent, forward))
-
-
-def _declare(program: Program, found: re.Match[str]) -> None:
-    kind, name, dtype, sizes, flag = found.groups()
-    shape = [int(n) for n in sizes.split(",") if n.strip()]
-    stop = None if flag is None else flag == " stop"
-    block = program.blocks[-1]
-    var = block.create_var(name, shape, dtype, is_data=kind == "data", persistable=kind in ("param", "const"), trainable=kind == "param",
-                           stop_gradient=stop, derived_stop=kind in ("data", "const"))
-    if kind == "var":
-        block.written.add(var.name)
-
-
-_TOKEN = re.compile(r"\s*(?:(?P<block>block \d+)|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<word>[^\s,=()\[\]{}'\":]+)|(?P<mark>[,=()\[\]{}:]))")
-
-
-def _tokens(line: str) -> list[str]:
-    out, at = [], 0
-    while at < len(line):
-        found = _TOKEN.match(line, at)
-        if found is None:
-            raise ValueError(f"cannot read {line[at:at + 20]!r}")
-        out.append(found.group().strip())
-        at = found.end()
-    return out
-
-
-def _append(block: Block, line: str, role: str) -> None:
-    head, bracket, rest = line.partition("(")
-    if not bracket or not rest.endswith(")"):
-        raise ValueError("an operator reads: targets = type(arguments)")
-    targets, equals, op_type = head.rpartition(" = ") if " = " in head else ("", "", head)
-    info = find_info(op_type.strip())
-    if info is None:
-        from .op_info import op_info
-
-        op_info(op_type.strip())
-    assert info is not None
-    outputs: dict[str, list[str]] = {}
-    for k, (slot, names) in enumerate(_split(targets)):
-        outputs[slot or info.outputs[k]] = _names(names)
-    inputs: dict[str, list[str]] = {}
-    attrs: dict[str, Any] = {}
-    for k, (slot, value) in enumerate(_split(rest[:-1])):
-        slot = slot or info.inputs[k]
-        if slot in info.inputs and not _is_literal(value):
-            inputs[slot] = _names(value)
-        else:
-            attrs[slot] = _literal(value)
-    op = Operator(op_type.strip(), inputs, outputs, attrs, role)
-    _declare_grads(block, op)
-    block._append(op)
-
-
-def _split(text: str) -> list[tuple[str, str]]:
-    """Split at the commas of the outer level: (slot or "", text)."""
-    parts, depth, current = [], 0, ""
-    for token in _tokens(text):
-        if token in "[({":
-            depth += 1
-        elif token in "])}":
-            depth -= 1
-        if token == "," and depth == 0:
-            parts.append(current)
-            current = ""
-        else:
-            current += token + (" " if token == "," else "")
-    if current:
-        parts.append(current)
-    out = []
-    for part in parts:
-        slot, equals, value = part.partition("=")
-        out.append((slot, value) if equals and slot.isidentifier() else ("", part))
-    return out
-
-
-def _names(text: str) -> list[str]:
-    text = text.strip()
-    if text.startswith("["):
-        return [n.strip() for n in text[1:-1].split(",") if n.strip()]
-    return [text]
-
-
-def _is_literal(text: str) -> bool:
-    try:
-        ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return False
-    return not text.startswith("[") or text != "[]"
-
-
-def _literal(text: str) -> Any:
-    if text.startswith("block "):
-        return int(text[6:])
-    return from_plain(ast.literal_eval(text))
-
-
-def _declare_grads(block: Block, op: Operator) -> None:
-    """Outputs of grad ops have the shape of what they are the gradient of."""
-    for name in op.output_names:
-        base = name.rpartition("@GRAD")[0]
-        if name == EMPTY or not base or name in block.vars:
-            continue
-        like = block.find_var(base)
-        if like is None and block.forward_block >= 0:
-            like = block.program.blocks[block.forward_block].find_var(base)
-        if like is not None:
-            block.vars[name] = Variable(block, name, like.shape, like.dtype)
-
-
-def _finish(program: Program) -> None:
-    """Give grad ops back the link to what they differentiate."""
-    for block in program.blocks:
-        source = program.blocks[block.forward_block] if block.forward_block >= 0 else block
-        by_output = {n: op for op in source.ops for n in op.output_names if op.role == "forward" or source is not block}
-        for op in block.ops:
-            if op.type.endswith("_grad"):
-                grads = [n for s, names in op.inputs.items() if s.endswith("_grad") for n in names if n != EMPTY]
-                found = next((by_output.get(n.rpartition("@GRAD")[0]) for n in grads), None)
-                if found is not None and found.type == op.type.removesuffix("_grad"):
-                    op.forward_op = found
-    for v in program.all_variables():
-        if v.persistable and not v.trainable and v.name not in program.initial:
-            program.initial[v.name] = np.zeros([max(n, 0) for n in v.shape], v.dtype)
+    return repr(to_text(value))

@@ -10,6 +10,7 @@ Vocabulary
 
 Names are strings because forward and backward part are text that runs later, in scopes: there is no object to hold on to.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -19,272 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError, code_line, describe, did_you_mean, user_frame, user_line
-from ..registry import Primitive
-from ..values import Operators, ufunc_on_values
-from .infer import infer_outputs
-from .op_info import bind_slots, op_info
+from ..errors import ProgramError, describe, user_line
+from ..values import Operators
+from .block import Block
+from .operator import EMPTY, Operator
+from .variable import ShapeOf, Variable, check_name
 
-EMPTY = "@EMPTY@"               #: stands where a list of gradients has none
-_NOTHING: dict[str, Any] = {}
+CONSTANT = "const"  #: how the names of numbers and arrays used as they are begin
 
-
-class ShapeOf:
-    """The shape of a Variable, known when the program runs: an attr given as ShapeOf becomes a slot ``<attr>_like``."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"shape of {self.name}"
-
-
-class Variable(Operators):
-    """A name in a Block: what will have a value when the program runs.
-
-    Attributes: ``block``, ``name``, ``shape`` (-1 = any size), ``dtype``, ``persistable``, ``trainable`` (a parameter),
-    ``is_data`` (fed), ``stop_gradient``.  Operators and functions of minigrad apply to it and append Operators.
-    """
-
-    __slots__ = ("block", "name", "shape", "dtype", "persistable", "trainable", "is_data", "_stop", "_derived_stop")
-
-    def __init__(
-        self, block: Block, name: str, shape: Iterable[int], dtype: Any, persistable: bool = False, trainable: bool = False,
-        is_data: bool = False, stop_gradient: bool | None = None, derived_stop: bool = False,
-    ) -> None:
-        self.block, self.name, self.shape = block, name, tuple(shape)
-        self.dtype = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
-        self.persistable, self.trainable, self.is_data = persistable, trainable, is_data
-        self._stop, self._derived_stop = stop_gradient, derived_stop
-
-    @property
-    def stop_gradient(self) -> bool:
-        """Whether no gradient flows to this Variable: as set, else as follows from what it is made of."""
-        return self._derived_stop if self._stop is None else self._stop
-
-    @stop_gradient.setter
-    def stop_gradient(self, value: bool) -> None:
-        self._stop = bool(value)
-
-    @property
-    def cuts(self) -> bool:
-        """Whether the user said that gradients end here."""
-        return self._stop is True
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def program(self) -> Program:
-        """The Program this Variable belongs to."""
-        return self.block.program
-
-    def apply_primitive(self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        """Append an Operator of this primitive; its outputs are new Variables."""
-        return self.block.program.current_block().append_primitive(primitive, args, attrs)
-
-    def __bool__(self) -> bool:
-        raise ProgramError(
-            f"the value of Variable {self.name!r} is not known while the program is being built, so Python's if, while, and, or "
-            f"cannot decide on it.\n  at {user_line()}\n  repair: static.cond(pred, true_fn, false_fn) or static.while_loop(cond, body, loop_vars)"
-        )
-
-    def _no_value(self, *args: Any) -> Any:
-        raise ProgramError(
-            f"Variable {self.name!r} has no value while the program is being built.\n  at {user_line()}\n"
-            f"  repair: fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])"
-        )
-
-    __float__ = __int__ = __index__ = item = numpy = __array__ = _no_value
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return ufunc_on_values(ufunc, method, inputs, kwargs, Variable)
-
-    def __len__(self) -> int:
-        if not self.shape or self.shape[0] < 0:
-            raise ProgramError(f"the length of Variable {self.name!r} {list(self.shape)} is not known while the program is being built")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter([self[k] for k in range(len(self))])
-
-    def __repr__(self) -> str:
-        return f"Variable({self.name}: {self.dtype}{list(self.shape)})"
-
-
-class Operator:
-    """One operation of a Block: type, slots of names, attrs, role."""
-
-    __slots__ = ("type", "inputs", "outputs", "attrs", "role", "forward_op", "code", "lasti", "reads")
-
-    def __init__(
-        self, type: str, inputs: dict[str, list[str]], outputs: dict[str, list[str]], attrs: dict[str, Any] | None = None,
-        role: str = "forward", forward_op: Operator | None = None,
-    ) -> None:
-        self.type, self.inputs, self.outputs = type, inputs, outputs
-        self.attrs: dict[str, Any] = {} if attrs is None else attrs
-        self.role, self.forward_op = role, forward_op
-        self.code: Any = None if forward_op is None else forward_op.code
-        self.lasti = 0 if forward_op is None else forward_op.lasti
-        self.reads: tuple[str, ...] | None = None
-
-    @property
-    def input_names(self) -> list[str]:
-        """All names it reads, in slot order."""
-        return [n for names in self.inputs.values() for n in names]
-
-    @property
-    def output_names(self) -> list[str]:
-        """All names it writes, in slot order."""
-        return [n for names in self.outputs.values() for n in names]
-
-    @property
-    def source_line(self) -> str:
-        """The user's line that created it; a grad op has its forward op's."""
-        return "" if self.code is None else code_line(self.code, self.lasti)
-
-    @property
-    def sub_blocks(self) -> dict[str, int]:
-        """The blocks it holds: attr → block index."""
-        return {k: v for k, v in self.attrs.items() if k in ("sub_block", "else_block", "cond_block")}
-
-    def __repr__(self) -> str:
-        from .printer import format_op
-
-        return format_op(self)
-
-
-class Block:
-    """Operators in order and the variables they use."""
-
-    def __init__(self, program: Program, idx: int, parent: int = -1, forward_block: int = -1) -> None:
-        self.program, self.idx, self.parent, self.forward_block = program, idx, parent, forward_block
-        self.ops: list[Operator] = []
-        self.vars: dict[str, Variable] = {}
-        self.written: set[str] = set()
-
-    @property
-    def parent_block(self) -> Block | None:
-        """The block look-ups climb to; None for the root."""
-        return self.program.blocks[self.parent] if self.parent >= 0 else None
-
-    def lookup(self) -> Iterator[Block]:
-        """The blocks in which a name is looked for: this one, its forward block, then the parents."""
-        block: Block | None = self
-        while block is not None:
-            yield block
-            if block.forward_block >= 0:
-                yield self.program.blocks[block.forward_block]
-            block = block.parent_block
-
-    def find_var(self, name: str) -> Variable | None:
-        """The variable of this name here or in a parent; None if there is none."""
-        found = self.vars.get(name)
-        if found is not None:
-            return found
-        for block in self.lookup():
-            if name in block.vars:
-                return block.vars[name]
-        return None
-
-    def var(self, name: str) -> Variable:
-        """The variable of this name here or in a parent.  Errors: `ProgramError` with the nearest name."""
-        found = self.find_var(name)
-        if found is None:
-            raise ProgramError(f"block {self.idx} has no variable {name!r}{did_you_mean(name, self.visible_names())}")
-        return found
-
-    def has_var(self, name: str) -> bool:
-        """Whether the name is known here or in a parent."""
-        return self.find_var(name) is not None
-
-    def visible_names(self) -> list[str]:
-        """Every variable that can be named here, nearest block first."""
-        return [n for b in self.lookup() for n in b.vars]
-
-    def create_var(self, name: str | None = None, shape: Iterable[int] = (), dtype: Any = float, **flags: Any) -> Variable:
-        """Declare a variable.  Errors: `ProgramError` if the name is taken in this block or holds odd characters."""
-        name = self.program.unique_name("var") if name is None else name
-        check_name(name)
-        if name in self.vars:
-            raise ProgramError(f"block {self.idx} has a variable {name!r} already: {self.vars[name]!r}")
-        made = self.vars[name] = Variable(self, name, shape, dtype, **flags)
-        self.program.changed()
-        return made
-
-    def append_op(
-        self, type: str, inputs: dict[str, Any] | None = None, outputs: dict[str, Any] | None = None,
-        attrs: dict[str, Any] | None = None, role: str | None = None,
-    ) -> Operator:
-        """Append an operator by slots; variables that its outputs name and that do not exist yet are created.
-
-        Names may be given as Variables.  Errors: `ProgramError` for an unknown type, slot, attr or input name, for an
-        input that nothing has written, and for shapes the op does not accept.
-        """
-        named = {s: _names(v) for s, v in (inputs or _NOTHING).items()}
-        outs = {s: _names(v) for s, v in (outputs or _NOTHING).items()}
-        info = op_info(type)
-        op = Operator(type, named, outs, bind_slots(info, named, outs, dict(attrs or _NOTHING)))
-        op.role = role or self.program.role
-        for name in op.input_names:
-            self._check_readable(name, type)
-        for name in op.output_names:
-            if name != EMPTY:
-                check_name(name)
-        return self._append(op, user=True)
-
-    def _check_readable(self, name: str, type: str) -> None:
-        if name == EMPTY:
-            return
-        var = self.var(name)
-        if not (var.persistable or var.is_data or name in var.block.written):
-            raise ProgramError(
-                f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter.\n  at {user_line()}\n"
-                f"  repair: append the op that computes {name!r} first, or declare it with static.data or static.parameter"
-            )
-
-    def append_primitive(self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""
-        args, attrs = primitive.bind(args, attrs)
-        inputs: dict[str, list[str]] = {}
-        kept: dict[str, Any] = {}
-        for slot, arg in zip(primitive.slot_names(len(args)), args, strict=True):
-            if arg is None:
-                continue
-            if isinstance(arg, bool | int | float) and slot != primitive.list_input:
-                kept[slot] = arg
-            else:
-                inputs.setdefault(slot, []).append(self.program.as_variable(arg, self).name)
-        for name, value in attrs.items():
-            if isinstance(value, ShapeOf):
-                inputs[f"{name}_like"] = [value.name]
-            elif not _is_default(value, primitive.attrs[name]):
-                kept[name] = value
-        op = Operator(primitive.type, inputs, {}, kept)
-        op.role = self.program.role
-        self._append(op, user=True)
-        made = [self.vars[n] for n in op.output_names]
-        return made if primitive.list_output or len(primitive.outputs) > 1 else made[0]
-
-    def _append(self, op: Operator, user: bool = False) -> Operator:
-        """Append a checked operator: infer and declare its outputs, remember the user's line."""
-        if user:
-            frame = user_frame(2)
-            if frame is not None:
-                op.code, op.lasti = frame.f_code, frame.f_lasti
-        infer_outputs(self, op)
-        self.ops.append(op)
-        for names in op.outputs.values():
-            self.written.update(names)
-        self.program.changed()
-        return op
-
-    def __repr__(self) -> str:
-        return f"<block {self.idx}, parent {self.parent}: {len(self.ops)} ops, {len(self.vars)} variables>"
+__all__ = [
+    "CONSTANT", "EMPTY", "Block", "Operator", "Program", "ShapeOf", "Variable", "check_name", "data",
+    "default_program", "parameter", "program_guard",
+]  # fmt: skip
 
 
 class Program:
@@ -303,14 +50,14 @@ class Program:
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
-        self.initial: dict[str, np.ndarray[Any, Any]] = {}      # start values of persistable variables
-        self.history: list[str] = []                            # which transformations made this program
-        self.pruned: list[tuple[str, str]] = []                 # (grad op type, why it was not made)
-        self.version = 0                                        # changes whenever the program does
+        self.initial: dict[str, np.ndarray[Any, Any]] = {}  # start values of persistable variables
+        self.history: list[str] = []  # which transformations made this program
+        self.pruned: list[tuple[str, str]] = []  # (grad op type, why it was not made)
+        self.version = 0  # changes whenever the program does
         self.role = "forward"
-        self.inputs: list[str] = []                             # what `trace` fed and returned
+        self.inputs: list[str] = []  # what `trace` fed and returned
         self.outputs: list[str] = []
-        self.lifts_tensors = False                              # `trace` turns Tensors it meets into parameters
+        self.lifts_tensors = False  # `trace` turns Tensors it meets into parameters
         self.lifted: dict[int, tuple[Any, str]] = {}
         self._counts: dict[str, int] = {}
         self._current: list[int] = [0]
@@ -318,7 +65,9 @@ class Program:
 
     def create_block(self, parent: int | None = None, forward_block: int = -1) -> Block:
         """Add a block; its parent is the current one by default."""
-        made = Block(self, len(self.blocks), self._current[-1] if parent is None else parent, forward_block)
+        made = Block(
+            self, len(self.blocks), self._current[-1] if parent is None else parent, forward_block
+        )
         self.blocks.append(made)
         self.changed()
         return made
@@ -331,6 +80,28 @@ class Program:
             yield block
         finally:
             self._current.pop()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing: if building fails inside, blocks, operators, variables and names are as before.
+
+        Only the blocks that are being built can grow, so only their lengths are remembered.
+        """
+        open_blocks = {i: self.blocks[i] for i in {0, *self._current}}
+        lengths = {i: (len(b.ops), len(b.vars)) for i, b in open_blocks.items()}
+        counts = dict(self._counts)
+        before = len(self.blocks), len(self.history), len(self.pruned)
+        try:
+            yield
+        except BaseException:
+            del self.blocks[before[0] :], self.history[before[1] :], self.pruned[before[2] :]
+            for i, block in open_blocks.items():
+                block.truncate(*lengths[i])
+            self.initial = {n: v for n, v in self.initial.items() if n in self.blocks[0].vars}
+            self.lifted = {k: v for k, v in self.lifted.items() if v[1] in self.blocks[0].vars}
+            self._counts = counts
+            self.changed()
+            raise
 
     @contextmanager
     def role_guard(self, role: str) -> Iterator[None]:
@@ -382,12 +153,19 @@ class Program:
                     f"Variable {value.name!r} belongs to another program.\n  at {user_line()}\n"
                     f"  repair: build both in one program_guard, or feed the fetched value"
                 )
+            if value.block is not block and block.find_var(value.name) is not value:
+                raise ProgramError(
+                    f"Variable {value.name!r} lives inside block {value.block.idx} and has no value outside of it.\n"
+                    f"  at {user_line()}\n  repair: return it from the branch or the body"
+                )
             return value
         if isinstance(value, Operators):
             return self._lift(value)
         array = np.asarray(value)
         if array.dtype.kind not in "fiub":
-            raise ProgramError(f"a program computes with numbers, not with {describe(value)}\n  at {user_line()}")
+            raise ProgramError(
+                f"a program computes with numbers, not with {describe(value)}\n  at {user_line()}"
+            )
         return self.constant(array)
 
     def _lift(self, tensor: Any) -> Variable:
@@ -400,7 +178,11 @@ class Program:
         if known is not None:
             return self.blocks[0].vars[known[1]]
         if tensor.requires_grad:
-            name = tensor.name if tensor.name and tensor.name not in self.blocks[0].vars else self.unique_name("param")
+            name = (
+                tensor.name
+                if tensor.name and tensor.name not in self.blocks[0].vars
+                else self.unique_name("param")
+            )
             made = self.add_persistable(name, tensor.detach().numpy(), trainable=True)
         else:
             made = self.constant(tensor.numpy())
@@ -409,13 +191,19 @@ class Program:
 
     def constant(self, array: np.ndarray[Any, Any]) -> Variable:
         """A persistable variable that never changes and has no gradient."""
-        return self.add_persistable(self.unique_name("const"), array, trainable=False)
+        return self.add_persistable(self.unique_name(CONSTANT), array, trainable=False)
 
     def add_persistable(self, name: str, value: Any, trainable: bool) -> Variable:
         """A persistable variable in the root block with its start value."""
         array = np.array(getattr(value, "_data", value))
-        made = self.blocks[0].create_var(name, array.shape, array.dtype, persistable=True, trainable=trainable,
-                                         derived_stop=not trainable)
+        made = self.blocks[0].create_var(
+            name,
+            array.shape,
+            array.dtype,
+            persistable=True,
+            trainable=trainable,
+            derived_stop=not trainable,
+        )
         self.initial[name] = array
         return made
 
@@ -458,21 +246,6 @@ class Program:
         return draw(self)._repr_mimebundle_(**kwargs)
 
 
-def _is_default(value: Any, default: Any) -> bool:
-    return value is default or (type(value) is type(default) and isinstance(value, int | float | str | tuple) and value == default)
-
-
-def _names(value: Any) -> list[str]:
-    items = value if isinstance(value, list | tuple) else [value]
-    return [v.name if isinstance(v, Variable) else str(v) for v in items]
-
-
-def check_name(name: Any) -> None:
-    """A variable's name is a short text without white space, commas, or brackets.  Errors: `ProgramError`."""
-    if not isinstance(name, str) or not name or len(name) > 200 or any(c.isspace() or c in "(){}[],=:\"'#;<>\\" or not c.isprintable() for c in name):
-        raise ProgramError(f"{name!r} cannot be the name of a variable: use letters, digits, and _ . @ / -")
-
-
 _default: ContextVar[Program | None] = ContextVar("minigrad_program", default=None)
 
 
@@ -480,7 +253,9 @@ def default_program() -> Program:
     """The program of the innermost `program_guard`."""
     program = _default.get()
     if program is None:
-        raise ProgramError(f"there is no program to build in.\n  at {user_line()}\n  repair: with static.program_guard(static.Program()): …")
+        raise ProgramError(
+            f"there is no program to build in.\n  at {user_line()}\n  repair: with static.program_guard(static.Program()): …"
+        )
     return program
 
 

@@ -1,10 +1,13 @@
 """Programs from programs: copy, copy for testing, keep what some targets need."""
+
 from __future__ import annotations
 
 from typing import Any
 
 from ..errors import ProgramError, did_you_mean
+from .op_info import CONTROL
 from .program import Block, Operator, Program, Variable
+from .verify import verify
 
 
 def copy_program(program: Program) -> Program:
@@ -15,19 +18,25 @@ def copy_program(program: Program) -> Program:
         new = Block(made, block.idx, block.parent, block.forward_block)
         new.written = set(block.written)
         for v in block.vars.values():
-            new.vars[v.name] = Variable(new, v.name, v.shape, v.dtype, v.persistable, v.trainable, v.is_data, v._stop, v._derived_stop)
+            new.vars[v.name] = Variable(
+                new,
+                v.name,
+                v.shape,
+                v.dtype,
+                v.persistable,
+                v.trainable,
+                v.is_data,
+                v._stop,
+                v._derived_stop,
+            )
         made.blocks.append(new)
     twins: dict[int, Operator] = {}
     for old, new in zip(program.blocks, made.blocks, strict=True):
         for op in old.ops:
-            copy = Operator(op.type, {s: list(n) for s, n in op.inputs.items()}, {s: list(n) for s, n in op.outputs.items()}, dict(op.attrs), op.role)
-            copy.code, copy.lasti, copy.reads = op.code, op.lasti, op.reads
-            twins[id(op)] = copy
-            new.ops.append(copy)
-    for old in program.blocks:
-        for op in old.ops:
-            if op.forward_op is not None:
-                twins[id(op)].forward_op = twins.get(id(op.forward_op))
+            twins[id(op)] = op.copy()
+            new.ops.append(twins[id(op)])
+    for op in list(twins.values()):
+        op.forward_op, op.copy_of = twins.get(id(op.forward_op)), twins.get(id(op.copy_of))
     made.initial = {k: v.copy() for k, v in program.initial.items()}
     made.history, made.pruned = list(program.history), list(program.pruned)
     made.inputs, made.outputs = list(program.inputs), list(program.outputs)
@@ -42,11 +51,11 @@ def clone(program: Program, for_test: bool) -> Program:
         for block in made.blocks:
             block.ops = [op for op in block.ops if op.role == "forward"]
             for op in block.ops:
-                if op.type in ("dropout", "batch_norm"):
-                    op.attrs["training"] = False
+                if op.type == "dropout":
+                    op.attrs["p"] = 0.0
         made.history.append("clone(for_test)")
-        drop_unused(made)
-    return made
+        drop_unused(made, set(made.outputs))
+    return verify(made)
 
 
 def prune(program: Program, targets: Any) -> Program:
@@ -57,7 +66,9 @@ def prune(program: Program, targets: Any) -> Program:
     for t in targets if isinstance(targets, list | tuple) else [targets]:
         name = t.name if isinstance(t, Variable) else str(t)
         if name not in block.vars:
-            raise ProgramError(f"prune: {name!r} is no variable of the root block{did_you_mean(name, block.vars)}")
+            raise ProgramError(
+                f"prune: {name!r} is no variable of the root block{did_you_mean(name, block.vars)}"
+            )
         needed.add(name)
     kept = []
     wanted = set(needed)
@@ -67,8 +78,9 @@ def prune(program: Program, targets: Any) -> Program:
             needed.update(op.input_names)
     block.ops = kept[::-1]
     made.history.append("prune")
+    made.outputs = [n for n in made.outputs if n in needed]
     drop_unused(made, wanted)
-    return made
+    return verify(made)
 
 
 def drop_unused(program: Program, keep: set[str] | None = None) -> None:
@@ -91,11 +103,25 @@ def drop_unused(program: Program, keep: set[str] | None = None) -> None:
         for op in block.ops:
             for attr, index in op.sub_blocks.items():
                 op.attrs[attr] = new_index[index]
-    used = {n for b in program.blocks for op in b.ops for n in [*op.input_names, *op.output_names]} | (keep or set())
-    used |= {n for b in program.blocks for op in b.ops for a in op.attrs.values() if isinstance(a, list) for n in a if isinstance(n, str)}
-    used |= {op.attrs["cond"] for b in program.blocks for op in b.ops if "cond" in op.attrs}
+    used = {
+        n for b in program.blocks for op in b.ops for n in [*op.input_names, *op.output_names]
+    } | (keep or set())
+    used |= {n for b in program.blocks for op in b.ops if op.type in CONTROL for n in _names_in(op)}
     for block in program.blocks:
-        block.vars = {n: v for n, v in block.vars.items() if n in used or v.is_data or (v.persistable and v.trainable)}
+        block.vars = {
+            n: v
+            for n, v in block.vars.items()
+            if n in used or v.is_data or (v.persistable and v.trainable)
+        }
         block.written &= set(block.vars)
     program.initial = {n: v for n, v in program.initial.items() if n in program.blocks[0].vars}
     program.changed()
+    program.pruned = []
+
+
+def _names_in(op: Operator) -> list[str]:
+    """The names that control flow keeps in its attrs."""
+    lists = [a for a in op.attrs.values() if isinstance(a, list)]
+    return [n for names in lists for n in names] + [
+        n for n in op.attrs.values() if isinstance(n, str)
+    ]

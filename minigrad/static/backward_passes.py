@@ -1,0 +1,359 @@
+"""The passes of append_backward, one function each, in the order they run.
+
+    find_op_path → make_raw_grad_ops → add_up_repeated_gradients → fill_missing_gradients
+    → check_overwritten → append_to_block
+
+They work on a list of operators that is not in the block yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import ProgramError
+from .control_grad import control_grad_op
+from .expand import expand_grad_op
+from .grad_maker import differentiable_inputs, differentiable_outputs, make_grad_ops
+from .infer import infer_outputs
+from .op_info import CONTROL, find_info
+from .program import EMPTY, Block, Operator, Variable
+
+Callback = Callable[[Block, dict[str, Any]], None]
+Path = list[
+    tuple[int, set[str]]
+]  #: operators from the last to the first: (index, inputs that want a gradient)
+
+
+@dataclass(eq=False)
+class BackwardJob:
+    """One call of append_backward on one block: what is wanted, what was made.
+
+    ``reached``: wanted names that got a gradient; ``grad_of``: gradient → variable.
+    """
+
+    block: Block
+    wanted: set[str]
+    no_grad: set[str]
+    grad_name: Callable[[str], str]
+    trace: list[Any] | None = None
+    ops: list[Operator] = field(default_factory=list)
+    reached: set[str] = field(default_factory=set)
+    grad_of: dict[str, str] = field(default_factory=dict)
+    pruned: list[tuple[str, str]] = field(default_factory=list)
+
+    def note(self, name: str) -> None:
+        """The gradient of this name is being made."""
+        self.grad_of[self.grad_name(name)] = name
+        if name in self.wanted:
+            self.reached.add(name)
+
+    def build(
+        self, seeds: list[tuple[str, Operator]], checkpoints: Iterable[Any] | None = None
+    ) -> None:
+        """Run the passes up to, but not including, appending."""
+        forward = self.block.ops
+        path = find_op_path(
+            self.block, forward, [n for n, _ in seeds], self.wanted, self.no_grad, self.pruned
+        )
+        self.ops = make_raw_grad_ops(self, forward, path, seeds)
+        self._show("raw")
+        if checkpoints is not None:
+            from .recompute import recompute_segments
+
+            self.ops = recompute_segments(self.block, self.ops, checkpoints)
+            self._show("recomputed")
+        self.ops = add_up_repeated_gradients(self.ops, self.block.idx)
+        self._show("added up")
+        self.ops = fill_missing_gradients(self.ops, self.grad_of)
+        self._show("zeros filled in")
+        check_overwritten(self.block, self.ops)
+
+    def append(self, callbacks: Sequence[Callback] | None) -> None:
+        """Append the operators, create their variables, call the callbacks."""
+        self.block.program.pruned += self.pruned
+        append_to_block(self.block, self.ops, self.grad_of, callbacks)
+        self._show("with variables")
+
+    def _show(self, name: str) -> None:
+        if self.trace is not None:
+            self.trace.append((name, [op.copy() for op in self.ops]))
+
+
+# -- the op path ---------------------------------------------------------------------------
+
+
+def find_op_path(
+    block: Block,
+    ops: Sequence[Operator],
+    targets: Iterable[str],
+    wanted: set[str],
+    no_grad: set[str],
+    pruned: list[tuple[str, str]],
+) -> Path:
+    """The operators that lie between a target and something wanted.
+
+    First forward: which names depend on something wanted.  Then in reverse: which of those the targets depend on.
+    """
+    flows = _flows(block, ops, wanted, no_grad)
+    needed = set(targets)
+    read: dict[str, int] = {}  # wanted name → the last operator whose gradient reaches it
+    closed: dict[str, int] = {}  # … and an operator before that which gave it its value
+    path: Path = []
+    for k in range(len(ops) - 1, -1, -1):
+        op, inputs = ops[k], flows[k]
+        outputs = op.output_names
+        if needed.isdisjoint(outputs):
+            if inputs and op.role == "forward":
+                pruned.append(
+                    (
+                        f"{op.type}_grad",
+                        f"#{k} {op.type}: the loss does not depend on {', '.join(outputs)}",
+                    )
+                )
+            inputs = None
+        elif inputs is None:
+            if op.role == "forward":
+                pruned.append((f"{op.type}_grad", f"#{k} {op.type}: {_why_not(op, no_grad)}"))
+            needed.difference_update(outputs)
+        if inputs is None:
+            closed.update((n, k) for n in outputs if n in read)
+            continue
+        path.append((k, inputs))
+        if len(inputs) == 1:
+            needed.difference_update(outputs)
+        else:
+            needed.difference_update([n for n in outputs if n not in inputs])
+        needed |= inputs
+        for name in inputs & wanted:
+            if name in closed:
+                raise ProgramError(_two_values(ops, name, k, closed[name], read[name]))
+            read.setdefault(name, k)
+    return path
+
+
+def _flows(
+    block: Block, ops: Sequence[Operator], wanted: set[str], no_grad: set[str]
+) -> list[set[str] | None]:
+    """For each operator the inputs through which gradients flow to something wanted; None if there are none."""
+    reaching = set(wanted)
+    flows: list[set[str] | None] = []
+    for op in ops:
+        inputs = reaching.intersection(differentiable_inputs(block, op)) - no_grad
+        flows.append(inputs or None)
+        if inputs:
+            reaching.update(n for n in differentiable_outputs(block, op) if n not in no_grad)
+        else:
+            reaching.difference_update(n for n in op.output_names if n not in wanted)
+    return flows
+
+
+def _two_values(ops: Sequence[Operator], name: str, first: int, writer: int, last: int) -> str:
+    return (
+        f"{name!r} has two values on the way to the loss: #{first} {ops[first].type} reads one, #{writer} {ops[writer].type} "
+        f"overwrites it, #{last} {ops[last].type} reads the other; its gradient would mix both.\n"
+        f"  overwritten at {ops[writer].source_line}\n  repair: give the result of {ops[writer].type} a name of its own"
+    )
+
+
+def _why_not(op: Operator, no_grad: set[str]) -> str:
+    info = find_info(op.type)
+    if info is not None and info.forward is not None and not info.forward.rules:
+        return "it has no gradient rule"
+    cut = [n for n in (*op.input_names, *op.output_names) if n in no_grad]
+    if cut:
+        return f"gradients end at {', '.join(cut)}"
+    return "nothing wanted lies behind its inputs"
+
+
+# -- grad ops ------------------------------------------------------------------------------
+
+
+def make_raw_grad_ops(
+    job: BackwardJob, forward: Sequence[Operator], path: Path, seeds: list[tuple[str, Operator]]
+) -> list[Operator]:
+    """Seeds first, then the grad ops of the path in reverse; gradients may be written several times."""
+    made = [op for _, op in seeds]
+    have: set[str] = set()
+    for name, _ in seeds:
+        have.add(name)
+        job.note(name)
+    for k, inputs in path:
+        op = forward[k]
+        outputs = op.output_names
+        made += _grad_ops_of(job, op, inputs, have)
+        have.difference_update(outputs)
+        have |= inputs
+        for name in sorted(inputs):
+            job.note(name)
+        for name in outputs:
+            job.grad_of.setdefault(job.grad_name(name), name)
+    return made
+
+
+def _grad_ops_of(
+    job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]
+) -> list[Operator]:
+    if op.type in CONTROL:
+        return [control_grad_op(job, op, inputs, have)]
+    info = find_info(op.type)
+    assert info is not None
+    if info.is_grad:
+        return expand_grad_op(job, op, inputs, have)
+    return make_grad_ops(job.block, op, inputs, have, job.grad_name)
+
+
+# -- add up --------------------------------------------------------------------------------
+
+
+def add_up_repeated_gradients(ops: list[Operator], block_idx: int) -> list[Operator]:
+    """A gradient written k > 1 times becomes k temporaries and one ``sum`` of k.
+
+    The ``sum`` stands immediately before the first reader; for a gradient nobody reads, at the end.
+    """
+    writers: dict[str, list[tuple[list[str], int, Operator]]] = {}
+    before: dict[int, list[Operator]] = {}
+    counts: dict[str, int] = {}
+
+    def close(name: str, position: int) -> None:
+        sites = writers.pop(name)
+        if len(sites) == 1:
+            return
+        parts = []
+        for names, j, _ in sites:
+            k = counts[name] = counts.get(name, -1) + 1
+            names[j] = renamed(name, k, block_idx)
+            parts.append(names[j])
+        total = Operator("sum", {"x": parts}, {"out": [name]}, {}, "backward").at(sites[-1][2])
+        before.setdefault(position, []).append(total)
+
+    for position, op in enumerate(ops):
+        for names in op.inputs.values():
+            for name in names:
+                if name in writers:
+                    close(name, position)
+        for names in op.outputs.values():
+            for j, name in enumerate(names):
+                if name != EMPTY and "@GRAD" in name:
+                    writers.setdefault(name, []).append((names, j, op))
+    for name in list(writers):
+        close(name, len(ops))
+    if not before:
+        return ops
+    out: list[Operator] = []
+    for position, op in enumerate(ops):
+        out += before.get(position, ())
+        out.append(op)
+    return out + before.get(len(ops), [])
+
+
+def renamed(name: str, k: int, block_idx: int) -> str:
+    """The temporary name of the k-th writer of a gradient."""
+    return f"{name}@RENAME@{k}" if block_idx == 0 else f"{name}@RENAME@block{block_idx}@{k}"
+
+
+# -- zeros ---------------------------------------------------------------------------------
+
+
+def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list[Operator]:
+    """A gradient that an operator reads and nobody makes is zero: ``fill_zeros_like`` right before the reader."""
+    made: set[str] = set()
+    out: list[Operator] = []
+    for op in ops:
+        for names in op.inputs.values():
+            for name in names:
+                if name in grad_of and name not in made:
+                    zero = Operator(
+                        "fill_zeros_like", {"x": [grad_of[name]]}, {"out": [name]}, {}, "backward"
+                    )
+                    out.append(zero.at(op))
+                    made.add(name)
+        out.append(op)
+        made.update(op.output_names)
+    return out
+
+
+# -- overwritten values --------------------------------------------------------------------
+
+
+def check_overwritten(block: Block, ops: Sequence[Operator]) -> None:
+    """A value that a grad op reads must still be there: an error that names both operators if it was overwritten."""
+    last = _overwritten(block)
+    if not last:
+        return
+    position = {id(op): k for k, op in enumerate(block.ops)}
+    for op in ops:
+        source = op.copy_of or op.forward_op
+        at = position.get(id(source))
+        if source is None or at is None:
+            continue
+        for name in op.reads or ():
+            k = last.get(name, -1)
+            own_output = name in source.output_names and name not in source.input_names
+            if k > at or (k == at and not own_output):
+                writer = block.ops[k]
+                raise ProgramError(
+                    f"{op.type} needs the value that {name!r} had at #{at} {source.type}, but #{k} {writer.type} overwrites it.\n"
+                    f"  read at {source.source_line}\n  overwritten at {writer.source_line}\n"
+                    f"  repair: give the result of {writer.type} a name of its own"
+                )
+
+
+def _overwritten(block: Block) -> dict[str, int]:
+    """The names that hold several values in a block, with the operator that wrote the last one."""
+    last: dict[str, int] = {}
+    repeated: set[str] = set()
+    for k, op in enumerate(block.ops):
+        for names in op.outputs.values():
+            for name in names:
+                if name in last:
+                    repeated.add(name)
+                last[name] = k
+    for name in last:
+        var = block.vars.get(name)
+        if name != EMPTY and (var is None or var.is_data or var.persistable):
+            repeated.add(name)
+    return {n: last[n] for n in repeated if n != EMPTY}
+
+
+# -- into the block ------------------------------------------------------------------------
+
+
+def append_to_block(
+    block: Block,
+    ops: Sequence[Operator],
+    grad_of: dict[str, str],
+    callbacks: Sequence[Callback] | None,
+) -> None:
+    """Append the operators; each gradient variable is created with the shape of its variable."""
+    context: dict[str, Any] = {"grad_to_var": grad_of}
+    for op in ops:
+        declare_outputs(block, op, grad_of)
+        block.ops.append(op)
+        for names in op.outputs.values():
+            block.written.update(names)
+        for callback in callbacks or ():
+            context["op"] = op
+            with block.program.role_guard("backward"):
+                callback(block, context)
+    block.written.discard(EMPTY)
+    block.program.changed()
+
+
+def declare_outputs(block: Block, op: Operator, grad_of: dict[str, str]) -> None:
+    """Create the output variables of a backward operator that do not exist in this block."""
+    variables = block.vars
+    complete = True
+    for names in op.outputs.values():
+        for name in names:
+            if name in variables or name == EMPTY:
+                continue
+            base = grad_of.get(name) or grad_of.get(name.partition("@RENAME@")[0])
+            like = None if base is None else block.find_var(base)
+            if like is not None:
+                variables[name] = Variable(block, name, like.shape, like.dtype)
+            else:
+                complete = False
+    if not complete:
+        infer_outputs(block, op)

@@ -1,0 +1,208 @@
+"""Block: operators in order, and the variables they use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ProgramError, did_you_mean, user_frame, user_line
+from ..registry import Primitive
+from .infer import infer_outputs
+from .op_info import bind_slots, op_info
+from .operator import EMPTY, Operator
+from .variable import ShapeOf, Variable, check_name
+
+if TYPE_CHECKING:
+    from .program import Program
+
+
+class Block:
+    """Operators in order and the variables they use."""
+
+    def __init__(
+        self, program: Program, idx: int, parent: int = -1, forward_block: int = -1
+    ) -> None:
+        self.program, self.idx, self.parent, self.forward_block = (
+            program,
+            idx,
+            parent,
+            forward_block,
+        )
+        self.ops: list[Operator] = []
+        self.vars: dict[str, Variable] = {}
+        self.written: set[str] = set()
+
+    @property
+    def parent_block(self) -> Block | None:
+        """The block look-ups climb to; None for the root."""
+        return self.program.blocks[self.parent] if self.parent >= 0 else None
+
+    def lookup(self) -> Iterator[Block]:
+        """The blocks in which a name is looked for: this one, its forward block, then the parents."""
+        block: Block | None = self
+        while block is not None:
+            yield block
+            if block.forward_block >= 0:
+                yield self.program.blocks[block.forward_block]
+            block = block.parent_block
+
+    def find_var(self, name: str) -> Variable | None:
+        """The variable of this name here or in a parent; None if there is none."""
+        found = self.vars.get(name)
+        if found is not None:
+            return found
+        for block in self.lookup():
+            if name in block.vars:
+                return block.vars[name]
+        return None
+
+    def var(self, name: str) -> Variable:
+        """The variable of this name here or in a parent.  Errors: `ProgramError` with the nearest name."""
+        found = self.find_var(name)
+        if found is None:
+            raise ProgramError(
+                f"block {self.idx} has no variable {name!r}{did_you_mean(name, self.visible_names())}"
+            )
+        return found
+
+    def has_var(self, name: str) -> bool:
+        """Whether the name is known here or in a parent."""
+        return self.find_var(name) is not None
+
+    def visible_names(self) -> list[str]:
+        """Every variable that can be named here, nearest block first."""
+        return [n for b in self.lookup() for n in b.vars]
+
+    def create_var(
+        self, name: str | None = None, shape: Iterable[int] = (), dtype: Any = float, **flags: Any
+    ) -> Variable:
+        """Declare a variable.  Errors: `ProgramError` if the name is taken here or holds odd characters."""
+        name = self.program.unique_name("var") if name is None else name
+        check_name(name)
+        if name in self.vars:
+            raise ProgramError(
+                f"block {self.idx} has a variable {name!r} already: {self.vars[name]!r}\n  at {user_line()}"
+            )
+        made = self.vars[name] = Variable(self, name, shape, dtype, **flags)
+        self.program.changed()
+        return made
+
+    def append_op(
+        self,
+        type: str,
+        inputs: dict[str, Any] | None = None,
+        outputs: dict[str, Any] | None = None,
+        attrs: dict[str, Any] | None = None,
+        role: str | None = None,
+    ) -> Operator:
+        """Append an operator by slots; variables that its outputs name and that do not exist yet are created.
+
+        Names may be given as Variables.  Errors: `ProgramError` for an unknown type, slot, attr or input name, for an
+        input that nothing has written, and for shapes the op does not accept; then the block is as before.
+        """
+        named = {s: _names(v) for s, v in (inputs or {}).items()}
+        outs = {s: _names(v) for s, v in (outputs or {}).items()}
+        op = Operator(type, named, outs, bind_slots(op_info(type), named, outs, dict(attrs or {})))
+        op.role = role or self.program.role
+        for name in op.input_names:
+            self._check_readable(name, type)
+        for name in op.output_names:
+            if name != EMPTY:
+                check_name(name)
+        return self._append(op, user=True)
+
+    def _check_readable(self, name: str, type: str) -> None:
+        if name == EMPTY:
+            return
+        var = self.var(name)
+        if not (var.persistable or var.is_data or name in var.block.written):
+            raise ProgramError(
+                f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter.\n"
+                f"  at {user_line()}\n"
+                f"  repair: append the op that computes {name!r} first, or declare it with static.data or static.parameter"
+            )
+
+    def append_primitive(
+        self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
+    ) -> Any:
+        """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""
+        args, attrs = primitive.bind(args, attrs)
+        root = self.program.blocks[0]
+        before = len(root.vars)
+        try:
+            op = self._operator(primitive, args, attrs)
+            self._append(op, user=True)
+        except BaseException:
+            for name in list(root.vars)[before:]:  # constants it brought along
+                del root.vars[name]
+                self.program.initial.pop(name, None)
+            raise
+        made = [self.vars[n] for n in op.output_names]
+        return made if primitive.list_output or len(primitive.outputs) > 1 else made[0]
+
+    def _operator(
+        self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
+    ) -> Operator:
+        inputs: dict[str, list[str]] = {}
+        kept: dict[str, Any] = {}
+        for slot, arg in zip(primitive.slot_names(len(args)), args, strict=True):
+            if arg is None:
+                continue
+            if isinstance(arg, bool | int | float) and slot != primitive.list_input:
+                kept[slot] = arg
+            else:
+                inputs.setdefault(slot, []).append(self.program.as_variable(arg, self).name)
+        for name, value in attrs.items():
+            if isinstance(value, ShapeOf):
+                inputs[f"{name}_like"] = [value.name]
+            elif isinstance(value, list) and value and isinstance(value[0], ShapeOf):
+                inputs[f"{name}_like"] = [v.name for v in value]
+            elif not _is_default(value, primitive.attrs[name]):
+                kept[name] = value
+        return Operator(primitive.type, inputs, {}, kept, self.program.role)
+
+    def _append(self, op: Operator, user: bool = False) -> Operator:
+        """Append a checked operator: infer and declare its outputs, remember the user's line."""
+        if user:
+            frame = user_frame(2)
+            if frame is not None:
+                op.code, op.lasti = frame.f_code, frame.f_lasti
+        before = len(self.vars)
+        try:
+            infer_outputs(self, op)
+        except BaseException:
+            for name in list(self.vars)[before:]:
+                del self.vars[name]
+            raise
+        self.ops.append(op)
+        for names in op.outputs.values():
+            self.written.update(names)
+        self.program.changed()
+        return op
+
+    def truncate(self, ops: int, variables: int) -> None:
+        """Keep the first operators and variables: what was appended since is gone."""
+        dropped = {n for op in self.ops[ops:] for n in op.output_names}
+        del self.ops[ops:]
+        for name in list(self.vars)[variables:]:
+            del self.vars[name]
+        kept = {n for op in self.ops for n in op.output_names}
+        self.written = {
+            n for n in self.written if n in self.vars and (n not in dropped or n in kept)
+        }
+
+    def __repr__(self) -> str:
+        return f"<block {self.idx}, parent {self.parent}: {len(self.ops)} ops, {len(self.vars)} variables>"
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (
+        type(value) is type(default)
+        and isinstance(value, int | float | str | tuple)
+        and value == default
+    )
+
+
+def _names(value: Any) -> list[str]:
+    items = value if isinstance(value, list | tuple) else [value]
+    return [v.name if isinstance(v, Variable) else str(v) for v in items]

@@ -1,0 +1,91 @@
+"""Operator: one operation of a Block, as data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import code_line
+
+EMPTY = "@EMPTY@"  #: stands where a list of gradients has none
+BLOCK_ATTRS = ("sub_block", "else_block", "cond_block")
+
+
+class Operator:
+    """One operation of a Block: type, slots of names, attrs, role.
+
+    ``forward_op``: what a grad op differentiates; ``copy_of``: what it computes again;
+    ``reads``: the names whose *values* it needs (of others the shape is enough).
+    """
+
+    __slots__ = (
+        "attrs",
+        "code",
+        "copy_of",
+        "forward_op",
+        "inputs",
+        "lasti",
+        "outputs",
+        "reads",
+        "role",
+        "type",
+    )
+
+    def __init__(
+        self,
+        type: str,
+        inputs: dict[str, list[str]],
+        outputs: dict[str, list[str]],
+        attrs: dict[str, Any] | None = None,
+        role: str = "forward",
+        forward_op: Operator | None = None,
+    ) -> None:
+        self.type, self.inputs, self.outputs = type, inputs, outputs
+        self.attrs: dict[str, Any] = {} if attrs is None else attrs
+        self.role, self.forward_op = role, forward_op
+        self.code: Any = None if forward_op is None else forward_op.code
+        self.lasti = 0 if forward_op is None else forward_op.lasti
+        self.copy_of: Operator | None = None
+        self.reads: tuple[str, ...] | None = None
+
+    @property
+    def input_names(self) -> list[str]:
+        """All names it reads, in slot order."""
+        return [n for names in self.inputs.values() for n in names]
+
+    @property
+    def output_names(self) -> list[str]:
+        """All names it writes, in slot order."""
+        return [n for names in self.outputs.values() for n in names]
+
+    @property
+    def source_line(self) -> str:
+        """The user's line that created it; a grad op has its forward op's."""
+        return "" if self.code is None else code_line(self.code, self.lasti)
+
+    @property
+    def sub_blocks(self) -> dict[str, int]:
+        """The blocks it holds: attr → block index."""
+        return {k: v for k, v in self.attrs.items() if k in BLOCK_ATTRS}
+
+    def at(self, source: Operator) -> Operator:
+        """The same operator, with the user's line of another."""
+        self.code, self.lasti = source.code, source.lasti
+        return self
+
+    def copy(self) -> Operator:
+        """An operator of its own lists."""
+        made = Operator(
+            self.type,
+            {s: list(n) for s, n in self.inputs.items()},
+            {s: list(n) for s, n in self.outputs.items()},
+            dict(self.attrs),
+            self.role,
+            self.forward_op,
+        )
+        made.reads, made.copy_of = self.reads, self.copy_of
+        return made.at(self)
+
+    def __repr__(self) -> str:
+        from .printer import format_op
+
+        return format_op(self)

@@ -1,0 +1,159 @@
+"""Scope and Run: where the values of a running program are, and how each kind of operator is carried out.
+
+A Scope maps names to values and has a parent.  A loop makes one Scope per step and keeps them, since its grad block
+reads the values of each step; that block runs in a Scope of its own inside the step's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import AnomalyError, MinigradError, ProgramError, describe
+from ..registry import Primitive
+from .grad_maker import run_grad_op
+from .infer import run_kernel
+from .op_info import find_info
+from .program import EMPTY, Block, Operator, Program
+
+
+class Scope:
+    """Names and their values; what is not here is looked for in the parent."""
+
+    __slots__ = ("block", "parent", "values")
+
+    def __init__(self, parent: Scope | None = None, block: int = 0) -> None:
+        self.values: dict[str, Any] = {}
+        self.parent, self.block = parent, block
+
+    def find(self, name: str) -> Any:
+        """The value of a name, None if it has none."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.parent
+        return None
+
+    def __getitem__(self, name: str) -> Any:
+        value = self.find(name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __contains__(self, name: str) -> bool:
+        return self.find(name) is not None
+
+    def __repr__(self) -> str:
+        return f"<scope of block {self.block}: {', '.join(self.values)}>"
+
+
+#: how control flow is carried out: type → (run, op, scope) → None; `run_control` fills it
+HANDLERS: dict[str, Callable[[Run, Operator, Scope], None]] = {}
+
+
+class Run:
+    """One run of a program: how every kind of operator is carried out."""
+
+    def __init__(
+        self,
+        program: Program,
+        updates: Scope,
+        step_limit: int,
+        check_finite: bool,
+        keep: bool = False,
+    ) -> None:
+        self.keep = keep  # the scopes of grad blocks, for looking at
+        self.program, self.updates, self.step_limit, self.check_finite = (
+            program,
+            updates,
+            step_limit,
+            check_finite,
+        )
+
+    def block(self, block: Block, scope: Scope) -> None:
+        """Run the operators of a block in a scope."""
+        for k, op in enumerate(block.ops):
+            try:
+                handler = HANDLERS.get(op.type)
+                if handler is not None:
+                    handler(self, op, scope)
+                else:
+                    self.simple(block, op, scope)
+            except MinigradError:
+                raise
+            except Exception as error:
+                shown = {s: [describe(scope.find(n)) for n in ns] for s, ns in op.inputs.items()}
+                raise ProgramError(
+                    f"#{k} {op.type}({shown}) failed: {error}\n  at {op.source_line}"
+                ) from error
+            if self.check_finite:
+                self._finite(k, op, scope)
+
+    def simple(self, block: Block, op: Operator, scope: Scope) -> None:
+        """Run a primitive or its grad op."""
+        info = find_info(op.type)
+        assert info is not None and info.forward is not None
+        slots = {
+            s: [self.value(scope, n) for n in names if n != EMPTY] for s, names in op.inputs.items()
+        }
+        if info.is_grad:
+            wanted = {s: [n != EMPTY for n in names] for s, names in op.outputs.items()}
+            results = run_grad_op(info.forward, slots, op.attrs, wanted)
+            for slot, values in results.items():
+                for name, value in zip(op.outputs[slot], values, strict=True):
+                    if name != EMPTY:
+                        self.write(block, scope, name, value)
+            return
+        out = run_kernel(info.forward, slots, op.attrs)
+        self._write_outputs(block, op, info.forward, scope, out)
+
+    def _write_outputs(
+        self, block: Block, op: Operator, p: Primitive, scope: Scope, out: Any
+    ) -> None:
+        several = p.list_output or len(p.outputs) > 1
+        values = list(out) if several else [out]
+        if p.list_output:
+            pairs = zip(op.outputs[p.outputs[0]], values, strict=True)
+        else:
+            pairs = (
+                (op.outputs[s][0], v)
+                for s, v in zip(p.outputs, values, strict=True)
+                if op.outputs.get(s)
+            )  # type: ignore[assignment]
+        for name, value in pairs:
+            if name != EMPTY:
+                self.write(block, scope, name, value)
+
+    def value(self, scope: Scope, name: str) -> Any:
+        """The value of a name.  Errors: `ProgramError` if nothing has written it."""
+        found = scope.find(name)
+        if found is None:
+            raise ProgramError(f"{name!r} is read before anything wrote it")
+        return found
+
+    def write(self, block: Block, scope: Scope, name: str, value: Any) -> None:
+        """Set a name: persistable ones in the transaction, others in the scope of the run."""
+        var = block.find_var(name)
+        target = self.updates if var is not None and var.persistable else scope
+        target.values[name] = np.asarray(value) if not isinstance(value, np.ndarray) else value
+
+    def _finite(self, k: int, op: Operator, scope: Scope) -> None:
+        for name in op.output_names:
+            value = scope.find(name)
+            if (
+                isinstance(value, np.ndarray)
+                and value.dtype.kind == "f"
+                and not np.isfinite(value).all()
+            ):
+                inputs = ", ".join(
+                    f"{n} = {describe(scope.find(n)) if np.ndim(scope.find(n)) else scope.find(n)}"
+                    for n in op.input_names
+                    if n != EMPTY
+                )
+                what = "nan" if np.isnan(value).any() else "inf"
+                raise AnomalyError(
+                    f"#{k} {op.type} made {what} in {name!r} from ({inputs})\n  at {op.source_line}\n  this is the first operator that did"
+                )
