@@ -470,30 +470,27 @@ def read_digits(images, parameters):
 # %% [markdown]
 # ## Exercises
 #
-# **20a.** One row of the table is an operation in every engine. Add `softsign`, $x / (1 + |x|)$.
-# Its slope is $1 / (1 + |x|)^2$. Use Python's operators, `abs(x)` and the names `x` and
-# `out_grad`. (The line with `pop` lets you run the cell again, and the check takes the row out
-# when it is done.)
+# **20a.** One row of the table is an operation in every engine. Write the two halves of a row for
+# `softsign`, $x / (1 + |x|)$, whose slope is $1 / (1 + |x|)^2$. The rule must work in all three
+# readings, so use Python's operators and `abs(x)` there. The check enters the row,
+# `primitive(softsign).grad(x=softsign_rule)`, tries every engine, and takes it out again.
 
 # %% tags=["active-ipynb", "exercise", "ex-20a"]
-# from minigrad.registry import primitive
-#
-# REGISTRY.pop("softsign", None)
-#
-#
-# @primitive
 # def softsign(x):
-#     """A soft step from -1 to 1, ``x / (1 + |x|)``."""
+#     """The kernel: x / (1 + |x|) for an array."""
 #     ### BEGIN SOLUTION
 #     return x / (1 + np.abs(x))
 #     ### END SOLUTION
 #
 #
-# ### BEGIN SOLUTION
-# softsign.grad(x=lambda x, out_grad: out_grad / ((1 + abs(x)) * (1 + abs(x))))
-# ### END SOLUTION
+# def softsign_rule(x, out_grad):
+#     """The gradient of x. Its parameter names say what it reads."""
+#     ### BEGIN SOLUTION
+#     return out_grad / ((1 + abs(x)) * (1 + abs(x)))
+#     ### END SOLUTION
 #
-# check("20a", softsign, by_links, by_grad_fn, by_net, by_program)
+#
+# check("20a", softsign, softsign_rule, by_links, by_grad_fn, by_net, by_program)
 
 # %% [markdown]
 # **20b.** Somebody changed one operator of the backward part below. The loss is right, the
@@ -519,7 +516,7 @@ def read_digits(images, parameters):
 # number, name = 13, "g"
 # ### END SOLUTION
 #
-# check("20b", (number, name))
+# check("20b", number, name)
 
 # %% [markdown]
 # **20c.** Why does a program need names, where tensors need none? Because it can leave the
