@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .lower import Schedule
-from .schedule import Array, Branch, Call, Loop, arrays_in, replace_arrays
+from .schedule import Array, Branch, Call, Loop, Schedule, arrays_in, replace_arrays
 
 
 @dataclass(slots=True, eq=False)
@@ -24,6 +23,7 @@ class Buffer:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     holds: list[Array]
+    slab: bool = False                                  # starts as zeros
 
 
 @dataclass(slots=True)
@@ -48,9 +48,21 @@ def plan_buffers(schedule: Schedule, reuse: bool = True) -> Plan:
     for item in schedule.items:
         if isinstance(item, Call) and item.kind == "fill" and id(item.out) not in changed and item.args[1] is not None:
             plan.constant.add(id(item.out))
+        elif isinstance(item, Call) and _follows_from(item, plan.constant, changed):
+            plan.constant.update(id(a) for a in arrays_in([item.out]))
     if reuse:
         _Planner(schedule, plan).run()
     return plan
+
+
+def _follows_from(call: Call, constant: set[int], changed: set[int]) -> bool:
+    """Whether a call's result is known before the first run."""
+    if call.kind not in ("compute", "fresh", "view") or call.into is not None or not call.reads():
+        return False
+    outs = arrays_in([call.out])
+    if any(id(r) in changed for a in outs for r in a.roots):
+        return False
+    return all(id(a) in constant for a in call.reads())
 
 
 class _Planner:
@@ -65,7 +77,9 @@ class _Planner:
 
     def run(self) -> None:
         for k, item in enumerate(self.schedule.items):
-            if isinstance(item, Call) and self.wants_buffer(item):
+            if isinstance(item, Call) and item.kind == "slab":
+                self.slab(item.out)
+            elif isinstance(item, Call) and self.wants_buffer(item):
                 self.place(k, item)
             for array in self.ends.pop(k, []):
                 buffer = self.live.pop(id(array), None)
@@ -74,10 +88,10 @@ class _Planner:
 
     def wants_buffer(self, call: Call) -> bool:
         out = call.out
-        if not isinstance(out, Array) or call.into is not None or not out.is_root or out.like is None:
+        if not isinstance(out, Array) or id(out) in self.plan.constant or call.into is not None or not out.is_root or out.like is None:
             return False
         if call.kind == "fill":
-            return id(out) not in self.plan.constant
+            return True
         return call.kind == "compute" and out.dtype.kind in "fiub"
 
     def place(self, k: int, call: Call) -> None:
@@ -91,6 +105,13 @@ class _Planner:
         self.plan.placed.add(id(out))
         self.live[id(out)] = buffer
         self.ends.setdefault(end, []).append(out)
+
+    def slab(self, whole: Array) -> None:
+        """Memory of its own from the first run to the last."""
+        made = Buffer(whole.name, whole.shape, whole.dtype, [whole], slab=True)
+        self.plan.buffers.append(made)
+        self.plan.placed.add(id(whole))
+        self.live[id(whole)] = made
 
     def in_place(self, k: int, call: Call) -> Buffer | None:
         """The buffer of an operand that nobody reads after this call."""

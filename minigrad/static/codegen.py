@@ -22,6 +22,7 @@ from .executor import Executor
 from .lower import lower
 from .passes import dead_code, decompose, fold, merge_duplicates, specialise
 from .program import Operator, Program, Variable
+from .slabs import in_slab, merge_updates, state_slabs
 from .source import Comment, Writer
 
 RUNGS = ("specialise", "decompose", "fold", "merge_duplicates", "dead_code", "buffers", "source")
@@ -73,7 +74,8 @@ class Step:
         self.single = isinstance(fetch, Variable | str)
         self.fetch = _names([fetch] if self.single else fetch or ())
         self.data = {v.name: v for v in program.global_block().vars.values() if v.is_data}
-        self.parameters = _start_values(program, executor)
+        self.slabs = state_slabs(program)
+        self.parameters, self.memory = _start_values(program, executor, self.slabs)
         self.history: list[str] = []
         self.source = ""
         self.names: dict[str, str] = {}
@@ -87,13 +89,13 @@ class Step:
     def __call__(self, **feed: Any) -> Any:
         """Run it; returns one array per fetched variable, or one array if a single variable is fetched."""
         built = self._current
-        if built is None or not built.accepts(feed):
-            feed = self.checked(feed)
-            built = self._for(feed)
+        values: Any = feed.values()
+        if built is None or tuple(feed) != built.feeds or not built.fits(*values):
+            built, values = self.ready(feed)
         if self.executor is not None:
             self._read_scope()
         try:
-            results = built.run(*[feed[n] for n in built.feeds])
+            results = built.run(*values)
         except MinigradError:
             raise
         except Exception as error:
@@ -129,25 +131,25 @@ class Step:
         for name, program in self.programs(shapes):
             if name == stop_after:
                 return program
-        return _Built(program, self.fetch, self.parameters, with_buffers=True).text
+        return _Built(program, self).text
 
     def build(self, shapes: dict[str, tuple[int, ...]]) -> _Built:
         """Compile for these shapes of the feeds."""
         *_, (_, program) = self.programs(shapes)
-        built = _Built(program, self.fetch, self.parameters, with_buffers=True)
+        built = _Built(program, self)
         self._built[_key(shapes)] = built
         self._use(built)
         said = ", ".join(f"{n} {list(s)}" for n, s in shapes.items()) or "no feeds"
         self.history.append(f"compiled for {said}")
         return built
 
-    def _for(self, feed: dict[str, Any]) -> _Built:
+    def ready(self, feed: dict[str, Any]) -> tuple[_Built, list[Any]]:
+        """The function for these feeds, compiled if need be, and its arguments in order."""
+        feed = self.checked(feed)
         shapes = {n: feed[n].shape if n in feed else v.shape for n, v in self.data.items()}
-        known = self._built.get(_key(shapes))
-        if known is None:
-            return self.build(shapes)
-        self._use(known)
-        return known
+        built = self._built.get(_key(shapes)) or self.build(shapes)
+        self._use(built)
+        return built, [feed.get(n) for n in built.feeds]
 
     def _use(self, built: _Built) -> None:
         self._current, self.source, self.names = built, built.text, built.names
@@ -185,10 +187,11 @@ class Step:
 class _Built:
     """The function for one set of shapes."""
 
-    def __init__(self, program: Program, fetch: list[str], parameters: dict[str, Any], with_buffers: bool) -> None:
-        schedule = lower(program, fetch)
+    def __init__(self, program: Program, step: Step) -> None:
+        schedule = lower(program, step.fetch)
         tidy(schedule)
-        writer = Writer(schedule, plan_buffers(schedule, with_buffers))
+        merge_updates(schedule, step.slabs)
+        writer = Writer(schedule, plan_buffers(schedule))
         module = writer.module()
         self.filename = f"<minigrad compiled {next(_numbers)}>"
         self.text, self.lines = rendered(module)
@@ -196,21 +199,9 @@ class _Built:
         space: dict[str, Any] = {"np": np}
         exec(compile_tree(module, self.filename), space)
         linecache.cache[self.filename] = (len(self.text), None, self.text.splitlines(True), self.filename)
-        given = {target: parameters[name] for target, name in self.names.items() if name in parameters}
-        self.run = space["prepare"](given, writer.kernels, writer.constants)
-        self.feeds = list(schedule.feeds)
-        root = program.global_block()
-        self.types = [(n, root.vars[n].shape, root.vars[n].dtype) for n in self.feeds if n in root.vars]
-
-    def accepts(self, feed: dict[str, Any]) -> bool:
-        """Whether the feeds can be used as they are."""
-        if len(feed) != len(self.types):
-            return False
-        for name, shape, dtype in self.types:
-            value = feed.get(name)
-            if type(value) is not np.ndarray or value.shape != shape or value.dtype != dtype:
-                return False
-        return True
+        given = {target: step.memory[name] for target, name in self.names.items() if name in step.memory}
+        self.run, self.fits = space["prepare"](given, writer.kernels, writer.constants)
+        self.feeds = tuple(schedule.feeds)
 
     def explained(self, error: Exception) -> Exception:
         """An error in generated source, with the operator and the user's line."""
@@ -280,16 +271,32 @@ def _without_comments(node: Any) -> None:
                 _without_comments(statement)
 
 
-def _start_values(program: Program, executor: Executor | None) -> dict[str, np.ndarray[Any, Any]]:
+def _start_values(program: Program, executor: Executor | None, slabs: list[list[str]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The persistable variables, those that are updated alike side by side; and the same with the slabs."""
     values = {} if executor is None else executor.scope.values
-    made = {}
+    start = {}
     for name, var in program.global_block().vars.items():
         if var.persistable:
             value = values.get(name, program.initial.get(name))
             if value is None:
                 raise ProgramError(f"the parameter {name!r} has no value: give static.parameter an init")
-            made[name] = np.array(value, var.dtype)
-    return made
+            start[name] = np.array(value, var.dtype)
+    memory = {}
+    for names in slabs:
+        length, places = in_slab(start[names[0]].dtype, [start[n].shape for n in names])
+        whole = memory["+".join(names)] = aligned_zeros(length, start[names[0]].dtype)
+        for name, (begin, end) in zip(names, places, strict=True):
+            part = whole[begin:end].reshape(start[name].shape)
+            part[...] = start[name]
+            start[name] = part
+    return start, {**start, **memory}
+
+
+def aligned_zeros(length: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Zeros that start at a multiple of 64 bytes."""
+    raw = np.zeros(length * dtype.itemsize + 64, np.uint8)
+    begin = -raw.ctypes.data % 64
+    return raw[begin : begin + length * dtype.itemsize].view(dtype)
 
 
 def _names(fetch: Iterable[Any]) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,18 +18,7 @@ from .infer import like_value
 from .op_info import find_info
 from .program import EMPTY, Block, Operator, Program
 from .record import Recorder
-from .schedule import Array, Branch, Call, Loop, Unrecordable, arrays_in
-
-
-@dataclass(slots=True)
-class Schedule:
-    """Calls in order, and what goes in and comes out."""
-
-    items: list[Any]
-    feeds: dict[str, Array]
-    state: dict[str, Array]                     # persistable variables
-    fetched: list[Array]
-    loops: dict[int, Loop | Branch] = field(default_factory=dict)   # id of a frames Array → who filled it
+from .schedule import Array, Branch, Call, Loop, Schedule, Unrecordable, arrays_in
 
 
 class _Names:

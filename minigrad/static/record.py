@@ -31,7 +31,7 @@ _VIEWS = {
     np.reshape, np.transpose, np.swapaxes, np.expand_dims, np.squeeze, np.broadcast_to, np.moveaxis, np.flip, np.diagonal,
     np.ravel, np.split,
 }  # fmt: skip
-_TAKES_OUT = {np.concatenate, np.stack, np.take}
+_TAKES_OUT = {np.concatenate, np.stack, np.dot}
 _WRITES = {np.put_along_axis, np.copyto}
 _UNDECIDED = {np.any, np.all, np.nonzero, np.unique, np.array_equal, np.allclose}
 

@@ -75,6 +75,10 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         """A view in another shape, or a copy where there is none."""
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[call-overload]
 
+    def dot(self, other: Any) -> Any:
+        """``np.dot``."""
+        return np.dot(self, other)
+
     def transpose(self, *axes: Any) -> Any:
         """The axes in another order."""
         return np.transpose(self, (axes[0] if len(axes) == 1 else axes) or None)  # type: ignore[call-overload]
@@ -155,6 +159,18 @@ class Branch:
         inner = [a for body in self.bodies for item in body for a in item.reads()]
         results = [v for r in self.results for v in r[:2]]
         return [self.pred, *inner, *results, *arrays_in(self.saved)] + ([self.frames] if self.frames is not None else [])
+
+
+@dataclass(slots=True)
+class Schedule:
+    """Calls in order, and what goes in and comes out."""
+
+    items: list[Any]
+    feeds: dict[str, Array]
+    state: dict[str, Array]               # persistable variables, and slabs of them
+    fetched: list[Array]
+    loops: dict[int, Loop | Branch] = field(default_factory=dict)   # id of a frames Array → who filled it
+    same: dict[int, Array] = field(default_factory=dict)            # id of an Array → the one that stands for it
 
 
 def arrays_in(value: Any) -> list[Array]:

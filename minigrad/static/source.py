@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from .buffers import Plan
-from .lower import Schedule, _ShapeWhenRun
+from .lower import _ShapeWhenRun
 from .program import Operator
-from .schedule import Array, Branch, Call, Loop
+from .schedule import Array, Branch, Call, Loop, Schedule
 
 _RESERVED = {"np", "parameters", "kernels", "constants", "prepare", "step", "reversed", "zip", "range", "slice", "list", "too_many_steps"}
+_BY_NAME = (np.maximum, np.minimum)            # NumPy wants their ``out=`` by name
 STEP_LIMIT = 1_000_000
 
 
@@ -70,8 +71,21 @@ class Writer:
         body = self.statements(self.schedule.items)
         body.append(ast.Return(ast.List([self.fetched(a) for a in self.schedule.fetched], ast.Load())))
         step = _function("step", feeds, body)
-        made = _function("prepare", ["parameters", "kernels", "constants"], [*self.before, step, ast.Return(_name("step"))])
+        fits = _function("fits", feeds, [ast.Return(self.fits(feeds))])
+        made = _function("prepare", ["parameters", "kernels", "constants"], [*self.before, step, fits, ast.Return(ast.Tuple([_name("step"), _name("fits")], ast.Load()))])
         return ast.Module([made], [])
+
+    def fits(self, feeds: list[str]) -> ast.expr:
+        """Whether feeds are arrays of the shapes and dtypes that this source is for."""
+        tests: list[ast.expr] = []
+        for name, array in zip(feeds, self.schedule.feeds.values(), strict=True):
+            dtype = self.unique(f"{array.dtype.name}_")
+            self.before.append(_assign(dtype, _call("np.dtype", [ast.Constant(array.dtype.name)])))
+            for left, right in (("type(x)", _path("np.ndarray")), ("x.shape", self.value(array.shape)), ("x.dtype", _name(dtype))):
+                is_ = ast.Eq() if left == "x.shape" else ast.Is()
+                node = _call("type", [_name(name)]) if left == "type(x)" else _path(left.replace("x", name, 1))
+                tests.append(ast.Compare(node, [is_], [right]))
+        return ast.BoolOp(ast.And(), tests) if tests else ast.Constant(True)
 
     def buffer(self, buffer: Any) -> None:
         """Memory that is used again in every run."""
@@ -82,10 +96,13 @@ class Writer:
             self.identifiers[id(array)] = target
             self.fixed.add(id(array))
         shape, dtype = buffer.shape, buffer.dtype.name
-        self.before.append(_assign(target, _call("np.empty", [self.value(shape), ast.Constant(dtype)])))
+        make = "np.zeros" if buffer.slab else "np.empty"
+        self.before.append(_assign(target, _call(make, [self.value(shape), ast.Constant(dtype)])))
 
     def fetched(self, array: Array) -> ast.expr:
         """A result: always an array of its own."""
+        if id(array) in self.plan.placed and not array.fixed:
+            return ast.Call(ast.Attribute(self.value(array), "copy", ast.Load()), [], [])
         return _call("np.array", [self.value(array)])
 
     # -- calls -----------------------------------------------------------------------------
@@ -126,9 +143,11 @@ class Writer:
 
     def hoisted(self, call: Call) -> bool:
         """Views of memory that stays, and arrays of one value, are made once, before the first run."""
+        if call.kind == "slab":
+            return True
         if call.kind == "view" and isinstance(call.out, Array) and id(call.args[0]) in self.fixed and not _arrays(call.args[1:]):
             self.before += self.item(call)
-        elif call.kind == "fill" and id(call.out) in self.plan.constant:
+        elif id(call.out) in self.plan.constant:
             self.before += self.item(call)
         else:
             return False
@@ -162,7 +181,8 @@ class Writer:
         elif call.kind == "opaque":
             value = ast.Call(_name(self.kernel(call)), *self.arguments(call))
         else:
-            value = ast.Call(self.function(call.path), *self.arguments(call, place))
+            path = "np.dot" if call.function is np.matmul and _is_plain_product(call) else call.path
+            value = ast.Call(self.function(path), *self.arguments(call, place))
         if call.kind in ("write", "store") or (place is not None and call.kind == "compute"):
             return ast.Expr(value)
         if isinstance(out, list):
@@ -183,8 +203,15 @@ class Writer:
     def arguments(self, call: Call, place: Array | None = None) -> tuple[list[ast.expr], list[ast.keyword]]:
         """The arguments of a call; numbers beside arrays become arrays made once."""
         args = [self.operand(call, a) for a in call.args]
+        if place is not None and call.path.endswith(".reduce") and call.kwargs.keys() <= {"axis", "keepdims"} and len(args) == 1:
+            args += [self.value(call.kwargs.get("axis", 0)), ast.Constant(None), self.value(place)]
+            return args + ([ast.Constant(True)] if call.kwargs.get("keepdims") else []), []
         keywords = [ast.keyword(k, self.value(v)) for k, v in call.kwargs.items() if not _is_default(k, v)]
-        if place is not None:
+        if place is not None and isinstance(call.function, np.ufunc) and not keywords and call.function not in _BY_NAME:
+            args.append(self.value(place))
+        elif place is not None and call.function is np.dot:
+            args.append(self.value(place))
+        elif place is not None:
             keywords.append(ast.keyword("out", self.value(place)))
         return args, keywords
 
@@ -341,6 +368,7 @@ class Writer:
 
     def name(self, array: Array) -> str:
         """The identifier of an Array."""
+        array = self.schedule.same.get(id(array), array)
         found = self.identifiers.get(id(array))
         if found is None:
             found = self.identifiers[id(array)] = self.unique(clean(array.name) if array.name else "t1")
@@ -437,6 +465,14 @@ def _is_default(key: str, value: Any) -> bool:
 
 def _arrays(values: Any) -> bool:
     return any(isinstance(v, Array) for v in values)
+
+
+def _is_plain_product(call: Call) -> bool:
+    """Two matrices of one dtype: ``np.dot`` gives the same bits as ``np.matmul`` with half the overhead."""
+    place = call.out if call.into is None else call.into
+    arrays = [*call.args, place]
+    plain = all(isinstance(a, Array) and a.like is not None and a.ndim == 2 and a.dtype == place.dtype for a in arrays)
+    return plain and place.like.flags.c_contiguous and place.dtype.kind == "f"
 
 
 def _name(identifier: str, context: Any = None) -> ast.Name:

@@ -1,0 +1,217 @@
+"""Updates of many parameters as one: parameters, gradients and what is remembered lie in slabs, one after the other.
+
+An optimizer does the same few elementwise calls for every parameter.  Where the calls differ in their arrays only, they
+are made once, on the slabs:  ``np.multiply(rate, gradients); np.subtract(parameters, gradients)``.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from .buffers import is_elementwise
+from .program import Operator, Program
+from .schedule import Array, Call, Schedule
+
+#: every array in a slab starts at a multiple of so many bytes
+ALIGN = 64
+
+
+def state_slabs(program: Program) -> list[list[str]]:
+    """The names of persistable variables that updates of one kind treat alike, slot by slot."""
+    found: list[list[str]] = []
+    for group in _groups(program.global_block().ops):
+        for slot in group[0].outputs:
+            names = [n for op in group for n in op.outputs.get(slot, ())]
+            kinds = {program.global_block().var(n).dtype for n in names}
+            if len(names) == len(set(names)) == len(group) and len(kinds) == 1:
+                found.append(names)
+    taken: set[str] = set()
+    out = []
+    for names in found:
+        if taken.isdisjoint(names):
+            out.append(names)
+            taken.update(names)
+    return out
+
+
+def _groups(ops: list[Operator]) -> list[list[Operator]]:
+    """Neighbouring update operators of one type with the same attrs."""
+    groups: list[list[Operator]] = []
+    for op in ops:
+        if op.role != "optimize":
+            groups.append([])
+        elif groups and groups[-1] and _alike(groups[-1][0], op):
+            groups[-1].append(op)
+        else:
+            groups.append([op])
+    return [g for g in groups if len(g) > 1]
+
+
+def _alike(a: Operator, b: Operator) -> bool:
+    return a.type == b.type and a.attrs == b.attrs and a.inputs.keys() == b.inputs.keys()
+
+
+def in_slab(dtype: np.dtype[Any], shapes: list[tuple[int, ...]]) -> tuple[int, list[tuple[int, int]]]:
+    """The length of a slab and the place of each array in it.
+
+    >>> in_slab(np.dtype("float64"), [(2, 3), (3,)])
+    (16, [(0, 6), (8, 11)])
+    """
+    step = ALIGN // dtype.itemsize
+    places, at = [], 0
+    for shape in shapes:
+        size = int(np.prod(shape))
+        places.append((at, at + size))
+        at += -(-size // step) * step
+    return at, places
+
+
+def merge_updates(schedule: Schedule, slabs: list[list[str]]) -> None:
+    """Let updates that lie in slabs run on the slabs."""
+    known = {tuple(names): names for names in slabs}
+    sequences = _sequences(schedule.items)
+    for run in _runs(sequences):
+        _Merging(schedule, run, known).run()
+
+
+def _sequences(items: list[Any]) -> list[list[Any]]:
+    """The items, operator by operator."""
+    out: list[list[Any]] = []
+    for item in items:
+        if out and out[-1][0].op is item.op:
+            out[-1].append(item)
+        else:
+            out.append([item])
+    return out
+
+
+def _runs(sequences: list[list[Any]]) -> list[list[list[Call]]]:
+    """Neighbouring updates that make the same calls."""
+    runs: list[list[list[Call]]] = []
+    for calls in sequences:
+        op = calls[0].op
+        if op is None or op.role != "optimize" or not all(isinstance(c, Call) and is_elementwise(c) for c in calls):
+            runs.append([])
+        elif runs and runs[-1] and _alike(runs[-1][0][0].op, op) and _same_calls(runs[-1][0], calls):
+            runs[-1].append(calls)
+        else:
+            runs.append([calls])
+    return [r for r in runs if len(r) > 1]
+
+
+def _same_calls(a: list[Call], b: list[Call]) -> bool:
+    return len(a) == len(b) and all(
+        x.path == y.path and len(x.args) == len(y.args) and not x.kwargs and not y.kwargs and (x.into is None) == (y.into is None)
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+class _Mismatch(Exception):
+    """These updates do not fit together."""
+
+
+class _Merging:
+    """One run of updates that becomes one update."""
+
+    def __init__(self, schedule: Schedule, run: list[list[Call]], slabs: dict[tuple[str, ...], list[str]]) -> None:
+        self.schedule, self.updates, self.slabs = schedule, run, slabs
+        self.recorder = run[0][0].out.recorder
+        self.shapes = [calls[-1].out.shape for calls in run]
+        self.dtype = run[0][-1].out.dtype
+        self.length, self.places = in_slab(self.dtype, self.shapes)
+        self.merged: dict[tuple[int, ...], Any] = {}
+        self.before: list[Call] = []
+        self.gradients: list[tuple[list[Array], list[Array]]] = []
+
+    def run(self) -> None:
+        try:
+            calls = [self.one(column) for column in zip(*self.updates, strict=True)]
+        except _Mismatch:
+            return
+        items = self.schedule.items
+        first = next(k for k, item in enumerate(items) if item is self.updates[0][0])
+        count = sum(map(len, self.updates))
+        items[first : first + count] = calls
+        makers = {id(i.out): i for i in items if isinstance(i, Call) and isinstance(i.out, Array)}
+        for arrays, members in self.gradients:
+            for array, member in zip(arrays, members, strict=True):
+                self.move(makers.get(id(array)), array, member, first)
+        items[:0] = self.before
+
+    def one(self, column: tuple[Call, ...]) -> Call:
+        """The call on slabs that stands for one call of every update."""
+        first = column[0]
+        args = tuple(self.argument(values) for values in zip(*[c.args for c in column], strict=True))
+        out = self.slab()
+        self.merged[tuple(id(c.out) for c in column)] = out
+        into = None if first.into is None else self.argument(tuple(c.into for c in column))
+        if first.into is not None:
+            self.merged[tuple(id(c.out) for c in column)] = into
+        return Call("compute", first.path, first.function, args, {}, out, first.op, into, first.ignores)
+
+    def slab(self, name: str = "") -> Array:
+        return Array(self.recorder, np.empty(self.length, self.dtype), name)
+
+    def argument(self, values: tuple[Any, ...]) -> Any:
+        """One argument in all updates: the same in each, or one array of each slab."""
+        first = values[0]
+        if not isinstance(first, Array):
+            if all(type(v) is type(first) and v == first for v in values):
+                return first
+            raise _Mismatch
+        key = tuple(id(v) for v in values)
+        if key in self.merged:
+            return self.merged[key]
+        if all(v is first for v in values) and first.shape == ():
+            return first
+        if any(not isinstance(v, Array) or v.shape != s or v.dtype != self.dtype for v, s in zip(values, self.shapes, strict=True)):
+            raise _Mismatch
+        made = self.state(values) if first.fixed else self.gradient(list(values))
+        self.merged[key] = made
+        return made
+
+    def state(self, values: tuple[Array, ...]) -> Array:
+        names = tuple(v.name for v in values)
+        if names not in self.slabs or not all(v.fixed for v in values):
+            raise _Mismatch
+        key = "+".join(names)
+        if key not in self.schedule.state:
+            made = self.slab("all_" + (self.updates[0][0].op.type if self.updates[0][0].op else "state"))
+            made.fixed = True
+            self.schedule.state[key] = made
+        return self.schedule.state[key]
+
+    def gradient(self, values: list[Array]) -> Array:
+        """A slab for values made on the way."""
+        if len({id(v) for v in values}) < len(values) or any(v.fixed for v in values):
+            raise _Mismatch
+        whole = self.slab("gradients")
+        self.before.append(Call("slab", "np.zeros", np.zeros, (whole.shape, whole.dtype), {}, whole))
+        members = []
+        for value, (start, stop) in zip(values, self.places, strict=True):
+            flat = Array(self.recorder, whole.like[start:stop], value.name, (whole,))
+            self.before.append(Call("view", "[]", operator.getitem, (whole, slice(start, stop)), {}, flat))
+            if len(value.shape) != 1:
+                shaped = Array(self.recorder, flat.like.reshape(value.shape), value.name, (whole,))
+                self.before.append(Call("view", "np.reshape", np.reshape, (flat, value.shape), {}, shaped))
+                flat = shaped
+            members.append(flat)
+        self.gradients.append((values, members))
+        return whole
+
+    def readers(self) -> list[Array]:
+        return [a for item in self.schedule.items for a in item.reads()] + self.schedule.fetched
+
+    def move(self, maker: Call | None, array: Array, member: Array, first: int) -> None:
+        """Let a gradient be made in its slab; copy it there if it is made by other means."""
+        others = any(a is not array and a.shares(array) for a in self.readers())
+        if maker is not None and maker.kind == "compute" and maker.into is None and array.is_root and not others:
+            maker.into = member
+            array.roots = member.roots
+            self.schedule.same[id(array)] = member
+        else:
+            copy = Call("compute", "np.positive", np.positive, (array,), {}, member, maker.op if maker else None, member)
+            self.schedule.items.insert(first, copy)
