@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..errors import DTypeError, describe
-from .grad_fn import AccumulateGrad, Freed, Leaf, Node, Output
+from .grad_fn import REMEMBERED_BYTES, AccumulateGrad, Freed, Leaf, Node, Output, unpack
 from .tensor import Tensor, wrap
 
 
@@ -168,42 +169,14 @@ def _traced(
     seed: Any,
     found: dict[Node, tuple[Node | None, int]],
 ) -> Explanation:
-    """Run backward once more on remembered values and note what each node gives to this edge."""
-    from .walk import Walk
-
+    """What each node gave to this edge, by running backward once more on remembered values."""
     target = edge.node if edge.__class__ is Output else edge
     index = edge.index if edge.__class__ is Output else 0
-    parts: list[tuple[Node, int, Any]] = []
-
-    class Noting(Walk):
-        def _give(self, n: Any, g: Any, grads: Any) -> None:
-            given = (
-                grads if n.outputs else list(grads)[2:]
-            )  # generic nodes: (None, None, *gradients)
-            for k, ((m, j), p) in enumerate(zip(n.next_functions, given, strict=False)):
-                if p is not None and m is target and j == index:
-                    parts.append((n, k, np.array(p)))
-            super()._give(n, g, grads)
-
-    restored = [
-        (n, s, v)
-        for n in found
-        for s in n.saved_slots
-        if (v := getattr(n, s, None)).__class__ is Freed
+    noted = None if root is target else _rerun(root, seed, found, [edge])
+    complete = noted is not None
+    parts = [
+        (n, k, p) for (n, k), p in (noted or {}).items() if n.next_functions[k] == (target, index)
     ]
-    complete = all(v.value is not None for _, _, v in restored) and seed is not None
-    walk = Noting([edge], False, nested=True)
-    walk.anomaly = False
-    try:
-        for node, slot, value in restored:
-            setattr(node, slot, value.value)
-        if complete and root is not target:
-            walk.start(Output(root, 0) if not root.outputs else root, seed)
-            walk.run()
-    finally:
-        walk.clear()
-        for node, slot, value in restored:
-            setattr(node, slot, value)
     note = (
         ""
         if x.is_leaf or x.grad is not None
@@ -231,6 +204,65 @@ def _traced(
         [(_path(found, n, k), p) for n, k, p in parts],
         note=note,
     )
+
+
+def _rerun(
+    root: Node, seed: Any, nodes: Iterable[Node], targets: list[Any] | None
+) -> dict[tuple[Node, int], Any] | None:
+    """(node, slot) → what it gave, in the order of the walk; None where values are forgotten."""
+    from .walk import Walk
+
+    noted: dict[tuple[Node, int], Any] = {}
+
+    class Noting(Walk):
+        def _give(self, n: Any, g: Any, grads: Any) -> None:
+            given = grads if n.outputs else list(grads)[2:]  # generic: (None, None, *gradients)
+            for k, ((m, _), p) in enumerate(zip(n.next_functions, given, strict=False)):
+                if p is not None and m is not None:
+                    noted[n, k] = np.array(p)
+            super()._give(n, g, grads)
+
+    freed = [
+        (n, s, v) for n in nodes for s in n.saved_slots if (v := getattr(n, s)).__class__ is Freed
+    ]
+    if seed is None or any(v.value is None for _, _, v in freed):
+        return None
+    walk = Noting(targets, False, nested=True)
+    walk.anomaly = False
+    try:
+        for node, slot, value in freed:
+            setattr(node, slot, value.value)
+        walk.start(Output(root, 0) if not root.outputs else root, seed)
+        walk.run()
+    finally:
+        walk.clear()
+        for node, slot, value in freed:
+            setattr(node, slot, value)
+    return noted
+
+
+def remembered(root: Node) -> dict[str, Any]:
+    """What the last backward did: ``seed``, ``gradients`` (node, slot) → array, ``saved`` of a node.
+
+    Empty when it began elsewhere, when values are large or forgotten, or when hooks would run again.
+    """
+    from . import backward
+
+    start, seed = backward.last_start
+    if start is None or start() is not root or getattr(seed, "nbytes", 0) > REMEMBERED_BYTES:
+        return {}
+    nodes = _nodes(root)
+    saved = {n: {s[7:]: _held(getattr(n, s)) for s in n.saved_slots} for n in nodes}  # _saved_x: x
+    held = [v for values in saved.values() for v in values.values()]
+    large = any(getattr(v, "nbytes", 0) > REMEMBERED_BYTES for v in held)
+    hooked = any(n.hooks is not None for n in nodes)
+    noted = None if large or hooked else _rerun(root, seed, nodes, None)
+    return {} if noted is None else {"seed": seed, "gradients": noted, "saved": saved}
+
+
+def _held(value: Any) -> Any:
+    """A saved value, whether freed or not."""
+    return value.value if value.__class__ is Freed else unpack(value)
 
 
 def _path(found: dict[Node, tuple[Node | None, int]], node: Node, slot: int) -> tuple[str, ...]:

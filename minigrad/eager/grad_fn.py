@@ -147,6 +147,12 @@ class Node:
         """The name PyTorch would print: ``MulBackward0``."""
         return type(self).__name__
 
+    def remembered(self) -> dict[str, Any]:
+        """What the last backward did if it began here, as far as it is remembered; else nothing."""
+        from .explain import remembered
+
+        return remembered(self)
+
     def where(self) -> str:
         """The user's line that made this node."""
         return code_line(self.code, self.lasti)

@@ -47,7 +47,6 @@ def to_dot(
     lines += _inside(graph, None, far)
     lines += [f"{{ rank=same; {'; '.join(group)} }}" for group in twin_groups(graph)]
     lines += [_edge(graph, e) for i, e in enumerate(graph.edges) if i not in dropped]
-    lines += anchor_lines(graph)
     lines += [
         _twin_line(graph, node)
         for node in graph.nodes.values()
@@ -125,10 +124,8 @@ def _edge(graph: Graph, edge: Edge) -> str:
         facts["style"] = style.line
     if not style.constraint:
         facts["constraint"] = "false"
-    elif edge.kind in ("flow", "weak", "grad"):
-        facts["weight"] = (
-            "1" if tail.kind in ("leaf", "data") or head.kind in ("leaf_gradient",) else "6"
-        )
+    elif weight := _weight(edge, tail, head):
+        facts["weight"] = weight
     facts |= _arrow(style.head, style.reversed)
     if edge.kind == "sub_block" and head.region:
         facts["lhead"] = f"cluster_{_frame_of(graph, edge, head)}"
@@ -137,6 +134,15 @@ def _edge(graph: Graph, edge: Edge) -> str:
     if style.reversed:
         ends.reverse()
     return f"{ends[0]} -> {ends[1]} [{_attributes(facts)}];"
+
+
+def _weight(edge: Edge, tail: Node, head: Node) -> str:
+    """How much a line wants to be short and straight; the parts of a sum stand next to it, so that
+    none of them stands between an operator and its grad op.
+    """
+    if edge.kind in ("flow", "weak", "grad"):
+        return "1" if tail.kind in ("leaf", "data") or head.kind == "leaf_gradient" else "6"
+    return "6" if (tail.kind, head.kind) == ("renamed", "sum") else ""
 
 
 def _head(graph: Graph, edge: Edge) -> Node:
