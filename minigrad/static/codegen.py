@@ -23,7 +23,7 @@ from .lower import lower
 from .passes import dead_code, decompose, fold, merge_duplicates, specialise
 from .program import Operator, Program, Variable
 from .slabs import in_slab, merge_updates, state_slabs
-from .source import Comment, Writer
+from .source import Comment, Writer, aligned_zeros
 
 RUNGS = ("specialise", "decompose", "fold", "merge_duplicates", "dead_code", "buffers", "source")
 _numbers = itertools.count(1)
@@ -290,13 +290,6 @@ def _start_values(program: Program, executor: Executor | None, slabs: list[list[
             part[...] = start[name]
             start[name] = part
     return start, {**start, **memory}
-
-
-def aligned_zeros(length: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Zeros that start at a multiple of 64 bytes."""
-    raw = np.zeros(length * dtype.itemsize + 64, np.uint8)
-    begin = -raw.ctypes.data % 64
-    return raw[begin : begin + length * dtype.itemsize].view(dtype)
 
 
 def _names(fetch: Iterable[Any]) -> list[str]:

@@ -23,9 +23,10 @@ import numpy as np
 from .buffers import Plan
 from .lower import _ShapeWhenRun
 from .program import Operator
+from .slabs import ALIGN
 from .schedule import Array, Branch, Call, Loop, Schedule
 
-_RESERVED = {"np", "parameters", "kernels", "constants", "prepare", "step", "reversed", "zip", "range", "slice", "list", "too_many_steps"}
+_RESERVED = {"np", "parameters", "kernels", "constants", "prepare", "step", "reversed", "zip", "range", "slice", "list", "zeros", "too_many_steps"}
 _BY_NAME = (np.maximum, np.minimum)            # NumPy wants their ``out=`` by name
 STEP_LIMIT = 1_000_000
 
@@ -96,7 +97,10 @@ class Writer:
             self.identifiers[id(array)] = target
             self.fixed.add(id(array))
         shape, dtype = buffer.shape, buffer.dtype.name
-        make = "np.zeros" if buffer.slab else "np.empty"
+        make = "zeros"
+        if not self.kernels.setdefault("zeros", aligned_zeros) or "zeros" not in self.bound:
+            self.bound["zeros"] = "zeros"
+            self.before.insert(0, _assign("zeros", _index("kernels", "zeros")))
         self.before.append(_assign(target, _call(make, [self.value(shape), ast.Constant(dtype)])))
 
     def fetched(self, array: Array) -> ast.expr:
@@ -178,6 +182,8 @@ class Writer:
             value: ast.expr = ast.Subscript(self.value(call.args[0]), self.subscript(call.args[1]), ast.Load())
         elif call.path == ".astype":
             value = ast.Call(ast.Attribute(self.value(call.args[0]), "astype", ast.Load()), [self.value(call.args[1])], [])
+        elif call.function is np.transpose and call.args[1:] in ((), (None,)) and not call.kwargs:
+            value = ast.Attribute(self.value(call.args[0]), "T", ast.Load())
         elif call.kind == "opaque":
             value = ast.Call(_name(self.kernel(call)), *self.arguments(call))
         else:
@@ -422,6 +428,15 @@ class Writer:
         self.constants[target] = array
         self.before.append(_assign(target, _index("constants", target)))
         return target
+
+
+def aligned_zeros(shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """Zeros that start at a multiple of 64 bytes, as vector instructions like it."""
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape)) * dtype.itemsize
+    raw = np.zeros(size + ALIGN, np.uint8)
+    begin = -raw.ctypes.data % ALIGN
+    return raw[begin : begin + size].view(dtype).reshape(shape)
 
 
 def too_many_steps() -> None:
