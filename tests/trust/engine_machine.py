@@ -212,7 +212,9 @@ class Session:
 def same(t: Any, expected: np.ndarray, where: str) -> None:
     assert t.shape == expected.shape, where
     error = np.abs(t.detach().numpy() - expected)
-    assert np.all(error <= 1e-8 * np.maximum(1, np.abs(expected))), f"{where}: {t} is not {expected}"
+    assert np.all(error <= 1e-8 * np.maximum(1, np.abs(expected))), (
+        f"{where}: {t} is not {expected}"
+    )
 
 
 OPERATIONS: dict[str, tuple[int, Callable[..., Any]]] = {

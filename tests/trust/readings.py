@@ -17,7 +17,8 @@ def eager(function: Callable[..., Any], args: Any) -> Found:
     """Backward over the graph that the call leaves behind."""
     leaves = [mg.tensor(a, requires_grad=True) for a in args]
     out = function(*leaves)
-    out.backward()
+    if out.requires_grad:
+        out.backward()
     return out.detach().numpy(), [gradient(x) for x in leaves]
 
 
