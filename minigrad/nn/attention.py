@@ -1,0 +1,73 @@
+"""Attention: every place of a sequence looks at all others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from ..errors import ShapeError, describe
+from . import init
+from .layers import Linear
+from .module import Module
+
+NEVER = -1e30  #: a score so low that its weight is 0
+
+
+class MultiHeadAttention(Module):
+    """``softmax(q @ k.T / sqrt(width of a head)) @ v``, in several heads: [batch, steps, width] → the same.
+
+    ``mask`` is true where a place (rows) may look (columns): [steps, steps], or anything that
+    broadcasts to [batch, heads, steps, steps]; ``causal`` lets every place look back only.
+
+    >>> import minigrad as mg
+    >>> MultiHeadAttention(8, heads=2)(mg.zeros([3, 5, 8])).shape
+    (3, 5, 8)
+    """
+
+    def __init__(
+        self, width: int, heads: int = 1, bias: bool = True, seed: init.Seed = 0, dtype: Any = float
+    ) -> None:
+        init.sizes("MultiHeadAttention", width=width, heads=heads)
+        if width % heads:
+            raise ShapeError(
+                f"MultiHeadAttention({width}, heads={heads}): {width} columns do not "
+                f"divide into {heads} heads"
+            )
+        draw = init.generator(seed)
+        self.width, self.heads = width, heads
+        self.query, self.key, self.value, self.out = (
+            Linear(width, width, bias, draw, dtype) for _ in range(4)
+        )
+
+    def forward(
+        self, query: Any, key: Any = None, value: Any = None, mask: Any = None, causal: bool = False
+    ) -> Any:
+        """What each place of ``query`` collects from ``value``; ``key`` and ``value`` default to it."""
+        key = query if key is None else key
+        value = key if value is None else value
+        for given in (query, key, value):
+            if len(given.shape) != 3 or given.shape[2] != self.width:
+                raise ShapeError(
+                    f"MultiHeadAttention({self.width}) takes [batch, steps, "
+                    f"{self.width}], not {describe(given)}"
+                )
+        q, k, v = (
+            self._heads(layer(x))
+            for layer, x in ((self.query, query), (self.key, key), (self.value, value))
+        )
+        scores = ops.matmul(q, ops.swapaxes(k, axis1=-1, axis2=-2))
+        scores = scores * (self.width // self.heads) ** -0.5
+        if causal:
+            seen = np.tri(query.shape[1], key.shape[1], dtype=bool)
+            mask = seen if mask is None else ops.logical_and(mask, seen)
+        if mask is not None:
+            scores = ops.where(mask, scores, NEVER)
+        mixed = ops.swapaxes(ops.matmul(ops.softmax(scores, axis=-1), v), axis1=1, axis2=2)
+        return self.out(ops.reshape(mixed, shape=(-1, query.shape[1], self.width)))
+
+    def _heads(self, x: Any) -> Any:
+        """[batch, steps, width] → [batch, heads, steps, width of a head]."""
+        apart = (-1, x.shape[1], self.heads, self.width // self.heads)
+        return ops.swapaxes(ops.reshape(x, shape=apart), axis1=1, axis2=2)

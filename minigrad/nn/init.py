@@ -1,0 +1,62 @@
+"""First values of parameters: always from a generator or a seed that is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..eager.tensor import Tensor
+from ..errors import DTypeError, ShapeError, describe
+from .module import Parameter
+
+Seed = int | np.random.Generator
+
+
+def uniform(shape: tuple[int, ...], bound: float, seed: Seed, dtype: Any = float) -> Tensor:
+    """Numbers spread evenly between ``-bound`` and ``bound``.
+
+    >>> uniform((2, 3), 0.1, seed=0).shape
+    (2, 3)
+    """
+    return Parameter(generator(seed).uniform(-bound, bound, shape), dtype=floating(dtype))
+
+
+def normal(shape: tuple[int, ...], std: float, seed: Seed, dtype: Any = float) -> Tensor:
+    """Numbers around 0 with deviation ``std``."""
+    return Parameter(generator(seed).normal(0.0, std, shape), dtype=floating(dtype))
+
+
+def constant(shape: tuple[int, ...], value: float, dtype: Any = float) -> Tensor:
+    """One value everywhere."""
+    return Parameter(np.full(shape, value), dtype=floating(dtype))
+
+
+def fan_in(shape: tuple[int, ...], inputs: int, seed: Seed, dtype: Any = float) -> Tensor:
+    """Spread evenly within ``1 / sqrt(inputs)``: sums of ``inputs`` products stay of one size."""
+    return uniform(shape, 1 / np.sqrt(max(inputs, 1)), seed, dtype)
+
+
+def generator(seed: Seed) -> np.random.Generator:
+    """A generator of numbers; errors: `DTypeError` for what is neither a seed nor a generator."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
+        return np.random.default_rng(seed)
+    advice = "seed=0, or a generator to draw on: np.random.default_rng(0)"
+    raise DTypeError(f"seed is {describe(seed)}; repair: {advice}")
+
+
+def floating(dtype: Any) -> np.dtype[Any]:
+    """The dtype of parameters."""
+    made: np.dtype[Any] = np.dtype(dtype)
+    if made.kind != "f":
+        raise DTypeError(f"parameters are real floating-point numbers, not {made}")
+    return made
+
+
+def sizes(layer: str, **given: Any) -> None:
+    """Check that sizes are whole numbers above 0.  Errors: `ShapeError` that quotes the size."""
+    for name, value in given.items():
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+            raise ShapeError(f"{layer}({name}={value!r}): give a whole number above 0")

@@ -1,0 +1,161 @@
+"""Layers without memory: dense, convolution, embedding, dropout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from ..errors import ShapeError
+from . import init
+from .module import Module
+
+
+class Linear(Module):
+    """``x @ weight + bias``: ``x`` [..., inputs] → [..., outputs]; ``weight`` [inputs, outputs].
+
+    >>> import minigrad as mg
+    >>> Linear(3, 2)(mg.zeros([5, 3])).shape
+    (5, 2)
+    """
+
+    def __init__(
+        self, inputs: int, outputs: int, bias: bool = True, seed: init.Seed = 0, dtype: Any = float
+    ) -> None:
+        init.sizes("Linear", inputs=inputs, outputs=outputs)
+        draw = init.generator(seed)
+        self.inputs, self.outputs = inputs, outputs
+        self.weight = init.fan_in((inputs, outputs), inputs, draw, dtype)
+        self.bias = init.fan_in((outputs,), inputs, draw, dtype) if bias else None
+
+    def forward(self, x: Any) -> Any:
+        """One product and one sum."""
+        return ops.linear(x, self.weight, self.bias)
+
+
+class Conv2d(Module):
+    """Filters that slide over images: ``x`` [batch, channels, height, width]; ``weight`` [filters,
+    channels / groups, *kernel_size].
+
+    >>> import minigrad as mg
+    >>> Conv2d(1, 8, kernel_size=3, padding=1)(mg.zeros([2, 1, 8, 8])).shape
+    (2, 8, 8, 8)
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        filters: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        seed: init.Seed = 0,
+        dtype: Any = float,
+    ) -> None:
+        init.sizes("Conv2d", channels=channels, filters=filters, groups=groups)
+        if channels % groups or filters % groups:
+            raise ShapeError(
+                f"Conv2d(groups={groups}): {channels} channels and {filters} filters "
+                f"do not divide into {groups} groups"
+            )
+        size = (kernel_size, kernel_size) if np.ndim(kernel_size) == 0 else tuple(kernel_size)
+        for n in size:
+            init.sizes("Conv2d", kernel_size=n)
+        draw, inputs = init.generator(seed), channels // groups * int(np.prod(size))
+        self.channels, self.filters, self.kernel_size, self.stride = channels, filters, size, stride
+        self.padding, self.dilation, self.groups = padding, dilation, groups
+        self.weight = init.fan_in((filters, channels // groups, *size), inputs, draw, dtype)
+        self.bias = init.fan_in((filters,), inputs, draw, dtype) if bias else None
+
+    def forward(self, x: Any) -> Any:
+        """[batch, filters, height, width]; the last two as stride and padding say."""
+        return ops.conv2d(
+            x,
+            self.weight,
+            self.bias,
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            groups=self.groups,
+        )
+
+
+class MaxPool2d(Module):
+    """The largest element of every window.
+
+    >>> import minigrad as mg
+    >>> MaxPool2d(2)(mg.zeros([1, 1, 8, 8])).shape
+    (1, 1, 4, 4)
+    """
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+
+    def forward(self, x: Any) -> Any:
+        """[batch, channels, height, width] → the same with fewer rows and columns."""
+        how = {"kernel_size": self.kernel_size, "stride": self.stride, "padding": self.padding}
+        return ops.max_pool2d(x, **how)
+
+
+class Flatten(Module):
+    """All axes but the first in one: [batch, a, b] → [batch, a * b]."""
+
+    def forward(self, x: Any) -> Any:
+        """[batch, …] → [batch, the rest]."""
+        return ops.flatten(x, start=1)
+
+
+class Embedding(Module):
+    """A row of numbers for every word: integers [...] → [..., width].
+
+    >>> Embedding(10, 4)([1, 2, 2]).shape
+    (3, 4)
+    """
+
+    def __init__(self, words: int, width: int, seed: init.Seed = 0, dtype: Any = float) -> None:
+        init.sizes("Embedding", words=words, width=width)
+        self.words, self.width = words, width
+        self.weight = init.normal((words, width), 1.0, seed, dtype)
+
+    def forward(self, indices: Any) -> Any:
+        """The rows at the indices."""
+        return ops.embedding(indices, self.weight)
+
+
+class Dropout(Module):
+    """In training, zero elements with probability ``p`` and scale the others; else nothing.
+
+    The masks come from the seed: a new one for every call, the same sequence for the same seed.
+    A Program keeps the seed as a variable and moves it on with every run.
+    """
+
+    def __init__(self, p: float = 0.5, seed: init.Seed = 0) -> None:
+        if not 0 <= p < 1:
+            raise ShapeError(f"Dropout(p={p!r}): the probability is at least 0 and below 1")
+        self.p = p
+        self._draw = init.generator(seed)
+
+    def forward(self, x: Any) -> Any:
+        """``x`` with gaps in training, ``x`` itself in use."""
+        program = getattr(getattr(x, "block", None), "program", None)
+        seed = self._draw
+        if program is not None and self.training and self.p:
+            seed = _moving_seed(program, int(self._draw.integers(2**62)))
+        return ops.dropout(x, p=self.p, seed=seed, training=self.training)
+
+
+def _moving_seed(program: Any, first: int) -> Any:
+    """A persistable whole number that every run of the program makes one larger."""
+    seed = program.add_persistable(program.unique_name("seed"), np.array(first), trainable=False)
+    program.current_block().append_op(
+        "sgd",
+        inputs={"param": [seed.name]},
+        outputs={"param_out": [seed.name]},
+        attrs={"grad": -1, "learning_rate": 1},
+        role="optimize",
+    )
+    return seed

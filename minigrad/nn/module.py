@@ -1,0 +1,297 @@
+"""Module: functions that hold their parameters.
+
+Vocabulary
+    parameter   a Tensor that requires grad: what training changes
+    buffer      a Tensor that does not, such as a running mean: kept with the parameters, not trained
+    path        where a Tensor is found: ``layers.0.weight``
+
+A Module's Tensors, Modules, lists and dictionaries are found by looking at its attributes, in the order
+in which they were set; attributes that begin with ``_`` are private.  Nothing is registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..eager.tensor import Tensor, tensor
+from ..errors import DTypeError, MinigradError, ShapeError, describe, did_you_mean
+from ..values import Operators
+
+
+class StateError(MinigradError, ValueError):
+    """A stored state does not fit the module."""
+
+
+def Parameter(data: Any, name: str | None = None, dtype: Any = None) -> Tensor:
+    """A leaf Tensor that training changes; the data is copied.
+
+    >>> Parameter([1.0, 2.0], name="w")
+    tensor([1., 2.], requires_grad=True)
+    """
+    return tensor(data, requires_grad=True, dtype=dtype, name=name)
+
+
+class Module:
+    """Base of all layers: write ``forward``, call the module.
+
+    Called on Tensors it computes, called on Variables of a Program it appends operators, and its
+    parameters become the program's parameters, named by their paths.  What an executor has trained
+    comes back by ``model.load_state_dict({n: executor.scope[n] for n in model.state_dict()})``.
+
+    >>> class Scale(Module):
+    ...     def __init__(self):
+    ...         self.factor = Parameter(3.0)
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> scale = Scale()
+    >>> scale(tensor([1.0, 2.0]))
+    tensor([3., 6.], grad_fn=<MulBackward0>)
+    >>> [name for name, p in scale.named_parameters()]
+    ['factor']
+    """
+
+    training: bool = True
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; every module has its own."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward(self, x): write one")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if "_named" not in self.__dict__:
+            self._name_tensors()
+        program = _program_of(args) or _program_of(kwargs.values())
+        if program is None:
+            return self.forward(*args, **kwargs)
+        variables = {id(at): _lift(program, path, at) for path, at in self.named_tensors()}
+        places = list(self._places())
+        try:
+            for _, home, key, at in places:  # in a Program, self.weight is a Variable
+                home[key] = variables[id(at)]
+            return self.forward(*args, **kwargs)
+        finally:
+            for _, home, key, at in places:
+                home[key] = at
+
+    def _name_tensors(self) -> None:
+        for path, found in self.named_tensors():
+            found.name = found.name or path
+        for module in self.modules():
+            module.__dict__["_named"] = True
+
+    # -- what it holds ----------------------------------------------------------------------
+
+    def _inside(self) -> Iterator[tuple[str, Any]]:
+        """(path, Tensor or Module) for everything inside, each object once."""
+        seen: set[int] = set()
+        waiting: list[tuple[str, Any]] = [("", self)]
+        while waiting:
+            path, at = waiting.pop()
+            if id(at) in seen:
+                continue
+            seen.add(id(at))
+            if isinstance(at, Tensor | Module):
+                yield path, at
+            waiting += reversed([(_join(path, key), value) for key, value in _children(at)])
+
+    def _places(self) -> Iterator[tuple[str, Any, Any, Tensor]]:
+        """(path, what holds it, key there, Tensor) for every place of a Tensor, shared ones included."""
+        seen: set[int] = set()
+        waiting: list[tuple[str, Any]] = [("", self)]
+        while waiting:
+            path, at = waiting.pop()
+            if id(at) in seen:
+                continue
+            seen.add(id(at))
+            home = vars(at) if isinstance(at, Module) else at
+            for key, value in _children(at):
+                if isinstance(value, Tensor):
+                    if isinstance(home, tuple):
+                        raise StateError(f"{_join(path, key)!r} stands in a tuple; repair: a list")
+                    yield _join(path, key), home, int(key) if isinstance(home, list) else key, value
+            waiting += reversed([(_join(path, key), value) for key, value in _children(at)])
+
+    def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """(path, Tensor) for every parameter and buffer, each once."""
+        return ((path, at) for path, at in self._inside() if isinstance(at, Tensor))
+
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """(path, parameter) in the order in which the attributes were set."""
+        return ((path, at) for path, at in self.named_tensors() if at.requires_grad)
+
+    def parameters(self) -> list[Tensor]:
+        """All parameters."""
+        return [at for _, at in self.named_parameters()]
+
+    def modules(self) -> list[Module]:
+        """This module and all inside it."""
+        return [at for _, at in self._inside() if isinstance(at, Module)]
+
+    # -- what is done to all of it ----------------------------------------------------------
+
+    def train(self, mode: bool = True) -> Module:
+        """Switch everything inside to training, or with ``False`` to use; returns self."""
+        for module in self.modules():
+            module.training = bool(mode)
+        return self
+
+    def eval(self) -> Module:
+        """Switch everything inside to use: no dropout, running statistics; returns self."""
+        return self.train(False)
+
+    def zero_grad(self) -> None:
+        """Forget all gradients."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def requires_grad_(self, wanted: bool = True) -> Module:
+        """Freeze (False) or thaw everything inside; returns self."""
+        for _, at in self.named_tensors():
+            if at.dtype.kind == "f" and (wanted or at.requires_grad):
+                at.requires_grad_(wanted)
+        return self
+
+    def astype(self, dtype: Any) -> Module:
+        """Turn all floating-point numbers inside to another dtype; returns self."""
+        dtype = np.dtype(dtype)
+        if dtype.kind != "f":
+            raise DTypeError(f"parameters are real floating-point numbers, not {dtype}")
+        for _, at in self.named_tensors():
+            if at.dtype.kind == "f":
+                at.data, at.grad = at._data.astype(dtype), None
+        return self
+
+    # -- state ------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Path → copy of the value, for all parameters and buffers."""
+        return {path: np.array(at._data) for path, at in self.named_tensors()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over values by path; nothing changes unless all of them fit.
+
+        Errors: `StateError` for a missing or unknown path, another shape, or another kind of number.
+        """
+        own = dict(self.named_tensors())
+        if not isinstance(state, Mapping):
+            raise StateError(f"a state is a mapping from paths to arrays, not {describe(state)}")
+        for path in state:
+            if path not in own:
+                kind = type(self).__name__
+                raise StateError(f"this {kind} has no {path!r}{did_you_mean(path, own)}")
+        new = {}
+        for path, at in own.items():
+            if path not in state:
+                raise StateError(f"the state has no {path!r}{did_you_mean(path, state)}")
+            new[path] = _fitting(path, at, state[path])
+        for path, at in own.items():
+            at.data = new[path]
+
+    def __repr__(self) -> str:
+        lines, waiting = [], [(0, "", self)]
+        while waiting:
+            depth, label, module = waiting.pop()
+            facts = ", ".join(f"{k}={v!r}" for k, v in vars(module).items() if _is_fact(k, v))
+            lines.append(f"{'  ' * depth}{label}{type(module).__name__}({facts})")
+            inside = [(depth + 1, f"{key}: ", at) for key, at in _inner_modules(module)]
+            waiting += reversed(inside)
+        return "\n".join(lines)
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _lift(program: Any, path: str, at: Tensor) -> Any:
+    """The Variable of a Program that stands for a Tensor of a module; one per Tensor."""
+    known = program.lifted.get(id(at))
+    block = program.global_block()
+    if known is not None:
+        return block.vars[known[1]]
+    name, k = at.name or path, 0
+    while name in block.vars:
+        name, k = f"{at.name or path}_{k + 1}", k + 1
+    made = program.add_persistable(name, np.array(at._data), trainable=at.requires_grad)
+    program.lifted[id(at)] = (at, name)
+    return made
+
+
+def _is_fact(key: str, value: Any) -> bool:
+    plain = isinstance(value, int | float | str | tuple) and not isinstance(value, bool)
+    return plain and key[0] != "_" and not (isinstance(value, tuple) and _children(value))
+
+
+def _children(at: Any) -> list[tuple[str, Any]]:
+    """(key, value) of what may hold parameters inside a Module, a list or a dictionary."""
+    if isinstance(at, Module):
+        items = [(k, v) for k, v in vars(at).items() if k[0] != "_"]
+    elif isinstance(at, list | tuple):
+        items = [(str(k), v) for k, v in enumerate(at)]
+    elif isinstance(at, dict):
+        items = [(str(k), v) for k, v in at.items()]
+    else:
+        return []
+    return [(k, v) for k, v in items if isinstance(v, Tensor | Module | list | tuple | dict)]
+
+
+def _inner_modules(module: Module) -> list[tuple[str, Module]]:
+    """The modules directly inside, those in lists and dictionaries included."""
+    found, waiting = [], list(reversed(_children(module)))
+    while waiting:
+        key, at = waiting.pop()
+        if isinstance(at, Module):
+            found.append((key, at))
+        else:
+            waiting += reversed([(f"{key}.{k}", v) for k, v in _children(at)])
+    return found
+
+
+def _fitting(path: str, at: Tensor, value: Any) -> np.ndarray[Any, Any]:
+    array = np.asarray(getattr(value, "_data", value))
+    number = array.dtype.kind in "fiub" and np.can_cast(array.dtype, at.dtype, "same_kind")
+    if array.shape != at.shape or not number:
+        shown = describe(array)
+        raise StateError(f"{path!r} is {shown} in the state, the module has {describe(at)}")
+    return array.astype(at.dtype)
+
+
+def _program_of(values: Any) -> Any:
+    """The Program that the first Variable among some values belongs to."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            found = _program_of(value)
+            if found is not None:
+                return found
+        elif isinstance(value, Operators) and not isinstance(value, Tensor):
+            return value.block.program
+    return None
+
+
+class Sequential(Module):
+    """Modules and functions, one after the other.
+
+    >>> import minigrad as mg
+    >>> double = Sequential(mg.relu, lambda x: 2 * x)
+    >>> double(tensor([-1.0, 3.0]))
+    tensor([0., 6.])
+    """
+
+    def __init__(self, *layers: Callable[..., Any]) -> None:
+        for layer in layers:
+            if not callable(layer):
+                raise ShapeError(f"Sequential holds modules and functions, not {describe(layer)}")
+        self.layers = list(layers)
+
+    def forward(self, x: Any) -> Any:
+        """Through all layers in order."""
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+    def __getitem__(self, index: int) -> Any:
+        return self.layers[index]
+
+    def __len__(self) -> int:
+        return len(self.layers)

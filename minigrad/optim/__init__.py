@@ -1,0 +1,35 @@
+"""Optimizers: what is done with gradients.
+
+Every optimizer is one row: the update primitive (`minigrad/ops/update.py`), its attrs, and what it
+remembers about each parameter.  The same primitive runs eagerly (``step()``) and as an operator of a
+Program (``minimize(loss)``).
+
+    grad → clip → + weight_decay * parameter → update primitive → parameter
+
+>>> import minigrad as mg
+>>> w = mg.tensor([1.0, 2.0], requires_grad=True)
+>>> (w * w).sum().backward()
+>>> SGD([w], lr=0.25).step()
+>>> w
+tensor([0.5, 1. ], requires_grad=True)
+"""
+
+from .clip import clip_by_global_norm, clip_by_norm, clip_by_value
+from .optimizers import SGD, Adam, AdamW, Optimizer, RMSprop
+from .schedules import cosine, exponential, linear, step_decay, warmup
+
+__all__ = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "Optimizer",
+    "RMSprop",
+    "clip_by_global_norm",
+    "clip_by_norm",
+    "clip_by_value",
+    "cosine",
+    "exponential",
+    "linear",
+    "step_decay",
+    "warmup",
+]

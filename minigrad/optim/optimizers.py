@@ -1,0 +1,236 @@
+"""Optimizers: each is the update primitive it runs, its attrs, and what it remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..eager.mode import no_grad
+from ..eager.tensor import Tensor, wrap
+from ..errors import GradError, ShapeError, describe, did_you_mean
+from ..registry import REGISTRY
+from .number import check_number
+from .schedules import Rate
+
+Array = np.ndarray[Any, Any]
+
+
+class Optimizer:
+    """Base of all optimizers.  ``parameters``: Tensors, a module, or None (for Programs).
+
+    ``lr`` is a number or a schedule, a function from the number of the step (0, 1, …) to the rate;
+    ``weight_decay`` adds that share of the parameter to its gradient; ``clip`` is one of the clips.
+
+    Attributes for Programs: ``type`` (the update primitive), ``attrs``, ``memory`` (slot of the
+    primitive → "zeros" like the parameter, or a first number), ``rate(count)``.
+    """
+
+    type = "sgd"
+    memory: Mapping[str, Any] = {}
+
+    def __init__(
+        self,
+        parameters: Any = None,
+        lr: Rate = 0.01,
+        weight_decay: float = 0.0,
+        clip: Callable[[list[Any]], list[Any]] | None = None,
+        **attrs: Any,
+    ) -> None:
+        self.parameters = _leaves(parameters)
+        if not callable(lr):
+            check_number("lr", lr)
+        self.lr, self.weight_decay, self.clip, self.attrs = lr, weight_decay, clip, attrs
+        check_number("weight_decay", weight_decay)
+        self.count = 0
+        self.state = [
+            {slot: _first(kind, p) for slot, kind in self.memory.items()} for p in self.parameters
+        ]
+
+    def rate(self, count: Any) -> Any:
+        """The learning rate of a step."""
+        return self.lr(count) if callable(self.lr) else self.lr
+
+    def step(self) -> None:
+        """Update every parameter that has a gradient; all of them or, at an error, none."""
+        if not self.parameters:
+            raise GradError("this optimizer has no parameters: give them, as in SGD(model, lr=0.1)")
+        held = [k for k, p in enumerate(self.parameters) if p.requires_grad and p.grad is not None]
+        with no_grad():
+            grads = [_gradient(self.parameters[k]) for k in held]
+            grads = self.clip(grads) if self.clip and grads else grads
+        rate, kernel = self.rate(self.count), REGISTRY[self.type].kernel
+        made = []
+        for k, grad in zip(held, grads, strict=True):
+            value, slope = self.parameters[k]._data, grad._data
+            if self.weight_decay:
+                slope = slope + self.weight_decay * value
+            results = kernel(value, slope, *self.state[k].values(), float(rate), **self.attrs)
+            made.append(results if self.memory else (results,))
+        for k, (new, *remembered) in zip(held, made, strict=True):
+            p = self.parameters[k]
+            p._data, p._exposed = np.asarray(new), False  # a new array: graphs keep the old value
+            self.state[k] = dict(zip(self.memory, remembered, strict=True))
+        self.count += 1
+
+    def zero_grad(self) -> None:
+        """Forget all gradients."""
+        for p in self.parameters:
+            p.grad = None
+
+    def minimize(self, loss: Any, parameter_list: Any = None, no_grad_set: Any = None) -> Any:
+        """Append backward and update operators to the program of ``loss``; returns the (parameter,
+        gradient) pairs of `static.append_backward`."""
+        from ..static.minimize import minimize
+
+        return minimize(self, loss, parameter_list=parameter_list, no_grad_set=no_grad_set)
+
+    def state_dict(self) -> dict[str, Array]:
+        """What is remembered, by name: ``nn.save`` can store it."""
+        named = {"count": np.array(self.count)}
+        for k, state in enumerate(self.state):
+            named |= {f"{slot}.{k}": np.array(value) for slot, value in state.items()}
+        return named
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where another optimizer of the same kind stopped.
+
+        Errors: `ShapeError` for missing, unknown or unfitting entries; then nothing has changed.
+        """
+        own = self.state_dict()
+        for name in sorted({*own, *state}):
+            if name not in own or name not in state:
+                known, what = (own, "unknown") if name not in own else (state, "missing")
+                hint = did_you_mean(name, known)
+                raise ShapeError(f"{what} entry {name!r} in the state of {self!r}{hint}")
+            if np.shape(state[name]) != own[name].shape:
+                shown = describe(np.asarray(state[name]))
+                raise ShapeError(f"{name!r} is {shown}, expected {describe(own[name])}")
+        self.count = int(state["count"])
+        self.state = [
+            {slot: np.asarray(state[f"{slot}.{k}"], own[f"{slot}.{k}"].dtype) for slot in s}
+            for k, s in enumerate(self.state)
+        ]
+
+    def __repr__(self) -> str:
+        facts = {"lr": self.lr if not callable(self.lr) else "a schedule", **self.attrs}
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in facts.items())})"
+
+
+class SGD(Optimizer):
+    """``p = p - lr * grad``; with ``momentum`` the gradients are summed to a velocity."""
+
+    def __init__(
+        self,
+        parameters: Any = None,
+        lr: Rate = 0.01,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        weight_decay: float = 0.0,
+        clip: Any = None,
+    ) -> None:
+        check_number("momentum", momentum, below=1)
+        if nesterov and not momentum:
+            raise ShapeError("nesterov looks ahead along the velocity; repair: momentum=0.9")
+        attrs: dict[str, Any] = {"mu": momentum, "use_nesterov": nesterov} if momentum else {}
+        if momentum:
+            self.type, self.memory = "momentum", {"velocity": "zeros"}
+        super().__init__(parameters, lr, weight_decay, clip, **attrs)
+
+
+class RMSprop(Optimizer):
+    """Steps relative to the running root mean square of the gradients."""
+
+    type = "rmsprop"
+    memory: Mapping[str, Any] = {"mean_square": "zeros"}
+
+    def __init__(
+        self,
+        parameters: Any = None,
+        lr: Rate = 0.01,
+        rho: float = 0.99,
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.0,
+        clip: Any = None,
+    ) -> None:
+        check_number("rho", rho, below=1)
+        super().__init__(parameters, lr, weight_decay, clip, rho=rho, epsilon=epsilon)
+
+
+class Adam(Optimizer):
+    """Running mean and mean square of the gradients, both corrected for their start at 0.
+
+    Source: Kingma and Ba, Adam: a method for stochastic optimization, 2015.
+    """
+
+    type = "adam"
+    memory: Mapping[str, Any] = {"moment1": "zeros", "moment2": "zeros", "step": 0.0}
+
+    def __init__(
+        self,
+        parameters: Any = None,
+        lr: Rate = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.0,
+        clip: Any = None,
+    ) -> None:
+        check_number("beta1", beta1, below=1)
+        check_number("beta2", beta2, below=1)
+        check_number("epsilon", epsilon)
+        super().__init__(
+            parameters, lr, weight_decay, clip, beta1=beta1, beta2=beta2, epsilon=epsilon
+        )
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameter itself, beside the step.
+
+    Source: Loshchilov and Hutter, Decoupled weight decay regularization, 2019.
+    """
+
+    def __init__(
+        self,
+        parameters: Any = None,
+        lr: Rate = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.01,
+        clip: Any = None,
+    ) -> None:
+        check_number("weight_decay", weight_decay)
+        super().__init__(parameters, lr, beta1, beta2, epsilon, clip=clip)
+        self.attrs["weight_decay"] = weight_decay  # the primitive's own
+
+
+def _leaves(parameters: Any) -> list[Tensor]:
+    if parameters is None:
+        return []
+    if isinstance(parameters, Tensor):
+        raise GradError("parameters is one Tensor; repair: a list of Tensors, or a module")
+    given = parameters.parameters() if hasattr(parameters, "parameters") else parameters
+    if not isinstance(given, Iterable):
+        raise GradError(f"parameters are Tensors or a module, not {describe(parameters)}")
+    found: dict[int, Tensor] = {}
+    for p in given:
+        if not isinstance(p, Tensor) or not p.is_leaf or not p.requires_grad:
+            raise GradError(f"a parameter is a leaf Tensor that requires grad, not {describe(p)}")
+        found[id(p)] = p
+    if not found:
+        raise GradError("there are no parameters to train: the list is empty")
+    return list(found.values())
+
+
+def _gradient(p: Tensor) -> Tensor:
+    grad = p.grad if isinstance(p.grad, Tensor) else wrap(np.asarray(p.grad))
+    if grad.shape != p.shape:
+        what = p.name or "a parameter"
+        raise GradError(f"the gradient of {what} is {describe(grad)}, the parameter {describe(p)}")
+    return grad.detach()
+
+
+def _first(kind: Any, p: Tensor) -> Any:
+    return np.zeros_like(p._data) if kind == "zeros" else np.asarray(kind, p.dtype)

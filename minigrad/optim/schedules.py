@@ -1,0 +1,51 @@
+"""Schedules: from the number of a step (0, 1, …), a number or a Variable, to the learning rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi
+from typing import Any
+
+from .. import ops
+
+Rate = float | Callable[[Any], Any]
+
+
+def exponential(rate: float, factor: float) -> Rate:
+    """``rate * factor ** count``."""
+    return lambda count: rate * ops.pow(factor, count)
+
+
+def step_decay(rate: float, every: int, factor: float = 0.1) -> Rate:
+    """Times ``factor`` after every ``every`` steps."""
+    return lambda count: rate * ops.pow(factor, ops.floor(count / every))
+
+
+def linear(rate: float, steps: int, end: float = 0.0) -> Rate:
+    """In a straight line from ``rate`` to ``end`` in ``steps`` steps, then constant."""
+    return lambda count: rate + (end - rate) * ops.minimum(count / steps, 1.0)
+
+
+def cosine(rate: float, steps: int, end: float = 0.0) -> Rate:
+    """Half a wave of the cosine from ``rate`` to ``end`` in ``steps`` steps, then constant.
+
+    >>> schedule = cosine(0.1, steps=10)
+    >>> [round(float(schedule(count)), 3) for count in (0, 5, 10, 20)]
+    [0.1, 0.05, 0.0, 0.0]
+    """
+
+    def schedule(count: Any) -> Any:
+        way = ops.minimum(count / steps, 1.0)
+        return end + (rate - end) * 0.5 * (1.0 + ops.cos(pi * way))
+
+    return schedule
+
+
+def warmup(rate: Rate, steps: int) -> Rate:
+    """Up to a rate, or to a schedule, in a straight line over the first ``steps`` steps."""
+
+    def schedule(count: Any) -> Any:
+        full = rate(count) if callable(rate) else rate
+        return full * ops.minimum((count + 1.0) / steps, 1.0)
+
+    return schedule

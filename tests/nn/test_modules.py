@@ -1,0 +1,199 @@
+"""Modules: what they hold, how they are named, switched, stored."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn, static
+
+
+class Pair(nn.Module):
+    def __init__(self):
+        self.first = nn.Linear(3, 4, seed=1)
+        self.more = [nn.Linear(4, 4, seed=2), {"last": nn.Linear(4, 2, seed=3)}]
+        self.offset = nn.Parameter(np.zeros(2))
+        self.seen = mg.tensor(0.0)
+
+    def forward(self, x):
+        h = self.more[0](mg.relu(self.first(x))).tanh()
+        return self.more[1]["last"](h) + self.offset
+
+
+def test_parameters_are_found_in_attributes_lists_and_dictionaries_in_order():
+    assert [name for name, _ in Pair().named_parameters()] == [
+        "first.weight",
+        "first.bias",
+        "more.0.weight",
+        "more.0.bias",
+        "more.1.last.weight",
+        "more.1.last.bias",
+        "offset",
+    ]
+    assert [n for n, t in Pair().named_tensors() if not t.requires_grad] == ["seen"]
+
+
+def test_a_shared_parameter_and_a_module_inside_itself_are_found_once():
+    model = Pair()
+    model.more[0].weight = model.first.weight
+    model.more.append(model)
+    assert len(model.parameters()) == 6
+    assert len(model.modules()) == 4
+
+
+def test_modules_nest_deeply():
+    model = nn.Linear(1, 1)
+    for _ in range(3000):
+        model = nn.Sequential(model)
+    assert len(model.parameters()) == 2
+    assert repr(model).count("Sequential") == 3000
+
+
+def test_calling_a_module_names_its_parameters_by_their_paths():
+    model = Pair()
+    model(mg.zeros([1, 3]))
+    assert model.more[1]["last"].bias.name == "more.1.last.bias"
+
+
+def test_train_and_eval_reach_everything_inside():
+    model = nn.Sequential(nn.Dropout(0.5), nn.Sequential(nn.Dropout(0.5)))
+    assert {m.training for m in model.eval().modules()} == {False}
+    assert {m.training for m in model.train().modules()} == {True}
+
+
+def test_a_frozen_module_has_no_parameters_but_a_state():
+    model = nn.Linear(2, 2).requires_grad_(False)
+    assert model.parameters() == []
+    assert set(model.state_dict()) == {"weight", "bias"}
+    assert len(model.requires_grad_().parameters()) == 2
+
+
+def test_astype_changes_every_floating_point_number():
+    model = Pair().astype("float32")
+    assert {t.dtype for _, t in model.named_tensors()} == {np.dtype("float32")}
+    assert model(mg.zeros([1, 3], dtype="float32")).dtype == np.float32
+
+
+def test_a_module_without_forward_says_so():
+    with pytest.raises(NotImplementedError, match="Module has no forward"):
+        nn.Module()(1)
+
+
+def test_a_repr_shows_the_tree():
+    assert repr(nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.1))) == (
+        "Sequential()\n  layers.0: Linear(inputs=3, outputs=4)\n  layers.1: Dropout(p=0.1)"
+    )
+
+
+# -- state --------------------------------------------------------------------------------------
+
+
+def test_a_state_can_be_taken_and_given_back():
+    one, two = Pair(), Pair()
+    for p in one.parameters():
+        p.data += 1.0
+    two.load_state_dict(one.state_dict())
+    x = mg.tensor(np.linspace(-1, 1, 6).reshape(2, 3))
+    np.testing.assert_array_equal(one(x).tolist(), two(x).tolist())
+
+
+def test_a_state_is_a_copy():
+    model = nn.Linear(1, 1)
+    state = model.state_dict()
+    state["weight"][:] = 7.0
+    assert model.weight.item() != 7.0
+    model.load_state_dict(state)
+    state["weight"][:] = 8.0
+    assert model.weight.item() == 7.0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda s: s.pop("bias"), "the state has no 'bias'"),
+        (lambda s: s.update(wait=s["bias"]), "has no 'wait'; did you mean 'weight'"),
+        (
+            lambda s: s.update(bias=np.zeros(5)),
+            r"'bias' is float64\[5\] in the state, the module has float64\[2\]",
+        ),
+        (lambda s: s.update(bias=np.zeros(2, complex)), r"'bias' is complex128\[2\]"),
+        (lambda s: s.update(bias=np.array(["a", "b"])), "'bias' is <U1"),
+    ],
+)
+def test_a_state_that_does_not_fit_changes_nothing(change, words):
+    model = nn.Linear(3, 2)
+    state = {k: v + 1 for k, v in model.state_dict().items()}
+    before = model.state_dict()
+    change(state)
+    with pytest.raises(nn.StateError, match=words):
+        model.load_state_dict(state)
+    for name, value in model.state_dict().items():
+        np.testing.assert_array_equal(value, before[name])
+
+
+def test_a_state_that_is_no_mapping_is_refused():
+    with pytest.raises(nn.StateError, match="a mapping from paths to arrays, not a list of 1"):
+        nn.Linear(1, 1).load_state_dict([1])
+
+
+# -- wrong arguments --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: nn.Linear(0, 2), r"Linear\(inputs=0\): give a whole number above 0"),
+        (lambda: nn.Linear(2, 2.5), r"Linear\(outputs=2.5\)"),
+        (lambda: nn.Linear(2, 2, seed="a"), r"seed is str; repair: seed=0"),
+        (
+            lambda: nn.Linear(2, 2, dtype=int),
+            "parameters are real floating-point numbers, not int64",
+        ),
+        (lambda: nn.Conv2d(3, 4, 3, groups=2), "do not divide into 2 groups"),
+        (lambda: nn.Conv2d(3, 4, 0), r"Conv2d\(kernel_size=0\)"),
+        (lambda: nn.Dropout(1.0), r"Dropout\(p=1.0\)"),
+        (lambda: nn.MultiHeadAttention(6, heads=4), "do not divide into 4 heads"),
+        (lambda: nn.Sequential(3), "modules and functions, not 3"),
+        (lambda: nn.LayerNorm(3)(mg.zeros([2, 4])), r"a last axis of 3, not float64\[2, 4\]"),
+        (
+            lambda: nn.BatchNorm(3)(mg.zeros([2, 4])),
+            r"takes \[batch, 3, ...\], not float64\[2, 4\]",
+        ),
+        (lambda: nn.BatchNorm(3)(mg.zeros([1, 3])), "one value per channel has no variance"),
+        (lambda: nn.RNN(3, 4)(mg.zeros([5, 3])), r"takes \[steps, batch, 3\], not float64\[5, 3\]"),
+        (
+            lambda: nn.LSTM(3, 4)(mg.zeros([5, 2, 3]), mg.zeros([2, 4])),
+            r"the state of this LSTM is 2 × \[2, 4\]",
+        ),
+        (lambda: nn.MultiHeadAttention(4)(mg.zeros([2, 3])), r"takes \[batch, steps, 4\]"),
+    ],
+)
+def test_wrong_arguments_are_quoted(make, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        make()
+
+
+# -- programs ---------------------------------------------------------------------------------
+
+
+def test_a_module_called_on_variables_writes_a_program_with_its_parameters():
+    model, prog = Pair(), static.Program()
+    with static.program_guard(prog):
+        x = static.data("x", [-1, 3])
+        loss = (model(x) * model(x)).mean()
+        pairs = static.append_backward(loss)
+    assert [p.name for p, _ in pairs] == [n for n, _ in model.named_parameters()]
+    feed = np.linspace(-1, 1, 6).reshape(2, 3)
+    got = static.Executor().run(prog, {"x": feed}, [loss, *(g for _, g in pairs)])
+    t = mg.tensor(feed)
+    eager = (model(t) * model(t)).mean()
+    eager.backward()
+    for value, expected in zip(
+        got, [eager.detach(), *(p.grad for p in model.parameters())], strict=True
+    ):
+        np.testing.assert_allclose(value, expected.numpy(), rtol=1e-12)
+
+
+def test_a_module_can_be_traced():
+    model = nn.Sequential(nn.Linear(3, 4), mg.relu, nn.Linear(4, 1))
+    prog = mg.trace(model, np.zeros((2, 3)))
+    assert [v.name for v in prog.parameters()] == [n for n, _ in model.named_parameters()]

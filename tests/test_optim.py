@@ -1,0 +1,255 @@
+"""Optimizers, clips and schedules against formulas in NumPy."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn, optim, static
+
+GRADS = [np.array([1.0, -2.0, 0.5]), np.array([0.3, 0.1, -4.0]), np.array([-1.0, 0.0, 2.0])]
+START = np.array([1.0, 2.0, -3.0])
+
+
+def after(optimizer, p, grads=GRADS):
+    for grad in grads:
+        p.grad = mg.tensor(grad)
+        optimizer.step()
+    return p.detach().numpy()
+
+
+def parameter():
+    return mg.tensor(START, requires_grad=True)
+
+
+# Each reference is written from the formulas of the papers, element by element.
+
+
+def sgd(p, g, s, lr=0.1, mu=0.0, nesterov=False, decay=0.0):
+    g = g + decay * p
+    v = s["v"] = mu * s.get("v", 0.0) + g
+    return p - lr * (g + mu * v if nesterov else v)
+
+
+def rmsprop(p, g, s, lr=0.1, rho=0.9):
+    s["m"] = rho * s.get("m", 0.0) + (1 - rho) * g * g
+    return p - lr * g / (s["m"] ** 0.5 + 1e-8)
+
+
+def adam(p, g, s, lr=0.1, b1=0.8, b2=0.9, decay=0.0, decoupled=0.0):
+    g, s["t"] = g + decay * p, s.get("t", 0) + 1
+    s["m"] = b1 * s.get("m", 0.0) + (1 - b1) * g
+    s["v"] = b2 * s.get("v", 0.0) + (1 - b2) * g * g
+    mean, scale = s["m"] / (1 - b1 ** s["t"]), (s["v"] / (1 - b2 ** s["t"])) ** 0.5
+    return p - lr * decoupled * p - lr * mean / (scale + 1e-8)
+
+
+CASES = {
+    "sgd": (lambda p: optim.SGD(p, lr=0.1), sgd, {}),
+    "weight decay": (lambda p: optim.SGD(p, lr=0.1, weight_decay=0.2), sgd, {"decay": 0.2}),
+    "momentum": (lambda p: optim.SGD(p, lr=0.1, momentum=0.9), sgd, {"mu": 0.9}),
+    "nesterov": (
+        lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+        sgd,
+        {"mu": 0.9, "nesterov": True},
+    ),
+    "rmsprop": (lambda p: optim.RMSprop(p, lr=0.1, rho=0.9), rmsprop, {}),
+    "adam": (lambda p: optim.Adam(p, lr=0.1, beta1=0.8, beta2=0.9), adam, {}),
+    "adam, decay": (
+        lambda p: optim.Adam(p, lr=0.1, beta1=0.8, beta2=0.9, weight_decay=0.3),
+        adam,
+        {"decay": 0.3},
+    ),
+    "adamw": (
+        lambda p: optim.AdamW(p, lr=0.1, beta1=0.8, beta2=0.9, weight_decay=0.3),
+        adam,
+        {"decoupled": 0.3},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_optimizer_follows_its_formula(name):
+    make, formula, options = CASES[name]
+    p = parameter()
+    made = after(make([p]), p)
+    for k in range(3):
+        value, state = START[k], {}
+        for grad in GRADS:
+            value = formula(value, grad[k], state, **options)
+        assert made[k] == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_restored_optimizer_goes_on_as_if_nothing_had_happened(name, tmp_path):
+    make, p, q = CASES[name][0], parameter(), parameter()
+    whole = after(make([p]), p)
+    one = make([q])
+    after(one, q, GRADS[:1])
+    nn.save(one.state_dict(), tmp_path / "state.npz")
+    two = make([q])
+    two.load_state_dict(nn.load(tmp_path / "state.npz"))
+    np.testing.assert_array_equal(after(two, q, GRADS[1:]), whole)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_parameters_keep_their_dtype_and_optimizers_find_the_minimum(name):
+    p = mg.tensor(START, requires_grad=True, dtype="float32")
+    make = CASES[name][0]
+    optimizer = make([p])
+    for _ in range(60):
+        optimizer.zero_grad()
+        (p * p).sum().backward()
+        optimizer.step()
+    assert p.dtype == np.float32
+    assert np.abs(p.detach().numpy()).max() < 0.7
+
+
+def test_a_step_leaves_graphs_made_before_as_they_were():
+    p = parameter()
+    y = (p * p).sum()
+    p.grad = mg.tensor(GRADS[0])
+    optim.SGD([p], lr=1.0).step()
+    p.grad = None
+    y.backward()
+    assert p.grad.tolist() == (2 * START).tolist()
+
+
+def test_the_array_that_a_user_holds_is_not_written_to():
+    p = parameter()
+    held = p.data
+    after(optim.SGD([p], lr=1.0), p)
+    assert held.tolist() == START.tolist()
+
+
+def test_a_parameter_without_gradient_and_a_frozen_one_stay():
+    p, q = parameter(), parameter()
+    optimizer = optim.SGD([p, q], lr=1.0)
+    p.grad = mg.tensor(GRADS[0])
+    q.requires_grad = False
+    q.grad = mg.tensor(GRADS[0])
+    optimizer.step()
+    assert q.tolist() == START.tolist()
+    p.grad = None
+    before = p.tolist()
+    optimizer.step()
+    assert p.tolist() == before
+
+
+def test_a_shared_parameter_is_updated_once():
+    p = parameter()
+    p.grad = mg.tensor(np.ones(3))
+    optim.SGD([p, p], lr=1.0).step()
+    assert p.tolist() == (START - 1).tolist()
+
+
+def test_a_wrong_gradient_changes_no_parameter():
+    p, q = parameter(), parameter()
+    p.grad, q.grad = mg.tensor(np.ones(3)), mg.tensor(np.ones(2))
+    with pytest.raises(mg.MinigradError, match=r"float64\[2\], the parameter float64\[3\]"):
+        optim.SGD([p, q], lr=1.0).step()
+    assert p.tolist() == START.tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: optim.SGD([]), "the list is empty"),
+        (lambda: optim.SGD(parameter()), "repair: a list of Tensors, or a module"),
+        (lambda: optim.SGD([mg.tensor(1.0)]), "a leaf Tensor that requires grad"),
+        (lambda: optim.SGD([parameter() * 2]), "a leaf Tensor that requires grad"),
+        (lambda: optim.SGD(3), "parameters are Tensors or a module, not 3"),
+        (lambda: optim.SGD(lr=-1.0), "lr is -1.0: give a number of at least 0"),
+        (lambda: optim.SGD(lr="0.1"), "lr is str"),
+        (
+            lambda: optim.SGD(momentum=1.0),
+            "momentum is 1.0: give a number of at least 0 and below 1",
+        ),
+        (lambda: optim.SGD(nesterov=True), "repair: momentum=0.9"),
+        (lambda: optim.Adam(beta2=1.5), "beta2 is 1.5"),
+        (lambda: optim.SGD().step(), r"give them, as in SGD\(model, lr=0.1\)"),
+        (lambda: optim.clip_by_norm(-1), "limit is -1"),
+        (lambda: optim.Adam([parameter()]).load_state_dict({}), "missing entry"),
+        (
+            lambda: optim.SGD([parameter()]).load_state_dict({"count": 0, "velocity.0": 1}),
+            "unknown entry 'velocity.0'",
+        ),
+    ],
+)
+def test_wrong_arguments_are_quoted(make, words):
+    with pytest.raises(mg.MinigradError, match=words):
+        make()
+
+
+# -- clips and schedules --------------------------------------------------------------------
+
+
+def clipped(clip, *grads):
+    return [g.tolist() for g in clip([mg.tensor(g) for g in grads])]
+
+
+def test_clips_shorten_what_is_too_long_and_leave_the_rest():
+    assert clipped(optim.clip_by_value(1.0), [3.0, -0.5], [-2.0]) == [[1.0, -0.5], [-1.0]]
+    assert clipped(optim.clip_by_norm(5.0), [6.0, 8.0], [0.0, 1.0]) == [[3.0, 4.0], [0.0, 1.0]]
+    assert clipped(optim.clip_by_global_norm(5.0), [6.0], [8.0]) == [[3.0], [4.0]]
+    assert clipped(optim.clip_by_global_norm(5.0), [0.0], [3.0]) == [[0.0], [3.0]]
+
+
+def test_a_clip_works_inside_an_optimizer():
+    p = parameter()
+    p.grad = mg.tensor([6.0, 8.0, 0.0])
+    optim.SGD([p], lr=1.0, clip=optim.clip_by_norm(5.0)).step()
+    np.testing.assert_allclose(p.detach().numpy(), START - [3.0, 4.0, 0.0])
+    assert p.grad.tolist() == [6.0, 8.0, 0.0]
+
+
+def test_schedules_give_the_rate_of_every_step():
+    def rates(schedule, counts):
+        return [round(float(schedule(c)), 10) for c in counts]
+
+    assert rates(optim.exponential(1.0, 0.5), [0, 1, 3]) == [1.0, 0.5, 0.125]
+    assert rates(optim.step_decay(1.0, 2, 0.1), [0, 1, 2, 3, 4]) == [1.0, 1.0, 0.1, 0.1, 0.01]
+    assert rates(optim.linear(1.0, 4, 0.2), [0, 2, 4, 9]) == [1.0, 0.6, 0.2, 0.2]
+    assert rates(optim.cosine(1.0, 4), [0, 2, 4, 9]) == [1.0, 0.5, 0.0, 0.0]
+    assert rates(optim.warmup(1.0, 4), [0, 1, 3, 9]) == [0.25, 0.5, 1.0, 1.0]
+    assert rates(optim.warmup(optim.exponential(1.0, 0.5), 2), [0, 1, 2]) == [0.5, 0.5, 0.25]
+
+
+def test_a_schedule_is_asked_at_every_step():
+    p = parameter()
+    made = after(optim.SGD([p], lr=optim.exponential(1.0, 0.5)), p)
+    np.testing.assert_allclose(made, START - GRADS[0] - 0.5 * GRADS[1] - 0.25 * GRADS[2])
+
+
+# -- programs ---------------------------------------------------------------------------------
+
+PROGRAM_CASES = {
+    **{name: make for name, (make, _, _) in CASES.items()},
+    "schedule": lambda p: optim.SGD(p, lr=optim.warmup(optim.cosine(0.1, 4), 2)),
+    "clip by value": lambda p: optim.SGD(p, lr=0.1, clip=optim.clip_by_value(0.5)),
+    "clip by norm": lambda p: optim.Adam(p, lr=0.1, clip=optim.clip_by_norm(0.5)),
+    "clip by global norm": lambda p: optim.SGD(p, lr=0.1, clip=optim.clip_by_global_norm(0.5)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAM_CASES)
+def test_minimize_in_a_program_is_step_by_step_what_happens_eagerly(name):
+    make, x = PROGRAM_CASES[name], np.linspace(-1, 1, 12).reshape(4, 3)
+
+    def loss_of(model, x):
+        return ((model(x) - 1.0) ** 2).mean()
+
+    eager, written = nn.Linear(3, 2, seed=4), nn.Linear(3, 2, seed=4)
+    optimizer, prog = make(eager), static.Program()
+    with static.program_guard(prog):
+        loss = loss_of(written, static.data("x", [-1, 3]))
+        make(None).minimize(loss)
+    executor = static.Executor()
+    for _ in range(4):
+        (value,) = executor.run(prog, {"x": x}, [loss])
+        optimizer.zero_grad()
+        expected = loss_of(eager, mg.tensor(x))
+        expected.backward()
+        optimizer.step()
+        assert float(value) == pytest.approx(expected.item(), rel=1e-12)
+    for path, tensor in eager.named_tensors():
+        np.testing.assert_allclose(executor.scope[path], tensor.detach().numpy(), rtol=1e-11)
