@@ -291,5 +291,6 @@ def said(node: Node) -> str:
 
 def formula(node: Node) -> str:
     """The rule of an operator and its numbers, in one line."""
-    lines = [line for line in node.lines if "=" in line] if "live" not in node.data else []
-    return "  ".join(lines)
+    if "live" in node.data:
+        return "  ".join(node.data["live"]) if node.kind == "grad_op" else ""
+    return "  ".join(line for line in node.lines if "=" in line)

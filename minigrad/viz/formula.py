@@ -161,9 +161,9 @@ def _returned(
             case ast.Assign([target], value):
                 _assign(target, value, known, inputs)
             case ast.Return(ast.Tuple(parts)):
-                return tuple(_resolved(p, known, inputs) for p in parts)
+                return tuple(resolved(p, known, inputs) for p in parts)
             case ast.Return(ast.expr() as value):
-                return (_resolved(value, known, inputs),)
+                return (resolved(value, known, inputs),)
             case _:
                 raise NotUnderstood
     raise NotUnderstood
@@ -174,9 +174,9 @@ def _assign(
 ) -> None:
     match target, value:
         case ast.Name(name), _:
-            known[name] = _resolved(value, known, inputs)
+            known[name] = resolved(value, known, inputs)
         case ast.Tuple(targets), ast.Tuple(values) if len(targets) == len(values):
-            found = [_resolved(v, known, inputs) for v in values]
+            found = [resolved(v, known, inputs) for v in values]
             known |= {_name_of(t): v for t, v in zip(targets, found, strict=True)}
         case ast.Tuple(targets), ast.Attribute(ast.Name("self"), "inputs") if len(targets) == len(
             inputs
@@ -192,11 +192,11 @@ def _name_of(target: ast.expr) -> str:
     return target.id
 
 
-def _resolved(node: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]) -> ast.expr:
+def resolved(node: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]) -> ast.expr:
     """The expression with local names, ``self.input.data`` and the like replaced by what they stand
     for.
     """
-    again = functools.partial(_resolved, known=known, inputs=inputs)
+    again = functools.partial(resolved, known=known, inputs=inputs)
     match node:
         case ast.Attribute(value, "data"):
             return again(value)

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.viz.format import explain_value, unwrap
+from minigrad.viz.format import explain_value, format_value, unwrap
 from minigrad.viz.formula import backward_formula
+from minigrad.viz.rules import rule_texts
 
 
 def nodes_behind(starts: Iterable[Any]) -> list[Any]:
@@ -98,21 +99,37 @@ def slots_of(node: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)))) if words else ()
 
 
-def formulas(node: Any) -> tuple[str, ...]:
-    """The formula of each gradient, when ``backward`` is a plain one: ``grad·y``."""
+def formulas(node: Any, names: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """The formula of each gradient, when ``backward`` is a plain one: ``grad·y``.
+
+    ``names`` are put in for the inputs and outputs of a node that comes from a table of rules.
+    """
     texts = getattr(type(node), "formula_texts", None)  # a node made from a table of derivatives
     if isinstance(texts, Mapping) and len(texts) == len(node.next_functions):
         return tuple(str(text).replace(" * ", "·") for text in texts.values())
-    formula = backward_formula(node) if not hasattr(node, "primitive") else None
+    if hasattr(node, "primitive"):
+        known = rule_texts(node.primitive, names or {}) if node.primitive is not None else ()
+        return known if len(known) == len(node.next_functions) else ()
+    formula = backward_formula(node)
     if formula is None or len(formula.results) != len(node.next_functions):
         return ()
     return tuple(line.split(" = ", 1)[1] for line in formula.lines())
 
 
-def slot_texts(node: Any) -> tuple[str, ...]:
-    """``[0] grad·y``: the slots of a node with what each computes, where that is known."""
-    known = formulas(node) or ("",) * len(node.next_functions)
-    return tuple(f"[{i}] {text}".rstrip() for i, text in enumerate(known))
+def slot_texts(
+    node: Any, names: Mapping[str, str] | None = None, given: Mapping[int, Any] | None = None
+) -> tuple[str, ...]:
+    """``[0] grad·y = 4``: the slots with what each computes, and what it gave, where known.
+
+    The only slot of a node goes without its number.
+    """
+    slots = range(len(node.next_functions))
+    texts = formulas(node, names) or ("",) * len(slots)
+    gave = {i: format_value(g) for i, g in (given or {}).items()}
+    marks = [f"[{i}] " if len(slots) > 1 else "" for i in slots]
+    return tuple(
+        f"{marks[i]}{texts[i]}{f' = {gave[i]}' if i in gave else ''}".strip() for i in slots
+    )
 
 
 def saved_bytes(node: Any) -> int:
@@ -120,6 +137,14 @@ def saved_bytes(node: Any) -> int:
     return sum(
         np.asarray(unwrap(v)).nbytes for v in (saved_values(node) or {}).values() if v is not None
     )
+
+
+def remembered(node: Any) -> tuple[Any, dict[tuple[int, int], Any]]:
+    """(seed, (id of a node, slot) → what it gave) of the last backward, where the root knows it."""
+    tell = getattr(node, "remembered", None)
+    told = tell() if callable(tell) else {}
+    given = {(id(n), slot): g for (n, slot), g in told.get("gradients", {}).items()}
+    return told.get("seed"), given
 
 
 def about_saved(node: Any) -> str:

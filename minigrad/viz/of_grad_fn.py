@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.viz.fold import FULL
 from minigrad.viz.format import explain_value, format_value
 from minigrad.viz.grad_nodes import (
     about_saved,
     accumulates,
     first_line,
-    formulas,
     forward_name,
     nodes_behind,
     output_number,
+    remembered,
     saved_bytes,
     saved_values,
     slot_texts,
@@ -31,6 +32,7 @@ from minigrad.viz.grad_nodes import (
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.names import Names
 
+_SHORT = 8  # letters of a name that is put into a formula
 Key = tuple[int, int]  # a tensor that was computed: (id of its grad_fn, which output)
 
 
@@ -58,6 +60,10 @@ class _Drawing:
         self.known: dict[Key, Any] = {}  # the tensors that somebody still holds
         self.read: dict[int, set[int]] = {}  # which outputs of a node somebody reads or holds
         self.places: dict[Any, Node] = {}
+        self.seeds: dict[int, Any] = {}  # root node -> what the last backward began with
+        self.given: dict[tuple[int, int], Any] = {}  # (node, slot) -> what it gave then
+        self.inputs: dict[int, list[Node]] = {}
+        self.slots: dict[int, tuple[str, ...]] = {}
 
     def start(self, root: Any) -> None:
         """Begin at a tensor or at a node."""
@@ -71,6 +77,7 @@ class _Drawing:
     def draw(self) -> None:
         order = nodes_behind([node for _, node, _ in self.roots])
         self._find_tensors(order)
+        self._look_back(order)
         for tensor in self.loose:
             self._leaf(tensor, output=True)
         for node in reversed(order):
@@ -99,6 +106,12 @@ class _Drawing:
             )
             del self.graph.regions[self.backward.id]
 
+    def _look_back(self, order: list[Any]) -> None:
+        """The gradients of the last backward, of a graph that is drawn in full."""
+        for _, node, _ in self.roots if self.values and len(order) <= FULL else ():
+            self.seeds[id(node)], given = remembered(node)
+            self.given |= given
+
     # forward
 
     def _find_tensors(self, order: list[Any]) -> None:
@@ -126,6 +139,7 @@ class _Drawing:
     def _operation(self, node: Any) -> None:
         """One forward operation: its inputs, a box, its outputs."""
         inputs = [self._input(node, i) for i in range(len(node.next_functions))]
+        self.inputs[id(node)] = inputs
         op = self.graph.node(
             "op", forward_name(node), region=self.forward.id, lines=first_line(node)
         )
@@ -196,14 +210,14 @@ class _Drawing:
 
     def _seed(self, tensor: Any, node: Any, number: int) -> None:
         result = self._result(node, number)
-        key = ("seed", id(node), number)
+        key, seed = ("seed", id(node), number), self.seeds.get(id(node))
         if key not in self.places:
             self.places[key] = self.graph.node(
                 "seed",
                 f"{result.name}.grad",
                 side="backward",
                 region=self.backward.id,
-                lines=("seed",),
+                lines=("seed" if seed is None else f"{format_value(seed)} (seed)",),
                 tooltip="the gradient that backward starts with",
             )
             self.graph.link(result, self.places[key])
@@ -231,12 +245,10 @@ class _Drawing:
         return made
 
     def _grad_op(self, node: Any) -> Node:
-        ports = (
-            tuple((text, "out") for text in slot_texts(node))
-            if len(node.next_functions) > 1
-            else ()
-        )
-        lines = () if ports else tuple(formulas(node))
+        texts = self.slots[id(node)] = self._slot_texts(node)
+        ports = tuple((text, "out") for text in texts) if len(texts) > 1 else ()
+        lines = () if ports else tuple(filter(None, texts))
+        live = tuple(t for i, t in enumerate(texts) if (id(node), i) in self.given)
         made = self.graph.node(
             "grad_op",
             title_of(node),
@@ -245,17 +257,26 @@ class _Drawing:
             ports=ports,
             lines=lines,
             tooltip=about_saved(node),
-            data={"saved_bytes": saved_bytes(node)},
+            data={"saved_bytes": saved_bytes(node)} | ({"live": live} if live else {}),
         )
         self.graph.link(self.places["forward", id(node)], made)
         return made
+
+    def _slot_texts(self, node: Any) -> tuple[str, ...]:
+        """What each slot computes, in the names of the tensors, and what it gave."""
+        given = {slot: g for (n, slot), g in self.given.items() if n == id(node)}
+        inputs = self.inputs[id(node)]
+        result = self.places.get(("tensor", id(node), 0))
+        named = [*zip(slots_of(node), inputs, strict=False), *([("out", result)] if result else [])]
+        names = {slot: place.name for slot, place in named if 0 < len(place.name) <= _SHORT}
+        return slot_texts(node, names, given)
 
     def _edges(self, node: Any) -> None:
         """One line per entry of ``next_functions``, and a dotted one per saved value that can be
         reached.
         """
         here = self.places["backward", id(node)]
-        texts = slot_texts(node)
+        texts = self.slots.get(id(node), ())
         for i, (target, number) in enumerate(node.next_functions):
             if target is not None:
                 there = self.places["backward", id(target)]

@@ -1,0 +1,128 @@
+"""Pictures of the package's own Tensors: formulas from the rules, numbers from the last backward."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.viz.film import Film
+from minigrad.viz.rules import rule_texts
+
+
+def example():
+    a, b, d = (mg.tensor(v, requires_grad=True) for v in (2.0, 3.0, 4.0))
+    c = a + b
+    e = c * d
+    return e, {"a": a, "b": b, "c": c, "d": d, "e": e}
+
+
+def slots(picture):
+    return {
+        n.name: [text for text, _ in n.ports] or list(n.lines)
+        for n in picture.graph.nodes.values()
+        if n.kind == "grad_op"
+    }
+
+
+def test_before_backward_there_are_formulas_in_the_names_of_the_tensors_and_no_number():
+    e, names = example()
+    assert slots(mg.draw(e, names=names)) == {
+        "MulBackward0": ["[0] g·d", "[1] g·c"],
+        "AddBackward0": ["[0] g", "[1] g"],
+    }
+
+
+def test_after_backward_every_slot_says_what_it_gave():
+    e, names = example()
+    e.backward()
+    picture = mg.draw(e, names=names)
+    assert slots(picture) == {
+        "MulBackward0": ["[0] g·d = 4", "[1] g·c = 5"],
+        "AddBackward0": ["[0] g = 4", "[1] g = 4"],
+    }
+    assert [n.lines for n in picture.graph.nodes.values() if n.kind == "seed"] == [("1 (seed)",)]
+
+
+def test_the_numbers_are_the_gradients_of_the_values_in_between():
+    x = mg.tensor(0.5, requires_grad=True)
+    h = mg.tanh(x)
+    y = h * h * h
+    y.backward()
+    (text,) = slots(mg.draw(y))["TanhBackward0"]
+    slope = 3 * np.tanh(0.5) ** 2 * (1 - np.tanh(0.5) ** 2)
+    assert float(text.rpartition("= ")[2]) == pytest.approx(slope, rel=1e-4)
+
+
+def test_a_backward_that_began_elsewhere_gives_no_numbers():
+    e, names = example()
+    other, _ = example()
+    other.backward()
+    assert "4" not in "".join(slots(mg.draw(e, names=names))["MulBackward0"])
+
+
+def test_drawing_changes_nothing():
+    e, names = example()
+    e.backward()
+    mg.draw(e, names=names)
+    assert [float(names[n].grad) for n in "abd"] == [4.0, 4.0, 5.0]
+    with pytest.raises(mg.MinigradError, match="freed"):
+        e.backward()
+
+
+def test_hooks_are_not_called_by_a_drawing():
+    e, names = example()
+    calls = []
+    names["c"].register_hook(lambda g: calls.append(1))
+    e.backward()
+    mg.draw(e, names=names)
+    assert calls == [1]
+
+
+def test_without_values_there_are_no_numbers():
+    e, names = example()
+    e.backward()
+    assert slots(mg.draw(e, names=names, values=False))["MulBackward0"] == ["[0] g·d", "[1] g·c"]
+
+
+def test_large_saved_values_are_not_computed_again():
+    x = mg.tensor(np.ones(500), requires_grad=True)
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    assert y.grad_fn.remembered() == {}
+
+
+def test_a_player_takes_the_numbers_back_and_shows_them_as_formula():
+    e, names = example()
+    e.backward()
+    player = mg.play(e, names=names)
+    film: Film = player.film
+    (mul,) = (n.id for n in player.graph.nodes.values() if n.name == "MulBackward0")
+    assert film.frame(0).texts[mul] == ("[0] g·d = —", "[1] g·c = —")
+    assert film.frame(len(player.events)).texts[mul] == ("[0] g·d = 4", "[1] g·c = 5")
+    assert "[0] g·d = 4  [1] g·c = 5" in [event.formula for event in player.events]
+
+
+def known_texts():
+    from minigrad.registry import REGISTRY
+
+    for name, p in REGISTRY.items():
+        texts = rule_texts(p, {})
+        yield from ((name, p, slot, t) for slot, t in zip(p.differentiable, texts, strict=True) if t)
+
+
+def test_rules_read_as_they_are_written():
+    texts = {(name, slot): text for name, _, slot, text in known_texts()}
+    assert texts["mul", "x"] == "g·y"
+    assert texts["tanh", "x"] == "g·(1 − out·out)"
+    assert texts["relu", "x"] == "g·(out > 0)"
+    assert texts["log", "x"] == "g / x"
+    assert len(texts) > 30
+
+
+def test_a_rule_reads_no_names_but_its_own():
+    import re
+
+    for name, p, slot, text in known_texts():
+        words = set(re.findall(r"[a-z_]\w*\b(?!\()", text)) - {"g"}
+        assert words <= {*p.rules[slot].reads, "pi", "x"}, (name, slot, text)
