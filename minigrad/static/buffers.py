@@ -20,8 +20,7 @@ class Buffer:
     """Memory that several values use one after the other."""
 
     name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    like: np.ndarray[Any, Any]
     holds: list[Array]
     slab: bool = False                                  # starts as zeros
 
@@ -84,7 +83,7 @@ class _Planner:
             for array in self.ends.pop(k, []):
                 buffer = self.live.pop(id(array), None)
                 if buffer is not None:
-                    self.free.setdefault((buffer.shape, buffer.dtype), []).append(buffer)
+                    self.free.setdefault(_kind(buffer.like), []).append(buffer)
 
     def wants_buffer(self, call: Call) -> bool:
         out = call.out
@@ -99,7 +98,7 @@ class _Planner:
         end = self.last.get(id(out), k)
         buffer = self.in_place(k, call)
         if buffer is None:
-            waiting = self.free.get((out.shape, out.dtype))
+            waiting = self.free.get(_kind(out.like))
             buffer = waiting.pop() if waiting else self.new(out)
         buffer.holds.append(out)
         self.plan.placed.add(id(out))
@@ -108,7 +107,7 @@ class _Planner:
 
     def slab(self, whole: Array) -> None:
         """Memory of its own from the first run to the last."""
-        made = Buffer(whole.name, whole.shape, whole.dtype, [whole], slab=True)
+        made = Buffer(whole.name, whole.like, [whole], slab=True)
         self.plan.buffers.append(made)
         self.plan.placed.add(id(whole))
         self.live[id(whole)] = made
@@ -121,15 +120,19 @@ class _Planner:
         for array in call.args:
             if isinstance(array, Array) and id(array) in self.live and self.last.get(id(array)) == k:
                 buffer = self.live[id(array)]
-                if (buffer.shape, buffer.dtype) == (out.shape, out.dtype):
+                if _kind(buffer.like) == _kind(out.like):
                     del self.live[id(array)]
                     return buffer
         return None
 
     def new(self, out: Array) -> Buffer:
-        made = Buffer(f"b{len(self.plan.buffers) + 1}", out.shape, out.dtype, [])
+        made = Buffer(f"b{len(self.plan.buffers) + 1}", out.like, [])
         self.plan.buffers.append(made)
         return made
+
+
+def _kind(like: np.ndarray[Any, Any]) -> Any:
+    return like.shape, like.dtype, like.strides
 
 
 def is_elementwise(call: Call) -> bool:
@@ -229,7 +232,7 @@ def _drop_unread(schedule: Schedule) -> None:
 
 
 def _is_needed(call: Call, needed: set[int]) -> bool:
-    if call.kind == "store":
+    if call.kind in ("store", "check"):
         return True
     if call.kind == "write" or call.into is not None:
         target = call.into if call.into is not None else call.args[0]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from .schedule import Array, Call, Unrecordable, arrays_in, replace_arrays
 
 #: a kernel of more calls than this is called by its name
 LIMIT = 80
+#: and one of more decisions on values, too
+CHECKS = 8
 
 _FACTS: dict[Any, Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
@@ -31,7 +33,7 @@ _VIEWS = {
     np.reshape, np.transpose, np.swapaxes, np.expand_dims, np.squeeze, np.broadcast_to, np.moveaxis, np.flip, np.diagonal,
     np.ravel, np.split,
 }  # fmt: skip
-_TAKES_OUT = {np.concatenate, np.stack, np.dot}
+_JOINS = {np.concatenate, np.stack}
 _WRITES = {np.put_along_axis, np.copyto}
 _UNDECIDED = {np.any, np.all, np.nonzero, np.unique, np.array_equal, np.allclose}
 
@@ -46,21 +48,73 @@ class Recorder:
         self.numpy = _RecordingNumPy(self)
         self._spaces: dict[str, dict[str, Any]] = {}
         self._dtypes: dict[Any, Any] = {}
+        self.running: tuple[Any, Any, Any] = (None, (), {})
+        self.way: list[bool] = []
+        self.taken: list[bool] = []
 
     def kernel(self, primitive: Any, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Record a kernel; returns its result in Arrays.  Errors: `Unrecordable`, then nothing is recorded."""
         start = len(self.calls)
+        self.running = (primitive, args, attrs)
         try:
             if not primitive.kernel.__module__.startswith("minigrad.ops."):
                 raise Unrecordable("a kernel of the user")
+            self.check_decisions(self.first_way(start), start)
+            self.way, self.taken = self.taken, []
             out = self._twin(primitive.kernel)(*args, **attrs)
             if len(self.calls) - start > LIMIT:
                 raise Unrecordable("many calls")
             return out
         except Exception as error:
             del self.calls[start:]
-            self.ignores = ()
             raise error if isinstance(error, Unrecordable) else Unrecordable(str(error)) from error
+        finally:
+            self.ignores = ()
+
+    # -- decisions on values: a check raises an error on one of its two ways ---------------
+
+    def decide(self, array: Array) -> bool:
+        """What a kernel is told when it asks whether an Array is true."""
+        primitive, args, attrs = self.running
+        k = len(self.taken)
+        answer = self.way[k] if k < len(self.way) else True
+        self.taken.append(answer)
+        if len(self.taken) > CHECKS or array.size != 1:
+            raise Unrecordable("a decision on values")
+        self.calls.append(Call("check", primitive.type, primitive.kernel, (array, answer, args, attrs), {}, None, self.op))
+        return answer
+
+    def attempt(self, way: list[bool], start: int) -> bool:
+        """Whether the kernel comes to its end if its decisions go this way; records nothing."""
+        primitive, args, attrs = self.running
+        self.way, self.taken = way, []
+        try:
+            self._twin(primitive.kernel)(*args, **attrs)
+            return True
+        except (ValueError, IndexError):
+            return False
+        finally:
+            del self.calls[start:]
+            self.ignores = ()
+
+    def first_way(self, start: int) -> list[bool]:
+        """The decisions with which the kernel comes to its end."""
+        way: list[bool] = []
+        while not self.attempt(way, start):
+            way = self.taken
+            while way and way[-1] is False:
+                way = way[:-1]
+            if not way:
+                raise Unrecordable("an error on every way")
+            way = [*way[:-1], False]
+        return self.taken
+
+    def check_decisions(self, way: list[bool], start: int) -> None:
+        """Every decision must be a check: the other way is an error."""
+        for k in range(len(way)):
+            if self.attempt([*way[:k], not way[k]], start):
+                raise Unrecordable("a decision on values")
+        self.taken = way
 
     # -- what kernels call -----------------------------------------------------------------
 
@@ -90,13 +144,12 @@ class Recorder:
                 probes = [np.ones(1, a.dtype) if hasattr(a, "dtype") else a for a in args]
                 with np.errstate(all="ignore"):
                     self._dtypes[key] = ufunc(*probes).dtype
-            return np.empty(shape, self._dtypes[key])
+            return _laid_out_like(shape, self._dtypes[key], [a.like for a in args if isinstance(a, Array)])
         if ufunc is np.matmul and not kwargs:
             return np.matmul(*_without_inner(*[a.like if isinstance(a, Array) else np.asarray(a) for a in args]))
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         with np.errstate(all="ignore"):
-            made = np.asarray(function(*replace_arrays(args, _stand_in), **replace_arrays(kwargs, _stand_in)))
-        return np.empty(made.shape, made.dtype)
+            return np.asarray(function(*replace_arrays(args, _like), **replace_arrays(kwargs, _like)))
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A NumPy function that is no ufunc."""
@@ -111,11 +164,12 @@ class Recorder:
         if function in _WRITES:
             return self._add("write", _path(function), function, args, kwargs, None)
         with np.errstate(all="ignore"):
-            made = function(*replace_arrays(args, _stand_in), **replace_arrays(kwargs, _stand_in))
+            change = _like if function in _JOINS else _stand_in
+            made = function(*replace_arrays(args, change), **replace_arrays(kwargs, change))
         if not isinstance(made, np.ndarray | np.generic):
             raise Unrecordable("several results")
-        kind = "compute" if function in _TAKES_OUT else "fresh"
-        return self._add(kind, _path(function), function, args, kwargs, Array(self, np.empty(np.shape(made), made.dtype)))
+        kind = "compute" if function in _JOINS or function is np.dot else "fresh"
+        return self._add(kind, _path(function), function, args, kwargs, Array(self, np.empty_like(made)))
 
     def _view(self, path: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         source = args[0]
@@ -140,6 +194,13 @@ class Recorder:
             index = (*index, ...) if isinstance(index, tuple) else (index, ...)
         return self._view("[]", operator.getitem, (source, index), {})
 
+    def strided(self, source: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """``as_strided``, of memory whose strides are known now."""
+        as_strided = np.lib.stride_tricks.as_strided
+        made = as_strided(source.like, shape, strides, writeable=False)
+        out = Array(self, made, roots=source.roots)
+        return self._add("view", "np.lib.stride_tricks.as_strided", as_strided, (source, shape, strides), {}, out)
+
     def setitem(self, target: Array, index: Any, value: Any) -> None:
         """``target[index] = value``."""
         if isinstance(value, Array) and value.shares(target) and self._just_written(value):
@@ -161,11 +222,11 @@ class Recorder:
         """In another dtype; the Array itself if that changes nothing."""
         if dtype == source.dtype and not copy:
             return source
-        return self._add("fresh", ".astype", np.ndarray.astype, (source, dtype), {}, Array(self, np.empty(source.shape, dtype)))
+        return self._add("fresh", ".astype", np.ndarray.astype, (source, dtype), {}, Array(self, np.empty_like(source.like, dtype)))
 
     def copy(self, source: Array) -> Array:
         """A copy in memory of its own."""
-        like = np.empty(source.shape, source.dtype)
+        like = np.empty_like(source.like)
         return self._add("compute", "np.positive", np.positive, (source,), {}, Array(self, like)) if source.dtype.kind in "fiu" else self._add(
             "fresh", "np.array", np.array, (source,), {}, Array(self, like)
         )
@@ -207,11 +268,22 @@ class Recorder:
         return apply
 
 
+class _StrideTricks:
+    """``np.lib.stride_tricks``, as far as kernels use it."""
+
+    @staticmethod
+    def as_strided(x: Any, shape: Any = None, strides: Any = None, writeable: bool = True) -> Any:
+        if not isinstance(x, Array):
+            return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=writeable)
+        return x.recorder.strided(x, tuple(shape), tuple(strides))
+
+
 class _RecordingNumPy:
     """NumPy, with constructors that know Arrays."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
+        self.lib = SimpleNamespace(stride_tricks=_StrideTricks)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -258,6 +330,19 @@ def _path(function: Any) -> str:
     if getattr(np, name, None) is not function:
         raise Unrecordable(f"np.{name}")
     return f"np.{name}"
+
+
+def _like(array: Array) -> Any:
+    return array.like
+
+
+def _laid_out_like(shape: tuple[int, ...], dtype: Any, likes: list[Any]) -> np.ndarray[Any, Any]:
+    """An array with its axes in memory as NumPy orders those of an elementwise result."""
+    if len(shape) < 2 or all(a.flags.c_contiguous for a in likes) or 0 in shape:
+        return np.empty(shape, dtype)
+    flags = [["readonly"]] * len(likes) + [["writeonly", "allocate"]]
+    walk = np.nditer([*likes, None], op_flags=flags, op_dtypes=[a.dtype for a in likes] + [dtype], order="K")  # type: ignore[arg-type]
+    return walk.operands[-1]
 
 
 def _stand_in(array: Array) -> np.ndarray[Any, Any]:

@@ -6,7 +6,7 @@ Vocabulary
     Call        one call of a NumPy function: its arguments, the Array it makes
     kind        "compute" the function takes ``out=``; "fresh" it makes an array of its own; "view" it looks at memory of
                 its first argument; "fill" a new array of one value; "write" it changes its first argument;
-                "store" it copies a value into a parameter
+                "store" it copies a value into a parameter; "check" a condition without which the kernel raises an error
     Loop, Branch  control flow around calls
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .program import Operator
 
 
-class Unrecordable(Exception):
+class Unrecordable(Exception):  # no ValueError: those are what kernels raise
     """A kernel asked for something that is known only when the program runs."""
 
 
@@ -41,6 +41,13 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     ndim = property(lambda self: self.like.ndim)
     size = property(lambda self: self.like.size)
     T = property(lambda self: self.recorder.call(np.transpose, (self,), {}))
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides, of arrays that the schedule makes itself."""
+        if any(r.fixed for r in self.roots):
+            raise Unrecordable("strides of an array from outside")
+        return self.like.strides
 
     @property
     def is_root(self) -> bool:
@@ -75,6 +82,14 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         """A view in another shape, or a copy where there is none."""
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[call-overload]
 
+    def min(self, axis: Any = None) -> Any:
+        """``np.minimum.reduce``."""
+        return np.minimum.reduce(self, axis=axis)  # type: ignore[call-overload]
+
+    def max(self, axis: Any = None) -> Any:
+        """``np.maximum.reduce``."""
+        return np.maximum.reduce(self, axis=axis)  # type: ignore[call-overload]
+
     def dot(self, other: Any) -> Any:
         """``np.dot``."""
         return np.dot(self, other)
@@ -88,9 +103,12 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         return self.recorder.astype(self, np.dtype(dtype), copy)
 
     def __bool__(self) -> bool:
-        raise Unrecordable("a decision on values")
+        return self.recorder.decide(self)
 
-    __float__ = __int__ = __index__ = __bool__  # type: ignore[assignment]
+    def __float__(self) -> float:
+        raise Unrecordable("a number from an array")
+
+    __int__ = __index__ = __float__  # type: ignore[assignment]
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise Unrecordable("elements of an array")

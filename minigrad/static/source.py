@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import keyword
 import re
+from functools import lru_cache
 from collections.abc import Iterator
 from typing import Any
 
@@ -96,12 +97,17 @@ class Writer:
         for array in buffer.holds:
             self.identifiers[id(array)] = target
             self.fixed.add(id(array))
-        shape, dtype = buffer.shape, buffer.dtype.name
+        like = buffer.like
+        order = tuple(sorted(range(like.ndim), key=lambda k: -like.strides[k])) if not like.flags.c_contiguous else ()
+        shape, dtype = tuple(like.shape[k] for k in order) if order else like.shape, like.dtype.name
         make = "zeros"
         if not self.kernels.setdefault("zeros", aligned_zeros) or "zeros" not in self.bound:
             self.bound["zeros"] = "zeros"
             self.before.insert(0, _assign("zeros", _index("kernels", "zeros")))
-        self.before.append(_assign(target, _call(make, [self.value(shape), ast.Constant(dtype)])))
+        made = _call(make, [self.value(shape), ast.Constant(dtype)])
+        if order:
+            made = _call("np.transpose", [made, self.value(tuple(order.index(k) for k in range(like.ndim)))])
+        self.before.append(_assign(target, made))
 
     def fetched(self, array: Array) -> ast.expr:
         """A result: always an array of its own."""
@@ -175,6 +181,8 @@ class Writer:
         place = call.into if call.into is not None else out if isinstance(out, Array) and id(out) in self.plan.placed else None
         if call.kind == "fill":
             return self.fill(call, place)
+        if call.kind == "check":
+            return self.check(call)
         if call.path == "[]=":
             place_in = ast.Subscript(self.value(call.args[0]), self.subscript(call.args[1]), ast.Store())
             return ast.Assign([place_in], self.value(call.args[2]))
@@ -182,7 +190,7 @@ class Writer:
             value: ast.expr = ast.Subscript(self.value(call.args[0]), self.subscript(call.args[1]), ast.Load())
         elif call.path == ".astype":
             value = ast.Call(ast.Attribute(self.value(call.args[0]), "astype", ast.Load()), [self.value(call.args[1])], [])
-        elif call.function is np.transpose and call.args[1:] in ((), (None,)) and not call.kwargs:
+        elif call.function is np.transpose and all(a is None for a in call.args[1:]) and not call.kwargs:
             value = ast.Attribute(self.value(call.args[0]), "T", ast.Load())
         elif call.kind == "opaque":
             value = ast.Call(_name(self.kernel(call)), *self.arguments(call))
@@ -194,6 +202,14 @@ class Writer:
         if isinstance(out, list):
             return ast.Assign([ast.Tuple([_name(self.name(a), ast.Store()) for a in out], ast.Store())], value)
         return _assign(self.name(out), value)
+
+    def check(self, call: Call) -> ast.stmt:
+        """A condition without which the kernel raises: then it is called, and does."""
+        condition, expected, args, attrs = call.args
+        test = self.value(condition)
+        failing = Call("opaque", call.path + "_refuses", refusal(call.function), args, attrs, None)
+        raises = ast.Expr(ast.Call(_name(self.kernel(failing)), *self.arguments(failing)))
+        return ast.If(ast.UnaryOp(ast.Not(), test) if expected else test, [raises], [])
 
     def fill(self, call: Call, place: Array | None) -> ast.stmt:
         """An array of one value, or memory with nothing in it yet."""
@@ -250,7 +266,7 @@ class Writer:
         """The identifier of a kernel that is called as it is."""
         known = next((n for n, f in self.kernels.items() if f is call.function), None)
         if known is None:
-            known = self.unique(clean(call.path) + "_kernel")
+            known = self.unique(clean(call.path) + ("" if call.path.endswith("_refuses") else "_kernel"))
             self.kernels[known] = call.function
             self.before.append(_assign(known, _index("kernels", known)))
         return known
@@ -437,6 +453,17 @@ def aligned_zeros(shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
     raw = np.zeros(size + ALIGN, np.uint8)
     begin = -raw.ctypes.data % ALIGN
     return raw[begin : begin + size].view(dtype).reshape(shape)
+
+
+@lru_cache(maxsize=None)
+def refusal(kernel: Any) -> Any:
+    """A function that raises what a kernel raises on arguments it refuses."""
+
+    def refuse(*args: Any, **attrs: Any) -> None:
+        kernel(*args, **attrs)
+        raise AssertionError(f"{kernel.__name__} accepts what its source was compiled to refuse")
+
+    return refuse
 
 
 def too_many_steps() -> None:
