@@ -1,11 +1,15 @@
 """Real data that comes with the package: nothing is downloaded."""
+
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from .errors import ShapeError, describe
 
 Array = npt.NDArray[Any]
 
@@ -28,8 +32,10 @@ def digits() -> Labelled:
     >>> images.shape, labels.shape, float(images.max()), int(labels[0])
     ((1797, 8, 8), (1797,), 1.0, 0)
     """
-    with (files("minigrad") / "datasets" / "digits.npz").open("rb") as file, \
-            np.load(file, allow_pickle=False) as stored:
+    with (
+        (files("minigrad") / "datasets" / "digits.npz").open("rb") as file,
+        np.load(file, allow_pickle=False) as stored,
+    ):
         return Labelled(stored["images"] / 16.0, stored["labels"].astype(np.int64))
 
 
@@ -47,5 +53,142 @@ def split(data: Labelled, *, held_back: float = 0.2, seed: int = 0) -> tuple[Lab
     order = np.random.default_rng(seed).permutation(len(data.labels))
     first = round(held_back * len(order))
     test, train = order[:first], order[first:]
-    return (Labelled(data.images[train], data.labels[train]),
-            Labelled(data.images[test], data.labels[test]))
+    return (
+        Labelled(data.images[train], data.labels[train]),
+        Labelled(data.images[test], data.labels[test]),
+    )
+
+
+# -- text ----------------------------------------------------------------------------------------
+
+
+def sonnets() -> str:
+    """Six sonnets by William Shakespeare, 1609, in the public domain.
+
+    >>> sonnets().splitlines()[0], len(sonnets().split("\\n\\n"))
+    ("Shall I compare thee to a summer's day?", 6)
+    """
+    return (files("minigrad") / "datasets" / "sonnets.txt").read_text(encoding="utf-8")
+
+
+class Alphabet:
+    """The characters of a text, numbered in their order.
+
+    >>> alphabet = Alphabet("banana")
+    >>> len(alphabet), alphabet.encode("nab"), alphabet.decode([2, 0, 1])
+    (3, array([2, 0, 1]), 'nab')
+    """
+
+    def __init__(self, text: str) -> None:
+        self.characters = "".join(sorted(set(text)))
+        self.numbers = {c: k for k, c in enumerate(self.characters)}
+
+    def encode(self, text: str) -> Array:
+        """The number of every character.  Errors: `ShapeError` for a character it does not have."""
+        for c in text:
+            if c not in self.numbers:
+                raise ShapeError(f"{c!r} is not among the characters {self.characters!r}")
+        return np.array([self.numbers[c] for c in text], np.int64)
+
+    def decode(self, numbers: Iterable[int]) -> str:
+        """The characters of some numbers."""
+        return "".join(self.characters[int(k)] for k in numbers)
+
+    def __len__(self) -> int:
+        return len(self.characters)
+
+
+class Windows(NamedTuple):
+    """Pieces of a sequence, and the same pieces one place further: what comes next."""
+
+    given: Array
+    following: Array
+
+
+def windows(sequence: Array, length: int, every: int = 1) -> Windows:
+    """All pieces of a length, one every ``every`` places: two arrays [pieces, length].
+
+    >>> given, following = windows(np.arange(6), 3, every=2)
+    >>> given.tolist(), following.tolist()
+    ([[0, 1, 2], [2, 3, 4]], [[1, 2, 3], [3, 4, 5]])
+    """
+    if not 0 < length < len(sequence) or every < 1:
+        raise ShapeError(
+            f"windows(length={length}, every={every}) of a sequence of {len(sequence)}: "
+            f"the length must be from 1 to {len(sequence) - 1}, every at least 1"
+        )
+    pieces = np.lib.stride_tricks.sliding_window_view(sequence, length + 1)[::every]
+    return Windows(pieces[:, :-1].copy(), pieces[:, 1:].copy())
+
+
+# -- batches -------------------------------------------------------------------------------------
+
+
+class DataLoader:
+    """Batches of arrays of equal length, in a new order for every pass; the seed decides the orders.
+
+    ``data``: an array, or several (`digits()`, a tuple): then a batch is a tuple.
+
+    >>> loader = DataLoader((np.arange(5), np.arange(5) * 10), batch_size=2, shuffle=False)
+    >>> [(x.tolist(), y.tolist()) for x, y in loader]
+    [([0, 1], [0, 10]), ([2, 3], [20, 30]), ([4], [40])]
+    """
+
+    def __init__(
+        self,
+        data: Array | Sequence[Array],
+        batch_size: int = 32,
+        shuffle: bool = True,
+        drop_last: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.single = isinstance(data, np.ndarray) or hasattr(data, "_data")
+        parts = [data] if self.single else list(data)
+        self.arrays = [np.asarray(getattr(a, "_data", a)) for a in parts]
+        lengths = {len(a) if a.ndim else -1 for a in self.arrays}
+        if len(lengths) != 1 or -1 in lengths:
+            shown = ", ".join(map(describe, self.arrays)) or "nothing"
+            raise ShapeError(f"DataLoader takes arrays with equally many examples, not {shown}")
+        if not isinstance(batch_size, int | np.integer) or batch_size < 1:
+            raise ShapeError(f"batch_size is {batch_size!r}: give a whole number above 0")
+        self.batch_size, self.shuffle, self.drop_last = int(batch_size), shuffle, drop_last
+        self.seed, self.passes = seed, 0
+
+    def __len__(self) -> int:
+        """The number of batches of a pass."""
+        whole, rest = divmod(len(self.arrays[0]), self.batch_size)
+        return whole + bool(rest and not self.drop_last)
+
+    def __iter__(self) -> Iterator[Any]:
+        order = np.arange(len(self.arrays[0]))
+        if self.shuffle:
+            np.random.default_rng((self.seed, self.passes)).shuffle(order)
+        self.passes += 1
+        for k in range(len(self)):
+            chosen = order[k * self.batch_size : (k + 1) * self.batch_size]
+            batch = tuple(a[chosen] for a in self.arrays)
+            yield batch[0] if self.single else batch
+
+    def forever(self) -> Iterator[Any]:
+        """Batch after batch, pass after pass."""
+        if not len(self):
+            raise ShapeError(
+                f"a pass has no batch: {len(self.arrays[0])} examples in batches of "
+                f"{self.batch_size}, drop_last={self.drop_last}"
+            )
+        while True:
+            yield from self
+
+
+def progress(steps: Iterable[Any], words: str = "") -> Iterable[Any]:
+    """The same steps, with a progress bar on the screen where tqdm is installed.
+
+    >>> list(progress(range(0)))
+    []
+    """
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return steps
+    bar: Iterable[Any] = tqdm(steps, desc=words or None, disable=None)  # only on a terminal
+    return bar
