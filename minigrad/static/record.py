@@ -179,7 +179,15 @@ class Recorder:
             return self._add("view", path, function, args, kwargs, out)
         if np.may_share_memory(made, source.like) or not made.size:
             return self._add("view", path, function, args, kwargs, Array(self, made, roots=source.roots))
+        if function is np.reshape:
+            return self._reshaped_copy(source, made)
         return self._add("fresh", path, function, args, kwargs, Array(self, made))
+
+    def _reshaped_copy(self, source: Array, made: np.ndarray[Any, Any]) -> Array:
+        """A reshape that no view can be: the elements are copied into memory of the new shape."""
+        out = self.fill(made.shape, None, made.dtype)
+        self.setitem(np.reshape(out, source.shape), Ellipsis, source)  # type: ignore[call-overload]
+        return out
 
     def getitem(self, source: Array, index: Any) -> Any:
         """``source[index]``."""
@@ -211,7 +219,9 @@ class Recorder:
             self._add("write", "[]=", operator.setitem, (target, index, value), {}, None)
             return
         place = target[index] if index is not Ellipsis else target
-        self._add("write", "np.copyto", np.copyto, (place, value), {"casting": "unsafe"}, None)
+        same = isinstance(value, Array | np.ndarray) and value.dtype == target.dtype
+        safe = same or (type(value) in (int, float) and target.dtype.kind == "f")
+        self._add("write", "np.copyto", np.copyto, (place, value), {} if safe else {"casting": "unsafe"}, None)
 
     def _just_written(self, value: Array) -> bool:
         """``a[i] += b`` writes into a view, and Python then sets ``a[i]`` to that view: nothing is left to do."""

@@ -217,7 +217,7 @@ class Writer:
         if place is not None:
             if value is None:
                 return ast.Pass()
-            return ast.Expr(_call("np.copyto", [self.value(place), self.value(value)], [ast.keyword("casting", ast.Constant("unsafe"))]))
+            return ast.Expr(ast.Call(ast.Attribute(self.value(place), "fill", ast.Load()), [self.value(value)], []))
         if value is None:
             return _assign(self.name(call.out), _call("np.empty", [self.value(tuple(shape) if isinstance(shape, list) else shape), self.value(dtype)]))
         return _assign(self.name(call.out), _call("np.full", [self.value(shape), self.value(value), self.value(dtype)]))
