@@ -44,7 +44,9 @@ def _primitives(block: Block, op: Operator) -> list[Operator]:
     return parts
 
 
-def _give_names(block: Block, op: Operator, parts: list[Operator], inner: str, names: list[str]) -> None:
+def _give_names(
+    block: Block, op: Operator, parts: list[Operator], inner: str, names: list[str]
+) -> None:
     """The last primitive writes the gradient's own name; further names, and values passed on, are copies."""
     made_here = [p for p in parts if inner in p.output_names]
     if made_here:

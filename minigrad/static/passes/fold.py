@@ -194,7 +194,12 @@ def _factor(op: Operator) -> float | None:
 
 
 def _is_power_of_two(value: float) -> bool:
-    return value != 0 and np.isfinite(value) and abs(frexp(value)[0]) == 0.5 and abs(np.log2(abs(value))) < 64
+    return (
+        value != 0
+        and np.isfinite(value)
+        and abs(frexp(value)[0]) == 0.5
+        and abs(np.log2(abs(value))) < 64
+    )
 
 
 def _is_neutral(op: Operator) -> bool:

@@ -4,8 +4,8 @@ Vocabulary
     Array       a value of the schedule: shape and dtype, no elements.  ``root`` is the Array whose memory it looks at
                 (itself, unless it is a view)
     Call        one call of a NumPy function: its arguments, the Array it makes
-    kind        "compute" the function takes ``out=``; "fresh" it makes an array of its own; "view" it looks at memory of
-                its first argument; "fill" a new array of one value; "write" it changes its first argument;
+    kind        "compute" the function takes ``out=``; "fresh" it makes an array of its own; "view" it looks at
+                memory of its first argument; "fill" a new array of one value; "write" it changes its first argument;
                 "store" it copies a value into a parameter; "check" a condition without which the kernel raises an error
     Loop, Branch  control flow around calls
 """
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from .program import Operator
+    from ..program import Operator
 
 
 class Unrecordable(Exception):  # no ValueError: those are what kernels raise
@@ -29,10 +29,17 @@ class Unrecordable(Exception):  # no ValueError: those are what kernels raise
 class Array(np.lib.mixins.NDArrayOperatorsMixin):
     """A value of the schedule.  Kernels that are called on Arrays leave `Call`s in the recorder they belong to."""
 
-    __slots__ = ("like", "recorder", "roots", "name", "fixed")
+    __slots__ = ("fixed", "like", "name", "recorder", "roots")
     __array_priority__ = 1000
 
-    def __init__(self, recorder: Any, like: np.ndarray[Any, Any], name: str = "", roots: tuple[Array, ...] = (), fixed: bool = False) -> None:
+    def __init__(
+        self,
+        recorder: Any,
+        like: np.ndarray[Any, Any],
+        name: str = "",
+        roots: tuple[Array, ...] = (),
+        fixed: bool = False,
+    ) -> None:
         self.recorder, self.like, self.name, self.fixed = recorder, like, name, fixed
         self.roots = roots or (self,)
 
@@ -58,7 +65,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         """Whether both may look at the same memory."""
         return any(a is b for a in self.roots for b in other.roots)
 
-    __hash__ = object.__hash__                        # ``==`` is recorded like any other operator
+    __hash__ = object.__hash__  # ``==`` is recorded like any other operator
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         return self.recorder.ufunc(ufunc, method, args, kwargs)
@@ -126,10 +133,10 @@ class Call:
     function: Any
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    out: Any                              # an Array, a list of them, or None
+    out: Any  # an Array, a list of them, or None
     op: Operator | None = None
     into: Array | None = None
-    ignores: tuple[str, ...] = ()         # floating-point errors the kernel silences
+    ignores: tuple[str, ...] = ()  # floating-point errors the kernel silences
 
     def reads(self) -> list[Array]:
         """The Arrays among the arguments."""
@@ -142,22 +149,37 @@ class Loop:
 
     op: Operator
     body: list[Any]
-    test: list[Any] = field(default_factory=list)     # the calls that find out whether to go on
+    test: list[Any] = field(default_factory=list)  # the calls that find out whether to go on
     go_on: Array | None = None
-    frames: Array | None = None                       # the list of saved values, made or (backward) walked
-    saved: list[Any] = field(default_factory=list)    # what a step puts on the list; backward: pairs (value, name here)
-    carried: list[tuple[Array, Array, Array, Array]] = field(default_factory=list)  # start, at step begin, next, final
-    slices: list[tuple[Array, Array]] = field(default_factory=list)                 # sequence, its slice
-    stacked: list[tuple[Array, Array]] = field(default_factory=list)                # value of a step, all of them
-    totals: list[tuple[Array, Array, Array]] = field(default_factory=list)          # value of a step, sum, like
+    frames: Array | None = None  # the list of saved values, made or (backward) walked
+    saved: list[Any] = field(
+        default_factory=list
+    )  # what a step puts on the list; backward: pairs (value, name here)
+    carried: list[tuple[Array, Array, Array, Array]] = field(
+        default_factory=list
+    )  # start, at step begin, next, final
+    slices: list[tuple[Array, Array]] = field(default_factory=list)  # sequence, its slice
+    stacked: list[tuple[Array, Array]] = field(default_factory=list)  # value of a step, all of them
+    totals: list[tuple[Array, Array, Array]] = field(
+        default_factory=list
+    )  # value of a step, sum, like
 
     def reads(self) -> list[Array]:
         """Everything it needs from outside (and what it makes inside)."""
         inner = [a for item in [*self.test, *self.body] for a in item.reads()]
-        given = [c[0] for c in self.carried] + [s for s, _ in self.slices] + [t[2] for t in self.totals]
-        return inner + given + [c[2] for c in self.carried] + [s for s, _ in self.stacked] + [t[0] for t in self.totals] + (
-            [self.go_on] if self.go_on is not None else []
-        ) + arrays_in(self.saved) + ([self.frames] if self.frames is not None else [])
+        given = (
+            [c[0] for c in self.carried] + [s for s, _ in self.slices] + [t[2] for t in self.totals]
+        )
+        return (
+            inner
+            + given
+            + [c[2] for c in self.carried]
+            + [s for s, _ in self.stacked]
+            + [t[0] for t in self.totals]
+            + ([self.go_on] if self.go_on is not None else [])
+            + arrays_in(self.saved)
+            + ([self.frames] if self.frames is not None else [])
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -167,7 +189,9 @@ class Branch:
     op: Operator
     pred: Array
     bodies: tuple[list[Any], list[Any]]
-    results: list[tuple[Any, Any, Array]]             # value if true, value if false, result; None is zeros of the fourth
+    results: list[
+        tuple[Any, Any, Array]
+    ]  # value if true, value if false, result; None is zeros of the fourth
     frames: Array | None = None
     saved: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
     backward: bool = False
@@ -176,7 +200,9 @@ class Branch:
         """Everything it needs from outside (and what it makes inside)."""
         inner = [a for body in self.bodies for item in body for a in item.reads()]
         results = [v for r in self.results for v in r[:2]]
-        return [self.pred, *inner, *results, *arrays_in(self.saved)] + ([self.frames] if self.frames is not None else [])
+        return [self.pred, *inner, *results, *arrays_in(self.saved)] + (
+            [self.frames] if self.frames is not None else []
+        )
 
 
 @dataclass(slots=True)
@@ -185,10 +211,14 @@ class Schedule:
 
     items: list[Any]
     feeds: dict[str, Array]
-    state: dict[str, Array]               # persistable variables, and slabs of them
+    state: dict[str, Array]  # persistable variables, and slabs of them
     fetched: list[Array]
-    loops: dict[int, Loop | Branch] = field(default_factory=dict)   # id of a frames Array → who filled it
-    same: dict[int, Array] = field(default_factory=dict)            # id of an Array → the one that stands for it
+    loops: dict[int, Loop | Branch] = field(
+        default_factory=dict
+    )  # id of a frames Array → who filled it
+    same: dict[int, Array] = field(
+        default_factory=dict
+    )  # id of an Array → the one that stands for it
 
 
 def arrays_in(value: Any) -> list[Array]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..program import Operator, Program
 from .buffers import is_elementwise
-from .program import Operator, Program
 from .schedule import Array, Call, Schedule
 
 #: every array in a slab starts at a multiple of so many bytes
@@ -54,7 +54,9 @@ def _alike(a: Operator, b: Operator) -> bool:
     return a.type == b.type and a.attrs == b.attrs and a.inputs.keys() == b.inputs.keys()
 
 
-def in_slab(dtype: np.dtype[Any], shapes: list[tuple[int, ...]]) -> tuple[int, list[tuple[int, int]]]:
+def in_slab(
+    dtype: np.dtype[Any], shapes: list[tuple[int, ...]]
+) -> tuple[int, list[tuple[int, int]]]:
     """The length of a slab and the place of each array in it.
 
     >>> in_slab(np.dtype("float64"), [(2, 3), (3,)])
@@ -93,9 +95,15 @@ def _runs(sequences: list[list[Any]]) -> list[list[list[Call]]]:
     runs: list[list[list[Call]]] = []
     for calls in sequences:
         op = calls[0].op
-        if op is None or op.role != "optimize" or not all(isinstance(c, Call) and is_elementwise(c) for c in calls):
+        if (
+            op is None
+            or op.role != "optimize"
+            or not all(isinstance(c, Call) and is_elementwise(c) for c in calls)
+        ):
             runs.append([])
-        elif runs and runs[-1] and _alike(runs[-1][0][0].op, op) and _same_calls(runs[-1][0], calls):
+        elif (
+            runs and runs[-1] and _alike(runs[-1][0][0].op, op) and _same_calls(runs[-1][0], calls)
+        ):
             runs[-1].append(calls)
         else:
             runs.append([calls])
@@ -104,7 +112,11 @@ def _runs(sequences: list[list[Any]]) -> list[list[list[Call]]]:
 
 def _same_calls(a: list[Call], b: list[Call]) -> bool:
     return len(a) == len(b) and all(
-        x.path == y.path and len(x.args) == len(y.args) and not x.kwargs and not y.kwargs and (x.into is None) == (y.into is None)
+        x.path == y.path
+        and len(x.args) == len(y.args)
+        and not x.kwargs
+        and not y.kwargs
+        and (x.into is None) == (y.into is None)
         for x, y in zip(a, b, strict=True)
     )
 
@@ -116,7 +128,9 @@ class _Mismatch(Exception):
 class _Merging:
     """One run of updates that becomes one update."""
 
-    def __init__(self, schedule: Schedule, run: list[list[Call]], slabs: dict[tuple[str, ...], list[str]]) -> None:
+    def __init__(
+        self, schedule: Schedule, run: list[list[Call]], slabs: dict[tuple[str, ...], list[str]]
+    ) -> None:
         self.schedule, self.updates, self.slabs = schedule, run, slabs
         self.recorder = run[0][0].out.recorder
         self.shapes = [calls[-1].out.shape for calls in run]
@@ -144,13 +158,17 @@ class _Merging:
     def one(self, column: tuple[Call, ...]) -> Call:
         """The call on slabs that stands for one call of every update."""
         first = column[0]
-        args = tuple(self.argument(values) for values in zip(*[c.args for c in column], strict=True))
+        args = tuple(
+            self.argument(values) for values in zip(*[c.args for c in column], strict=True)
+        )
         out = self.slab()
         self.merged[tuple(id(c.out) for c in column)] = out
         into = None if first.into is None else self.argument(tuple(c.into for c in column))
         if first.into is not None:
             self.merged[tuple(id(c.out) for c in column)] = into
-        return Call("compute", first.path, first.function, args, {}, out, first.op, into, first.ignores)
+        return Call(
+            "compute", first.path, first.function, args, {}, out, first.op, into, first.ignores
+        )
 
     def slab(self, name: str = "") -> Array:
         return Array(self.recorder, np.empty(self.length, self.dtype), name)
@@ -167,7 +185,10 @@ class _Merging:
             return self.merged[key]
         if all(v is first for v in values) and first.shape == ():
             return first
-        if any(not isinstance(v, Array) or v.shape != s or v.dtype != self.dtype for v, s in zip(values, self.shapes, strict=True)):
+        if any(
+            not isinstance(v, Array) or v.shape != s or v.dtype != self.dtype
+            for v, s in zip(values, self.shapes, strict=True)
+        ):
             raise _Mismatch
         made = self.state(values) if first.fixed else self.gradient(list(values))
         self.merged[key] = made
@@ -179,7 +200,9 @@ class _Merging:
             raise _Mismatch
         key = "+".join(names)
         if key not in self.schedule.state:
-            made = self.slab("all_" + (self.updates[0][0].op.type if self.updates[0][0].op else "state"))
+            made = self.slab(
+                "all_" + (self.updates[0][0].op.type if self.updates[0][0].op else "state")
+            )
             made.fixed = True
             self.schedule.state[key] = made
         return self.schedule.state[key]
@@ -189,14 +212,20 @@ class _Merging:
         if len({id(v) for v in values}) < len(values) or any(v.fixed for v in values):
             raise _Mismatch
         whole = self.slab("gradients")
-        self.before.append(Call("slab", "np.zeros", np.zeros, (whole.shape, whole.dtype), {}, whole))
+        self.before.append(
+            Call("slab", "np.zeros", np.zeros, (whole.shape, whole.dtype), {}, whole)
+        )
         members = []
         for value, (start, stop) in zip(values, self.places, strict=True):
             flat = Array(self.recorder, whole.like[start:stop], value.name, (whole,))
-            self.before.append(Call("view", "[]", operator.getitem, (whole, slice(start, stop)), {}, flat))
+            self.before.append(
+                Call("view", "[]", operator.getitem, (whole, slice(start, stop)), {}, flat)
+            )
             if len(value.shape) != 1:
                 shaped = Array(self.recorder, flat.like.reshape(value.shape), value.name, (whole,))
-                self.before.append(Call("view", "np.reshape", np.reshape, (flat, value.shape), {}, shaped))
+                self.before.append(
+                    Call("view", "np.reshape", np.reshape, (flat, value.shape), {}, shaped)
+                )
                 flat = shaped
             members.append(flat)
         self.gradients.append((values, members))
@@ -208,10 +237,25 @@ class _Merging:
     def move(self, maker: Call | None, array: Array, member: Array, first: int) -> None:
         """Let a gradient be made in its slab; copy it there if it is made by other means."""
         others = any(a is not array and a.shares(array) for a in self.readers())
-        if maker is not None and maker.kind == "compute" and maker.into is None and array.is_root and not others:
+        if (
+            maker is not None
+            and maker.kind == "compute"
+            and maker.into is None
+            and array.is_root
+            and not others
+        ):
             maker.into = member
             array.roots = member.roots
             self.schedule.same[id(array)] = member
         else:
-            copy = Call("compute", "np.positive", np.positive, (array,), {}, member, maker.op if maker else None, member)
+            copy = Call(
+                "compute",
+                "np.positive",
+                np.positive,
+                (array,),
+                {},
+                member,
+                maker.op if maker else None,
+                member,
+            )
             self.schedule.items.insert(first, copy)

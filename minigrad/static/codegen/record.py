@@ -9,19 +9,17 @@ results agree bit for bit.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FunctionType, SimpleNamespace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .decisions import Decisions
 from .schedule import Array, Call, Unrecordable, arrays_in, replace_arrays
+from .twins import Twins
 
 #: a kernel of more calls than this is called by its name
 LIMIT = 80
-#: and one of more decisions on values, too
-CHECKS = 8
 
 _FACTS: dict[Any, Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
@@ -30,23 +28,22 @@ _FACTS: dict[Any, Callable[..., Any]] = {
     np.result_type: lambda *a: np.result_type(*[v.dtype if isinstance(v, Array) else v for v in a]),
 }
 _VIEWS = {
-    np.reshape, np.transpose, np.swapaxes, np.expand_dims, np.squeeze, np.broadcast_to, np.moveaxis, np.flip, np.diagonal,
-    np.ravel, np.split,
+    np.reshape, np.transpose, np.swapaxes, np.expand_dims, np.squeeze, np.broadcast_to, np.moveaxis, np.flip,
+    np.diagonal, np.ravel, np.split,
 }  # fmt: skip
 _JOINS = {np.concatenate, np.stack}
 _WRITES = {np.put_along_axis, np.copyto}
 _UNDECIDED = {np.any, np.all, np.nonzero, np.unique, np.array_equal, np.allclose}
 
 
-class Recorder:
+class Recorder(Decisions):
     """The calls recorded so far, and how every NumPy function is recorded."""
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
         self.op: Any = None
         self.ignores: tuple[str, ...] = ()
-        self.numpy = _RecordingNumPy(self)
-        self._spaces: dict[str, dict[str, Any]] = {}
+        self.twins = Twins(self)
         self._dtypes: dict[Any, Any] = {}
         self.running: tuple[Any, Any, Any] = (None, (), {})
         self.way: list[bool] = []
@@ -61,7 +58,7 @@ class Recorder:
                 raise Unrecordable("a kernel of the user")
             self.check_decisions(self.first_way(start), start)
             self.way, self.taken = self.taken, []
-            out = self._twin(primitive.kernel)(*args, **attrs)
+            out = self.twins.of(primitive.kernel)(*args, **attrs)
             if len(self.calls) - start > LIMIT:
                 raise Unrecordable("many calls")
             return out
@@ -70,51 +67,6 @@ class Recorder:
             raise error if isinstance(error, Unrecordable) else Unrecordable(str(error)) from error
         finally:
             self.ignores = ()
-
-    # -- decisions on values: a check raises an error on one of its two ways ---------------
-
-    def decide(self, array: Array) -> bool:
-        """What a kernel is told when it asks whether an Array is true."""
-        primitive, args, attrs = self.running
-        k = len(self.taken)
-        answer = self.way[k] if k < len(self.way) else True
-        self.taken.append(answer)
-        if len(self.taken) > CHECKS or array.size != 1:
-            raise Unrecordable("a decision on values")
-        self.calls.append(Call("check", primitive.type, primitive.kernel, (array, answer, args, attrs), {}, None, self.op))
-        return answer
-
-    def attempt(self, way: list[bool], start: int) -> bool:
-        """Whether the kernel comes to its end if its decisions go this way; records nothing."""
-        primitive, args, attrs = self.running
-        self.way, self.taken = way, []
-        try:
-            self._twin(primitive.kernel)(*args, **attrs)
-            return True
-        except (ValueError, IndexError):
-            return False
-        finally:
-            del self.calls[start:]
-            self.ignores = ()
-
-    def first_way(self, start: int) -> list[bool]:
-        """The decisions with which the kernel comes to its end."""
-        way: list[bool] = []
-        while not self.attempt(way, start):
-            way = self.taken
-            while way and way[-1] is False:
-                way = way[:-1]
-            if not way:
-                raise Unrecordable("an error on every way")
-            way = [*way[:-1], False]
-        return self.taken
-
-    def check_decisions(self, way: list[bool], start: int) -> None:
-        """Every decision must be a check: the other way is an error."""
-        for k in range(len(way)):
-            if self.attempt([*way[:k], not way[k]], start):
-                raise Unrecordable("a decision on values")
-        self.taken = way
 
     # -- what kernels call -----------------------------------------------------------------
 
@@ -136,7 +88,9 @@ class Recorder:
         self._add("compute", path, function, args, kwargs, out).recorder.calls[-1].into = out
         return out
 
-    def _ufunc_result(self, ufunc: Any, method: str, args: Any, kwargs: Any) -> np.ndarray[Any, Any]:
+    def _ufunc_result(
+        self, ufunc: Any, method: str, args: Any, kwargs: Any
+    ) -> np.ndarray[Any, Any]:
         if method == "__call__" and ufunc.signature is None and not kwargs:
             shape = np.broadcast_shapes(*[np.shape(a) for a in args])
             key = (ufunc, *[a.dtype if hasattr(a, "dtype") else type(a) for a in args])
@@ -144,12 +98,18 @@ class Recorder:
                 probes = [np.ones(1, a.dtype) if hasattr(a, "dtype") else a for a in args]
                 with np.errstate(all="ignore"):
                     self._dtypes[key] = ufunc(*probes).dtype
-            return _laid_out_like(shape, self._dtypes[key], [a.like for a in args if isinstance(a, Array)])
+            return _laid_out_like(
+                shape, self._dtypes[key], [a.like for a in args if isinstance(a, Array)]
+            )
         if ufunc is np.matmul and not kwargs:
-            return np.matmul(*_without_inner(*[a.like if isinstance(a, Array) else np.asarray(a) for a in args]))
+            return np.matmul(
+                *_without_inner(*[a.like if isinstance(a, Array) else np.asarray(a) for a in args])
+            )
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         with np.errstate(all="ignore"):
-            return np.asarray(function(*replace_arrays(args, _like), **replace_arrays(kwargs, _like)))
+            return np.asarray(
+                function(*replace_arrays(args, _like), **replace_arrays(kwargs, _like))
+            )
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A NumPy function that is no ufunc."""
@@ -169,7 +129,9 @@ class Recorder:
         if not isinstance(made, np.ndarray | np.generic):
             raise Unrecordable("several results")
         kind = "compute" if function in _JOINS or function is np.dot else "fresh"
-        return self._add(kind, _path(function), function, args, kwargs, Array(self, np.empty_like(made)))
+        return self._add(
+            kind, _path(function), function, args, kwargs, Array(self, np.empty_like(made))
+        )
 
     def _view(self, path: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         source = args[0]
@@ -178,7 +140,9 @@ class Recorder:
             out: Any = [Array(self, m, roots=source.roots) for m in made]
             return self._add("view", path, function, args, kwargs, out)
         if np.may_share_memory(made, source.like) or not made.size:
-            return self._add("view", path, function, args, kwargs, Array(self, made, roots=source.roots))
+            return self._add(
+                "view", path, function, args, kwargs, Array(self, made, roots=source.roots)
+            )
         if function is np.reshape:
             return self._reshaped_copy(source, made)
         return self._add("fresh", path, function, args, kwargs, Array(self, made))
@@ -207,7 +171,9 @@ class Recorder:
         as_strided = np.lib.stride_tricks.as_strided
         made = as_strided(source.like, shape, strides, writeable=False)
         out = Array(self, made, roots=source.roots)
-        return self._add("view", "np.lib.stride_tricks.as_strided", as_strided, (source, shape, strides), {}, out)
+        return self._add(
+            "view", "np.lib.stride_tricks.as_strided", as_strided, (source, shape, strides), {}, out
+        )
 
     def setitem(self, target: Array, index: Any, value: Any) -> None:
         """``target[index] = value``."""
@@ -221,7 +187,14 @@ class Recorder:
         place = target[index] if index is not Ellipsis else target
         same = isinstance(value, Array | np.ndarray) and value.dtype == target.dtype
         safe = same or (type(value) in (int, float) and target.dtype.kind == "f")
-        self._add("write", "np.copyto", np.copyto, (place, value), {} if safe else {"casting": "unsafe"}, None)
+        self._add(
+            "write",
+            "np.copyto",
+            np.copyto,
+            (place, value),
+            {} if safe else {"casting": "unsafe"},
+            None,
+        )
 
     def _just_written(self, value: Array) -> bool:
         """``a[i] += b`` writes into a view, and Python then sets ``a[i]`` to that view: nothing is left to do."""
@@ -232,104 +205,40 @@ class Recorder:
         """In another dtype; the Array itself if that changes nothing."""
         if dtype == source.dtype and not copy:
             return source
-        return self._add("fresh", ".astype", np.ndarray.astype, (source, dtype), {}, Array(self, np.empty_like(source.like, dtype)))
+        return self._add(
+            "fresh",
+            ".astype",
+            np.ndarray.astype,
+            (source, dtype),
+            {},
+            Array(self, np.empty_like(source.like, dtype)),
+        )
 
     def copy(self, source: Array) -> Array:
         """A copy in memory of its own."""
         like = np.empty_like(source.like)
-        return self._add("compute", "np.positive", np.positive, (source,), {}, Array(self, like)) if source.dtype.kind in "fiu" else self._add(
-            "fresh", "np.array", np.array, (source,), {}, Array(self, like)
+        return (
+            self._add("compute", "np.positive", np.positive, (source,), {}, Array(self, like))
+            if source.dtype.kind in "fiu"
+            else self._add("fresh", "np.array", np.array, (source,), {}, Array(self, like))
         )
 
     def fill(self, shape: Any, value: Any, dtype: Any) -> Array:
         """An array of one value; None leaves the elements open."""
-        return self._add("fill", "np.full", np.full, (shape, value, np.dtype(dtype)), {}, Array(self, np.empty(shape, dtype)))
+        return self._add(
+            "fill",
+            "np.full",
+            np.full,
+            (shape, value, np.dtype(dtype)),
+            {},
+            Array(self, np.empty(shape, dtype)),
+        )
 
     def _add(self, kind: str, path: str, function: Any, args: Any, kwargs: Any, out: Any) -> Any:
-        self.calls.append(Call(kind, path, function, tuple(args), kwargs, out, self.op, None, self.ignores))
+        self.calls.append(
+            Call(kind, path, function, tuple(args), kwargs, out, self.op, None, self.ignores)
+        )
         return out
-
-    # -- kernels with another NumPy --------------------------------------------------------
-
-    def _twin(self, function: FunctionType) -> Any:
-        twin = FunctionType(function.__code__, self._space(function), function.__name__, function.__defaults__, function.__closure__)
-        twin.__kwdefaults__ = function.__kwdefaults__
-        return twin
-
-    def _space(self, function: FunctionType) -> dict[str, Any]:
-        """The globals of a module of ops, in which ``np`` and the functions of ops are their recording twins."""
-        space = self._spaces.get(function.__module__)
-        if space is None:
-            space = self._spaces[function.__module__] = dict(function.__globals__)
-            for name, value in list(space.items()):
-                if value is np:
-                    space[name] = self.numpy
-                elif hasattr(value, "primitive"):
-                    space[name] = self._applied(value.primitive)
-                elif isinstance(value, FunctionType) and value.__module__.startswith("minigrad.ops."):
-                    space[name] = self._twin(value)
-        return space
-
-    def _applied(self, primitive: Any) -> Callable[..., Any]:
-        def apply(*args: Any, **attrs: Any) -> Any:
-            inputs, kept = primitive.bind(args, attrs)
-            return self._twin(primitive.kernel)(*inputs, **kept)
-
-        return apply
-
-
-class _StrideTricks:
-    """``np.lib.stride_tricks``, as far as kernels use it."""
-
-    @staticmethod
-    def as_strided(x: Any, shape: Any = None, strides: Any = None, writeable: bool = True) -> Any:
-        if not isinstance(x, Array):
-            return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=writeable)
-        return x.recorder.strided(x, tuple(shape), tuple(strides))
-
-
-class _RecordingNumPy:
-    """NumPy, with constructors that know Arrays."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self.lib = SimpleNamespace(stride_tricks=_StrideTricks)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(np, name)
-
-    def asarray(self, value: Any, dtype: Any = None) -> Any:
-        if isinstance(value, Array):
-            return value if dtype is None else value.astype(dtype, copy=False)
-        return np.asarray(value, dtype)
-
-    def array(self, value: Any, dtype: Any = None) -> Any:
-        if isinstance(value, Array):
-            return self._recorder.copy(value) if dtype in (None, value.dtype) else value.astype(dtype)
-        return np.array(value, dtype)
-
-    def zeros(self, shape: Any, dtype: Any = float) -> Array:
-        return self._recorder.fill(shape, 0, dtype)
-
-    def ones(self, shape: Any, dtype: Any = float) -> Array:
-        return self._recorder.fill(shape, 1, dtype)
-
-    def empty(self, shape: Any, dtype: Any = float) -> Array:
-        return self._recorder.fill(shape, None, dtype)
-
-    def full(self, shape: Any, value: Any, dtype: Any = None) -> Array:
-        if isinstance(value, Array):
-            raise Unrecordable("a fill value from an array")
-        return self._recorder.fill(shape, value, np.asarray(value).dtype if dtype is None else dtype)
-
-    @contextmanager
-    def errstate(self, **kwargs: Any) -> Iterator[None]:
-        before = self._recorder.ignores
-        self._recorder.ignores = (*before, *[k for k, v in kwargs.items() if v == "ignore"])
-        try:
-            yield
-        finally:
-            self._recorder.ignores = before
 
 
 _FILLS: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1, np.empty_like: None}
@@ -351,7 +260,9 @@ def _laid_out_like(shape: tuple[int, ...], dtype: Any, likes: list[Any]) -> np.n
     if len(shape) < 2 or all(a.flags.c_contiguous for a in likes) or 0 in shape:
         return np.empty(shape, dtype)
     flags = [["readonly"]] * len(likes) + [["writeonly", "allocate"]]
-    walk = np.nditer([*likes, None], op_flags=flags, op_dtypes=[a.dtype for a in likes] + [dtype], order="K")  # type: ignore[arg-type]
+    walk = np.nditer(
+        [*likes, None], op_flags=flags, op_dtypes=[a.dtype for a in likes] + [dtype], order="K"
+    )  # type: ignore[arg-type]
     return walk.operands[-1]
 
 

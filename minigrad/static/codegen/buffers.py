@@ -1,8 +1,8 @@
 """Buffers: which calls write into memory that is there already, and which share it.
 
-    tidy             copies nobody needs and calls nobody reads go; an update is written into the parameter itself
-    plan_buffers     liveness: a value's memory is free after the last call that reads it; the next value of its shape
-                     and dtype takes it, an elementwise call in place
+tidy             copies nobody needs and calls nobody reads go; an update is written into the parameter itself
+plan_buffers     liveness: a value's memory is free after the last call that reads it; the next value of its shape
+                 and dtype takes it, an elementwise call in place
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .schedule import Array, Branch, Call, Loop, Schedule, arrays_in, replace_arrays
+from .schedule import Array, Branch, Call, Loop, Schedule, arrays_in
 
 
 @dataclass(slots=True, eq=False)
@@ -22,7 +22,7 @@ class Buffer:
     name: str
     like: np.ndarray[Any, Any]
     holds: list[Array]
-    slab: bool = False                                  # starts as zeros
+    slab: bool = False  # starts as zeros
 
 
 @dataclass(slots=True)
@@ -30,9 +30,9 @@ class Plan:
     """Where values live."""
 
     buffers: list[Buffer] = field(default_factory=list)
-    placed: set[int] = field(default_factory=set)       # ids of Arrays that have a buffer
-    constant: set[int] = field(default_factory=set)     # ids of filled Arrays that nobody changes
-    read: set[int] = field(default_factory=set)         # ids of all Arrays that are read
+    placed: set[int] = field(default_factory=set)  # ids of Arrays that have a buffer
+    constant: set[int] = field(default_factory=set)  # ids of filled Arrays that nobody changes
+    read: set[int] = field(default_factory=set)  # ids of all Arrays that are read
 
     def is_read(self, array: Array) -> bool:
         """Whether some call reads the Array."""
@@ -42,10 +42,17 @@ class Plan:
 def plan_buffers(schedule: Schedule, reuse: bool = True) -> Plan:
     """Decide where the values of the root live; values inside loops are made anew in every step."""
     plan = Plan()
-    plan.read = {id(a) for item in schedule.items for a in item.reads()} | {id(a) for a in schedule.fetched}
-    changed = {id(r) for a in _written(schedule.items) for r in a.roots}
+    plan.read = {id(a) for item in schedule.items for a in item.reads()} | {
+        id(a) for a in schedule.fetched
+    }
+    changed = {id(r) for a in written(schedule.items) for r in a.roots}
     for item in schedule.items:
-        if isinstance(item, Call) and item.kind == "fill" and id(item.out) not in changed and item.args[1] is not None:
+        if (
+            isinstance(item, Call)
+            and item.kind == "fill"
+            and id(item.out) not in changed
+            and item.args[1] is not None
+        ):
             plan.constant.add(id(item.out))
         elif isinstance(item, Call) and _follows_from(item, plan.constant, changed):
             plan.constant.update(id(a) for a in arrays_in([item.out]))
@@ -71,7 +78,7 @@ class _Planner:
         self.schedule, self.plan = schedule, plan
         self.last = _last_reads(schedule)
         self.free: dict[Any, list[Buffer]] = {}
-        self.live: dict[int, Buffer] = {}                # id of a root Array → its buffer
+        self.live: dict[int, Buffer] = {}  # id of a root Array → its buffer
         self.ends: dict[int, list[Array]] = {}
 
     def run(self) -> None:
@@ -87,7 +94,13 @@ class _Planner:
 
     def wants_buffer(self, call: Call) -> bool:
         out = call.out
-        if not isinstance(out, Array) or id(out) in self.plan.constant or call.into is not None or not out.is_root or out.like is None:
+        if (
+            not isinstance(out, Array)
+            or id(out) in self.plan.constant
+            or call.into is not None
+            or not out.is_root
+            or out.like is None
+        ):
             return False
         if call.kind == "fill":
             return True
@@ -118,7 +131,11 @@ class _Planner:
             return None
         out: Array = call.out
         for array in call.args:
-            if isinstance(array, Array) and id(array) in self.live and self.last.get(id(array)) == k:
+            if (
+                isinstance(array, Array)
+                and id(array) in self.live
+                and self.last.get(id(array)) == k
+            ):
                 buffer = self.live[id(array)]
                 if _kind(buffer.like) == _kind(out.like):
                     del self.live[id(array)]
@@ -157,7 +174,7 @@ def _last_reads(schedule: Schedule) -> dict[int, int]:
     return last
 
 
-def _written(items: list[Any]) -> list[Array]:
+def written(items: list[Any]) -> list[Array]:
     """Arrays that calls change after they were made."""
     out: list[Array] = []
     for item in items:
@@ -168,7 +185,7 @@ def _written(items: list[Any]) -> list[Array]:
                 out.append(item.args[0])
         else:
             for inner in bodies(item):
-                out += _written(inner)
+                out += written(inner)
     return out
 
 
@@ -177,90 +194,3 @@ def bodies(item: Any) -> tuple[list[Any], ...]:
     if isinstance(item, Loop):
         return item.test, item.body
     return item.bodies if isinstance(item, Branch) else ()
-
-
-# -- tidy ----------------------------------------------------------------------------------
-
-
-def tidy(schedule: Schedule) -> None:
-    """Drop what is not needed; write updates into the parameters."""
-    _drop_copies(schedule)
-    _drop_unread(schedule)
-    _store_directly(schedule)
-
-
-def _drop_copies(schedule: Schedule) -> None:
-    """A copy stands for its source, if neither of them is changed later on."""
-    changed = {id(r) for a in _written(schedule.items) for r in a.roots}
-    same: dict[int, Array] = {}
-
-    def current(array: Array) -> Array:
-        while id(array) in same:
-            array = same[id(array)]
-        return array
-
-    kept = []
-    for item in schedule.items:
-        if isinstance(item, Call):
-            item.args, item.kwargs = replace_arrays(item.args, current), replace_arrays(item.kwargs, current)
-            if item.function is np.positive and item.into is None:
-                source, out = item.args[0], item.out
-                if not any(id(r) in changed for r in (*source.roots, *out.roots)) and not _used_inside(schedule.items, out):
-                    same[id(out)] = source
-                    continue
-        kept.append(item)
-    schedule.items[:] = kept
-    schedule.fetched = [current(a) for a in schedule.fetched]
-
-
-def _used_inside(items: list[Any], array: Array) -> bool:
-    return any(a.shares(array) for item in items if not isinstance(item, Call) for a in item.reads()) or any(
-        isinstance(i, Call) and i.kind == "view" and i.args[0] is array for i in items
-    )
-
-
-def _drop_unread(schedule: Schedule) -> None:
-    """Calls whose result nobody reads, from the last to the first."""
-    needed = {id(r) for a in schedule.fetched for r in (a, *a.roots)}
-    kept = []
-    for item in reversed(schedule.items):
-        if isinstance(item, Call) and not _is_needed(item, needed):
-            continue
-        needed.update(id(x) for a in item.reads() for x in (a, *a.roots))
-        kept.append(item)
-    schedule.items[:] = kept[::-1]
-
-
-def _is_needed(call: Call, needed: set[int]) -> bool:
-    if call.kind in ("store", "check"):
-        return True
-    if call.kind == "write" or call.into is not None:
-        target = call.into if call.into is not None else call.args[0]
-        return target.fixed or any(id(r) in needed for r in target.roots)
-    return any(id(a) in needed for a in arrays_in([call.out]))
-
-
-def _store_directly(schedule: Schedule) -> None:
-    """``w2 = w - step; copy w2 to w`` becomes ``w = w - step`` in place, where nobody reads either in between."""
-    reads: dict[int, int] = {}
-    for item in schedule.items:
-        for a in item.reads():
-            reads[id(a)] = reads.get(id(a), 0) + 1
-    makers = {id(i.out): k for k, i in enumerate(schedule.items) if isinstance(i, Call) and isinstance(i.out, Array)}
-    fetched = {id(r) for a in schedule.fetched for r in (a, *a.roots)}
-    dropped = set()
-    for k, item in enumerate(schedule.items):
-        if not (isinstance(item, Call) and item.kind == "store"):
-            continue
-        state, value = item.args
-        m = makers.get(id(value))
-        if m is None or reads.get(id(value)) != 1 or id(value) in fetched:
-            continue
-        maker = schedule.items[m]
-        between = schedule.items[m + 1 : k]
-        own = all(a is state or not a.shares(state) for a in maker.reads())
-        if is_elementwise(maker) and maker.into is None and own and not any(a.shares(state) for i in between for a in i.reads()):
-            if (state.shape, state.dtype) == (value.shape, value.dtype):
-                maker.into = state
-                dropped.add(k)
-    schedule.items[:] = [i for k, i in enumerate(schedule.items) if k not in dropped]

@@ -8,7 +8,6 @@ runs: buffers, views and constants are made once, and every run is a straight li
 
 from __future__ import annotations
 
-import ast
 import itertools
 import linecache
 from collections.abc import Iterable, Mapping
@@ -16,28 +15,34 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MinigradError, ProgramError, describe, did_you_mean, user_line
-from .buffers import plan_buffers, tidy
-from .executor import Executor
+from ...errors import MinigradError, ProgramError, describe, did_you_mean, user_line
+from ..executor import Executor
+from ..passes import dead_code, decompose, fold, merge_duplicates, specialise
+from ..program import Program, Variable
+from .buffers import plan_buffers
 from .lower import lower
-from .passes import dead_code, decompose, fold, merge_duplicates, specialise
-from .program import Operator, Program, Variable
+from .runtime import aligned_zeros
 from .slabs import in_slab, merge_updates, state_slabs
-from .source import Comment, Writer, aligned_zeros
+from .source import Writer
+from .syntax import compile_tree, rendered
+from .tidy import tidy
 
 RUNGS = ("specialise", "decompose", "fold", "merge_duplicates", "dead_code", "buffers", "source")
 _numbers = itertools.count(1)
 
 
 def compile(
-    program: Program, feed: Mapping[str, Any] | None = None, fetch: Any = None, executor: Executor | None = None,
+    program: Program,
+    feed: Mapping[str, Any] | None = None,
+    fetch: Any = None,
+    executor: Executor | None = None,
     stop_after: str | None = None,
 ) -> Any:
     """A `Step` that runs a program as generated NumPy source.
 
-    Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program leaves sizes open;
-    ``fetch``, a variable or a list of them; ``executor``, whose parameters it reads and updates (its own copies without);
-    ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text) instead.
+    Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program leaves
+    sizes open; ``fetch``, a variable or a list of them; ``executor``, whose parameters it reads and
+    updates (its own copies without); ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text) instead.
     Errors: `ProgramError` for unknown names and rungs.
 
     >>> from minigrad import static
@@ -52,7 +57,9 @@ def compile(
     if not isinstance(program, Program):
         raise ProgramError(f"compile takes a Program, not {describe(program)}")
     if stop_after is not None and stop_after not in RUNGS:
-        raise ProgramError(f"stop_after={stop_after!r} is no rung of the ladder{did_you_mean(stop_after, RUNGS)}")
+        raise ProgramError(
+            f"stop_after={stop_after!r} is no rung of the ladder{did_you_mean(stop_after, RUNGS)}"
+        )
     step = Step(program, fetch, executor)
     shapes = step.open_shapes(feed or {})
     if stop_after is not None:
@@ -84,7 +91,10 @@ class Step:
         root = program.global_block()
         for name in self.fetch:
             if name not in root.vars:
-                raise ProgramError(f"fetch names {name!r}, which is no variable of the root block{did_you_mean(name, root.vars)}\n  at {user_line()}")
+                raise ProgramError(
+                    f"fetch names {name!r}, which is no variable of the root block"
+                    f"{did_you_mean(name, root.vars)}\n  at {user_line()}"
+                )
 
     def __call__(self, **feed: Any) -> Any:
         """Run it; returns one array per fetched variable, or one array if a single variable is fetched."""
@@ -110,8 +120,15 @@ class Step:
         for key, value in feed.items():
             name = key.name if isinstance(key, Variable) else key
             if name not in shapes:
-                raise ProgramError(f"feed names {name!r}, which is no data of this program{did_you_mean(str(name), shapes)}\n  at {user_line()}")
-            shapes[name] = tuple(value) if isinstance(value, list | tuple) and all(type(n) is int for n in value) else np.shape(value)
+                raise ProgramError(
+                    f"feed names {name!r}, which is no data of this program"
+                    f"{did_you_mean(str(name), shapes)}\n  at {user_line()}"
+                )
+            shapes[name] = (
+                tuple(value)
+                if isinstance(value, list | tuple) and all(type(n) is int for n in value)
+                else np.shape(value)
+            )
         return None if any(-1 in s for s in shapes.values()) else shapes
 
     def programs(self, shapes: dict[str, tuple[int, ...]] | None) -> Any:
@@ -158,16 +175,21 @@ class Step:
 
     def checked(self, feed: dict[str, Any]) -> dict[str, Any]:
         """The feeds as arrays of the declared dtype.  Errors: `ProgramError`."""
-        from .executor import _checked_feed
+        from ..executor import _checked_feed
 
         made = _checked_feed(self.program, feed)
         for name, var in self.data.items():
             if name not in made and self._reads(name):
-                raise ProgramError(f"the program reads {name!r}, but it was not fed.\n  at {user_line()}\n  repair: {name}=… with shape {list(var.shape)}")
+                raise ProgramError(
+                    f"the program reads {name!r}, but it was not fed.\n  at {user_line()}\n"
+                    f"  repair: {name}=… with shape {list(var.shape)}"
+                )
         return made
 
     def _reads(self, name: str) -> bool:
-        return name in self.fetch or any(name in op.input_names for b in self.program.blocks for op in b.ops)
+        return name in self.fetch or any(
+            name in op.input_names for b in self.program.blocks for op in b.ops
+        )
 
     def _read_scope(self) -> None:
         """Take over what others have put into the executor's scope."""
@@ -181,7 +203,8 @@ class Step:
                 values[name] = array
 
     def __repr__(self) -> str:
-        return f"<compiled step: {', '.join(self.data)} → {', '.join(self.fetch)}; {len(self.source.splitlines())} lines>"
+        lines = len(self.source.splitlines())
+        return f"<compiled step: {', '.join(self.data)} → {', '.join(self.fetch)}; {lines} lines>"
 
 
 class _Built:
@@ -198,8 +221,15 @@ class _Built:
         self.names = writer.table
         space: dict[str, Any] = {"np": np}
         exec(compile_tree(module, self.filename), space)
-        linecache.cache[self.filename] = (len(self.text), None, self.text.splitlines(True), self.filename)
-        given = {target: step.memory[name] for target, name in self.names.items() if name in step.memory}
+        linecache.cache[self.filename] = (
+            len(self.text),
+            None,
+            self.text.splitlines(True),
+            self.filename,
+        )
+        given = {
+            target: step.memory[name] for target, name in self.names.items() if name in step.memory
+        }
         self.run, self.fits = space["prepare"](given, writer.kernels, writer.constants)
         self.feeds = tuple(schedule.feeds)
 
@@ -214,64 +244,14 @@ class _Built:
         if op is None:
             return error
         text = self.text.splitlines()[(line or 1) - 1].strip()
-        return ProgramError(f"{op!r} failed: {error}\n  at {op.source_line}\n  in the source, line {line}: {text}")
+        return ProgramError(
+            f"{op!r} failed: {error}\n  at {op.source_line}\n  in the source, line {line}: {text}"
+        )
 
 
-def rendered(module: ast.Module) -> tuple[str, dict[int, Operator]]:
-    """The text of a tree, comments included; sets the line numbers.  Also returned: line → operator."""
-    lines: list[str] = []
-    ops: dict[int, Operator] = {}
-    _render(module.body, "", lines, ops)
-    return "\n".join(lines) + "\n", ops
-
-
-def _render(body: list[ast.stmt], indent: str, lines: list[str], ops: dict[int, Operator]) -> None:
-    for statement in body:
-        if isinstance(statement, Comment):
-            lines.append(f"{indent}# {statement.text}")
-            continue
-        parts = [p for p in ("body", "orelse") if getattr(statement, p, None)]
-        inner = {p: getattr(statement, p) for p in parts}
-        for p in parts:
-            setattr(statement, p, [ast.Pass()])
-        heads = [t for t in ast.unparse(ast.fix_missing_locations(statement)).splitlines() if t.strip() not in ("pass", "")]
-        for p in parts:
-            setattr(statement, p, inner[p])
-        _number(statement, len(lines) + 1, ops)
-        lines.append(indent + heads[0])
-        for head, p in zip([None, *heads[1:]], parts, strict=False):
-            if head is not None:
-                lines.append(indent + head)
-            _render(inner[p], indent + "    ", lines, ops)
-
-
-def _number(statement: ast.stmt, line: int, ops: dict[int, Operator]) -> None:
-    for node in ast.walk(statement):
-        if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.keyword):
-            node.lineno = node.end_lineno = line
-            node.col_offset = node.end_col_offset = 0
-    op = getattr(statement, "op", None)
-    if op is not None:
-        ops[line] = op
-
-
-def compile_tree(module: ast.Module, filename: str) -> Any:
-    """Code from the tree itself, never from text."""
-    _without_comments(module)
-    return __builtins__["compile"](ast.fix_missing_locations(module), filename, "exec")  # type: ignore[index]
-
-
-def _without_comments(node: Any) -> None:
-    for part in ("body", "orelse"):
-        body = getattr(node, part, None)
-        if isinstance(body, list):
-            kept = [s for s in body if not isinstance(s, Comment)]
-            setattr(node, part, kept or ([ast.Pass()] if body else []))
-            for statement in kept:
-                _without_comments(statement)
-
-
-def _start_values(program: Program, executor: Executor | None, slabs: list[list[str]]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _start_values(
+    program: Program, executor: Executor | None, slabs: list[list[str]]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The persistable variables, those that are updated alike side by side; and the same with the slabs."""
     values = {} if executor is None else executor.scope.values
     start = {}
@@ -279,7 +259,9 @@ def _start_values(program: Program, executor: Executor | None, slabs: list[list[
         if var.persistable:
             value = values.get(name, program.initial.get(name))
             if value is None:
-                raise ProgramError(f"the parameter {name!r} has no value: give static.parameter an init")
+                raise ProgramError(
+                    f"the parameter {name!r} has no value: give static.parameter an init"
+                )
             start[name] = np.array(value, var.dtype)
     memory = {}
     for names in slabs:

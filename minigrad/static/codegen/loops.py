@@ -1,0 +1,151 @@
+"""Source of loops and branches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..program import Operator
+from .calls import CallSource
+from .runtime import STEP_LIMIT, too_many_steps
+from .schedule import Array, Branch, Loop
+from .syntax import append, assign, entry, invoke, load, store
+
+
+class LoopSource(CallSource):
+    """The part of the writer that is about loops and branches."""
+
+    op: Operator | None
+
+    def loop(self, item: Loop) -> Iterator[ast.stmt]:
+        """``while``, ``for`` over slices, ``for`` back over what the steps saved."""
+        backward = isinstance(item.op, Operator) and item.op.type.endswith("_grad")
+        lists = [(value, self.unique(self.name(made) + "_steps")) for value, made in item.stacked]
+        frames = None
+        if not backward and item.frames is not None and self.plan.is_read(item.frames):
+            frames = self.name(item.frames)
+            yield assign(frames, ast.List([], ast.Load()))
+        for _, target in lists:
+            yield assign(target, ast.List([], ast.Load()))
+        for _, total, _ in item.totals:
+            yield assign(self.name(total), ast.Constant(None))
+        if item.carried:
+            yield self.assign_all([c[1] for c in item.carried], [c[0] for c in item.carried])
+        body = self.test(item)
+        body += self.statements(item.body)
+        self.op = None
+        for value, total, _ in item.totals:
+            body.append(self.add_to(total, value))
+        for value, target in lists:
+            body.append(append(target, self.value(value)))
+        if frames is not None:
+            body.append(append(frames, ast.Tuple([self.value(v) for v in item.saved], ast.Load())))
+        if item.carried:
+            body.append(self.assign_all([c[1] for c in item.carried], [c[2] for c in item.carried]))
+        yield self.header(item, body or [ast.Pass()], backward)
+        if item.carried:
+            yield self.assign_all([c[3] for c in item.carried], [c[1] for c in item.carried])
+        for _, total, like in item.totals:
+            nothing = ast.Compare(load(self.name(total)), [ast.Is()], [ast.Constant(None)])
+            yield ast.If(
+                nothing, [assign(self.name(total), invoke("np.zeros_like", [self.value(like)]))], []
+            )
+        for (value, made), (_, target) in zip(item.stacked, lists, strict=True):
+            yield self.stacked(item, value, made, target, backward)
+
+    def test(self, item: Loop) -> list[ast.stmt]:
+        if item.go_on is None:
+            return []
+        out = self.statements(item.test)
+        stop = ast.UnaryOp(ast.Not(), invoke("np.all", [self.value(item.go_on)]))
+        return [*out, ast.If(stop, [ast.Break()], [])]
+
+    def header(self, item: Loop, body: list[ast.stmt], backward: bool) -> ast.stmt:
+        if item.go_on is not None:
+            self.kernels.setdefault("too_many_steps", too_many_steps)
+            if "too_many_steps" not in self.bound:
+                self.bound["too_many_steps"] = "too_many_steps"
+                self.before.append(assign("too_many_steps", entry("kernels", "too_many_steps")))
+            over = invoke("range", [ast.Constant(STEP_LIMIT + 1)])
+            return ast.For(store("_"), over, body, [ast.Expr(invoke("too_many_steps", []))])
+        targets: list[ast.expr] = []
+        sources: list[ast.expr] = []
+        if backward:
+            targets.append(self.taken_apart(item.saved, self.schedule.loops[id(item.frames)].saved))
+            sources.append(invoke("reversed", [self.value(item.frames)]))
+        for seq, local in item.slices:
+            targets.append(store(self.name(local)))
+            back = ast.Subscript(self.value(seq), ast.Slice(step=ast.Constant(-1)), ast.Load())
+            sources.append(back if backward else self.value(seq))
+        if len(targets) == 1:
+            return ast.For(targets[0], sources[0], body, [])
+        strict = [ast.keyword("strict", ast.Constant(True))]
+        return ast.For(ast.Tuple(targets, ast.Store()), invoke("zip", sources, strict), body, [])
+
+    def taken_apart(self, pairs: list[Any], saved: list[Array]) -> ast.expr:
+        """The names that what a step saved has here."""
+        if not pairs:
+            return store("_")
+        here = {id(value): made for value, made in pairs}
+        names = [self.name(here[id(v)]) if id(v) in here else "_" for v in saved]
+        return ast.Tuple([store(n) for n in names], ast.Store())
+
+    def add_to(self, total: Array, value: Array) -> ast.stmt:
+        """``total = value if total is None else np.add(total, value)``."""
+        target = self.name(total)
+        nothing = ast.Compare(load(target), [ast.Is()], [ast.Constant(None)])
+        more = invoke("np.add", [load(target), self.value(value)])
+        return assign(target, ast.IfExp(nothing, self.value(value), more))
+
+    def stacked(
+        self, item: Loop, value: Array, made: Array, target: str, backward: bool
+    ) -> ast.stmt:
+        """The values of all steps as one array; none gives an empty one."""
+        order = (
+            ast.Subscript(load(target), ast.Slice(step=ast.Constant(-1)), ast.Load())
+            if backward
+            else load(target)
+        )
+        shape = (0, *value.shape) if value.like is not None else (0,)
+        dtype = value.dtype if value.like is not None else np.dtype(float)
+        nothing = invoke("np.zeros", [self.value(shape), self.value(dtype)])
+        return assign(
+            self.name(made), ast.IfExp(load(target), invoke("np.stack", [order]), nothing)
+        )
+
+    def branch(self, item: Branch) -> Iterator[ast.stmt]:
+        """``if`` and ``else``; each side sets the results, and saves what backward reads."""
+        sides = []
+        for k in (0, 1):
+            body: list[ast.stmt] = []
+            if item.backward and item.saved[k]:
+                saved = self.schedule.loops[id(item.frames)].saved[k]
+                taken = self.taken_apart(item.saved[k], saved)
+                body.append(ast.Assign([taken], self.value(item.frames)))
+            self.op = None
+            body += self.statements(item.bodies[k])
+            if item.results:
+                body.append(
+                    self.assign_all([r[2] for r in item.results], [r[k] for r in item.results])
+                )
+            if not item.backward and item.frames is not None and self.plan.is_read(item.frames):
+                body.append(
+                    assign(
+                        self.name(item.frames),
+                        ast.Tuple([self.value(v) for v in item.saved[k]], ast.Load()),
+                    )
+                )
+            sides.append(body or [ast.Pass()])
+        self.op = None
+        yield ast.If(invoke("np.all", [self.value(item.pred)]), *sides)
+
+    def assign_all(self, targets: list[Array], values: list[Array]) -> ast.stmt:
+        """``a, b = c, d``."""
+        left = [store(self.name(t)) for t in targets]
+        right = [self.value(v) for v in values]
+        if len(left) == 1:
+            return ast.Assign([left[0]], right[0])
+        return ast.Assign([ast.Tuple(left, ast.Store())], ast.Tuple(right, ast.Load()))

@@ -1,0 +1,160 @@
+"""Lowering: a program of primitives becomes a `Schedule` of NumPy calls.
+
+Names of the program are looked up as the executor would; each kernel is recorded once.  The values of a step that a
+grad block reads are found here, too: they are what a loop saves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...registry import Primitive
+from ..infer import like_value
+from ..op_info import find_info
+from ..program import EMPTY, Block, Operator, Program
+from .control import ControlFlow
+from .names import Names, ShapeWhenRun
+from .record import Recorder
+from .schedule import Array, Call, Schedule, Unrecordable, arrays_in
+
+
+class Lowering(ControlFlow):
+    """One program on its way to a schedule."""
+
+    def __init__(self, program: Program, fetch: list[str]) -> None:
+        self.program, self.recorder = program, Recorder()
+        self.schedule = Schedule([], {}, {}, [])
+        self.origin: dict[Array, Array] = {}
+        self.inner: dict[int, Any] = {}  # id of a frames Array → names of the forward step(s)
+        root = Names(program.global_block())
+        for var in program.global_block().vars.values():
+            if var.is_data or var.persistable:
+                like = np.empty(var.shape, var.dtype) if -1 not in var.shape else None
+                made = Array(self.recorder, like, var.name, fixed=True)  # type: ignore[arg-type]
+                root.values[var.name] = made
+                (self.schedule.feeds if var.is_data else self.schedule.state)[var.name] = made
+        self.block(program.global_block(), root)
+        self.schedule.items = self.recorder.calls
+        self.schedule.fetched = [root.find(n, self) for n in fetch]
+
+    def block(self, block: Block, names: Names) -> None:
+        """Lower the operators of a block."""
+        for op in block.ops:
+            self.recorder.op = op
+            handler = self.handler(op.type)
+            if handler is not None:
+                handler(op, names)
+            else:
+                self.simple(op, names)
+
+    @contextmanager
+    def into(self, items: list[Any]) -> Iterator[None]:
+        """Calls recorded meanwhile go into this list."""
+        before, self.recorder.calls = self.recorder.calls, items
+        try:
+            yield
+        finally:
+            self.recorder.calls = before
+
+    # -- primitives ------------------------------------------------------------------------
+
+    def simple(self, op: Operator, names: Names) -> None:
+        """Record the kernel of a primitive, or call it by name."""
+        info = find_info(op.type)
+        assert info is not None
+        assert info.forward is not None
+        p = info.forward
+        slots = {s: [names.find(n, self) for n in ns] for s, ns in op.inputs.items()}
+        args, attrs = _arguments(p, slots, op.attrs)
+        try:
+            out = self.recorder.kernel(p, args, attrs)
+        except Unrecordable:
+            out = self.opaque(p, op, names, args, attrs)
+        several = p.list_output or len(p.outputs) > 1
+        values = list(out) if several else [out]
+        targets = [n for s in p.outputs for n in op.outputs.get(s, [EMPTY])]
+        for name, value in zip(targets, values, strict=True):
+            if name != EMPTY:
+                self.write(names, name, value)
+
+    def opaque(
+        self, p: Primitive, op: Operator, names: Names, args: tuple[Any, ...], attrs: dict[str, Any]
+    ) -> Any:
+        """A call of the kernel itself."""
+        inputs = arrays_in(args)
+        shared = inputs[0].roots if p.view and inputs else ()
+        made = []
+        for slot in p.outputs:
+            for name in op.outputs.get(slot, [EMPTY]):
+                array = Array(self.recorder, self.like(names, name), name)
+                array.roots = (array, *shared)
+                made.append(array)
+        several = p.list_output or len(p.outputs) > 1
+        out = made if several else made[0]
+        self.recorder.calls.append(Call("opaque", p.type, p.kernel, args, attrs, out, op))
+        return out
+
+    def like(self, names: Names, name: str) -> Any:
+        """An array of the inferred shape and dtype; None where a size is open."""
+        var = names.block.find_var(name)
+        return None if var is None or -1 in var.shape else np.empty(var.shape, var.dtype)
+
+    def write(self, names: Names, name: str, value: Any) -> None:
+        """Give a name its value; parameters get it stored."""
+        if not isinstance(value, Array):
+            value = self.constant(np.asarray(value))
+        var = names.block.find_var(name)
+        if var is None or not var.persistable:
+            value.name = value.name or name
+            names.values[name] = value
+            return
+        state = self.schedule.state[name]
+        self.keep_old_values(names, state)
+        self.recorder.calls.append(
+            Call("store", "np.copyto", np.copyto, (state, value), {}, None, self.recorder.op)
+        )
+
+    def constant(self, value: np.ndarray[Any, Any]) -> Array:
+        """A value known now."""
+        out = Array(self.recorder, np.empty(value.shape, value.dtype))
+        self.recorder.calls.append(
+            Call("fresh", "np.array", np.array, (value,), {}, out, self.recorder.op)
+        )
+        return out
+
+    def keep_old_values(self, names: Names | None, state: Array) -> None:
+        """Names that stand for a parameter's memory keep what it holds now."""
+        while names is not None:
+            for name, value in names.values.items():
+                if value.shares(state) and not (value is state and name == state.name):
+                    names.values[name] = self.recorder.copy(value)
+            names = names.parent
+
+
+def _arguments(
+    p: Primitive, slots: dict[str, list[Array]], attrs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a kernel: values, numbers that stand in attrs, shapes of ``<attr>_like`` slots."""
+    args: list[Any] = []
+    for name in p.inputs:
+        given = slots.get(name)
+        if name == p.list_input:
+            args += given or []
+        else:
+            args.append(given[0] if given else attrs.get(name))
+    kept = {a: attrs[a] for a in p.attrs if a in attrs}
+    kept |= {
+        s[:-5]: like_value(s[:-5], [ShapeWhenRun(a) for a in arrays])
+        for s, arrays in slots.items()
+        if s.endswith("_like")
+    }
+    return tuple(args), kept
+
+
+def lower(program: Program, fetch: list[str]) -> Schedule:
+    """The schedule of a program of primitives; ``fetch`` names the variables it returns."""
+    return Lowering(program, fetch).schedule

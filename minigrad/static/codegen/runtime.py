@@ -1,0 +1,37 @@
+"""What generated source calls besides NumPy."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .slabs import ALIGN
+
+STEP_LIMIT = 1_000_000
+
+
+def aligned_zeros(shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """Zeros that start at a multiple of 64 bytes, as vector instructions like it."""
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape)) * dtype.itemsize
+    raw = np.zeros(size + ALIGN, np.uint8)
+    begin = -raw.ctypes.data % ALIGN
+    return raw[begin : begin + size].view(dtype).reshape(shape)
+
+
+@cache
+def refusal(kernel: Any) -> Any:
+    """A function that raises what a kernel raises on arguments it refuses."""
+
+    def refuse(*args: Any, **attrs: Any) -> None:
+        kernel(*args, **attrs)
+        raise AssertionError(f"{kernel.__name__} accepts what its source was compiled to refuse")
+
+    return refuse
+
+
+def too_many_steps() -> None:
+    """What a loop without end comes to."""
+    raise RuntimeError(f"a while loop did not end within {STEP_LIMIT} steps")

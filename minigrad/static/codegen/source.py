@@ -1,0 +1,208 @@
+"""The schedule as source: one function of straight-line NumPy, built as a syntax tree.
+
+    def prepare(parameters, kernels, constants):      # runs once: names, buffers, views
+        w = parameters['w']
+        def step(x):                                  # runs every time
+            ...
+            return [loss]
+        return step
+
+Comments say which operator a call belongs to.  Every identifier is made here: letters, digits and underscores.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..program import Operator
+from .buffers import Plan
+from .identifiers import RESERVED, clean
+from .loops import LoopSource
+from .runtime import aligned_zeros
+from .schedule import Array, Branch, Call, Loop, Schedule, arrays_in
+from .syntax import Comment, assign, dotted, entry, function, invoke, load
+
+
+class Writer(LoopSource):
+    """Turns one schedule into a syntax tree."""
+
+    def __init__(self, schedule: Schedule, plan: Plan) -> None:
+        self.schedule, self.plan = schedule, plan
+        self.identifiers: dict[int, str] = {}
+        self.keep: list[Any] = []  # ids stay unique while their objects live
+        self.taken = set(RESERVED)
+        self.table: dict[str, str] = {}  # identifier → name in the program
+        self.constants: dict[str, np.ndarray[Any, Any]] = {}
+        self.kernels: dict[str, Any] = {}
+        self.scalars: dict[Any, str] = {}
+        self.before: list[ast.stmt] = []  # the body of prepare
+        self.bound: dict[str, str] = {}  # "np.add.reduce" → identifier
+        self.op: Operator | None = None
+        self.fixed: set[int] = set()  # Arrays whose memory is the same in every run
+
+    def module(self) -> ast.Module:
+        """The whole source."""
+        for name, array in self.schedule.state.items():
+            target = self.name(array)
+            self.fixed.add(id(array))
+            self.before.append(assign(target, entry("parameters", target)))
+            self.table[target] = name
+        for buffer in self.plan.buffers:
+            self.buffer(buffer)
+        feeds = [self.name(a) for a in self.schedule.feeds.values()]
+        self.table.update(zip(feeds, self.schedule.feeds, strict=True))
+        body = self.statements(self.schedule.items)
+        body.append(
+            ast.Return(ast.List([self.fetched(a) for a in self.schedule.fetched], ast.Load()))
+        )
+        step = function("step", feeds, body)
+        fits = function("fits", feeds, [ast.Return(self.fits(feeds))])
+        made = function(
+            "prepare",
+            ["parameters", "kernels", "constants"],
+            [
+                *self.before,
+                step,
+                fits,
+                ast.Return(ast.Tuple([load("step"), load("fits")], ast.Load())),
+            ],
+        )
+        return ast.Module([made], [])
+
+    def fits(self, feeds: list[str]) -> ast.expr:
+        """Whether feeds are arrays of the shapes and dtypes that this source is for."""
+        tests: list[ast.expr] = []
+        for name, array in zip(feeds, self.schedule.feeds.values(), strict=True):
+            dtype = self.unique(f"{array.dtype.name}_")
+            self.before.append(assign(dtype, invoke("np.dtype", [ast.Constant(array.dtype.name)])))
+            for left, right in (
+                ("type(x)", dotted("np.ndarray")),
+                ("x.shape", self.value(array.shape)),
+                ("x.dtype", load(dtype)),
+            ):
+                is_ = ast.Eq() if left == "x.shape" else ast.Is()
+                node = (
+                    invoke("type", [load(name)])
+                    if left == "type(x)"
+                    else dotted(left.replace("x", name, 1))
+                )
+                tests.append(ast.Compare(node, [is_], [right]))
+        return ast.BoolOp(ast.And(), tests) if tests else ast.Constant(True)
+
+    def buffer(self, buffer: Any) -> None:
+        """Memory that is used again in every run."""
+        names = ", ".join(dict.fromkeys(clean(a.name) for a in buffer.holds if a.name))
+        self.before.append(Comment(f"holds {names}" if names else "holds values on the way"))
+        target = self.unique(buffer.name)
+        for array in buffer.holds:
+            self.identifiers[id(array)] = target
+            self.fixed.add(id(array))
+        like = buffer.like
+        order = (
+            tuple(sorted(range(like.ndim), key=lambda k: -like.strides[k]))
+            if not like.flags.c_contiguous
+            else ()
+        )
+        shape, dtype = tuple(like.shape[k] for k in order) if order else like.shape, like.dtype.name
+        make = "zeros"
+        if not self.kernels.setdefault("zeros", aligned_zeros) or "zeros" not in self.bound:
+            self.bound["zeros"] = "zeros"
+            self.before.insert(0, assign("zeros", entry("kernels", "zeros")))
+        made = invoke(make, [self.value(shape), ast.Constant(dtype)])
+        if order:
+            made = invoke(
+                "np.transpose", [made, self.value(tuple(order.index(k) for k in range(like.ndim)))]
+            )
+        self.before.append(assign(target, made))
+
+    def fetched(self, array: Array) -> ast.expr:
+        """A result: always an array of its own."""
+        if id(array) in self.plan.placed and not array.fixed:
+            return ast.Call(ast.Attribute(self.value(array), "copy", ast.Load()), [], [])
+        return invoke("np.array", [self.value(array)])
+
+    # -- calls -----------------------------------------------------------------------------
+
+    def statements(self, items: list[Any]) -> list[ast.stmt]:
+        """The statements of calls in order, each operator with its comment."""
+        out: list[ast.stmt] = []
+        for item in items:
+            if isinstance(item, Call) and self.hoisted(item):
+                continue
+            if item.op is not self.op and item.op is not None:
+                self.op = item.op
+                text = comment_of(item.op)
+                if not (out and any(isinstance(s, Comment) and s.text == text for s in out[-6:])):
+                    out.append(Comment(text))
+            made = list(self.item(item))
+            if not made:
+                continue
+            for statement in made:
+                statement.op = item.op  # type: ignore[attr-defined]
+            if isinstance(item, Call) and item.ignores:
+                self.silenced(out, made, item.ignores)
+            else:
+                out += made
+        return out
+
+    def silenced(self, out: list[ast.stmt], made: list[ast.stmt], ignores: tuple[str, ...]) -> None:
+        """Calls whose kernel silences floating-point errors share one ``with``."""
+        keywords = [ast.keyword(k, ast.Constant("ignore")) for k in ignores]
+        last = out[-1] if out else None
+        context = invoke("np.errstate", [], keywords)
+        if isinstance(last, ast.With) and ast.dump(last.items[0].context_expr) == ast.dump(context):
+            last.body += made
+        else:
+            statement = ast.With([ast.withitem(context)], made)
+            statement.op = made[0].op  # type: ignore[attr-defined]
+            out.append(statement)
+
+    def hoisted(self, call: Call) -> bool:
+        """Views of memory that stays, and arrays of one value, are made once, before the first run."""
+        if call.kind == "slab":
+            return True
+        if (
+            call.kind == "view"
+            and isinstance(call.out, Array)
+            and id(call.args[0]) in self.fixed
+            and not arrays_in(call.args[1:])
+        ) or id(call.out) in self.plan.constant:
+            self.before += self.item(call)
+        else:
+            return False
+        self.fixed.add(id(call.out))
+        return True
+
+    def item(self, item: Any) -> Iterator[ast.stmt]:
+        """The statements of one item."""
+        if isinstance(item, Loop):
+            yield from self.loop(item)
+        elif isinstance(item, Branch):
+            yield from self.branch(item)
+        else:
+            statement = self.call(item)
+            if not isinstance(statement, ast.Pass):
+                yield statement
+
+
+def comment_of(op: Operator) -> str:
+    """``h = mul(a, b)``, and for backward calls ``grad of: h = mul(a, b)``."""
+    if op.role in ("backward",) and op.forward_op is not None:
+        return "grad of: " + _said(op.forward_op)
+    return _said(op)
+
+
+def _said(op: Operator) -> str:
+    args = [clean(n) for n in op.input_names]
+    args += [
+        f"{k}={v!r}"
+        for k, v in op.attrs.items()
+        if isinstance(v, bool | int | float)
+        or (isinstance(v, tuple) and len(v) < 5 and all(isinstance(e, int) for e in v))
+    ]
+    outs = ", ".join(clean(n) for n in op.output_names if not n.endswith("@SCOPES_0"))
+    return f"{outs} = {op.type}({', '.join(args)})"[:120]
