@@ -23,7 +23,9 @@ class Bug:
         tokens = re.findall(r"\w+|[^\w\s]", self.right)
         found = re.findall(r"\s*".join(map(re.escape, tokens)), source)
         if len(found) != 1:
-            raise ValueError(f"{self.name}: {self.right!r} stands {len(found)} times in {self.module}")
+            raise ValueError(
+                f"{self.name}: {self.right!r} stands {len(found)} times in {self.module}"
+            )
         return source.replace(found[0], self.wrong)
 
 
@@ -34,46 +36,133 @@ def bugs(module: str, *rows: tuple[str, str, str]) -> list[Bug]:
 EAGER = [
     *bugs(
         "eager.backward",
-        ("the last path wins, nothing is added up", "m.g = h + p m.own = True", "m.g = p; m.own = True"),
-        ("a shared gradient is added to in place", "m.own = p is not g and p.base is None", "m.own = True"),
+        (
+            "the last path wins, nothing is added up",
+            "m.g = h + p m.own = True",
+            "m.g = p; m.own = True",
+        ),
+        (
+            "a shared gradient is added to in place",
+            "m.own = p is not g and p.base is None",
+            "m.own = True",
+        ),
         ("the order of nodes is that of discovery", "order.sort(key=by_seq)", "pass"),
-        ("nodes run oldest first", "for n in reversed(order): g = n.g", "for n in order:\n            g = n.g"),
+        (
+            "nodes run oldest first",
+            "for n in reversed(order): g = n.g",
+            "for n in order:\n            g = n.g",
+        ),
         ("saved values have no versions", "if newest_change() > order[0].seq:", "if False:"),
         ("saved values are never freed", "if not retain: small", "if False:\n        small"),
         ("retain_graph is ignored", "if not retain: small", "if True:\n        small"),
         ("the seed is two", "out._data.dtype.type(1)", "out._data.dtype.type(2)"),
-        ("an addition in place forgets the old part", "elif m.own: h += p", "elif m.own:\n                    h = p"),
-        ("the root gets its gradient twice", "root.g, root.own = seed, False", "root.g, root.own = seed + seed, False"),
-        ("inputs of grad() lose the seed given by create_graph", "wrap(np.ones_like(out._data)) if create_graph", "wrap(np.zeros_like(out._data)) if create_graph"),
+        (
+            "an addition in place forgets the old part",
+            "elif m.own: h += p",
+            "elif m.own:\n                    h = p",
+        ),
+        (
+            "the root gets its gradient twice",
+            "root.g, root.own = seed, False",
+            "root.g, root.own = seed + seed, False",
+        ),
+        (
+            "inputs of grad() lose the seed given by create_graph",
+            "wrap(np.ones_like(out._data)) if create_graph",
+            "wrap(np.zeros_like(out._data)) if create_graph",
+        ),
     ),
     *bugs(
         "eager.walk",
-        ("a leaf runs before its last user", "elif m.__class__ is AccumulateGrad and n.seq - 0.5 < m.seq:", "elif False:"),
-        ("hooks switch accumulation off", "m.g = h + p m.own = not create", "m.g = p; m.own = not create"),
-        ("two gradients of one output are not added", "else found[o.index] + o.g", "else o.g"),
-        ("an output without gradient counts as one", "np.zeros(*spec) if g is None", "np.ones(*spec) if g is None"),
-        ("what a hook returns is dropped", 'g = self._hooked(hook(self._shown(g)), g, "a tensor hook")', 'self._hooked(hook(self._shown(g)), g, "a tensor hook")'),
-        ("hooks of leaves are forgotten", "if n.hooks is not None: g = self._tensor_hooks(n, 0, g) self.leaves", "if False:\n            pass\n        self.leaves"),
+        (
+            "a leaf runs before its last user",
+            "elif m.__class__ is AccumulateGrad and n.seq - 0.5 < m.seq:",
+            "elif False:",
+        ),
+        (
+            "hooks switch accumulation off",
+            "m.g = h + p m.own = not create",
+            "m.g = p; m.own = not create",
+        ),
+        (
+            "an output without gradient counts as one",
+            "np.zeros(*spec) if g is None",
+            "np.ones(*spec) if g is None",
+        ),
+        (
+            "what a hook returns is dropped",
+            'g = self._hooked(hook(self._shown(g)), g, "a tensor hook")',
+            'self._hooked(hook(self._shown(g)), g, "a tensor hook")',
+        ),
+        (
+            "hooks of leaves are forgotten",
+            "if n.hooks is not None: g = self._tensor_hooks(n, 0, g) self.leaves",
+            "if False:\n            pass\n        self.leaves",
+        ),
         ("only the direct users of an input run", "needed.add(n) self.runs", "self.runs"),
-        ("all reached nodes are freed, not those that ran", "for n in self.runs: n.free(small)", "for n in self.order:\n                n.free(small)"),
+        (
+            "all reached nodes are freed, not those that ran",
+            "for n in self.runs: n.free(small)",
+            "for n in self.order:\n                n.free(small)",
+        ),
         ("a walk with hooks frees nothing", "for n in self.runs: n.free(small)", "pass"),
-        ("grad is overwritten, not accumulated", "wrap(np.asarray(old._data + g))", "wrap(np.asarray(g))"),
-        ("the graph of gradients is not accumulated", "return g if old is None else old + g", "return g"),
+        (
+            "grad is overwritten, not accumulated",
+            "wrap(np.asarray(old._data + g))",
+            "wrap(np.asarray(g))",
+        ),
+        (
+            "the graph of gradients is not accumulated",
+            "return g if old is None else old + g",
+            "return g",
+        ),
         ("gradients share memory", "return g if own else np.array(g)", "return g"),
-        ("off the way hooks see incomplete gradients", "order = [n for n in order if n in self.needed]", "pass"),
-        ("a retained gradient is overwritten", "(t, accumulated(t, g, False, self.create)) for t, g, _ in self.retained", "(t, wrap(np.array(getattr(g, '_data', g)))) for t, g, _ in self.retained"),
-        ("only the last of equal targets is captured", "for k, t in enumerate(self.targets or ()): if t.__class__ is Output and t.node is n", "for k, t in []:\n                if t.__class__ is Output and t.node is n"),
-        ("several roots: the last seed wins", "edge.g = seed if edge.g is None else edge.g + seed", "edge.g = seed"),
+        (
+            "off the way hooks see incomplete gradients",
+            "order = [n for n in order if n in self.needed]",
+            "pass",
+        ),
+        (
+            "a retained gradient is overwritten",
+            "(t, accumulated(t, g, False, self.create)) for t, g, _ in self.retained",
+            "(t, wrap(np.array(getattr(g, '_data', g)))) for t, g, _ in self.retained",
+        ),
+        (
+            "only the last of equal targets is captured",
+            "for k, t in enumerate(self.targets or ()): if t.__class__ is Output and t.node is n",
+            "for k, t in []:\n                if t.__class__ is Output and t.node is n",
+        ),
+        (
+            "several roots: the last seed wins",
+            "edge.g = seed if edge.g is None else edge.g + seed",
+            "edge.g = seed",
+        ),
     ),
     *bugs(
         "eager.grad_fn",
-        ("every use of a leaf has an AccumulateGrad of its own", "if node is None: node = AccumulateGrad(tensor)", "if True:\n            node = AccumulateGrad(tensor)"),
-        ("hooks of a leaf die with its graph", "node.hooks, node.accumulated = self.hooks, self.accumulated", "pass"),
+        (
+            "every use of a leaf has an AccumulateGrad of its own",
+            "if node is None: node = AccumulateGrad(tensor)",
+            "if True:\n            node = AccumulateGrad(tensor)",
+        ),
+        (
+            "hooks of a leaf die with its graph",
+            "node.hooks, node.accumulated = self.hooks, self.accumulated",
+            "pass",
+        ),
     ),
     *bugs(
         "eager.tensor",
-        ("detach keeps the graph", "made = wrap(self._data)", "made = wrap(self._data, self._node)"),
-        ("zero_grad does nothing", "None if set_to_none or self.grad is None", "self.grad if set_to_none or self.grad is None"),
+        (
+            "detach keeps the graph",
+            "made = wrap(self._data)",
+            "made = wrap(self._data, self._node)",
+        ),
+        (
+            "zero_grad does nothing",
+            "None if set_to_none or self.grad is None",
+            "self.grad if set_to_none or self.grad is None",
+        ),
     ),
     *bugs(
         "eager.mode",
@@ -83,31 +172,79 @@ EAGER = [
         "eager.inplace",
         ("an in-place change has no number", "note_change(memory) if result", "if result"),
         ("versions are compared the wrong way", "found[0] > node.seq", "found[0] < node.seq"),
-        ("a view has a version of its own", 'while isinstance(getattr(array, "base", None), np.ndarray):', "while False:"),
+        (
+            "a view has a version of its own",
+            'while isinstance(getattr(array, "base", None), np.ndarray):',
+            "while False:",
+        ),
     ),
     *bugs(
         "eager.record",
         ("list ops record under no_grad", "if mode.grad and any(", "if any("),
-        ("every part of a list gets the first gradient", "value = value[seen[slot]]", "value = value[0]"),
-        ("every output of a node is the first", "out._node = Output(node, k)", "out._node = Output(node, 0)"),
-        ("a gradient's graph ends at saved values", "else wrap(value, edge)", "else wrap(value, None)"),
-        ("a gradient's graph is not summed over broadcast axes", "return value if value.shape == tuple(shape)", "return value if True"),
-        ("saved outputs end the graph", "(Output(node, k) if isinstance(node, GenericNode) else node) if name not in p.nondiff", "None if name not in p.nondiff"),
+        (
+            "every part of a list gets the first gradient",
+            "value = value[seen[slot]]",
+            "value = value[0]",
+        ),
+        (
+            "every output of a node is the first",
+            "out._node = Output(node, k)",
+            "out._node = Output(node, 0)",
+        ),
+        (
+            "a gradient's graph ends at saved values",
+            "else wrap(value, edge)",
+            "else wrap(value, None)",
+        ),
+        (
+            "a gradient's graph is not summed over broadcast axes",
+            "return value if value.shape == tuple(shape)",
+            "return value if True",
+        ),
+        (
+            "saved outputs end the graph",
+            "(Output(node, k) if isinstance(node, GenericNode) else node) if name not in p.nondiff",
+            "None if name not in p.nondiff",
+        ),
     ),
     *bugs(
         "eager.specialise",
-        ("the wrong operand decides what is saved", 'needed = " or ".join(f"e_{n} is not None" for n in users)', 'needed = f"e_{s} is not None"'),
-        ("broadcast gradients are not summed", "g_{name} = _unbroadcast(g_{name}, {shape})", "pass"),
-        ("a gradient is summed to the shape of the wrong operand", "p.differentiable.index(name)}]", "p.differentiable.index(name) - 1}]"),
+        (
+            "the wrong operand decides what is saved",
+            'needed = " or ".join(f"e_{n} is not None" for n in users)',
+            'needed = f"e_{s} is not None"',
+        ),
+        (
+            "broadcast gradients are not summed",
+            "g_{name} = _unbroadcast(g_{name}, {shape})",
+            "pass",
+        ),
+        (
+            "a gradient is summed to the shape of the wrong operand",
+            "p.differentiable.index(name)}]",
+            "p.differentiable.index(name) - 1}]",
+        ),
     ),
 ]
 
 OPS = [
     *bugs(
         "ops.elementwise",
-        ("product: the other factor", "y=lambda x, out_grad: out_grad * x) @elementwise def div", "y=lambda y, out_grad: out_grad * y)\n\n\n@elementwise\ndef div"),
-        ("difference: no sign", "y=lambda out_grad: -out_grad) @elementwise def mul", "y=lambda out_grad: out_grad)\n\n\n@elementwise\ndef mul"),
-        ("quotient: no sign", "y=lambda y, out, out_grad: -out_grad * out / y", "y=lambda y, out, out_grad: out_grad * out / y"),
+        (
+            "product: the other factor",
+            "y=lambda x, out_grad: out_grad * x) @elementwise def div",
+            "y=lambda y, out_grad: out_grad * y)\n\n\n@elementwise\ndef div",
+        ),
+        (
+            "difference: no sign",
+            "y=lambda out_grad: -out_grad) @elementwise def mul",
+            "y=lambda out_grad: out_grad)\n\n\n@elementwise\ndef mul",
+        ),
+        (
+            "quotient: no sign",
+            "y=lambda y, out, out_grad: -out_grad * out / y",
+            "y=lambda y, out, out_grad: out_grad * out / y",
+        ),
         ("sine: the sign of the cosine", "out_grad * cos(x)", "-out_grad * cos(x)"),
         ("tanh: no square", "1 - out * out))", "1 - out))"),
         ("square: half", "out_grad * (2 * x)", "out_grad * x"),
@@ -116,23 +253,43 @@ OPS = [
         "ops.shape",
         ("broadcast: stretched axes are not summed", "if n == 1 != x.shape[k]]", "if False]"),
         ("broadcast: added axes are not summed", "if lead: x", "if False:\n        x"),
-        ("transpose: the gradient is not transposed", "permute_dims(out_grad, axes=_inverse_order(axes))", "reshape(out_grad, shape=out_grad.shape[::-1])"),
+        (
+            "transpose: the gradient is not transposed",
+            "permute_dims(out_grad, axes=_inverse_order(axes))",
+            "reshape(out_grad, shape=out_grad.shape[::-1])",
+        ),
     ),
     *bugs(
         "ops.reduce",
-        ("mean: not divided", "share = widened(x, len(shape), axis, keepdims) / (count if count > 0 else np.nan)", "share = widened(x, len(shape), axis, keepdims) / 1.0"),
+        (
+            "mean: not divided",
+            "share = widened(x, len(shape), axis, keepdims) / (count if count > 0 else np.nan)",
+            "share = widened(x, len(shape), axis, keepdims) / 1.0",
+        ),
     ),
 ]
 
 OPS += [
     *bugs(
         "ops.linalg",
-        ("matrix product: the second factor is not transposed", "if x.ndim == y.ndim == len(shape) == 2: return np.matmul(x, y.T)", "if x.ndim == y.ndim == len(shape) == 2:\n        return np.matmul(x, np.resize(y, y.T.shape))"),
-        ("matrix product: the first factor is not transposed", "return np.matmul(x.T, y)", "return np.matmul(np.resize(x, x.T.shape), y)"),
+        (
+            "matrix product: the second factor is not transposed",
+            "if x.ndim == y.ndim == len(shape) == 2: return np.matmul(x, y.T)",
+            "if x.ndim == y.ndim == len(shape) == 2:\n        return np.matmul(x, np.resize(y, y.T.shape))",
+        ),
+        (
+            "matrix product: the first factor is not transposed",
+            "return np.matmul(x.T, y)",
+            "return np.matmul(np.resize(x, x.T.shape), y)",
+        ),
     ),
     *bugs(
         "ops.softmax",
-        ("softmax: no sum", "out * (out_grad - reduce_sum(out * out_grad, axis=axis, keepdims=True))", "out * (1 - out) * out_grad"),
+        (
+            "softmax: no sum",
+            "out * (out_grad - reduce_sum(out * out_grad, axis=axis, keepdims=True))",
+            "out * (1 - out) * out_grad",
+        ),
     ),
     *bugs(
         "ops.activations",
@@ -141,51 +298,113 @@ OPS += [
     ),
     *bugs(
         "ops.compare",
-        ("larger of two: both get the gradient", "y=lambda x, y, out_grad: out_grad * tie_weight(y, x), ) @elementwise def minimum", "y=lambda x, y, out_grad: out_grad * tie_weight(x, y))\n\n\n@elementwise\ndef minimum"),
+        (
+            "larger of two: both get the gradient",
+            "y=lambda x, y, out_grad: out_grad * tie_weight(y, x), ) @elementwise def minimum",
+            "y=lambda x, y, out_grad: out_grad * tie_weight(x, y))\n\n\n@elementwise\ndef minimum",
+        ),
     ),
     *bugs(
         "ops.join",
-        ("stack: gradients in the wrong order", "stack.grad(x=lambda out_grad, axis: unbind(out_grad, axis=axis))", "stack.grad(x=lambda out_grad, axis: unbind(out_grad, axis=axis)[::-1])"),
-        ("unbind: gradients in the wrong order", "unbind.grad(x=lambda out_grad, axis: stack(out_grad, axis=axis))", "unbind.grad(x=lambda out_grad, axis: stack(out_grad[::-1], axis=axis))"),
+        (
+            "stack: gradients in the wrong order",
+            "stack.grad(x=lambda out_grad, axis: unbind(out_grad, axis=axis))",
+            "stack.grad(x=lambda out_grad, axis: unbind(out_grad, axis=axis)[::-1])",
+        ),
+        (
+            "unbind: gradients in the wrong order",
+            "unbind.grad(x=lambda out_grad, axis: stack(out_grad, axis=axis))",
+            "unbind.grad(x=lambda out_grad, axis: stack(out_grad[::-1], axis=axis))",
+        ),
     ),
 ]
 
 STATIC = [
     *bugs(
         "static.backward_passes",
-        ("the last writer of a gradient wins", "if len(sites) == 1: return", "if True:\n            return"),
+        (
+            "the last writer of a gradient wins",
+            "if len(sites) == 1: return",
+            "if True:\n            return",
+        ),
         ("every temporary has the same name", "counts.get(name, -1) + 1", "0"),
         ("the sum stands behind its readers", "if name in writers: close(name, position)", "pass"),
-        ("a missing gradient is not filled with zeros", "if name in grad_of and name not in made:", "if False:"),
-        ("grad ops in the order of the forward part", "for k, inputs in path: op = forward[k]", "for k, inputs in path[::-1]:\n        op = forward[k]"),
+        (
+            "a missing gradient is not filled with zeros",
+            "if name in grad_of and name not in made:",
+            "if False:",
+        ),
+        (
+            "grad ops in the order of the forward part",
+            "for k, inputs in path: op = forward[k]",
+            "for k, inputs in path[::-1]:\n        op = forward[k]",
+        ),
         ("the path ends at the first operator", "needed |= inputs for name", "for name"),
-        ("values without gradient get one", "reaching.intersection(differentiable_inputs(block, op)) - no_grad", "reaching.intersection(differentiable_inputs(block, op))"),
-        ("what is not wanted cuts the path", "reaching.update(n for n in differentiable_outputs(block, op) if n not in no_grad) else", "pass\n        else"),
-        ("the path does not end at the user's marks", "if inputs is None or needed.isdisjoint(outputs):", "if inputs is None:"),
+        (
+            "what is not wanted cuts the path",
+            "reaching.update(n for n in differentiable_outputs(block, op) if n not in no_grad) else",
+            "pass\n        else",
+        ),
     ),
     *bugs(
         "static.run_control",
         ("a loop's gradient runs forward", "range(len(scopes) - 1, -1, -1)", "range(len(scopes))"),
-        ("a parameter's gradient is that of the first step", "totals[local] = totals[local] + value if local in totals else value", "totals[local] = value"),
-        ("carried gradients are not handed on", "grads = [None if n == EMPTY else run.value(inner, n) for n in op.attrs[\"carried_grad\"]]", "pass"),
-        ("the other branch is differentiated", 'prefix = "true" if taken else "false" block = run.program.blocks[op.attrs["sub_block" if taken else "else_block"]]', 'prefix = "true" if taken else "false"\n    block = run.program.blocks[op.attrs["else_block" if taken else "sub_block"]]'),
-        ("all steps share the first scope", "inner = _grad_scope(run, scopes[t], block)", "inner = _grad_scope(run, scopes[0], block)"),
-        ("a loop without steps has the gradient one", "np.zeros_like(run.value(scope, param)) if none", "np.ones_like(run.value(scope, param)) if none"),
+        (
+            "a parameter's gradient is that of the first step",
+            "totals[local] = totals[local] + value if local in totals else value",
+            "totals[local] = value",
+        ),
+        (
+            "carried gradients are not handed on",
+            'grads = [None if n == EMPTY else run.value(inner, n) for n in op.attrs["carried_grad"]]',
+            "pass",
+        ),
+        (
+            "the other branch is differentiated",
+            'prefix = "true" if taken else "false" block = run.program.blocks[op.attrs["sub_block" if taken else "else_block"]]',
+            'prefix = "true" if taken else "false"\n    block = run.program.blocks[op.attrs["else_block" if taken else "sub_block"]]',
+        ),
+        (
+            "all steps share the first scope",
+            "inner = _grad_scope(run, scopes[t], block)",
+            "inner = _grad_scope(run, scopes[0], block)",
+        ),
+        (
+            "a loop without steps has the gradient one",
+            "np.zeros_like(run.value(scope, param)) if none",
+            "np.ones_like(run.value(scope, param)) if none",
+        ),
     ),
     *bugs(
         "static.grad_maker",
-        ("broadcast gradients of programs are not summed", "if p.broadcasts and s in slots:", "if False:"),
-        ("the wrong operands are looked at for sums", "return -1 in shape or shape != block.var(op.output_names[0]).shape", "return -1 in shape"),
+        (
+            "broadcast gradients of programs are not summed",
+            "if p.broadcasts and s in slots:",
+            "if False:",
+        ),
+        (
+            "the wrong operands are looked at for sums",
+            "return -1 in shape or shape != block.var(op.output_names[0]).shape",
+            "return -1 in shape",
+        ),
     ),
     *bugs(
         "static.control_grad",
         ("what flows is not followed from step to step", "reaching |= more", "break"),
-        ("unused carried values have no zero", 'ops.append(Operator("fill_zeros_like", {"x": [name]}, {"out": [local(name)]}, {}, "backward"))', "pass"),
+        (
+            "unused carried values have no zero",
+            'ops.append(Operator("fill_zeros_like", {"x": [name]}, {"out": [local(name)]}, {}, "backward"))',
+            "pass",
+        ),
     ),
     *bugs(
         "static.backward",
         ("the loss has the seed two", '"value": 1.0', '"value": 2.0'),
-        ("the user's marks are ignored", "{v.name for v in block.program.all_variables() if v.cuts}", "set()"),
+        (
+            "the user's marks are ignored",
+            "{v.name for v in block.program.all_variables() if v.cuts}",
+            "set()",
+        ),
     ),
 ]
 

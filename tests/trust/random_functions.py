@@ -16,7 +16,7 @@ import minigrad as mg
 from minigrad import static
 
 Shape = tuple[int, ...]
-SHAPES: tuple[Shape, ...] = ((), (3,), (2, 3), (3, 2))
+SHAPES: tuple[Shape, ...] = ((), (3,), (2, 3), (3, 2), (2, 1))
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Plan:
     """Steps, and the places of what comes out; a plan inside a step sees all values before it."""
 
     steps: tuple[Step, ...]
-    out: int
+    outs: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -52,26 +52,26 @@ class RandomFunction:
         world = (
             Duals if isinstance(values[0], Dual) else Programs if is_variable(values) else Tensors
         )
-        return run(self.plan, list(values), world)
+        return run(self.plan, list(values), world)[0]
 
 
 def is_variable(values: Any) -> bool:
     return isinstance(values[0], static.Variable)
 
 
-def run(plan: Plan, values: list[Any], world: Any) -> Any:
+def run(plan: Plan, values: list[Any], world: Any) -> list[Any]:
     """Carry out a plan; nested plans start from the values made so far."""
     values = list(values)
     for step in plan.steps:
         given = [values[i] for i in step.inputs]
         if step.op == "while":
-            found = world.repeat(step, given[0], values)
+            found = world.repeat(step, given, values)
         elif step.op == "cond":
             found = world.choose(step, given[0], values)
         else:
             found = world.apply(step, given)
         values += found if isinstance(found, list) else [found]
-    return values[plan.out]
+    return [values[k] for k in plan.outs]
 
 
 # -- the table of operations ---------------------------------------------------------------
@@ -190,10 +190,10 @@ class Tensors:
         return TABLE[step.op][1](step.attr, *given)
 
     @staticmethod
-    def repeat(step: Step, carried: Any, values: list[Any]) -> Any:
+    def repeat(step: Step, carried: list[Any], values: list[Any]) -> Any:
         for _ in range(step.attr):
-            carried = run(step.plans[0], [*values, carried], Tensors)
-        return carried * 1.0
+            carried = run(step.plans[0], [*values, *carried], Tensors)
+        return [c * 1.0 for c in carried]
 
     @staticmethod
     def choose(step: Step, value: Any, values: list[Any]) -> Any:
@@ -206,11 +206,12 @@ class Programs:
     apply = Tensors.apply
 
     @staticmethod
-    def repeat(step: Step, carried: Any, values: list[Any]) -> Any:
-        def body(i: Any, c: Any) -> Any:
-            return i + 1, run(step.plans[0], [*values, c], Programs)
+    def repeat(step: Step, carried: list[Any], values: list[Any]) -> Any:
+        def body(i: Any, *now: Any) -> Any:
+            return i + 1, *run(step.plans[0], [*values, *now], Programs)
 
-        return static.while_loop(lambda i, c: i < step.attr, body, [0, carried])[1] * 1.0
+        outs = static.while_loop(lambda i, *now: i < step.attr, body, [0, *carried])
+        return [c * 1.0 for c in outs[1:]]
 
     @staticmethod
     def choose(step: Step, value: Any, values: list[Any]) -> Any:
@@ -230,9 +231,9 @@ class Duals:
         return TABLE[step.op][2](step.attr, *given)
 
     @staticmethod
-    def repeat(step: Step, carried: Any, values: list[Any]) -> Any:
+    def repeat(step: Step, carried: list[Any], values: list[Any]) -> Any:
         for _ in range(step.attr):
-            carried = run(step.plans[0], [*values, carried], Duals)
+            carried = run(step.plans[0], [*values, *carried], Duals)
         return carried
 
     @staticmethod
@@ -302,27 +303,29 @@ class Writer:
             self.add("tanh", self.add("matmul", a, b))
 
     def _while(self) -> None:
-        carried = self.place(lambda s: s in SHAPES)
-        shape = self.shapes[carried]
-        body = self.inner([*self.shapes, shape], shape)
-        self.steps.append(Step("while", (carried,), int(self.rng.integers(0, 4)), (body,)))
-        self.shapes.append(shape)
+        carried = tuple(self.place() for _ in range(int(self.rng.integers(1, 4))))
+        shapes = [self.shapes[c] for c in carried]
+        body = self.inner([*self.shapes, *shapes], shapes)
+        self.steps.append(Step("while", carried, int(self.rng.integers(0, 4)), (body,)))
+        self.shapes += shapes
 
     def _cond(self) -> None:
         shape = self.pick(self.shapes)
-        plans = tuple(self.inner(list(self.shapes), shape) for _ in range(2))
-        value = self.place()
-        self.steps.append(Step("cond", (value,), float(self.rng.normal()), plans))
+        plans = tuple(self.inner(list(self.shapes), [shape]) for _ in range(2))
+        self.steps.append(Step("cond", (self.place(),), float(self.rng.normal()), plans))
         self.shapes.append(shape)
 
-    def inner(self, shapes: list[Shape], result: Shape) -> Plan:
-        """A plan of a few steps whose result has a given shape."""
+    def inner(self, shapes: list[Shape], results: list[Shape]) -> Plan:
+        """A plan of a few steps whose results have given shapes."""
         inner = Writer(self.rng, shapes, self.depth - 1)
         for _ in range(int(self.rng.integers(0, 4))):
             inner.one()
-        a, b = (inner.place(lambda s: s == result) for _ in range(2))
-        out = inner.add("tanh", inner.add("add", inner.add("times", a, attr=0.5), b))
-        return Plan(tuple(inner.steps), out)
+        outs = []
+        for shape in results:
+            a, b = (inner.place(lambda s, shape=shape: s == shape) for _ in range(2))
+            op = self.pick(("add", "sub", "mul"))
+            outs.append(inner.add("tanh", inner.add(op, inner.add("times", a, attr=0.5), b)))
+        return Plan(tuple(inner.steps), tuple(outs))
 
 
 KINDS = (*("elementwise", "binary") * 3, "reduce", "move", "join", "matmul", "while", "cond")
@@ -347,4 +350,4 @@ def draw(seed: int, steps: int = 12, depth: int = 2) -> RandomFunction:
     for k in rng.choice(len(writer.shapes), size=3):
         part = writer.add("times", writer.add("mean", int(k)), attr=1.5)
         total = writer.add("add", total, part)
-    return RandomFunction(Plan(tuple(writer.steps), total), args)
+    return RandomFunction(Plan(tuple(writer.steps), (total,)), args)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from minigrad import static
-
 from tests.trust import readings
 from tests.trust.corpus import CASES
 

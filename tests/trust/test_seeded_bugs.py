@@ -1,0 +1,51 @@
+"""The fuzzers find bugs: a sample of the list; ``python -m tests.campaign bugs`` tries all."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.trust.altered import source_of
+from tests.trust.bug_list import BUGS
+from tests.trust.mutants import mutants, mutated
+from tests.trust.mutation import survives
+from tests.trust.seeded_bugs import find_all
+
+SAMPLE = (
+    "the last path wins, nothing is added up",
+    "a leaf runs before its last user",
+    "what a hook returns is dropped",
+    "all reached nodes are freed, not those that ran",
+    "broadcast gradients are not summed",
+    "matrix product: the first factor is not transposed",
+    "every temporary has the same name",
+    "a missing gradient is not filled with zeros",
+    "a parameter's gradient is that of the first step",
+    "the other branch is differentiated",
+)
+
+
+def test_the_list_has_more_than_forty_bugs_and_each_fits_the_source():
+    assert len({b.name for b in BUGS}) == len(BUGS) > 40
+    for bug in BUGS:
+        ast.parse(bug.apply(source_of(bug.module)))
+
+
+def test_the_fuzzers_find_a_sample_of_bugs_within_a_few_programs():
+    found = find_all([b for b in BUGS if b.name in SAMPLE], programs=60)
+    assert len(found) == len(SAMPLE)
+    assert all(f.startswith("found by") for f in found.values()), found
+
+
+def test_every_mutant_of_a_module_is_a_program_of_its_own():
+    source = source_of("minigrad.eager.mode")
+    found = mutants(source)
+    texts = {ast.unparse(mutated(source, m.number)) for m in found}
+    assert len(texts) == len(found) > 10
+    assert ast.unparse(ast.parse(source)) not in texts
+
+
+def test_a_mutant_of_the_walk_is_found():
+    """The whole is ``python -m tests.campaign mutate``."""
+    module = "minigrad.eager.backward"
+    by_text = {m.before: m for m in mutants(source_of(module))}
+    assert not survives(module, by_text["h is None"])
