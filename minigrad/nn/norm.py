@@ -10,6 +10,7 @@ from .. import ops
 from ..eager.mode import no_grad
 from ..eager.tensor import Tensor, tensor
 from ..errors import ShapeError, describe
+from ..values import Operators
 from . import init
 from .module import Module
 
@@ -62,6 +63,7 @@ class BatchNorm(Module):
 
     def forward(self, x: Any) -> Any:
         """The same shape."""
+        x = x if isinstance(x, Operators) else tensor(x)
         if len(x.shape) < 2 or x.shape[1] != self.channels:
             raise ShapeError(
                 f"BatchNorm({self.channels}) takes [batch, {self.channels}, ...], not {describe(x)}"

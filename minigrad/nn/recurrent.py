@@ -15,6 +15,7 @@ import numpy as np
 from .. import ops
 from ..eager.tensor import Tensor, tensor
 from ..errors import ShapeError, describe
+from ..values import Operators
 from . import init
 from .module import Module
 
@@ -49,7 +50,7 @@ class Recurrent(Module):
                 f"{type(self).__name__}({self.inputs}, {self.hidden}) takes [steps, "
                 f"batch, {self.inputs}], not {describe(x)}"
             )
-        x = x if hasattr(x, "apply_primitive") else tensor(x)
+        x = x if isinstance(x, Operators) else tensor(x)
         fed = ops.linear(x, self.weight_x, self.bias)
         first = self._start(fed, state)
         outputs, last = (self._walk if isinstance(x, Tensor) else self._write)(fed, first)
