@@ -25,8 +25,9 @@ def state_slabs(program: Program) -> list[list[str]]:
     for group in _groups(program.global_block().ops):
         for slot in group[0].outputs:
             names = [n for op in group for n in op.outputs.get(slot, ())]
-            kinds = {program.global_block().var(n).dtype for n in names}
-            if len(names) == len(set(names)) == len(group) and len(kinds) == 1:
+            held = [program.global_block().var(n) for n in names]
+            alike = len(names) == len(set(names)) == len(group) and len({v.dtype for v in held}) == 1
+            if alike and all(v.persistable for v in held):      # clipping makes values on the way
                 found.append(names)
     taken: set[str] = set()
     out = []
