@@ -1,0 +1,504 @@
+"""Compiled programs: the same bits as the interpreter, in fewer calls, and source a person can read."""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import static
+from minigrad.errors import MinigradError, ProgramError
+
+CORPUS = {}
+
+
+def case(build):
+    """Enter a function that builds a program and returns (fetch, feed)."""
+    CORPUS[build.__name__] = build
+    return build
+
+
+def numbers(seed, *shape, dtype=np.float64):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def built(build):
+    prog = static.Program()
+    with static.program_guard(prog):
+        fetch, feed = build()
+    return prog, fetch, feed
+
+
+def update(kind, inputs, outputs, **attrs):
+    block = static.program.default_program().global_block()
+    block.append_op(kind, inputs, outputs, attrs, role="optimize")
+
+
+# -- the corpus ----------------------------------------------------------------------------
+
+
+@case
+def shared_weights():
+    w, x = static.parameter("w", numbers(0, 3, 3)), static.data("x", [-1, 3])
+    h = mg.tanh(mg.matmul(mg.tanh(mg.matmul(x, w)), w))
+    loss = (h * h).sum()
+    static.append_backward(loss)
+    return [loss, "w@GRAD"], {"x": numbers(1, 4, 3)}
+
+
+@case
+def broadcasting():
+    a, b = static.parameter("a", numbers(0, 3, 1)), static.parameter("b", numbers(1, 4))
+    x = static.data("x", [-1, 3, 4])
+    loss = ((x * a + b) / (1 + mg.exp(a))).mean()
+    static.append_backward(loss)
+    return [loss, "a@GRAD", "b@GRAD"], {"x": numbers(2, 5, 3, 4)}
+
+
+@case
+def reductions():
+    a = static.parameter("a", numbers(0, 3, 4))
+    loss = mg.max(a, axis=0).sum() + mg.mean(a, axis=1, keepdims=True).sum() + mg.prod(a)
+    loss = loss + mg.min(a) + mg.logsumexp(a, axis=1).sum() + mg.std(a) + mg.norm(a)
+    static.append_backward(loss)
+    return [loss, "a@GRAD"], {}
+
+
+@case
+def convolution_and_pooling():
+    x, t = static.data("x", [2, 1, 8, 8]), static.data("t", [2], np.int64)
+    k, b = static.parameter("k", numbers(0, 4, 1, 3, 3)), static.parameter("b", numbers(1, 4))
+    w = static.parameter("w", numbers(3, 64, 3))
+    h = mg.max_pool2d(mg.relu(mg.conv2d(x, k, b, padding=1)), kernel_size=2)
+    loss = mg.cross_entropy(mg.matmul(mg.flatten(h, start=1), w), t)
+    static.append_backward(loss)
+    feed = {"x": numbers(2, 2, 1, 8, 8), "t": np.array([0, 2])}
+    return [loss, "k@GRAD", "b@GRAD", "w@GRAD"], feed
+
+
+@case
+def strided_convolution():
+    x, k = static.data("x", [2, 2, 8, 8]), static.parameter("k", numbers(0, 4, 2, 3, 3))
+    h = mg.avg_pool2d(mg.sigmoid(mg.conv2d(x, k, stride=2, padding=1)), kernel_size=2)
+    loss = (h * h).mean()
+    static.append_backward(loss)
+    return [loss, "k@GRAD"], {"x": numbers(2, 2, 2, 8, 8)}
+
+
+def _loop(steps):
+    def loop():
+        w, x = static.parameter("w", numbers(0, 3, 3) / 2), static.data("x", [2, 3])
+
+        def body(i, h):
+            return i + 1, mg.tanh(mg.matmul(h, w) + x)
+
+        _, h = static.while_loop(lambda i, h: i < steps, body, [0, x])
+        loss = (h * h).sum() + w.sum()
+        static.append_backward(loss)
+        return [loss, "w@GRAD", h], {"x": numbers(2, 2, 3)}
+
+    loop.__name__ = f"while_loop_of_{steps}_steps"
+    return loop
+
+
+def _branch(sign):
+    def branch():
+        w, v = static.parameter("w", numbers(0, 3)), static.parameter("v", numbers(1, 3))
+        x = static.data("x", [3])
+        y = static.cond(x.sum() > 0, lambda: mg.exp(w * x), lambda: (w - v) * mg.sin(v))
+        loss = (y * y).sum()
+        static.append_backward(loss)
+        return [loss, "w@GRAD", "v@GRAD"], {"x": sign * np.ones(3)}
+
+    branch.__name__ = "branch_taken" if sign > 0 else "branch_not_taken"
+    return branch
+
+
+for made in (_loop(0), _loop(1), _loop(4), _branch(1), _branch(-1)):
+    case(made)
+
+
+@case
+def nested_control_flow():
+    w, x = static.parameter("w", numbers(0, 3) / 2), static.data("x", [3])
+
+    def body(i, h):
+        h = static.cond(h.sum() > 0, lambda: mg.tanh(h * w), lambda: h - w * w)
+        inner = static.while_loop(
+            lambda j, g: j < i, lambda j, g: (j + 1, mg.sin(g * w) + x), [0, h]
+        )
+        return i + 1, inner[1]
+
+    _, h = static.while_loop(lambda i, h: i < 4, body, [0, x])
+    loss = (h * h).sum()
+    static.append_backward(loss)
+    return [loss, "w@GRAD", h], {"x": numbers(2, 3)}
+
+
+@case
+def recurrent_net():
+    w, u = static.parameter("w", numbers(0, 4, 4) / 2), static.parameter("u", numbers(1, 3, 4))
+    xs, start = static.data("xs", [-1, 2, 3]), static.parameter("h0", np.zeros((2, 4)))
+
+    def step(x, h):
+        z = mg.tanh(mg.matmul(x, u) + mg.matmul(h, w))
+        return [z * z], [z]
+
+    ys, hs = static.static_rnn(step, [xs], [start])
+    loss = ys[0].mean() + hs[0].sum()
+    static.append_backward(loss)
+    return [loss, "w@GRAD", "u@GRAD", "h0@GRAD", ys[0]], {"xs": numbers(2, 5, 2, 3)}
+
+
+@case
+def gradient_of_a_sequence():
+    w, xs = static.parameter("w", numbers(0, 3, 3) / 2), static.parameter("xs", numbers(5, 4, 2, 3))
+    start = static.parameter("h0", np.zeros((2, 3)))
+
+    def step(x, h):
+        z = mg.tanh(x + mg.matmul(h, w))
+        return [z], [z]
+
+    ys, _ = static.static_rnn(step, [xs], [start])
+    loss = (ys[0] * ys[0]).sum()
+    static.append_backward(loss)
+    return [loss, "w@GRAD", "xs@GRAD"], {}
+
+
+@case
+def second_derivatives():
+    x = static.parameter("x", numbers(0, 3))
+    y = (mg.tanh(x) * x * x).sum()
+    (g,) = static.gradients(y, [x])
+    (h,) = static.gradients((g * g).sum(), [x])
+    return [y, g, h], {}
+
+
+@case
+def losses():
+    x = static.parameter("x", np.random.default_rng(0).random((4, 3)))
+    t, p = static.data("t", [4], np.int64), static.data("p", [4, 3])
+    loss = mg.cross_entropy(x, t) + mg.cross_entropy(x, p) + mg.huber(x, p)
+    loss = loss + mg.binary_cross_entropy(mg.sigmoid(x), p) + mg.nll(mg.log_softmax(x), t)
+    loss = loss + mg.binary_cross_entropy_with_logits(x, p) + mg.mse(x, p)
+    static.append_backward(loss)
+    feed = {"t": np.array([0, 1, 2, 0]), "p": np.random.default_rng(3).random((4, 3))}
+    return [loss, "x@GRAD"], feed
+
+
+@case
+def optimizers():
+    w, u = static.parameter("w", numbers(0, 3)), static.parameter("u", numbers(1, 3))
+    for name in ("velocity", "m1", "m2"):
+        static.parameter(name, np.zeros(3), trainable=False)
+    static.parameter("count", 0.0, trainable=False)
+    static.parameter("rate", 0.1, trainable=False)
+    loss = (w * w * u).sum() + mg.exp(u).sum()
+    static.append_backward(loss)
+    update(
+        "momentum",
+        {"param": "w", "grad": "w@GRAD", "velocity": "velocity", "learning_rate": "rate"},
+        {"param_out": "w", "velocity_out": "velocity"},
+        use_nesterov=True,
+    )
+    update(
+        "adam",
+        {"param": "u", "grad": "u@GRAD", "moment1": "m1", "moment2": "m2", "step": "count", "learning_rate": "rate"},
+        {"param_out": "u", "moment1_out": "m1", "moment2_out": "m2", "step_out": "count"},
+    )  # fmt: skip
+    return [loss, "w@GRAD", "w"], {}
+
+
+@case
+def updates_in_slabs():
+    x, y = static.data("x", [5, 3]), static.data("y", [5, 2])
+    h = x
+    for k, (rows, cols) in enumerate([(3, 4), (4, 4), (4, 2)]):
+        w, b = static.parameter(f"w{k}", numbers(k, rows, cols)), static.parameter(f"b{k}", numbers(9, cols))
+        h = mg.tanh(mg.matmul(h, w) + b)
+    loss = mg.mse(h, y)
+    for p, g in static.append_backward(loss):
+        v = static.parameter(f"v_{p.name}", np.zeros(p.shape), trainable=False)
+        update(
+            "momentum",
+            {"param": p, "grad": g, "velocity": v},
+            {"param_out": p, "velocity_out": v},
+            learning_rate=0.1,
+        )
+    return [loss, "w1@GRAD", "v_b1"], {"x": numbers(7, 5, 3), "y": numbers(8, 5, 2)}
+
+
+@case
+def views_and_copies():
+    a = static.parameter("a", numbers(0, 3, 4))
+    b = mg.permute_dims(a)
+    c = b[1:3]
+    d = mg.concat([c, c * 2], axis=0)
+    e, f = mg.split(d, 2)
+    g = mg.stack([e, f])
+    h = mg.reshape(g, (-1,))
+    loss = (h * h).sum() + mg.cumsum(h).sum() + mg.where(a > 0, a, 0.0).sum()
+    loss = loss + mg.take(a, np.array([0, 2, 2]), axis=0).sum() + mg.flip(a, axis=0)[0].sum()
+    static.append_backward(loss)
+    return [loss, "a@GRAD", b, c, d, e, g, h], {}
+
+
+@case
+def a_view_of_a_parameter_before_its_update():
+    a = static.parameter("a", numbers(0, 3, 4))
+    b = mg.reshape(a, (12,))
+    loss = (b * b).sum()
+    static.append_backward(loss)
+    update("sgd", {"param": "a", "grad": "a@GRAD"}, {"param_out": "a"}, learning_rate=0.1)
+    return [loss, b, b * 2, "a@GRAD", "a"], {}
+
+
+@case
+def rows_by_condition():
+    a, x = static.parameter("a", numbers(0, 5, 2)), static.data("x", [5])
+    y = static.if_else(x > 0, lambda r: r * r, lambda r: mg.sin(r), a)
+    loss = y.sum()
+    static.append_backward(loss)
+    return [loss, "a@GRAD"], {"x": numbers(3, 5)}
+
+
+@case
+def activations():
+    a = static.parameter("a", numbers(0, 5, 2, dtype=np.float32))
+    functions = (
+        mg.relu, mg.sigmoid, mg.leaky_relu, mg.elu, mg.softplus, mg.silu, mg.gelu, mg.softmax, mg.abs, mg.square,
+        lambda x: mg.clip(x, -1, 1), lambda x: mg.pow(mg.abs(x) + 1, 2.5), lambda x: mg.maximum(x, 0.5),
+    )  # fmt: skip
+    loss = sum((f(a) * f(a)).mean() for f in functions)
+    static.append_backward(loss)
+    return [loss, "a@GRAD"], {}
+
+
+@case
+def memory_order():
+    a, b = static.parameter("a", numbers(0, 30, 40)), static.parameter("b", numbers(1, 40, 30))
+    c = mg.permute_dims(a)
+    d = c * mg.sin(c) + c
+    loss = d.sum() + (c * c).mean() + (c + b).sum()
+    static.append_backward(loss)
+    return [loss, d, mg.concat([c, d], axis=0).sum(axis=1), "a@GRAD"], {}
+
+
+# -- the same bits -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_compiled_programs_give_the_bits_of_the_interpreter(name):
+    prog, fetch, feed = built(CORPUS[name])
+    exe, step = static.Executor(), static.compile(prog, feed, fetch=fetch)
+    for _ in range(3):
+        for one, other in zip(step(**feed), exe.run(prog, feed, fetch), strict=True):
+            assert (one.dtype, one.shape) == (other.dtype, other.shape)
+            np.testing.assert_array_equal(one, other)
+    for var in prog.global_block().vars.values():
+        if var.persistable and var.name in exe.scope.values:
+            np.testing.assert_array_equal(step.parameters[var.name], exe.scope.values[var.name])
+
+
+@pytest.mark.parametrize("name", CORPUS)
+@pytest.mark.parametrize("rung", ["specialise", "decompose", "fold", "merge_duplicates", "dead_code"])
+def test_every_rung_of_the_ladder_runs_and_prints(name, rung):
+    prog, fetch, feed = built(CORPUS[name])
+    lower = static.compile(prog, feed, fetch=fetch, stop_after=rung)
+    assert f"# made by: {rung}" in str(lower)
+    one = static.Executor().run(lower, feed, [getattr(f, "name", f) for f in fetch])
+    other = static.Executor().run(prog, feed, fetch)
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+# -- feeds, parameters, results ------------------------------------------------------------
+
+
+def doubled():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, w = static.data("x", [-1]), static.parameter("w", [1.0, 2.0, 3.0])
+        y = x * 2.0
+        z = w * 1.0
+    return prog, x, w, y, z
+
+
+def test_one_variable_gives_one_array_and_a_list_gives_a_list():
+    prog, _, _, y, _ = doubled()
+    assert static.compile(prog, fetch=y)(x=np.ones(1)).tolist() == [2.0]
+    assert [a.tolist() for a in static.compile(prog, fetch=[y])(x=np.ones(1))] == [[2.0]]
+
+
+def test_results_share_no_memory_with_feeds_parameters_or_earlier_results():
+    prog, x, w, y, z = doubled()
+    step, feed = static.compile(prog, fetch=[x, w, y, z]), np.ones(3)
+    first, second = step(x=feed), step(x=feed)
+    owners = [feed, *step.parameters.values()]
+    for k, a in enumerate(first):
+        assert not any(np.shares_memory(a, b) for b in [*owners, *second, *first[:k]])
+
+
+def test_feeds_of_other_shapes_compile_again_and_the_history_says_so():
+    prog, _, _, y, _ = doubled()
+    step = static.compile(prog, {"x": np.ones(2)}, fetch=y)
+    assert step(x=np.ones(2)).shape == (2,)
+    assert step(x=np.ones(5)).shape == (5,)
+    assert step(x=np.ones(2)).shape == (2,)
+    assert step.history == ["compiled for x [2]", "compiled for x [5]"]
+
+
+def test_feeds_are_converted_as_the_executor_does():
+    prog, _, _, y, _ = doubled()
+    step = static.compile(prog, fetch=y)
+    assert step(x=np.array([1, 2])).dtype == np.float64
+    with pytest.raises(ProgramError, match=r"feed 'x' is float64\[1, 1\]"):
+        step(x=np.ones((1, 1)))
+    with pytest.raises(ProgramError, match="did you mean 'x'"):
+        step(xx=np.ones(1))
+    with pytest.raises(ProgramError, match="was not fed"):
+        step()
+
+
+def test_an_executor_shares_its_parameters():
+    prog = static.Program()
+    with static.program_guard(prog):
+        w = static.parameter("w", [1.0, 2.0])
+        loss = (w * w).sum()
+        static.append_backward(loss)
+        update("sgd", {"param": "w", "grad": "w@GRAD"}, {"param_out": "w"}, learning_rate=0.25)
+    exe = static.Executor()
+    step = static.compile(prog, fetch=loss, executor=exe)
+    for _ in range(2):
+        step()
+        exe.run(prog, fetch_list=[loss])
+    np.testing.assert_array_equal(exe.scope.values["w"], np.array([1.0, 2.0]) / 16)
+    exe.scope.values["w"] = np.array([8.0, 8.0])
+    assert step() == 128.0
+
+
+def test_parameters_are_updated_in_place():
+    prog, fetch, feed = built(CORPUS["updates_in_slabs"])
+    step = static.compile(prog, fetch=fetch)
+    before = {n: (a, a.copy()) for n, a in step.parameters.items() if n.startswith("w")}
+    step(**feed)
+    for name, (array, old) in before.items():
+        assert step.parameters[name] is array
+        assert not np.array_equal(array, old)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"fetch": "nobody"}, "no variable of the root block"),
+        ({"fetch": "w", "stop_after": "foldd"}, "did you mean 'fold'"),
+        ({"fetch": "w", "feed": {"y": 1}}, "no data of this program"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message):
+    prog = doubled()[0]
+    with pytest.raises(ProgramError, match=message):
+        static.compile(prog, **arguments)
+    with pytest.raises(ProgramError, match="takes a Program"):
+        static.compile("prog")
+
+
+# -- source --------------------------------------------------------------------------------
+
+
+def test_the_source_is_prose_with_names_of_its_own():
+    prog = static.Program()
+    with static.program_guard(prog):
+        a = static.parameter("a@1/b-c", [1.0, 2.0])
+        loss = mg.tanh(a).sum()
+        static.append_backward(loss)
+    step = static.compile(prog, fetch=[loss, "a@1/b-c@GRAD"])
+    assert "# tanh_0 = tanh(a_1_b_c)" in step.source
+    assert "# grad of: tanh_0 = tanh(a_1_b_c)" in step.source
+    assert "a@1" not in step.source
+    assert "a@1/b-c" in step.names.values()
+
+
+def test_source_is_a_function_that_runs_on_its_own():
+    prog, _, _, y, _ = doubled()
+    step = static.compile(prog, {"x": np.ones(2)}, fetch=[y])
+    space = {"np": np}
+    exec(step.source, space)
+    run, fits = space["prepare"]({"w": np.ones(3)}, {"zeros": np.zeros}, {})
+    assert fits(np.ones(2))
+    assert not fits(np.ones(3))
+    assert run(np.ones(2))[0].tolist() == [2.0, 2.0]
+
+
+def test_an_error_names_the_operator_and_the_users_line():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, t = static.data("x", [2, 3]), static.data("t", [2], np.int64)
+        loss = mg.cross_entropy(x, t)
+    step = static.compile(prog, fetch=loss)
+    with pytest.raises(ProgramError, match="cross_entropy") as caught:
+        step(x=np.zeros((2, 3)), t=np.array([0, 7]))
+    assert "loss = mg.cross_entropy(x, t)" in str(caught.value)
+    assert "classes from 0 to 7" in str(caught.value)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "cross_entropy_refuses(x, t)" in shown  # the generated line, from linecache
+
+
+def test_a_loop_without_end_is_stopped(monkeypatch):
+    monkeypatch.setattr("minigrad.static.codegen.loops.STEP_LIMIT", 20)
+    prog = static.Program()
+    with static.program_guard(prog):
+        (i,) = static.while_loop(lambda i: i >= 0, lambda i: [i + 1], [0])
+    with pytest.raises(MinigradError, match="did not end"):
+        static.compile(prog, fetch=i)()
+
+
+def test_a_kernel_of_the_user_is_called_by_its_name():
+    @mg.primitive
+    def twice_as_much(x):
+        return np.multiply(x, 2) if np.max(x) > 0 else x
+
+    try:
+        prog = static.Program()
+        with static.program_guard(prog):
+            x = static.data("x", [2])
+            y = twice_as_much(x)
+        step = static.compile(prog, fetch=y)
+        assert "twice_as_much_kernel(x)" in step.source
+        assert step(x=np.ones(2)).tolist() == [2.0, 2.0]
+        assert step(x=-np.ones(2)).tolist() == [-1.0, -1.0]
+    finally:
+        del mg.registry.REGISTRY["twice_as_much"]
+
+
+# -- the guard: calls and allocations, counted ---------------------------------------------
+
+
+def training_step(sizes=(8, 16, 16, 1), n=16):
+    prog = static.Program()
+    with static.program_guard(prog):
+        h = static.data("x", [n, sizes[0]], np.float32)
+        y = static.data("y", [n, sizes[-1]], np.float32)
+        for k, (rows, cols) in enumerate(zip(sizes, sizes[1:], strict=False)):
+            w = static.parameter(f"w{k}", numbers(k, rows, cols, dtype=np.float32))
+            h = mg.matmul(h, w) + static.parameter(f"b{k}", np.zeros(cols, np.float32))
+            h = mg.tanh(h) if k < len(sizes) - 2 else h
+        loss = mg.mse(h, y)
+        for p, g in static.append_backward(loss):
+            update("sgd", {"param": p, "grad": g}, {"param_out": p}, learning_rate=0.001)
+    return static.compile(prog, fetch=loss)
+
+
+def test_a_training_step_makes_this_many_calls_and_one_array():
+    step = training_step()
+    body = step.source.split("def step(x, y):")[1].split("return")[0]
+    statements = [s.strip() for s in body.splitlines() if s.strip() and s.strip()[0] != "#"]
+    made = [s for s in statements if " = " in s]
+    names = Counter(s.split("(")[0] for s in statements if s not in made)
+    assert made == ["t8 = x.T"]                      # a view: everything else goes into buffers
+    assert names["np.dot"] == 3 + 5 + 1              # forward, backward, the sum of squares
+    assert names["add_reduce"] == 3                  # the gradients of the biases
+    assert len(statements) - len(made) == 31
