@@ -75,8 +75,8 @@ def in_slab(
 def merge_updates(schedule: Schedule, slabs: list[list[str]]) -> None:
     """Let updates that lie in slabs run on the slabs."""
     known = {tuple(names): names for names in slabs}
-    sequences = _sequences(schedule.items)
-    for run in _runs(sequences):
+    held = {name for names in slabs for name in names}
+    for run in _runs(_sequences(schedule.items), held):
         _Merging(schedule, run, known).run()
 
 
@@ -91,14 +91,15 @@ def _sequences(items: list[Any]) -> list[list[Any]]:
     return out
 
 
-def _runs(sequences: list[list[Any]]) -> list[list[list[Call]]]:
-    """Neighbouring updates that make the same calls."""
+def _runs(sequences: list[list[Any]], held: set[str]) -> list[list[list[Call]]]:
+    """Neighbouring updates of what is ``held`` in slabs that make the same calls."""
     runs: list[list[list[Call]]] = []
     for calls in sequences:
         op = calls[0].op
         if (
             op is None
             or op.role != "optimize"
+            or op.output_names[0] not in held       # clipping, say: its results are read one by one
             or not all(isinstance(c, Call) and is_elementwise(c) for c in calls)
         ):
             runs.append([])
