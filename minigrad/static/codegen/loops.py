@@ -70,7 +70,7 @@ class LoopSource(CallSource):
                 self.bound["too_many_steps"] = "too_many_steps"
                 self.before.append(assign("too_many_steps", entry("kernels", "too_many_steps")))
             over = invoke("range", [ast.Constant(STEP_LIMIT + 1)])
-            return ast.For(store("_"), over, body, [ast.Expr(invoke("too_many_steps", []))])
+            return ast.For(store("_"), over, body, [ast.Expr(invoke("too_many_steps", [ast.Constant(STEP_LIMIT)]))])
         targets: list[ast.expr] = []
         sources: list[ast.expr] = []
         if backward:

@@ -32,6 +32,6 @@ def refusal(kernel: Any) -> Any:
     return refuse
 
 
-def too_many_steps() -> None:
+def too_many_steps(limit: int) -> None:
     """What a loop without end comes to."""
-    raise RuntimeError(f"a while loop did not end within {STEP_LIMIT} steps")
+    raise RuntimeError(f"a while loop did not end within {limit} steps")

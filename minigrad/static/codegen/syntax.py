@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import copy
 from typing import Any
 
 import numpy as np
@@ -71,44 +73,51 @@ def rendered(module: ast.Module) -> tuple[str, dict[int, Operator]]:
     return "\n".join(lines) + "\n", ops
 
 
-def _render(body: list[ast.stmt], indent: str, lines: list[str], ops: dict[int, Operator]) -> None:
+def _render(
+    body: list[ast.stmt], indent: str, lines: list[str], ops: dict[int, Operator], op: Any = None
+) -> None:
+    if all(isinstance(s, Comment) for s in body):
+        body.append(ast.Pass())
     for statement in body:
         if isinstance(statement, Comment):
             lines.append(f"{indent}# {statement.text}")
             continue
-        parts = [p for p in ("body", "orelse") if getattr(statement, p, None)]
-        inner = {p: getattr(statement, p) for p in parts}
-        for p in parts:
-            setattr(statement, p, [ast.Pass()])
-        heads = [
-            t
-            for t in ast.unparse(ast.fix_missing_locations(statement)).splitlines()
-            if t.strip() not in ("pass", "")
-        ]
-        for p in parts:
-            setattr(statement, p, inner[p])
-        _number(statement, len(lines) + 1, ops)
-        lines.append(indent + heads[0])
-        for head, p in zip([None, *heads[1:]], parts, strict=False):
-            if head is not None:
-                lines.append(indent + head)
-            _render(inner[p], indent + "    ", lines, ops)
+        own = getattr(statement, "op", None) or op
+        _number(statement, len(lines) + 1)
+        if own is not None:
+            ops[len(lines) + 1] = own
+        for head, inner in _heads(statement):
+            lines.append(indent + head)
+            if inner:
+                _render(inner, indent + "    ", lines, ops, own)
 
 
-def _number(statement: ast.stmt, line: int, ops: dict[int, Operator]) -> None:
+def _heads(statement: ast.stmt) -> list[tuple[str, list[ast.stmt]]]:
+    """The lines of a statement itself, each with the statements below it: ``if`` and ``else``."""
+    inner = [getattr(statement, p) for p in ("body", "orelse") if getattr(statement, p, None)]
+    if not inner:
+        text = ast.unparse(ast.fix_missing_locations(statement))
+        return [(text, [])] if "\n" not in text else [(t, []) for t in text.splitlines()]
+    shell = copy.copy(statement)
+    for part in ("body", "orelse"):
+        if getattr(shell, part, None):
+            setattr(shell, part, [ast.Pass()])
+    text = ast.unparse(ast.fix_missing_locations(shell))
+    heads = [t for t in text.splitlines() if t.strip() not in ("pass", "")]
+    return list(zip(heads, inner, strict=True))
+
+
+def _number(statement: ast.stmt, line: int) -> None:
     for node in ast.walk(statement):
         if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.keyword):
             node.lineno = node.end_lineno = line
             node.col_offset = node.end_col_offset = 0
-    op = getattr(statement, "op", None)
-    if op is not None:
-        ops[line] = op
 
 
 def compile_tree(module: ast.Module, filename: str) -> Any:
     """Code from the tree itself, never from text."""
     _without_comments(module)
-    return __builtins__["compile"](ast.fix_missing_locations(module), filename, "exec")  # type: ignore[index]
+    return builtins.compile(ast.fix_missing_locations(module), filename, "exec")
 
 
 def _without_comments(node: Any) -> None:
