@@ -51,7 +51,7 @@ def _groups(ops: list[Operator]) -> list[list[Operator]]:
     return [g for g in groups if len(g) > 1]
 
 
-def _alike(a: Operator, b: Operator) -> bool:
+def _alike(a: Any, b: Any) -> bool:
     return a.type == b.type and a.attrs == b.attrs and a.inputs.keys() == b.inputs.keys()
 
 
