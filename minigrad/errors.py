@@ -16,6 +16,8 @@ from typing import Any
 
 from .repair import repair
 
+#: modules of Python through which a user's call may come: their lines are not the user's
+_PASSED_THROUGH = frozenset({"contextlib", "copy", "functools"})
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -68,7 +70,9 @@ def user_frame(depth: int = 1) -> Any:
     """The innermost frame outside the package: the user's own code, or None."""
     frame: Any = sys._getframe(depth)
     while frame is not None and (
-        frame.f_code.co_filename.startswith(_PACKAGE) or "__minigrad_ops__" in frame.f_globals
+        frame.f_code.co_filename.startswith(_PACKAGE)
+        or "__minigrad_ops__" in frame.f_globals
+        or frame.f_globals.get("__name__") in _PASSED_THROUGH
     ):
         frame = frame.f_back
     return frame

@@ -19,13 +19,13 @@ OPERATORS = {
     "__add__": "add", "__sub__": "sub", "__mul__": "mul", "__truediv__": "div", "__pow__": "pow", "__matmul__": "matmul",
     "__neg__": "neg", "__abs__": "abs", "__getitem__": "getitem",
     "__lt__": "less", "__le__": "less_equal", "__gt__": "greater", "__ge__": "greater_equal", "__eq__": "equal", "__ne__": "not_equal",
-    "__invert__": "logical_not", "__and__": "logical_and", "__or__": "logical_or",
+    "__invert__": "logical_not", "__and__": "logical_and", "__or__": "logical_or", "__xor__": "logical_xor",
 }  # fmt: skip
 
 #: operators that Python tries on the right operand: ``2 * x``
 REFLECTED = {
     "__radd__": "add", "__rsub__": "sub", "__rmul__": "mul", "__rtruediv__": "div", "__rpow__": "pow", "__rmatmul__": "matmul",
-    "__rand__": "logical_and", "__ror__": "logical_or",
+    "__rand__": "logical_and", "__ror__": "logical_or", "__rxor__": "logical_xor",
 }  # fmt: skip
 
 #: functions that are methods, too; "method: function" where the names differ
@@ -128,6 +128,9 @@ class Operators(Value):
     """A Value with Python's operators and the package's methods."""
 
     __slots__ = ()
+
+    def __pos__(self) -> Any:
+        return self
 
     if TYPE_CHECKING:  # given by `install`
 

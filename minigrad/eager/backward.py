@@ -294,7 +294,7 @@ def _usual_walk(output: Tensor, seed: Any, retain: bool) -> bool:
         pairs = [
             (m.variable, accumulated(m.variable, m.g, m.own, False))
             for m in leaves
-            if m.g is not None
+            if m.g is not None and m.variable._node is not None
         ]
         commit(pairs, [])
     finally:

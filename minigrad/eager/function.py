@@ -100,6 +100,8 @@ class FunctionNode(Node):
                 )
         result = self.function.backward(self.ctx, *grads)
         found = list(result) if isinstance(result, tuple | list) else [result]
+        while len(found) > len(self.shapes) and found[-1] is None:
+            found.pop()  # more None than arguments say nothing wrong
         if len(found) != len(self.shapes):
             raise GradError(
                 f"{self.function.__name__}.backward returned {len(found)} gradient(s), forward took {len(self.shapes)} argument(s).\n"
@@ -149,25 +151,40 @@ class Function:
         """One gradient per argument of forward."""
         raise NotImplementedError("write backward(ctx, *grads)")
 
+    #: ``setup_context(ctx, inputs, output)``, if it is there, is where ctx is filled: forward then takes no ctx
+    setup_context: Callable[..., None] | None = None
+
+    @classmethod
+    def _forward(cls, ctx: Context, args: tuple[Any, ...]) -> Any:
+        forward: Any = cls.forward
+        if cls.setup_context is None:
+            return forward(ctx, *args)
+        result = forward(*args)
+        cls.setup_context(ctx, args, result)
+        return result
+
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Run forward and, if a gradient is wanted, leave a node."""
         edges = [a._node if isinstance(a, Tensor) else None for a in args]
         ctx = Context(tuple(e is not None for e in edges))
         with no_grad():
-            result = cls.forward(ctx, *args)
-        several = isinstance(result, tuple)
-        outs = [
-            o if isinstance(o, Tensor) else wrap(np.asarray(o))
-            for o in (result if several else (result,))
-        ]
+            result = cls._forward(ctx, args)
+        several = isinstance(result, tuple | list)
+        outs = [_output(o) for o in (result if several else (result,))]
         if MODE.get().grad and any(e is not None for e in edges):
             skip = {id(t) for t in ctx._nondiff}
             outs = [
-                o.detach() if any(o is a for a in args) else o for o in outs
+                o.detach() if isinstance(o, Tensor) and any(o is a for a in args) else o
+                for o in outs
             ]  # an argument handed on is a new output
             _attach(cls, ctx, args, edges, outs, skip)
         return tuple(outs) if several else outs[0]
+
+
+def _output(value: Any) -> Any:
+    """An output as a Tensor; what holds no real numbers is handed on as it is."""
+    return wrap(np.asarray(value)) if isinstance(value, np.ndarray | np.generic | float) else value
 
 
 def _attach(
@@ -180,7 +197,9 @@ def _attach(
         e.accumulator(a) if e.__class__ is Leaf else e for e, a in zip(edges, args, strict=True)
     )
     node.shapes = [a.shape if isinstance(a, Tensor) else () for a in args]
-    node.specs = [(o.shape, o.dtype) for o in outs]
+    node.specs = [
+        (o.shape, o.dtype) if ctx._materialize and isinstance(o, Tensor) else None for o in outs
+    ]
     saved = ctx.saved if ctx.saved is not FREED else ()
     node.versions = [
         (t, t._version) for t in saved if t is not None and not any(t is o for o in outs)
@@ -189,7 +208,7 @@ def _attach(
     node.code, node.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
     ctx.saved = tuple(_saved_form(t, outs) for t in saved)
     for k, o in enumerate(outs):
-        if id(o) not in skip and o.dtype.kind == "f":
+        if isinstance(o, Tensor) and id(o) not in skip and o.dtype.kind == "f":
             o._node = Output(node, k)
 
 

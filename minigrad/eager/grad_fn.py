@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from ..errors import GradError, code_line
+from ..errors import DTypeError, GradError, code_line, describe, user_line
 
 next_seq = count(1).__next__
 
@@ -59,6 +59,8 @@ class HookHandle:
     """Removes a hook: ``handle.remove()``, or use it as a context manager."""
 
     def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
+        if not callable(hook):
+            raise DTypeError(f"a hook is a function, not {describe(hook)}\n  at {user_line()}")
         self._hooks, self._key = hooks, next_seq()
         hooks[self._key] = hook
 

@@ -7,6 +7,7 @@ this; a walk pays one comparison, unless something did change since its oldest n
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import Any
 
@@ -68,6 +69,22 @@ def check_versions(nodes: list[Any]) -> None:
                     )
 
 
+def _refuse_shared(tensor: Any) -> None:
+    """A change that another Tensor would see, too, and whose graph would know nothing of it, is refused."""
+    memory = memory_of(tensor._data)
+    is_view = memory is not tensor._data
+    alone = (
+        3  # what refers to memory of its own: the Tensor (or its view), this function, the count
+    )
+    if (is_view or getattr(tensor, "_viewed", False)) and sys.getrefcount(memory) > alone:
+        what = "is a view of another Tensor" if is_view else "has views"
+        raise GradError(
+            f"{describe(tensor)}{f' ({tensor.name})' if tensor.name else ''} {what}, and an in-place change would change "
+            f"both behind the back of one graph.\n  at {user_line()}\n"
+            f"  repair: use the out-of-place form (y = y + 1), index on the left (y[0] = y[0] * 2), or change a clone()"
+        )
+
+
 def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     """Give a tensor the value ``function(tensor, *args)`` in its own memory; its graph then starts from this op."""
     from .tensor import Tensor
@@ -78,6 +95,8 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
             f"a leaf that requires grad{f' ({tensor.name})' if tensor.name else ''} cannot be changed in place: its gradient would have no place to go.\n"
             f"  at {user_line()}\n  repair: do it inside `with mg.no_grad():`, or work on x.clone()"
         )
+    if MODE.get().grad and (tensor._node is not None or any(o._node for o in operands)):
+        _refuse_shared(tensor)
     memory = tensor._data
     if memory.__class__ is not np.ndarray:
         memory = np.array(memory)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, replace
 from functools import wraps
+from inspect import iscoroutinefunction, isgeneratorfunction
 from types import MappingProxyType
 from typing import Any
 
@@ -28,9 +29,18 @@ MODE: ContextVar[Mode] = ContextVar("minigrad_mode", default=GRAD)
 
 
 class _Switch:
-    """A context manager and decorator that changes the mode and restores it, exceptions included."""
+    """A context manager and decorator that changes the mode and restores it, exceptions included.
+
+    As a decorator it works with and without parentheses, on functions, generators and coroutines.
+    """
 
     changes: Mapping[str, Any] = MappingProxyType({})
+
+    def __new__(cls, *given: Any) -> Any:
+        made = object.__new__(cls)
+        if cls.__init__ is _Switch.__init__ and given and callable(given[0]):
+            return made(given[0])  # ``@mg.no_grad`` without parentheses
+        return made
 
     def __init__(self) -> None:
         self._tokens: list[Token[Mode]] = []
@@ -47,14 +57,45 @@ class _Switch:
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def switched(*args: Any, **kwargs: Any) -> Any:
-            switch = object.__new__(
-                type(self)
-            )  # its own tokens: calls may overlap in threads and tasks
-            switch.changes, switch._tokens = self.changes, []
-            with switch:
+            with self._copy():
                 return function(*args, **kwargs)
 
-        return switched
+        @wraps(function)
+        async def switched_coroutine(*args: Any, **kwargs: Any) -> Any:
+            with self._copy():
+                return await function(*args, **kwargs)
+
+        @wraps(function)
+        def switched_generator(*args: Any, **kwargs: Any) -> Any:
+            return _steps(function(*args, **kwargs), self._copy)
+
+        if iscoroutinefunction(function):
+            return switched_coroutine
+        return switched_generator if isgeneratorfunction(function) else switched
+
+    def _copy(self) -> _Switch:
+        """The same switch with tokens of its own: calls may overlap in threads and tasks."""
+        made: _Switch = object.__new__(type(self))
+        made.changes, made._tokens = self.changes, []
+        return made
+
+
+def _steps(generator: Any, switch: Callable[[], _Switch]) -> Any:
+    """A generator whose steps run in a mode; between them its caller's mode is untouched."""
+    step, value = generator.send, None
+    while True:
+        try:
+            with switch():
+                made = step(value)
+        except StopIteration as end:
+            return end.value
+        try:
+            step, value = generator.send, (yield made)
+        except GeneratorExit:
+            generator.close()
+            raise
+        except BaseException as error:
+            step, value = generator.throw, error
 
 
 class no_grad(_Switch):
@@ -78,11 +119,30 @@ class enable_grad(_Switch):
 
 
 class set_grad_enabled(_Switch):
-    """Switch grad mode by a bool: ``with mg.set_grad_enabled(training): ...``."""
+    """Switch grad mode by a bool, at once: a plain call, or ``with mg.set_grad_enabled(training): ...``.
+
+    A with block or a decorated function restores the mode afterwards; a plain call lasts.
+    """
+
+    _ahead = False  # whether the mode was set by the call and not yet by a with block
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
         self.changes = {"grad": bool(mode)}
+        super().__enter__()
+        self._ahead = True
+
+    def __enter__(self) -> Any:
+        if self._ahead:
+            self._ahead = False
+            return self
+        return super().__enter__()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if self._ahead:
+            self._ahead = False
+            self.__exit__()
+        return super().__call__(function)
 
 
 class detect_anomaly(_Switch):

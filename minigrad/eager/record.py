@@ -71,6 +71,8 @@ def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, 
         for n, a in zip(slots, args, strict=True)
     ]
     if mode.grad and any(e is not None for e in edges):
+        if primitive.view and isinstance(first, Tensor):
+            first._viewed = True
         _record(primitive, args, arrays, attrs, outs, edges, slots, mode)
     return outs if several else outs[0]
 

@@ -179,7 +179,7 @@ def apply_source(p: Primitive) -> str | None:
     exposed = (
         f"({p.inputs[0]}.__class__ is Tensor and {p.inputs[0]}._exposed)" if p.view else "False"
     )
-    w(f"t_ = _new(Tensor); t_._data = out_; t_.grad = None; t_._exposed = {exposed}")
+    w(f"t_ = _new(Tensor); t_._data = out_; t_._grad = None; t_._exposed = {exposed}")
     if not p.rules or "out" in p.nondiff:
         w("t_._node = None; return t_")
         return w.text
@@ -199,6 +199,8 @@ def apply_source(p: Primitive) -> str | None:
     w("if '__minigrad_ops__' in f_.f_globals: f_ = _frame(2)")
     w("n_.code = f_.f_code; n_.lasti = f_.f_lasti")
     w("t_._node = n_")
+    if p.view:
+        w(f"if e_{p.inputs[0]} is not None: {p.inputs[0]}._viewed = True")
     w(f"if m_ is not GRAD: _observe(m_, n_, ({args}), t_)")
     w("return t_")
     return w.text

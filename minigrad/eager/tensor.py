@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, describe, user_line
+from ..errors import DTypeError, GradError, ShapeError, describe, user_line
 from ..registry import HOOKS, Primitive
 from ..values import Operators, ufunc_on_values
 from .grad_fn import HookHandle, Hooks, Leaf, Node, Output
@@ -35,19 +35,20 @@ class Tensor(Operators):
     tensor([2., 4.])
     """
 
-    __slots__ = ("__weakref__", "_cut", "_data", "_exposed", "_name", "_node", "grad")
+    __slots__ = ("__weakref__", "_cut", "_data", "_exposed", "_grad", "_name", "_node", "_viewed")
     _data: Any
     _node: Any
     _exposed: bool
     _name: str | None
     _cut: str
-    grad: Tensor | None
+    _viewed: bool  # whether an op with a graph made a view of it; unset if not
+    _grad: Tensor | None
 
     def __init__(
         self, data: Any, requires_grad: bool = False, dtype: Any = None, name: str | None = None
     ) -> None:
         self._data = _array(data, dtype)
-        self._node, self.grad, self._exposed, self._name = None, None, False, name
+        self._node, self._grad, self._exposed, self._name = None, None, False, name
         if requires_grad:
             self.requires_grad = True
 
@@ -62,8 +63,37 @@ class Tensor(Operators):
 
     @data.setter
     def data(self, value: Any) -> None:
-        array = value._data if isinstance(value, Tensor) else value
-        self._data, self._exposed = np.array(array), False
+        array = _array(value, None)
+        if self._node is not None and array.dtype.kind != "f":
+            raise DTypeError(
+                f"this Tensor requires grad: its data must be floating-point, not {describe(array)}"
+                f"{_at()}\n  repair: x.data = array.astype(x.dtype)"
+            )
+        self._data, self._exposed = array, False
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward added up here; None until then."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            self._check_grad(value)
+        self._grad = value
+
+    def _check_grad(self, value: Any) -> None:
+        if not isinstance(value, Tensor):
+            raise DTypeError(
+                f"x.grad is a Tensor or None, not {describe(value)}{_at()}\n"
+                f"  repair: x.grad = mg.tensor(...)"
+            )
+        if value.shape != self.shape or value.dtype != self.dtype:
+            kind = ShapeError if value.shape != self.shape else DTypeError
+            raise kind(
+                f"the gradient of {describe(self)} cannot be {describe(value)}{_at()}\n"
+                f"  repair: a gradient has the shape and the dtype of its value"
+            )
 
     @property
     def name(self) -> str | None:
@@ -90,13 +120,19 @@ class Tensor(Operators):
             if wanted:
                 return
             raise GradError(
-                "requires_grad of a non-leaf follows from its inputs; use x.detach() to cut the graph"
+                f"requires_grad of a non-leaf follows from its inputs{_at()}\n"
+                f"  repair: use x.detach() to cut the graph"
             )
         if wanted and self._data.dtype.kind != "f":
-            what = "complex" if self._data.dtype.kind == "c" else str(self._data.dtype)
+            isreal = self._data.dtype.kind != "c"
+            advice = (
+                "pass dtype=float, or write the numbers as 1.0 instead of 1"
+                if isreal
+                else "keep the real and the imaginary part as two Tensors"
+            )
             raise DTypeError(
-                f"only real floating-point Tensors can require grad, not {what}.\n  at {user_line()}\n"
-                f"  repair: pass dtype=float, or write the numbers as 1.0 instead of 1"
+                f"only real floating-point Tensors can require grad, not {describe(self)}"
+                f"{'' if isreal else ' (complex)'}{_at()}\n  repair: {advice}"
             )
         if bool(wanted) != (self._node is not None):
             self._node = Leaf() if wanted else None
@@ -161,27 +197,32 @@ class Tensor(Operators):
         fn = self.grad_fn
         if fn is None:
             if self._node is None:
-                raise GradError(
-                    "retain_grad() on a Tensor that does not require grad: no gradient will ever reach it"
-                )
+                raise GradError(self._unreached("retain_grad()"))
             return
         fn._hooks().retained[self.output_nr] = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> HookHandle:
         """Call ``hook(grad)`` when the gradient of this Tensor is complete; what it returns replaces the gradient."""
         if self._node is None:
-            raise GradError(
-                "register_hook() on a Tensor that does not require grad: no gradient will ever reach it"
-            )
+            raise GradError(self._unreached("register_hook()"))
         return HookHandle(self._hook_table().tensor.setdefault(self.output_nr, {}), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
         """Call ``hook(leaf)`` after the gradient was added to ``.grad``; leaves only."""
         if self._node.__class__ is not Leaf:
             raise GradError(
-                "register_post_accumulate_grad_hook() is for leaves that require grad; use register_hook()"
+                f"register_post_accumulate_grad_hook() is for leaves that require grad{_at()}\n"
+                f"  repair: use register_hook() here"
             )
         return HookHandle(self._node.accumulated, hook)
+
+    def _unreached(self, what: str) -> str:
+        from .explain import no_graph_reason
+
+        return (
+            f"{what} on {describe(self)}, which does not require grad: no gradient will ever "
+            f"reach it\n  why: {no_graph_reason(self)}{_at()}"
+        )
 
     def _hook_table(self) -> Hooks:
         place = self._node
@@ -196,9 +237,8 @@ class Tensor(Operators):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradient; None by default, else zeros."""
-        self.grad = (
-            None if set_to_none or self.grad is None else wrap(np.zeros_like(self.grad._data))
-        )
+        old = self._grad
+        self._grad = None if set_to_none or old is None else wrap(np.zeros_like(old._data))
 
     def detach(self) -> Tensor:
         """The same value without a graph; shares memory."""
@@ -230,6 +270,8 @@ class Tensor(Operators):
         """Divide in place."""
         return change(self, Operators.__truediv__, other)  # type: ignore[no-any-return]
 
+    __iadd__, __isub__, __imul__, __itruediv__ = add_, sub_, mul_, div_
+
     def zero_(self) -> Tensor:
         """Set every element to zero, in place."""
         return change(self, lambda t: wrap(np.zeros_like(t._data)))  # type: ignore[no-any-return]
@@ -256,7 +298,8 @@ class Tensor(Operators):
         """The one element as a Python number."""
         if self._data.size != 1:
             raise DTypeError(
-                f"item() needs one element, {describe(self)} has {self._data.size}; use tolist(), or index first"
+                f"item() needs one element, {describe(self)} has {self._data.size}{_at()}\n"
+                f"  repair: use tolist(), or index first"
             )
         return self._data.item()
 
@@ -274,7 +317,12 @@ class Tensor(Operators):
         return bool(self._one("bool"))
 
     def __index__(self) -> int:
-        return self._one("index").__index__()  # type: ignore[no-any-return]
+        number = self._one("index")
+        if isinstance(number, float | complex):
+            raise DTypeError(
+                f"{describe(self)} is no index: it holds {number}{_at()}\n  repair: int(x)"
+            )
+        return number.__index__()  # type: ignore[no-any-return]
 
     def _one(self, what: str) -> Any:
         if self._data.size != 1:
@@ -298,9 +346,16 @@ class Tensor(Operators):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return ufunc_on_values(ufunc, method, inputs, kwargs, Tensor)
 
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """A NumPy function, on the values: refused where that would cut a graph."""
+        return function(*_values(args, function), **_values(kwargs, function))
+
     def __len__(self) -> int:
         if not self._data.ndim:
-            raise DTypeError("len() of a Tensor without axes; it holds one number")
+            raise DTypeError(
+                f"a Tensor without axes has no length and cannot be iterated over: it holds one "
+                f"number{_at()}\n  repair: use it as it is, or x.item()"
+            )
         return len(self._data)
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -325,23 +380,32 @@ class Tensor(Operators):
         return ", requires_grad=True" if self.requires_grad else ""
 
     def __format__(self, spec: str) -> str:
-        return (
-            format(self._data.item(), spec)
-            if spec and self._data.size == 1
-            else format(str(self), spec)
-        )
+        if not spec:
+            return str(self)
+        if self._data.size != 1:
+            raise DTypeError(
+                f"the format {spec!r} is for one number, not for {describe(self)}{_at()}\n"
+                f"  repair: format one element (x[0]), or print x.detach().numpy().round(2)"
+            )
+        return format(self._data.item(), spec)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
-            raise GradError("only leaves can be copied deeply; use x.detach().clone()")
+            raise GradError(
+                f"only leaves can be copied deeply, {describe(self)} is part of a graph{_at()}\n"
+                f"  repair: x.detach().clone() copies the values"
+            )
         made = Tensor(self._data, self.requires_grad, name=self.name)
-        made.grad = None if self.grad is None else wrap(np.array(self.grad._data))
+        made._grad = None if self._grad is None else wrap(np.array(self._grad._data))
         memo[id(self)] = made
         return made
 
     def __reduce__(self) -> Any:
         if not self.is_leaf:
-            raise GradError("only leaves can be stored; a graph cannot. Use x.detach()")
+            raise GradError(
+                f"only leaves can be stored or copied, {describe(self)} is part of a graph{_at()}\n"
+                f"  repair: x.detach()"
+            )
         return (Tensor, (np.asarray(self._data), self.requires_grad, None, self.name))
 
     def apply_primitive(
@@ -353,6 +417,25 @@ class Tensor(Operators):
         return apply_generic(primitive, args, attrs)
 
 
+def _at() -> str:
+    """The user's line, as a line of an error message."""
+    line = user_line()
+    return f"\n  at {line}" if line else ""
+
+
+def _values(given: Any, function: Any) -> Any:
+    """The arguments of a NumPy function with arrays in place of Tensors."""
+    if isinstance(given, Tensor):
+        if function not in (np.shape, np.ndim, np.size):
+            given._refuse_if_graph(f"np.{function.__name__}")
+        return given._data
+    if isinstance(given, dict):
+        return {k: _values(v, function) for k, v in given.items()}
+    if type(given) in (list, tuple):
+        return type(given)(_values(v, function) for v in given)
+    return given
+
+
 def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     if isinstance(data, Tensor):
         data = data._data
@@ -362,11 +445,13 @@ def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
         array = np.array(data, dtype)
     except (ValueError, TypeError) as error:
         raise DTypeError(
-            f"a Tensor needs numbers in a regular grid, not {describe(data)}: {error}\n  at {user_line()}"
+            f"a Tensor needs numbers in a regular grid, not {describe(data)}: {error}{_at()}\n"
+            f"  repair: make all rows equally long, and name a dtype that NumPy knows"
         ) from error
     if array.dtype.kind not in "fiubc":
         raise DTypeError(
-            f"a Tensor holds numbers, not {array.dtype} ({describe(data)})\n  at {user_line()}"
+            f"a Tensor holds numbers, not {array.dtype} ({describe(data)}){_at()}\n"
+            f"  repair: pass a number, an array, or lists of numbers (list(x) for a generator)"
         )
     return array
 
@@ -382,7 +467,7 @@ def _plain(data: Any) -> Any:
 def wrap(data: Any, node: Any = None) -> Tensor:
     """A Tensor around an array, without a copy."""
     made = object.__new__(Tensor)
-    made._data, made._node, made.grad, made._exposed = data, node, None, False
+    made._data, made._node, made._grad, made._exposed = data, node, None, False
     if data.__class__ is not np.ndarray and not isinstance(data, np.generic):
         made._data = np.asarray(data)
     return made

@@ -148,7 +148,8 @@ class Walk:
             return
         if n.hooks is not None:
             g = self._tensor_hooks(n, 0, g)
-        self.leaves.append((n.variable, g, n.own and n.hooks is None))
+        if n.variable._node is not None:  # else: it does not require grad any more
+            self.leaves.append((n.variable, g, n.own and n.hooks is None))
         if wanted is not None:
             self._capture(wanted, n, g)
         n.g = None
@@ -218,9 +219,10 @@ class Walk:
         if all(g is None for g in found):
             return None
         zeros = [
-            np.zeros(*spec) if g is None else g for g, spec in zip(found, n.specs, strict=True)
+            np.zeros(*spec) if g is None and spec is not None else g
+            for g, spec in zip(found, n.specs, strict=True)
         ]
-        return [wrap(z) if self.create and not isinstance(z, Tensor) else z for z in zeros]
+        return [wrap(z) if self.create and isinstance(z, np.ndarray) else z for z in zeros]
 
     # -- hooks -----------------------------------------------------------------------------
 
@@ -339,21 +341,21 @@ def _edge_positions(n: Any) -> Sequence[int]:
 
 def commit(new: list[tuple[Tensor, Tensor]], hooks: list[Any]) -> None:
     """Set the new gradients, then call the post-accumulate hooks; all or nothing."""
-    before = [(t, t.grad) for t, _ in new]
+    before = [(t, t._grad) for t, _ in new]
     try:
         for tensor, value in new:
-            tensor.grad = value
+            tensor._grad = value
         for hook, tensor in hooks:
             hook(tensor)
     except BaseException:
         for tensor, old in before:
-            tensor.grad = old
+            tensor._grad = old
         raise
 
 
 def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Tensor:
     """The new ``.grad`` of a leaf, in memory of its own, in the leaf's shape and dtype."""
-    old = tensor.grad
+    old = tensor._grad
     if old is None and own and g.dtype is tensor._data.dtype and g.shape == tensor._data.shape:
         return wrap(g)
     if create or isinstance(g, Tensor):
