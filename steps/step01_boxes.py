@@ -30,6 +30,8 @@
 #
 # * Run the cells from the top, with Shift + Enter. **Predict, then run**: say your answer first.
 # * Under *A mistake* something goes wrong on purpose. The repair follows.
+# * The code behind a slider or a button is folded. Run the cell as it is. Click on the bar that is
+#   left of it to read the code.
 # * In the exercises, replace the line that raises `"your turn"` and run the cell.
 #   `check` prints one green line, or a red one with a hint.
 #
@@ -241,17 +243,26 @@ def numerical_diff(f, x, eps=1e-4):
 #   is left is divided
 #   by a tiny number. This error grows when `eps` shrinks.
 #
+# The error is the distance to the true value, $4\,x\,y$, with all its digits.
+
+# %% tags=["active-ipynb"]
+# EXACT = 3.297442541400256
+#
+#
+# def error(exponent):
+#     """How far the judge is off with eps = 10 to this exponent."""
+#     return abs(numerical_diff(chain, Variable(np.array(0.5)), 10.0 ** exponent) - EXACT)
+#
+#
+# print(f"{error(-4):.0e}  {error(-14):.0e}")
+
+# %% [markdown]
 # **Move the slider.** Where is the bottom of the valley?
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import GRADIENT, explore, figure
 #
-# EXACT = 3.297442541400256
 # EXPONENTS = range(-15, 0)
-#
-#
-# def error(exponent):
-#     return abs(numerical_diff(chain, Variable(np.array(0.5)), 10.0 ** exponent) - EXACT)
 #
 #
 # def valley(exponent):
@@ -267,6 +278,8 @@ def numerical_diff(f, x, eps=1e-4):
 # explore(valley, exponent=(-15, -1, -4))
 
 # %% [markdown]
+# The bottom lies near 1e-5. Left of it rounding rules, right of it truncation.
+#
 # The valley is why the judge is only a judge. It needs two evaluations of `f` *for every input*,
 # and it never gives all the digits. A network with a million weights would need two million runs
 # for one step of training. Backward needs one walk. That is the next step.
@@ -310,6 +323,9 @@ def numerical_diff(f, x, eps=1e-4):
 # check("1b", forward_diff, Variable)
 
 # %% [markdown]
+# For $x^2$ at 2 with `eps = 1e-4` it says 4.0001. The central difference says 4.000000000004. That
+# is seven more digits, for the same two runs.
+#
 # **1c.** Find one `eps` below 1e-8 and one above 1e-3, each so bad that the slope of `chain` at
 # 0.5 misses the true value by more than 0.01. Use the slider, or `error`.
 

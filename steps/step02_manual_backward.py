@@ -187,6 +187,8 @@ def numerical_diff(f, x, eps=1e-4):
 # mg.draw(run, legend=True)
 
 # %% [markdown]
+# `C.backward(1.0)` is $2 \cdot 1.284 \cdot 1 = 2.568$.
+#
 # The lower row is **B**, drawn from the three calls that you just made. Read it from right to left.
 # Each gradient stands below its variable, each backward call below its function. A dashed line
 # connects the two halves of one function. A dotted arrow is a value that backward reads: the input
@@ -305,6 +307,8 @@ def numerical_diff(f, x, eps=1e-4):
 # check("2b", exp_square_exp, Variable)
 
 # %% [markdown]
+# Three objects: the two `Exp` remember different inputs, so one object cannot serve both.
+#
 # **2c.** Someone calls `A` before `C` and `B`. Read the last line of the error. Which value is the
 # `NoneType`?
 

@@ -126,8 +126,9 @@ def numerical_diff(f, x, eps=1e-4):
 # assert y.creator.input.creator.input.creator.input == x
 
 # %% [markdown]
-# No error: all six are true. `==` means *the very same object* here, because our classes do not
-# define it otherwise. And `x` is the end of the way. Nobody made it.
+# No error: all six are true. Six steps lead back, `creator` and `input` in turn. `==` means *the
+# very same object* here, because our classes do not define it otherwise. And `x` is the end of the
+# way. Nobody made it.
 
 # %% tags=["active-ipynb"]
 # assert y.creator is C

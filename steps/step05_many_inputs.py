@@ -227,6 +227,9 @@ def numerical_diff(f, x, eps=1e-4):
 # mg.draw(e)
 
 # %% [markdown]
+# `a` and `b`: `Add` hands the same number on to both, and that number is $d = 4$. `d` gets the
+# other factor, $a + b = 5$.
+#
 # ## A mistake: assign the gradient
 #
 # In step 4 the walk said `x.grad = …`. It *assigned*. Here is that walk again, only for many

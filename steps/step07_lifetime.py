@@ -386,12 +386,9 @@ def numerical_diff(f, x, eps=1e-4):
 # `loss = loss + x * x`, a hundred times. How many variables are alive after each round, and after
 # `del loss`?
 #
-# **Switch.** Strong links are those of steps 3 to 6.
+# `living` counts them. *Strong* links are those of steps 3 to 6.
 
-# %% tags=["active-ipynb", "interactive"]
-# from minigrad.course.explore import GRADIENT, explore, figure
-#
-#
+# %% tags=["active-ipynb"]
 # def living(rounds, links, recording):
 #     """The number of living variables after each round, and after the loss is deleted."""
 #     alive, counts = weakref.WeakSet(), []
@@ -409,6 +406,12 @@ def numerical_diff(f, x, eps=1e-4):
 #     counts.append(len(alive))
 #     gc.enable()
 #     return counts
+
+# %% [markdown]
+# **Switch.** Which of the three controls decides what is left after `del loss`?
+
+# %% tags=["active-ipynb", "interactive"]
+# from minigrad.course.explore import GRADIENT, explore, figure
 #
 #
 # def memory(rounds, links, recording):

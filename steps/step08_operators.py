@@ -319,6 +319,9 @@ def numerical_diff(f, x, eps=1e-4):
 # print(v * 2, np.array([10.0, 20.0, 30.0]) - v, sep="\n")
 
 # %% [markdown]
+# All but the first: step 7 knew only `+` and `*`, and only between two variables. (`print(x)` did
+# work, but showed an address instead of a number.)
+#
 # ## A mistake: NumPy takes over
 #
 # The line `__array_ufunc__ = None` looks like magic. Leave it out, and put an array on the
@@ -418,6 +421,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # mg.draw(z)
 
 # %% [markdown]
+# The same formula after a swap, and the same values of `x` and `y`: so both gradients are the same.
+#
 # Even the numbers 0.26 and 0.48 got a gradient, because they sit in boxes. Nobody asked for it.
 # Step 10 will save that work.
 #
@@ -466,6 +471,9 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #
 # The Rosenbrock function is a long curved valley. Its lowest point is at $(1, 1)$. We walk against
 # the gradient in small steps. This is how a network is trained.
+#
+# The walls of the valley are so steep (a slope of 400 at the start) that a step may overshoot. So
+# `descend` makes no step longer than 0.2.
 
 # %% tags=["active-ipynb"]
 # def rosenbrock(x0, x1):

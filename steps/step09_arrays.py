@@ -513,8 +513,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # %% [markdown]
 # ## Stretched, and summed back
 #
-# **Choose two shapes.** Cells of the same colour and number are the *same* number of the small
-# array. Their gradients are added.
+# **Choose two shapes.** A solid cell is a number of the small array. A dashed cell is a copy of it,
+# with the same name. The gradients of a number and of its copies are added.
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import FORWARD, explore, figure
@@ -600,6 +600,10 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # print(f"{W.grad.item():.4f} {b.grad.item():.4f}")
 # assert (W.grad.shape, b.grad.shape) == (W.data.shape, b.data.shape)
 # mg.draw(loss)
+
+# %% [markdown]
+# Both are negative: a larger `W` or `b` would make the loss smaller. We step *against* the
+# gradient, so both grow.
 
 # %% tags=["active-ipynb"]
 # losses = []

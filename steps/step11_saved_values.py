@@ -290,6 +290,10 @@ def stack(*rows):
 # `TableNode` is the only class left for all operations of the table. It has one formula for each
 # input.
 #
+# A formula is a text. `compile` turns it into code, `eval` runs that code with the values it is
+# given, and `code.co_names` lists the names that stand in it. For `grad * cos(x)` these are `grad`,
+# `cos` and `x`.
+#
 # * `reads`: the names that these formulas use. Formulas of inputs that want no gradient do not
 #   count.
 # * `backward`: put the kept values into the formulas. An input that wants no gradient gets `None`.
@@ -507,7 +511,6 @@ def walk(edge, grad, retain_graph=False):
 # mg.draw(h)
 
 # %% [markdown]
-#
 # **Predict, then run.** So what does a second backward do?
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
@@ -583,12 +586,16 @@ def walk(edge, grad, retain_graph=False):
 # The memory is not. A chain of layers `h = exp(h * w)`: the product that follows keeps `h` anyway,
 # so keeping the *result* of `exp` is free. Keeping the *input* is one more array per layer.
 #
+# Here is that other row.
+
+# %% tags=["active-ipynb"]
+# exp_again = define("expagain", np.exp, x="grad * exp(x)")
+
+# %% [markdown]
 # Move the slider and switch. Point at a node of B to see what it keeps.
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import explore
-#
-# exp_again = define("expagain", np.exp, x="grad * exp(x)")
 #
 #
 # def chain(layers, keep):

@@ -533,12 +533,9 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 # The hyperbolic tangent can be derived as often as you like. But each derivative is a graph made
 # by walking a graph.
 #
-# **Predict, then move the slider.** How many nodes has the graph of the sixth derivative?
+# `derivative` walks as often as you say. Given many numbers at once, it derives at each of them.
 
-# %% tags=["active-ipynb", "interactive"]
-# from minigrad.course.explore import explore, figure
-#
-#
+# %% tags=["active-ipynb"]
 # def derivative(order, numbers):
 #     x = Tensor(numbers, requires_grad=True)
 #     y = tanh(x)
@@ -549,6 +546,12 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 #
 # def nodes(order):
 #     return len(count_edges(derivative(order, 1.).grad_fn))
+
+# %% [markdown]
+# **Predict, then move the slider.** How many nodes has the graph of the sixth derivative?
+
+# %% tags=["active-ipynb", "interactive"]
+# from minigrad.course.explore import explore, figure
 #
 #
 # def curves(order):

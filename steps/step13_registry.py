@@ -456,11 +456,13 @@ def build_grad_op(op):
 # **Choose an operator, then go through the four processes.** Watch the two maps fill.
 
 # %% tags=["active-ipynb", "interactive"]
+# from ipywidgets import ToggleButtons
+#
 # from minigrad.course.explore import explore
 #
 # EXAMPLES = {"mul": ops[1], "add": ops[0], "power": cube,
 #             "exp": Operator("exp", {"x": "u"}, {"out": "v"})}
-# PROCESSES = ["4 build", "3 add gradients", "2 copy", "1 look up"]
+# PROCESSES = ["1 look up", "2 copy", "3 add gradients", "4 build"]
 #
 #
 # def so_far(operator, process):
@@ -479,7 +481,8 @@ def build_grad_op(op):
 #     return ["\n".join(lines), mg.draw((op, grad_op) if done == 4 else op)]
 #
 #
-# explore(so_far, operator=list(EXAMPLES), process=PROCESSES)
+# process = ToggleButtons(options=PROCESSES, value=PROCESSES[-1], description="process")
+# explore(so_far, operator=list(EXAMPLES), process=process)
 
 # %% [markdown]
 # ## Backward, by name

@@ -415,6 +415,9 @@ def backward(op, no_grad=()):
 # mg.play(((two_layers, two_layers_grad), scope))
 
 # %% [markdown]
+# `add_grad` of the second layer: the last operator of the forward pass is the first on the way
+# back.
+#
 # The judge of step 1 agrees: move one number a little, run the forward network, look at `y`.
 
 # %% tags=["active-ipynb"]
@@ -431,6 +434,17 @@ def backward(op, no_grad=()):
 #     slope = (y_with(**{name: START[name] + 1e-4}) - y_with(**{name: START[name] - 1e-4})) / 2e-4
 #     print(f"{name}@GRAD  {scope[name + GRAD]:.4f}   judge {slope:.4f}")
 #     assert abs(scope[name + GRAD] - slope) < 1e-8
+
+# %% [markdown]
+# How much does a name in `no_grad` save? Count the gradient operators that are left.
+
+# %% tags=["active-ipynb"]
+# def survivors(op):
+#     """How many operators are left to run."""
+#     return sum(map(survivors, op.ops)) if isinstance(op, NetOp) else 1
+#
+#
+# print(survivors(two_layers), survivors(backward(two_layers)), survivors(frozen))
 
 # %% [markdown]
 # **Fold a network to one box, and switch names into `no_grad`.** Several names at once: hold Ctrl
@@ -450,11 +464,6 @@ def backward(op, no_grad=()):
 #                            outputs={"out": op.outputs["out"]})
 #
 #
-# def survivors(op):
-#     """How many operators are left to run."""
-#     return sum(map(survivors, op.ops)) if isinstance(op, NetOp) else 1
-#
-#
 # def look(view, no_grad):
 #     grad_net = backward(two_layers, no_grad)
 #     both = [two_layers, grad_net]
@@ -467,7 +476,13 @@ def backward(op, no_grad=()):
 # explore(look, view=["unfolded", "folded"], no_grad=ipywidgets.SelectMultiple(
 #     options=["x", "w1", "b1", "h_part", "h", "w2", "b2", "y_part"], value=["x"], rows=8))
 
+# %% tags=["active-ipynb"]
+# assert survivors(backward(two_layers, {"h_part"})) == 3
+
 # %% [markdown]
+# `h_part` kills only one: the product behind it is the first operator of the network. The answer to
+# the other question you need in exercise 14c.
+#
 # One thing is left to wish for. Freeze `w1`, `b1` and `x`, and the first layer has no wishes any
 # more. Still `h@GRAD` is computed by the second layer, and nobody reads it. The walk goes from
 # back to front, so when it is at the second layer, it does not know yet what the first one will
@@ -478,8 +493,9 @@ def backward(op, no_grad=()):
 # ## Exercises
 #
 # **14a.** Write the layer of a real network, `fc`: a matrix product, a bias added to every row,
-# and a sigmoid. $out = \sigma(x \cdot w + b)$. Return one operator of type `"fc"`. Its results on
-# the way need names of their own in every layer, as in `affine`.
+# and a sigmoid. $out = \sigma(x \cdot w + b)$. The rows are in the folded table: `matmul` with the
+# slots `x` and `y`, `rowwise_add` with `x` and `b`, `sigmoid` with `x`. Return one operator of type
+# `"fc"`. Its results on the way need names of their own in every layer, as in `affine`.
 
 # %% tags=["active-ipynb", "exercise", "ex-14a"]
 # def fc(x, w, b, out):

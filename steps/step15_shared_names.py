@@ -357,6 +357,8 @@ def add_up(net):
 # mg.play(((diamond, repaired), scope))
 
 # %% [markdown]
+# After `sum`, and not before: the two parts alone are not `a@GRAD`.
+#
 # Notice what `add_up` counts: *places where a name is written*, not operators.
 # **Predict, then run.** What does it do with `mul(x, x)`? One operator writes `x@GRAD` twice.
 
@@ -366,6 +368,8 @@ def add_up(net):
 # print(twice)
 
 # %% [markdown]
+# Two parts from one operator, and a sum behind it.
+#
 # **Press repair.** Once, and again. Above each picture stands what the scope holds.
 
 # %% tags=["active-ipynb", "interactive"]

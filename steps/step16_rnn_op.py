@@ -358,7 +358,7 @@ class RnnOp(Operator):
     The step net reads `x` and `h_pre` and writes `h`; what else it reads is shared by all steps.
     """
 
-    memories = (("h_pre", "h"),)
+    memories = (("h_pre", "h"),)        # what a step reads, and the step before wrote: for pictures
 
     def __init__(self, stepnet, sequence, start, states, last):
         reads = stepnet.inputs["x"]

@@ -615,11 +615,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 #
 # One program that needs everything. `w` is split, one half is used twice, the other not at all;
 # and a branch comes from data.
-#
-# **Move the slider** back to the raw list, and pass by pass forward again. Then block `m`. Which
-# lines vanish?
 
-# %% tags=["active-ipynb", "interactive"]
+# %% tags=["active-ipynb"]
 # def everything():
 #     block = Program().blocks[0]
 #     block.create_var("w", (4,), persistable=True)
@@ -629,8 +626,12 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 #     block.append_op("exp", "z", out="c")
 #     block.append_op("mul", "m", "c", out="n")
 #     return block.append_op("reduce_sum", "n", out="loss")
-#
-#
+
+# %% [markdown]
+# **Move the slider** back to the raw list, and pass by pass forward again. Then block `m`. Which
+# lines vanish?
+
+# %% tags=["active-ipynb", "interactive"]
 # def passes(number, blocked):
 #     loss = everything()
 #     no_grad = {"z"} | ({blocked} - {"nothing"})
@@ -650,6 +651,17 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # %% tags=["active-ipynb"]
 # for number in (2, 3):
 #     print(passes(number, "nothing")[0], end="\n\n")
+
+# %% [markdown]
+# With `m` blocked, everything behind it goes by rule 2: the second `mul_grad`, the `sum`,
+# `split_grad`, and with it the zeros.
+
+# %% tags=["active-ipynb"]
+# added = add_up_repeated_outputs(raw(everything()))
+# pruned, dropped = remove_no_grad_branch(added, no_grad={"z", "m"})
+# assert [op.type for op in pruned] == ["fill_constant", "reduce_sum_grad", "mul_grad"]
+# assert [type for type, reason, _ in dropped if "zeros" in reason] == [
+#     "mul_grad", "sum", "split_grad"]
 
 # %% [markdown]
 # The numbers agree with a measured slope:
@@ -751,6 +763,6 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # | concept | in the package |
 # |---|---|
 # | append_backward, with `no_grad_set` | `minigrad.static.backward:append_backward` |
-# | which ops count | `minigrad.static.backward:find_op_path` |
-# | rename and add up | `minigrad.static.backward:add_up_repeated_gradients` |
-# | fill zeros | `minigrad.static.backward:fill_missing_gradients` |
+# | which ops count | `minigrad.static.backward_passes:find_op_path` |
+# | rename and add up | `minigrad.static.backward_passes:add_up_repeated_gradients` |
+# | fill zeros | `minigrad.static.backward_passes:fill_missing_gradients` |

@@ -725,7 +725,8 @@ def run_steps_grad(op, scope, blocks):
 # check("19a", at_3, at_minus_3, branch, append_backward, run)
 
 # %% [markdown]
-# One of the four numbers is zero. Why is it not missing?
+# One of the four numbers is zero. Why is it not missing? Because `total` in `run_steps_grad` begins
+# with zeros for every shared name, whichever block runs.
 #
 # **19b.** $x^n$ by a loop. Write the body: it gets a block that has the carried variables `p` (the
 # product so far, starts at 1), `i` and `more`, and it must write `p_next`, `i_next`, `more_next`.

@@ -19,6 +19,8 @@ from minigrad.course.stub import stub
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 #: The mark that a check must not print in the learner's and in the solved notebook.
 WRONG = {False: "✓ ", True: "✗ "}
+#: Tags of cells that open with their source hidden: known already, or machinery of a picture.
+FOLDED = {"carried", "interactive"}
 SAID = {False: "the stub passes its", True: "the solution fails its"}
 
 
@@ -59,7 +61,7 @@ def _metadata(cell: Cell) -> dict[str, Any]:
     tags = [tag for tag in cell.tags if tag != "active-ipynb"]
     if tags:
         made["tags"] = tags
-    if "carried" in cell.tags:
+    if FOLDED & set(cell.tags):
         made["jupyter"] = {"source_hidden": True}
     return made
 

@@ -77,6 +77,15 @@ def test_ids_are_fixed_and_carried_cells_are_folded(built):
     }
 
 
+def test_the_machinery_of_a_widget_is_folded(built):
+    path = built.root / "steps" / "step92_third.py"
+    path.write_text('# %% tags=["active-ipynb", "interactive"]\n# print(1)\n\n# %%\nLID = 1\n')
+    third = build.make(built, type(built)(built.root).step(92), solved=False)
+    path.unlink()
+    assert third["cells"][0]["metadata"]["jupyter"] == {"source_hidden": True}
+    assert "jupyter" not in third["cells"][1]["metadata"]
+
+
 def test_learner_and_solved_notebook_differ_in_the_exercises_only(built):
     pairs = zip(cells(built, "step90_first"), cells(built, "solved/step90_first"), strict=True)
     differing = [a["metadata"]["tags"][-1] for a, b in pairs if a != b]

@@ -131,9 +131,8 @@ def test_the_mistake_a_switch_without_finally_stays_off():
 
 
 def test_living_variables_of_a_growing_loss():
-    namespace, _ = run_cells(
-        STEP, ["import gc", cells(STEP, "interactive")[0].split("def memory")[0]]
-    )
+    counting = next(source for source in cells(STEP) if source.startswith("def living("))
+    namespace, _ = run_cells(STEP, ["import gc", counting])
     living = namespace["living"]
     assert living(100, "strong", "on")[-2:] == [200, 200]
     assert living(100, "weak", "on")[-2:] == [200, 0]
