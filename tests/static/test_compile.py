@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -217,7 +218,10 @@ def updates_in_slabs():
     x, y = static.data("x", [5, 3]), static.data("y", [5, 2])
     h = x
     for k, (rows, cols) in enumerate([(3, 4), (4, 4), (4, 2)]):
-        w, b = static.parameter(f"w{k}", numbers(k, rows, cols)), static.parameter(f"b{k}", numbers(9, cols))
+        w, b = (
+            static.parameter(f"w{k}", numbers(k, rows, cols)),
+            static.parameter(f"b{k}", numbers(9, cols)),
+        )
         h = mg.tanh(mg.matmul(h, w) + b)
     loss = mg.mse(h, y)
     for p, g in static.append_backward(loss):
@@ -304,7 +308,9 @@ def test_compiled_programs_give_the_bits_of_the_interpreter(name):
 
 
 @pytest.mark.parametrize("name", CORPUS)
-@pytest.mark.parametrize("rung", ["specialise", "decompose", "fold", "merge_duplicates", "dead_code"])
+@pytest.mark.parametrize(
+    "rung", ["specialise", "decompose", "fold", "merge_duplicates", "dead_code"]
+)
 def test_every_rung_of_the_ladder_runs_and_prints(name, rung):
     prog, fetch, feed = built(CORPUS[name])
     lower = static.compile(prog, feed, fetch=fetch, stop_after=rung)
@@ -482,7 +488,7 @@ def training_step(sizes=(8, 16, 16, 1), n=16):
     with static.program_guard(prog):
         h = static.data("x", [n, sizes[0]], np.float32)
         y = static.data("y", [n, sizes[-1]], np.float32)
-        for k, (rows, cols) in enumerate(zip(sizes, sizes[1:], strict=False)):
+        for k, (rows, cols) in enumerate(pairwise(sizes)):
             w = static.parameter(f"w{k}", numbers(k, rows, cols, dtype=np.float32))
             h = mg.matmul(h, w) + static.parameter(f"b{k}", np.zeros(cols, np.float32))
             h = mg.tanh(h) if k < len(sizes) - 2 else h
@@ -498,7 +504,7 @@ def test_a_training_step_makes_this_many_calls_and_one_array():
     statements = [s.strip() for s in body.splitlines() if s.strip() and s.strip()[0] != "#"]
     made = [s for s in statements if " = " in s]
     names = Counter(s.split("(")[0] for s in statements if s not in made)
-    assert made == ["t8 = x.T"]                      # a view: everything else goes into buffers
-    assert names["np.dot"] == 3 + 5 + 1              # forward, backward, the sum of squares
-    assert names["add_reduce"] == 3                  # the gradients of the biases
+    assert made == ["t8 = x.T"]  # a view: everything else goes into buffers
+    assert names["np.dot"] == 3 + 5 + 1  # forward, backward, the sum of squares
+    assert names["add_reduce"] == 3  # the gradients of the biases
     assert len(statements) - len(made) == 28

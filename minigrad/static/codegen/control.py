@@ -19,6 +19,9 @@ class ControlFlow:
     recorder: Recorder
     schedule: Schedule
     origin: dict[Array, Array]  # a saved list of frames → the list itself
+    like: Any
+    into: Any
+    block: Any
     inner: dict[int, Any]  # id of a list of frames → names of the forward step(s)
 
     def begin(self, body: Block, local: str, source: Array | None, like: Any = None) -> Array:

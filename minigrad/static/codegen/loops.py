@@ -19,6 +19,7 @@ class LoopSource(CallSource):
     """The part of the writer that is about loops and branches."""
 
     op: Operator | None
+    statements: Any
 
     def loop(self, item: Loop) -> Iterator[ast.stmt]:
         """``while``, ``for`` over slices, ``for`` back over what the steps saved."""
@@ -70,11 +71,17 @@ class LoopSource(CallSource):
                 self.bound["too_many_steps"] = "too_many_steps"
                 self.before.append(assign("too_many_steps", entry("kernels", "too_many_steps")))
             over = invoke("range", [ast.Constant(STEP_LIMIT + 1)])
-            return ast.For(store("_"), over, body, [ast.Expr(invoke("too_many_steps", [ast.Constant(STEP_LIMIT)]))])
+            return ast.For(
+                store("_"),
+                over,
+                body,
+                [ast.Expr(invoke("too_many_steps", [ast.Constant(STEP_LIMIT)]))],
+            )
         targets: list[ast.expr] = []
         sources: list[ast.expr] = []
         if backward:
-            targets.append(self.taken_apart(item.saved, self.schedule.loops[id(item.frames)].saved))
+            saved: Any = self.schedule.loops[id(item.frames)].saved
+            targets.append(self.taken_apart(item.saved, saved))
             sources.append(invoke("reversed", [self.value(item.frames)]))
         for seq, local in item.slices:
             targets.append(store(self.name(local)))
@@ -144,7 +151,7 @@ class LoopSource(CallSource):
 
     def assign_all(self, targets: list[Array], values: list[Array]) -> ast.stmt:
         """``a, b = c, d``."""
-        left = [store(self.name(t)) for t in targets]
+        left: list[ast.expr] = [store(self.name(t)) for t in targets]
         right = [self.value(v) for v in values]
         if len(left) == 1:
             return ast.Assign([left[0]], right[0])

@@ -88,9 +88,7 @@ class Recorder(Decisions):
         self._add("compute", path, function, args, kwargs, out).recorder.calls[-1].into = out
         return out
 
-    def _ufunc_result(
-        self, ufunc: Any, method: str, args: Any, kwargs: Any
-    ) -> np.ndarray[Any, Any]:
+    def _ufunc_result(self, ufunc: Any, method: str, args: Any, kwargs: Any) -> Any:
         if method == "__call__" and ufunc.signature is None and not kwargs:
             shape = np.broadcast_shapes(*[np.shape(a) for a in args])
             key = (ufunc, *[a.dtype if hasattr(a, "dtype") else type(a) for a in args])
@@ -147,10 +145,11 @@ class Recorder(Decisions):
             return self._reshaped_copy(source, made)
         return self._add("fresh", path, function, args, kwargs, Array(self, made))
 
-    def _reshaped_copy(self, source: Array, made: np.ndarray[Any, Any]) -> Array:
+    def _reshaped_copy(self, source: Any, made: np.ndarray[Any, Any]) -> Any:
         """A reshape that no view can be: the elements are copied into memory of the new shape."""
         out = self.fill(made.shape, None, made.dtype)
-        self.setitem(np.reshape(out, source.shape), Ellipsis, source)  # type: ignore[call-overload]
+        view: Any = np.reshape(out, source.shape)
+        self.setitem(view, Ellipsis, source)
         return out
 
     def getitem(self, source: Array, index: Any) -> Any:
@@ -201,7 +200,7 @@ class Recorder(Decisions):
         last = self.calls[-1] if self.calls else None
         return isinstance(last, Call) and last.into is value
 
-    def astype(self, source: Array, dtype: np.dtype[Any], copy: bool) -> Array:
+    def astype(self, source: Array, dtype: np.dtype[Any], copy: bool) -> Any:
         """In another dtype; the Array itself if that changes nothing."""
         if dtype == source.dtype and not copy:
             return source
@@ -214,7 +213,7 @@ class Recorder(Decisions):
             Array(self, np.empty_like(source.like, dtype)),
         )
 
-    def copy(self, source: Array) -> Array:
+    def copy(self, source: Array) -> Any:
         """A copy in memory of its own."""
         like = np.empty_like(source.like)
         return (
@@ -223,7 +222,7 @@ class Recorder(Decisions):
             else self._add("fresh", "np.array", np.array, (source,), {}, Array(self, like))
         )
 
-    def fill(self, shape: Any, value: Any, dtype: Any) -> Array:
+    def fill(self, shape: Any, value: Any, dtype: Any) -> Any:
         """An array of one value; None leaves the elements open."""
         return self._add(
             "fill",
@@ -255,18 +254,16 @@ def _like(array: Array) -> Any:
     return array.like
 
 
-def _laid_out_like(shape: tuple[int, ...], dtype: Any, likes: list[Any]) -> np.ndarray[Any, Any]:
+def _laid_out_like(shape: tuple[int, ...], dtype: Any, likes: list[Any]) -> Any:
     """An array with its axes in memory as NumPy orders those of an elementwise result."""
     if len(shape) < 2 or all(a.flags.c_contiguous for a in likes) or 0 in shape:
         return np.empty(shape, dtype)
-    flags = [["readonly"]] * len(likes) + [["writeonly", "allocate"]]
-    walk = np.nditer(
-        [*likes, None], op_flags=flags, op_dtypes=[a.dtype for a in likes] + [dtype], order="K"
-    )  # type: ignore[arg-type]
-    return walk.operands[-1]
+    dtypes = [a.dtype for a in likes] + [dtype]
+    flags: Any = [["readonly"]] * len(likes) + [["writeonly", "allocate"]]
+    return np.nditer([*likes, None], op_flags=flags, op_dtypes=dtypes, order="K").operands[-1]
 
 
-def _stand_in(array: Array) -> np.ndarray[Any, Any]:
+def _stand_in(array: Array) -> Any:
     one = np.zeros(1, array.dtype) if array.dtype.kind in "iub" else np.ones(1, array.dtype)
     return np.broadcast_to(one, array.shape) if array.ndim else one.reshape(())
 

@@ -12,7 +12,7 @@ from .slabs import ALIGN
 STEP_LIMIT = 1_000_000
 
 
-def aligned_zeros(shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
+def aligned_zeros(shape: Any, dtype: Any) -> Any:
     """Zeros that start at a multiple of 64 bytes, as vector instructions like it."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape)) * dtype.itemsize

@@ -87,15 +87,15 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     def reshape(self, *shape: Any) -> Any:
         """A view in another shape, or a copy where there is none."""
-        return np.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[call-overload]
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def min(self, axis: Any = None) -> Any:
         """``np.minimum.reduce``."""
-        return np.minimum.reduce(self, axis=axis)  # type: ignore[call-overload]
+        return np.minimum.reduce(self, axis=axis)
 
     def max(self, axis: Any = None) -> Any:
         """``np.maximum.reduce``."""
-        return np.maximum.reduce(self, axis=axis)  # type: ignore[call-overload]
+        return np.maximum.reduce(self, axis=axis)
 
     def dot(self, other: Any) -> Any:
         """``np.dot``."""
@@ -103,19 +103,19 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     def transpose(self, *axes: Any) -> Any:
         """The axes in another order."""
-        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) or None)  # type: ignore[call-overload]
+        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) or None)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """In another dtype."""
         return self.recorder.astype(self, np.dtype(dtype), copy)
 
     def __bool__(self) -> bool:
-        return self.recorder.decide(self)
+        return bool(self.recorder.decide(self))
 
     def __float__(self) -> float:
         raise Unrecordable("a number from an array")
 
-    __int__ = __index__ = __float__  # type: ignore[assignment]
+    __int__ = __index__ = __float__
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise Unrecordable("elements of an array")

@@ -26,8 +26,10 @@ def state_slabs(program: Program) -> list[list[str]]:
         for slot in group[0].outputs:
             names = [n for op in group for n in op.outputs.get(slot, ())]
             held = [program.global_block().var(n) for n in names]
-            alike = len(names) == len(set(names)) == len(group) and len({v.dtype for v in held}) == 1
-            if alike and all(v.persistable for v in held):      # clipping makes values on the way
+            alike = (
+                len(names) == len(set(names)) == len(group) and len({v.dtype for v in held}) == 1
+            )
+            if alike and all(v.persistable for v in held):  # clipping makes values on the way
                 found.append(names)
     taken: set[str] = set()
     out = []
@@ -52,7 +54,8 @@ def _groups(ops: list[Operator]) -> list[list[Operator]]:
 
 
 def _alike(a: Any, b: Any) -> bool:
-    return a.type == b.type and a.attrs == b.attrs and a.inputs.keys() == b.inputs.keys()
+    same = a.type == b.type and a.attrs == b.attrs and a.inputs.keys() == b.inputs.keys()
+    return bool(same)
 
 
 def in_slab(
@@ -99,7 +102,7 @@ def _runs(sequences: list[list[Any]], held: set[str]) -> list[list[list[Call]]]:
         if (
             op is None
             or op.role != "optimize"
-            or op.output_names[0] not in held       # clipping, say: its results are read one by one
+            or op.output_names[0] not in held  # clipping, say: its results are read one by one
             or not all(isinstance(c, Call) and is_elementwise(c) for c in calls)
         ):
             runs.append([])

@@ -40,9 +40,10 @@ def compile(
 ) -> Any:
     """A `Step` that runs a program as generated NumPy source.
 
-    Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program leaves
-    sizes open; ``fetch``, a variable or a list of them; ``executor``, whose parameters it reads and
-    updates (its own copies without); ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text) instead.
+    Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program
+    leaves sizes open; ``fetch``, a variable or a list of them; ``executor``, whose parameters it reads and
+    updates (its own copies without); ``stop_after``, a rung of the ladder: returns the Program
+    (``"buffers"``, ``"source"``: the text) instead.
     Errors: `ProgramError` for unknown names and rungs.
 
     >>> from minigrad import static

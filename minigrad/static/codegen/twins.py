@@ -87,16 +87,16 @@ class _RecordingNumPy:
             )
         return np.array(value, dtype)
 
-    def zeros(self, shape: Any, dtype: Any = float) -> Array:
+    def zeros(self, shape: Any, dtype: Any = float) -> Any:
         return self._recorder.fill(shape, 0, dtype)
 
-    def ones(self, shape: Any, dtype: Any = float) -> Array:
+    def ones(self, shape: Any, dtype: Any = float) -> Any:
         return self._recorder.fill(shape, 1, dtype)
 
-    def empty(self, shape: Any, dtype: Any = float) -> Array:
+    def empty(self, shape: Any, dtype: Any = float) -> Any:
         return self._recorder.fill(shape, None, dtype)
 
-    def full(self, shape: Any, value: Any, dtype: Any = None) -> Array:
+    def full(self, shape: Any, value: Any, dtype: Any = None) -> Any:
         if isinstance(value, Array):
             raise Unrecordable("a fill value from an array")
         return self._recorder.fill(
