@@ -15,6 +15,7 @@ fc_grad:
     z@GRAD = sigmoid_grad(out=y, out_grad=y@GRAD)
     @EMPTY@, W@GRAD = matmul_grad(x=x, y=W, out_grad=z@GRAD)
 """
+
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
@@ -27,7 +28,7 @@ from .op_info import op_info
 
 __all__ = ["Backward", "NetOp", "Operator", "RnnGradOp", "RnnOp", "Scope", "build_grad_op", "fc"]
 
-ZERO = "@ZERO"                  #: ``b@ZERO`` stands for the gradient of ``b`` that nobody makes
+ZERO = "@ZERO"  #: ``b@ZERO`` stands for the gradient of ``b`` that nobody makes
 
 
 # -- an operator → its grad op, in four processes ------------------------------------------------
@@ -46,7 +47,7 @@ def copied_inputs(op: Operator) -> Slots:
     p = op_info(op.type).forward
     assert p is not None
     reads = {*p.reads(), *(r.removesuffix("_shape").removesuffix("_dtype") for r in p.reads())}
-    if p.broadcasts:            # each gradient is summed back to the shape of its input
+    if p.broadcasts:  # each gradient is summed back to the shape of its input
         reads |= set(p.rules)
     forward = {**op.inputs, **op.outputs}
     return {s: list(listed) for s, listed in forward.items() if s in reads or s.endswith("_like")}
@@ -73,11 +74,14 @@ def build_grad_op(op: Operator) -> Operator:
         raise ProgramError(f"{op.type!r} is a net, and so is its backward; repair: Backward(net)")
     if isinstance(op, RnnOp):
         return rnn_grad_op(op, set())
-    found = grad_type(op)                                               # 1
-    copied = copied_inputs(op)                                          # 2
-    given, made = added_gradients(op)                                   # 3
-    grad_op = Operator(found, {**copied, **given}, made, op.attrs)      # 4
+    found = grad_type(op)  # 1
+    copied = copied_inputs(op)  # 2
+    given, made = added_gradients(op)  # 3
+    grad_op = Operator(found, {**copied, **given}, made, op.attrs)  # 4
     grad_op.forward_op, grad_op.source_line = op, op.source_line
+    rules = op_info(op.type).forward
+    needed = rules.reads() if rules is not None else ()
+    grad_op.reads = tuple(n for slot, listed in copied.items() if slot in needed for n in listed)
     return grad_op
 
 
@@ -153,7 +157,7 @@ def mirror(op: Operator, no_grad: set[str], known: set[str]) -> NetOp:
             waiting += [(each, inner) for each in at.ops]
         else:
             home.ops.append(grad_or_nop(at, no_grad, known))
-    for net in reversed(nets):                  # a net of NOPs is a NOP
+    for net in reversed(nets):  # a net of NOPs is a NOP
         if all(isinstance(each, NetOp) and not each.ops for each in net.ops):
             net.ops.clear()
     return root
@@ -222,8 +226,11 @@ def insert(net: NetOp, before: dict[int, list[Operator]], after: dict[int, list[
     nets = [net]
     for home in nets:
         nets += [op for op in home.ops if isinstance(op, NetOp)]
-        home.ops[:] = [each for op in home.ops
-                       for each in (*before.get(id(op), ()), op, *after.get(id(op), ()))]
+        home.ops[:] = [
+            each
+            for op in home.ops
+            for each in (*before.get(id(op), ()), op, *after.get(id(op), ()))
+        ]
 
 
 def refuse_second_values(op: Operator) -> None:
@@ -260,6 +267,11 @@ def all_names(op: Operator) -> set[str]:
 
 def fc(x: str, w: str, b: str, out: str, activation: str = "sigmoid") -> NetOp:
     """A fully connected layer, the usual example of a net: product, bias, activation."""
-    return NetOp([Operator("matmul", {"x": x, "y": w}, {"out": f"{out}.product"}),
-                  Operator("add", {"x": f"{out}.product", "y": b}, {"out": f"{out}.sum"}),
-                  Operator(activation, {"x": f"{out}.sum"}, {"out": out})], "fc")
+    return NetOp(
+        [
+            Operator("matmul", {"x": x, "y": w}, {"out": f"{out}.product"}),
+            Operator("add", {"x": f"{out}.product", "y": b}, {"out": f"{out}.sum"}),
+            Operator(activation, {"x": f"{out}.sum"}, {"out": out}),
+        ],
+        "fc",
+    )

@@ -5,6 +5,7 @@ Vocabulary
     NetOp       an operator that runs the operators it holds, in order; nets nest
     Scope       names and their values
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,8 +18,8 @@ from .grad_maker import run_grad_op
 from .infer import run_kernel
 from .op_info import bind_slots, op_info
 
-GRAD = "@GRAD"                  #: ``w@GRAD`` is the gradient of ``w``
-EMPTY = "@EMPTY@"               #: the gradient that nobody wants
+GRAD = "@GRAD"  #: ``w@GRAD`` is the gradient of ``w``
+EMPTY = "@EMPTY@"  #: the gradient that nobody wants
 
 Slots = dict[str, list[str]]
 Given = Mapping[str, str | Sequence[str]]
@@ -63,8 +64,9 @@ class Operator:
     6.0
     """
 
-    forward_op: Operator | None = None      #: what a grad op differentiates
-    forward: Operator | None = None         #: what the result of `Backward` is the backward of
+    forward_op: Operator | None = None  #: what a grad op differentiates
+    reads: tuple[str, ...] | None = None  #: the forward names whose values a grad op needs
+    forward: Operator | None = None  #: what the result of `Backward` is the backward of
 
     def __init__(
         self, type: str, inputs: Given, outputs: Given, attrs: Mapping[str, Any] | None = None
@@ -179,7 +181,7 @@ class NetOp(Operator):
                 raise ProgramError(f"no operator of the net {name!r} writes its output {n!r}{hint}")
 
     @property
-    def inputs(self) -> Slots:                                                      # type: ignore[override]
+    def inputs(self) -> Slots:  # type: ignore[override]
         """What the net reads and nobody in it has written before."""
         written, needed = {EMPTY}, dict[str, None]()
         for _, op in places(self):
@@ -188,7 +190,7 @@ class NetOp(Operator):
         return {"x": list(needed)}
 
     @property
-    def outputs(self) -> Slots:                                                     # type: ignore[override]
+    def outputs(self) -> Slots:  # type: ignore[override]
         """What the net writes: names that leave it, and names that stay inside."""
         written: dict[str, None] = {}
         inside: set[str] = set()

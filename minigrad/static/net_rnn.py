@@ -2,6 +2,7 @@
 
 The scopes of the steps are kept, since a parent cannot know what the backward steps will need.
 """
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ import numpy as np
 from ..errors import ProgramError, did_you_mean, user_line
 from .net_ops import EMPTY, GRAD, NetOp, Operator, Scope, names, places, read, write
 
-SCOPES = "@SCOPES"              #: ``hs@SCOPES`` holds the step scopes that made ``hs``
+SCOPES = "@SCOPES"  #: ``hs@SCOPES`` holds the step scopes that made ``hs``
 
 
 class RnnOp(Operator):
@@ -35,8 +36,12 @@ class RnnOp(Operator):
     """
 
     def __init__(
-        self, stepnet: NetOp, sequences: Mapping[str, str], memories: Mapping[str, tuple[str, str]],
-        outputs: Mapping[str, str], last: Mapping[str, str] | None = None,
+        self,
+        stepnet: NetOp,
+        sequences: Mapping[str, str],
+        memories: Mapping[str, tuple[str, str]],
+        outputs: Mapping[str, str],
+        last: Mapping[str, str] | None = None,
     ) -> None:
         self.type, self.attrs, self.source_line = "rnn", {}, user_line()
         self.stepnet = stepnet

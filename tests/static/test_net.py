@@ -1,4 +1,5 @@
 """Operators, nets and their backward."""
+
 import random
 
 import numpy as np
@@ -28,8 +29,13 @@ def lines(made):
 
 
 def shared():
-    return net.NetOp([op("mul", "y1", x="x1", y="W"), op("mul", "y2", x="x2", y="W"),
-                      op("add", "y", x="y1", y="y2")])
+    return net.NetOp(
+        [
+            op("mul", "y1", x="x1", y="W"),
+            op("mul", "y2", x="x2", y="W"),
+            op("add", "y", x="y1", y="y2"),
+        ]
+    )
 
 
 def halves():
@@ -91,7 +97,9 @@ def test_the_four_processes_make_the_grad_op():
     made = net.build_grad_op(tanh)
     assert made.forward_op is tanh
     assert (made.inputs, made.outputs) == (
-        {"out": ["b"], "out_grad": ["b@GRAD"]}, {"x_grad": ["a@GRAD"]})
+        {"out": ["b"], "out_grad": ["b@GRAD"]},
+        {"x_grad": ["a@GRAD"]},
+    )
 
 
 def test_the_grad_op_has_the_attrs_of_its_operator():
@@ -108,8 +116,9 @@ def test_an_operator_without_rule_has_no_grad_op():
 
 
 def test_operands_of_other_shapes_get_gradients_of_their_own_shape():
-    scope = run(op("add", "y", x="x", y="b"), {"x": np.ones((3, 2)), "b": np.ones(2)},
-                y=np.ones((3, 2)))
+    scope = run(
+        op("add", "y", x="x", y="b"), {"x": np.ones((3, 2)), "b": np.ones(2)}, y=np.ones((3, 2))
+    )
     assert scope["b@GRAD"].tolist() == [3.0, 3.0]
 
 
@@ -143,8 +152,14 @@ def test_a_shared_name_gets_parts_in_order_of_production_and_one_sum_behind_the_
 
 
 def test_the_sum_stands_before_the_first_reader():
-    diamond = net.NetOp([op("square", "a", x="x"), op("square", "b", x="a"),
-                         op("square", "c", x="a"), op("add", "y", x="b", y="c")])
+    diamond = net.NetOp(
+        [
+            op("square", "a", x="x"),
+            op("square", "b", x="a"),
+            op("square", "c", x="a"),
+            op("add", "y", x="b", y="c"),
+        ]
+    )
     kinds = [each.type for _, each in places(net.Backward(diamond))]
     assert kinds == ["add_grad", "square_grad", "square_grad", "sum", "square_grad"]
     assert run(diamond, {"x": 2.0}, y=1.0)["x@GRAD"] == 64.0
@@ -196,8 +211,14 @@ def test_a_net_inside_whose_gradients_nobody_wants_is_an_empty_net():
 
 
 def test_an_operator_without_rule_inside_a_net_is_a_nop():
-    made = net.NetOp([op("square", "a", x="x"), op("greater_than", "m", x="a", y="t"),
-                      op("cast", "w", {"dtype": "float64"}, x="m"), op("mul", "y", x="a", y="w")])
+    made = net.NetOp(
+        [
+            op("square", "a", x="x"),
+            op("greater_than", "m", x="a", y="t"),
+            op("cast", "w", {"dtype": "float64"}, x="m"),
+            op("mul", "y", x="a", y="w"),
+        ]
+    )
     assert run(made, {"x": 3.0, "t": 1.0}, y=1.0)["x@GRAD"] == 6.0
 
 
@@ -223,8 +244,10 @@ def test_an_unknown_name_in_no_grad_is_an_error():
 
 
 def test_a_name_written_twice_is_an_error_that_names_both_operators():
-    for twice in (net.NetOp([op("square", "v", x="x"), op("exp", "v", x="v")]),
-                  op("exp", "x", x="x")):
+    for twice in (
+        net.NetOp([op("square", "v", x="x"), op("exp", "v", x="v")]),
+        op("exp", "x", x="x"),
+    ):
         with pytest.raises(ProgramError, match=r"(?s)exp\(x=.*second value.*write to a new name"):
             net.Backward(twice)
 
@@ -285,23 +308,39 @@ def slope_of(forward, values, name, index, measure, step=1e-6):
 
 
 def cell():
-    return net.NetOp([op("mul", "kept", x="h_pre", y="W"), op("mul", "fed", x="x", y="U"),
-                      op("add", "s", x="kept", y="fed"), op("tanh", "h", x="s"),
-                      op("mul", "y", x="h", y="V")], "step")
+    return net.NetOp(
+        [
+            op("mul", "kept", x="h_pre", y="W"),
+            op("mul", "fed", x="x", y="U"),
+            op("add", "s", x="kept", y="fed"),
+            op("tanh", "h", x="s"),
+            op("mul", "y", x="h", y="V"),
+        ],
+        "step",
+    )
 
 
 def rnn():
-    return net.RnnOp(cell(), {"x": "xs"}, {"h_pre": ("h", "h0")}, {"y": "ys", "h": "hs"},
-                     {"h": "hT"})
+    return net.RnnOp(
+        cell(), {"x": "xs"}, {"h_pre": ("h", "h0")}, {"y": "ys", "h": "hs"}, {"h": "hT"}
+    )
 
 
 @pytest.mark.parametrize("length", [0, 1, 4])
 def test_a_network_over_time_agrees_with_central_differences(length):
     rng = np.random.default_rng(length)
-    values = {"xs": rng.normal(size=(length, 2)), "h0": rng.normal(size=2), "W": rng.normal(size=2),
-              "U": rng.normal(size=2), "V": rng.normal(size=2)}
-    seeds = {"ys": rng.normal(size=(length, 2)), "hs": rng.normal(size=(length, 2)),
-             "hT": rng.normal(size=2)}
+    values = {
+        "xs": rng.normal(size=(length, 2)),
+        "h0": rng.normal(size=2),
+        "W": rng.normal(size=2),
+        "U": rng.normal(size=2),
+        "V": rng.normal(size=2),
+    }
+    seeds = {
+        "ys": rng.normal(size=(length, 2)),
+        "hs": rng.normal(size=(length, 2)),
+        "hT": rng.normal(size=2),
+    }
     if length == 0:
         seeds["ys"] = np.zeros(0)
     made = net.NetOp([rnn()])
@@ -310,8 +349,9 @@ def test_a_network_over_time_agrees_with_central_differences(length):
     for name, value in values.items():
         assert scope[f"{name}@GRAD"].shape == value.shape
         for index in np.ndindex(value.shape):
-            slope = slope_of(made, values, name, index,
-                             lambda s: sum((s[k] * v).sum() for k, v in seeds.items()))
+            slope = slope_of(
+                made, values, name, index, lambda s: sum((s[k] * v).sum() for k, v in seeds.items())
+            )
             assert scope[f"{name}@GRAD"][index] == pytest.approx(slope, rel=1e-6, abs=1e-8)
 
 
@@ -325,14 +365,22 @@ def test_gradients_of_shared_parameters_are_summed_over_the_steps():
 
 def test_what_is_blocked_in_a_network_over_time_is_empty():
     made = net.Backward(rnn(), {"xs", "W"})
-    assert made.outputs == {"x_grad": ["@EMPTY@"], "start_grad": ["h0@GRAD"],
-                            "shared_grad": ["@EMPTY@", "U@GRAD", "V@GRAD"]}
+    assert made.outputs == {
+        "x_grad": ["@EMPTY@"],
+        "start_grad": ["h0@GRAD"],
+        "shared_grad": ["@EMPTY@", "U@GRAD", "V@GRAD"],
+    }
     assert net.Backward(rnn(), {"ys", "hs", "hT"}).ops == []
 
 
 def test_a_network_over_time_inside_a_network_over_time():
-    inner = net.RnnOp(net.NetOp([op("mul", "g", x="g_pre", y="e")]), {"e": "x"},
-                      {"g_pre": ("g", "h_pre")}, {}, {"g": "h"})
+    inner = net.RnnOp(
+        net.NetOp([op("mul", "g", x="g_pre", y="e")]),
+        {"e": "x"},
+        {"g_pre": ("g", "h_pre")},
+        {},
+        {"g": "h"},
+    )
     outer = net.RnnOp(net.NetOp([inner]), {"x": "xs"}, {"h_pre": ("h", "h0")}, {}, {"h": "hT"})
     xs = np.array([[2.0, 3.0], [5.0, 7.0]])
     scope = run(outer, {"xs": xs, "h0": 1.0}, hT=1.0)
@@ -358,8 +406,9 @@ def test_wrong_names_and_lengths_of_a_network_over_time_are_errors():
     ]:
         with pytest.raises(ProgramError, match=words):
             net.RnnOp(step, *arguments)
-    two = net.RnnOp(net.NetOp([op("mul", "p", x="a", y="b")]), {"a": "as", "b": "bs"}, {},
-                    {"p": "ps"})
+    two = net.RnnOp(
+        net.NetOp([op("mul", "p", x="a", y="b")]), {"a": "as", "b": "bs"}, {}, {"p": "ps"}
+    )
     with pytest.raises(ProgramError, match="equally long, not {'as': 2, 'bs': 3}"):
         two.run({"as": np.ones(2), "bs": np.ones(3)})
 
