@@ -7,11 +7,13 @@ from typing import Any
 
 from . import makers as makers
 from . import net as net
+from .arrays import array_length, array_read, array_write, create_array
 from .backward import append_backward, gradients
 from .control_flow import cond, if_else, switch, while_loop
 from .executor import Executor, Scope
+from .minimize import minimize
 from .parser import parse
-from .program import Block, Operator, Program, Variable, data, parameter, program_guard
+from .program import Block, Operator, Program, Variable, data, error_clip, parameter, program_guard
 from .recurrent import static_rnn
 from .verify import verify
 
@@ -19,8 +21,9 @@ from .verify import verify
 _LATER = {"compile": "codegen", "decompose": "passes"}
 
 __all__ = [
-    "Block", "Executor", "Operator", "Program", "Scope", "Variable", "append_backward", "cond",
-    "data", "gradients", "if_else", "net", "parameter", "parse", "program_guard", "static_rnn",
+    "Block", "Executor", "Operator", "Program", "Scope", "Variable", "append_backward",
+    "array_length", "array_read", "array_write", "cond", "create_array", "data", "error_clip",
+    "gradients", "if_else", "minimize", "net", "parameter", "parse", "program_guard", "static_rnn",
     "switch", "verify", "while_loop", *_LATER,
 ]  # fmt: skip
 

@@ -19,6 +19,7 @@ from .grad_maker import differentiable_inputs, differentiable_outputs, make_grad
 from .infer import infer_outputs
 from .op_info import CONTROL, find_info
 from .program import EMPTY, Block, Operator, Variable
+from .why import BackwardCall
 
 Callback = Callable[[Block, dict[str, Any]], None]
 Path = list[
@@ -42,6 +43,7 @@ class BackwardJob:
     reached: set[str] = field(default_factory=set)
     grad_of: dict[str, str] = field(default_factory=dict)
     pruned: list[tuple[str, str]] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
 
     def note(self, name: str) -> None:
         """The gradient of this name is being made."""
@@ -54,6 +56,7 @@ class BackwardJob:
     ) -> None:
         """Run the passes up to, but not including, appending."""
         forward = self.block.ops
+        self.targets = [n for n, _ in seeds]
         path = find_op_path(
             self.block, forward, [n for n, _ in seeds], self.wanted, self.no_grad, self.pruned
         )
@@ -72,7 +75,14 @@ class BackwardJob:
 
     def append(self, callbacks: Sequence[Callback] | None) -> None:
         """Append the operators, create their variables, call the callbacks."""
-        self.block.program.pruned += self.pruned
+        program = self.block.program
+        program.pruned += self.pruned
+        written = {n for op in self.ops for n in op.output_names}
+        gradients = {v: g for g, v in self.grad_of.items() if g in written}
+        call = BackwardCall(
+            self.block.idx, self.targets, self.wanted, self.no_grad, gradients, len(self.block.ops)
+        )
+        program.backward_calls.append(call)
         append_to_block(self.block, self.ops, self.grad_of, callbacks)
         self._show("with variables")
 
@@ -97,27 +107,22 @@ def find_op_path(
     First forward: which names depend on something wanted.  Then in reverse: which of those the targets depend on.
     """
     flows = _flows(block, ops, wanted, no_grad)
-    needed = set(targets)
+    needed, behind = set(targets), set(targets)  # by way of gradients; by value
     read: dict[str, int] = {}  # wanted name → the last operator whose gradient reaches it
     closed: dict[str, int] = {}  # … and an operator before that which gave it its value
     path: Path = []
     for k in range(len(ops) - 1, -1, -1):
         op, inputs = ops[k], flows[k]
         outputs = op.output_names
-        if needed.isdisjoint(outputs):
-            if inputs and op.role == "forward":
+        used = not behind.isdisjoint(outputs)
+        if used:
+            behind.update(op.input_names)
+        if inputs is None or needed.isdisjoint(outputs):
+            if op.role == "forward" and (used or inputs):
                 pruned.append(
-                    (
-                        f"{op.type}_grad",
-                        f"#{k} {op.type}: the loss does not depend on {', '.join(outputs)}",
-                    )
+                    (f"{op.type}_grad", f"#{k} {op.type}: {_why_not(op, inputs, used, no_grad)}")
                 )
-            inputs = None
-        elif inputs is None:
-            if op.role == "forward":
-                pruned.append((f"{op.type}_grad", f"#{k} {op.type}: {_why_not(op, no_grad)}"))
             needed.difference_update(outputs)
-        if inputs is None:
             closed.update((n, k) for n in outputs if n in read)
             continue
         path.append((k, inputs))
@@ -157,14 +162,20 @@ def _two_values(ops: Sequence[Operator], name: str, first: int, writer: int, las
     )
 
 
-def _why_not(op: Operator, no_grad: set[str]) -> str:
+def _why_not(op: Operator, inputs: set[str] | None, used: bool, no_grad: set[str]) -> str:
+    if not used:
+        return f"the loss does not depend on {', '.join(op.output_names)}"
     info = find_info(op.type)
     if info is not None and info.forward is not None and not info.forward.rules:
         return "it has no gradient rule"
     cut = [n for n in (*op.input_names, *op.output_names) if n in no_grad]
     if cut:
-        return f"gradients end at {', '.join(cut)}"
-    return "nothing wanted lies behind its inputs"
+        return f"gradients end at {', '.join(dict.fromkeys(cut))}"
+    return (
+        "nothing wanted lies behind its inputs"
+        if inputs is None
+        else "gradients end before they come back to it"
+    )
 
 
 # -- grad ops ------------------------------------------------------------------------------
@@ -328,17 +339,31 @@ def append_to_block(
 ) -> None:
     """Append the operators; each gradient variable is created with the shape of its variable."""
     context: dict[str, Any] = {"grad_to_var": grad_of}
+    clips = block.program.error_clips
     for op in ops:
         declare_outputs(block, op, grad_of)
         block.ops.append(op)
         for names in op.outputs.values():
             block.written.update(names)
+        if clips:
+            block.ops += error_clips(block, op, grad_of)
         for callback in callbacks or ():
             context["op"] = op
             with block.program.role_guard("backward"):
                 callback(block, context)
     block.written.discard(EMPTY)
     block.program.changed()
+
+
+def error_clips(block: Block, op: Operator, grad_of: dict[str, str]) -> list[Operator]:
+    """Clips in place for the gradients that an operator completes, where their variables ask for it."""
+    made = []
+    for name in op.output_names:
+        limits = block.program.error_clips.get(grad_of.get(name, ""))
+        if limits is not None:
+            attrs = {"min": limits[0], "max": limits[1]}
+            made.append(Operator("clip", {"x": [name]}, {"out": [name]}, attrs, "backward").at(op))
+    return made
 
 
 def declare_outputs(block: Block, op: Operator, grad_of: dict[str, str]) -> None:

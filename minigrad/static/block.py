@@ -9,7 +9,7 @@ from ..errors import ProgramError, did_you_mean, user_frame, user_line
 from ..registry import Primitive
 from .infer import infer_outputs
 from .op_info import bind_slots, op_info
-from .operator import EMPTY, Operator
+from .operator import CONSTANT, EMPTY, Operator
 from .variable import ShapeOf, Variable, check_name
 
 if TYPE_CHECKING:
@@ -128,7 +128,8 @@ class Block:
         """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""
         args, attrs = primitive.bind(args, attrs)
         root = self.program.blocks[0]
-        before = len(root.vars)
+        before, counts = len(root.vars), self.program._counts
+        count = counts.get(CONSTANT)
         try:
             op = self._operator(primitive, args, attrs)
             self._append(op, user=True)
@@ -136,6 +137,7 @@ class Block:
             for name in list(root.vars)[before:]:  # constants it brought along
                 del root.vars[name]
                 self.program.initial.pop(name, None)
+                counts.pop(CONSTANT) if count is None else counts.update({CONSTANT: count})
             raise
         made = [self.vars[n] for n in op.output_names]
         return made if primitive.list_output or len(primitive.outputs) > 1 else made[0]

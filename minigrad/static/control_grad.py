@@ -202,6 +202,7 @@ def _grad_block(
         add_up_repeated_gradients,
         append_to_block,
         check_overwritten,
+        error_clips,
         fill_missing_gradients,
         find_op_path,
         make_raw_grad_ops,
@@ -219,7 +220,8 @@ def _grad_block(
     names = [op.outputs["out"][0] for op in given]
     for name, seed in zip(names, seeds, strict=True):
         _declare(made, name, body.var(seed))
-    ops = [op for op in ops if op.type != "given"]
+    clips = [c for op in given for c in error_clips(made, op, inner.grad_of)]
+    ops = [*clips, *(op for op in ops if op.type != "given")]
     written = {n for op in ops for n in op.output_names} | set(names)
     for name in sorted(wanted):
         if local(name) not in written:

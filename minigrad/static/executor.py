@@ -7,6 +7,7 @@ transaction: what it writes to persistable variables is set when it has succeede
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,8 @@ class Executor:
         local.values.update(constants | fed)
         root = program.global_block()
         keep = scope is not None or any(n not in root.vars for n in fetch)
-        Run(program, updates, step_limit, check_finite, keep).block(root, local)
+        with np.errstate(all="ignore") if check_finite else nullcontext():
+            Run(program, updates, step_limit, check_finite, keep).block(root, local)
         results = [_fetched(name, local) for name in fetch]
         self.scope.values.update((n, np.array(v)) for n, v in updates.values.items())
         return results

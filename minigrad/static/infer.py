@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 
 Type = tuple[tuple[int, ...], np.dtype[Any]]  #: shape and dtype
 
-_TRIAL_SIZES = (3, 5)
+_TRIALS = ((3, True), (5, False))  # a size for -1, and what masks hold
 _FOUND: dict[Any, list[Type]] = {}  # layers repeat, so most answers are known
 _PLAIN = (int, float, bool, str, type(None))
 
 
-def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> Any:
+def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, mask: bool = True) -> Any:
     """An array that costs no memory: ones (zeros for integers, so that it can be an index)."""
-    filled = np.zeros((), dtype) if dtype.kind in "iu" else np.ones((), dtype)
+    filled = (
+        np.asarray(mask) if dtype.kind == "b" else np.asarray(0 if dtype.kind in "iu" else 1, dtype)
+    )
     return np.broadcast_to(filled, tuple(size if n < 0 else n for n in shape))
 
 
@@ -120,7 +122,7 @@ def _output_types(block: Block, op: Operator, p: Primitive) -> list[Type]:
     variables = {s: [block.var(n) for n in names] for s, names in op.inputs.items()}
     given = {s: [(v.shape, v.dtype) for v in vs] for s, vs in variables.items()}
     attrs = _hashable(op.attrs)
-    if attrs is None:
+    if attrs is None or any(_known_mask(v) is not None for vs in variables.values() for v in vs):
         return _computed_types(op, p, variables, given)
     key = (p, tuple((s, tuple(ts)) for s, ts in given.items()), attrs)
     found = _FOUND.get(key)
@@ -129,6 +131,13 @@ def _output_types(block: Block, op: Operator, p: Primitive) -> list[Type]:
             _FOUND.clear()
         found = _FOUND[key] = _computed_types(op, p, variables, given)
     return found
+
+
+def _known_mask(v: Variable) -> Any:
+    """A constant mask stands for itself, since shapes may depend on it."""
+    if v.dtype.kind != "b" or not v.persistable or v.trainable:
+        return None
+    return v.program.initial.get(v.name)
 
 
 def _hashable(attrs: dict[str, Any]) -> Any:
@@ -148,10 +157,10 @@ def _computed_types(
 ) -> list[Type]:
     if p.infer is not None:
         return [(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]
-    open_sizes = any(n < 0 for ts in given.values() for shape, _ in ts for n in shape)
-    trials = [
-        _try(op, p, variables, size) for size in (_TRIAL_SIZES if open_sizes else _TRIAL_SIZES[:1])
-    ]
+    same = all(
+        -1 not in shape and dtype.kind != "b" for ts in given.values() for shape, dtype in ts
+    )
+    trials = [_try(op, p, variables, *trial) for trial in (_TRIALS[:1] if same else _TRIALS)]
     return [
         (_common(a.shape, b.shape), a.dtype) for a, b in zip(trials[0], trials[-1], strict=True)
     ]
@@ -161,10 +170,15 @@ def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n if n == m else -1 for n, m in zip(a, b, strict=True))
 
 
+def _value_of(v: Variable, size: int, mask: bool) -> Any:
+    known = _known_mask(v)
+    return stand_in(v.shape, v.dtype, size, mask) if known is None else known
+
+
 def _try(
-    op: Operator, p: Primitive, variables: dict[str, list[Variable]], size: int
+    op: Operator, p: Primitive, variables: dict[str, list[Variable]], size: int, mask: bool
 ) -> list[np.ndarray[Any, Any]]:
-    values = {s: [stand_in(v.shape, v.dtype, size) for v in vs] for s, vs in variables.items()}
+    values = {s: [_value_of(v, size, mask) for v in vs] for s, vs in variables.items()}
     try:
         with np.errstate(all="ignore"):
             out = run_kernel(p, values, op.attrs)
@@ -174,7 +188,10 @@ def _try(
         flat = [v for vs in variables.values() for v in vs]
         names = [s for s, vs in variables.items() for _ in vs]
         attrs = {k: v for k, v in op.attrs.items() if v is not None}
-        raise ProgramError(str(op_error(op.type, names, flat, attrs, error))) from error
+        message = str(op_error(op.type, names, flat, attrs, error))
+        if any(-1 in v.shape for v in flat):
+            message += f"\n  a size -1 can be any number, and {size} does not fit: declare a size that must match"
+        raise ProgramError(message) from error
     return [np.asarray(a) for a in (out if p.list_output or len(p.outputs) > 1 else [out])]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ..errors import code_line
 
 EMPTY = "@EMPTY@"  #: stands where a list of gradients has none
+CONSTANT = "const"  #: how the names of numbers and arrays used as they are begin
 BLOCK_ATTRS = ("sub_block", "else_block", "cond_block")
 
 

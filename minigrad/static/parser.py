@@ -154,7 +154,11 @@ def _append(block: Block, line: str, role: str) -> None:
         raise ValueError(f"{info.type} has no name for its result")
     op = Operator(info.type, inputs, outputs, bind_slots(info, inputs, outputs, attrs), role)
     _declare_gradients(block, op)
-    block._append(op)
+    if all(n == EMPTY or n in block.vars for n in op.output_names):
+        block.ops.append(op)
+        block.written.update(op.output_names)
+    else:
+        block._append(op)
 
 
 def _enter(place: dict[str, Any], key: str, value: Any) -> None:

@@ -16,21 +16,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ProgramError, describe, user_line
 from ..values import Operators
 from .block import Block
-from .operator import EMPTY, Operator
+from .operator import CONSTANT, EMPTY, Operator
 from .variable import ShapeOf, Variable, check_name
 
-CONSTANT = "const"  #: how the names of numbers and arrays used as they are begin
+if TYPE_CHECKING:
+    from .why import BackwardCall
+
 
 __all__ = [
     "CONSTANT", "EMPTY", "Block", "Operator", "Program", "ShapeOf", "Variable", "check_name", "data",
-    "default_program", "parameter", "program_guard",
+    "default_program", "error_clip", "parameter", "program_guard",
 ]  # fmt: skip
 
 
@@ -53,6 +55,8 @@ class Program:
         self.initial: dict[str, np.ndarray[Any, Any]] = {}  # start values of persistable variables
         self.history: list[str] = []  # which transformations made this program
         self.pruned: list[tuple[str, str]] = []  # (grad op type, why it was not made)
+        self.backward_calls: list[BackwardCall] = []  # what `why` asks
+        self.error_clips: dict[str, tuple[float, float]] = {}  # variable → limits of its gradient
         self.version = 0  # changes whenever the program does
         self.role = "forward"
         self.inputs: list[str] = []  # what `trace` fed and returned
@@ -90,11 +94,11 @@ class Program:
         open_blocks = {i: self.blocks[i] for i in {0, *self._current}}
         lengths = {i: (len(b.ops), len(b.vars)) for i, b in open_blocks.items()}
         counts = dict(self._counts)
-        before = len(self.blocks), len(self.history), len(self.pruned)
+        before = len(self.blocks), len(self.pruned), len(self.backward_calls)
         try:
             yield
         except BaseException:
-            del self.blocks[before[0] :], self.history[before[1] :], self.pruned[before[2] :]
+            del self.blocks[before[0] :], self.pruned[before[1] :], self.backward_calls[before[2] :]
             for i, block in open_blocks.items():
                 block.truncate(*lengths[i])
             self.initial = {n: v for n, v in self.initial.items() if n in self.blocks[0].vars}
@@ -288,3 +292,18 @@ def parameter(name: str, init: Any, trainable: bool = True) -> Variable:
     if array.dtype.kind != "f":
         raise ProgramError(f"parameter {name!r} needs real numbers, not {describe(array)}")
     return default_program().add_persistable(name, array, trainable)
+
+
+def error_clip(variable: Variable, min: float, max: float) -> None:
+    """Keep the gradient of a Variable between two numbers, from the moment it is produced.
+
+    To be called before append_backward, which puts a ``clip`` in place right behind the operator that completes the
+    gradient.  Errors: `ProgramError` unless ``min <= max``.
+    """
+    if not isinstance(variable, Variable):
+        raise ProgramError(
+            f"error_clip takes a Variable, not {describe(variable)}\n  at {user_line()}"
+        )
+    if not min <= max:
+        raise ProgramError(f"error_clip needs min <= max, not {min} and {max}\n  at {user_line()}")
+    variable.program.error_clips[variable.name] = (float(min), float(max))

@@ -1,6 +1,7 @@
 """Programs as JSON: a closed schema, byte-identical from save to load to save, start values included.
 
     {"format": "minigrad program", "version": 1, "history": […], "inputs": […], "outputs": […],
+     "error_clips": {name: [min, max], …},
      "blocks": [{"parent": -1, "forward": -1,
                  "variables": [[name, kind, dtype, shape, stop_gradient, derived stop_gradient], …],
                  "operators": [{"type": …, "role": …, "inputs": {slot: [names]}, "outputs": …, "attrs": …, "of": [block, op]}, …]}, …],
@@ -42,6 +43,7 @@ def to_json(program: Program) -> str:
     lines = [
         f'{{"format": {_text(FORMAT)}, "version": {VERSION}, "history": {_text(program.history)},',
         f' "inputs": {_text(program.inputs)}, "outputs": {_text(program.outputs)},',
+        f' "error_clips": {_text({n: to_plain(list(c)) for n, c in program.error_clips.items()})},',
         ' "blocks": [',
         ",\n".join(_block_text(b, place) for b in program.blocks),
         " ],",
@@ -149,7 +151,7 @@ def _strings(value: Any, what: str) -> list[str]:
 
 
 def _program(data: Any) -> Program:
-    form, version, history, inputs, outputs, blocks, initial = _shaped(
+    form, version, history, inputs, outputs, clips, blocks, initial = _shaped(
         data,
         "the file",
         format=str,
@@ -157,6 +159,7 @@ def _program(data: Any) -> Program:
         history=list,
         inputs=list,
         outputs=list,
+        error_clips=dict,
         blocks=list,
         initial=dict,
     )
@@ -197,9 +200,25 @@ def _program(data: Any) -> Program:
         links += [_add_operator(block, item) for item in operators]
     _link(program, links)
     _start_values(program, initial)
+    _add_clips(program, clips)
     program.inputs = [_known(program, n) for n in _strings(inputs, "inputs")]
     program.outputs = [_known(program, n) for n in _strings(outputs, "outputs")]
     return program
+
+
+def _add_clips(program: Program, clips: dict[str, Any]) -> None:
+    known = {v.name for v in program.all_variables()}
+    for name, limits in clips.items():
+        pair = from_plain(limits)
+        if (
+            name not in known
+            or not isinstance(pair, list)
+            or [type(v) for v in pair] != [float, float]
+        ):
+            raise ValueError(f"the error clip of {name!r:.80} is no pair of numbers for a variable")
+        if not pair[0] <= pair[1]:
+            raise ValueError(f"the error clip of {name!r:.80} needs min <= max")
+        program.error_clips[name] = (pair[0], pair[1])
 
 
 def _known(program: Program, name: str) -> str:

@@ -39,6 +39,7 @@ def copy_program(program: Program) -> Program:
         op.forward_op, op.copy_of = twins.get(id(op.forward_op)), twins.get(id(op.copy_of))
     made.initial = {k: v.copy() for k, v in program.initial.items()}
     made.history, made.pruned = list(program.history), list(program.pruned)
+    made.error_clips = dict(program.error_clips)
     made.inputs, made.outputs = list(program.inputs), list(program.outputs)
     made._counts = dict(program._counts)
     return made

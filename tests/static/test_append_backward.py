@@ -56,7 +56,11 @@ def test_an_intermediate_value_in_three_ops_is_summed_right_before_its_first_rea
     lines = backward_of(build)
     parts = [n for n, line in enumerate(lines) if line.startswith("exp_0@GRAD@RENAME@")]
     assert [lines[n].split(" ")[0] for n in parts] == [f"exp_0@GRAD@RENAME@{k}" for k in range(3)]
-    assert [lines[n].split(" = ")[1].split("(")[0] for n in parts] == ["sqrt_grad", "cos_grad", "sin_grad"]
+    assert [lines[n].split(" = ")[1].split("(")[0] for n in parts] == [
+        "sqrt_grad",
+        "cos_grad",
+        "sin_grad",
+    ]
     assert lines[-2:] == [
         "exp_0@GRAD = sum([exp_0@GRAD@RENAME@0, exp_0@GRAD@RENAME@1, exp_0@GRAD@RENAME@2])",
         "w@GRAD = exp_grad(out=exp_0, out_grad=exp_0@GRAD)",
@@ -162,7 +166,9 @@ def test_a_dead_branch_and_a_metric_after_the_loss_are_never_visited():
 
 
 def test_a_subset_of_the_parameters_needs_a_part_of_the_grad_ops():
-    lines = backward_of(lambda x, w, v: mg.matmul(mg.tanh(mg.matmul(x, w)), v).sum(), parameter_list=["v"])
+    lines = backward_of(
+        lambda x, w, v: mg.matmul(mg.tanh(mg.matmul(x, w)), v).sum(), parameter_list=["v"]
+    )
     assert lines[2:] == ["y_grad=v@GRAD = matmul_grad(tanh_0, v, out_grad=matmul_1@GRAD)"]
 
 
@@ -280,7 +286,9 @@ def test_callbacks_run_after_every_grad_op_and_may_append():
         op = context["op"]
         seen.append(op.type)
         if "w@GRAD" in op.output_names:
-            block.append_op("clip", {"x": ["w@GRAD"]}, {"out": ["w@GRAD"]}, {"min": -0.5, "max": 0.5})
+            block.append_op(
+                "clip", {"x": ["w@GRAD"]}, {"out": ["w@GRAD"]}, {"min": -0.5, "max": 0.5}
+            )
 
     program, lines, _ = built(lambda x, w, v: (mg.exp(w * x) * v).sum(), callbacks=[clip_w])
     assert seen == ["fill_constant", "reduce_sum_grad", "mul_grad", "exp_grad", "mul_grad"]
@@ -310,7 +318,10 @@ def test_an_overwritten_value_that_a_grad_op_needs_is_an_error_that_names_both_o
         before = program.to_json()
         with pytest.raises(ProgramError) as caught:
             static.append_backward(loss)
-    assert "square_grad needs the value that 'mul_0' had at #1 square, but #1 square overwrites it" in str(caught.value)
+    assert (
+        "square_grad needs the value that 'mul_0' had at #1 square, but #1 square overwrites it"
+        in str(caught.value)
+    )
     assert "give the result of square a name of its own" in str(caught.value)
     assert program.to_json() == before
 
@@ -322,7 +333,9 @@ def test_an_accumulator_whose_old_values_nobody_needs_has_the_right_gradient():
         block = program.global_block()
         total = w * 0.0
         for k in range(3):
-            block.append_op("add", {"x": [total], "y": [mg.sin(w * float(k + 1))]}, {"out": [total]})
+            block.append_op(
+                "add", {"x": [total], "y": [mg.sin(w * float(k + 1))]}, {"out": [total]}
+            )
         ((_, g),) = static.append_backward(total.sum())
     (value,) = static.Executor().run(program, fetch_list=[g])
     w = np.array([1.0, 2.0])
@@ -364,7 +377,9 @@ def test_an_update_between_two_backward_parts_is_an_error():
             "sgd", {"param": [w], "grad": [g], "learning_rate": [program.constant(np.asarray(0.1))]},
             {"param_out": [w]}, role="optimize",
         )  # fmt: skip
-        with pytest.raises(ProgramError, match=r"sin_grad needs the value that 'w' had .* sgd overwrites it"):
+        with pytest.raises(
+            ProgramError, match=r"sin_grad needs the value that 'w' had .* sgd overwrites it"
+        ):
             static.append_backward(second)
 
 

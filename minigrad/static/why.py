@@ -1,0 +1,187 @@
+"""why, for programs: how the gradient of a Variable comes about, or where exactly the way to the loss is cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .grad_maker import differentiable_inputs, differentiable_outputs
+from .op_info import CONTROL, find_info
+from .program import Block, Operator, Variable
+
+MOST_PATHS = 8
+
+
+@dataclass
+class Explanation:
+    """What `explain` found: ``paths`` (lists of steps from the variable to the loss), or ``cuts``, why there is none."""
+
+    name: str
+    gradient: str = ""
+    paths: list[str] = field(default_factory=list)
+    cuts: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        if self.gradient:
+            head = (
+                f"the gradient of {self.name} is {self.gradient}, from {len(self.paths)} path(s):"
+            )
+            return "\n".join([head, *(f"  {p}" for p in self.paths)])
+        if len(self.cuts) == 1:
+            return f"{self.name} has no gradient: {self.cuts[0]}"
+        return "\n".join([f"{self.name} has no gradient:", *(f"  {c}" for c in self.cuts)])
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": str(self)}
+
+
+def explain(variable: Variable) -> Explanation:
+    """Where the gradient of a Variable comes from, or the exact cut.
+
+    >>> import minigrad as mg
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     w, v = static.parameter("w", 1.0), static.parameter("v", 2.0)
+    ...     h = mg.exp(w)
+    ...     h.stop_gradient = True
+    ...     pairs = static.append_backward(h * v)
+    >>> print(explain(v))
+    the gradient of v is v@GRAD, from 1 path(s):
+      v → #1 mul → mul_0
+    >>> print(explain(w))
+    w has no gradient: stop_gradient at exp_0, which #0 exp makes of w
+    """
+    block = variable.block
+    calls = [c for c in block.program.backward_calls if c.block == block.idx or block.idx == 0]
+    found = Explanation(variable.name)
+    if variable.dtype.kind != "f":
+        found.cuts = [
+            f"it holds {variable.dtype} numbers, and only floating-point values have gradients"
+        ]
+        return found
+    for call in reversed(calls):
+        gradient = call.gradients.get(variable.name)
+        if gradient is not None:
+            found.gradient = gradient
+            found.paths = _paths(block.program.blocks[call.block], variable.name, call)
+            return found
+    if not calls:
+        found.cuts = ["no backward part was appended yet: static.append_backward(loss)"]
+        return found
+    found.cuts = _cuts(block.program.blocks[calls[-1].block], variable, calls[-1])
+    return found
+
+
+@dataclass
+class BackwardCall:
+    """What one call of append_backward was asked, kept for `explain`."""
+
+    block: int
+    targets: list[str]
+    wanted: set[str]
+    no_grad: set[str]
+    gradients: dict[str, str]  # variable → gradient
+    length: int  # the operators that were there
+
+
+def _paths(block: Block, name: str, call: BackwardCall) -> list[str]:
+    """One path to a target for every operator that reads the variable on the way to one."""
+    ops = block.ops[: call.length]
+    onward = _onward(block, ops, call)
+    paths = [name] if name in call.targets else []
+    for k, op in enumerate(ops):
+        if k in onward and name in onward[k][0]:
+            steps, at = [name, f"#{k} {op.type}"], onward[k][1]
+            while len(steps) < 40:
+                steps.append(at)
+                after = None if at in call.targets else _reader(onward, at)
+                if after is None:
+                    break
+                steps.append(f"#{after} {ops[after].type}")
+                at = onward[after][1]
+            paths.append(" → ".join(steps))
+    more = len(paths) - MOST_PATHS
+    return [*paths[:MOST_PATHS], f"… and {more} more"] if more > 0 else paths
+
+
+def _onward(
+    block: Block, ops: list[Operator], call: BackwardCall
+) -> dict[int, tuple[set[str], str]]:
+    """The operators whose gradients matter: index → (inputs they flow to, the output they come from)."""
+    needed, found = set(call.targets), {}
+    for k in range(len(ops) - 1, -1, -1):
+        outs = [
+            n
+            for n in differentiable_outputs(block, ops[k])
+            if n in needed and n not in call.no_grad
+        ]
+        if outs:
+            inputs = {n for n in differentiable_inputs(block, ops[k]) if n not in call.no_grad}
+            found[k] = (inputs, outs[0])
+            needed |= inputs
+    return found
+
+
+def _reader(onward: dict[int, tuple[set[str], str]], name: str) -> int | None:
+    return next((k for k in sorted(onward) if name in onward[k][0]), None)
+
+
+def _cuts(block: Block, variable: Variable, call: BackwardCall) -> list[str]:
+    """Walk forward from the variable; note where each way ends."""
+    ops = block.ops[: call.length]
+    readers: dict[str, list[int]] = {}
+    for k, op in enumerate(ops):
+        for name in dict.fromkeys(op.input_names):
+            readers.setdefault(name, []).append(k)
+    if variable.cuts:
+        return ["it is marked stop_gradient"]
+    if variable.name in call.no_grad:
+        return ["it is in no_grad_set"]
+    cuts: list[str] = []
+    seen, waiting = {variable.name}, [variable.name]
+    for name in waiting:
+        if name in call.targets:
+            return [_not_asked(variable)]
+        if name not in readers:
+            cuts.append(f"dead branch: no operator before the loss reads {name}")
+        for k in readers.get(name, ()):
+            cut, through = _through(block, ops[k], k, name, call)
+            cuts += cut
+            waiting += [n for n in through if n not in seen]
+            seen.update(through)
+    return list(dict.fromkeys(cuts))
+
+
+def _through(
+    block: Block, op: Operator, k: int, name: str, call: BackwardCall
+) -> tuple[list[str], list[str]]:
+    """Where the way is cut at an operator, and the outputs it goes on to."""
+    if name not in differentiable_inputs(block, op):
+        info = find_info(op.type)
+        primitive = None if info is None or op.type in CONTROL else info.forward
+        if primitive is not None and not primitive.rules:
+            return [f"#{k} {op.type} has no gradient rule"], []
+        slot = next(s for s, names in op.inputs.items() if name in names)
+        return [f"#{k} {op.type} has no gradient for its input {slot!r}"], []
+    cuts, through = [], []
+    for out in op.output_names:
+        var = block.find_var(out)
+        if var is not None and var.cuts:
+            cuts.append(f"stop_gradient at {out}, which #{k} {op.type} makes of {name}")
+        elif out in call.no_grad:
+            cuts.append(f"no_grad_set holds {out}, which #{k} {op.type} makes of {name}")
+        elif out in differentiable_outputs(block, op):
+            through.append(out)
+    return cuts, through
+
+
+def _not_asked(variable: Variable) -> str:
+    if variable.persistable:
+        return "nobody asked for it: it is not in parameter_list, or not trainable"
+    return (
+        "nobody asked for it, and nothing that was asked for lies behind it: "
+        "set stop_gradient = False before append_backward, or call static.gradients"
+    )

@@ -1,0 +1,113 @@
+"""Damaged files: stored programs, changed here and there, by a seed."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from tests.static.random_programs import program, recipe
+
+WORDS = [
+    "", "x", "@EMPTY@", "while", "cond", "mul", "mul_grad", "eval", "__class__", "../x", "a" * 500, "\n", "<b>", "😀",
+    None, True, False, 0, -1, 1, 2**31, -(2**70), 1.5, 1e308, [], {}, [[]], ["slice", 0, 0, 0], ["array", "float64", [10**9], []],
+    ["tuple", 100000, 100000, 100000], ["dtype", "object"], ["float", "nan"], {"x": ["x"]}, "const_0", "p0", "p0@GRAD",
+]  # fmt: skip
+RAW = [
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1e999",
+    "[" * 5000,
+    '{"a":' * 3000,
+    "\x00",
+    '"',
+    "}",
+    "]",
+    ",",
+    "\\u0000",
+    '"x": 1, "x": 2',
+    "9" * 5000,
+]
+
+
+def originals() -> list[str]:
+    """A handful of stored programs, with and without control flow."""
+    return [program(recipe(seed, 8))[0].to_json() for seed in (1, 4, 9, 17, 33, 52, 70)]
+
+
+def mutated(text: str, rng: random.Random) -> str:
+    """The text with one to three changes, in its characters or in its structure."""
+    if rng.random() < 0.35:
+        return _characters(text, rng)
+    data = json.loads(text)
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        _structure(data, rng)
+    return json.dumps(data)
+
+
+def _characters(text: str, rng: random.Random) -> str:
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(text) + 1)
+        kind = rng.random()
+        if kind < 0.3:
+            text = text[:at]
+        elif kind < 0.6:
+            text = text[:at] + rng.choice(RAW) + text[at:]
+        elif kind < 0.8:
+            text = text[:at] + text[at + rng.randint(1, 40) :]
+        else:
+            text = text[:at] + chr(rng.randrange(32, 127)) + text[at + 1 :]
+    return text
+
+
+def _structure(data: Any, rng: random.Random) -> None:
+    """Replace, remove, copy or move one entry somewhere inside."""
+    place, key = _somewhere(data, rng)
+    kind = rng.random()
+    if rng.random() < 0.5:
+        _swap_leaf(data, rng)
+    elif kind < 0.5:
+        place[key] = rng.choice(WORDS)
+    elif kind < 0.65 and isinstance(place, list | dict):
+        del place[key]
+    elif kind < 0.8:
+        other, name = _somewhere(data, rng)
+        place[key] = json.loads(json.dumps(other[name]))
+    elif isinstance(place, dict):
+        place[str(rng.choice(WORDS))] = place[key]
+    else:
+        place.insert(rng.randrange(len(place) + 1), place[key])
+
+
+def _swap_leaf(data: Any, rng: random.Random) -> None:
+    """Put one name or number where another of its type stood: the file stays plausible."""
+    for _ in range(20):
+        (a, i), (b, j) = _leaf(data, rng), _leaf(data, rng)
+        if type(a[i]) is type(b[j]) and a[i] != b[j]:
+            a[i] = b[j]
+            return
+
+
+def _leaf(data: Any, rng: random.Random) -> tuple[Any, Any]:
+    place, key = _somewhere(data, rng)
+    while isinstance(place[key], dict | list) and place[key]:
+        inner = place[key]
+        place, key = (
+            inner,
+            rng.choice(list(inner) if isinstance(inner, dict) else range(len(inner))),
+        )
+    return place, key
+
+
+def _somewhere(data: Any, rng: random.Random) -> tuple[Any, Any]:
+    place = data
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        if not keys:
+            return {"x": 1}, "x"
+        key = rng.choice(keys)
+        inner = place[key]
+        if not isinstance(inner, dict | list) or not inner or rng.random() < 0.15:
+            return place, key
+        place = inner

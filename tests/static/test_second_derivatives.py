@@ -1,0 +1,127 @@
+"""Gradients of gradients in programs, for every op with a rule, against the eager engine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import static
+from tests.ops.test_records import DIFFERENTIABLE, call, floats, wanted
+
+NAMES = [r.type for r in DIFFERENTIABLE]
+
+
+class Sample:
+    """A sample whose array arguments can be replaced."""
+
+    def __init__(self, sample, at):
+        self.args = tuple(at.get(k, a) for k, a in enumerate(sample.args))
+        self.attrs = sample.attrs
+
+
+def usable(record):
+    """Samples with small arrays of float64 that want a gradient, at most three per op."""
+    found = []
+    for sample in record.samples:
+        at = {k: np.array(sample.args[k], float) for k in wanted(record, sample)}
+        exact = all(getattr(a, "dtype", None) != np.float32 for a in sample.args)
+        if at and exact and all(v.size for v in at.values()):
+            found.append((sample, at))
+    return found[:3]
+
+
+def one_number(values):
+    """A number that depends on every element in its own way, and not linearly."""
+    return [(v * v * 0.4 + v * 0.7).sum() for v in values]
+
+
+def second_by_eager(record, sample, at):
+    leaves = {k: mg.tensor(v, requires_grad=True) for k, v in at.items()}
+    outs = floats(call(record, Sample(sample, leaves), {}))
+    first = mg.grad(
+        one_number(outs),
+        list(leaves.values()),
+        create_graph=True,
+        allow_unused=True,
+        materialize_grads=True,
+    )
+    total = [t for t in one_number(first) if t.requires_grad]
+    values = [g.detach().numpy() for g in first]
+    if not total:
+        return values, [np.zeros_like(v) for v in at.values()]
+    second = mg.grad(total, list(leaves.values()), allow_unused=True, materialize_grads=True)
+    return values, [g.detach().numpy() for g in second]
+
+
+def second_by_program(record, sample, at):
+    program = static.Program()
+    with static.program_guard(program):
+        leaves = {k: static.parameter(f"x{k}", v) for k, v in at.items()}
+        outs = [o for o in call(record, Sample(sample, leaves), {}) if o.dtype.kind == "f"]
+        outs = [o for o in outs if not hidden(record, o, program)]
+        first = static.gradients(one_number(outs), list(leaves.values()))
+        total = one_number([g for g in first if g is not None])
+        second = static.gradients(total, list(leaves.values())) if total else [None] * len(at)
+    static.verify(program)
+    text = str(program)
+    assert str(static.parse(text)) == text
+    return fetch(program, first, at), fetch(program, second, at)
+
+
+def hidden(record, out, program):
+    """Whether an output carries no gradient."""
+    op = next(o for o in program.global_block().ops if out.name in o.output_names)
+    slot = next(s for s, names in op.outputs.items() if out.name in names)
+    return op.type == record.type and slot in record.primitive.nondiff
+
+
+def fetch(program, variables, at):
+    found = iter(static.Executor().run(program, fetch_list=[v for v in variables if v is not None]))
+    shapes = [v.shape for v in at.values()]
+    return [
+        np.zeros(s) if v is None else next(found) for v, s in zip(variables, shapes, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("record", DIFFERENTIABLE, ids=NAMES)
+def test_first_and_second_derivatives_of_a_program_are_those_of_eager(record):
+    for sample, at in usable(record):
+        ours, ours2 = second_by_program(record, sample, at)
+        theirs, theirs2 = second_by_eager(record, sample, at)
+        for a, b in zip([*ours, *ours2], [*theirs, *theirs2], strict=True):
+            np.testing.assert_allclose(
+                a, b, rtol=1e-9, atol=1e-9, err_msg=f"{record.type} {sample}"
+            )
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_second_derivatives_with_sizes_that_are_known_when_the_program_runs(rows):
+    program = static.Program()
+    with static.program_guard(program):
+        x, w = static.data("x", [-1, 3]), static.parameter("w", np.array([0.3, -0.2, 0.5]))
+        loss = (mg.tanh(x * w).mean(axis=0) * mg.concat([x, x * w]).sum(axis=0)).sum()
+        (g,) = static.gradients(loss, [w])
+        (h,) = static.gradients((g * g).sum(), [w])
+    feed = np.sin(np.arange(rows * 3.0)).reshape(rows, 3)
+    (got,) = static.Executor().run(program, {"x": feed}, [h])
+    leaf = mg.tensor([0.3, -0.2, 0.5], requires_grad=True)
+    x = mg.tensor(feed)
+    loss = (mg.tanh(x * leaf).mean(axis=0) * mg.concat([x, x * leaf]).sum(axis=0)).sum()
+    (g,) = mg.grad(loss, [leaf], create_graph=True)
+    (expected,) = mg.grad((g * g).sum(), [leaf])
+    np.testing.assert_allclose(got, expected.numpy(), rtol=1e-10)
+
+
+def test_derivatives_of_the_third_and_fourth_order():
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.parameter("x", 0.7)
+        found = [mg.sin(x) * x]
+        for _ in range(4):
+            found += static.gradients(found[-1], [x])
+    values = static.Executor().run(program, fetch_list=found)
+    s, c = np.sin(0.7), np.cos(0.7)
+    np.testing.assert_allclose(
+        values, [s * 0.7, s + c * 0.7, 2 * c - s * 0.7, -3 * s - c * 0.7, -4 * c + s * 0.7]
+    )
