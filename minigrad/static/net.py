@@ -119,6 +119,8 @@ def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
     """
     if not isinstance(op, Operator):
         raise ProgramError(f"Backward takes an Operator, a NetOp or an RnnOp, not {describe(op)}")
+    if not isinstance(no_grad, Iterable):
+        raise ProgramError(f"no_grad is a set of names, not {describe(no_grad)}")
     blocked = {no_grad} if isinstance(no_grad, str) else set(no_grad)
     known = all_names(op)
     for name in sorted(blocked - known):

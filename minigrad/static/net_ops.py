@@ -73,9 +73,14 @@ class Operator:
     ) -> None:
         self.type, self.attrs, self.source_line = type, dict(attrs or {}), user_line()
         self.inputs, self.outputs = _listed(type, inputs), _listed(type, outputs)
-        info = op_info(type)
+        info = op_info(str(type))
         if info.forward is None:
             raise ProgramError(f"{type!r} is for Programs: a net has primitives, NetOps and RnnOps")
+        p = info.forward
+        lists = {p.list_input, *(p.outputs if p.list_output else ())}
+        for slot, listed in (*self.inputs.items(), *self.outputs.items()):
+            if len(listed) != 1 and slot.removesuffix("_grad") not in lists:
+                raise ProgramError(f"the slot {slot!r} of {type} takes one name, not {listed}")
         bind_slots(info, self.inputs, self.outputs, self.attrs)
         missing = [slot for slot in info.outputs if slot not in self.outputs]
         if missing and not info.is_grad:
@@ -92,6 +97,8 @@ class Operator:
         try:
             made = self.compute(slots)
             for slot, values in made.items():
+                if len(values) != len(self.outputs[slot]):
+                    raise ValueError(f"{len(values)} values for {len(self.outputs[slot])} names")
                 for name, value in zip(self.outputs[slot], values, strict=True):
                     write(scope, name, value)
         except (ValueError, TypeError, IndexError, ArithmeticError) as error:
@@ -118,13 +125,18 @@ class Operator:
         def text(listed: list[str]) -> str:
             return listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
 
-        made = ", ".join(text(listed) for listed in self.outputs.values())
-        given = [f"{slot}={text(listed)}" for slot, listed in self.inputs.items()]
+        made = ", ".join(text(listed) for listed in self.outputs.values() if listed)
+        given = [f"{slot}={text(listed)}" for slot, listed in self.inputs.items() if listed]
         given += [f"{key}={value!r}" for key, value in self.attrs.items()]
         return f"{made} = {self.type}({', '.join(given)})"
 
 
 def _listed(type: str, given: Given) -> Slots:
+    if not isinstance(given, Mapping) or not all(
+        isinstance(v, str | Sequence) for v in given.values()
+    ):
+        advice = f'{type}: {{"x": "a", "out": "b"}}'
+        raise ProgramError(f"slots and their names are a dictionary, as in {advice}, not {given!r}")
     made = {s: [value] if isinstance(value, str) else list(value) for s, value in given.items()}
     for slot, listed in made.items():
         for name in listed:
@@ -138,6 +150,8 @@ def _listed(type: str, given: Given) -> Slots:
 
 def read(scope: Any, name: str, reader: Any = "") -> Any:
     """The value of a name.  Errors: `ProgramError` with the names that have one."""
+    if not hasattr(scope, "__getitem__"):
+        raise ProgramError(f"operators run on a Scope or a dictionary, not {describe(scope)}")
     try:
         value = scope[name]
     except KeyError:
@@ -168,6 +182,8 @@ class NetOp(Operator):
     def __init__(
         self, ops: Iterable[Operator], name: str = "net", outputs: Iterable[str] | None = None
     ) -> None:
+        if not isinstance(ops, Iterable) or not isinstance(name, str):
+            raise ProgramError(f"a net is NetOp([operators], name), not NetOp({ops!r}, {name!r})")
         self.ops, self.type, self.name, self.attrs = list(ops), name, name, {}
         self.source_line = user_line()
         for op in self.ops:

@@ -52,7 +52,7 @@ def to_dot(
         for node in graph.nodes.values()
         if node.side == "forward" and node.twin
     ]
-    lines += anchor_lines(graph)
+    lines += anchor_lines(graph) if graph.edges else _columns(graph)
     return "\n".join(
         [*lines, *_footer(graph, legend), "}", ""]
     )  # last: frames would inherit the label
@@ -238,6 +238,14 @@ def _region(graph: Graph, region: Region) -> str:
         "labelloc": "b" if backward and graph.direction == "LR" else "t",
     }
     return "graph [" + _attributes(facts) + "];"
+
+
+def _columns(graph: Graph) -> list[str]:
+    """Without lines, the nodes of each frame stand in a column."""
+    columns: dict[str | None, list[str]] = {}
+    for node in graph.nodes.values():
+        columns.setdefault(node.region, []).append(node.id)
+    return [f"{' -> '.join(c)} [style=invis, weight=9];" for c in columns.values() if len(c) > 1]
 
 
 def _footer(graph: Graph, legend: bool) -> list[str]:

@@ -17,7 +17,7 @@ from minigrad.viz.style import (
 )
 
 Quote = Callable[[object, int], str]
-_LINES = {"solid": "━━▶", "dashed": "╍╍▶", "dotted": "┅┅▶"}
+_LINES = {"solid": "━━", "dashed": "╍╍", "dotted": "┅┅"}
 _FRAME = (
     f'CELLBORDER="0" CELLSPACING="0" CELLPADDING="3" COLOR="{GREY}" BGCOLOR="{PAPER}" '
     'STYLE="ROUNDED"'
@@ -25,8 +25,8 @@ _FRAME = (
 
 
 def table(graph: Graph, quote: Quote, legend: bool) -> str:
-    """An HTML-like table with the notes of a graph and, on request, its legend; empty if there is
-    nothing to say.
+    """An HTML-like table with the notes of a graph and, on request, its legend: the marks that the
+    graph has, all of them for a graph without nodes.  Empty if there is nothing to say.
     """
     rows = [
         f'<TR><TD ALIGN="LEFT" COLSPAN="4">{_small(quote(note, 160))}</TD></TR>'
@@ -48,7 +48,7 @@ def _pairs(cells: list[str]) -> list[str]:
 
 
 def _node_marks(graph: Graph, quote: Quote) -> list[str]:
-    here = {n.kind for n in graph.nodes.values()}
+    here = {n.kind for n in graph.nodes.values()} or set(NODE_STYLES)
     return [
         _mark(_swatch(style), quote(style.meaning, 60))
         for kind, style in NODE_STYLES.items()
@@ -58,6 +58,8 @@ def _node_marks(graph: Graph, quote: Quote) -> list[str]:
 
 def _edge_marks(graph: Graph, quote: Quote) -> list[str]:
     here = {e.kind for e in graph.edges}
+    if not graph.nodes:
+        here = set(EDGE_STYLES)
     here |= {"twin"} if any(n.twin and is_op(n) for n in graph.nodes.values()) else set()
     return [
         _mark(_stroke(style), quote(style.meaning, 60))
@@ -86,4 +88,5 @@ def _swatch(style: NodeStyle) -> str:
 
 
 def _stroke(style: EdgeStyle) -> str:
-    return f'<TD><FONT COLOR="{style.stroke}">{_LINES[style.line]}</FONT></TD>'
+    end = " " if style.head == "none" else "▶"
+    return f'<TD><FONT COLOR="{style.stroke}">{_LINES[style.line]}{end}</FONT></TD>'

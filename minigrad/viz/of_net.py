@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.viz.format import NOT_YET, explain_value, format_value
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.twins import link_rest, saved_lines, twins
-from minigrad.viz.wiring import EMPTY, Placed, Wiring, base, flat, is_gradient, op_words
+from minigrad.viz.wiring import EMPTY, Placed, Wiring, base, flat, is_gradient, is_scopes, op_words
 
 
 def is_net(x: Any) -> bool:
@@ -134,6 +134,8 @@ class NetDrawing:
         return kind, value, word, tooltip
 
     def value(self, name: str, written: bool) -> tuple[str, str]:
+        if is_scopes(name):
+            return "scopes", ""
         if self.step:
             return ("data", "shared") if name in self.shared else ("value", "")
         if written:

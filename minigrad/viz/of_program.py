@@ -7,6 +7,7 @@ classes and `minigrad.static` both do.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -132,7 +133,8 @@ class ProgramDrawing:
     def ghosts(self, records: Iterable[Any]) -> None:
         """The grad ops that were dropped, each with its reason."""
         sheet = self.sheets[self.program.blocks[0].idx]
-        for kind, reason, *more in records:
+        for kind, said, *more in records:
+            forward_op, reason = (more[0], said) if more else self.spoken_of(said)
             node = self.graph.node(
                 "pruned",
                 kind,
@@ -141,7 +143,15 @@ class ProgramDrawing:
                 region=self.region(sheet, "backward"),
                 tooltip=f"{kind} was dropped: {reason}",
             )
-            self.ghost_twin(node, more[0] if more else None)
+            self.ghost_twin(node, forward_op)
+
+    def spoken_of(self, reason: str) -> tuple[Any, str]:
+        """(the operator, the rest) of a reason that begins ``#3 relu: ``; else (None, the reason)."""
+        found = re.match(r"#(\d+) (\w+): ", reason)
+        ops = self.program.blocks[0].ops
+        if found is None or int(found[1]) >= len(ops) or ops[int(found[1])].type != found[2]:
+            return None, reason
+        return ops[int(found[1])], reason[found.end() :]
 
     def ghost_twin(self, node: Node, forward_op: Any) -> None:
         """The operator whose grad op was dropped: the one named, else the last without one."""

@@ -68,6 +68,14 @@ def parents(scope: Any) -> list[Any]:
     return found
 
 
+def all_values(scope: Any) -> dict[str, Any]:
+    """Name → value as a scope finds it: its own, then its parents'."""
+    found: dict[str, Any] = {}
+    for level in reversed([scope, *parents(scope)]):
+        found |= names_of(level) or {}
+    return found
+
+
 class _Level:
     """One map of a chain, as a scope."""
 
@@ -123,7 +131,7 @@ def of_registry(registry: Mapping[str, Any]) -> Graph:
     """The table of op types: each with its grad op, and what the gradient reads."""
     graph = Graph(title=f"Registry: {len(registry)} op types", direction="LR")
     grads = {grad_type(t, info, registry) for t, info in registry.items()}
-    for op_type, info in registry.items():
+    for op_type, info in reversed(registry.items()):  # Graphviz stacks them from below
         if op_type in grads:
             continue
         slots = tuple(slot_names(info))
@@ -132,9 +140,11 @@ def of_registry(registry: Mapping[str, Any]) -> Graph:
         if grad is None:
             op.lines += ("no gradient",)
             continue
-        reads = tuple(gradient_reads(info, registry.get(grad)))
+        found = gradient_reads(info, registry.get(grad))
+        reads = tuple(sorted(found, key=[*slots, *found].index))
         graph.edge(op, graph.node("grad_op", grad, side="backward", reads=reads), "entry")
         graph.steps.append(f"{op_type} has {grad}, which reads {', '.join(reads) or 'nothing'}")
+    graph.steps.reverse()
     return graph
 
 
@@ -156,7 +166,7 @@ def slot_names(info: Any) -> list[str]:
 
 
 def gradient_reads(info: Any, grad_info: Any) -> list[str]:
-    """What the gradient needs, in order: by the parameter names of the rules, or its slots."""
+    """What a gradient needs, shapes aside: by the parameter names of the rules, or its slots."""
     rules = getattr(info, "rules", None) or {}
     read: dict[str, None] = {}
     for rule in rules.values() if isinstance(rules, Mapping) else ():
@@ -164,4 +174,4 @@ def gradient_reads(info: Any, grad_info: Any) -> list[str]:
         read.update(dict.fromkeys(said if said is not None else inspect.signature(rule).parameters))
     if not read and grad_info is not None:
         read = dict.fromkeys(slot_names(grad_info))
-    return list(read)
+    return [name for name in read if not name.endswith(("_shape", "_dtype"))]

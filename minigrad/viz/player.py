@@ -16,7 +16,7 @@ from minigrad.viz.events import run_events
 from minigrad.viz.film import Film
 from minigrad.viz.html import film_page, frames_page
 from minigrad.viz.names import Names, caller_variables
-from minigrad.viz.of_scope import names_of, step_list
+from minigrad.viz.of_scope import all_values, is_scope, names_of, step_list
 from minigrad.viz.picture import graph_of
 from minigrad.viz.sheet import sheet
 
@@ -40,6 +40,7 @@ def play(
 
     Raises `TypeError` for something without a graph.
     """
+    x = with_all_values(x)
     graph = graph_of(
         with_last_iteration(x),
         detail="pruned" if building else "auto",
@@ -53,6 +54,12 @@ def play(
     else:
         events = run_events(graph, step_scopes(x))
     return Player(Film(graph, events), prediction=prediction)
+
+
+def with_all_values(x: Any) -> Any:
+    """A pair (program, scope) as (program, values by name); anything else as it is."""
+    pair = isinstance(x, tuple) and len(x) == 2 and not isinstance(x[1], Mapping)
+    return (x[0], all_values(x[1])) if pair and is_scope(x[1]) else x
 
 
 def step_scopes(x: Any) -> dict[str, Sequence[Mapping[str, Any]]]:

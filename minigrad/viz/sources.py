@@ -54,7 +54,7 @@ def _is_program(x: Any) -> bool:
 def _program(x: Any, detail: str, values: bool, names: Names) -> Graph:
     from minigrad.viz.of_program import of_program
 
-    program, scope = x if _with_scope(x) else (x, None)
+    program, scope = _parted(x)
     return of_program(program, scope if values else None, detail)
 
 
@@ -67,13 +67,24 @@ def _is_net(x: Any) -> bool:
 def _net(x: Any, detail: str, values: bool, names: Names) -> Graph:
     from minigrad.viz.of_net import of_net
 
-    net, scope = x if _with_scope(x) else (x, None)
+    net, scope = _parted(x)
     return of_net(net, scope if values else None)
 
 
 def _with_scope(x: Any) -> bool:
-    """A pair (program or net, values by name)."""
-    return isinstance(x, tuple) and len(x) == 2 and isinstance(x[1], Mapping)
+    """A pair (program or net, values by name or a scope)."""
+    if not (isinstance(x, tuple) and len(x) == 2):
+        return False
+    return isinstance(x[1], Mapping) or _is_scope(x[1])
+
+
+def _parted(x: Any) -> tuple[Any, Mapping[str, Any] | None]:
+    """What to draw, and its values by name: those of a scope with all its parents."""
+    from minigrad.viz.of_scope import all_values
+
+    if not _with_scope(x):
+        return x, None
+    return x[0], x[1] if isinstance(x[1], Mapping) else all_values(x[1])
 
 
 def _is_grad_fn(x: Any) -> bool:

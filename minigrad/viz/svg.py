@@ -53,6 +53,7 @@ ATTRIBUTES = frozenset(
 _HARMLESS = re.compile(r"[\w\s.,:;#%()+*/-]*", re.ASCII)
 _SIZE_LIMIT = 20_000_000
 _WIDEST, _SMALLEST_SCALE = 720.0, 0.6  # points; below this scale the words cannot be read
+_SMALL, _TIGHTER = 10.5, 0.96  # browsers set small letters wider than the layout measures them
 
 
 def to_svg(graph: Graph, drawn: bytes) -> str:
@@ -111,6 +112,14 @@ def _tag(element: ET.Element) -> str:
 
 
 def _allowed(element: ET.Element) -> dict[str, str]:
+    kept = _harmless(element)
+    size = kept.get("font-size", "")
+    if re.fullmatch(r"\d+(\.\d+)?", size) and float(size) <= _SMALL:
+        kept["font-size"] = f"{float(size) * _TIGHTER:.2f}"
+    return kept
+
+
+def _harmless(element: ET.Element) -> dict[str, str]:
     return {
         k: v
         for k, v in element.attrib.items()

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.viz.format import NOT_YET, explain_value, format_shape, format_value
-from minigrad.viz.wiring import EMPTY, base, flat, is_gradient, is_scopes, makes_gradients, op_kind
+from minigrad.viz.wiring import (
+    EMPTY,
+    base,
+    flat,
+    is_gradient,
+    is_scopes,
+    loops,
+    makes_gradients,
+    op_kind,
+)
 
 
 @dataclass
@@ -21,6 +30,7 @@ class Facts:
         self.loss = loss_names(self.program)
         self.written = written_names(self.program)
         self.carried = carried_names(self.program)
+        self.scopes = scope_words(self.program)
 
 
 @dataclass
@@ -50,7 +60,7 @@ class Looks:
         """(kind, word) of a name of the forward side."""
         stopped = bool(getattr(var, "stop_gradient", False))
         if is_scopes(name):
-            return "scopes", "values of each iteration"
+            return "scopes", self.facts.scopes.get(name, "")
         if not written and name in self.facts.carried.get(self.block.idx, ()):
             return ("data" if stopped else "value"), "carried"
         if not written and home is not self.block:
@@ -72,6 +82,13 @@ class Looks:
         carried = any(base(name) in names for names in self.facts.carried.values())
         leaf = base(name) not in self.facts.written and not is_gradient(base(name)) and not carried
         return ("leaf_gradient" if leaf else "gradient"), ""
+
+
+def scope_words(program: Any) -> dict[str, str]:
+    """What the step scopes that an operator writes hold."""
+    ops = [op for block in program.blocks for op in block.ops]
+    words = {False: "values of the branch", True: "values of each iteration"}
+    return {n: words[loops(op)] for op in ops for n in flat(op.outputs) if is_scopes(n)}
 
 
 def carried_names(program: Any) -> dict[int, set[str]]:

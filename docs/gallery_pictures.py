@@ -1,0 +1,353 @@
+"""The pictures of the gallery: one small function each, made by the package's own engines.
+
+The first line of a function's documentation is its caption, its name the name of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad import static
+from minigrad.registry import REGISTRY
+from minigrad.static import net
+from minigrad.viz import plots
+from minigrad.viz.graph import Graph
+
+PICTURES: list[Callable[[], Any]] = []
+
+
+def picture(make: Callable[[], Any]) -> Callable[[], Any]:
+    """Put a function into the gallery."""
+    PICTURES.append(make)
+    return make
+
+
+# ---- linked nodes -------------------------------------------------------------------------------
+
+
+class Box:
+    """A value, its gradient and the function that made it: what the first steps build."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = np.asarray(data)
+        self.grad: Any = None
+        self.creator: Any = None
+
+
+class Function:
+    """Computes, and remembers what it read and made."""
+
+    def __call__(self, *inputs: Box) -> Box:
+        output = Box(self.forward(*[b.data for b in inputs]))
+        output.creator, self.inputs, self.outputs = self, inputs, [output]
+        return output
+
+
+class Square(Function):
+    def forward(self, x: Any) -> Any:
+        return x**2
+
+    def backward(self, gy: Any) -> Any:
+        x = self.inputs[0].data
+        return 2 * x * gy
+
+
+class Exp(Function):
+    def forward(self, x: Any) -> Any:
+        return np.exp(x)
+
+    def backward(self, gy: Any) -> Any:
+        x = self.inputs[0].data
+        return np.exp(x) * gy
+
+
+class Add(Function):
+    def forward(self, x0: Any, x1: Any) -> Any:
+        return x0 + x1
+
+    def backward(self, gy: Any) -> Any:
+        return gy, gy
+
+
+def chain(start: Box) -> Box:
+    """Backward along the ``creator`` links of a chain."""
+    end = start
+    while end.creator is not None:
+        f = end.creator
+        f.inputs[0].grad = f.backward(end.grad)
+        end = f.inputs[0]
+    return start
+
+
+@picture
+def linked_nodes() -> Any:
+    """Linked nodes: every value knows the function that made it, and backward follows the links."""
+    x = Box(0.5)
+    a = Square()(x)
+    b = Exp()(a)
+    y = Square()(b)
+    y.grad = np.array(1.0)
+    chain(y)
+    return mg.draw(y, names={"x": x, "a": a, "b": b, "y": y})
+
+
+@picture
+def not_yet() -> Any:
+    """Before backward: a gradient that is not known yet is a dash, never a zero."""
+    x = Box(0.5)
+    y = Square()(Exp()(x))
+    return mg.draw(y, names={"x": x, "y": y})
+
+
+@picture
+def used_twice() -> Any:
+    """A value that is used twice: its gradient comes by two ways and is added up."""
+    x = Box(3.0)
+    a = Square()(x)
+    y = Add()(a, a)
+    return mg.draw(y, names={"x": x, "a": a, "y": y})
+
+
+# ---- Tensors ------------------------------------------------------------------------------------
+
+
+@picture
+def first() -> Any:
+    """A Tensor's graph after backward: the grad_fn nodes, their slots, and what each slot gave."""
+    a, b, d = (mg.tensor(v, requires_grad=True) for v in (2.0, 3.0, 4.0))
+    c = a + b
+    e = c * d
+    e.backward()
+    return mg.draw(e, names={"a": a, "b": b, "c": c, "d": d, "e": e})
+
+
+@picture
+def saved_values() -> Any:
+    """Before backward: dotted lines lead from saved values to the nodes that will read them."""
+    x = mg.tensor([0.5, -1.0], requires_grad=True)
+    h = mg.tanh(x)
+    loss = (h * h).sum()
+    return mg.draw(loss, names={"x": x, "h": h, "loss": loss})
+
+
+@picture
+def several_outputs() -> Any:
+    """One node with several outputs: lines say which output they belong to."""
+    x = mg.tensor([[4.0, 1.0], [2.0, 3.0]], requires_grad=True)
+    a, b = mg.split(x, 2)
+    y = (a * b).sum()
+    return mg.draw(y, names={"x": x, "a": a, "b": b, "y": y})
+
+
+# ---- programs -----------------------------------------------------------------------------------
+
+
+def shared_program() -> tuple[static.Program, Any]:
+    """One weight used by two layers, and its backward part."""
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, w = static.data("x", (2,)), static.parameter("w", np.array([0.5, 2.0]))
+        loss = (mg.tanh(x * w) * w).sum()
+        static.append_backward(loss)
+    return prog, loss
+
+
+@picture
+def program() -> Any:
+    """A program and its generated backward: w is read twice, so two parts are renamed and summed."""
+    return mg.draw(shared_program()[0])
+
+
+@picture
+def program_with_values() -> Any:
+    """The same program after a run: the values of the scope stand beside the names."""
+    prog, loss = shared_program()
+    scope = static.Scope()
+    static.Executor().run(prog, {"x": np.array([1.0, -0.5])}, [loss], scope=scope)
+    return mg.draw((prog, scope))
+
+
+@picture
+def zeros_and_pruned() -> Any:
+    """Zeros for a gradient nobody makes, and the grad ops that were not made, each with its reason."""
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, z = static.parameter("x", np.ones(4)), static.data("z", (2,))
+        a, _ = mg.split(x, 2)
+        static.append_backward((a * mg.relu(z)).sum())
+    return mg.draw(prog, detail="pruned")
+
+
+@picture
+def while_loop() -> Any:
+    """A loop: its body is a block of its own, its gradient runs the steps backwards."""
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, w = static.data("x", ()), static.parameter("w", np.array(0.5))
+        _, s = static.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s * w), [0, x])
+        static.append_backward(mg.square(s))
+    return mg.draw(prog)
+
+
+@picture
+def cond() -> Any:
+    """A branch: two blocks, of which one runs, and their two blocks backwards."""
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, w = static.data("x", ()), static.parameter("w", np.array(0.5))
+        y = static.cond(x > 0, lambda: x * w, lambda: w + x)
+        static.append_backward(mg.square(y))
+    return mg.draw(prog)
+
+
+@picture
+def folded() -> Any:
+    """Ten thousand operations: what repeats is drawn once, and the picture says what it folded."""
+    prog = static.Program()
+    with static.program_guard(prog):
+        h, w = static.data("x", (2,)), static.parameter("w", np.ones(2))
+        for _ in range(5000):
+            h = mg.tanh(h * w)
+        h.sum()
+    return mg.draw(prog)
+
+
+# ---- nets ---------------------------------------------------------------------------------------
+
+
+def layer(name: str, x: str, y: str) -> net.NetOp:
+    """A small net: multiply by W, then a sigmoid."""
+    return net.NetOp(
+        [
+            net.Operator("mul", {"x": x, "y": "W"}, {"out": f"{y}_z"}),
+            net.Operator("sigmoid", {"x": f"{y}_z"}, {"out": y}),
+        ],
+        name,
+    )
+
+
+@picture
+def nested_nets() -> Any:
+    """Nets within nets: the backward net is nested as the forward one is, in reverse."""
+    mlp = net.NetOp([layer("fc1", "x", "h"), layer("fc2", "h", "y")], "mlp")
+    return mg.draw((mlp, net.Backward(mlp, no_grad={"x"})))
+
+
+@picture
+def rnn_op() -> Any:
+    """An operator that runs a step net once per element of a sequence, and its grad op."""
+    step = net.NetOp(
+        [
+            net.Operator("mul", {"x": "h_pre", "y": "W"}, {"out": "z"}),
+            net.Operator("add", {"x": "x", "y": "z"}, {"out": "h"}),
+        ],
+        "step",
+    )
+    rnn = net.RnnOp(step, {"x": "xs"}, {"h_pre": ("h", "h0")}, {"h": "hs"}, {"h": "hT"})
+    return mg.draw((rnn, net.Backward(rnn)))
+
+
+# ---- scopes, registry, legend -------------------------------------------------------------------
+
+
+@picture
+def scopes() -> Any:
+    """Scopes after a loop: one small scope per step, inside the scope of the run."""
+    prog = static.Program()
+    with static.program_guard(prog):
+        w = static.parameter("w", np.array(0.5))
+        _, s = static.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s * w), [0, 8.0])
+    scope = static.Scope()
+    static.Executor().run(prog, fetch_list=[s], scope=scope)
+    return mg.draw(scope)
+
+
+@picture
+def registry() -> Any:
+    """A piece of the registry: every operator, its grad op, and which values that reads."""
+    return mg.draw({t: REGISTRY[t] for t in ("add", "mul", "tanh", "exp", "matmul", "floor")})
+
+
+@picture
+def legend() -> Any:
+    """The legend: what every shape, border, colour and line means."""
+    return mg.draw(Graph(title="Legend"), legend=True)
+
+
+# ---- plots --------------------------------------------------------------------------------------
+
+
+@picture
+def plot_path() -> Any:
+    """The way of gradient descent over the level lines of a function."""
+
+    def bowl(x: Any, y: Any) -> Any:
+        return x**2 + 4 * y**2
+
+    points = [np.array([2.0, 1.0])]
+    for _ in range(25):
+        x, y = (mg.tensor(v, requires_grad=True) for v in points[-1])
+        bowl(x, y).backward()
+        points.append(points[-1] - 0.1 * np.array([float(x.grad), float(y.grad)]))
+    return plots.contour_path(bowl, points, goal=(0.0, 0.0))
+
+
+@picture
+def plot_losses() -> Any:
+    """The loss, step by step, of two learning rates."""
+    steps = np.arange(40)
+    return plots.loss_curve({"rate 0.1": 0.8**steps + 0.01, "rate 0.02": 0.95**steps + 0.01})
+
+
+@picture
+def plot_gradients() -> Any:
+    """The size of the gradient of every layer: a vanishing one is seen at once."""
+    layers = [mg.tensor(np.full(4, 0.5), requires_grad=True) for _ in range(6)]
+    h: Any = np.ones(4)
+    for w in layers:
+        h = mg.sigmoid(w * h)
+    mg.sum(h).backward()
+    return plots.gradient_sizes({f"layer {k}": w.grad for k, w in enumerate(layers)})
+
+
+@picture
+def plot_memory() -> Any:
+    """Memory held by saved values: it grows until backward begins, and is freed on the way."""
+    up = list(range(0, 9600, 800))
+    return plots.memory_held(up + up[::-1], backward_from=len(up))
+
+
+@picture
+def plot_valley() -> Any:
+    """The error of a numerical derivative: too large a step is inexact, too small a step is noise."""
+    steps = 10.0 ** np.arange(-14, 0)
+    slopes = (np.exp(1 + steps) - np.exp(1 - steps)) / (2 * steps)
+    return plots.error_valley(steps, np.abs(slopes - np.exp(1)))
+
+
+@picture
+def plot_kink() -> Any:
+    """At a kink there is no single slope: what the rule says is a decision."""
+
+    def relu(x: Any) -> Any:
+        return np.maximum(x, 0)
+
+    return plots.kink(relu, lambda x: float(x > 0), at=0.0)
+
+
+def player() -> Any:
+    """The player of the first picture: forward, the seed, then every node backwards."""
+    a, b, d = (mg.tensor(v, requires_grad=True) for v in (2.0, 3.0, 4.0))
+    c = a + b
+    e = c * d
+    e.backward()
+    return mg.play(e, names={"a": a, "b": b, "c": c, "d": d, "e": e})
+
+
+def building() -> Any:
+    """The player of the building of backward: append, rename and sum, fill zeros, make variables."""
+    return mg.play(shared_program()[0], building=True)
