@@ -508,3 +508,19 @@ def test_a_training_step_makes_this_many_calls_and_one_array():
     assert names["np.dot"] == 3 + 5 + 1  # forward, backward, the sum of squares
     assert names["add_reduce"] == 3  # the gradients of the biases
     assert len(statements) - len(made) == 28
+
+
+def test_what_a_loop_saves_is_not_overwritten_before_its_backward():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, w = static.data("x", [2, 3]), static.parameter("w", numbers(0, 3, 3))
+        start = x * 2.0
+        _, h = static.while_loop(
+            lambda i, h: i < 3, lambda i, h: (i + 1, mg.sin(h * h) + mg.matmul(h, w)), [0, start]
+        )
+        loss = (mg.exp(mg.tanh(h * 3.0)) * mg.cos(h)).sum()
+        static.append_backward(loss)
+    feed = {"x": numbers(1, 2, 3)}
+    step, exe = static.compile(prog, fetch=["w@GRAD", loss]), static.Executor()
+    for one, other in zip(step(**feed), exe.run(prog, feed, ["w@GRAD", loss]), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -58,6 +58,8 @@ def plan_buffers(schedule: Schedule, reuse: bool = True) -> Plan:
             plan.constant.update(id(a) for a in arrays_in([item.out]))
     if reuse:
         _Planner(schedule, plan).run()
+        for item in schedule.items:
+            _reuse_in_steps(item, schedule, plan)
     return plan
 
 
@@ -146,6 +148,33 @@ class _Planner:
         made = Buffer(f"b{len(self.plan.buffers) + 1}", out.like, [])
         self.plan.buffers.append(made)
         return made
+
+
+def _reuse_in_steps(item: Any, schedule: Schedule, plan: Plan) -> None:
+    """Inside loops and branches: an elementwise call takes over an operand of the same step that nobody reads later."""
+    kept = {id(r) for a in _leaving(item) for r in a.roots}
+    for body in bodies(item):
+        last = {id(r): k for k, inner in enumerate(body) for a in inner.reads() for r in a.roots}
+        own: set[int] = set()
+        for k, inner in enumerate(body):
+            if not isinstance(inner, Call):
+                _reuse_in_steps(inner, schedule, plan)
+            elif inner.kind == "compute" and inner.into is None and inner.out.is_root and inner.out.ndim:
+                for array in arrays_in(inner.args) if is_elementwise(inner) else ():
+                    free = id(array) in own - kept and last[id(array)] == k
+                    if free and _kind(array.like) == _kind(inner.out.like):
+                        schedule.same[id(inner.out)] = array
+                        plan.placed.add(id(inner.out))
+                        break
+                own.add(id(inner.out))
+
+
+def _leaving(item: Any) -> list[Array]:
+    """What a loop or branch hands on from its bodies."""
+    if isinstance(item, Loop):
+        handed = [c[2] for c in item.carried] + [s for s, _ in item.stacked]
+        return handed + [t[0] for t in item.totals] + arrays_in([item.go_on, item.saved])
+    return arrays_in([item.results, list(item.saved)]) if isinstance(item, Branch) else []
 
 
 def _kind(like: np.ndarray[Any, Any]) -> Any:

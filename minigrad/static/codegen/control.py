@@ -140,14 +140,16 @@ class ControlFlow:
             if name != EMPTY:
                 made = names.values[name] = Array(self.recorder, self.like(names, name), name)
                 item.stacked.append((inner.find(local, self), made))
-        self.save(inner, self.schedule.loops[id(frames)].saved, item.saved)
+        forward: Any = self.schedule.loops[id(frames)]
+        self.save(inner, forward.frames, forward.saved, item.saved)
         self.recorder.calls.append(item)
 
-    def save(self, inner: Names, forward: Any, backward: list[Any]) -> None:
-        """Let the forward step save what was captured; the two lists stay in step."""
+    def save(self, inner: Names, frames: Any, forward: Any, backward: list[Any]) -> None:
+        """Let the forward step save what was captured: its list keeps that memory, too."""
         for value in inner.saved:
             if not any(value is v for v in forward):
                 forward.append(value)
+                frames.roots = (*frames.roots, *value.roots)
         backward += [(value, made) for value, made in inner.saved.items()]
 
     def cond(self, op: Operator, names: Names) -> None:
@@ -196,8 +198,9 @@ class ControlFlow:
                 made = names.values[name] = Array(self.recorder, self.like(names, name), name)
                 made.roots = (made, *pair[0].roots, *pair[1].roots)
                 item.results.append((pair[0], pair[1], made))
+        branch: Any = self.schedule.loops[id(frames)]
         for k in (0, 1):
-            self.save(inners[k], self.schedule.loops[id(frames)].saved[k], item.saved[k])
+            self.save(inners[k], branch.frames, branch.saved[k], item.saved[k])
         self.recorder.calls.append(item)
 
     def handler(self, op_type: str) -> Any:

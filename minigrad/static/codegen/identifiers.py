@@ -46,7 +46,8 @@ class Identifiers:
 
     def name(self, array: Array) -> str:
         """The identifier of an Array."""
-        array = self.schedule.same.get(id(array), array)
+        while id(array) in self.schedule.same:
+            array = self.schedule.same[id(array)]
         found = self.identifiers.get(id(array))
         if found is None:
             found = self.identifiers[id(array)] = self.unique(

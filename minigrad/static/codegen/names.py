@@ -34,6 +34,7 @@ class Names:
             return value
         if value not in self.saved:
             made = self.saved[value] = Array(low.recorder, value.like, value.name)
+            made.roots = (made, *value.roots)
             if id(value) in low.schedule.loops:
                 low.schedule.loops[id(made)] = low.schedule.loops[id(value)]
                 low.origin[made] = low.origin.get(value, value)
