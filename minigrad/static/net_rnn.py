@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError, did_you_mean, user_line
+from ..errors import ProgramError, describe, did_you_mean, user_line
 from .net_ops import EMPTY, GRAD, NetOp, Operator, Scope, names, places, read, write
 
 SCOPES = "@SCOPES"  #: ``hs@SCOPES`` holds the step scopes that made ``hs``
@@ -44,6 +44,13 @@ class RnnOp(Operator):
         last: Mapping[str, str] | None = None,
     ) -> None:
         self.type, self.attrs, self.source_line = "rnn", {}, user_line()
+        if not isinstance(stepnet, Operator):
+            raise ProgramError(f"the step net of an RnnOp is a NetOp, not {describe(stepnet)}")
+        stepnet = stepnet if isinstance(stepnet, NetOp) else NetOp([stepnet], "step")
+        for pre, pair in memories.items():
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                advice = f'{{{pre!r}: ("name at the end of a step", "name of the first value")}}'
+                raise ProgramError(f"a memory is written {advice}, not {{{pre!r}: {pair!r}}}")
         self.stepnet = stepnet
         self.sequences, self.stacked, self.last = dict(sequences), dict(outputs), dict(last or {})
         self.starts = {pre: start for pre, (_, start) in memories.items()}
@@ -72,6 +79,9 @@ class RnnOp(Operator):
     def run(self, scope: Any) -> None:
         """Run the step net once per element; keep every step's scope."""
         sequences = [read(scope, name, self) for name in self.inputs["x"]]
+        for name, value in zip(self.inputs["x"], sequences, strict=True):
+            if not value.ndim:
+                raise ProgramError(f"the sequence {name!r} is one number: its first axis is time")
         lengths = [len(s) for s in sequences]
         if len(set(lengths)) > 1:
             shown = dict(zip(self.inputs["x"], lengths, strict=True))

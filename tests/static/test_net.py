@@ -429,3 +429,26 @@ def test_both_sides_and_the_step_net_are_drawn():
 
 def test_names_are_listed_in_the_order_of_slots():
     assert names({"x": ["a"], "y": ["b", "c"]}) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (
+            lambda: op("mul", "d", x=["a", "b"], y="c"),
+            r"'x' of mul takes one name, not \['a', 'b'\]",
+        ),
+        (lambda: net.Operator("mul", ["a", "b"], {"out": "c"}), "names are a dictionary"),
+        (lambda: op("mul", "c", x="a", y=3.0), "names are a dictionary"),
+        (lambda: net.Operator(3, {"x": "a"}, {"out": "b"}), "no operator type '3'"),
+        (lambda: op("exp", "b", x="a").run(None), "a Scope or a dictionary, not None"),
+        (lambda: net.NetOp(None), r"a net is NetOp\(\[operators\], name\)"),
+        (lambda: net.Backward(op("exp", "b", x="a"), 3), "no_grad is a set of names, not 3"),
+        (lambda: net.RnnOp("step", {"x": "xs"}, {}, {}), "is a NetOp, not str"),
+        (lambda: net.RnnOp(cell(), {"x": "xs"}, {"h_pre": "h0"}, {}), "a memory is written"),
+        (lambda: rnn().run({"xs": 1.0, "h0": 1.0}), "'xs' is one number: its first axis is time"),
+    ],
+)
+def test_wrong_arguments_of_nets_are_quoted(make, words):
+    with pytest.raises(ProgramError, match=words):
+        make()
