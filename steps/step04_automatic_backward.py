@@ -320,27 +320,30 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## Exercises
 #
-# **4a.** From recursion to loop. This function counts the functions behind `v`, by recursion:
+# **4a.** From recursion to loop. This function lists the functions behind `v` in the order in which
+# they ran, by recursion:
 #
 # ```python
-# def depth(v):
-#     return 0 if v.creator is None else 1 + depth(v.creator.input)
+# def in_order(v):
+#     return [] if v.creator is None else in_order(v.creator.input) + [type(v.creator).__name__]
 # ```
 #
-# Write it as a loop that survives a chain of 20,000.
+# Write it as a loop that survives a chain of 20,000. Mind the order: the walk meets the last
+# function first.
 
 # %% tags=["active-ipynb", "exercise", "ex-4a"]
-# def depth(v):
-#     """How many functions lie between v and its leaf; works for chains of any length."""
+# def in_order(v):
+#     """The names of the functions between the leaf and v, the first to run first; any length."""
 #     ### BEGIN SOLUTION
-#     count = 0
+#     names = []
 #     while v.creator is not None:
-#         count, v = count + 1, v.creator.input
-#     return count
+#         names.append(type(v.creator).__name__)
+#         v = v.creator.input
+#     return names[::-1]
 #     ### END SOLUTION
 #
 #
-# check("4a", depth, Variable, Square)
+# check("4a", in_order, Variable, Square, Exp)
 
 # %% [markdown]
 # **4b.** No need for `y.grad`. Write `gradient(f, value)`: it takes a plain number and returns the

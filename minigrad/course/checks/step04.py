@@ -5,13 +5,23 @@ import numpy as np
 from minigrad.course.check import Mismatch, checker, close, same
 
 
-@checker("4a", hint="while v.creator is not None: count one, and let v become v.creator.input")
-def depth(depth, Variable, Square):
-    boxes = [Variable(np.array(1.0))]
+@checker(
+    "4a",
+    hint="while v.creator is not None: append the name of the creator's type, let v become "
+    "v.creator.input; at the end turn the list round",
+)
+def in_order(in_order, Variable, Square, Exp):
+    v = Variable(np.array(0.5))
+    same("the list for a leaf", in_order(v), [])
+    for function in (Square, Exp, Exp):
+        v = function()(v)
+    same("the list for exp(exp(square(x)))", in_order(v), ["Square", "Exp", "Exp"])
+    v = Variable(np.array(1.0))
     for _ in range(20_000):
-        boxes.append(Square()(boxes[-1]))
-    for length in (0, 1, 3, 20_000):
-        same(f"the depth after {length} functions", depth(boxes[length]), length)
+        v = Square()(v)
+    found = in_order(v)
+    same("the length of the list for a chain of 20000", len(found), 20_000)
+    same("the names in it", set(found), {"Square"})
 
 
 @checker("4b", hint="make the box x from np.array(value), call backward() on f(x), look at x.grad")

@@ -3,9 +3,10 @@
 from literate import load
 
 _step = load("step04_automatic_backward")
-Variable, Square, square, exp, np = (
+Variable, Square, Exp, square, exp, np = (
     _step.Variable,
     _step.Square,
+    _step.Exp,
     _step.square,
     _step.exp,
     _step.np,
@@ -13,14 +14,15 @@ Variable, Square, square, exp, np = (
 
 
 def recursive(v):
-    return 0 if v.creator is None else 1 + recursive(v.creator.input)
+    return [] if v.creator is None else recursive(v.creator.input) + [type(v.creator).__name__]
 
 
-def one_too_many(v):
-    count = 1
+def the_last_first(v):
+    names = []
     while v.creator is not None:
-        count, v = count + 1, v.creator.input
-    return count
+        names.append(type(v.creator).__name__)
+        v = v.creator.input
+    return names
 
 
 def the_value(f, value):
@@ -52,7 +54,7 @@ def value_not_quoted(thing):
 
 
 WRONG = {
-    "4a": [(recursive, Variable, Square), (one_too_many, Variable, Square)],
+    "4a": [(recursive, Variable, Square, Exp), (the_last_first, Variable, Square, Exp)],
     "4b": [(the_value, square, exp), (of_the_result, square, exp), (two_x, square, exp)],
     "4c": [
         (short, Variable, square),
