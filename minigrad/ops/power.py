@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..registry import elementwise
+from .compare import equal, logical_and, where
 
 
 @elementwise
@@ -30,9 +31,16 @@ def pow_slope(x, y):
 
 
 pow_slope.grad(
-    x=lambda x, y, out_grad: out_grad * y * pow_slope(x, y - 1),
+    x=lambda x, y, out_grad: out_grad * _second_slope(x, y),
     y=lambda x, y, out_grad: out_grad * (pow_log(x, y - 1, n=0) + y * pow_log(x, y - 1)),
 )
+
+
+def _second_slope(x, y):
+    """``y * (y - 1) * x ** (y - 2)``, and 0 where x and y are 0: there the slope is constant."""
+    if isinstance(y, int | float):
+        return y * pow_slope(x, y - 1) if y else pow_slope(x, 0)
+    return y * pow_slope(x, where(logical_and(equal(x, 0), equal(y, 0)), 1.0, y - 1))
 
 
 @elementwise

@@ -286,3 +286,18 @@ def test_leaves_survive_copying_and_pickling():
     assert (again.tolist(), again.dtype, again.requires_grad, again.is_leaf) == (
         [1, 2], np.float32, True, True,
     )  # fmt: skip
+
+
+# -- corners -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("power", [0, 0.0, np.zeros(2), 1, 2])
+def test_every_derivative_of_a_constant_or_low_power_is_exact_at_zero(power):
+    x = leaf([0.0, 2.0])
+    y = x**power
+    order = int(np.max(power))
+    expected = {0: [[0, 0]] * 3, 1: [[1, 1], [0, 0], [0, 0]], 2: [[0, 4], [2, 2], [0, 0]]}[order]
+    for wanted in expected:
+        (y,) = mg.grad(y.sum(), x, create_graph=True, materialize_grads=True)
+        assert y.tolist() == wanted
+        y = y + 0 * x
