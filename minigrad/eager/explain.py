@@ -77,7 +77,7 @@ def why(x: Any, output: Any = None) -> Any:
         if isinstance(x, Value):
             from ..static.why import explain
 
-            return explain(x)
+            return explain(x)  # type: ignore[arg-type]
         raise DTypeError(f"why() explains Tensors and Variables, not {describe(x)}")
     name = x.name or "it"
     if x._node is None:

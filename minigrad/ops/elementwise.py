@@ -169,7 +169,7 @@ def log2(x):
 
 log2.grad(x=lambda x, out_grad: out_grad / (x * LN2))
 
-LN2 = _log(2.0)
+LN2: float = _log(2.0)
 
 # -- trigonometry --------------------------------------------------------------------------
 

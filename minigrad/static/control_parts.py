@@ -13,7 +13,8 @@ from ..registry import REGISTRY
 from .infer import Type, fits
 from .program import EMPTY, Block, Operator, Program, Variable, default_program
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def all_or_nothing(build: Callable[P, R]) -> Callable[P, R]:

@@ -124,7 +124,7 @@ class Rates:
         rate = self.optimizer.rate(self.count)
         if not isinstance(rate, Variable):
             return _state(self.block.program, "learning_rate", np.asarray(rate, dtype))
-        return rate if rate.dtype == dtype else rate.astype(dtype)  # type: ignore[attr-defined,no-any-return]
+        return rate if rate.dtype == dtype else rate.astype(dtype)
 
     def count_on(self) -> None:
         """One more step has been made."""

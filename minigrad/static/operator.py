@@ -44,7 +44,7 @@ class Operator:
         self.attrs: dict[str, Any] = {} if attrs is None else attrs
         self.role, self.forward_op = role, forward_op
         self.code: Any = None if forward_op is None else forward_op.code
-        self.lasti = 0 if forward_op is None else forward_op.lasti
+        self.lasti: int = 0 if forward_op is None else forward_op.lasti
         self.copy_of: Operator | None = None
         self.reads: tuple[str, ...] | None = None
 

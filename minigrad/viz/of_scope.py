@@ -131,7 +131,7 @@ def of_registry(registry: Mapping[str, Any]) -> Graph:
     """The table of op types: each with its grad op, and what the gradient reads."""
     graph = Graph(title=f"Registry: {len(registry)} op types", direction="LR")
     grads = {grad_type(t, info, registry) for t, info in registry.items()}
-    for op_type, info in reversed(registry.items()):  # Graphviz stacks them from below
+    for op_type, info in reversed(list(registry.items())):  # Graphviz stacks them from below
         if op_type in grads:
             continue
         slots = tuple(slot_names(info))

@@ -98,7 +98,8 @@ def smallest(smallest, Variable):
     y = smallest(x)
     if getattr(y, "creator", None) is None:
         raise Mismatch("what smallest(x) returns", y, "a variable computed from x")
-    visits, behind, stack = [], set(), [y.creator]
+    visits: list[object] = []
+    behind, stack = set(), [y.creator]
     while stack and len(visits) < 10_000:
         f = stack.pop()
         visits.append(f)
