@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..eager.mode import no_grad
-from ..eager.tensor import Tensor, wrap
+from ..eager.tensor import Tensor
 from ..errors import GradError, ShapeError, describe, did_you_mean
 from ..registry import REGISTRY
 from .number import check_number
@@ -225,7 +225,8 @@ def _leaves(parameters: Any) -> list[Tensor]:
 
 
 def _gradient(p: Tensor) -> Tensor:
-    grad = p.grad if isinstance(p.grad, Tensor) else wrap(np.asarray(p.grad))
+    grad = p.grad
+    assert grad is not None
     if grad.shape != p.shape:
         what = p.name or "a parameter"
         raise GradError(f"the gradient of {what} is {describe(grad)}, the parameter {describe(p)}")
