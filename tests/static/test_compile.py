@@ -524,3 +524,22 @@ def test_what_a_loop_saves_is_not_overwritten_before_its_backward():
     step, exe = static.compile(prog, fetch=["w@GRAD", loss]), static.Executor()
     for one, other in zip(step(**feed), exe.run(prog, feed, ["w@GRAD", loss]), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_inexact_programs_differ_in_the_last_bits_at_most(name):
+    prog, fetch, feed = built(CORPUS[name])
+    step = static.compile(prog, feed, fetch=fetch, exact=False)
+    for one, other in zip(step(**feed), static.Executor().run(prog, feed, fetch), strict=True):
+        np.testing.assert_allclose(
+            one, other, rtol=1e-6 if one.dtype == np.float32 else 1e-12, atol=1e-12
+        )
+
+
+def test_inexact_loops_multiply_all_steps_at_once():
+    prog, fetch, feed = built(CORPUS["recurrent_net"])
+    source = static.compile(prog, feed, fetch=fetch, exact=False).source
+    forward, backward = source.split("reversed(frames)")
+    assert "matmul_0 = np.dot" not in forward.split("for ")[1]  # the inputs' product is outside
+    assert "np.concatenate" in backward
+    assert "is None" not in backward  # nothing is added up step by step

@@ -159,7 +159,12 @@ def _reuse_in_steps(item: Any, schedule: Schedule, plan: Plan) -> None:
         for k, inner in enumerate(body):
             if not isinstance(inner, Call):
                 _reuse_in_steps(inner, schedule, plan)
-            elif inner.kind == "compute" and inner.into is None and inner.out.is_root and inner.out.ndim:
+            elif (
+                inner.kind == "compute"
+                and inner.into is None
+                and inner.out.is_root
+                and inner.out.ndim
+            ):
                 for array in arrays_in(inner.args) if is_elementwise(inner) else ():
                     free = id(array) in own - kept and last[id(array)] == k
                     if free and _kind(array.like) == _kind(inner.out.like):
@@ -172,8 +177,7 @@ def _reuse_in_steps(item: Any, schedule: Schedule, plan: Plan) -> None:
 def _leaving(item: Any) -> list[Array]:
     """What a loop or branch hands on from its bodies."""
     if isinstance(item, Loop):
-        handed = [c[2] for c in item.carried] + [s for s, _ in item.stacked]
-        return handed + [t[0] for t in item.totals] + arrays_in([item.go_on, item.saved])
+        return item.handed_on() + arrays_in(item.saved)
     return arrays_in([item.results, list(item.saved)]) if isinstance(item, Branch) else []
 
 

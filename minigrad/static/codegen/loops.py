@@ -25,11 +25,13 @@ class LoopSource(CallSource):
         """``while``, ``for`` over slices, ``for`` back over what the steps saved."""
         backward = isinstance(item.op, Operator) and item.op.type.endswith("_grad")
         lists = [(value, self.unique(self.name(made) + "_steps")) for value, made in item.stacked]
+        factors = {id(a): a for p in item.products for a in p[:2] if a is not None}
+        gathered = {k: self.unique(self.name(a) + "_steps") for k, a in factors.items()}
         frames = None
         if not backward and item.frames is not None and self.plan.is_read(item.frames):
             frames = self.name(item.frames)
             yield assign(frames, ast.List([], ast.Load()))
-        for _, target in lists:
+        for target in [t for _, t in lists] + list(gathered.values()):
             yield assign(target, ast.List([], ast.Load()))
         for _, total, _ in item.totals:
             yield assign(self.name(total), ast.Constant(None))
@@ -42,6 +44,7 @@ class LoopSource(CallSource):
             body.append(self.add_to(total, value))
         for value, target in lists:
             body.append(append(target, self.value(value)))
+        body += [append(target, self.value(factors[k])) for k, target in gathered.items()]
         if frames is not None:
             body.append(append(frames, ast.Tuple([self.value(v) for v in item.saved], ast.Load())))
         if item.carried:
@@ -54,8 +57,28 @@ class LoopSource(CallSource):
             yield ast.If(
                 nothing, [assign(self.name(total), invoke("np.zeros_like", [self.value(like)]))], []
             )
+        if item.products:
+            yield self.products(item, gathered)
         for (value, made), (_, target) in zip(item.stacked, lists, strict=True):
             yield self.stacked(item, value, made, target, backward)
+
+    def products(self, item: Loop, gathered: dict[int, str]) -> ast.stmt:
+        """The products of all steps' factors; zeros if there was no step."""
+        some: list[ast.stmt] = [
+            assign(t, invoke("np.concatenate", [load(t)])) for t in gathered.values()
+        ]
+        none: list[ast.stmt] = []
+        for x, g, total, like in item.products:
+            rows, target = load(gathered[id(g)]), self.name(total)
+            if x is None:
+                made = invoke("np.add.reduce", [rows])
+            else:
+                made = invoke(
+                    "np.dot", [ast.Attribute(load(gathered[id(x)]), "T", ast.Load()), rows]
+                )
+            some.append(assign(target, made))
+            none.append(assign(target, invoke("np.zeros_like", [self.value(like)])))
+        return ast.If(load(next(iter(gathered.values()))), some, none)
 
     def test(self, item: Loop) -> list[ast.stmt]:
         if item.go_on is None:

@@ -151,35 +151,37 @@ class Loop:
     body: list[Any]
     test: list[Any] = field(default_factory=list)  # the calls that find out whether to go on
     go_on: Array | None = None
-    frames: Array | None = None  # the list of saved values, made or (backward) walked
-    saved: list[Any] = field(
-        default_factory=list
-    )  # what a step puts on the list; backward: pairs (value, name here)
-    carried: list[tuple[Array, Array, Array, Array]] = field(
-        default_factory=list
-    )  # start, at step begin, next, final
-    slices: list[tuple[Array, Array]] = field(default_factory=list)  # sequence, its slice
-    stacked: list[tuple[Array, Array]] = field(default_factory=list)  # value of a step, all of them
-    totals: list[tuple[Array, Array, Array]] = field(
-        default_factory=list
-    )  # value of a step, sum, like
+    #: the list of saved values, made or (backward) walked
+    frames: Array | None = None
+    #: what a step puts on the list; backward: pairs (value, its name here)
+    saved: list[Any] = field(default_factory=list)
+    #: start, at the beginning of a step, next, final
+    carried: list[tuple[Array, Array, Array, Array]] = field(default_factory=list)
+    #: a sequence, its slice
+    slices: list[tuple[Array, Array]] = field(default_factory=list)
+    #: the value of a step, all of them
+    stacked: list[tuple[Array, Array]] = field(default_factory=list)
+    #: the value of a step, the sum, what is like it
+    totals: list[tuple[Array, Array, Array]] = field(default_factory=list)
+    #: x (None for a sum over rows) and g of a step, the sum of all ``x.T @ g``, what is like it
+    products: list[tuple[Array | None, Array, Array, Array]] = field(default_factory=list)
 
     def reads(self) -> list[Array]:
         """Everything it needs from outside (and what it makes inside)."""
+        given = [c[0] for c in self.carried] + [s for s, _ in self.slices]
+        given += [t[2] for t in self.totals] + [p[3] for p in self.products]
+        return self.reads_inside() + given + arrays_in([self.saved, self.frames])
+
+    def reads_inside(self) -> list[Array]:
+        """What a step reads, and what it hands on."""
         inner = [a for item in [*self.test, *self.body] for a in item.reads()]
-        given = (
-            [c[0] for c in self.carried] + [s for s, _ in self.slices] + [t[2] for t in self.totals]
-        )
-        return (
-            inner
-            + given
-            + [c[2] for c in self.carried]
-            + [s for s, _ in self.stacked]
-            + [t[0] for t in self.totals]
-            + ([self.go_on] if self.go_on is not None else [])
-            + arrays_in(self.saved)
-            + ([self.frames] if self.frames is not None else [])
-        )
+        return inner + self.handed_on() + arrays_in(self.saved)
+
+    def handed_on(self) -> list[Array]:
+        """What a step leaves to the next one or to what comes after the loop."""
+        handed = [c[2] for c in self.carried] + [s for s, _ in self.stacked]
+        handed += [t[0] for t in self.totals] + arrays_in([p[:2] for p in self.products])
+        return handed + arrays_in([self.go_on])
 
 
 @dataclass(slots=True, eq=False)

@@ -24,6 +24,7 @@ from .lower import lower
 from .runtime import aligned_zeros
 from .slabs import in_slab, merge_updates, state_slabs
 from .source import Writer
+from .steps import at_once
 from .syntax import compile_tree, rendered
 from .tidy import tidy
 
@@ -37,12 +38,14 @@ def compile(
     fetch: Any = None,
     executor: Executor | None = None,
     stop_after: str | None = None,
+    exact: bool = True,
 ) -> Any:
     """A `Step` that runs a program as generated NumPy source.
 
     Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program
     leaves sizes open; ``fetch``, a variable or a list of them; ``executor``, whose parameters it reads and
-    updates (its own copies without); ``stop_after``, a rung of the ladder: returns the Program
+    updates (its own copies without); ``exact=False`` lets sums over the steps of loops be made at once, faster,
+    with other last bits; ``stop_after``, a rung of the ladder: returns the Program
     (``"buffers"``, ``"source"``: the text) instead.
     Errors: `ProgramError` for unknown names and rungs.
 
@@ -61,7 +64,7 @@ def compile(
         raise ProgramError(
             f"stop_after={stop_after!r} is no rung of the ladder{did_you_mean(stop_after, RUNGS)}"
         )
-    step = Step(program, fetch, executor)
+    step = Step(program, fetch, executor, exact)
     shapes = step.open_shapes(feed or {})
     if stop_after is not None:
         return step.rung(shapes, stop_after)
@@ -77,8 +80,10 @@ class Step:
     the source → variable; ``history``, a line for every time it was compiled.
     """
 
-    def __init__(self, program: Program, fetch: Any, executor: Executor | None) -> None:
-        self.program, self.executor = program, executor
+    def __init__(
+        self, program: Program, fetch: Any, executor: Executor | None, exact: bool = True
+    ) -> None:
+        self.program, self.executor, self.exact = program, executor, exact
         self.single = isinstance(fetch, Variable | str)
         self.fetch = _names([fetch] if self.single else fetch or ())
         self.data = {v.name: v for v in program.global_block().vars.values() if v.is_data}
@@ -214,6 +219,8 @@ class _Built:
     def __init__(self, program: Program, step: Step) -> None:
         schedule = lower(program, step.fetch)
         tidy(schedule)
+        if not step.exact:
+            at_once(schedule)
         merge_updates(schedule, step.slabs)
         writer = Writer(schedule, plan_buffers(schedule))
         module = writer.module()
