@@ -14,7 +14,7 @@ Variable, Square, Exp, square, exp, np = (
 
 
 def recursive(v):
-    return [] if v.creator is None else recursive(v.creator.input) + [type(v.creator).__name__]
+    return [] if v.creator is None else [*recursive(v.creator.input), type(v.creator).__name__]
 
 
 def the_last_first(v):
