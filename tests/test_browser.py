@@ -129,8 +129,10 @@ def move_controls(page) -> list[tuple[str, bool]]:
 def controls(page, area):
     """The controls of a widget, each with the acts of which one at least must show."""
     for handle in area.query_selector_all(".noUi-handle"):
-        keys = ("ArrowRight", "Home", "End")
+        value = handle.get_attribute("aria-valuenow")
+        keys = ("ArrowRight", "ArrowLeft", "Home", "End")
         yield "slider", [lambda key=key, at=handle: press(page, at, key) for key in keys]
+        put_back(page, handle, value)
     for choice in area.query_selector_all(".widget-toggle-buttons"):
         yield (
             "choice",
@@ -144,6 +146,13 @@ def controls(page, area):
     buttons = area.query_selector_all("button.jupyter-button:not(.widget-toggle-button)")
     if buttons:
         yield "buttons", [each.click for each in buttons]
+
+
+def put_back(page, handle, value: str) -> None:
+    """A slider moved one step goes back, so that the next control meets the first picture."""
+    for key in ("ArrowLeft", "ArrowRight", "ArrowRight"):
+        if handle.get_attribute("aria-valuenow") != value:
+            changes(page, page.query_selector("body"), lambda key=key: press(page, handle, key))
 
 
 def step_players(page) -> list[tuple[str, bool]]:
