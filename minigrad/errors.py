@@ -29,6 +29,10 @@ class ShapeError(MinigradError, ValueError):
     """An op does not accept these shapes or values."""
 
 
+class IndexShapeError(ShapeError, IndexError):
+    """An index or an axis is out of bounds, or is no index."""
+
+
 class DTypeError(MinigradError, TypeError):
     """An op, or a gradient, does not accept this type."""
 
@@ -138,7 +142,7 @@ def op_error(
     message = f"{op_type}({', '.join(shown)}) is not possible: {what}"
     message += (f"\n  at {line}" if line else "") + (f"\n  repair: {advice}" if advice else "")
     if isinstance(cause, IndexError):
-        return type("IndexShapeError", (ShapeError, IndexError), {})(message)  # type: ignore[no-any-return]
+        return IndexShapeError(message)
     if isinstance(cause, TypeError):
         return DTypeError(message)
     if isinstance(cause, ValueError):

@@ -63,6 +63,8 @@ _ADVICE: list[tuple[str, Callable[..., str]]] = [
     ("out of bounds", _says("indices count from 0, or from -1 backwards")),
     ("concatenat", _says("all sizes but that of the joined axis must be equal")),
     ("index", _says("one index per axis: numbers, slices, None, ..., integer arrays or a mask")),
+    ("repeated axis", _says("name each axis once")),
+    ("zero-size array", _says("only sum, prod, any and all are defined for no elements")),
     ("negative dimensions", _says("sizes and repetitions count from 0")),
     ("same shape", _says("bring all values to one shape first")),
     ("inhomogeneous", _says("rows of a list must be equally long")),

@@ -154,7 +154,8 @@ def _seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
             raise GradError(_no_graph(out))
         if out._data.dtype.kind != "f":
             raise DTypeError(
-                f"backward from {describe(out)} is not defined: only real floating-point outputs have gradients here"
+                f"backward from {describe(out)} is not defined: only real floating-point outputs have "
+                f"gradients here\n  at {user_line()}\n  repair: start from a real number"
             )
         if seed is None:
             if out._data.size != 1:
@@ -166,6 +167,11 @@ def _seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
             array: Any = np.ones(out.shape, out._data.dtype)
         else:
             array = seed._data if isinstance(seed, Tensor) else np.asarray(seed)
+            if array.dtype.kind not in "fiub":
+                raise DTypeError(
+                    f"the seed {describe(array)} must hold real numbers\n  at {user_line()}\n"
+                    f"  repair: gradient=… of shape {list(out.shape)}"
+                )
             if array.shape != out.shape:
                 raise ShapeError(
                     f"the seed {describe(array)} must have the shape of the output, {list(out.shape)}\n  at {user_line()}"

@@ -21,6 +21,8 @@ _changes: dict[
     int, tuple[int, int, weakref.ref[Any], str]
 ] = {}  # id of memory → (seq, how often, memory, line)
 _newest = 0
+#: what refers to memory that nobody shares: its Tensor or its one view, a local name, the count
+ALONE = 3
 
 
 def newest_change() -> int:
@@ -69,20 +71,35 @@ def check_versions(nodes: list[Any]) -> None:
                     )
 
 
-def _refuse_shared(tensor: Any) -> None:
-    """A change that another Tensor would see, too, and whose graph would know nothing of it, is refused."""
+def _is_shared(tensor: Any, operands: list[Any]) -> bool:
+    """Whether another Tensor would see a change of this one, and its graph would know nothing of it."""
+    if not MODE.get().grad or all(t._node is None for t in (tensor, *operands)):
+        return False
     memory = memory_of(tensor._data)
-    is_view = memory is not tensor._data
-    alone = (
-        3  # what refers to memory of its own: the Tensor (or its view), this function, the count
+    related = memory is not tensor._data or getattr(tensor, "_viewed", False)
+    return related and sys.getrefcount(memory) > ALONE
+
+
+def _two_graphs(tensor: Any) -> str:
+    what = "has views" if memory_of(tensor._data) is tensor._data else "is a view of another Tensor"
+    return (
+        f"{describe(tensor)}{f' ({tensor.name})' if tensor.name else ''} {what}: an in-place change "
+        f"would change both, and only one of their graphs.\n  at {user_line()}\n"
+        f"  repair: use the out-of-place form (y = y + 1), index on the left (y[0] = y[0] * 2), or "
+        f"change a clone()"
     )
-    if (is_view or getattr(tensor, "_viewed", False)) and sys.getrefcount(memory) > alone:
-        what = "is a view of another Tensor" if is_view else "has views"
-        raise GradError(
-            f"{describe(tensor)}{f' ({tensor.name})' if tensor.name else ''} {what}, and an in-place change would change "
-            f"both behind the back of one graph.\n  at {user_line()}\n"
-            f"  repair: use the out-of-place form (y = y + 1), index on the left (y[0] = y[0] * 2), or change a clone()"
-        )
+
+
+def augment(tensor: Any, function: Any, other: Any) -> Any:
+    """``y *= 5``: in place; of a view that is shared, as ``y[1:] *= 5`` makes it, a new Tensor.
+
+    Python then puts that Tensor back with ``y[1:] = …``, which both graphs know of.
+    """
+    operands = [other] if isinstance(other, type(tensor)) else []
+    is_view = memory_of(tensor._data) is not tensor._data
+    if is_view and _is_shared(tensor, operands):
+        return function(tensor, other)
+    return change(tensor, function, other)
 
 
 def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
@@ -95,8 +112,11 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
             f"a leaf that requires grad{f' ({tensor.name})' if tensor.name else ''} cannot be changed in place: its gradient would have no place to go.\n"
             f"  at {user_line()}\n  repair: do it inside `with mg.no_grad():`, or work on x.clone()"
         )
-    if MODE.get().grad and (tensor._node is not None or any(o._node for o in operands)):
-        _refuse_shared(tensor)
+    for other in operands:  # y[:2] = y[1:]: the operand keeps its values in memory of its own
+        if other is not tensor and memory_of(other._data) is memory_of(tensor._data):
+            other._data = other._data.copy()
+    if _is_shared(tensor, operands):
+        raise GradError(_two_graphs(tensor))
     memory = tensor._data
     if memory.__class__ is not np.ndarray:
         memory = np.array(memory)

@@ -16,7 +16,7 @@ from ..errors import DTypeError, GradError, ShapeError, describe, user_line
 from ..registry import HOOKS, Primitive
 from ..values import Operators, ufunc_on_values
 from .grad_fn import HookHandle, Hooks, Leaf, Node, Output
-from .inplace import change, version_of
+from .inplace import augment, change, version_of
 
 ENGINE: dict[
     str, Callable[..., Any]
@@ -270,7 +270,17 @@ class Tensor(Operators):
         """Divide in place."""
         return change(self, Operators.__truediv__, other)  # type: ignore[no-any-return]
 
-    __iadd__, __isub__, __imul__, __itruediv__ = add_, sub_, mul_, div_
+    def __iadd__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__add__, other)  # type: ignore[no-any-return]
+
+    def __isub__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__sub__, other)  # type: ignore[no-any-return]
+
+    def __imul__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__mul__, other)  # type: ignore[no-any-return]
+
+    def __itruediv__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__truediv__, other)  # type: ignore[no-any-return]
 
     def zero_(self) -> Tensor:
         """Set every element to zero, in place."""

@@ -61,11 +61,11 @@ class Walk:
             node = edge.node
         if node.mark != self.epoch:
             self._remember(node)
+            if not node.outputs:
+                node.outs = []  # before `clear` could look at it
             self.order.append(node)
             if node.__class__ is not AccumulateGrad:
                 self.stack.append(node)
-            if not node.outputs:
-                node.outs = []
         if edge is not node:
             node.outs.append(edge)
 

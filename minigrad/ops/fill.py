@@ -42,7 +42,13 @@ def clone(x):
 @primitive(title="ToCopy", view=True)
 def cast(x, *, dtype):
     """``x`` in another floating-point dtype; the gradient is cast back."""
-    return np.asarray(x).astype(dtype, copy=False)
+    x = np.asarray(x)
+    if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+        raise TypeError(
+            f"{x.dtype} as {np.dtype(dtype)} would lose the imaginary part; repair: minigrad "
+            f"differentiates real functions: keep real and imaginary parts as two Tensors"
+        )
+    return x.astype(dtype, copy=False)
 
 
 cast.grad(x=lambda out_grad, x_dtype: cast(out_grad, dtype=x_dtype))

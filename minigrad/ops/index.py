@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import IndexShapeError, describe, user_line
 from ..registry import Value, primitive
 from .axes import axis_tuple
 from .infer import shape_attr
@@ -63,12 +64,18 @@ def _template(index):
 
 
 def _index_array(part):
-    if isinstance(part, Value):
+    if isinstance(part, Value) and part.dtype.kind in "iub":
         return part
     array = np.asarray(part)
-    return (
-        array if array.size else array.astype(np.intp if array.dtype.kind == "f" else array.dtype)
-    )
+    if not array.size and array.dtype.kind == "f":
+        return array.astype(np.intp)  # an empty list
+    if array.dtype.kind not in "iub":
+        shown = repr(part) if isinstance(part, str | float) else describe(array)
+        raise IndexShapeError(
+            f"{shown} is no index\n  at {user_line()}\n"
+            f"  repair: numbers, slices, None, ..., integer arrays or a mask of bools"
+        )
+    return array
 
 
 def _filled(template, arrays):

@@ -301,3 +301,67 @@ def test_every_derivative_of_a_constant_or_low_power_is_exact_at_zero(power):
         (y,) = mg.grad(y.sum(), x, create_graph=True, materialize_grads=True)
         assert y.tolist() == wanted
         y = y + 0 * x
+
+
+def with_a_complex_seed(x):
+    (x * 2).backward(mg.tensor(1j))
+
+
+def by_way_of_a_complex_dtype(x):
+    mg.abs(x.astype(complex) * 1j).backward()
+
+
+def by_a_complex_factor(x):
+    mg.abs(x * 1j).backward()
+
+
+def from_a_complex_output(x):
+    (x * 1j).backward()
+
+
+def by_a_hook(x):
+    y = x * 2
+    y.register_hook(lambda g: g * 1j)
+    y.backward()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        with_a_complex_seed, by_way_of_a_complex_dtype, by_a_complex_factor, from_a_complex_output,
+        by_a_hook,
+    ],
+)  # fmt: skip
+def test_complex_numbers_are_refused_and_never_dropped(call):
+    x = leaf()
+    with pytest.raises(TypeError, match="real|complex"):
+        call(x)
+    assert x.grad is None
+
+
+# -- indices -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", [1.5, "a", mg.tensor([0.0, 1.0]), np.array([0.5]), (0, 1.0)])
+def test_what_is_no_index_is_quoted(index):
+    with pytest.raises(IndexError, match=r"(?s)is no index.*test_habits_of_pytorch.py.*repair"):
+        leaf([[1.0, 2.0], [3.0, 4.0]])[index]
+
+
+def test_augmented_assignment_of_parts():
+    x = leaf([1.0, 2.0, 3.0])
+    y = x * 1
+    y[0] *= 5
+    y[1:] += x[0]
+    y[:2] = y[1:]
+    y[y > 3.5] = 0.0
+    assert y.tolist() == [3.0, 0.0, 0.0]
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0, 0.0]
+
+
+def test_an_operand_that_shares_memory_keeps_its_values():
+    y = leaf([1.0, 2.0, 3.0]) * 1
+    last = y[1:]
+    y[:2] = last
+    assert (y.tolist(), last.tolist()) == ([2.0, 3.0, 3.0], [2.0, 3.0])
