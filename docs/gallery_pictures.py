@@ -204,16 +204,27 @@ def cond() -> Any:
     return mg.draw(prog)
 
 
-@picture
-def folded() -> Any:
-    """Ten thousand operations: what repeats is drawn once, and the picture says what it folded."""
+def long_program() -> static.Program:
+    """Ten thousand operations in a row."""
     prog = static.Program()
     with static.program_guard(prog):
         h, w = static.data("x", (2,)), static.parameter("w", np.ones(2))
         for _ in range(5000):
             h = mg.tanh(h * w)
         h.sum()
-    return mg.draw(prog)
+    return prog
+
+
+@picture
+def folded() -> Any:
+    """Ten thousand operations: what repeats is drawn once, and the picture says what it folded."""
+    return mg.draw(long_program())
+
+
+@picture
+def expanded() -> Any:
+    """The same program, opened where one value is made: the rest stays folded."""
+    return mg.draw(long_program(), expand="tanh_17")
 
 
 # ---- nets ---------------------------------------------------------------------------------------

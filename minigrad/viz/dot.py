@@ -47,11 +47,7 @@ def to_dot(
     lines += _inside(graph, None, far)
     lines += [f"{{ rank=same; {'; '.join(group)} }}" for group in twin_groups(graph)]
     lines += [_edge(graph, e) for i, e in enumerate(graph.edges) if i not in dropped]
-    lines += [
-        _twin_line(graph, node)
-        for node in graph.nodes.values()
-        if node.side == "forward" and node.twin
-    ]
+    lines += [_twin_line(graph, *pair) for pair in _pairs(graph)]
     lines += anchor_lines(graph) if graph.edges else _columns(graph)
     return "\n".join(
         [*lines, *_footer(graph, legend), "}", ""]
@@ -179,12 +175,23 @@ def _chip(text: str, stroke: str) -> str:
     )
 
 
-def _twin_line(graph: Graph, node: Node) -> str:
+def _pairs(graph: Graph) -> list[tuple[Node, Node]]:
+    """(forward, backward) for all twins; an operator may have several grad ops."""
+    nodes = graph.nodes
+    firsts = [(n, nodes[n.twin]) for n in nodes.values() if n.side == "forward" and n.twin]
+    others = [
+        (nodes[n.twin], n)
+        for n in nodes.values()
+        if n.side == "backward" and is_op(n) and n.twin and nodes[n.twin].twin != n.id
+    ]
+    return [*firsts, *(pair for pair in others if is_op(pair[0]))]
+
+
+def _twin_line(graph: Graph, node: Node, twin: Node) -> str:
     """The dashed line between an op and its grad op; between a value and its gradient an unseen one
     that keeps the order.
     """
     style = edge_style(Edge("", "", "twin"), "forward")
-    twin = graph.nodes[str(node.twin)]
     order = "" if graph.direction == "LR" and not graph.regions else ", constraint=false"
     if not (is_op(node) and is_op(twin)):
         return f'{node.id} -> {twin.id} [style=invis, class="mg layout"{order}];'

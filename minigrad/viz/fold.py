@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from minigrad.viz.graph import Edge, Graph, Node
+from minigrad.viz.opening import found_ops, opened
 from minigrad.viz.reading import CARRIES, Links, is_op
 from minigrad.viz.segments import Segment, chunks, segments
 
@@ -18,10 +19,11 @@ FULL = 150  # nodes drawn in full
 WITHOUT_VALUES = 400  # nodes drawn with values as labels of lines
 
 
-def folded(graph: Graph, detail: str = "auto") -> Graph:
+def folded(graph: Graph, detail: str = "auto", expand: str | None = None) -> Graph:
     """The graph as ``detail`` asks for it: "full", "ops", "folded", or what "auto" finds right for
-    its size.
+    its size.  What ``expand`` speaks of stays in full.
     """
+    keep = found_ops(graph, expand) if expand is not None else set()
     size = len(graph.nodes)
     if detail in ("full",) or (detail not in ("ops", "folded") and size <= FULL):
         return graph
@@ -29,10 +31,14 @@ def folded(graph: Graph, detail: str = "auto") -> Graph:
         small = without_values(graph)
         if detail == "ops" or len(small.nodes) <= FULL:
             return small
-    small = _contracted(graph, segments(graph))
+    small = _contracted(graph, _split(graph, segments(graph), keep))
     if len(small.nodes) > WITHOUT_VALUES:  # few repeats
-        small = _contracted(graph, chunks(graph))
+        small = _contracted(graph, _split(graph, chunks(graph), keep))
     return without_values(small) if len(small.nodes) > FULL else small
+
+
+def _split(graph: Graph, segments: list[Segment], keep: set[str]) -> list[Segment]:
+    return opened(graph, segments, keep) if keep else segments
 
 
 # Values as labels ----------------------------------------------------------------

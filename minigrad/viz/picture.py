@@ -147,6 +147,7 @@ def draw(
     direction: str | None = None,
     legend: bool = False,
     names: Mapping[str, Any] | None = None,
+    expand: str | None = None,
 ) -> Picture:
     """Draw the graph behind anything: a variable, a tensor, a function, a watched run, a net, a
     program, a `Graph`.
@@ -154,25 +155,32 @@ def draw(
     ``detail`` is "auto", "full", "ops" (values become labels of lines), "folded" (repeated segments
     once) or "pruned" (also what was dropped). ``values=False`` leaves numbers out. ``direction`` is
     "LR" or "TB". ``names`` maps a name to an object; otherwise objects are called by their own
-    ``.name`` or by the variables of the caller.
+    ``.name`` or by the variables of the caller.  ``expand`` searches a folded picture: the name of
+    a value or an operation, "#17" or "block 2" is drawn in full with its neighbours.
 
     Raises `TypeError` for something without a graph, `ValueError` for an unknown ``detail`` or
-    ``direction``.
+    ``direction``, and for an ``expand`` that names nothing.
     """
-    graph = graph_of(x, detail=detail, values=values, names=Names(names, caller_variables()))
+    known = Names(names, caller_variables())
+    graph = graph_of(x, detail=detail, values=values, names=known, expand=expand)
     if direction is not None:
         graph.direction = _checked("direction", direction, ("LR", "TB"))
     return Picture(graph, legend=legend)
 
 
 def graph_of(
-    x: Any, *, detail: str = "auto", values: bool = True, names: Names | None = None
+    x: Any,
+    *,
+    detail: str = "auto",
+    values: bool = True,
+    names: Names | None = None,
+    expand: str | None = None,
 ) -> Graph:
     """The neutral graph of anything that `draw` takes."""
     from minigrad.viz.sources import source_of
 
     _checked("detail", detail, ("auto", "full", "ops", "folded", "pruned"))
-    return folded(source_of(x)(x, detail, values, names or Names()), detail)
+    return folded(source_of(x)(x, detail, values, names or Names()), detail, expand)
 
 
 def _checked(what: str, given: str, known: tuple[str, ...]) -> str:

@@ -28,7 +28,7 @@ def segments(graph: Graph) -> list[Segment]:
     found: list[Segment] = []
     for ops in _runs_by_region(graph, "forward"):
         found += _repeats(ops)
-    found += [twin for s in found if (twin := _mirrored(graph, s)) is not None]
+    found += [twin for s in found if (twin := mirrored(graph, s)) is not None]
     taken = {n.id for s in found for n in s.ops}
     for ops in _runs_by_region(graph, "backward"):
         found += _repeats([n for n in ops if n.id not in taken])
@@ -76,7 +76,7 @@ def _covered(names: list[str]) -> list[tuple[int, int]]:
     return best
 
 
-def _mirrored(graph: Graph, segment: Segment) -> Segment | None:
+def mirrored(graph: Graph, segment: Segment) -> Segment | None:
     """The backward operations of a segment, in the order in which they run."""
     ops = [graph.nodes[n.twin] for n in segment.ops if n.twin in graph.nodes]
     if not ops:
@@ -87,7 +87,7 @@ def _mirrored(graph: Graph, segment: Segment) -> Segment | None:
     name = (
         f"{times} × ({_listed([n.name for n in ops[:period]])})"
         if times.isdigit()
-        else _counted(ops)
+        else counted(ops)
     )
     segment.twin = Segment(name, ops, "backward", twin=segment)
     return segment.twin
@@ -100,16 +100,16 @@ def chunks(graph: Graph) -> list[Segment]:
     size = max(2, -(-sum(map(len, every)) // _CHUNKS))
     for ops in every:
         found += [
-            Segment(_counted(part), part, "forward")
+            Segment(counted(part), part, "forward")
             for at in range(0, len(ops), size)
             if len(part := ops[at : at + size]) > 1
         ]
-    found += [twin for s in found if (twin := _mirrored(graph, s)) is not None]
+    found += [twin for s in found if (twin := mirrored(graph, s)) is not None]
     taken = {n.id for s in found for n in s.ops}
     for ops in _runs_by_region(graph, "backward"):
         ops = [n for n in ops if n.id not in taken]
         found += [
-            Segment(_counted(part), part, "backward")
+            Segment(counted(part), part, "backward")
             for at in range(0, len(ops), size)
             if len(part := ops[at : at + size]) > 1
         ]
@@ -120,6 +120,6 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names if len(names) <= 5 else [*names[:3], "…", names[-1]])
 
 
-def _counted(ops: list[Node]) -> str:
+def counted(ops: list[Node]) -> str:
     common = [name for name, _ in Counter(n.name for n in ops).most_common(3)]
     return f"{len(ops)} operations ({', '.join(common)})"

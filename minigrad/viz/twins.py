@@ -29,6 +29,8 @@ def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[s
                 found[g.node.id] = twin
                 if twin.node.twin is None:
                     graph.link(twin.node, g.node)
+                else:
+                    g.node.twin = twin.node.id  # one operator, several grad ops
     _link_values(graph, backward, found, reads=True)
     _link_values(graph, backward, found, reads=False)
     return found

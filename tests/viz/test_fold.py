@@ -13,6 +13,7 @@ from minigrad.viz.graph import Graph
 from minigrad.viz.names import Names
 from minigrad.viz.of_nodes import of_links
 from minigrad.viz.reading import is_op
+from tests.viz import sample_programs as samples
 from tests.viz.linked_nodes import Add, Function, Mul, Square, Variable
 
 needs_layout = pytest.mark.skipif(not layout.available(), reason="no layout engine")
@@ -166,3 +167,34 @@ def test_ten_thousand_nodes_are_folded_and_drawn_in_seconds():
 def test_an_unknown_detail_is_refused_with_the_known_ones():
     with pytest.raises(ValueError, match="'tiny'; known: auto, full, ops, folded, pruned"):
         draw(chain(2, Square), detail="tiny")
+
+
+# Looking inside -------------------------------------------------------------------------------
+
+
+def test_what_is_searched_for_is_drawn_in_full_and_the_rest_stays_folded():
+    program = samples.big_program(3000)
+    written = [op.outputs["out"][0] for op in program.blocks[0].ops if "out" in op.outputs]
+    name = written[1500]
+    graph = draw(program, expand=name).graph
+    assert name in {n.name for n in graph.nodes.values()}
+    assert len(graph.nodes) < 100
+    assert ops_in(graph) == sum(len(b.ops) for b in program.blocks)
+
+
+def test_every_operation_is_counted_wherever_a_picture_is_opened():
+    program = samples.big_program(900)
+    total = sum(len(b.ops) for b in program.blocks)
+    for number in (0, 1, 2, 400, 600, 899):
+        assert ops_in(draw(program, expand=f"#{number}").graph) == total
+
+
+def test_a_search_without_a_hit_names_what_is_near():
+    program = samples.big_program(900)
+    with pytest.raises(ValueError, match="nothing called 'no such thing'.*block 2"):
+        draw(program, expand="no such thing")
+
+
+def ops_in(graph):
+    """Operations of a picture, with those inside folded nodes."""
+    return sum(n.data["ops"] if n.kind == "folded" else is_op(n) for n in graph.nodes.values())

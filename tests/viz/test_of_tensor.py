@@ -108,7 +108,9 @@ def known_texts():
 
     for name, p in REGISTRY.items():
         texts = rule_texts(p, {})
-        yield from ((name, p, slot, t) for slot, t in zip(p.differentiable, texts, strict=True) if t)
+        yield from (
+            (name, p, slot, t) for slot, t in zip(p.differentiable, texts, strict=True) if t
+        )
 
 
 def test_rules_read_as_they_are_written():

@@ -1,0 +1,93 @@
+"""Looking into a folded picture: what is searched for is drawn in full, the rest stays folded."""
+
+from __future__ import annotations
+
+import difflib
+
+from minigrad.viz.graph import Graph, Node
+from minigrad.viz.reading import Links, is_op
+from minigrad.viz.segments import Segment, counted, mirrored
+
+AROUND = 2  # operations shown before and after each one that was found
+MOST = 40  # operations drawn in full
+
+
+def found_ops(graph: Graph, text: str) -> set[str]:
+    """The operations that a text speaks of, with their neighbours and twins.
+
+    The text is the name of a value, of an operation, its number ("#17"), or how the label of a
+    frame begins ("block 2").  Raises `ValueError`, with the nearest names, if there is none.
+    """
+    every = [n for n in graph.nodes.values() if is_op(n)]
+    hits = _hits(graph, every, text)
+    if not hits:
+        known = {n.name for n in graph.nodes.values() if n.name}
+        near = difflib.get_close_matches(text, sorted(known), 3)
+        advice = f"; near it: {', '.join(near)}" if near else ""
+        raise ValueError(
+            f"nothing called {text!r} in this graph{advice}. expand takes the name of a value or "
+            "an operation, a number like '#17', or the label of a frame like 'block 2'"
+        )
+    shown = [op.id for op in _with_neighbours(every, hits[:MOST])][: 2 * MOST]
+    twins = [twin for n in shown if (twin := graph.nodes[n].twin) in graph.nodes and twin]
+    return {*shown, *twins}
+
+
+def _hits(graph: Graph, ops: list[Node], text: str) -> list[Node]:
+    regions = {r.id for r in graph.regions.values() if r.label.startswith(text)}
+    links = Links(graph)
+    values = {n.id for n in graph.nodes.values() if n.name == text and not is_op(n)}
+    return [
+        op
+        for op in ops
+        if op.name == text
+        or f"#{op.number}" == text
+        or op.region in regions
+        or any(n.id in values for n in (*links.before[op.id], *links.after[op.id]))
+    ]
+
+
+def _with_neighbours(ops: list[Node], hits: list[Node]) -> list[Node]:
+    """The found operations and those that stand next to them, on the same side."""
+    shown: dict[str, Node] = {}
+    wanted = {n.id for n in hits}
+    for side in ("forward", "backward"):
+        row = [n for n in ops if n.side == side]
+        for i, op in enumerate(row):
+            if op.id in wanted:
+                near = row[max(0, i - AROUND) : i + AROUND + 1]
+                shown |= {n.id: n for n in near if n.region == op.region}
+    return list(shown.values())
+
+
+def opened(graph: Graph, segments: list[Segment], keep: set[str]) -> list[Segment]:
+    """The segments without the operations to keep; what lies before and after stays folded."""
+    made: list[Segment] = []
+    for segment in segments:
+        if segment.side == "backward" and segment.twin is not None:
+            continue  # comes back with the pieces of its twin
+        for ops in _pieces(segment.ops, keep):
+            piece = Segment(_name(segment, ops), ops, segment.side)
+            twin = mirrored(graph, piece)
+            made += [piece] if twin is None else [piece, twin]
+    return made
+
+
+def _pieces(ops: list[Node], keep: set[str]) -> list[list[Node]]:
+    """Runs of two or more neighbours of which none is kept."""
+    runs: list[list[Node]] = [[]]
+    for op in ops:
+        if op.id in keep:
+            runs.append([])
+        else:
+            runs[-1].append(op)
+    return [run for run in runs if len(run) > 1]
+
+
+def _name(segment: Segment, ops: list[Node]) -> str:
+    """``12 × (mul, tanh)`` if the piece is made of whole repeats, else a count."""
+    times, _, names = segment.name.partition(" × ")
+    period = len(segment.ops) // int(times) if times.isdigit() else 0
+    whole = bool(period) and len(ops) % period == 0 and len(ops) > period
+    starts_whole = whole and segment.ops.index(ops[0]) % period == 0
+    return f"{len(ops) // period} × {names}" if starts_whole else counted(ops)
