@@ -44,8 +44,9 @@ _LATER = {
 }  # fmt: skip
 
 __all__ = [
-    "Function", "MinigradError", "Tensor", "backward", "checkpoint", "detect_anomaly", "elementwise", "enable_grad", "grad", "gradcheck",
-    "gradgradcheck", "hessian", "hvp", "is_grad_enabled", "jacobian", "jvp", "no_grad", "once_differentiable", "primitive",
+    "Function", "MinigradError", "Tensor", "backward", "checkpoint", "detect_anomaly", "elementwise",
+    "enable_grad", "grad", "gradcheck", "gradgradcheck", "hessian", "hvp", "is_grad_enabled",
+    "jacobian", "jvp", "no_grad", "once_differentiable", "primitive",
     "saved_tensors_hooks", "set_grad_enabled", "tensor", "vjp", "why", *ops.__all__, *_LATER,
 ]  # fmt: skip
 

@@ -140,6 +140,7 @@ def _verdict(
         hint = "the sign is wrong"
     name = f" ({x.name})" if x.name else ""
     return (
-        f"gradcheck failed: d output {o}{where_out} / d input {k}{name}{where_in}: ours {a:.9g}, central difference {b:.9g}{ratio}.\n"
+        f"gradcheck failed: d output {o}{where_out} / d input {k}{name}{where_in}: ours {a:.9g}, "
+        f"central difference {b:.9g}{ratio}.\n"
         f"  {int(bad.sum())} of {bad.size} entries differ; {hint}"
     )

@@ -16,15 +16,17 @@ __minigrad_ops__ = True  # frames of this module are never "the user's line"
 
 #: Python's operator → function of minigrad
 OPERATORS = {
-    "__add__": "add", "__sub__": "sub", "__mul__": "mul", "__truediv__": "div", "__pow__": "pow", "__matmul__": "matmul",
-    "__neg__": "neg", "__abs__": "abs", "__getitem__": "getitem",
-    "__lt__": "less", "__le__": "less_equal", "__gt__": "greater", "__ge__": "greater_equal", "__eq__": "equal", "__ne__": "not_equal",
+    "__add__": "add", "__sub__": "sub", "__mul__": "mul", "__truediv__": "div",
+    "__pow__": "pow", "__matmul__": "matmul", "__neg__": "neg", "__abs__": "abs", "__getitem__": "getitem",
+    "__lt__": "less", "__le__": "less_equal", "__gt__": "greater", "__ge__": "greater_equal",
+    "__eq__": "equal", "__ne__": "not_equal",
     "__invert__": "logical_not", "__and__": "logical_and", "__or__": "logical_or", "__xor__": "logical_xor",
 }  # fmt: skip
 
 #: operators that Python tries on the right operand: ``2 * x``
 REFLECTED = {
-    "__radd__": "add", "__rsub__": "sub", "__rmul__": "mul", "__rtruediv__": "div", "__rpow__": "pow", "__rmatmul__": "matmul",
+    "__radd__": "add", "__rsub__": "sub", "__rmul__": "mul", "__rtruediv__": "div",
+    "__rpow__": "pow", "__rmatmul__": "matmul",
     "__rand__": "logical_and", "__ror__": "logical_or", "__rxor__": "logical_xor",
 }  # fmt: skip
 
@@ -178,11 +180,13 @@ def _swapped(function: Callable[..., Any], dunder: str) -> Callable[..., Any]:
 
 
 _UFUNC_OPERATORS = {
-    "add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__", "true_divide": "__truediv__",
+    "add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__",
+    "true_divide": "__truediv__",
     "power": "__pow__", "matmul": "__matmul__", "less": "__lt__", "less_equal": "__le__", "greater": "__gt__",
     "greater_equal": "__ge__", "equal": "__eq__", "not_equal": "__ne__", "maximum": "maximum", "minimum": "minimum",
 }  # fmt: skip
-_MIRROR = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__", "__eq__": "__eq__", "__ne__": "__ne__",
+_MIRROR = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__",
+           "__eq__": "__eq__", "__ne__": "__ne__",
            "maximum": "maximum", "minimum": "minimum"}  # fmt: skip
 
 
@@ -192,7 +196,8 @@ def ufunc_on_values(ufunc: Any, method: str, inputs: Any, kwargs: Any, kind: typ
     if name is None or method != "__call__" or kwargs:
         raise DTypeError(
             f"np.{ufunc.__name__} does not know {kind.__name__}s and would lose the gradient.\n  at {user_line()}\n"
-            f"  repair: use mg.{ufunc.__name__}(x) if it exists, or x.detach().numpy() to leave the graph"
+            f"  repair: use mg.{ufunc.__name__}(x) if it exists"
+            f"{', or x.detach().numpy() to leave the graph' if kind.__name__ == 'Tensor' else ''}"
         )
     left, right = inputs
     return (

@@ -120,7 +120,8 @@ def _edge_of(tensor: Any, what: str) -> Any:
     edge = tensor._node
     if edge is None:
         raise GradError(
-            f"one of the {what}{named(tensor)} does not require grad; create it with requires_grad=True"
+            f"one of the {what}{named(tensor)} does not require grad; create it with "
+            "requires_grad=True"
         )
     return edge.accumulator(tensor) if edge.__class__ is Leaf else edge
 
@@ -154,15 +155,18 @@ def _seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
             raise GradError(_no_graph(out))
         if out._data.dtype.kind != "f":
             raise DTypeError(
-                f"backward from {describe(out)} is not defined: only real floating-point outputs have "
+                f"backward from {describe(out)} is not defined: only real floating-point outputs "
+                "have "
                 f"gradients here\n  at {user_line()}\n  repair: start from a real number"
             )
         if seed is None:
             if out._data.size != 1:
                 raise GradError(
-                    f"backward() needs a seed: {describe(out)} has {out._data.size} elements, and only a single number has a gradient by itself.\n"
+                    f"backward() needs a seed: {describe(out)} has {out._data.size} elements, and "
+                    "only a single number has a gradient by itself.\n"
                     f"  at {user_line()}\n"
-                    f"  repair: reduce it first (y.sum().backward()), or pass gradient=… of shape {list(out.shape)}"
+                    "  repair: reduce it first (y.sum().backward()), or pass gradient=… of shape "
+                    f"{list(out.shape)}"
                 )
             array: Any = np.ones(out.shape, out._data.dtype)
         else:
@@ -174,7 +178,8 @@ def _seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
                 )
             if array.shape != out.shape:
                 raise ShapeError(
-                    f"the seed {describe(array)} must have the shape of the output, {list(out.shape)}\n  at {user_line()}"
+                    f"the seed {describe(array)} must have the shape of the output, "
+                    f"{list(out.shape)}\n  at {user_line()}"
                 )
             array = array.astype(out._data.dtype, copy=False)
         made.append(
@@ -187,9 +192,11 @@ def _no_graph(out: Tensor) -> str:
     from .explain import no_graph_reason
 
     return (
-        f"backward() found no graph: {describe(out)}{named(out)} has no grad_fn and does not require grad.\n"
+        f"backward() found no graph: {describe(out)}{named(out)} has no grad_fn and does not "
+        "require grad.\n"
         f"  why: {no_graph_reason(out)}\n  at {user_line()}\n"
-        f"  repair: create the inputs with requires_grad=True, and compute outside no_grad() and without detach()"
+        "  repair: create the inputs with requires_grad=True, and compute outside no_grad() and "
+        "without detach()"
     )
 
 
@@ -200,7 +207,8 @@ def _walk(
     create: bool,
     written: list[Any] | None,
 ) -> list[Any]:
-    """Run backward; see `Walk`.  ``written`` None: return the targets' gradients; else write ``.grad``."""
+    """Run backward; see `Walk`.  ``written`` None: return the targets' gradients; else write "
+    "``.grad``."""
     global _depth, last_start
     with _walking:
         if (

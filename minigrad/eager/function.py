@@ -33,7 +33,8 @@ class Context:
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
                 raise DTypeError(
-                    f"save_for_backward keeps Tensors, not {describe(t)}; set an attribute of ctx for anything else"
+                    f"save_for_backward keeps Tensors, not {describe(t)}; set an attribute of ctx "
+                    "for anything else"
                 )
         self.saved = tensors
 
@@ -42,7 +43,8 @@ class Context:
         """What `save_for_backward` kept.  Errors: `GradError` once backward freed it."""
         if self.saved is FREED:
             raise GradError(
-                "the saved tensors of this Function were freed by an earlier backward; use retain_graph=True there"
+                "the saved tensors of this Function were freed by an earlier backward; use "
+                "retain_graph=True there"
             )
         return tuple(t.tensor(self._node) if isinstance(t, _SavedOutput) else t for t in self.saved)
 
@@ -96,7 +98,8 @@ class FunctionNode(Node):
         for t, version in self.versions:
             if t is not None and t._version != version:
                 raise GradError(
-                    f"a tensor saved by {self.name()} was changed in place afterwards\n  made at {self.where()}\n  repair: use the out-of-place form"
+                    f"a tensor saved by {self.name()} was changed in place afterwards\n  made at "
+                    f"{self.where()}\n  repair: use the out-of-place form"
                 )
         result = self.function.backward(self.ctx, *grads)
         found = list(result) if isinstance(result, tuple | list) else [result]
@@ -104,8 +107,10 @@ class FunctionNode(Node):
             found.pop()  # more None than arguments say nothing wrong
         if len(found) != len(self.shapes):
             raise GradError(
-                f"{self.function.__name__}.backward returned {len(found)} gradient(s), forward took {len(self.shapes)} argument(s).\n"
-                f"  made at {self.where()}\n  repair: return one gradient per argument of forward, None where there is none"
+                f"{self.function.__name__}.backward returned {len(found)} gradient(s), forward "
+                f"took {len(self.shapes)} argument(s).\n"
+                f"  made at {self.where()}\n  repair: return one gradient per argument of forward, "
+                "None where there is none"
             )
         out: list[Any] = []
         for k, (value, edge, shape) in enumerate(zip(found, self.more, self.shapes, strict=True)):
@@ -115,8 +120,10 @@ class FunctionNode(Node):
             value = value if isinstance(value, Tensor) else wrap(np.asarray(value))
             if value.shape != shape:
                 raise ShapeError(
-                    f"{self.function.__name__}.backward returned {describe(value)} as gradient {k}, the argument has the shape {list(shape)}.\n"
-                    f"  made at {self.where()}\n  repair: a gradient has the shape of its value (sum over broadcast axes)"
+                    f"{self.function.__name__}.backward returned {describe(value)} as gradient "
+                    f"{k}, the argument has the shape {list(shape)}.\n"
+                    f"  made at {self.where()}\n  repair: a gradient has the shape of its value "
+                    "(sum over broadcast axes)"
                 )
             out.append(value)
         return out
@@ -220,7 +227,8 @@ def _saved_form(tensor: Any, outs: list[Tensor]) -> Any:
 
 
 class _SavedOutput:
-    """A saved output: its array and its number, not the Tensor itself, which would be a reference cycle."""
+    """A saved output: its array and its number, not the Tensor itself, which would be a reference "
+    "cycle."""
 
     __slots__ = ("data", "index")
 
@@ -232,7 +240,8 @@ class _SavedOutput:
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a backward that cannot be differentiated again: create_graph through it is an error, not a wrong number."""
+    """Mark a backward that cannot be differentiated again: create_graph through it is an error, "
+    "not a wrong number."""
 
     @wraps(backward)
     def once(ctx: Any, *grads: Any) -> Any:
@@ -240,7 +249,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             MODE.get().grad and grads
         ):
             raise GradError(
-                f"this backward is marked once_differentiable: it has no second derivative\n  at {user_line()}"
+                "this backward is marked once_differentiable: it has no second derivative\n  at "
+                f"{user_line()}"
             )
         return backward(ctx, *grads)
 
@@ -289,7 +299,8 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
 
     if not any(t.requires_grad for t in tensors) and MODE.get().grad:
         raise GradError(
-            f"checkpoint needs an argument that requires grad: otherwise nothing will be computed again\n  at {user_line()}"
+            "checkpoint needs an argument that requires grad: otherwise nothing will be computed "
+            f"again\n  at {user_line()}"
         )
     return Checkpoint.apply(*tensors)
 

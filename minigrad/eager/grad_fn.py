@@ -24,7 +24,8 @@ next_seq = count(1).__next__
 
 
 class Freed:
-    """Stands where a saved value was.  Of small values in small graphs it remembers them, for `mg.why` alone."""
+    """Stands where a saved value was.  Of small values in small graphs it remembers them, for "
+    "`mg.why` alone."""
 
     __slots__ = ("value",)
 
@@ -79,7 +80,8 @@ class Node:
     """An operation in the backward graph.
 
     ``e0``, ``e1`` and ``more`` are the edges, one per differentiable input, None where no gradient is needed;
-    ``g`` and ``own`` belong to a walk in progress: the gradient gathered so far, and whether it may be added to in place.
+    ``g`` and ``own`` belong to a walk in progress: the gradient gathered so far, and whether it may
+    be added to in place.
     """
 
     __slots__ = ("__weakref__", "code", "e0", "e1", "g", "hooks", "lasti", "mark", "own", "seq")
@@ -131,7 +133,8 @@ class Node:
 
     @property
     def saved(self) -> dict[str, Any]:
-        """The values this node keeps for its gradient rules, by name; an error once backward freed them."""
+        """The values this node keeps for its gradient rules, by name; an error once backward "
+        "freed them."""
         found = {s.removeprefix("_saved_"): getattr(self, s) for s in self.saved_slots}
         if any(v.__class__ is Freed for v in found.values()):
             raise self.freed_error()
@@ -162,9 +165,11 @@ class Node:
     def freed_error(self) -> GradError:
         kept = ", ".join(s.removeprefix("_saved_") for s in self.saved_slots)
         return GradError(
-            f"backward goes through {self.name()} a second time, but its saved values ({kept}) were freed the first time.\n"
+            f"backward goes through {self.name()} a second time, but its saved values ({kept}) "
+            "were freed the first time.\n"
             f"  made at {self.where()}\n"
-            f"  repair: call the first backward with retain_graph=True, or compute the forward pass again."
+            "  repair: call the first backward with retain_graph=True, or compute the forward "
+            "pass again."
         )
 
     def _hooks(self) -> Hooks:
@@ -173,7 +178,8 @@ class Node:
         return self.hooks
 
     def register_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call ``hook(grad_inputs, grad_outputs)`` after this node ran; it may return other grad_inputs."""
+        """Call ``hook(grad_inputs, grad_outputs)`` after this node ran; it may return other "
+        "grad_inputs."""
         return HookHandle(self._hooks().post, hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> HookHandle:
@@ -202,7 +208,8 @@ class Output:
 
 
 class AccumulateGrad(Node):
-    """The end of a path: adds what arrives to ``variable.grad``.  One per leaf, alive as long as a graph needs it."""
+    """The end of a path: adds what arrives to ``variable.grad``.  One per leaf, alive as long as "
+    "a graph needs it."""
 
     __slots__ = ("accumulated", "variable")
     title = "AccumulateGrad"

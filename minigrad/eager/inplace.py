@@ -64,15 +64,18 @@ def check_versions(nodes: list[Any]) -> None:
                 found = _changes.get(id(memory_of(unpack(array))))
                 if found is not None and found[0] > node.seq and found[2]() is not None:
                     raise GradError(
-                        f"{node.name()} saved {slot.removeprefix('_saved_')} ({describe(array)}) for its gradient, but it was changed "
+                        f"{node.name()} saved {slot.removeprefix('_saved_')} ({describe(array)}) "
+                        "for its gradient, but it was changed "
                         f"in place afterwards (version {found[1]}).\n"
                         f"  saved at {node.where()}\n  changed at {found[3]}\n"
-                        f"  repair: use the out-of-place form (y = y + 1 instead of y.add_(1)), or change a clone()"
+                        "  repair: use the out-of-place form (y = y + 1 instead of y.add_(1)), or "
+                        "change a clone()"
                     )
 
 
 def _is_shared(tensor: Any, operands: list[Any]) -> bool:
-    """Whether another Tensor would see a change of this one, and its graph would know nothing of it."""
+    """Whether another Tensor would see a change of this one, and its graph would know nothing of "
+    "it."""
     if not MODE.get().grad or all(t._node is None for t in (tensor, *operands)):
         return False
     memory = memory_of(tensor._data)
@@ -83,7 +86,8 @@ def _is_shared(tensor: Any, operands: list[Any]) -> bool:
 def _two_graphs(tensor: Any) -> str:
     what = "has views" if memory_of(tensor._data) is tensor._data else "is a view of another Tensor"
     return (
-        f"{describe(tensor)}{f' ({tensor.name})' if tensor.name else ''} {what}: an in-place change "
+        f"{describe(tensor)}{f' ({tensor.name})' if tensor.name else ''} {what}: an in-place "
+        "change "
         f"would change both, and only one of their graphs.\n  at {user_line()}\n"
         f"  repair: use the out-of-place form (y = y + 1), index on the left (y[0] = y[0] * 2), or "
         f"change a clone()"
@@ -103,13 +107,15 @@ def augment(tensor: Any, function: Any, other: Any) -> Any:
 
 
 def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
-    """Give a tensor the value ``function(tensor, *args)`` in its own memory; its graph then starts from this op."""
+    """Give a tensor the value ``function(tensor, *args)`` in its own memory; its graph then "
+    "starts from this op."""
     from .tensor import Tensor
 
     operands = [a for a in args if isinstance(a, Tensor)]
     if tensor._node.__class__ is Leaf and MODE.get().grad:
         raise GradError(
-            f"a leaf that requires grad{f' ({tensor.name})' if tensor.name else ''} cannot be changed in place: its gradient would have no place to go.\n"
+            f"a leaf that requires grad{f' ({tensor.name})' if tensor.name else ''} cannot be "
+            "changed in place: its gradient would have no place to go.\n"
             f"  at {user_line()}\n  repair: do it inside `with mg.no_grad():`, or work on x.clone()"
         )
     for other in operands:  # y[:2] = y[1:]: the operand keeps its values in memory of its own
@@ -128,7 +134,8 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
         result = function(tensor, *args, **attrs)
         if result.shape != memory.shape:
             raise ShapeError(
-                f"an in-place op cannot change the shape {list(memory.shape)} to {list(result.shape)}"
+                f"an in-place op cannot change the shape {list(memory.shape)} to "
+                f"{list(result.shape)}"
             )
         if not np.can_cast(result.dtype, memory.dtype, "same_kind"):
             raise ShapeError(f"an in-place op cannot turn {memory.dtype} into {result.dtype}")

@@ -70,7 +70,8 @@ def node_class(primitive: Primitive) -> type[Node]:
 
 
 def is_generic(p: Primitive) -> bool:
-    """Lists and several outputs go through `apply_generic`; everything else gets code of its own."""
+    """Lists and several outputs go through `apply_generic`; everything else gets code of its "
+    "own."""
     return bool(p.list_input or p.list_output or len(p.outputs) > 1)
 
 
@@ -173,7 +174,8 @@ def apply_source(p: Primitive) -> str | None:
         w(f"else: d_{n} = _plain({n})" + (f"; e_{n} = None" if n in p.rules else ""))
     w(f"try: out_ = _kernel({(', '.join('d_' + n for n in p.inputs) + attrs).removeprefix(', ')})")
     w(
-        f"except Exception as error_: raise _op_error(primitive.type, primitive.inputs, ({args}), {attr_dict}, error_) from error_"
+        f"except Exception as error_: raise _op_error(primitive.type, primitive.inputs, ({args}), "
+        f"{attr_dict}, error_) from error_"
     )
     w("if not tensors_: return out_")
     exposed = (
@@ -265,7 +267,8 @@ def pull_source(p: Primitive) -> str:
             if p.broadcasts:
                 shape = f"n._shapes[{p.differentiable.index(name)}]"
                 w(
-                    f"if n._shapes is not None and g_{name} is not None and g_{name}.shape != {shape}: g_{name} = _unbroadcast(g_{name}, {shape})"
+                    f"if n._shapes is not None and g_{name} is not None and g_{name}.shape != "
+                    f"{shape}: g_{name} = _unbroadcast(g_{name}, {shape})"
                 )
     w(f"return {', '.join('g_' + n for n in p.differentiable)},")
     return w.text
@@ -292,7 +295,8 @@ def free_source(p: Primitive) -> str:
         w(f"v = n._saved_{s}")
         w("if v is not None and v.__class__ is not Freed:")
         w(
-            f"    n._saved_{s} = Freed(v) if remember and (v.__class__ is not ndarray or v.nbytes <= REMEMBERED_BYTES) else FREED"
+            f"    n._saved_{s} = Freed(v) if remember and (v.__class__ is not ndarray or v.nbytes "
+            "<= REMEMBERED_BYTES) else FREED"
         )
     w("return")
     return w.text

@@ -111,7 +111,8 @@ class Walk:
         order.sort(key=by_seq)
 
     def _restrict(self) -> None:
-        """With targets, only the nodes on a way to one run: what hangs off it would be incomplete."""
+        """With targets, only the nodes on a way to one run: what hangs off it would be "
+        "incomplete."""
         needed: set[Any] = {t.node if t.__class__ is Output else t for t in self.targets or ()}
         self.runs = []
         for n in self.order:
@@ -183,7 +184,8 @@ class Walk:
                     self.captured[k] = g
 
     def _give(self, n: Any, g: Any, grads: Any) -> None:
-        """Add each gradient to the place its edge names: by reference, then allocated, then in place."""
+        """Add each gradient to the place its edge names: by reference, then allocated, then in "
+        "place."""
         create = self.create
         k = len(
             grads
@@ -373,12 +375,14 @@ def fitted(tensor: Tensor, g: Any, own: bool) -> Any:
     data = tensor._data
     if g.shape != data.shape:
         raise ShapeError(
-            f"a gradient of shape {list(g.shape)} arrived at {describe(tensor)}{named(tensor)}: one of the rules on the way has a wrong shape"
+            f"a gradient of shape {list(g.shape)} arrived at {describe(tensor)}{named(tensor)}: "
+            "one of the rules on the way has a wrong shape"
         )
     if g.dtype != data.dtype:
         if g.dtype.kind == "c":
             raise DTypeError(
-                f"a complex gradient arrived at the real {describe(tensor)}{named(tensor)}; minigrad differentiates real functions only"
+                f"a complex gradient arrived at the real {describe(tensor)}{named(tensor)}; "
+                "minigrad differentiates real functions only"
             )
         return np.array(g, data.dtype)
     return g if own else np.array(g)
