@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -31,7 +32,14 @@ def open_course(options: Sequence[str]) -> int:
         "--LabApp.default_url=/lab/tree/notebooks/start.ipynb",
         *options,
     ]
-    return subprocess.run(command, env=environment(course.root), check=False).returncode
+    return _become(command, environment(course.root))
+
+
+def _become(command: list[str], variables: dict[str, str]) -> int:
+    """Go on as another program, so that Ctrl-C and signals reach it and nothing else."""
+    if os.name == "posix":
+        os.execve(command[0], command, variables)
+    return subprocess.run(command, env=variables, check=False).returncode
 
 
 def need(module: str, purpose: str) -> None:

@@ -21,24 +21,18 @@ def course(tmp_path, monkeypatch):
 
 
 def test_without_a_command_jupyterlab_opens_the_start_page_with_the_options(course, monkeypatch):
-    started = []
-
-    def fake(command, **options):
-        started.append((command, options))
-        return subprocess.CompletedProcess(command, 0)
-
-    trusted = []
-    monkeypatch.setattr(launch.subprocess, "run", fake)
+    started, trusted = [], []
+    monkeypatch.setattr(launch, "_become", lambda *given: started.append(given) or 0)
     monkeypatch.setattr(launch, "_trust", trusted.append)
     course.notebooks.mkdir()
     (course.notebooks / "start.ipynb").write_text("{}")
     assert main(["--no-browser", "--port=9999"]) == 0
-    ((command, options),) = started
+    ((command, variables),) = started
     assert command[:3] == [sys.executable, "-m", "jupyterlab"]
     assert "--LabApp.default_url=/lab/tree/notebooks/start.ipynb" in command
     assert f"--ServerApp.root_dir={course.root}" in command
     assert command[-2:] == ["--no-browser", "--port=9999"]
-    assert options["env"]["PYTHONPATH"].split(":")[0] == str(course.root)
+    assert variables["PYTHONPATH"].split(":")[0] == str(course.root)
     assert trusted == [course]
 
 
