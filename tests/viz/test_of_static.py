@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from minigrad.viz import layout
 from minigrad.viz.graph import Graph
 from minigrad.viz.of_program import held_blocks, of_program
+from minigrad.viz.picture import Picture
 from minigrad.viz.wiring import flat, is_gradient
 from tests.static.random_programs import program, recipe
+from tests.viz.svg_facts import centres, overlapping
 from tests.viz.test_of_program import (  # noqa: F401  (collected here with the programs below)
     test_every_operator_is_one_node,
     test_every_value_stands_in_a_region_of_its_side,
@@ -93,3 +100,37 @@ def test_every_block_is_a_region_joined_to_the_operator_that_holds_it(drawn):
         assert sum(e.kind == "sub_block" for e in graph.edges) == held
         idx = {int(r.label.split(":")[0].split(" ")[1]) for r in graph.regions.values()}
         assert idx == {b.idx for b in prog.blocks if b.ops}
+
+
+@pytest.mark.skipif(not layout.available(), reason="no layout engine")
+@pytest.mark.parametrize("seed", range(12))
+def test_twins_share_a_rank_and_no_boxes_overlap(seed):
+    graph = of_program(program(recipe(seed, 4 + seed % 6))[0])
+    svg = Picture(graph).svg
+    at = centres(svg)
+    assert not overlapping(svg)
+    for node in graph.nodes.values():
+        if node.twin in at:
+            assert at[node.id][1] == pytest.approx(at[node.twin][1], abs=1.5), node.name
+
+
+def test_the_same_program_gives_the_same_bytes_in_every_process():
+    code = (
+        "import hashlib;"
+        "from tests.static.random_programs import program, recipe;"
+        "from minigrad.viz.of_program import of_program; from minigrad.viz.dot import to_dot;"
+        "graphs = [of_program(program(recipe(k, 20))[0], detail='pruned') for k in range(20)];"
+        "print(hashlib.sha256(''.join(map(to_dot, graphs)).encode()).hexdigest())"
+    )
+    root = Path(__file__).parents[2]
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": f"{root}:{root / 'tests'}"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "4242")
+    }
+    assert len(said) == 1
