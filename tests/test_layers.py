@@ -20,6 +20,9 @@ LAYERS = {
     "functional": {"errors", "ops", "eager"},
     "check": {"errors", "eager"},
     "tracing": {"errors", "ops", "static"},
+    "optim": {"errors", "registry", "ops", "eager", "static"},
+    "nn": {"errors", "registry", "values", "ops", "eager", "static"},
+    "data": {"errors"},
     "viz": set(),
 }
 
