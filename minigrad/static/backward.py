@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ..errors import ProgramError, describe, did_you_mean, user_line
@@ -34,10 +36,22 @@ def append_backward(
     """
     block = check_loss(loss)
     program = block.program
-    with program.transaction():
+    with program.transaction(), paused_collector():
         return _append_backward(
             block, loss, parameter_list, no_grad_set, callbacks, checkpoints, trace
         )
+
+
+@contextmanager
+def paused_collector() -> Iterator[None]:
+    """Building makes many objects and no garbage; looking for some all the time would cost more than building."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def _append_backward(
@@ -88,7 +102,7 @@ def gradients(
             f"gradients() takes Variables, not {describe(next(v for v in [*outs, *ins, None] if not isinstance(v, Variable)))}\n  at {user_line()}"
         )
     block = outs[0].program.current_block()
-    with block.program.transaction():
+    with block.program.transaction(), paused_collector():
         return _gradients(block, outs, ins, seeds, no_grad_set, trace)
 
 

@@ -190,16 +190,18 @@ def make_raw_grad_ops(
     for name, _ in seeds:
         have.add(name)
         job.note(name)
+    grad_of, grad_name = job.grad_of, job.grad_name
     for k, inputs in path:
         op = forward[k]
         outputs = op.output_names
         made += _grad_ops_of(job, op, inputs, have)
         have.difference_update(outputs)
         have |= inputs
-        for name in sorted(inputs):
-            job.note(name)
+        for name in inputs:
+            grad_of[grad_name(name)] = name
         for name in outputs:
-            job.grad_of.setdefault(job.grad_name(name), name)
+            grad_of.setdefault(grad_name(name), name)
+    job.reached.update(*(inputs & job.wanted for _, inputs in path))
     return made
 
 
@@ -340,18 +342,20 @@ def append_to_block(
     """Append the operators; each gradient variable is created with the shape of its variable."""
     context: dict[str, Any] = {"grad_to_var": grad_of}
     clips = block.program.error_clips
+    written = block.written
     for op in ops:
         declare_outputs(block, op, grad_of)
         block.ops.append(op)
         for names in op.outputs.values():
-            block.written.update(names)
+            written.update(names)
         if clips:
             block.ops += error_clips(block, op, grad_of)
-        for callback in callbacks or ():
+        if callbacks:
             context["op"] = op
             with block.program.role_guard("backward"):
-                callback(block, context)
-    block.written.discard(EMPTY)
+                for callback in callbacks:
+                    callback(block, context)
+    written.discard(EMPTY)
     block.program.changed()
 
 
@@ -374,10 +378,12 @@ def declare_outputs(block: Block, op: Operator, grad_of: dict[str, str]) -> None
         for name in names:
             if name in variables or name == EMPTY:
                 continue
-            base = grad_of.get(name) or grad_of.get(name.partition("@RENAME@")[0])
-            like = None if base is None else block.find_var(base)
+            base = grad_of.get(name)
+            if base is None:
+                base = grad_of.get(name.partition("@RENAME@")[0], "")
+            like = block.find_var(base)
             if like is not None:
-                variables[name] = Variable(block, name, like.shape, like.dtype)
+                variables[name] = Variable.like(block, name, like)
             else:
                 complete = False
     if not complete:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from ..errors import ProgramError, did_you_mean, user_line
@@ -32,9 +31,9 @@ class OpInfo:
 
 
 CONTROL: dict[str, OpInfo] = {}
+_KNOWN: dict[str, tuple[str, OpInfo]] = {}  # type → (primitive it belongs to, its info)
 
 
-@cache
 def _derived(op_type: str, primitive: Primitive, is_grad: bool) -> OpInfo:
     likes = tuple(f"{a}_like" for a in primitive.attrs)
     if not is_grad:
@@ -62,17 +61,21 @@ def _derived(op_type: str, primitive: Primitive, is_grad: bool) -> OpInfo:
 
 def find_info(op_type: str) -> OpInfo | None:
     """The `OpInfo` of a type, None if it is unknown."""
+    known = _KNOWN.get(op_type)
+    if known is not None and REGISTRY.get(known[0]) is known[1].forward:
+        return known[1]
     found = CONTROL.get(op_type)
     if found is not None:
         return found
-    primitive = REGISTRY.get(op_type)
-    if primitive is not None:
-        return _derived(op_type, primitive, False)
-    if op_type.endswith("_grad"):
-        primitive = REGISTRY.get(op_type[:-5])
-        if primitive is not None and primitive.rules:
-            return _derived(op_type, primitive, True)
-    return None
+    name, is_grad = op_type, False
+    if name not in REGISTRY and name.endswith("_grad"):
+        name, is_grad = name[:-5], True
+    primitive = REGISTRY.get(name)
+    if primitive is None or (is_grad and not primitive.rules):
+        return None
+    info = _derived(op_type, primitive, is_grad)
+    _KNOWN[op_type] = (name, info)
+    return info
 
 
 def op_info(op_type: str) -> OpInfo:

@@ -51,12 +51,12 @@ class Operator:
     @property
     def input_names(self) -> list[str]:
         """All names it reads, in slot order."""
-        return [n for names in self.inputs.values() for n in names]
+        return _flat(self.inputs)
 
     @property
     def output_names(self) -> list[str]:
         """All names it writes, in slot order."""
-        return [n for names in self.outputs.values() for n in names]
+        return _flat(self.outputs)
 
     @property
     def source_line(self) -> str:
@@ -90,3 +90,10 @@ class Operator:
         from .printer import format_op
 
         return format_op(self)
+
+
+def _flat(slots: dict[str, list[str]]) -> list[str]:
+    out: list[str] = []
+    for names in slots.values():
+        out += names
+    return out

@@ -74,6 +74,15 @@ class Variable(Operators):
         self.persistable, self.trainable, self.is_data = persistable, trainable, is_data
         self._stop, self._derived_stop = stop_gradient, derived_stop
 
+    @classmethod
+    def like(cls, block: Block, name: str, other: Variable) -> Variable:
+        """A plain variable with the shape and dtype of another: what a gradient is."""
+        made = cls.__new__(cls)
+        made.block, made.name, made.shape, made.dtype = block, name, other.shape, other.dtype
+        made.persistable = made.trainable = made.is_data = made._derived_stop = False
+        made._stop = None
+        return made
+
     @property
     def stop_gradient(self) -> bool:
         """Whether no gradient flows to this Variable: as set, else as follows from what it is made of."""

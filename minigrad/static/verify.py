@@ -103,13 +103,9 @@ def types_are_registered(program: Program) -> None:
             bind_slots(info, op.inputs, op.outputs, op.attrs)
         except ProgramError as error:
             raise ProgramError(f"block {block.idx}, #{k}: {error}") from None
-        _require(
-            op.role in ROLES,
-            block,
-            k,
-            op,
-            f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}",
-        )
+        if op.role not in ROLES:
+            known = did_you_mean(str(op.role), ROLES)
+            _require(False, block, k, op, f"{op.role!r} is no role{known}")
         _require(op.outputs, block, k, op, "it writes nothing")
 
 
