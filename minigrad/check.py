@@ -65,7 +65,12 @@ def gradgradcheck(
     rtol: float = 1e-3,
     raise_exception: bool = True,
 ) -> bool:
-    """`gradcheck` of the gradient itself: are second derivatives right?"""
+    """`gradcheck` of the gradient itself: are second derivatives right?
+
+    >>> import minigrad as mg
+    >>> mg.gradgradcheck(lambda x: x**3, mg.tensor([1.0, 2.0], requires_grad=True))
+    True
+    """
     points = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
     rng = np.random.default_rng(0)
     with enable_grad():

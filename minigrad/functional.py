@@ -81,6 +81,10 @@ def jvp(
     """The value of a function and Jv, the product of its Jacobian with a vector, by two backwards.
 
     The gradient of ``uᵀJ`` with respect to ``u`` is linear in ``u``: its own vjp with ``v`` is ``Jv``.
+
+    >>> import minigrad as mg
+    >>> mg.jvp(lambda x: x * x, mg.tensor([1.0, 2.0]), [1.0, 10.0])
+    (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     xs, several = _point(inputs, create_graph)
     vs = [_vector(a, x, "jvp") for a, x in zip(v if several else [v], xs, strict=True)]
@@ -155,6 +159,11 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
     """All second derivatives of a function that returns one number.
 
     For one input an array of shape ``input.shape * 2``; for several a tuple of tuples of blocks.
+
+    >>> import minigrad as mg
+    >>> mg.hessian(lambda x: x.prod(), mg.tensor([2.0, 3.0]))
+    tensor([[0., 1.],
+            [1., 0.]])
     """
     xs, several = _point(inputs, create_graph)
 
@@ -174,7 +183,12 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
 def hvp(
     function: Callable[..., Any], inputs: Any, v: Any, create_graph: bool = False
 ) -> tuple[Tensor, Any]:
-    """The value of a scalar function and the product of its Hessian with a vector, without building the Hessian."""
+    """The value of a scalar function and its Hessian times a vector, without building the Hessian.
+
+    >>> import minigrad as mg
+    >>> mg.hvp(lambda x: (x**3).sum(), mg.tensor([1.0, 2.0]), [1.0, 1.0])
+    (tensor(9.), tensor([ 6., 12.]))
+    """
     xs, several = _point(inputs, create_graph)
     vs = [_vector(a, x, "hvp") for a, x in zip(v if several else [v], xs, strict=True)]
     with enable_grad():

@@ -203,6 +203,13 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
     ``list_output``, ``broadcasts``, ``view``, ``nondiff`` (inputs and outputs without gradient), ``infer``.
     Returns the public function; its attribute ``grad`` takes the rules, ``primitive`` is the row of the table.
     Errors: `RuleError` if the type is taken or the kernel's parameters are not inputs-then-attrs.
+
+    >>> @primitive
+    ... def double(x, *, times=1):
+    ...     return x * 2**times
+    >>> row = REGISTRY.pop("double")
+    >>> row.inputs, row.attrs, row.function is double
+    (('x',), {'times': 1}, True)
     """
     if kernel is None:
         return lambda k: primitive(k, **options)
@@ -249,7 +256,15 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
 
 
 def elementwise(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """`primitive` for functions that broadcast: each gradient is summed back to the shape of its input."""
+    """`primitive` for functions that broadcast: each gradient is summed back to its input's shape.
+
+    >>> @elementwise
+    ... def plus(x, y):
+    ...     return x + y
+    >>> _ = plus.grad(x=lambda out_grad: out_grad, y=lambda out_grad: out_grad)
+    >>> REGISTRY.pop("plus").broadcasts
+    True
+    """
     return (
         primitive(kernel, broadcasts=True, **options)
         if kernel

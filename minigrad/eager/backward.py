@@ -54,6 +54,12 @@ def backward(
     ``inputs``, the only tensors whose ``.grad`` is to change; ``create_graph``, so that the gradients can be
     differentiated again; ``retain_graph``, so that saved values outlive this call.
     Errors: `GradError`, `ShapeError`; then every ``.grad`` is as before the call.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
+    >>> mg.backward([x.sum(), x * x], [None, [1.0, 10.0]])
+    >>> x.grad
+    tensor([ 3., 41.])
     """
     outputs = as_list(tensors)
     roots: list[Any] = [
@@ -207,8 +213,9 @@ def _walk(
     create: bool,
     written: list[Any] | None,
 ) -> list[Any]:
-    """Run backward; see `Walk`.  ``written`` None: return the targets' gradients; else write "
-    "``.grad``."""
+    """Run backward; see `Walk`.  ``written`` None: return the targets' gradients; else write
+    ``.grad``.
+    """
     global _depth, last_start
     with _walking:
         if (

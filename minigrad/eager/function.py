@@ -227,8 +227,9 @@ def _saved_form(tensor: Any, outs: list[Tensor]) -> Any:
 
 
 class _SavedOutput:
-    """A saved output: its array and its number, not the Tensor itself, which would be a reference "
-    "cycle."""
+    """A saved output: its array and its number, not the Tensor itself, which would be a reference
+    cycle.
+    """
 
     __slots__ = ("data", "index")
 
@@ -240,8 +241,21 @@ class _SavedOutput:
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a backward that cannot be differentiated again: create_graph through it is an error, "
-    "not a wrong number."""
+    """Mark a backward that cannot be differentiated again: create_graph is an error, not a wrong number.
+
+    >>> import minigrad as mg
+    >>> class Twice(mg.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     @mg.once_differentiable
+    ...     def backward(ctx, g):
+    ...         return g * 2
+    >>> x = mg.tensor(1.0, requires_grad=True)
+    >>> mg.grad(Twice.apply(x), x)
+    (tensor(2.),)
+    """
 
     @wraps(backward)
     def once(ctx: Any, *grads: Any) -> Any:
@@ -261,6 +275,12 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
     """Run ``function(*args)`` and keep nothing; backward runs it again to get the values it needs.
 
     Saves memory for time.  ``function`` must compute the same each time (seed its random numbers).
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor(3.0, requires_grad=True)
+    >>> mg.checkpoint(lambda x: x * x, x).backward()
+    >>> x.grad
+    tensor(6.)
     """
     tensors = [a for a in args if isinstance(a, Tensor)]
 

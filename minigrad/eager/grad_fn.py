@@ -24,8 +24,9 @@ next_seq = count(1).__next__
 
 
 class Freed:
-    """Stands where a saved value was.  Of small values in small graphs it remembers them, for "
-    "`mg.why` alone."""
+    """Stands where a saved value was.  Of small values in small graphs it remembers them, for
+    `mg.why` alone.
+    """
 
     __slots__ = ("value",)
 
@@ -133,8 +134,9 @@ class Node:
 
     @property
     def saved(self) -> dict[str, Any]:
-        """The values this node keeps for its gradient rules, by name; an error once backward "
-        "freed them."""
+        """The values this node keeps for its gradient rules, by name; an error once backward
+        freed them.
+        """
         found = {s.removeprefix("_saved_"): getattr(self, s) for s in self.saved_slots}
         if any(v.__class__ is Freed for v in found.values()):
             raise self.freed_error()
@@ -178,8 +180,9 @@ class Node:
         return self.hooks
 
     def register_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call ``hook(grad_inputs, grad_outputs)`` after this node ran; it may return other "
-        "grad_inputs."""
+        """Call ``hook(grad_inputs, grad_outputs)`` after this node ran; it may return other
+        grad_inputs.
+        """
         return HookHandle(self._hooks().post, hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> HookHandle:
@@ -208,8 +211,9 @@ class Output:
 
 
 class AccumulateGrad(Node):
-    """The end of a path: adds what arrives to ``variable.grad``.  One per leaf, alive as long as "
-    "a graph needs it."""
+    """The end of a path: adds what arrives to ``variable.grad``.  One per leaf, alive as long as
+    a graph needs it.
+    """
 
     __slots__ = ("accumulated", "variable")
     title = "AccumulateGrad"

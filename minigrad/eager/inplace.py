@@ -74,8 +74,9 @@ def check_versions(nodes: list[Any]) -> None:
 
 
 def _is_shared(tensor: Any, operands: list[Any]) -> bool:
-    """Whether another Tensor would see a change of this one, and its graph would know nothing of "
-    "it."""
+    """Whether another Tensor would see a change of this one, and its graph would know nothing of
+    it.
+    """
     if not MODE.get().grad or all(t._node is None for t in (tensor, *operands)):
         return False
     memory = memory_of(tensor._data)
@@ -107,8 +108,9 @@ def augment(tensor: Any, function: Any, other: Any) -> Any:
 
 
 def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
-    """Give a tensor the value ``function(tensor, *args)`` in its own memory; its graph then "
-    "starts from this op."""
+    """Give a tensor the value ``function(tensor, *args)`` in its own memory; its graph then
+    starts from this op.
+    """
     from .tensor import Tensor
 
     operands = [a for a in args if isinstance(a, Tensor)]

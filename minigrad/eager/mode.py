@@ -113,7 +113,14 @@ class no_grad(_Switch):
 
 
 class enable_grad(_Switch):
-    """Ops inside leave a graph, also within `no_grad`."""
+    """Ops inside leave a graph, also within `no_grad`.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor(2.0, requires_grad=True)
+    >>> with mg.no_grad(), mg.enable_grad():
+    ...     (x * x).requires_grad
+    True
+    """
 
     changes = MappingProxyType({"grad": True})
 
@@ -122,6 +129,11 @@ class set_grad_enabled(_Switch):
     """Switch grad mode by a bool, at once: a plain call, or ``with mg.set_grad_enabled(training): ...``.
 
     A with block or a decorated function restores the mode afterwards; a plain call lasts.
+
+    >>> import minigrad as mg
+    >>> with mg.set_grad_enabled(False):
+    ...     mg.is_grad_enabled()
+    False
     """
 
     _ahead = False  # whether the mode was set by the call and not yet by a with block
@@ -165,6 +177,15 @@ class saved_tensors_hooks(_Switch):
     """Pass every value that is saved for backward through ``pack``, and through ``unpack`` when it is read.
 
     ``pack(array)`` returns anything; ``unpack(packed)`` must give back an array of the same shape and dtype.
+
+    >>> import minigrad as mg
+    >>> kept = []
+    >>> x = mg.tensor(2.0, requires_grad=True)
+    >>> with mg.saved_tensors_hooks(lambda a: kept.append(a) or len(kept) - 1, kept.__getitem__):
+    ...     y = mg.square(x)
+    >>> y.backward()
+    >>> len(kept), x.grad
+    (1, tensor(4.))
     """
 
     def __init__(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
@@ -173,5 +194,10 @@ class saved_tensors_hooks(_Switch):
 
 
 def is_grad_enabled() -> bool:
-    """Whether ops leave a graph here and now."""
+    """Whether ops leave a graph here and now.
+
+    >>> import minigrad as mg
+    >>> mg.is_grad_enabled(), mg.no_grad(mg.is_grad_enabled)()
+    (True, False)
+    """
     return MODE.get().grad

@@ -70,8 +70,9 @@ def node_class(primitive: Primitive) -> type[Node]:
 
 
 def is_generic(p: Primitive) -> bool:
-    """Lists and several outputs go through `apply_generic`; everything else gets code of its "
-    "own."""
+    """Lists and several outputs go through `apply_generic`; everything else gets code of its
+    own.
+    """
     return bool(p.list_input or p.list_output or len(p.outputs) > 1)
 
 

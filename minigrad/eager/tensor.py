@@ -56,8 +56,9 @@ class Tensor(Operators):
 
     @property
     def data(self) -> np.ndarray[Any, Any]:
-        """The array itself.  Writing into it is seen by this Tensor, and never by a graph that "
-        "saved the old value."""
+        """The array itself.  Writing into it is seen by this Tensor, and never by a graph that
+        saved the old value.
+        """
         if not self._exposed or self._data.__class__ is not np.ndarray:
             self._data, self._exposed = np.array(self._data), True
         return self._data
@@ -188,8 +189,9 @@ class Tensor(Operators):
         create_graph: bool = False,
         inputs: Any = None,
     ) -> None:
-        """Compute the gradients of this output and add them to the ``.grad`` of every leaf; see "
-        "`minigrad.backward`."""
+        """Compute the gradients of this output and add them to the ``.grad`` of every leaf; see
+        `minigrad.backward`.
+        """
         ENGINE["backward"](
             [self], None if gradient is None else [gradient], retain_graph, create_graph, inputs
         )
@@ -204,8 +206,9 @@ class Tensor(Operators):
         fn._hooks().retained[self.output_nr] = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> HookHandle:
-        """Call ``hook(grad)`` when the gradient of this Tensor is complete; what it returns "
-        "replaces the gradient."""
+        """Call ``hook(grad)`` when the gradient of this Tensor is complete; what it returns
+        replaces the gradient.
+        """
         if self._node is None:
             raise GradError(self._unreached("register_hook()"))
         return HookHandle(self._hook_table().tensor.setdefault(self.output_nr, {}), hook)
@@ -301,8 +304,9 @@ class Tensor(Operators):
     # -- out of the graph ------------------------------------------------------------------
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The values as a read-only array; of a Tensor without graph (else "
-        "``detach().numpy()``)."""
+        """The values as a read-only array; of a Tensor without graph (else
+        ``detach().numpy()``).
+        """
         self._refuse_if_graph("numpy()")
         view = np.asarray(self._data).view()
         view.flags.writeable = False

@@ -111,8 +111,9 @@ class Walk:
         order.sort(key=by_seq)
 
     def _restrict(self) -> None:
-        """With targets, only the nodes on a way to one run: what hangs off it would be "
-        "incomplete."""
+        """With targets, only the nodes on a way to one run: what hangs off it would be
+        incomplete.
+        """
         needed: set[Any] = {t.node if t.__class__ is Output else t for t in self.targets or ()}
         self.runs = []
         for n in self.order:
@@ -184,8 +185,9 @@ class Walk:
                     self.captured[k] = g
 
     def _give(self, n: Any, g: Any, grads: Any) -> None:
-        """Add each gradient to the place its edge names: by reference, then allocated, then in "
-        "place."""
+        """Add each gradient to the place its edge names: by reference, then allocated, then in
+        place.
+        """
         create = self.create
         k = len(
             grads
