@@ -64,6 +64,16 @@ def decomposed(function: Callable[..., Any], args: Any) -> Found:
     return fetched(static.Executor().run, static.decompose(prog), names, args)
 
 
+def generated(function: Callable[..., Any], args: Any) -> Found:
+    """The program as generated source."""
+    prog, names = with_gradients(function, args)
+
+    def run(prog: Any, feed: Any, fetch_list: list[str]) -> list[Any]:
+        return static.compile(prog, feed=feed, fetch=fetch_list)(**feed)
+
+    return fetched(run, prog, names, args)
+
+
 def numerical(function: Callable[..., Any], args: Any) -> Found:
     """Central differences of fourth order; they know nothing of rules."""
     grads = [np.zeros_like(a) for a in args]

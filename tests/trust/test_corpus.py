@@ -63,8 +63,6 @@ def test_the_rules_read_on_variables_agree_with_the_rules_on_arrays(case):
 
 @EVERY
 def test_generated_source_agrees_with_the_interpreter(case):
-    if not hasattr(static, "compile"):
-        pytest.skip("programs are not compiled to source yet")
     expected = readings.interpreted(case.traced, case.args)
     found = readings.generated(case.traced, case.args)
     if case.straight:
