@@ -12,6 +12,7 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import MinigradError, ProgramError
+from minigrad.static.op_info import CONTROL, OpInfo
 
 CORPUS = {}
 
@@ -543,3 +544,30 @@ def test_inexact_loops_multiply_all_steps_at_once():
     assert "matmul_0 = np.dot" not in forward.split("for ")[1]  # the inputs' product is outside
     assert "np.concatenate" in backward
     assert "is None" not in backward  # nothing is added up step by step
+
+
+def test_an_op_that_cannot_be_compiled_says_so(monkeypatch):
+    monkeypatch.setitem(CONTROL, "odd", OpInfo("odd", (), ("out",), ()))
+    prog = static.Program()
+    block = prog.global_block()
+    out = block.create_var("y", (2,))
+    block.ops.append(static.Operator("odd", {}, {"out": [out.name]}))
+    with pytest.raises(ProgramError, match=r"odd cannot be compiled yet\.\n.*\n.*static.Executor"):
+        static.compile(prog, fetch=out)
+
+
+def test_arrays_written_in_loops_are_compiled():
+    prog = static.Program()
+    with static.program_guard(prog):
+        w = static.parameter("w", [1.0, 2.0])
+        held = static.create_array(4, (2,))
+
+        def body(i, h, held):
+            return i + 1, h * w, static.array_write(held, i, h)
+
+        _, _, held = static.while_loop(lambda i, h, held: i < 4, body, [0, w, held])
+        loss = (static.array_read(held, 2) * static.array_read(held, 3)).sum()
+        static.append_backward(loss)
+    step = static.compile(prog, fetch=[loss, "w@GRAD"])
+    for one, other in zip(step(), static.Executor().run(prog, {}, [loss, "w@GRAD"]), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ProgramError
 from ...registry import Primitive
 from ..infer import like_value
 from ..op_info import find_info
@@ -65,8 +66,10 @@ class Lowering(ControlFlow):
     def simple(self, op: Operator, names: Names) -> None:
         """Record the kernel of a primitive, or call it by name."""
         info = find_info(op.type)
-        assert info is not None
-        assert info.forward is not None
+        if info is None or info.forward is None or info.is_grad:
+            raise ProgramError(
+                f"{op.type} cannot be compiled yet.\n  at {op.source_line}\n  repair: run it with static.Executor()"
+            )
         p = info.forward
         slots = {s: [names.find(n, self) for n in ns] for s, ns in op.inputs.items()}
         args, attrs = _arguments(p, slots, op.attrs)

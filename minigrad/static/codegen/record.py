@@ -78,6 +78,8 @@ class Recorder(Decisions):
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         if method == "at":
             return self._add("write", path, function, args, kwargs, None)
+        if isinstance(out, Array) and not out.ndim and out.is_root and out is args[0]:
+            out = None  # ``x += 1`` of a number makes a new one
         if ufunc.nout != 1:
             raise Unrecordable("several results")
         like = self._ufunc_result(ufunc, method, args, kwargs)
@@ -126,6 +128,8 @@ class Recorder(Decisions):
             made = function(*replace_arrays(args, change), **replace_arrays(kwargs, change))
         if not isinstance(made, np.ndarray | np.generic):
             raise Unrecordable("several results")
+        if function not in _JOINS and _is_view(function, args, kwargs):
+            raise Unrecordable("a view by a function that may also copy")
         kind = "compute" if function in _JOINS or function is np.dot else "fresh"
         return self._add(
             kind, _path(function), function, args, kwargs, Array(self, np.empty_like(made))
@@ -158,6 +162,8 @@ class Recorder(Decisions):
             probe = _stand_in(source)[replace_arrays(index, _stand_in)]
             if any(a.dtype.kind == "b" for a in arrays_in(index)):
                 raise Unrecordable("a mask")
+            if not isinstance(probe, np.ndarray):
+                index = (*index, ...) if isinstance(index, tuple) else (index, ...)
             out = Array(self, np.empty(probe.shape, probe.dtype))
             return self._add("fresh", "[]", operator.getitem, (source, index), {}, out)
         made = source.like[index]
@@ -248,6 +254,17 @@ def _path(function: Any) -> str:
     if getattr(np, name, None) is not function:
         raise Unrecordable(f"np.{name}")
     return f"np.{name}"
+
+
+def _is_view(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the result looks at the memory of the one array among the arguments."""
+    arrays = arrays_in(args)
+    if len(arrays) != 1:
+        return False
+    memory = np.zeros_like(arrays[0].like)
+    with np.errstate(all="ignore"):
+        made = function(*replace_arrays(args, lambda _: memory), **kwargs)
+    return bool(np.may_share_memory(made, memory))
 
 
 def _like(array: Array) -> Any:

@@ -77,7 +77,8 @@ class Step:
     """A compiled program: call it with the feeds, get what is fetched.
 
     Attributes: ``source``, the text that runs; ``parameters``, name → array, updated in place; ``names``, identifier in
-    the source → variable; ``history``, a line for every time it was compiled.
+    the source → variable; ``history``, a line for every time it was compiled.  Its buffers are used again in
+    every run, so a step belongs to one thread.
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
     products_at_once   a weight's gradient, added up step by step, is one product of all steps' values
     inputs_at_once     the product of every step's input with a weight is one product before the loop
+    sums of rows       a row of ones times the matrix
 
 One large product is faster than many small ones, and adds the same numbers in another order.
 """
@@ -26,6 +27,27 @@ def at_once(schedule: Schedule) -> None:
             items += inputs_at_once(item)
         items.append(item)
     schedule.items[:] = items
+    for item in items:
+        if isinstance(item, Call):
+            _sum_by_product(item)
+
+
+def _sum_by_product(call: Call) -> None:
+    """A sum over rows is a row of ones times the matrix."""
+    if (
+        call.path == "np.add.reduce"
+        and call.kwargs.get("axis", 0) == 0
+        and not call.kwargs.get("keepdims")
+    ):
+        (rows,) = call.args
+        if (
+            rows.ndim == 2
+            and rows.dtype.kind == "f"
+            and rows.like.flags.c_contiguous
+            and len(call.kwargs) <= 2
+        ):
+            call.path, call.function, call.kwargs = "np.dot", np.dot, {}
+            call.args = (np.ones(len(rows), rows.dtype), rows)
 
 
 def products_at_once(loop: Loop) -> None:
@@ -99,29 +121,38 @@ def _over_all_steps(
 ) -> Array | None:
     """The call on whole sequences; None if it needs something of the step."""
     arrays = arrays_in(call.args)
-    if not any(id(a) in cut for a in arrays) or any(
-        id(a) in own and id(a) not in cut for a in arrays
+    if (
+        not isinstance(call.out, Array)
+        or not any(id(a) in cut for a in arrays)
+        or any(id(a) in own and id(a) not in cut for a in arrays)
     ):
         return None
-    recorder = call.out.recorder if isinstance(call.out, Array) else None
+    recorder: Any = call.out.recorder
+    first, sequences = call.args[0], [cut.get(id(a), a) for a in call.args]
     if call.function is np.matmul and call.into is None:
-        x, w = call.args
-        if id(x) not in cut or id(w) in cut or w.ndim != 2 or x.ndim != 2:
+        if id(first) not in cut or id(call.args[1]) in cut or not all(a.ndim == 2 for a in arrays):
             return None
-        recorder.calls, old, recorder.op = before, recorder.calls, call.op
-        seq = cut[id(x)]
-        flat = np.matmul(np.reshape(seq, (-1, seq.shape[-1])), w)
-        made: Array = np.reshape(flat, (*seq.shape[:-1], w.shape[-1]))
-        recorder.calls = old
-        return made
-    plain = is_elementwise(call) and call.into is None and not call.kwargs and not call.ignores
-    if not plain or any(id(a) not in cut and a.ndim >= call.out.ndim for a in arrays):
+    elif not _is_plain(call) or not all(_runs_along(a, call.out, id(a) in cut) for a in arrays):
         return None
-    if any(id(a) in cut and a.shape != call.out.shape for a in arrays):
-        return None
-    recorder.calls, old, recorder.op = before, recorder.calls, call.op
-    made: Array = call.function(
-        *[cut.get(id(a), a) if isinstance(a, Array) else a for a in call.args]
+    recorder.calls, inside, recorder.op = before, recorder.calls, call.op
+    made: Any = (
+        call.function(*sequences) if call.function is not np.matmul else _product(*sequences)
     )
-    recorder.calls = old
-    return made
+    recorder.calls = inside
+    return made  # type: ignore[no-any-return]
+
+
+def _product(seq: Any, w: Any) -> Any:
+    """All steps' rows times one matrix."""
+    flat: Any = np.matmul(np.reshape(seq, (-1, seq.shape[-1])), w)
+    return np.reshape(flat, (*seq.shape[:-1], w.shape[-1]))
+
+
+def _is_plain(call: Call) -> bool:
+    changed = call.into is not None or bool(call.kwargs) or bool(call.ignores)
+    return is_elementwise(call) and not changed
+
+
+def _runs_along(array: Array, out: Array, is_cut: bool) -> bool:
+    """Whether an operand means the same with an axis for the steps in front."""
+    return bool(array.shape == out.shape if is_cut else array.ndim < out.ndim)
