@@ -27,10 +27,11 @@ def append_backward(
 ) -> list[tuple[Variable, Variable]]:
     """Append the operators that compute the gradient of ``loss``; returns (parameter, gradient) pairs.
 
-    Args: ``parameter_list``, the only variables that want a gradient (all trainable ones by default, in the order of
-    creation); ``no_grad_set``, variables whose gradient counts as zero; ``callbacks``, called as ``(block, context)`` after
-    each appended operator; ``checkpoints``, forward values to keep: the others are computed again in the backward part;
-    ``trace``, a list that gets (pass, operators) after every pass.
+    Args: ``parameter_list``, the only variables that want a gradient (all trainable ones by default,
+    in the order of creation); ``no_grad_set``, variables whose gradient counts as zero; ``callbacks``,
+    called as ``(block, context)`` after each appended operator; ``checkpoints``, forward values to keep:
+    the others are computed again in the backward part; ``trace``, a list that gets (pass, operators)
+    after every pass.
     Errors: `ProgramError`; then the program is as before the call.
     Source: the backward building of Fluid, with its repairs (see docs/design.md).
     """
@@ -99,7 +100,8 @@ def gradients(
         )
     if not outs or not all(isinstance(v, Variable) for v in [*outs, *ins]):
         raise ProgramError(
-            f"gradients() takes Variables, not {describe(next(v for v in [*outs, *ins, None] if not isinstance(v, Variable)))}\n  at {user_line()}"
+            f"gradients() takes Variables, not "
+            f"{describe(next(v for v in [*outs, *ins, None] if not isinstance(v, Variable)))}\n  at {user_line()}"
         )
     block = outs[0].program.current_block()
     with block.program.transaction(), paused_collector():
@@ -185,7 +187,8 @@ def check_loss(loss: Any) -> Block:
         )
     if not any(loss.name in b.written for b in block.lookup()):
         raise ProgramError(
-            f"no operator of this program computes the loss {loss.name!r}; it is {'data' if loss.is_data else 'a parameter'}"
+            f"no operator of this program computes the loss {loss.name!r}; it is "
+            f"{'data' if loss.is_data else 'a parameter'}"
         )
     return block
 
@@ -199,7 +202,8 @@ def no_grad_names(block: Block, no_grad_set: Iterable[Any] | None) -> set[str]:
         if not any(name in b.vars for b in block.program.blocks):
             known = [v.name for v in block.program.all_variables()] if known is None else known
             raise ProgramError(
-                f"no_grad_set names {name!r}, which is no variable of this program{did_you_mean(name, known)}\n  at {user_line()}"
+                f"no_grad_set names {name!r}, which is no variable of this "
+                f"program{did_you_mean(name, known)}\n  at {user_line()}"
             )
         cut.add(name)
     return cut
@@ -215,7 +219,8 @@ def _parameters(program: Program, parameter_list: Iterable[Any] | None) -> list[
         if var is None:
             known = [v.name for v in program.parameters()]
             raise ProgramError(
-                f"parameter_list names {name!r}, which is no variable of this program{did_you_mean(name, known)}\n  at {user_line()}"
+                f"parameter_list names {name!r}, which is no variable of this "
+                f"program{did_you_mean(name, known)}\n  at {user_line()}"
             )
         found.append(var)
     return found

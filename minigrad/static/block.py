@@ -119,7 +119,8 @@ class Block:
             raise ProgramError(
                 f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter.\n"
                 f"  at {user_line()}\n"
-                f"  repair: append the op that computes {name!r} first, or declare it with static.data or static.parameter"
+                f"  repair: append the op that computes {name!r} first, or declare it with "
+                f"static.data or static.parameter"
             )
 
     def append_primitive(

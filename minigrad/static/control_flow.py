@@ -15,11 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..errors import ProgramError, user_line
 from .control_parts import (
-    all_or_nothing, append_control, as_start, body_block, captured, next_values, own_names, same_types, sequence,
+    all_or_nothing,
+    append_control,
+    as_start,
+    body_block,
+    captured,
+    next_values,
+    own_names,
+    same_types,
+    sequence,
 )  # fmt: skip
 from .op_info import CONTROL, OpInfo
 from .program import Block, Program, Variable, default_program

@@ -48,7 +48,8 @@ def control_grad_op(
     """The grad op of a cond, while or recurrent op, with its grad blocks built."""
     if op.type.endswith("_grad"):
         raise ProgramError(
-            f"second derivatives through {op.type[:-5]} are not available: {op.type} has no gradient rule.\n  at {op.source_line}\n"
+            f"second derivatives through {op.type[:-5]} are not available: {op.type} has no gradient "
+            f"rule.\n  at {op.source_line}\n"
             f"  repair: unroll the loop in Python, or use the eager engine (create_graph=True)"
         )
     return (_cond_grad if op.type == "cond" else _loop_grad)(job, op, inputs, have)

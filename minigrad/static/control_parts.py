@@ -82,8 +82,10 @@ def next_values(
         result = program.as_variable(np.asarray(value, start.dtype) if number else value, block)
         if not same_types(start, result):
             raise ProgramError(
-                f"{what} changes loop variable {k}: it starts as {start!r} and goes on as {result!r}.\n  at {user_line()}\n"
-                f"  repair: shape and dtype must stay the same from step to step (astype, reshape, or a better start value)"
+                f"{what} changes loop variable {k}: it starts as {start!r} and goes on as "
+                f"{result!r}.\n  at {user_line()}\n"
+                f"  repair: shape and dtype must stay the same from step to step (astype, reshape, or "
+                f"a better start value)"
             )
         made.append(result)
     return own_names(block, made, taken)

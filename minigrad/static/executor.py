@@ -49,9 +49,9 @@ class Executor:
         """Run a program; returns the fetched values as arrays of their own.
 
         ``fetch_list`` may name any variable: gradients too, and variables inside loops, which give one value per step.
-        ``check_finite`` names the first operator that makes a NaN or an infinity.  ``scope`` (a fresh Scope) receives the
-        values of the run, for looking at.  Errors: `ProgramError` before the first operator runs, for unknown or missing
-        feeds and fetches; an error on the way leaves all parameters as they were.
+        ``check_finite`` names the first operator that makes a NaN or an infinity.  ``scope`` (a fresh
+        Scope) receives the values of the run, for looking at.  Errors: `ProgramError` before the first
+        operator runs, for unknown or missing feeds and fetches; an error on the way leaves all parameters as they were.
         """
         if not isinstance(program, Program):
             raise ProgramError(f"Executor.run takes a Program, not {describe(program)}")
@@ -144,7 +144,8 @@ def _checked_feed(program: Program, feed: Mapping[str, Any]) -> dict[str, Any]:
         var = known.get(name)
         if var is None:
             raise ProgramError(
-                f"feed names {name!r}, which is no data of this program{did_you_mean(str(name), known)}\n  at {user_line()}"
+                f"feed names {name!r}, which is no data of this "
+                f"program{did_you_mean(str(name), known)}\n  at {user_line()}"
             )
         array = np.asarray(getattr(value, "_data", value))
         fits = len(array.shape) == len(var.shape) and all(
@@ -152,7 +153,8 @@ def _checked_feed(program: Program, feed: Mapping[str, Any]) -> dict[str, Any]:
         )
         if not fits or not np.can_cast(array.dtype, var.dtype, "same_kind"):
             raise ProgramError(
-                f"feed {name!r} is {describe(array)}, the program expects {var.dtype}{list(var.shape)}\n  at {user_line()}"
+                f"feed {name!r} is {describe(array)}, the program expects "
+                f"{var.dtype}{list(var.shape)}\n  at {user_line()}"
             )
         out[name] = array.astype(var.dtype, copy=False)
     return out

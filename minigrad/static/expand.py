@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:
-    """The primitives a grad op is made of, as operators that are in no block, and output name → the name they give it."""
+    """The primitives a grad op is made of, as operators in no block, and output name → their name for it."""
     info = find_info(op.type)
-    assert info is not None and info.forward is not None
+    assert info is not None
+    assert info.forward is not None
     program = block.program
     scratch = Block(program, block.idx, block.parent, block.forward_block)
     scratch.vars, scratch.written = block.vars, block.written
@@ -52,7 +53,7 @@ def expand_grad_op(
     job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]
 ) -> list[Operator]:
     """The gradient of a grad op: its primitives once more, then their grad ops in reverse."""
-    from .backward_passes import find_op_path
+    from .op_path import find_op_path
 
     block, grad_name = job.block, job.grad_name
     ops, alias = written_out(block, op)

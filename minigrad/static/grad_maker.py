@@ -1,8 +1,9 @@
 """The grad op of an operator: which slots it reads, which gradients it writes, and how it runs.
 
-The default maker reads everything off the gradient rules: the grad op of ``mul`` is ``mul_grad``, with an input slot for
-each name the rules of the *wanted* inputs read and an output slot for each wanted gradient.  A primitive may have a
-maker of its own (``grad_maker``) that reuses forward ops: the grad op of ``split`` is ``concat``.
+The default maker reads everything off the gradient rules: the grad op of ``mul`` is ``mul_grad``,
+with an input slot for each name the rules of the *wanted* inputs read and an output slot for each
+wanted gradient. A primitive may have a maker of its own (``grad_maker``) that reuses forward ops:
+the grad op of ``split`` is ``concat``.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def make_grad_ops(
     ``wanted``: the input names that want a gradient; ``have``: the outputs whose gradient exists.
     """
     info = find_info(op.type)
-    assert info is not None and info.forward is not None
+    assert info is not None
+    assert info.forward is not None
     if info.forward.grad_maker is not None:
         made = info.forward.grad_maker(block, op, wanted, have, grad_name)
         if made is not None:

@@ -74,7 +74,8 @@ def _pairs(op: Operator, p: Primitive, types: list[Type]) -> list[tuple[str, Typ
     for slot, names in op.outputs.items():
         if len(names) != 1:
             raise ProgramError(
-                f"the slot {slot!r} of {op.type} is one value, {len(names)} names were given for it\n  at {user_line()}"
+                f"the slot {slot!r} of {op.type} is one value, {len(names)} names were given for it\n "
+                f" at {user_line()}"
             )
     return [(op.outputs[s][0], t) for s, t in zip(p.outputs, types, strict=True) if s in op.outputs]
 
@@ -90,8 +91,10 @@ def _declare(
             return
         if not outer.persistable:
             raise ProgramError(
-                f"{op.type} in block {block.idx} writes {name!r} of block {outer.block.idx}: what a block changes, it returns.\n"
-                f"  at {user_line()}\n  repair: give the result a name of its own and return it from the branch or the body"
+                f"{op.type} in block {block.idx} writes {name!r} of block {outer.block.idx}: what a "
+                f"block changes, it returns.\n"
+                f"  at {user_line()}\n  repair: give the result a name of its own and return it from "
+                f"the branch or the body"
             )
     assert var is not None
     if var.dtype == dtype and fits(var.shape, shape):

@@ -1,6 +1,7 @@
 """Attrs as plain data (numbers, strings, lists) and back: what text and JSON store.
 
-What JSON has no form for is a list that starts with a tag: ``["slice", 0, 3, None]``, ``["array", "int64", [2], [0, 1]]``.
+What JSON has no form for is a list that starts with a tag: ``["slice", 0, 3, None]``,
+``["array", "int64", [2], [0, 1]]``.
 Text keeps tuples as they are.
 """
 

@@ -16,7 +16,7 @@ from ..registry import REGISTRY, REQUIRED, Primitive
 
 @dataclass(slots=True, eq=False)
 class OpInfo:
-    """The slots and attrs of a type.  ``forward`` is the primitive, or for a grad op the primitive it differentiates."""
+    """The slots and attrs of a type.  ``forward`` is the primitive, for a grad op that it differentiates."""
 
     type: str
     inputs: tuple[str, ...]

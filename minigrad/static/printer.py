@@ -26,7 +26,6 @@ from .op_info import CONTROL, find_info
 from .operator import BLOCK_ATTRS
 from .program import Block, Operator, Program, Variable
 
-
 SMALL = 16  #: elements of a constant whose value is shown
 
 

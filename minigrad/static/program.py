@@ -8,7 +8,8 @@ Vocabulary
     Variable   name, shape (-1 = any size), dtype; ``persistable`` ones outlive a run
     role       what an operator is there for: "forward", "loss", "backward" or "optimize"
 
-Names are strings because forward and backward part are text that runs later, in scopes: there is no object to hold on to.
+Names are strings because forward and backward part are text that runs later, in scopes: there is no
+object to hold on to.
 """
 
 from __future__ import annotations
@@ -175,8 +176,10 @@ class Program:
     def _lift(self, tensor: Any) -> Variable:
         if not self.lifts_tensors:
             raise ProgramError(
-                f"a Tensor ({describe(tensor)}) cannot be mixed with Variables: it has a value now, they get theirs when the program runs.\n"
-                f"  at {user_line()}\n  repair: static.parameter(name, tensor) or static.data(name, shape), or mg.trace(f) for a whole function"
+                f"a Tensor ({describe(tensor)}) cannot be mixed with Variables: it has a value now, "
+                f"they get theirs when the program runs.\n"
+                f"  at {user_line()}\n  repair: static.parameter(name, tensor) or static.data(name, "
+                f"shape), or mg.trace(f) for a whole function"
             )
         known = self.lifted.get(id(tensor))
         if known is not None:
@@ -258,7 +261,8 @@ def default_program() -> Program:
     program = _default.get()
     if program is None:
         raise ProgramError(
-            f"there is no program to build in.\n  at {user_line()}\n  repair: with static.program_guard(static.Program()): …"
+            f"there is no program to build in.\n  at {user_line()}\n  repair: with "
+            f"static.program_guard(static.Program()): …"
         )
     return program
 

@@ -7,7 +7,14 @@ from typing import Any
 
 from ..errors import ProgramError, user_line
 from .control_parts import (
-    all_or_nothing, append_control, as_start, body_block, captured, next_values, own_names, sequence,
+    all_or_nothing,
+    append_control,
+    as_start,
+    body_block,
+    captured,
+    next_values,
+    own_names,
+    sequence,
 )  # fmt: skip
 from .op_info import CONTROL, OpInfo
 from .program import Block, Program, Variable, default_program

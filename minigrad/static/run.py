@@ -95,7 +95,8 @@ class Run:
     def simple(self, block: Block, op: Operator, scope: Scope) -> None:
         """Run a primitive or its grad op."""
         info = find_info(op.type)
-        assert info is not None and info.forward is not None
+        assert info is not None
+        assert info.forward is not None
         slots = {
             s: [self.value(scope, n) for n in names if n != EMPTY] for s, names in op.inputs.items()
         }
@@ -155,5 +156,6 @@ class Run:
                 )
                 what = "nan" if np.isnan(value).any() else "inf"
                 raise AnomalyError(
-                    f"#{k} {op.type} made {what} in {name!r} from ({inputs})\n  at {op.source_line}\n  this is the first operator that did"
+                    f"#{k} {op.type} made {what} in {name!r} from ({inputs})\n  at {op.source_line}\n "
+                    f" this is the first operator that did"
                 )

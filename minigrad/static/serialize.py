@@ -4,7 +4,8 @@
      "error_clips": {name: [min, max], …},
      "blocks": [{"parent": -1, "forward": -1,
                  "variables": [[name, kind, dtype, shape, stop_gradient, derived stop_gradient], …],
-                 "operators": [{"type": …, "role": …, "inputs": {slot: [names]}, "outputs": …, "attrs": …, "of": [block, op]}, …]}, …],
+                 "operators": [{"type": …, "role": …, "inputs": {slot: [names]},
+                                "outputs": …, "attrs": …, "of": [block, op]}, …]}, …],
      "initial": {name: base64 of the little-endian bytes, …}}
 
 Loading is for files of strangers: nothing in them is executed, whatever does not fit raises `ProgramFormatError`, and

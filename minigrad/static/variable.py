@@ -28,7 +28,8 @@ class ShapeOf:
 
     def _unknown(self, *args: Any) -> Any:
         raise ProgramError(
-            f"a gradient rule computes with the shape of {self.name!r}, which has a size -1 and is known only when the program runs.\n"
+            f"a gradient rule computes with the shape of {self.name!r}, which has a size -1 and is "
+            f"known only when the program runs.\n"
             f"  repair: declare the data with its full shape"
         )
 
@@ -115,8 +116,10 @@ class Variable(Operators):
 
     def __bool__(self) -> bool:
         raise ProgramError(
-            f"the value of Variable {self.name!r} is not known while the program is being built, so Python's if, while, and, or "
-            f"cannot decide on it.\n  at {user_line()}\n  repair: static.cond(pred, true_fn, false_fn) or static.while_loop(cond, body, loop_vars)"
+            f"the value of Variable {self.name!r} is not known while the program is being built, so "
+            f"Python's if, while, and, or "
+            f"cannot decide on it.\n  at {user_line()}\n  repair: static.cond(pred, true_fn, "
+            f"false_fn) or static.while_loop(cond, body, loop_vars)"
         )
 
     def _no_value(self, *args: Any) -> Any:
@@ -133,7 +136,8 @@ class Variable(Operators):
     def __len__(self) -> int:
         if not self.shape or self.shape[0] < 0:
             raise ProgramError(
-                f"the length of Variable {self.name!r} {list(self.shape)} is not known while the program is being built"
+                f"the length of Variable {self.name!r} {list(self.shape)} is not known while the "
+                f"program is being built"
             )
         return self.shape[0]
 
@@ -145,7 +149,7 @@ class Variable(Operators):
 
 
 def check_name(name: Any) -> None:
-    """A variable's name is a short text that no part of a program's text can be mistaken for.  Errors: `ProgramError`."""
+    """A variable's name is a short text, unlike any other part of a program.  Errors: `ProgramError`."""
     if (
         not isinstance(name, str)
         or not 0 < len(name) <= 200

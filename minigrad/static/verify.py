@@ -21,7 +21,8 @@ _LISTS = {
     "recurrent": {"carried": "x", "next": "x", "steps": "seq", "step_out": "stacked"},
     "while_grad": {"next_grad": "x", "carried_grad": "x", "params_local": "params"},
     "recurrent_grad": {
-        "next_grad": "x", "carried_grad": "x", "params_local": "params", "step_out_grad": "stacked_grad", "steps_grad": "seq",
+        "next_grad": "x", "carried_grad": "x", "params_local": "params",
+        "step_out_grad": "stacked_grad", "steps_grad": "seq",
     },
     "cond_grad": {
         "true_seeds": "out_grad", "false_seeds": "out_grad", "true_params": "params", "false_params": "params",
@@ -300,6 +301,7 @@ def start_values_fit(program: Program) -> None:
 
 
 RULES: tuple[Callable[[Program], None], ...] = (
-    root_comes_first, names_are_plain, types_are_registered, slots_hold_values, names_are_declared, blocks_have_one_holder,
+    root_comes_first, names_are_plain, types_are_registered, slots_hold_values, names_are_declared,
+    blocks_have_one_holder,
     control_flow_fits, written_before_read, results_are_made, parameters_change_by_updates_only, start_values_fit,
 )  # fmt: skip

@@ -14,7 +14,7 @@ MOST_PATHS = 8
 
 @dataclass
 class Explanation:
-    """What `explain` found: ``paths`` (lists of steps from the variable to the loss), or ``cuts``, why there is none."""
+    """What `explain` found: ``paths`` from the variable to the loss, or ``cuts``, why there is none."""
 
     name: str
     gradient: str = ""

@@ -74,7 +74,7 @@ def _steps(rng: random.Random, available: int, count: int, depth: int) -> list[A
         n = available + len(steps)
         pick = lambda n=n: (
             rng.randrange(max(0, n - 6), n) if rng.random() < 0.7 else rng.randrange(n)
-        )  # noqa: E731
+        )
         kind = rng.random()
         if depth and kind < 0.06:
             steps.append(

@@ -456,7 +456,7 @@ def test_a_condition_that_is_not_one_bool(prog):
 
 def test_a_loop_body_that_changes_shape_dtype_or_number_of_its_values(prog):
     x = var(prog, "x")
-    go = lambda s: s.sum() > 0  # noqa: E731
+    go = lambda s: s.sum() > 0
     refused(prog, lambda: static.while_loop(go, lambda s: [s.sum(axis=0)], [x]),
             "the loop body changes loop variable 0: it starts as Variable(x: float64[2, 3])", "must stay the same from step to step")  # fmt: skip
     refused(

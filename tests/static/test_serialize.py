@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -151,10 +152,8 @@ def trial(seed: int) -> bool:
     stored = program.to_json()
     assert static.Program.from_json(stored).to_json() == stored
     str(program)
-    try:
+    with contextlib.suppress(MinigradError):
         static.Executor().run(program, step_limit=20)
-    except MinigradError:
-        pass
     return True
 
 
@@ -172,7 +171,7 @@ def test_mutated_files_raise_the_one_error_and_nothing_else(part):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_mutated_texts_raise_the_one_error_and_nothing_else():
     texts = [str(static.Program.from_json(t)) for t in ORIGINALS]
-    for seed in range(COUNT // 4):
+    for seed in range(COUNT // 10):
         rng = random.Random(seed)
         lines = rng.choice(texts).splitlines()
         at = rng.randrange(len(lines))
