@@ -18,7 +18,10 @@ from .recurrent import static_rnn
 from .verify import verify
 
 #: loaded on first use: name → module that holds it
-_LATER = {"compile": "codegen", "decompose": "passes"}
+_LATER = {
+    "Adam": ".optim", "AdamW": ".optim", "RMSprop": ".optim", "SGD": ".optim",
+    "compile": "codegen", "decompose": "passes",
+}  # fmt: skip
 
 __all__ = [
     "Block", "Executor", "Operator", "Program", "Scope", "Variable", "append_backward",

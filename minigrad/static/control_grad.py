@@ -205,9 +205,9 @@ def _grad_block(
         check_overwritten,
         error_clips,
         fill_missing_gradients,
-        find_op_path,
         make_raw_grad_ops,
     )  # fmt: skip
+    from .op_path import find_op_path
 
     program = job.block.program
     made = program.create_block(job.block.idx, forward_block=body.idx)

@@ -72,7 +72,7 @@ def test_a_loop_of_n_steps_equals_the_unrolled_one_to_the_last_bit(n):
             x, w = static.parameter("x", X), static.parameter("w", W)
             s = x
             if loop:
-                (s,) = counted(n, lambda i, s: [mg.tanh(s * w)], x)
+                (s,) = counted(n, lambda i, s, w=w: [mg.tanh(s * w)], x)
             else:
                 for _ in range(n):
                     s = mg.tanh(s * w)

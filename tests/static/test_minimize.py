@@ -162,3 +162,8 @@ def test_two_programs_with_one_executor_keep_their_own_constants():
             y = static.data("x", [2]) + np.full(2, value)
         found.append(executor.run(program, {"x": np.zeros(2)}, [y])[0])
     np.testing.assert_array_equal(found, [[1.0, 1.0], [2.0, 2.0]])
+
+
+def test_the_optimizers_are_known_in_static_too():
+    assert static.SGD is optim.SGD
+    assert static.Adam is optim.Adam
