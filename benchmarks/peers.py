@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from workloads import LEARNING_RATE, MLPS, Workload, by_hand
 
 

@@ -15,7 +15,7 @@ def _selected(given, attrs):
 
 
 def _merged(given, attrs):
-    (mask, _), (yes, dtype), (no, other) = (given[s][0] for s in ("mask", "yes", "no"))
+    (mask, _), (yes, dtype), (_no, other) = (given[s][0] for s in ("mask", "yes", "no"))
     return [((mask[0], *yes[1:]), np.result_type(dtype, other))]
 
 
