@@ -365,7 +365,9 @@ def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Tensor:
     if create or isinstance(g, Tensor):
         g = g if isinstance(g, Tensor) else wrap(np.array(g))
         fitted(tensor, g._data, False)
-        return g if old is None else old + g  # type: ignore[no-any-return]
+        if old is not None:
+            return old + g  # type: ignore[no-any-return]
+        return g * 1.0 if g._node.__class__ is Leaf else wrap(np.array(g._data), g._node)
     g = fitted(tensor, g, own)
     if old is None:
         return wrap(g)

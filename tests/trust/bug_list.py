@@ -113,8 +113,8 @@ EAGER = [
         ),
         (
             "the graph of gradients is not accumulated",
-            "return g if old is None else old + g",
-            "return g",
+            "if old is not None: return old + g",
+            "if old is not None:\n            return g",
         ),
         ("gradients share memory", "return g if own else np.array(g)", "return g"),
         (

@@ -116,3 +116,15 @@ def test_an_input_that_retains_its_gradient_gets_it_once():
     h.retain_grad()
     (h * h).backward(inputs=[h])
     assert float(h.grad) == 12.0
+
+
+def test_gradients_with_a_graph_have_memory_of_their_own():
+    """Both leaves held the very same Tensor; a change of one gradient in place changed the other."""
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    mg.backward(x + y, np.ones(2), create_graph=True)
+    assert not np.shares_memory(x.grad.data, y.grad.data)
+    x = leaf(3.0)
+    (x * x).backward(create_graph=True)
+    g, x.grad = x.grad, None
+    (g * g).backward()
+    assert float(x.grad) == 24.0
