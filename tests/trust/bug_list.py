@@ -96,8 +96,8 @@ EAGER = [
         ),
         (
             "hooks of leaves are forgotten",
-            "if n.hooks is not None: g = self._tensor_hooks(n, 0, g) self.leaves",
-            "if False:\n            pass\n        self.leaves",
+            "if n.hooks is not None: g = self._tensor_hooks(n, 0, g) if n.variable",
+            "if False:\n            pass\n        if n.variable",
         ),
         ("only the direct users of an input run", "needed.add(n) self.runs", "self.runs"),
         (
@@ -160,8 +160,8 @@ EAGER = [
         ),
         (
             "zero_grad does nothing",
-            "None if set_to_none or self.grad is None",
-            "self.grad if set_to_none or self.grad is None",
+            "None if set_to_none or old is None",
+            "old if set_to_none or old is None",
         ),
     ),
     *bugs(
@@ -339,6 +339,9 @@ STATIC = [
             "for k, inputs in path: op = forward[k]",
             "for k, inputs in path[::-1]:\n        op = forward[k]",
         ),
+    ),
+    *bugs(
+        "static.op_path",
         ("the path ends at the first operator", "needed |= inputs for name", "for name"),
         (
             "what is not wanted cuts the path",
