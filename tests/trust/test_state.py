@@ -160,16 +160,16 @@ def test_an_error_in_a_hook_after_the_commit_undoes_the_commit(error, which):
     assert_untouched_and_usable(x, w, out)
 
 
-def is_with(frame):
+def opens_a_block(frame):
     line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-    return line.lstrip().startswith("with ")
+    return line.lstrip().startswith(("with ", "try:"))
 
 
 @contextmanager
 def interrupted(at, files):
     """Ctrl-C at the line number ``at``, counted over all lines of some files that run.
 
-    Not at a ``with``: there Python runs no signal handler before the block is left in order.
+    Not at a ``with`` or ``try:`` itself: Python runs signal handlers at calls and jumps, never there.
     """
     count = iter(range(1_000_000))
     before = sys.gettrace()
@@ -177,7 +177,7 @@ def interrupted(at, files):
     def trace(frame, event, arg):
         if not frame.f_code.co_filename.endswith(files):
             return None
-        if event == "line" and not is_with(frame) and next(count) == at:
+        if event == "line" and not opens_a_block(frame) and next(count) == at:
             raise KeyboardInterrupt
         return trace
 
@@ -213,6 +213,15 @@ def test_an_interrupt_at_any_line_of_backward_leaves_all_gradients_or_none(ask):
     else:
         raise AssertionError("backward did not end")
     assert done > 100
+    assert_another_thread_can_walk()
+
+
+def assert_another_thread_can_walk():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(expected_gradients()), daemon=True)
+    thread.start()
+    thread.join(timeout=10)
+    assert found, "an interrupt left the engine locked"
 
 
 # -- crash sweep: programs -----------------------------------------------------------------
