@@ -46,7 +46,7 @@ def fuzz(args: argparse.Namespace) -> int:
         for k, found in enumerate(pool.map(partial(_chunk, args.command, count=CHUNK), starts)):
             bad += found
             if (k + 1) % 40 == 0 or found:
-                print(f"{(k + 1) * CHUNK} programs, {len(bad)} failures", *found, sep="\n  ")
+                print(f"{(k + 1) * CHUNK} programs, {len(bad)} failures", *found, sep="\n  ", flush=True)
     print(f"{len(starts) * CHUNK} programs from seed {args.seed}: {len(bad)} failures")
     return bool(bad)
 
