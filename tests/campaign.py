@@ -10,13 +10,15 @@ python -m tests.campaign depth --ops 1000000
 from __future__ import annotations
 
 import argparse
+import json
 import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 
-CHUNK = 250
+CHUNK = 100
 
 
 def _chunk(kind: str, first: int, count: int) -> list[str]:
@@ -39,16 +41,50 @@ def _chunk(kind: str, first: int, count: int) -> list[str]:
 
 
 def fuzz(args: argparse.Namespace) -> int:
-    """Random functions (or sessions) from one seed on; every failure is printed."""
+    """Random functions (or sessions) from one seed on; every failure is printed.
+
+    With ``--log FILE`` finished chunks are noted there, and left out when it is asked for again.
+    """
+    log = Log(args.log, f"{args.command} {CHUNK}")
     starts = range(args.seed, args.seed + args.programs, CHUNK)
-    bad: list[str] = []
+    todo = [s for s in starts if str(s) not in log.done]
+    done, bad = CHUNK * (len(starts) - len(todo)), list(log.failures)
+    begin = told = time.perf_counter()
     with ProcessPoolExecutor(args.workers) as pool:
-        for k, found in enumerate(pool.map(partial(_chunk, args.command, count=CHUNK), starts)):
+        chunks = pool.map(partial(_chunk, args.command, count=CHUNK), todo)
+        for start, found in zip(todo, chunks, strict=True):
             bad += found
-            if (k + 1) % 40 == 0 or found:
-                print(f"{(k + 1) * CHUNK} programs, {len(bad)} failures", *found, sep="\n  ", flush=True)
-    print(f"{len(starts) * CHUNK} programs from seed {args.seed}: {len(bad)} failures")
+            done += CHUNK
+            log.note(str(start), found)
+            if found or time.perf_counter() - told > 30:
+                told = time.perf_counter()
+                rate = f"{told - begin:.0f} s"
+                print(
+                    f"{done} programs, {len(bad)} failures, {rate}", *found, sep="\n  ", flush=True
+                )
+    print(f"{done} programs from seed {args.seed}: {len(bad)} failures")
     return bool(bad)
+
+
+class Log:
+    """A file of finished parts, so that a campaign can be stopped and taken up again."""
+
+    def __init__(self, path: str | None, kind: str) -> None:
+        self.path, self.kind = path, kind
+        self.done: set[str] = set()
+        self.failures: list[str] = []
+        if path and Path(path).exists():
+            for line in Path(path).read_text(encoding="utf-8").splitlines():
+                name, part, found = json.loads(line)
+                if name == kind:
+                    self.done.add(part)
+                    self.failures += found
+
+    def note(self, part: str, failures: list[str]) -> None:
+        self.done.add(part)
+        if self.path:
+            with Path(self.path).open("a", encoding="utf-8") as file:
+                file.write(json.dumps([self.kind, part, failures]) + "\n")
 
 
 def bugs(args: argparse.Namespace) -> int:
@@ -68,9 +104,7 @@ def mutate(args: argparse.Namespace) -> int:
     """Mutants of modules; the survivors are printed."""
     from tests.trust.mutation import score
 
-    for module in args.module:
-        print(score(module, args.sample, args.seed, args.workers), flush=True)
-    return 0
+    return int(any(s.survivors for s in score(args)))
 
 
 def depth(args: argparse.Namespace) -> int:
@@ -103,6 +137,9 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--module", action="append", default=[])
     parser.add_argument("--sample", type=int, default=None)
+    parser.add_argument("--seconds", type=float, default=10.0, help="of tests for one mutant")
+    parser.add_argument("--tests", action="append", default=[], help="instead of all that fit")
+    parser.add_argument("--log", default=None, help="a file to stop and go on with")
     parser.add_argument("--ops", type=int, default=1_000_000)
     args = parser.parse_args()
     begin = time.perf_counter()

@@ -23,12 +23,17 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: which one of the module's, where, and how the line reads before and after."""
+    """One change: which one of the module's, where, how the place reads before and after.
+
+    ``lines`` are those that run whenever the changed place does.
+    """
 
     number: int
     line: int
     before: str
     after: str
+    lines: tuple[int, int] = (0, 0)
+    function: str = ""
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.before}  →  {self.after}"
@@ -83,11 +88,33 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
 def mutants(source: str) -> list[Mutant]:
     """All changes of a module."""
     found = []
-    for number, (node, attribute, value) in enumerate(list(changes(ast.parse(source)))):
+    tree = ast.parse(source)
+    where = _homes(tree)
+    for number, (node, attribute, value) in enumerate(list(changes(tree))):
         before, old = _shown(node), getattr(node, attribute)
+        lines, function = where[id(node)]
         setattr(node, attribute, value)
-        found.append(Mutant(number, node.lineno, before, _shown(node)))  # type: ignore[attr-defined]
+        found.append(Mutant(number, node.lineno, before, _shown(node), lines, function))  # type: ignore[attr-defined]
         setattr(node, attribute, old)
+    return found
+
+
+def _homes(tree: ast.Module) -> dict[int, tuple[tuple[int, int], str]]:
+    """For every node the lines of its statement (of its lambda, if it is in one) and its function's name."""
+    found = {}
+
+    def visit(node: ast.AST, first: int, last: int, function: str) -> None:
+        if isinstance(node, ast.stmt | ast.Lambda):
+            first, last = node.lineno, node.end_lineno or node.lineno
+        if isinstance(node, ast.If | ast.While):
+            last = node.test.end_lineno or node.lineno
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            function = f"{function}.{node.name}".lstrip(".")
+        found[id(node)] = ((first, last), function)
+        for child in ast.iter_child_nodes(node):
+            visit(child, first, last, function)
+
+    visit(tree, 1, 1, "")
     return found
 
 

@@ -6,8 +6,9 @@ which carry a derivative forward and share no code with the package.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -173,8 +174,9 @@ def stopped(x: Any) -> Any:
     return made
 
 
-def out_shapes(op: str, attr: Any, *shapes: Shape) -> Any:
-    """The shape an operation gives: that of NumPy on zeros."""
+@cache
+def out_shapes(op: str, attr: Any, *shapes: Shape) -> list[Shape]:
+    """The shapes an operation gives: those of NumPy on zeros."""
     found = TABLE[op][2](attr, *(Dual(np.zeros(s), np.zeros(s)) for s in shapes))
     return [f.x.shape for f in found] if isinstance(found, list) else [np.shape(found.x)]
 
@@ -221,6 +223,37 @@ class Programs:
             lambda: run(plans[0], values, Programs),
             lambda: run(plans[1], values, Programs),
         )
+
+
+class Unrolled(Programs):
+    """Loops written out, operators of choice kept."""
+
+    repeat = Tensors.repeat
+
+
+class Taken(Tensors):
+    """Loops written out, and of every choice the branch that an eager run takes.
+
+    The choices are noted on Tensors (``noted``) and followed on Variables, in the same order.
+    """
+
+    def __init__(self) -> None:
+        self.noted: list[bool] = []
+        self.followed = 0
+
+    def repeat(self, step: Step, carried: list[Any], values: list[Any]) -> Any:
+        for _ in range(step.attr):
+            carried = run(step.plans[0], [*values, *carried], self)
+        return [c * 1.0 for c in carried]
+
+    def choose(self, step: Step, value: Any, values: list[Any]) -> Any:
+        if isinstance(value, static.Variable):
+            other = self.noted[self.followed]
+            self.followed += 1
+        else:
+            other = float(mg.sum(value)) <= step.attr
+            self.noted.append(other)
+        return run(step.plans[other], values, self)
 
 
 class Duals:
@@ -339,15 +372,42 @@ def broadcasts(a: Shape, b: Shape) -> bool:
 
 
 def draw(seed: int, steps: int = 12, depth: int = 2) -> RandomFunction:
-    """A random function of three arguments that returns one number."""
-    rng = np.random.default_rng(seed)
-    shapes = [SHAPES[int(k)] for k in rng.integers(0, len(SHAPES), 3)]
+    """A random function of three arguments that returns one number; the same for the same seed."""
+    return write(np.random.default_rng(seed), steps, depth)
+
+
+def write(rng: Any, steps: int, depth: int) -> RandomFunction:
+    """A random function made by the choices of a generator; long ones are rarer than short ones."""
+    shapes = [SHAPES[int(rng.integers(0, len(SHAPES)))] for _ in range(3)]
     args = tuple(np.asarray(rng.uniform(-1, 1, s)) for s in shapes)
     writer = Writer(rng, list(shapes), depth)
-    for _ in range(int(rng.integers(1, steps + 1))):
+    for _ in range(1 + int(steps * rng.random() ** 2)):
         writer.one()
     total = writer.add("sum", len(writer.shapes) - 1)
-    for k in rng.choice(len(writer.shapes), size=3):
-        part = writer.add("times", writer.add("mean", int(k)), attr=1.5)
+    for _ in range(3):
+        k = int(rng.integers(0, len(writer.shapes)))
+        part = writer.add("times", writer.add("mean", k), attr=1.5)
         total = writer.add("add", total, part)
     return RandomFunction(Plan(tuple(writer.steps), (total,)), args)
+
+
+class Choices:
+    """The part of NumPy's generator that is used here, made of a list of numbers: Hypothesis can shrink it."""
+
+    def __init__(self, numbers: Iterable[int]) -> None:
+        self.numbers = iter(numbers)
+
+    def integers(self, low: int, high: int | None = None) -> int:
+        low, high = (0, low) if high is None else (low, high)
+        return low + next(self.numbers, 0) % (high - low)
+
+    def random(self) -> float:
+        return self.integers(0, 1000) / 1000
+
+    def uniform(self, low: float, high: float, shape: Shape) -> Any:
+        n = int(np.prod(shape))
+        flat = [low + (high - low) * (self.integers(0, 97) + 0.37) / 97 for _ in range(n)]
+        return np.reshape(flat, shape)
+
+    def normal(self) -> float:
+        return self.integers(0, 200) / 100 - 1.003

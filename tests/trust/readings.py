@@ -36,7 +36,11 @@ def eager_graph(function: Callable[..., Any], args: Any) -> Found:
 
 def with_gradients(function: Callable[..., Any], args: Any) -> tuple[Any, list[str]]:
     """The traced program with its gradients appended, and the names to fetch."""
-    prog = mg.trace(function, *args)
+    return gradients_of(mg.trace(function, *args))
+
+
+def gradients_of(prog: Any) -> tuple[Any, list[str]]:
+    """A program with the gradients of its output appended, and the names to fetch."""
     block = prog.global_block()
     with static.program_guard(prog):
         inputs = [block.var(n) for n in prog.inputs]
@@ -54,7 +58,10 @@ def fetched(run: Callable[..., Any], prog: Any, names: list[str], args: Any) -> 
 
 def interpreted(function: Callable[..., Any], args: Any) -> Found:
     """The program, run operator by operator."""
-    prog, names = with_gradients(function, args)
+    return run_program(*with_gradients(function, args), args)
+
+
+def run_program(prog: Any, names: list[str], args: Any) -> Found:
     return fetched(static.Executor().run, prog, names, args)
 
 
@@ -66,8 +73,10 @@ def decomposed(function: Callable[..., Any], args: Any) -> Found:
 
 def generated(function: Callable[..., Any], args: Any) -> Found:
     """The program as generated source."""
-    prog, names = with_gradients(function, args)
+    return run_source(*with_gradients(function, args), args)
 
+
+def run_source(prog: Any, names: list[str], args: Any) -> Found:
     def run(prog: Any, feed: Any, fetch_list: list[str]) -> list[Any]:
         return static.compile(prog, feed=feed, fetch=fetch_list)(**feed)
 
