@@ -21,17 +21,22 @@ def axis_tuple(axis, ndim):
     return tuple([a % ndim for a in axes])
 
 
+def reduced_axes(axis, ndim):
+    """`axis_tuple` of a reduction: in a single number, 0 and -1 name no axis, as in NumPy."""
+    return () if not ndim and axis in (0, -1) else axis_tuple(axis, ndim)
+
+
 def count_over(shape, axis):
     """How many elements a reduction of ``shape`` over ``axis`` puts into one."""
     if axis is None:
         return _product(shape)
-    return _product([shape[a] for a in axis_tuple(axis, len(shape))])
+    return _product([shape[a] for a in reduced_axes(axis, len(shape))])
 
 
 def widened(x, ndim, axis, keepdims):
     """A reduced array with its axes back, of length 1."""
     x = np.asarray(x)
-    return x if axis is None or keepdims else np.expand_dims(x, axis_tuple(axis, ndim))
+    return x if axis is None or keepdims else np.expand_dims(x, reduced_axes(axis, ndim))
 
 
 @primitive(infer=shape_attr)
@@ -47,7 +52,7 @@ def expand_reduced(x, *, shape, axis=None, keepdims=False):
 def group_axes(x, *, axis=None):
     """Move axes to the end and make them one axis."""
     x = np.asarray(x)
-    axes = axis_tuple(axis, x.ndim)
+    axes = reduced_axes(axis, x.ndim)
     rest = [k for k in range(x.ndim) if k not in axes]
     size = _product([x.shape[a] for a in axes])
     return np.transpose(x, (*rest, *axes)).reshape([x.shape[k] for k in rest] + [size])
@@ -56,7 +61,7 @@ def group_axes(x, *, axis=None):
 @primitive(view=True, infer=shape_attr)
 def ungroup_axes(x, *, shape, axis=None):
     """Undo `group_axes`."""
-    axes = axis_tuple(axis, len(shape))
+    axes = reduced_axes(axis, len(shape))
     order = (*[k for k in range(len(shape)) if k not in axes], *axes)
     return np.transpose(np.reshape(x, [shape[k] for k in order]), np.argsort(order))
 
