@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from .errors import ShapeError, describe
 
+__all__ = ["Alphabet", "DataLoader", "Labelled", "Windows", "digits", "progress", "sonnets", "split", "windows"]
+
 Array = npt.NDArray[Any]
 
 

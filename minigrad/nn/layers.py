@@ -36,7 +36,7 @@ class Linear(Module):
 
 class Conv2d(Module):
     """Filters that slide over images: ``x`` [batch, channels, height, width]; ``weight`` [filters,
-    channels / groups, *kernel_size].
+    channels / groups, ``*kernel_size``].
 
     >>> import minigrad as mg
     >>> Conv2d(1, 8, kernel_size=3, padding=1)(mg.zeros([2, 1, 8, 8])).shape
