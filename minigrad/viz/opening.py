@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Collection
 
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.reading import Links, is_op
@@ -10,6 +11,7 @@ from minigrad.viz.segments import Segment, counted, mirrored
 
 AROUND = 2  # operations shown before and after each one that was found
 MOST = 40  # operations drawn in full
+PARTS = 10  # pieces of a segment that is opened but too large to draw in full
 
 
 def found_ops(graph: Graph, text: str) -> set[str]:
@@ -60,34 +62,74 @@ def _with_neighbours(ops: list[Node], hits: list[Node]) -> list[Node]:
     return list(shown.values())
 
 
-def opened(graph: Graph, segments: list[Segment], keep: set[str]) -> list[Segment]:
-    """The segments without the operations to keep; what lies before and after stays folded."""
+def without(graph: Graph, segments: list[Segment], shown: Collection[str]) -> list[Segment]:
+    """The segments without the operations to show; what lies before and after stays folded."""
+    return _cut(graph, segments, lambda segment: _pieces(segment.ops, shown))
+
+
+def parted(graph: Graph, segments: list[Segment], ops: Collection[str]) -> list[Segment]:
+    """The segments with one of them, named by its operations, in smaller pieces; in full if small."""
+
+    def parts(segment: Segment) -> list[list[Node]]:
+        mine = {n.id for n in segment.ops}
+        twins = {n.id for n in segment.twin.ops} if segment.twin is not None else set()
+        return _parts(segment) if ops in (mine, twins) else [segment.ops]
+
+    return _cut(graph, segments, parts)
+
+
+def _cut(
+    graph: Graph, segments: list[Segment], parts: Callable[[Segment], list[list[Node]]]
+) -> list[Segment]:
+    """Every segment in its parts, each with its twin."""
     made: list[Segment] = []
     for segment in segments:
         if segment.side == "backward" and segment.twin is not None:
-            continue  # comes back with the pieces of its twin
-        for ops in _pieces(segment.ops, keep):
+            continue  # comes back with the parts of its twin
+        for ops in parts(segment):
             piece = Segment(_name(segment, ops), ops, segment.side)
             twin = mirrored(graph, piece)
             made += [piece] if twin is None else [piece, twin]
     return made
 
 
-def _pieces(ops: list[Node], keep: set[str]) -> list[list[Node]]:
-    """Runs of two or more neighbours of which none is kept."""
+def _parts(segment: Segment) -> list[list[Node]]:
+    """Up to `PARTS` pieces of about the same length, of whole repeats; none for a small segment."""
+    count = len(segment.ops)
+    if count <= MOST:
+        return []
+    period = _period(segment) or 1
+    length = period * -(-count // (period * PARTS))
+    pieces = [segment.ops[at : at + length] for at in range(0, count, length)]
+    return [piece for piece in pieces if len(piece) > 1]
+
+
+def _pieces(ops: list[Node], shown: Collection[str]) -> list[list[Node]]:
+    """Runs of two or more neighbours of which none is shown."""
     runs: list[list[Node]] = [[]]
     for op in ops:
-        if op.id in keep:
+        if op.id in shown:
             runs.append([])
         else:
             runs[-1].append(op)
     return [run for run in runs if len(run) > 1]
 
 
+def _period(segment: Segment) -> int:
+    """How many operations repeat in a segment; 0 if none do."""
+    times = segment.name.partition(" × ")[0]
+    return len(segment.ops) // int(times) if times.isdigit() else 0
+
+
 def _name(segment: Segment, ops: list[Node]) -> str:
     """``12 × (mul, tanh)`` if the piece is made of whole repeats, else a count."""
-    times, _, names = segment.name.partition(" × ")
-    period = len(segment.ops) // int(times) if times.isdigit() else 0
+    if ops is segment.ops:
+        return segment.name
+    period, names = _period(segment), segment.name.partition(" × ")[2]
     whole = bool(period) and len(ops) % period == 0 and len(ops) > period
-    starts_whole = whole and segment.ops.index(ops[0]) % period == 0
+    starts_whole = whole and _place(segment, ops[0]) % period == 0
     return f"{len(ops) // period} × {names}" if starts_whole else counted(ops)
+
+
+def _place(segment: Segment, op: Node) -> int:
+    return next(i for i, n in enumerate(segment.ops) if n is op)

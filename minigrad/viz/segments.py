@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
 
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.reading import is_op
@@ -38,7 +41,7 @@ def segments(graph: Graph) -> list[Segment]:
 def _runs_by_region(graph: Graph, side: str) -> list[list[Node]]:
     groups: dict[str | None, list[Node]] = {}
     for node in graph.nodes.values():
-        if is_op(node) and node.side == side and not node.bold:
+        if is_op(node) and node.side == side and (not node.bold or "regions" in node.data):
             groups.setdefault(node.region, []).append(node)
     return list(groups.values())
 
@@ -65,15 +68,19 @@ def _repeats(ops: list[Node]) -> list[Segment]:
 
 def _covered(names: list[str]) -> list[tuple[int, int]]:
     """For every place: how many operations a repeat that starts there covers, and its period."""
-    best = [(0, 1)] * len(names)
-    for period in range(1, min(_LONGEST_PERIOD, len(names) // 2) + 1):
-        run = 0
-        for at in range(len(names) - period - 1, -1, -1):
-            run = run + 1 if names[at] == names[at + period] else 0
-            times = run // period + 1
-            if times >= _FEWEST_REPEATS and times * period > best[at][0]:
-                best[at] = (times * period, period)
-    return best
+    codes: dict[str, int] = {}
+    row = np.array([codes.setdefault(name, len(codes)) for name in names])
+    covered, best = np.zeros(len(row), int), np.ones(len(row), int)
+    for period in range(1, min(_LONGEST_PERIOD, len(row) // 2) + 1):
+        same = row[:-period] == row[period:]
+        places = np.arange(len(same))
+        breaks = np.where(same, len(same), places)
+        run = np.minimum.accumulate(breaks[::-1])[::-1] - places
+        times = run // period + 1
+        wider = (times >= _FEWEST_REPEATS) & (times * period > covered[: len(same)])
+        covered[: len(same)][wider] = (times * period)[wider]
+        best[: len(same)][wider] = period
+    return list(zip(covered.tolist(), best.tolist(), strict=True))
 
 
 def mirrored(graph: Graph, segment: Segment) -> Segment | None:
@@ -122,4 +129,9 @@ def _listed(names: list[str]) -> str:
 
 def counted(ops: list[Node]) -> str:
     common = [name for name, _ in Counter(n.name for n in ops).most_common(3)]
-    return f"{len(ops)} operations ({', '.join(common)})"
+    return f"{size_of(ops)} operations ({', '.join(common)})"
+
+
+def size_of(ops: Iterable[Node]) -> int:
+    """How many operations these nodes stand for."""
+    return sum(n.data.get("ops", 1) for n in ops)
