@@ -1,17 +1,20 @@
 """The peers: one class each, ``Peer(workload)`` with ``grads()`` and ``step()``.
 
-A peer whose library is not installed raises ImportError, and the benchmark says so.
+Each lends its vocabulary to `models.py`.  A peer whose library is not installed raises ImportError, and the benchmark says so.
 """
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import models
 import numpy as np
-from workloads import LEARNING_RATE, MLPS, Workload, by_hand
+from by_hand import by_hand
+from workloads import LEARNING_RATE, Workload
 
 
 class ByHand:
-    """NumPy without a library, allocating as it goes: the base of all ratios."""
+    """NumPy without a library, allocating as it goes."""
 
     def __init__(self, w: Workload) -> None:
         self.w = w
@@ -20,220 +23,312 @@ class ByHand:
         return by_hand(self.w)
 
     def step(self) -> None:
-        for p, g in zip(self.w.params, by_hand(self.w)):
-            p -= LEARNING_RATE * g
+        grads = by_hand(self.w)
+        if self.w.updates:
+            for p, g in zip(self.w.params, grads):
+                p -= LEARNING_RATE * g
 
 
-class MinigradEager:
+def fold(cell: Any, state: Any, xs: Any) -> Any:
+    """The last state of a recurrent network."""
+    for x in xs:
+        state = cell(state, x)
+    return state
+
+
+class Library:
+    """What the libraries share: values made of the data once, the loss of `models.py`."""
+
+    ops: Any
+
+    def __init__(self, w: Workload) -> None:
+        self.w = w
+        self.params = [self.parameter(p) for p in w.params]
+        self.x = [self.value(x) for x in w.x] if isinstance(w.x, list) else self.value(w.x)
+        self.y, self.start = self.value(w.y), self.value(w.start)
+        self.v = None if w.v is None else [self.value(v) for v in w.v]
+
+    def parameter(self, array: Any) -> Any:
+        return array
+
+    def value(self, array: Any) -> Any:
+        return array
+
+    def loss(self, params: Any = None) -> Any:
+        params = self.params if params is None else params
+        return models.loss(self.w, self.ops, params, self.x, self.y, self.start)
+
+
+class MinigradEager(Library):
     """minigrad, one op at a time."""
 
     def __init__(self, w: Workload) -> None:
         import minigrad as mg
 
-        self.mg, self.w = mg, w
-        self.params = [mg.tensor(p, requires_grad=True) for p in w.params]
-        self.x = None if w.x is None else mg.tensor(w.x)
-        self.y = None if w.y is None else mg.tensor(w.y)
-        if w.name == "W6e":
-            self.xs = [mg.tensor(x) for x in w.x]
-            self.start = mg.tensor(np.zeros((w.x.shape[1], 64), np.float32))
+        self.mg, self.ops = mg, self.vocabulary()
+        super().__init__(w)
         self.optimizer = mg.optim.SGD(self.params, float(LEARNING_RATE))
 
-    def loss(self) -> Any:
-        mg, p = self.mg, self.params
-        if self.w.name in MLPS:
-            h, layers = self.x, len(p) // 2
-            for k in range(layers):
-                h = mg.linear(h, p[2 * k], p[2 * k + 1])
-                if k < layers - 1:
-                    h = mg.relu(h) if self.w.facts["act"] == "relu" else mg.tanh(h)
-            return mg.mse(h, self.y) if self.w.facts["loss"] == "mse" else mg.cross_entropy(h, self.y)
-        if self.w.name == "W4":
-            total = None
-            for c in self.w.facts["factors"]:
-                total = p[0] * c if total is None else total + p[0] * c
-            return total.sum()
-        wx, wh, b, wo, bo = p
-        h = self.start
-        for x in self.xs:
-            h = mg.tanh(x @ wx + h @ wh + b)
-        return mg.cross_entropy(h @ wo + bo, self.y)
+    @staticmethod
+    def vocabulary() -> Any:
+        import minigrad as mg
+
+        return SimpleNamespace(
+            linear=mg.linear, matmul=mg.matmul, relu=mg.relu, tanh=mg.tanh, sigmoid=mg.sigmoid,
+            split4=lambda z: mg.split(z, num_or_sections=4, axis=1),
+            conv=lambda x, k, c: mg.conv2d(x, k, c, padding=1), pool=lambda x: mg.max_pool2d(x, kernel_size=2),
+            rows=lambda x: mg.flatten(x, start=1), total=mg.sum, mse=mg.mse, cross_entropy=mg.cross_entropy, fold=fold,
+        )  # fmt: skip
+
+    def parameter(self, array: Any) -> Any:
+        return self.mg.tensor(array, requires_grad=True)
+
+    def value(self, array: Any) -> Any:
+        return None if array is None else self.mg.tensor(array)
 
     def grads(self) -> list[Any]:
+        self.backward()
+        return [np.array(g.numpy()) for g in (self.found if self.v else [p.grad for p in self.params])]
+
+    def backward(self) -> None:
+        mg = self.mg
+        if self.v:
+            firsts = mg.grad(self.loss(), self.params, create_graph=True)
+            self.found = mg.grad(firsts, self.params, self.v)
+            return
         for p in self.params:
             p.grad = None
         self.loss().backward()
-        return [np.array(p.grad.numpy()) for p in self.params]
 
     def step(self) -> None:
-        for p in self.params:
-            p.grad = None
-        self.loss().backward()
-        self.optimizer.step()
+        self.backward()
+        if self.w.updates:
+            self.optimizer.step()
 
 
-class MinigradCompiled(MinigradEager):
-    """minigrad, the same function traced into a Program and compiled."""
+class MinigradCompiled(Library):
+    """minigrad, the same function written into a Program and compiled; data is fed at every call."""
 
     def __init__(self, w: Workload) -> None:
-        super().__init__(w)
         from minigrad import static
 
-        if w.name == "W4":
-            raise NotImplementedError("folds to nothing")
-        names = {id(p): f"p{k}" for k, p in enumerate(self.params)}
-        for p in self.params:
-            p.name = names[id(p)]
-        prog = self.mg.trace(lambda: self.loss())
-        with static.program_guard(prog):
-            loss = prog.global_block().var(prog.outputs[0])
-            pairs = static.append_backward(loss)
-        self.run_grads = static.compile(prog, fetch=[g for _, g in sorted(pairs, key=lambda pg: pg[0].name)])
-        trained = self.mg.trace(lambda: self.loss())
-        with static.program_guard(trained):
-            self.mg.optim.SGD(self.params, float(LEARNING_RATE)).minimize(trained.global_block().var(trained.outputs[0]))
-        self.run_step = static.compile(trained, fetch=[trained.outputs[0]])
+        if w.model == "neurons":
+            raise NotImplementedError("65,000 operators on single numbers are no work for it")
+        self.static, self.ops, self.w = static, MinigradEager.vocabulary(), w
+        self.feed = {"x": np.array(w.x), "y": w.y, "start": w.start}
+        self.feed |= {f"v{k}": v for k, v in enumerate(w.v or ())}
+        self.feed = {name: np.asarray(a) for name, a in self.feed.items() if a is not None and np.ndim(a)}
+        self.run_grads = self.compiled(self.gradients)
+        self.run_step = self.compiled(self.update if w.updates else self.gradients_and_loss)
+
+    def compiled(self, extend: Any) -> Any:
+        """The program of the loss, extended by a method below, as a step."""
+        static, program = self.static, self.static.Program()
+        with static.program_guard(program):
+            self.params = [static.parameter(f"p{k}", p) for k, p in enumerate(self.w.params)]
+            fed = {name: static.data(name, a.shape, a.dtype) for name, a in self.feed.items()}
+            self.x, self.y, self.start = (fed.get(name) for name in ("x", "y", "start"))
+            if isinstance(self.w.x, list):
+                self.x = [self.x[t] for t in range(len(self.w.x))]
+            self.v = [fed[f"v{k}"] for k in range(len(self.w.v or ()))]
+            fetch = extend(self.loss())
+        return static.compile(program, fetch=fetch)
+
+    def gradients(self, loss: Any) -> Any:
+        found = self.static.gradients(loss, self.params)
+        return self.static.gradients(found, self.params, self.v) if self.v else found
+
+    def gradients_and_loss(self, loss: Any) -> Any:
+        return self.gradients(loss) if self.v else [loss, *self.gradients(loss)]
+
+    def update(self, loss: Any) -> Any:
+        self.static.SGD(None, float(LEARNING_RATE)).minimize(loss)
+        return [loss]
 
     def grads(self) -> list[Any]:
-        return list(self.run_grads())
+        return [np.array(g) for g in self.run_grads(**self.feed)]
 
     def step(self) -> None:
-        self.run_step()
+        self.run_step(**self.feed)
 
 
-class Torch:
+class Torch(Library):
     """PyTorch, eager."""
 
     def __init__(self, w: Workload) -> None:
         import torch
+        from torch.nn import functional as f
 
         torch.set_num_threads(1)
-        self.torch, self.w = torch, w
-        self.params = [torch.tensor(p, requires_grad=True) for p in w.params]
-        self.x = None if w.x is None else torch.tensor(w.x)
-        self.y = None if w.y is None else torch.tensor(w.y)
+        self.torch = torch
+        self.ops = SimpleNamespace(
+            linear=lambda x, a, b: torch.addmm(b, x, a), matmul=torch.matmul, relu=torch.relu, tanh=torch.tanh, sigmoid=torch.sigmoid,
+            split4=lambda z: z.chunk(4, dim=1), conv=lambda x, k, c: f.conv2d(x, k, c, padding=1), pool=lambda x: f.max_pool2d(x, 2),
+            rows=lambda x: x.flatten(1), total=torch.sum, mse=f.mse_loss, cross_entropy=f.cross_entropy, fold=fold,
+        )  # fmt: skip
+        super().__init__(w)
         self.optimizer = torch.optim.SGD(self.params, float(LEARNING_RATE))
 
-    def loss(self) -> Any:
-        torch, p = self.torch, self.params
-        fun = torch.nn.functional
-        if self.w.name in MLPS:
-            h, layers = self.x, len(p) // 2
-            for k in range(layers):
-                h = torch.addmm(p[2 * k + 1], h, p[2 * k])
-                if k < layers - 1:
-                    h = torch.relu(h) if self.w.facts["act"] == "relu" else torch.tanh(h)
-            return fun.mse_loss(h, self.y) if self.w.facts["loss"] == "mse" else fun.cross_entropy(h, self.y)
-        if self.w.name == "W4":
-            total = None
-            for c in self.w.facts["factors"]:
-                total = p[0] * c if total is None else total + p[0] * c
-            return total.sum()
-        wx, wh, b, wo, bo = p
-        h = torch.zeros(self.x.shape[1], 64)
-        for x in self.x:
-            h = torch.tanh(x @ wx + h @ wh + b)
-        return fun.cross_entropy(h @ wo + bo, self.y)
+    def parameter(self, array: Any) -> Any:
+        return self.torch.tensor(array, requires_grad=True)
+
+    def value(self, array: Any) -> Any:
+        return None if array is None else self.torch.tensor(array)
+
+    def backward(self) -> None:
+        if self.v:
+            firsts = self.torch.autograd.grad(self.loss(), self.params, create_graph=True)
+            self.found = self.torch.autograd.grad(firsts, self.params, self.v)
+            return
+        for p in self.params:
+            p.grad = None
+        self.loss().backward()
 
     def grads(self) -> list[Any]:
-        for p in self.params:
-            p.grad = None
-        self.loss().backward()
-        return [p.grad.numpy().copy() for p in self.params]
+        self.backward()
+        return [g.numpy().copy() for g in (self.found if self.v else [p.grad for p in self.params])]
 
     def step(self) -> None:
-        for p in self.params:
-            p.grad = None
-        self.loss().backward()
-        self.optimizer.step()
+        self.backward()
+        if self.w.updates:
+            self.optimizer.step()
 
 
-class Autograd:
+class Autograd(Library):
     """HIPS autograd: tracing with NumPy wrappers."""
 
     def __init__(self, w: Workload) -> None:
         import autograd
         import autograd.numpy as anp
 
-        self.np, self.w = anp, w
-        self.grad = autograd.grad(self.loss)
+        if w.model == "cnn":
+            raise NotImplementedError("its convolution is SciPy's, of float64")
 
-    def loss(self, p: Any) -> Any:
-        anp, w = self.np, self.w
-        if w.name in MLPS:
-            h, layers = w.x, len(p) // 2
-            for k in range(layers):
-                h = anp.dot(h, p[2 * k]) + p[2 * k + 1]
-                if k < layers - 1:
-                    h = anp.maximum(h, np.float32(0)) if w.facts["act"] == "relu" else anp.tanh(h)
-            return anp.mean((h - w.y) ** 2) if w.facts["loss"] == "mse" else self.cross_entropy(h)
-        if w.name == "W4":
-            total = None
-            for c in w.facts["factors"]:
-                total = p[0] * c if total is None else total + p[0] * c
-            return anp.sum(total)
-        wx, wh, b, wo, bo = p
-        h = np.zeros((w.x.shape[1], 64), np.float32)
-        for x in w.x:
-            h = anp.tanh(anp.dot(x, wx) + anp.dot(h, wh) + b)
-        return self.cross_entropy(anp.dot(h, wo) + bo)
+        def cross_entropy(z: Any, classes: Any) -> Any:
+            z = z - anp.max(z, axis=1, keepdims=True)
+            log_p = z - anp.log(anp.sum(anp.exp(z), axis=1, keepdims=True))
+            return -anp.mean(log_p[np.arange(len(classes)), classes])
 
-    def cross_entropy(self, z: Any) -> Any:
-        anp = self.np
-        z = z - anp.max(z, axis=1, keepdims=True)
-        log_p = z - anp.log(anp.sum(anp.exp(z), axis=1, keepdims=True))
-        return -anp.mean(log_p[np.arange(len(self.w.y)), self.w.y])
+        half, zero = np.float32(0.5), np.float32(0)
+        self.ops = SimpleNamespace(
+            linear=lambda x, a, b: anp.dot(x, a) + b, matmul=anp.dot, relu=lambda x: anp.maximum(x, zero), tanh=anp.tanh,
+            sigmoid=lambda x: anp.tanh(x * half) * half + half, split4=lambda z: [z[:, k : k + z.shape[1] // 4] for k in range(0, z.shape[1], z.shape[1] // 4)],
+            total=anp.sum, mse=lambda h, y: anp.mean((h - y) ** 2), cross_entropy=cross_entropy, fold=fold,
+        )  # fmt: skip
+        super().__init__(w)
+        self.gradient = autograd.grad(self.loss)
+        if w.v is not None:
+            first = self.gradient
+            self.gradient = autograd.grad(lambda p: sum(anp.sum(g * v) for g, v in zip(first(p), w.v)))  # type: ignore[arg-type]
 
     def grads(self) -> list[Any]:
-        return [np.asarray(g) for g in self.grad(self.w.params)]
+        return [np.asarray(g) for g in self.gradient(self.params)]
 
     def step(self) -> None:
-        for p, g in zip(self.w.params, self.grad(self.w.params)):
-            p -= LEARNING_RATE * g
+        grads = self.gradient(self.params)
+        if self.w.updates:
+            for p, g in zip(self.params, grads):
+                p -= LEARNING_RATE * g
 
 
-class DeZero:
+class DeZero(Library):
     """DeZero, the engine the first steps of the course resemble."""
 
     def __init__(self, w: Workload) -> None:
         np.int = int  # type: ignore[attr-defined]  # the release uses a name that NumPy has dropped
         import dezero
-        import dezero.functions as fun
+        import dezero.functions as f
 
-        self.f, self.w = fun, w
-        self.params = [dezero.Parameter(p) for p in w.params]
+        if w.name in ("W2", "W4w"):
+            raise NotImplementedError("takes minutes: it sorts its list of functions at every one")
+        if w.name == "W8":
+            raise NotImplementedError("its cross-entropy has no second derivative")
+        self.dezero = dezero
 
-    def loss(self) -> Any:
-        f, p, w = self.f, self.params, self.w
-        if w.name in MLPS:
-            h, layers = w.x, len(p) // 2
-            for k in range(layers):
-                h = f.linear(h, p[2 * k], p[2 * k + 1])
-                if k < layers - 1:
-                    h = f.relu(h) if w.facts["act"] == "relu" else f.tanh(h)
-            return f.mean_squared_error(h, w.y) if w.facts["loss"] == "mse" else f.softmax_cross_entropy(h, w.y)
-        if w.name == "W4":
-            total = None
-            for c in w.facts["factors"]:
-                total = p[0] * c if total is None else total + p[0] * c
-            return f.sum(total)
-        wx, wh, b, wo, bo = p
-        h = np.zeros((w.x.shape[1], 64), np.float32)
-        for x in w.x:
-            h = f.tanh(f.linear(x, wx, b) + f.linear(h, wh))
-        return f.softmax_cross_entropy(f.linear(h, wo, bo), w.y)
+        def mse(h: Any, y: Any) -> Any:
+            d = h - y
+            return f.sum(d * d) * np.float32(1 / d.data.size)
 
-    def grads(self) -> list[Any]:
+        self.ops = SimpleNamespace(
+            linear=f.linear, matmul=f.matmul, relu=f.relu, tanh=f.tanh, sigmoid=f.sigmoid,
+            split4=lambda z: [z[:, k : k + z.shape[1] // 4] for k in range(0, z.shape[1], z.shape[1] // 4)],
+            conv=lambda x, k, c: f.conv2d(x, k, c, 1, 1), pool=lambda x: f.pooling(x, 2, 2), rows=lambda x: f.reshape(x, (x.shape[0], -1)),
+            total=f.sum, mse=mse, cross_entropy=f.softmax_cross_entropy, fold=fold,
+        )  # fmt: skip
+        super().__init__(w)
+
+    def parameter(self, array: Any) -> Any:
+        return self.dezero.Parameter(array)
+
+    def value(self, array: Any) -> Any:
+        return array if array is None or array.dtype.kind == "i" else self.dezero.Variable(array)
+
+    def backward(self, loss: Any, **options: Any) -> list[Any]:
         for p in self.params:
             p.cleargrad()
-        self.loss().backward()
-        return [np.array(p.grad.data) for p in self.params]
+        loss.backward(**options)
+        return [p.grad for p in self.params]
+
+    def run(self) -> list[Any]:
+        if self.v is None:
+            return self.backward(self.loss())
+        firsts = self.backward(self.loss(), create_graph=True)
+        return self.backward(sum(self.ops.total(g * v) for g, v in zip(firsts, self.v)))
+
+    def grads(self) -> list[Any]:
+        return [np.array(g.data) for g in self.run()]
 
     def step(self) -> None:
-        self.grads()
-        for p in self.params:
-            p.data -= LEARNING_RATE * p.grad.data
+        grads = self.run()
+        if self.w.updates:
+            for p, g in zip(self.params, grads):
+                p.data -= LEARNING_RATE * g.data
+
+
+class Jax(Library):
+    """JAX, traced and compiled by XLA (jit)."""
+
+    def __init__(self, w: Workload) -> None:
+        import jax
+        import jax.numpy as jnp
+
+        if w.model in ("neurons", "fan_out"):
+            raise NotImplementedError("folds it, or compiles for minutes")
+        self.jax, self.jnp = jax, jnp
+
+        def conv(x: Any, k: Any, c: Any) -> Any:
+            return jax.lax.conv_general_dilated(x, k, (1, 1), "SAME", dimension_numbers=("NCHW", "OIHW", "NCHW")) + c[:, None, None]
+
+        def pool(x: Any) -> Any:
+            return jax.lax.reduce_window(x, -np.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+
+        self.ops = SimpleNamespace(
+            linear=lambda x, a, b: x @ a + b, matmul=jnp.matmul, relu=jax.nn.relu, tanh=jnp.tanh, sigmoid=jax.nn.sigmoid,
+            split4=lambda z: jnp.split(z, 4, axis=1), conv=conv, pool=pool, rows=lambda x: x.reshape(len(x), -1), total=jnp.sum,
+            mse=lambda h, y: jnp.mean((h - y) ** 2),
+            cross_entropy=lambda z, t: -jnp.mean(jax.nn.log_softmax(z)[jnp.arange(len(t)), t]),
+            fold=lambda cell, state, xs: jax.lax.scan(lambda s, x: (cell(s, x), None), state, jnp.stack(xs))[0],
+        )  # fmt: skip
+        super().__init__(w)
+        slope, v = jax.grad(self.loss), self.v
+        self.gradient = jax.jit(slope if v is None else lambda p: jax.jvp(slope, (p,), (v,))[1])
+        self.update = jax.jit(lambda p: [a - LEARNING_RATE * g for a, g in zip(p, slope(p))])
+
+    def parameter(self, array: Any) -> Any:
+        return self.jnp.asarray(array)
+
+    def value(self, array: Any) -> Any:
+        return None if array is None else self.jnp.asarray(array)
+
+    def grads(self) -> list[Any]:
+        return [np.asarray(g) for g in self.gradient(self.params)]
+
+    def step(self) -> None:
+        if not self.w.updates:
+            self.jax.block_until_ready(self.gradient(self.params))
+            return
+        self.params = self.jax.block_until_ready(self.update(self.params))
 
 
 PEERS = {"by hand": ByHand, "minigrad eager": MinigradEager, "minigrad compiled": MinigradCompiled,
-         "PyTorch": Torch, "autograd": Autograd, "DeZero": DeZero}
+         "PyTorch": Torch, "JAX jit": Jax, "autograd": Autograd, "DeZero": DeZero}
