@@ -69,6 +69,8 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     sub.add_argument(
         "--check", action="store_true", help="write nothing; say what differs from a fresh build"
     )
+    sub = command("new", commands.new, "copy the course into a new folder, to work in")
+    sub.add_argument("folder")
     command("steps", commands.steps, "list the steps")
     sub = command("diff", commands.diff, "what one step adds to another, with patches")
     sub.add_argument("before", type=int)

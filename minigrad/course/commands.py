@@ -14,7 +14,7 @@ from minigrad.course import build as building
 from minigrad.course import compare, execute, growth, notebook
 from minigrad.course.errors import CourseError
 from minigrad.course.execute import Ran
-from minigrad.course.folder import Course, find_course
+from minigrad.course.folder import Course, find_course, new_course
 from minigrad.course.launch import need
 from minigrad.course.notebook import Notebook
 from minigrad.course.steps import Step
@@ -88,6 +88,13 @@ def build(options: argparse.Namespace) -> int:
             print(error, file=sys.stderr)
             status = 1
     return status
+
+
+def new(options: argparse.Namespace) -> int:
+    """Copy the course into a folder of the learner."""
+    new_course(Path(options.folder))
+    print(f"the course is in {options.folder}; open it: cd {options.folder} && minigrad")
+    return 0
 
 
 def steps(options: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,9 @@ from pathlib import Path
 from minigrad.course.errors import CourseError
 from minigrad.course.steps import FILE, Step, read_step
 
+#: Where an installed package keeps its course; a source tree holds it beside the package.
+_SHIPPED = Path(__file__).resolve().parent / "shipped"
+_SOURCE_TREE = Path(__file__).resolve().parents[2]
 #: Numbers of the steps that begin a new file and carry nothing over.
 FRESH = frozenset({1, 10, 13, 17, 20})
 
@@ -113,16 +117,28 @@ def spans(numbers: Iterable[int]) -> str:
 
 
 def find_course(beginning: Path | None = None) -> Course:
-    """The course around a folder (default: where we are), else the one this package came from.
+    """The course around a folder (default: where we are), else the source tree of this package.
 
     Raises CourseError with advice where neither holds one.
     """
     here = (beginning or Path.cwd()).resolve()
-    package = Path(__file__).resolve().parents[2]
-    for root in (here, *here.parents, package):
+    for root in (here, *here.parents, _SOURCE_TREE):
         if any((root / "steps").glob("step*.py")) or (root / "notebooks" / "start.ipynb").exists():
             return Course(root)
     raise CourseError(
-        f"no course here: {here} holds neither steps/ nor notebooks/start.ipynb. The installed "
-        "package holds no notebooks: get the project's source, go into its folder, run it there"
+        f"no course here: {here} holds neither steps/ nor notebooks/start.ipynb. "
+        "Make one: minigrad new FOLDER"
     )
+
+
+def new_course(folder: Path) -> None:
+    """Copy the course that this package came with into a new or empty folder.
+
+    Raises CourseError where the folder holds anything: nobody's work is overwritten.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CourseError(f"{folder} is not empty; name a new folder: minigrad new FOLDER")
+    source = _SHIPPED if _SHIPPED.exists() else _SOURCE_TREE
+    unwanted = shutil.ignore_patterns("__pycache__", ".*", "*.fresh.ipynb")
+    for part in ("steps", "notebooks"):
+        shutil.copytree(source / part, folder / part, ignore=unwanted)

@@ -61,14 +61,41 @@ def test_notebooks_that_are_not_built_are_said(course, capsys):
     )
 
 
-def test_outside_a_course_an_installed_package_says_where_to_go(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(folder, "__file__", str(tmp_path / "lib" / "minigrad" / "course" / "x.py"))
+@pytest.fixture
+def installed(course, tmp_path, monkeypatch):
+    """As after installing a wheel: the sample course lies in the package; we stand elsewhere."""
+    (course.notebooks / ".ipynb_checkpoints").mkdir(parents=True)
+    (course.notebooks / "start.ipynb").write_text("{}")
+    monkeypatch.setattr(folder, "_SHIPPED", course.root)
+    monkeypatch.setattr(folder, "_SOURCE_TREE", tmp_path / "lib")
+    elsewhere = tmp_path.parent / f"{tmp_path.name}_elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    return elsewhere
+
+
+def test_outside_a_course_an_installed_package_says_how_to_make_one(installed, capsys):
     assert main([]) == 2
-    assert (
-        "The installed package holds no notebooks: get the project's source"
-        in capsys.readouterr().err
-    )
+    assert "no course here" in (said := capsys.readouterr().err)
+    assert said.endswith("Make one: minigrad new FOLDER\n")
+
+
+@pytest.mark.parametrize("name", ["mine", "."])
+def test_a_new_folder_gets_the_course_and_nothing_hidden(installed, name, monkeypatch, capsys):
+    assert main(["new", name]) == 0
+    assert capsys.readouterr().out == f"the course is in {name}; open it: cd {name} && minigrad\n"
+    assert sorted(path.name for path in (installed / name).rglob("*.ipynb")) == ["start.ipynb"]
+    assert not (installed / name / "notebooks" / ".ipynb_checkpoints").exists()
+    monkeypatch.chdir(installed / name)
+    assert main(["steps"]) == 0
+
+
+def test_a_folder_with_somebodys_work_is_left_alone(installed, capsys):
+    (installed / "mine").mkdir()
+    (installed / "mine" / "work.txt").write_text("x")
+    assert main(["new", "mine"]) == 2
+    assert "mine is not empty" in capsys.readouterr().err
+    assert [path.name for path in (installed / "mine").iterdir()] == ["work.txt"]
 
 
 def test_a_missing_jupyterlab_is_said_with_the_repair(course, monkeypatch, capsys):
@@ -93,7 +120,9 @@ def test_help_names_every_command(course, capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
     said = capsys.readouterr().out
-    assert all(name in said for name in ("run", "check", "build", "steps", "diff", "--no-browser"))
+    assert all(
+        name in said for name in ("run", "check", "build", "new", "steps", "diff", "--no-browser")
+    )
 
 
 def test_steps_lists_title_time_exercises_and_goal(course, capsys):
