@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from ..errors import ProgramError, describe, did_you_mean, user_line
 from .backward_passes import BackwardJob, Callback
+from .grad_names import free_names
 from .program import Block, Operator, Program, Variable
 
 
@@ -70,7 +71,7 @@ def _append_backward(
     wanted = {v.name for v in parameters if v.name not in no_grad} | _asked_by_flag(
         block, no_grad, parameter_list
     )
-    job = BackwardJob(block, wanted, no_grad, first_names(block, [loss.name, *wanted]), trace)
+    job = BackwardJob(block, wanted, no_grad, free_names(block.program.blocks), trace)
     seed = Operator(
         "fill_constant", {}, {"out": [job.grad_name(loss.name)]}, _seed_attrs(loss), "loss"
     )
@@ -120,9 +121,7 @@ def _gradients(
         block.program.as_variable(v, block)
     wanted = {v.name for v in ins}
     no_grad = no_grad_names(block, no_grad_set) - wanted
-    job = BackwardJob(
-        block, wanted, no_grad, first_names(block, [v.name for v in [*outs, *ins]]), trace
-    )
+    job = BackwardJob(block, wanted, no_grad, free_names(block.program.blocks), trace)
     starts = []
     for target, seed in zip(outs, seeds, strict=True):
         if target.dtype.kind != "f":
@@ -195,7 +194,7 @@ def check_loss(loss: Any) -> Block:
 
 def no_grad_names(block: Block, no_grad_set: Iterable[Any] | None) -> set[str]:
     """The names whose gradient counts as zero: marked ``stop_gradient`` by the user, or in ``no_grad_set``."""
-    cut = {v.name for v in block.program.all_variables() if v.cuts}
+    cut = {n for b in block.program.blocks for n, v in b.vars.items() if v._stop is True}
     known: list[str] | None = None
     for item in no_grad_set or ():
         name = item.name if isinstance(item, Variable) else str(item)
@@ -236,20 +235,3 @@ def _asked_by_flag(block: Block, no_grad: set[str], parameter_list: Any) -> set[
         for v in b.vars.values()
         if v._stop is False and v.name not in no_grad and not v.trainable
     }
-
-
-def first_names(block: Block, roots: Iterable[str]) -> Callable[[str], str]:
-    """How gradients are named: ``v@GRAD``, or ``v@GRAD@2`` … where an earlier call has taken the name."""
-    taken: dict[str, str] = {}
-    existing: set[str] = {n for b in block.program.blocks for n in b.vars}
-
-    def grad_name(name: str) -> str:
-        made = taken.get(name)
-        if made is None:
-            made, k = f"{name}@GRAD", 2
-            while made in existing:
-                made, k = f"{name}@GRAD@{k}", k + 1
-            taken[name] = made
-        return made
-
-    return grad_name

@@ -75,13 +75,13 @@ class BackwardJob:
         """Append the operators, create their variables, call the callbacks."""
         program = self.block.program
         program.pruned += self.pruned
-        written = {n for op in self.ops for n in op.output_names}
+        length, written = len(self.block.ops), self.block.written
+        append_to_block(self.block, self.ops, self.grad_of, callbacks)
         gradients = {v: g for g, v in self.grad_of.items() if g in written}
         call = BackwardCall(
-            self.block.idx, self.targets, self.wanted, self.no_grad, gradients, len(self.block.ops)
+            self.block.idx, self.targets, self.wanted, self.no_grad, gradients, length
         )
         program.backward_calls.append(call)
-        append_to_block(self.block, self.ops, self.grad_of, callbacks)
         self._show("with variables")
 
     def _show(self, name: str) -> None:
@@ -101,18 +101,19 @@ def make_raw_grad_ops(
     for name, _ in seeds:
         have.add(name)
         job.note(name)
-    grad_of, grad_name = job.grad_of, job.grad_name
+    grad_of, grad_name, wanted = job.grad_of, job.grad_name, job.wanted
     for k, inputs in path:
         op = forward[k]
-        outputs = op.output_names
         made += _grad_ops_of(job, op, inputs, have)
-        have.difference_update(outputs)
+        for names in op.outputs.values():
+            have.difference_update(names)
+            for name in names:
+                grad_of.setdefault(grad_name(name), name)
         have |= inputs
         for name in inputs:
             grad_of[grad_name(name)] = name
-        for name in outputs:
-            grad_of.setdefault(grad_name(name), name)
-    job.reached.update(*(inputs & job.wanted for _, inputs in path))
+        if not wanted.isdisjoint(inputs):
+            job.reached |= inputs & wanted
     return made
 
 
@@ -125,7 +126,8 @@ def _grad_ops_of(
     assert info is not None
     if info.is_grad:
         return expand_grad_op(job, op, inputs, have)
-    return make_grad_ops(job.block, op, inputs, have, job.grad_name)
+    assert info.forward is not None
+    return make_grad_ops(job.block, op, info.forward, inputs, have, job.grad_name)
 
 
 # -- add up --------------------------------------------------------------------------------
@@ -136,6 +138,9 @@ def add_up_repeated_gradients(ops: list[Operator], block_idx: int) -> list[Opera
 
     The ``sum`` stands immediately before the first reader; for a gradient nobody reads, at the end.
     """
+    repeated = _written_twice(ops)
+    if not repeated:
+        return ops
     writers: dict[str, list[tuple[list[str], int, Operator]]] = {}
     before: dict[int, list[Operator]] = {}
     counts: dict[str, int] = {}
@@ -159,7 +164,7 @@ def add_up_repeated_gradients(ops: list[Operator], block_idx: int) -> list[Opera
                     close(name, position)
         for names in op.outputs.values():
             for j, name in enumerate(names):
-                if name != EMPTY and "@GRAD" in name:
+                if name in repeated:
                     writers.setdefault(name, []).append((names, j, op))
     for name in list(writers):
         close(name, len(ops))
@@ -170,6 +175,20 @@ def add_up_repeated_gradients(ops: list[Operator], block_idx: int) -> list[Opera
         out += before.get(position, ())
         out.append(op)
     return out + before.get(len(ops), [])
+
+
+def _written_twice(ops: Iterable[Operator]) -> set[str]:
+    """The gradients that have several writers."""
+    once: set[str] = set()
+    twice: set[str] = set()
+    for op in ops:
+        for names in op.outputs.values():
+            for name in names:
+                if name not in once:
+                    once.add(name)
+                elif name != EMPTY and "@GRAD" in name:
+                    twice.add(name)
+    return twice
 
 
 def renamed(name: str, k: int, block_idx: int) -> str:
@@ -187,14 +206,15 @@ def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list
     for op in ops:
         for names in op.inputs.values():
             for name in names:
-                if name in grad_of and name not in made:
+                if name not in made and name in grad_of:
                     zero = Operator(
                         "fill_zeros_like", {"x": [grad_of[name]]}, {"out": [name]}, {}, "backward"
                     )
                     out.append(zero.at(op))
                     made.add(name)
         out.append(op)
-        made.update(op.output_names)
+        for names in op.outputs.values():
+            made.update(names)
     return out
 
 

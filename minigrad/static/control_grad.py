@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ProgramError
 from .grad_maker import differentiable_inputs, differentiable_outputs
+from .grad_names import GradNames
 from .op_info import CONTROL, OpInfo
 from .program import EMPTY, Block, Operator, Variable
 
@@ -211,7 +212,7 @@ def _grad_block(
 
     program = job.block.program
     made = program.create_block(job.block.idx, forward_block=body.idx)
-    local = _local_names(body)
+    local = GradNames(_own_names(body)).__getitem__
     inner = BackwardJob(made, wanted, job.no_grad, local)
     given = [Operator("given", {}, {"out": [local(n)]}, {}, "backward") for n in seeds]
     path = find_op_path(body, body.ops, seeds, wanted, job.no_grad, job.pruned)
@@ -235,20 +236,9 @@ def _grad_block(
     return made, names, local
 
 
-def _local_names(body: Block) -> Callable[[str], str]:
-    """Gradient names of a grad block; those that the forward block reads or writes itself are left alone."""
-    taken = {n for op in body.ops for n in (*op.input_names, *op.output_names)} | set(body.vars)
-    names: dict[str, str] = {}
-
-    def local(name: str) -> str:
-        if name not in names:
-            made, k = f"{name}@GRAD", 2
-            while made in taken:
-                made, k = f"{name}@GRAD@{k}", k + 1
-            names[name] = made
-        return names[name]
-
-    return local
+def _own_names(body: Block) -> set[str]:
+    """The names that a forward block reads or writes: gradients in its grad block have others."""
+    return {n for op in body.ops for n in (*op.input_names, *op.output_names)} | set(body.vars)
 
 
 def _declare(block: Block, name: str, like: Variable) -> None:

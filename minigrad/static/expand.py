@@ -71,7 +71,10 @@ def expand_grad_op(
             job.grad_of.setdefault(grad_name(name), name)
             ready.append(inner)
     for k, wanted in find_op_path(block, ops, ready, inputs, job.no_grad, []):
-        grads = make_grad_ops(block, ops[k], wanted, ready, grad_name)
+        info = find_info(ops[k].type)
+        assert info is not None
+        assert info.forward is not None
+        grads = make_grad_ops(block, ops[k], info.forward, wanted, ready, grad_name)
         for grad in grads:
             grad.copy_of = op
         made += grads

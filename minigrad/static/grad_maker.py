@@ -8,7 +8,7 @@ the grad op of ``split`` is ``concat``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -29,82 +29,83 @@ if TYPE_CHECKING:
 GradName = Callable[[str], str]
 
 
+def flow_slots(op_type: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The input and output slots of a type through which gradients can flow, as far as the type decides it."""
+    info = find_info(op_type)
+    if info is None:
+        return (), ()
+    if op_type in CONTROL:
+        return ("x", "params", "seq"), info.outputs
+    if info.is_grad:
+        return info.inputs, info.outputs
+    p = info.forward
+    assert p is not None
+    return tuple(p.rules), tuple(o for o in p.outputs if o not in p.nondiff)
+
+
 def differentiable_inputs(block: Block, op: Operator) -> list[str]:
     """The input names of an operator through which a gradient can flow."""
-    info = find_info(op.type)
-    if info is None:
-        return []
-    if op.type in CONTROL:
-        slots: Any = ("x", "params", "seq")
-    elif info.is_grad:
-        slots = op.inputs
-    else:
-        assert info.forward is not None
-        slots = info.forward.rules
-    find = block.find_var
-    out = []
-    for slot in slots:
-        for name in op.inputs.get(slot, ()):
-            var = find(name)
-            if var is not None and var.dtype.kind == "f":
-                out.append(name)
-    return out
+    return floating(block, (n for s in flow_slots(op.type)[0] for n in op.inputs.get(s, ())))
 
 
 def differentiable_outputs(block: Block, op: Operator) -> list[str]:
     """The output names of an operator from which a gradient can flow back."""
-    info = find_info(op.type)
-    hidden: Any = ()
-    if info is not None and info.forward is not None and not info.is_grad:
-        hidden = info.forward.nondiff
+    return floating(block, (n for s in flow_slots(op.type)[1] for n in op.outputs.get(s, ())))
+
+
+def floating(block: Block, names: Iterable[str]) -> list[str]:
+    """Those of the names that hold floating-point values."""
     find = block.find_var
-    out = []
-    for slot, names in op.outputs.items():
-        if slot not in hidden:
-            for name in names:
-                var = find(name)
-                if var is not None and var.dtype.kind == "f":
-                    out.append(name)
-    return out
+    return [n for n in names if (var := find(n)) is not None and var.dtype.kind == "f"]
 
 
 def make_grad_ops(
-    block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
+    block: Block,
+    op: Operator,
+    p: Primitive,
+    wanted: set[str],
+    have: Container[str],
+    grad_name: GradName,
 ) -> list[Operator]:
-    """The grad ops of one operator of a straight line.
+    """The grad ops of one operator of a straight line, of primitive ``p``.
 
     ``wanted``: the input names that want a gradient; ``have``: the outputs whose gradient exists.
     """
-    info = find_info(op.type)
-    assert info is not None
-    assert info.forward is not None
-    if info.forward.grad_maker is not None:
-        made = info.forward.grad_maker(block, op, wanted, have, grad_name)
+    if p.grad_maker is not None:
+        made = p.grad_maker(block, op, wanted, have, grad_name)
         if made is not None:
             return list(made)
-    return [default_grad_op(block, op, info.forward, wanted, grad_name)]
+    return [default_grad_op(block, op, p, wanted, grad_name)]
 
 
 @dataclass(slots=True)
 class Plan:
-    """What the rules of some inputs read, sorted by where it comes from."""
+    """Which slots the grad op has for some wanted inputs, and how it comes by them."""
 
-    values: frozenset[str]  # inputs whose values are read
-    shapes: frozenset[str]  # inputs whose shape or dtype is read
-    outputs: tuple[str, ...]  # outputs whose values are read
-    gradients: tuple[str, ...]  # outputs whose gradients are read
+    operands: tuple[
+        tuple[str, bool, bool], ...
+    ]  # input, is its value read, only if it was stretched
+    results: tuple[str, ...]  # outputs whose values are read
+    given: tuple[tuple[str, str], ...]  # output, the slot of its gradient
+    made: tuple[tuple[str, str], ...]  # input, the slot of its gradient
 
 
 @lru_cache(maxsize=4096)
-def plan_of(p: Primitive, slots: tuple[str, ...]) -> Plan:
-    """The `Plan` of the rules for these input slots."""
-    reads = p.reads(slots)
+def plan_of(p: Primitive, wanted: tuple[str, ...], slots: tuple[str, ...]) -> Plan:
+    """The `Plan` for these wanted inputs of an operator with these input slots."""
+    reads = p.reads(wanted)
     shapes = {r.rpartition("_")[0] for r in reads if r.endswith(("_shape", "_dtype"))}
+    stretches = p.broadcasts and len(slots) > 1  # a single operand is as large as the result
+    operands = []
+    for s in p.inputs:
+        if s in slots and (s in reads or s in shapes or (stretches and s in wanted)):
+            operands.append((s, s in reads, s not in reads and s not in shapes))
+    operands += [(s, False, False) for s in slots if s.endswith("_like")]
     return Plan(
-        frozenset(r for r in reads if r in p.inputs),
-        frozenset(shapes & set(p.inputs)),
-        tuple(r for r in reads if r in p.outputs),
-        tuple(o for o in p.outputs if f"{o}_grad" in reads),
+        tuple(operands),
+        tuple(o for o in p.outputs if o in reads),
+        tuple((o, f"{o}_grad") for o in p.outputs if f"{o}_grad" in reads),
+        tuple((s, f"{s}_grad") for s in wanted),
     )
 
 
@@ -112,31 +113,35 @@ def default_grad_op(
     block: Block, op: Operator, p: Primitive, wanted: set[str], grad_name: GradName
 ) -> Operator:
     """``<type>_grad``, with exactly the slots that the wanted rules read."""
-    given = op.inputs
-    slots = tuple([s for s in p.inputs if s in p.rules and not wanted.isdisjoint(given.get(s, ()))])
-    plan = plan_of(p, slots)
+    slots, rules = op.inputs, p.rules
+    chosen: list[str] = []
+    for s in p.inputs:
+        if s in slots and s in rules and not wanted.isdisjoint(slots[s]):
+            chosen.append(s)
+    plan = plan_of(p, tuple(chosen), tuple(slots))
     inputs: dict[str, list[str]] = {}
     reads: list[str] = []
-    for s in p.inputs:
-        names = given.get(s)
-        if not names:
+    for s, is_read, if_stretched in plan.operands:
+        names = slots[s]
+        if if_stretched and not _sums_back(block, op, names[0]):
             continue
-        if s in plan.values:
-            inputs[s] = names.copy()
+        inputs[s] = names.copy()
+        if is_read:
             reads += names
-        elif s in plan.shapes or (p.broadcasts and s in slots and _sums_back(block, op, names[0])):
-            inputs[s] = names.copy()
-    for o in plan.outputs:
-        inputs[o] = op.outputs[o].copy()
-        reads += op.outputs[o]
-    for o in plan.gradients:
-        inputs[f"{o}_grad"] = [grad_name(n) for n in op.outputs[o]]
-    for s, names in given.items():
-        if s not in inputs and s.endswith("_like"):
-            inputs[s] = names.copy()
-    outputs = {
-        f"{s}_grad": [grad_name(n) if n in wanted else EMPTY for n in given[s]] for s in slots
-    }
+    for o in plan.results:
+        names = op.outputs[o]
+        inputs[o] = names.copy()
+        reads += names
+    for o, slot in plan.given:
+        inputs[slot] = list(map(grad_name, op.outputs[o]))
+    outputs: dict[str, list[str]] = {}
+    for s, slot in plan.made:
+        names = slots[s]
+        outputs[slot] = (
+            list(map(grad_name, names))
+            if wanted.issuperset(names)
+            else [grad_name(n) if n in wanted else EMPTY for n in names]
+        )
     made = Operator(op.type + "_grad", inputs, outputs, op.attrs, "backward", op)
     made.reads = tuple(reads)
     return made
@@ -145,7 +150,7 @@ def default_grad_op(
 def _sums_back(block: Block, op: Operator, name: str) -> bool:
     """Whether the gradient of an operand may have to be summed to its shape."""
     shape = block.var(name).shape
-    return -1 in shape or shape != block.var(op.output_names[0]).shape
+    return -1 in shape or shape != block.var(op.outputs["out"][0]).shape
 
 
 def run_grad_op(

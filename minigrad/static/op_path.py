@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..errors import ProgramError
-from .grad_maker import differentiable_inputs, differentiable_outputs
+from .grad_maker import floating, flow_slots
 from .op_info import find_info
 from .program import Block, Operator
 
@@ -25,50 +25,77 @@ def find_op_path(
     First forward: which names depend on something wanted.  Then in reverse: which of those the targets depend on.
     """
     flows = _flows(block, ops, wanted, no_grad)
-    needed, behind = set(targets), set(targets)  # by way of gradients; by value
+    needed, targets = set(targets), list(targets)
     read: dict[str, int] = {}  # wanted name → the last operator whose gradient reaches it
     closed: dict[str, int] = {}  # … and an operator before that which gave it its value
     path: Path = []
+    left_out: list[int] = []
     for k in range(len(ops) - 1, -1, -1):
-        op, inputs = ops[k], flows[k]
-        outputs = op.output_names
-        used = not behind.isdisjoint(outputs)
-        if used:
-            behind.update(op.input_names)
+        outputs, inputs = ops[k].output_names, flows[k]
         if inputs is None or needed.isdisjoint(outputs):
-            if op.role == "forward" and (used or inputs):
-                pruned.append(
-                    (f"{op.type}_grad", f"#{k} {op.type}: {_why_not(op, inputs, used, no_grad)}")
-                )
+            left_out.append(k)
             needed.difference_update(outputs)
-            closed.update((n, k) for n in outputs if n in read)
+            if read:
+                closed.update((n, k) for n in outputs if n in read)
             continue
         path.append((k, inputs))
-        if len(inputs) == 1:
-            needed.difference_update(outputs)
-        else:
-            needed.difference_update([n for n in outputs if n not in inputs])
+        needed.difference_update(outputs)
         needed |= inputs
-        for name in inputs & wanted:
-            if name in closed:
-                raise ProgramError(_two_values(ops, name, k, closed[name], read[name]))
-            read.setdefault(name, k)
+        if not wanted.isdisjoint(inputs):
+            for name in inputs & wanted:
+                if name in closed:
+                    raise ProgramError(_two_values(ops, name, k, closed[name], read[name]))
+                read.setdefault(name, k)
+    if left_out:
+        pruned += _left_out(ops, set(left_out), set(targets), flows, no_grad)
     return path
+
+
+def _left_out(
+    ops: Sequence[Operator],
+    indices: set[int],
+    behind: set[str],
+    flows: list[set[str] | None],
+    no_grad: set[str],
+) -> list[tuple[str, str]]:
+    """The grad ops that are not made, last first, with the reasons; ``behind`` starts as the targets."""
+    found = []
+    for k in range(len(ops) - 1, -1, -1):
+        op, inputs = ops[k], flows[k]
+        used = not behind.isdisjoint(op.output_names)
+        if used:
+            behind.update(op.input_names)
+        if k in indices and op.role == "forward" and (used or inputs):
+            reason = _why_not(op, inputs, used, no_grad)
+            found.append((f"{op.type}_grad", f"#{k} {op.type}: {reason}"))
+    return found
 
 
 def _flows(
     block: Block, ops: Sequence[Operator], wanted: set[str], no_grad: set[str]
 ) -> list[set[str] | None]:
     """For each operator the inputs through which gradients flow to something wanted; None if there are none."""
-    reaching = set(wanted)
+    reaching = set(floating(block, wanted - no_grad))
+    slots: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+    find = block.find_var
     flows: list[set[str] | None] = []
     for op in ops:
-        inputs = reaching.intersection(differentiable_inputs(block, op)) - no_grad
+        sources, results = slots.get(op.type) or slots.setdefault(op.type, flow_slots(op.type))
+        inputs: set[str] = set()
+        for slot in sources:
+            for name in op.inputs.get(slot, ()):
+                if name in reaching:
+                    inputs.add(name)
         flows.append(inputs or None)
-        if inputs:
-            reaching.update(n for n in differentiable_outputs(block, op) if n not in no_grad)
-        else:
-            reaching.difference_update(n for n in op.output_names if n not in wanted)
+        if not inputs:
+            if not reaching.isdisjoint(op.output_names):
+                reaching.difference_update(n for n in op.output_names if n not in wanted)
+            continue
+        for slot in results:
+            for name in op.outputs.get(slot, ()):
+                var = find(name)
+                if name not in no_grad and var is not None and var.dtype.kind == "f":
+                    reaching.add(name)
     return flows
 
 

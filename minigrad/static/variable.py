@@ -150,6 +150,8 @@ class Variable(Operators):
 
 def check_name(name: Any) -> None:
     """A variable's name is a short text, unlike any other part of a program.  Errors: `ProgramError`."""
+    if isinstance(name, str) and len(name) <= 200 and _USUAL.match(name):
+        return
     if (
         not isinstance(name, str)
         or not 0 < len(name) <= 200
@@ -163,6 +165,7 @@ def check_name(name: Any) -> None:
         )
 
 
+_USUAL = re.compile(r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_.@]*\Z")
 _ODD = re.compile(r"[\s(){}\[\],=:\"'#;<>\\]|^-|^(True|False|None|@EMPTY@)$")
 
 

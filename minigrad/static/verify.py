@@ -5,37 +5,22 @@ One rule is one function ``(program) -> None``; `RULES` is the list.  All are li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from ..errors import ProgramError, did_you_mean
 from .op_info import CONTROL, bind_slots, find_info, op_info
-from .operator import BLOCK_ATTRS, EMPTY
-from .program import Block, Operator, Program, check_name
+from .operator import EMPTY
+from .program import Block, Program, check_name
+from .verify_control import (
+    blocks_change_their_own,
+    blocks_have_one_holder,
+    control_flow_fits,
+    fail,
+    given_names,
+    results_are_made,
+)
 
 ROLES = ("forward", "loss", "backward", "optimize")
-
-#: control flow: attr → the slot it is as long as; the names belong to the block in the second table
-_LISTS = {
-    "while": {"carried": "x", "next": "x"},
-    "cond": {"true_out": "out", "false_out": "out"},
-    "recurrent": {"carried": "x", "next": "x", "steps": "seq", "step_out": "stacked"},
-    "while_grad": {"next_grad": "x", "carried_grad": "x", "params_local": "params"},
-    "recurrent_grad": {
-        "next_grad": "x", "carried_grad": "x", "params_local": "params",
-        "step_out_grad": "stacked_grad", "steps_grad": "seq",
-    },
-    "cond_grad": {
-        "true_seeds": "out_grad", "false_seeds": "out_grad", "true_params": "params", "false_params": "params",
-    },
-}  # fmt: skip
-_IN_ELSE = ("false_out", "false_seeds", "false_params")
-_GIVEN = ("carried", "steps", "next_grad", "step_out_grad", "true_seeds", "false_seeds")
-_PAIRS = {          # slots that are equally long
-    "while": (("x", "out"),), "recurrent": (("x", "out"),), "cond": (),
-    "while_grad": (("x", "out_grad"), ("x", "x_grad"), ("params", "params_grad")),
-    "recurrent_grad": (("x", "out_grad"), ("x", "x_grad"), ("params", "params_grad"), ("seq", "seq_grad")),
-    "cond_grad": (("params", "params_grad"),),
-}  # fmt: skip
 
 
 def verify(program: Program) -> Program:
@@ -52,15 +37,6 @@ def verify(program: Program) -> Program:
     for rule in RULES:
         rule(program)
     return program
-
-
-def _operators(program: Program) -> Iterator[tuple[Block, int, Operator]]:
-    return ((block, k, op) for block in program.blocks for k, op in enumerate(block.ops))
-
-
-def _require(held: object, block: Block, k: int, op: Operator, what: str) -> None:
-    if not held:
-        raise ProgramError(f"block {block.idx}, #{k} {op.type}: {what}")
 
 
 def root_comes_first(program: Program) -> None:
@@ -97,146 +73,70 @@ def names_are_plain(program: Program) -> None:
 
 def types_are_registered(program: Program) -> None:
     """Types, slots and attrs are those of the registry, roles those of the documents."""
-    for block, k, op in _operators(program):
-        try:
-            info = op_info(op.type) if find_info(op.type) is None else find_info(op.type)
-            assert info is not None
-            bind_slots(info, op.inputs, op.outputs, op.attrs)
-        except ProgramError as error:
-            raise ProgramError(f"block {block.idx}, #{k}: {error}") from None
-        if op.role not in ROLES:
-            known = did_you_mean(str(op.role), ROLES)
-            _require(False, block, k, op, f"{op.role!r} is no role{known}")
-        _require(op.outputs, block, k, op, "it writes nothing")
+    for block in program.blocks:
+        for k, op in enumerate(block.ops):
+            try:
+                bind_slots(op_info(op.type), op.inputs, op.outputs, op.attrs)
+            except ProgramError as error:
+                raise ProgramError(f"block {block.idx}, #{k}: {error}") from None
+            if op.role not in ROLES:
+                fail(block, k, op, f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}")
+            if not op.outputs:
+                fail(block, k, op, "it writes nothing")
 
 
 def slots_hold_values(program: Program) -> None:
     """A slot of one value holds one name; a list has as many outputs as inputs say."""
-    for block, k, op in _operators(program):
-        info = find_info(op.type)
-        if info is None or info.forward is None:
-            continue
-        p = info.forward
-        lists = {p.list_input, f"{p.list_input}_grad", "shapes_like"}
-        if p.list_output:
-            lists |= {*p.outputs, *(f"{o}_grad" for o in p.outputs)}
-        for slot, names in (*op.inputs.items(), *op.outputs.items()):
-            _require(
-                len(names) == 1 or slot in lists,
-                block,
-                k,
-                op,
-                f"the slot {slot!r} is one value, not {len(names)}",
-            )
-        if info.is_grad:
-            for slot, names in op.outputs.items():
-                given = op.inputs.get(slot.removesuffix("_grad"))
-                _require(
-                    given is None or len(given) == len(names),
-                    block,
-                    k,
-                    op,
-                    f"{slot!r} is not as long as its input",
-                )
+    lists: dict[str, set[str]] = {}
+    for block in program.blocks:
+        for k, op in enumerate(block.ops):
+            if op.type not in lists:
+                lists[op.type] = list_slots(op.type)
+            long = lists[op.type]
+            for slots in (op.inputs, op.outputs):
+                for slot, names in slots.items():
+                    if len(names) != 1 and slot not in long and ANY not in long:
+                        fail(block, k, op, f"the slot {slot!r} is one value, not {len(names)}")
+            if long and op.type.endswith("_grad") and op.type not in CONTROL:
+                for slot, names in op.outputs.items():
+                    given = op.inputs.get(slot.removesuffix("_grad"))
+                    if given is not None and len(given) != len(names):
+                        fail(block, k, op, f"{slot!r} is not as long as its input")
+
+
+ANY = "*"  #: stands for all slots
+
+
+def list_slots(op_type: str) -> set[str]:
+    """The slots of a type that hold any number of names."""
+    info = find_info(op_type)
+    if info is None or info.forward is None:
+        return {ANY}
+    p = info.forward
+    slots = {"shapes_like"} & set(info.inputs)
+    if p.list_input:
+        slots |= {p.list_input, f"{p.list_input}_grad"}
+    if p.list_output:
+        slots |= {*p.outputs, *(f"{o}_grad" for o in p.outputs)}
+    return slots
 
 
 def names_are_declared(program: Program) -> None:
     """Every name an operator uses is a variable of its block or of one it can see."""
-    for block, k, op in _operators(program):
-        for name in (*op.input_names, *op.output_names):
-            if name != EMPTY and block.find_var(name) is None:
-                known = did_you_mean(name, block.visible_names())
-                _require(False, block, k, op, f"no variable {name!r}{known}")
-
-
-def blocks_have_one_holder(program: Program) -> None:
-    """Every block but the root is held by one operator, which stands in its parent (for a condition: holds that)."""
-    holder: dict[int, Operator] = {}
-    for block, k, op in _operators(program):
-        needs = {a for a in BLOCK_ATTRS if op.type in CONTROL and a in CONTROL[op.type].attrs}
-        _require(
-            needs == set(op.sub_blocks),
-            block,
-            k,
-            op,
-            f"it holds {sorted(op.sub_blocks)}, not {sorted(needs)}",
-        )
-        for attr, index in op.sub_blocks.items():
-            good = type(index) is int and 0 < index < len(program.blocks) and index not in holder
-            _require(
-                good,
-                block,
-                k,
-                op,
-                f"{attr} = block {index}, which is not there or belongs to another operator",
-            )
-            parent = op.attrs["sub_block"] if attr == "cond_block" else block.idx
-            _require(
-                program.blocks[index].parent == parent,
-                block,
-                k,
-                op,
-                f"{attr} = block {index} lies elsewhere",
-            )
-            holder[index] = op
-    for block in program.blocks[1:]:
-        if block.idx not in holder:
-            raise ProgramError(f"no operator holds block {block.idx}")
-
-
-def control_flow_fits(program: Program) -> None:
-    """The names control flow hands in and out exist in its blocks, one for each value."""
-    for block, k, op in _operators(program):
-        if op.type not in _LISTS:
-            continue
-        _require(
-            len(op.outputs.get("scopes", op.inputs.get("scopes", ()))) == 1,
-            block,
-            k,
-            op,
-            "it needs one place for its scopes",
-        )
-        if op.type.startswith("cond"):
-            _require(len(op.inputs.get("pred", ())) == 1, block, k, op, "it decides on one value")
-        for a, b in _PAIRS[op.type]:
-            same = len(_slot(op, a)) == len(_slot(op, b))
-            _require(same, block, k, op, f"{a!r} and {b!r} are not equally long")
-        for attr, slot in _LISTS[op.type].items():
-            names = op.attrs.get(attr)
-            good = (
-                isinstance(names, list)
-                and len(names) == len(_slot(op, slot))
-                and all(isinstance(n, str) for n in names)
-            )
-            _require(good, block, k, op, f"{attr!r} must be a list of names, as long as {slot!r}")
-            inner = program.blocks[op.attrs["else_block" if attr in _IN_ELSE else "sub_block"]]
-            for name in names or ():
-                _require(
-                    name == EMPTY or name in inner.vars,
-                    block,
-                    k,
-                    op,
-                    f"{attr}: block {inner.idx} has no {name!r}",
-                )
-        if op.type == "while":
-            inner = program.blocks[op.attrs["cond_block"]]
-            cond = op.attrs.get("cond")
-            _require(
-                isinstance(cond, str) and inner.has_var(cond),
-                block,
-                k,
-                op,
-                f"the condition {cond!r} is no variable",
-            )
-
-
-def _slot(op: Operator, slot: str) -> list[str]:
-    return op.inputs.get(slot, op.outputs.get(slot, []))
+    for block in program.blocks:
+        own, find = block.vars, block.find_var
+        for k, op in enumerate(block.ops):
+            for slots in (op.inputs, op.outputs):
+                for names in slots.values():
+                    for name in names:
+                        if name not in own and name != EMPTY and find(name) is None:
+                            known = did_you_mean(name, block.visible_names())
+                            fail(block, k, op, f"no variable {name!r}{known}")
 
 
 def written_before_read(program: Program) -> None:
     """No name is read before its block, or one around it, has written it."""
-    given = _given(program)
+    given = given_names(program)
     ready: dict[int, set[str]] = {}
     for block in program.blocks:  # parents and forward blocks come first
         here = {v.name for v in block.vars.values() if v.is_data or v.persistable} | given.get(
@@ -244,49 +144,17 @@ def written_before_read(program: Program) -> None:
         )
         ready[block.idx] = here
         for k, op in enumerate(block.ops):
-            for name in op.input_names:
-                if name == EMPTY or name in here:
-                    continue
-                outside = name not in block.vars and any(
-                    name in ready.get(b.idx, ()) for b in block.lookup()
-                )
-                _require(outside, block, k, op, f"it reads {name!r} before anything wrote it")
-            here.update(op.output_names)
+            for names in op.inputs.values():
+                for name in names:
+                    if name not in here and name != EMPTY and not _outside(block, name, ready):
+                        fail(block, k, op, f"it reads {name!r} before anything wrote it")
+            for names in op.outputs.values():
+                here.update(names)
 
 
-def _given(program: Program) -> dict[int, set[str]]:
-    """The names control flow writes into its blocks before they run."""
-    given: dict[int, set[str]] = {}
-    for _, _, op in _operators(program):
-        for attr in _GIVEN:
-            if attr in op.attrs and op.type in _LISTS:
-                index = op.attrs["else_block" if attr in _IN_ELSE else "sub_block"]
-                given.setdefault(index, set()).update(op.attrs[attr])
-    return given
-
-
-def results_are_made(program: Program) -> None:
-    """What control flow takes out of a block was written there."""
-    made = {b.idx: {n for op in b.ops for n in op.output_names} for b in program.blocks}
-    given = _given(program)
-    for block, k, op in _operators(program):
-        for attr in _LISTS.get(op.type, ()):
-            if attr in _GIVEN:
-                continue
-            index = op.attrs["else_block" if attr in _IN_ELSE else "sub_block"]
-            for name in op.attrs[attr]:
-                known = name == EMPTY or name in made[index] or name in given.get(index, ())
-                _require(known, block, k, op, f"{attr}: nothing in block {index} writes {name!r}")
-
-
-def parameters_change_by_updates_only(program: Program) -> None:
-    """Blocks inside control flow do not write variables of blocks around them, but for what outlives a run."""
-    for block, k, op in _operators(program):
-        if block.idx and block.forward_block < 0:
-            for name in op.output_names:
-                var = block.find_var(name)
-                fine = var is None or var.block is block or var.persistable
-                _require(fine, block, k, op, f"it writes {name!r} of a block around it")
+def _outside(block: Block, name: str, ready: dict[int, set[str]]) -> bool:
+    """Whether a block around this one, or its forward block, has written the name."""
+    return name not in block.vars and any(name in ready.get(b.idx, ()) for b in block.lookup())
 
 
 def start_values_fit(program: Program) -> None:
@@ -303,5 +171,5 @@ def start_values_fit(program: Program) -> None:
 RULES: tuple[Callable[[Program], None], ...] = (
     root_comes_first, names_are_plain, types_are_registered, slots_hold_values, names_are_declared,
     blocks_have_one_holder,
-    control_flow_fits, written_before_read, results_are_made, parameters_change_by_updates_only, start_values_fit,
+    control_flow_fits, written_before_read, results_are_made, blocks_change_their_own, start_values_fit,
 )  # fmt: skip

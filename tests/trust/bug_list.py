@@ -331,7 +331,7 @@ STATIC = [
         ("the sum stands behind its readers", "if name in writers: close(name, position)", "pass"),
         (
             "a missing gradient is not filled with zeros",
-            "if name in grad_of and name not in made:",
+            "if name not in made and name in grad_of:",
             "if False:",
         ),
         (
@@ -342,11 +342,11 @@ STATIC = [
     ),
     *bugs(
         "static.op_path",
-        ("the path ends at the first operator", "needed |= inputs for name", "for name"),
+        ("the path ends at the first operator", "needed |= inputs if", "if"),
         (
             "what is not wanted cuts the path",
-            "reaching.update(n for n in differentiable_outputs(block, op) if n not in no_grad) else",
-            "pass\n        else",
+            "reaching.add(name)",
+            "pass",
         ),
     ),
     *bugs(
@@ -387,7 +387,7 @@ STATIC = [
         ),
         (
             "the wrong operands are looked at for sums",
-            "return -1 in shape or shape != block.var(op.output_names[0]).shape",
+            "return -1 in shape or shape != block.var(op.outputs[\"out\"][0]).shape",
             "return -1 in shape",
         ),
     ),
@@ -405,7 +405,7 @@ STATIC = [
         ("the loss has the seed two", '"value": 1.0', '"value": 2.0'),
         (
             "the user's marks are ignored",
-            "{v.name for v in block.program.all_variables() if v.cuts}",
+            "{n for b in block.program.blocks for n, v in b.vars.items() if v._stop is True}",
             "set()",
         ),
     ),
