@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from types import CodeType
 from typing import Any
 
-from .repair import repair
+from .repair import meant, repair
 
 #: modules of Python through which a user's call may come: their lines are not the user's
 _PASSED_THROUGH = frozenset({"contextlib", "copy", "functools"})
@@ -124,6 +124,29 @@ def describe(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"a {type(value).__name__} of {len(value)}"
     return repr(value) if isinstance(value, int | float | complex | None) else type(value).__name__
+
+
+def call_error(name: str, parameters: Iterable[str], count: int, unknown: str = "") -> DTypeError:
+    """What to raise for a call with an unknown keyword, or with too many or too few values.
+
+    >>> print(str(call_error("sum", ["x", "axis=None"], 1, "dim")).splitlines()[0])
+    sum() has no keyword 'dim'; did you mean 'axis'?
+    """
+    known = [p.partition("=")[0].lstrip("*") for p in parameters]
+    line = user_line()
+    if unknown:
+        close = meant(unknown, known)
+        what = f"has no keyword {unknown!r}" + (f"; did you mean {close!r}?" if close else "")
+        if unknown in known:
+            what = f"got {unknown!r} twice, by position and by name"
+    elif count > len(known):
+        what = f"takes at most {len(known)} values, {count} were given"
+    else:
+        what = f"needs {known[count]!r}"
+    return DTypeError(
+        f"{name}() {what}\n  it is called as {name}({', '.join(parameters)})"
+        + (f"\n  at {line}" if line else "")
+    )
 
 
 def op_error(

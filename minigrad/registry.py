@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
-from .errors import RuleError, did_you_mean
+from .errors import RuleError, call_error, did_you_mean
 
 REGISTRY: dict[str, Primitive] = {}  #: op type → primitive (the OpInfoMap of the documents)
 
@@ -158,18 +158,16 @@ class Primitive:
             n = len(args) if self.list_input else len(self.inputs)
             args, extra = args[:n], args[n:]
             if not self.list_input:
+                if twice := [i for i in self.inputs[: len(args)] if i in attrs]:
+                    raise self.call_error(len(args), twice[0])
                 named = tuple(attrs.get(i) for i in self.inputs[len(args) :])
                 attrs = {k: v for k, v in attrs.items() if k not in self.inputs}
                 args += named
-        if len(extra) > len(self.attrs):
-            raise TypeError(
-                f"{self.type}() takes the inputs {self.inputs} and the attrs {tuple(self.attrs)}; too many were given"
-            )
-        if unknown := [k for k in attrs if k not in self.attrs]:
-            raise TypeError(
-                f"{self.type}() has no parameter {unknown[0]!r}{did_you_mean(unknown[0], [*self.inputs, *self.attrs])}"
-            )
-        bound = {**self.attrs, **dict(zip(self.attrs, extra, strict=False)), **attrs}
+        given = dict(zip(self.attrs, extra, strict=False))
+        unknown = [k for k in attrs if k not in self.attrs or k in given]
+        if unknown or len(extra) > len(self.attrs):
+            raise self.call_error(len(self.inputs) + len(extra), *unknown[:1])
+        bound = {k: frozen(v) for k, v in {**self.attrs, **given, **attrs}.items()}
         missing = [k for k, v in bound.items() if v is REQUIRED]
         missing += [
             n
@@ -177,8 +175,20 @@ class Primitive:
             if a is None and n not in self.optional and n != self.list_input
         ]
         if missing:
-            raise TypeError(f"{self.type}() needs {missing[0]!r}")
+            raise self.call_error([*self.inputs, *self.attrs].index(missing[0]))
         return args, bound
+
+    def call_error(self, count: int, unknown: str = "") -> Exception:
+        """What to raise for a call with ``count`` values, or with an unknown keyword."""
+        inputs = [f"*{n}" if n == self.list_input else n for n in self.inputs]
+        parameters = [f"{n}=None" if n in self.optional else n for n in inputs]
+        parameters += [a if d is REQUIRED else f"{a}={d!r}" for a, d in self.attrs.items()]
+        return call_error(self.called, parameters, count, unknown)
+
+    @property
+    def called(self) -> str:
+        """The name of its function, as users call it: ``sum`` for reduce_sum."""
+        return self.kernel.__name__.removeprefix("reduce_")
 
     def slot_names(self, count: int) -> list[str]:
         """The slot of each of ``count`` arguments; a list slot takes all from its place on."""
@@ -270,6 +280,19 @@ def elementwise(kernel: Callable[..., Any] | None = None, /, **options: Any) -> 
         if kernel
         else lambda k: elementwise(k, **options)
     )
+
+
+def frozen(value: Any) -> Any:
+    """An attr as nobody can change it afterwards: lists and arrays become tuples.
+
+    >>> frozen([[1, 2], 3])
+    ((1, 2), 3)
+    """
+    if isinstance(value, list | tuple):
+        return tuple(frozen(v) for v in value)
+    if isinstance(value, Value) or not getattr(value, "ndim", 0):
+        return value
+    return frozen(value.tolist())
 
 
 class _Required:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 
@@ -21,6 +22,32 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception) -> str:
         if needle in text:
             return advice(shapes, attrs)
     return ""
+
+
+#: how other libraries call a keyword → how it is called here
+_ELSEWHERE = {
+    "dim": ("axis", "axes", "axis1"), "dims": ("axis", "axes"), "axes": ("axis",), "axis": ("axes", "axis1"),
+    "keepdim": ("keepdims",), "dim0": ("axis1",), "dim1": ("axis2", "axis1"), "dim2": ("axis2",),
+    "start_dim": ("start",), "end_dim": ("end",), "ddof": ("correction",), "unbiased": ("correction",),
+    "repeats": ("repetitions",), "reps": ("repetitions",), "newshape": ("shape",), "size": ("shape",),
+    "shifts": ("shift",), "a_min": ("min",), "a_max": ("max",), "p": ("ord",), "beta": ("delta",), "sizes": ("shape",),
+    "input": ("x",), "other": ("y",), "a": ("x",), "b": ("y", "bias"), "weight": ("w",), "bias": ("b",),
+    "padding": ("pad_width",),
+    "index": ("indices",), "ksize": ("kernel_size",), "strides": ("stride",), "labels": ("target",),
+    "diagonal": ("k", "offset"),
+    "split_size_or_sections": ("num_or_sections",), "indices_or_sections": ("num_or_sections",), "logits": ("x",),
+}  # fmt: skip
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The keyword that somebody means who writes ``name``; empty if none is near.
+
+    >>> meant("dim", ["x", "axis"]), meant("keepdim", ["keepdims"]), meant("colour", ["axis"])
+    ('axis', 'keepdims', '')
+    """
+    names = list(known)
+    elsewhere = [n for n in _ELSEWHERE.get(name, ()) if n in names]
+    return next(iter(elsewhere or difflib.get_close_matches(name, names, n=1)), "")
 
 
 def _axes(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:

@@ -28,11 +28,12 @@ import numpy as np
 
 from ..errors import op_error
 from ..ops.shape import sum_to
-from ..registry import HOOKS, REQUIRED, Primitive, Value
+from ..registry import HOOKS, REQUIRED, Primitive, Value, frozen
 from .grad_fn import FREED, REMEMBERED_BYTES, Freed, Leaf, ManyNode, Node, frame_of_user, next_seq
 from .mode import GRAD, MODE
 from .record import GenericNode, apply_generic, not_tensors, observe, own
 
+MUTABLE = frozenset({list, np.ndarray})  #: attrs a user may change after the call
 _NODE_CLASSES: dict[str, type[Node]] = {}
 
 
@@ -121,12 +122,16 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
         _frame=frame_of_user,
         _getframe=sys._getframe,
         _op_error=op_error,
+        _call_error=primitive.call_error,
         _observe=observe,
         _own=own,
         _others=not_tensors,
         _unbroadcast=sum_to,
         Freed=Freed,
         _plain=plain,
+        _frozen=frozen,
+        _MUTABLE=MUTABLE,
+        REQUIRED=REQUIRED,
         ndarray=np.ndarray,
         REMEMBERED_BYTES=REMEMBERED_BYTES,
         FREED=FREED,
@@ -154,15 +159,23 @@ def apply_source(p: Primitive) -> str | None:
     """The text of ``apply``; None where the generic path is used."""
     if is_generic(p):
         return None
-    params = [f"{n}=None" if n in p.optional else n for n in p.inputs]
-    late = bool(p.optional) and any(d is REQUIRED for d in p.attrs.values())
-    params += (["*"] if late else []) + [
-        a if d is REQUIRED else f"{a}={d!r}" for a, d in p.attrs.items()
-    ]
+    absent = "=REQUIRED" if p.attrs else ""
+    params = [f"{n}=None" if n in p.optional else n + absent for n in p.inputs]
+    settings = [f"{a}=REQUIRED" if d is REQUIRED else f"{a}={d!r}" for a, d in p.attrs.items()]
+    if p.optional and REQUIRED in p.attrs.values():
+        params += ["*more_", *settings, "**unknown_"]
+    elif p.attrs:  # what else is given is refused, with the names that are known
+        params += [*settings, "*more_", "**unknown_"]
     attrs = "".join(f", {a}={a}" for a in p.attrs)
     args = ", ".join(p.inputs) + ("," if len(p.inputs) == 1 else "")
     attr_dict = "{" + ", ".join(f"{a!r}: {a}" for a in p.attrs) + "}"
     w = Writer(f"def {p.function.__name__}({', '.join(params)}):")
+    if p.attrs:
+        every = len(p.inputs) + len(p.attrs)
+        w(f"if more_ or unknown_: raise _call_error({every} + len(more_), *list(unknown_)[:1])")
+    for k, (a, d) in enumerate(p.attrs.items(), len(p.inputs)):
+        if d is REQUIRED:
+            w(f"if {a} is REQUIRED: raise _call_error({k})")
     w("tensors_ = False")
     for n in p.inputs:
         edge = f"; e_{n} = {n}._node" if n in p.rules else ""
@@ -172,6 +185,8 @@ def apply_source(p: Primitive) -> str | None:
             + (f"; e_{n} = None" if n in p.rules else "")
         )
         w(f"elif isinstance({n}, Value): return _others(primitive, ({args}), {attr_dict})")
+        if absent and n not in p.optional:
+            w(f"elif {n} is REQUIRED: raise _call_error({p.inputs.index(n)})")
         w(f"else: d_{n} = _plain({n})" + (f"; e_{n} = None" if n in p.rules else ""))
     w(f"try: out_ = _kernel({(', '.join('d_' + n for n in p.inputs) + attrs).removeprefix(', ')})")
     w(
@@ -225,7 +240,9 @@ def _write_saved(p: Primitive, w: Writer) -> None:
             else f"n_._saved_{s} = ({value}) if {needed} else None"
         )
     for r in p.reads():
-        if r in p.attrs:
+        if r in p.attrs and (p.attrs[r] is None or p.attrs[r] is REQUIRED):
+            w(f"n_._{r} = _frozen({r}) if {r}.__class__ in _MUTABLE else {r}")
+        elif r in p.attrs:
             w(f"n_._{r} = {r}")
         elif r.endswith("_shape") and r.removesuffix("_shape") in p.inputs:
             name = r.removesuffix("_shape")

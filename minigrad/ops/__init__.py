@@ -6,6 +6,7 @@ from __future__ import annotations
 from ..values import install
 from . import update
 from .activations import elu, erf, gelu, leaky_relu, relu, sigmoid, silu, softplus
+from .calls import checked
 from .compare import (
     abs,
     ceil,
@@ -119,7 +120,12 @@ transpose = permute_dims
 subtract, multiply, divide, negative = sub, mul, div, neg  # the array API's longer names
 
 #: every function users call as ``mg.…``
-__all__ = sorted(n for n, f in globals().items() if callable(f) and n[0] != "_" and n != "install")
+__all__ = sorted(
+    n
+    for n, f in globals().items()
+    if callable(f) and n[0] != "_" and n not in ("install", "checked")
+)
+globals().update({n: checked(f) for n in __all__ if not hasattr(f := globals()[n], "primitive")})
 
 
 def _variadic(function):

@@ -77,7 +77,9 @@ def linear(x, w, b=None):
     out = np.matmul(x, w)
     if b is None:
         return out
-    return np.add(out, b, out=out) if np.result_type(out, b) == out.dtype and out.ndim else out + b
+    if np.result_type(out, b) == out.dtype and out.ndim:
+        return np.add(out, b, out=out)
+    return out + np.broadcast_to(b, np.shape(out))  # b may not make the product larger
 
 
 linear.grad(

@@ -12,7 +12,7 @@ from .reduce import reduce_sum
 @primitive
 def softmax(x, *, axis=-1):
     """``exp(x) / sum(exp(x))`` along an axis, without overflow.  Saves its result."""
-    e = lowered(x, axis)
+    e = np.asarray(lowered(x, axis))
     np.exp(e, e)
     e /= np.add.reduce(e, axis=axis, keepdims=True)
     return e

@@ -71,7 +71,7 @@ record(
 )
 record(
     "linear",
-    lambda x, w, b=None: x @ w if b is None else x @ w + b,
+    lambda x, w, b=None: x @ w if b is None else x @ w + np.broadcast_to(b, (x @ w).shape),
     [
         s(layout(draw(4, 3)), draw(3, 2).astype(layout(draw(2)).dtype), layout(draw(2)))
         for layout in LAYOUTS
