@@ -104,7 +104,7 @@ def draw(*shape: int, low: float = -2.0, high: float = 2.0, gap: float = 0.0) ->
 
 def strided(a: np.ndarray) -> np.ndarray:
     """The same numbers, every second place of a larger memory."""
-    big = np.full((*a.shape[:-1], 2 * a.shape[-1]), 99.0, a.dtype)
+    big = np.full((*a.shape[:-1], 2 * a.shape[-1]), 99, a.dtype)
     big[..., ::2] = a
     return big[..., ::2]
 
@@ -148,7 +148,6 @@ def binary(
     left: tuple[float, float] = (-2.0, 2.0),
     right: tuple[float, float] = (-2.0, 2.0),
     gap: float = 0.0,
-    twice: bool = True,
     **attrs: Any,
 ) -> list[Sample]:
     """Broadcasting in both directions, different ranks, layouts, the same object twice, numbers."""
@@ -159,7 +158,8 @@ def binary(
     def b(*shape: int) -> np.ndarray:
         return draw(*shape, low=right[0], high=right[1], gap=gap)
 
-    same = a(2, 3)
+    low, high = max(left[0], right[0]), min(left[1], right[1])
+    same = draw(2, 3, low=low, high=high, gap=gap)
     pairs: list[tuple[Any, Any]] = [
         (a(), b()),
         (a(3), b()),
@@ -174,9 +174,8 @@ def binary(
         (f32(a(3)), float(b(1)[0])),
         (float(a(1)[0]), b(2, 2)),
         (f32(a(2)), b(2)),
+        (same, same),
     ]
-    if twice:
-        pairs.append((same, same))
     return [s(x, y, **attrs) for x, y in pairs]
 
 

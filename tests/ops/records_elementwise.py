@@ -30,11 +30,11 @@ def like(x, value):
 record("add", lambda x, y: x + y, binary(), TWO, holomorphic=True)
 record("sub", lambda x, y: x - y, binary(), TWO, holomorphic=True)
 record("mul", lambda x, y: x * y, binary(), TWO, holomorphic=True)
-record("div", lambda x, y: x / y, binary(right=(0.3, 2.0), twice=False), TWO, holomorphic=True)
+record("div", lambda x, y: x / y, binary(right=(0.3, 2.0)), TWO, holomorphic=True)
 record(
     "safe_div",
     lambda x, y: x / y,
-    binary(right=(0.3, 2.0), twice=False),
+    binary(right=(0.3, 2.0)),
     TWO,
     holomorphic=True,
     domain="all numbers; 0 where y is 0",
@@ -96,7 +96,7 @@ for _name, _function, _low, _high, _domain in [
     ("silu", lambda x: x / (1 + np.exp(-x)), -4, 4, "all numbers"),
 ]:
     record(_name, _function, unary(_low, _high), ONE, holomorphic=True, domain=_domain)
-record("atan2", np.arctan2, binary(gap=0.2, twice=False), TWO, domain="all but the origin")
+record("atan2", np.arctan2, binary(gap=0.2), TWO, domain="all but the origin")
 record("softplus", lambda x: like(x, np.log(1 + np.exp(x))), unary(-3, 3), ONE, holomorphic=False)
 record("erf", lambda x: like(x, erf_of(x)), unary(-3, 3), ONE)
 record("gelu", lambda x: like(x, x * (0.5 + 0.5 * erf_of(x / np.sqrt(2)))), unary(-3, 3), ONE)
@@ -131,8 +131,8 @@ for _name, _function in [
 record(
     "logical_not", np.logical_not, [*unary(), s(np.array([0, 1, 2])), s(np.array([True]))], [RAGGED]
 )
-record("maximum", np.maximum, binary(twice=False), TWO)
-record("minimum", np.minimum, binary(twice=False), TWO)
+record("maximum", np.maximum, binary(), TWO)
+record("minimum", np.minimum, binary(), TWO)
 record(
     "tie_weight",
     lambda x, y: np.heaviside(np.subtract(x, y), 0.5).astype(np.result_type(x, y)),

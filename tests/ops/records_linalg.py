@@ -221,6 +221,7 @@ record(
         s(square(2, 3, 3), draw(3)),
         s(square(2, 3, 3), draw(3, 2)),
         s(square(3, 3), draw(2, 3, 1)),
+        s(square(2, 3, 3)[:0], draw(0, 3, 2)),
     ],
     [
         fails(ShapeError, "the last two axes", np.ones((2, 3)), np.ones(2)),

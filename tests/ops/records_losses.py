@@ -63,7 +63,7 @@ record(
 record(
     "binary_entropy",
     lambda x, target: -(target * np.log(x) + (1 - target) * np.log(1 - x)),
-    binary((0.1, 0.9), (0.1, 0.9), twice=False),
+    binary((0.1, 0.9), (0.1, 0.9)),
     [fails(ShapeError, "compared from the right", np.ones(2) / 2, np.ones(3))],
     holomorphic=True,
     domain="0 <= x <= 1; logarithms end at -100",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from minigrad.errors import ShapeError
-from tests.opinfo import LAYOUTS, RAGGED, draw, f32, fails, ragged, record, s, shaped
+from tests.opinfo import LAYOUTS, RAGGED, draw, f32, fails, fortran, ragged, record, s, shaped
 
 AXIS = fails(ShapeError, "axes go from", np.ones((2, 3)), axis=5)
 E02 = (0, 2)
@@ -27,7 +27,11 @@ record(
         (2, 1),
         {"shape": (3, 2, 4)},
         {"shape": (2, 2)},
-        more=[s(draw(), shape=(2,)), s(draw(0, 1), shape=(0, 3))],
+        more=[
+            s(draw(), shape=(2,)),
+            s(draw(0, 1), shape=(0, 3)),
+            s(fortran(draw(3, 2)), shape=(4, 3, 2)),
+        ],
     ),
     [
         fails(ShapeError, "compared from the right", np.ones((2, 3)), shape=(3, 2)),
@@ -85,7 +89,13 @@ record(
 record(
     "squeeze",
     lambda x, axis: np.squeeze(x, axis),
-    shaped((1, 3, 1), {"axis": None}, {"axis": 0}, {"axis": (0, -1)}),
+    shaped(
+        (1, 3, 1),
+        {"axis": None},
+        {"axis": 0},
+        {"axis": (0, -1)},
+        more=[s(fortran(draw(2, 1, 3)), axis=1)],
+    ),
     [fails(ShapeError, "only axes of length 1", np.ones((2, 3)), axis=0), AXIS],
     holomorphic=True,
 )

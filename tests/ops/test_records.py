@@ -25,6 +25,7 @@ from tests.ops import (  # noqa: F401  (they fill the table)
     records_shape,
     records_statistics,
 )
+from tests.ops.derived import complete
 from tests.ops.oracle import (
     as_list,
     call,
@@ -39,6 +40,7 @@ from tests.ops.oracle import (
     wanted,
 )
 
+complete(RECORDS.values())
 OF_THE_PACKAGE = [t for t, p in REGISTRY.items() if p.kernel.__module__.startswith("minigrad.")]
 BY_TYPE = pytest.mark.parametrize("record", list(RECORDS.values()), ids=list(RECORDS))
 DIFFERENTIABLE = [r for r in RECORDS.values() if r.primitive.rules]

@@ -387,7 +387,7 @@ STATIC = [
         ),
         (
             "the wrong operands are looked at for sums",
-            "return -1 in shape or shape != block.var(op.outputs[\"out\"][0]).shape",
+            'return -1 in shape or shape != block.var(op.outputs["out"][0]).shape',
             "return -1 in shape",
         ),
     ),

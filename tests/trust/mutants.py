@@ -56,12 +56,12 @@ def changes(tree: ast.Module) -> Iterator[tuple[ast.AST, str, Any]]:
             yield node, "value", node.value + 1
         elif isinstance(node, ast.If | ast.IfExp | ast.While) and not _is_constant(node.test):
             yield node, "test", ast.Constant(False)
-        elif isinstance(node, ast.Return) and not _is_none(node.value):
+        elif isinstance(node, ast.Return) and not _is_falsy(node.value):
             yield node, "value", ast.Constant(None)
 
 
-def _is_none(node: ast.expr | None) -> bool:
-    return node is None or (isinstance(node, ast.Constant) and node.value is None)
+def _is_falsy(node: ast.expr | None) -> bool:
+    return node is None or (isinstance(node, ast.Constant) and not node.value)
 
 
 def _is_constant(node: ast.expr) -> bool:
