@@ -31,6 +31,10 @@ ALLOWED = {
         "exec",
     ): "a syntax tree built from checked operators, never from text",
     ("static/codegen/syntax.py", "compile"): "that tree",
+    (
+        "static/backends/functional.py",
+        "exec",
+    ): "a syntax tree built from checked operators, never from text",
     ("nn/storage.py", "import_module"): "the library safetensors, by a name written there",
 }
 

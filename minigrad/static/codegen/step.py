@@ -39,6 +39,8 @@ def compile(
     executor: Executor | None = None,
     stop_after: str | None = None,
     exact: bool = True,
+    backend: str = "numpy",
+    max_steps: int | None = None,
 ) -> Any:
     """A `Step` that runs a program as generated NumPy source.
 
@@ -46,7 +48,8 @@ def compile(
     leaves sizes open; ``fetch``, a variable or a list of them; ``executor``, whose parameters it reads and
     updates (its own copies without); ``exact=False`` lets sums over the steps of loops be made at once, faster,
     with other last bits; ``stop_after``, a rung of the ladder: returns the Program
-    (``"buffers"``, ``"source"``: the text) instead.
+    (``"buffers"``, ``"source"``: the text) instead; ``backend="jax"``, a `JaxStep`: one pure function under
+    `jax.jit`, where ``max_steps`` bounds while loops that are differentiated.
     Errors: `ProgramError` for unknown names and rungs.
 
     >>> from minigrad import static
@@ -60,6 +63,10 @@ def compile(
     """
     if not isinstance(program, Program):
         raise ProgramError(f"compile takes a Program, not {describe(program)}")
+    if backend != "numpy":
+        from ..backends.lowering import on_backend
+
+        return on_backend(backend, program, feed or {}, fetch, executor, max_steps)
     if stop_after is not None and stop_after not in RUNGS:
         raise ProgramError(
             f"stop_after={stop_after!r} is no rung of the ladder{did_you_mean(stop_after, RUNGS)}"

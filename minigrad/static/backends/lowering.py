@@ -1,0 +1,137 @@
+"""What every backend starts from: a program for given shapes, in primitives only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from ...errors import ProgramError, did_you_mean, user_line
+from ...registry import Primitive
+from ..infer import like_value
+from ..op_info import find_info
+from ..passes import dead_code, decompose, fold, merge_duplicates, specialise
+from ..program import Operator, Program, Variable
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def lowered(program: Program, shapes: Mapping[str, tuple[int, ...]], fetch: list[str]) -> Program:
+    """The rungs of the compiler that are programs: open sizes filled in, grad ops written out, duplicates merged."""
+    made = decompose(specialise(program, shapes))
+    return dead_code(merge_duplicates(fold(made, fetch), fetch), fetch)
+
+
+def fetch_names(program: Program, fetch: Any) -> list[str]:
+    """The names of what is fetched.  Errors: `ProgramError` for one the root block does not have."""
+    single = isinstance(fetch, Variable | str)
+    names = [v.name if isinstance(v, Variable) else str(v) for v in ([fetch] if single else fetch)]
+    known = program.global_block().vars
+    for name in names:
+        if name not in known:
+            raise ProgramError(
+                f"fetch names {name!r}, which is no variable of the root block"
+                f"{did_you_mean(name, known)}\n  at {user_line()}"
+            )
+    return names
+
+
+def feed_shapes(program: Program, feed: Mapping[Any, Any]) -> Shapes:
+    """The shape of every data variable, -1 where neither its declaration nor a feed (or shape) says it."""
+    shapes = {v.name: v.shape for v in data_of(program).values()}
+    for key, value in feed.items():
+        name = key.name if isinstance(key, Variable) else key
+        if name not in shapes:
+            raise ProgramError(
+                f"feed names {name!r}, which is no data of this program"
+                f"{did_you_mean(str(name), shapes)}\n  at {user_line()}"
+            )
+        given = isinstance(value, list | tuple) and all(type(n) is int for n in value)
+        shapes[name] = tuple(value) if given else tuple(np.shape(value))
+    return shapes
+
+
+def data_of(program: Program) -> dict[str, Variable]:
+    """The variables that are fed."""
+    return {v.name: v for v in program.global_block().vars.values() if v.is_data}
+
+
+def start_values(program: Program, executor: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """The persistable variables: as the executor has them, else as the program says."""
+    values = {} if executor is None else executor.scope.values
+    start = {}
+    for name, var in program.global_block().vars.items():
+        if var.persistable:
+            value = values.get(name, program.initial.get(name))
+            if value is None:
+                raise ProgramError(
+                    f"the parameter {name!r} has no value: give static.parameter an init"
+                )
+            start[name] = np.array(value, var.dtype)
+    return start
+
+
+def primitive_of(op: Operator, backend: str) -> Primitive:
+    """The primitive of an operator.  Errors: `ProgramError` for anything else, and types that are no identifiers."""
+    info = find_info(op.type)
+    if info is None or info.forward is None or info.is_grad or not op.type.isidentifier():
+        raise ProgramError(
+            f"{op.type} has no counterpart in {backend}.\n  at {op.source_line}\n"
+            f"  repair: run it with static.Executor()"
+        )
+    return info.forward
+
+
+def arguments(p: Primitive, op: Operator, shape_of: Any) -> tuple[list[Any], dict[str, Any]]:
+    """What the kernel is called with: `Name`s and numbers for inputs, and the attrs."""
+    args: list[Any] = []
+    for slot in p.inputs:
+        given = op.inputs.get(slot)
+        if slot == p.list_input:
+            args += [Name(n) for n in given or []]
+        else:
+            args.append(Name(given[0]) if given else op.attrs.get(slot))
+    attrs = {a: op.attrs[a] for a in p.attrs if a in op.attrs}
+    for slot, names in op.inputs.items():
+        if slot.endswith("_like"):
+            attrs[slot[:-5]] = like_value(slot[:-5], [shape_of(n) for n in names])
+    return args, attrs
+
+
+class Name(str):
+    """A variable's name, where a number or a text might stand, too."""
+
+
+def targets(p: Primitive, op: Operator) -> Iterable[str]:
+    """The names a primitive's results get, in order; `EMPTY` for those nobody wants."""
+    return [n for s in p.outputs for n in op.outputs.get(s, ["@EMPTY@"])]
+
+
+def needs(package: str, extra: str, what: str) -> None:
+    """Errors: `ProgramError` with the command that installs the extra, if the package is not there."""
+    if find_spec(package) is None:
+        raise ProgramError(
+            f"{what} needs {package}, which is not installed.\n  at {user_line()}\n"
+            f'  repair: pip install "minigrad[{extra}]"'
+        )
+
+
+def on_backend(
+    backend: str,
+    program: Program,
+    feed: Mapping[str, Any],
+    fetch: Any,
+    executor: Any,
+    max_steps: int | None,
+) -> Any:
+    """What ``static.compile(..., backend=...)`` returns.  Errors: `ProgramError` if there is no such backend here."""
+    if backend != "jax":
+        raise ProgramError(
+            f"there is no backend {backend!r}{did_you_mean(backend, ['numpy', 'jax'])}\n  at {user_line()}"
+        )
+    needs("jax", "jax", 'backend="jax"')
+    from .jax_step import JaxStep
+
+    return JaxStep(program, feed, fetch, executor, max_steps)
