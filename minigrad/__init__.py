@@ -19,8 +19,9 @@ from . import ops
 from .check import gradcheck, gradgradcheck
 from .eager import specialise as _specialise  # noqa: F401  (lends its function to the registry)
 from .eager.backward import backward, grad
+from .eager.checkpoint import checkpoint
 from .eager.explain import why
-from .eager.function import Function, checkpoint, once_differentiable
+from .eager.function import Function, once_differentiable
 from .eager.mode import (
     detect_anomaly,
     enable_grad,

@@ -1,7 +1,8 @@
 """Derivatives of functions: vjp, jvp, jacobian, hessian, hvp.
 
 All take a function of Tensors and the point as Tensors, arrays or numbers (one, or a tuple for several arguments) and
-work at copies of the inputs, so no ``.grad`` is touched.
+work at copies of the inputs, so no ``.grad`` is touched.  The functions of vjp, jvp and jacobian may return a tuple of
+Tensors; what is one thing for one output is then a tuple with one thing per output.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from .eager.backward import grad
 from .eager.mode import enable_grad
 from .eager.tensor import Tensor, wrap
-from .errors import DTypeError, ShapeError, describe
+from .errors import DTypeError, ShapeError, describe, user_line
 
 __minigrad_ops__ = True
 
@@ -37,24 +38,46 @@ def _packed(values: list[Any], several: bool) -> Any:
     return tuple(values) if several else values[0]
 
 
-def _vector(v: Any, like: Tensor, what: str) -> Tensor:
-    t = v if isinstance(v, Tensor) else wrap(np.asarray(v, like.dtype))
-    if t.shape != like.shape:
+def _vectors(v: Any, several: bool, like: list[Tensor], what: str) -> list[Tensor]:
+    """One vector for each of these Tensors, in its shape."""
+    given = list(v) if several and isinstance(v, tuple | list) else [v]
+    if len(given) != len(like):
         raise ShapeError(
-            f"the {what} vector is {describe(t)}, it must have the shape {list(like.shape)}"
+            f"{what} needs {len(like)} vectors, a tuple, not {describe(v)}\n  at {user_line()}"
         )
-    return t
+    made = [
+        a if isinstance(a, Tensor) else wrap(np.asarray(a, t.dtype))
+        for a, t in zip(given, like, strict=True)
+    ]
+    for a, t in zip(made, like, strict=True):
+        if a.shape != t.shape:
+            raise ShapeError(
+                f"the {what} vector is {describe(a)}, it must have the shape {list(t.shape)}\n"
+                f"  at {user_line()}"
+            )
+    return made
 
 
-def _out(value: Any) -> Tensor:
-    if not isinstance(value, Tensor):
-        raise DTypeError(f"the function must return a Tensor, not {describe(value)}")
-    return value
+def _outputs(value: Any) -> tuple[list[Tensor], bool]:
+    """What a function returned, as a list, and whether it was one."""
+    several = isinstance(value, tuple | list)
+    outs = list(value) if several else [value]
+    for out in outs or [None]:
+        if not isinstance(out, Tensor):
+            raise DTypeError(
+                f"the function must return a Tensor or a tuple of Tensors, not {describe(out)}\n"
+                f"  at {user_line()}"
+            )
+    return outs, several
+
+
+def _zeros(like: Tensor) -> Tensor:
+    return wrap(np.zeros_like(like._data))
 
 
 def vjp(
     function: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False
-) -> tuple[Tensor, Any]:
+) -> tuple[Any, Any]:
     """The value of a function and vᵀJ, the product of a vector with its Jacobian: one backward.
 
     ``v`` has the shape of the output; it may be left out where that is one number.
@@ -65,19 +88,28 @@ def vjp(
     """
     xs, several = _point(inputs, create_graph)
     with enable_grad():
-        y = _out(function(*xs))
-        seed = None if v is None else _vector(v, y, "vjp")
-        grads = (
-            grad(y, xs, seed, create_graph=create_graph, materialize_grads=True)
-            if y.requires_grad
-            else [wrap(np.zeros_like(x._data)) for x in xs]
-        )
-    return y if create_graph else y.detach(), _packed(list(grads), several)
+        ys, many = _outputs(function(*xs))
+        seeds = [None] * len(ys) if v is None else _vectors(v, many, ys, "vjp")
+        pairs = [(y, s) for y, s in zip(ys, seeds, strict=True) if y.requires_grad]
+        grads = _grads(pairs, xs, create_graph)
+    return _values(ys, many, create_graph), _packed(grads, several)
+
+
+def _grads(pairs: list[Any], xs: list[Tensor], create_graph: bool) -> list[Any]:
+    """The gradients of outputs with seeds; zeros where nothing leads to an input."""
+    if not pairs or not xs:
+        return [_zeros(x) for x in xs]
+    ys, seeds = [y for y, _ in pairs], [s for _, s in pairs]
+    return list(grad(ys, xs, seeds, create_graph=create_graph, materialize_grads=True))
+
+
+def _values(ys: list[Tensor], many: bool, create_graph: bool) -> Any:
+    return _packed([y if create_graph else y.detach() for y in ys], many)
 
 
 def jvp(
     function: Callable[..., Any], inputs: Any, v: Any, create_graph: bool = False
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Any, Any]:
     """The value of a function and Jv, the product of its Jacobian with a vector, by two backwards.
 
     The gradient of ``uᵀJ`` with respect to ``u`` is linear in ``u``: its own vjp with ``v`` is ``Jv``.
@@ -87,26 +119,18 @@ def jvp(
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     xs, several = _point(inputs, create_graph)
-    vs = [_vector(a, x, "jvp") for a, x in zip(v if several else [v], xs, strict=True)]
+    vs = _vectors(v, several, xs, "jvp")
     with enable_grad():
-        y = _out(function(*xs))
-        u = Tensor(np.zeros(y.shape, y.dtype), requires_grad=True)
-        if not y.requires_grad:
-            return y, wrap(np.zeros_like(y._data))
-        pulled = grad(y, xs, u, create_graph=True, allow_unused=True)
-        pairs = [
-            (p, a) for p, a in zip(pulled, vs, strict=True) if p is not None and p.requires_grad
+        ys, many = _outputs(function(*xs))
+        us = [
+            Tensor(np.zeros(y.shape, y.dtype if y.requires_grad else float), requires_grad=True)
+            for y in ys
         ]
-        if not pairs:
-            return y.detach(), wrap(np.zeros_like(y._data))
-        (pushed,) = grad(
-            [p for p, _ in pairs],
-            [u],
-            [a for _, a in pairs],
-            create_graph=create_graph,
-            materialize_grads=True,
-        )
-    return y if create_graph else y.detach(), pushed  # type: ignore[return-value]
+        seeded = [(y, u) for y, u in zip(ys, us, strict=True) if y.requires_grad]
+        pulled = _grads(seeded, xs, True)
+        pairs = [(p, a) for p, a in zip(pulled, vs, strict=True) if p.requires_grad]
+        pushed = _grads(pairs, us, create_graph)
+    return _values(ys, many, create_graph), _packed(pushed, many)
 
 
 def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
@@ -119,29 +143,26 @@ def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fal
     """
     xs, several = _point(inputs, create_graph)
     with enable_grad():
-        y = _out(function(*xs))
-        rows: list[list[Tensor]] = [[] for _ in xs]
-        for k in range(y.size):
-            seed = np.zeros(y.shape, y.dtype)
-            seed.reshape(-1)[k] = 1
-            if y.requires_grad:
-                found = grad(
-                    y,
-                    xs,
-                    wrap(seed),
-                    retain_graph=True,
-                    create_graph=create_graph,
-                    materialize_grads=True,
-                )
-            else:
-                found = tuple(wrap(np.zeros_like(x._data)) for x in xs)
-            for row, g in zip(rows, found, strict=True):
-                row.append(g)  # type: ignore[arg-type]
-        made = [
-            _stacked(row, y.shape + x.shape, x.dtype, create_graph)
-            for row, x in zip(rows, xs, strict=True)
-        ]
-    return _packed(made, several)
+        ys, many = _outputs(function(*xs))
+        made = [_packed(_rows(y, xs, create_graph), several) for y in ys]
+    return _packed(made, many)
+
+
+def _rows(y: Tensor, xs: list[Tensor], create_graph: bool) -> list[Tensor]:
+    """The Jacobian of one output by every input, a row at a time."""
+    if not y.requires_grad:
+        return [wrap(np.zeros(y.shape + x.shape, x.dtype)) for x in xs]
+    rows: list[list[Any]] = [[] for _ in xs]
+    for k in range(y.size):
+        seed = np.zeros(y.shape, y.dtype)
+        seed.reshape(-1)[k] = 1
+        found = grad(y, xs, wrap(seed), True, create_graph, materialize_grads=True)
+        for row, g in zip(rows, found, strict=True):
+            row.append(g)
+    return [
+        _stacked(row, y.shape + x.shape, x.dtype, create_graph)
+        for row, x in zip(rows, xs, strict=True)
+    ]
 
 
 def _stacked(rows: list[Tensor], shape: tuple[int, ...], dtype: Any, create_graph: bool) -> Tensor:
@@ -171,7 +192,7 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
         def of(*at: Tensor) -> Tensor:
             y = _scalar(function(*at))
             if not y.requires_grad:
-                return wrap(np.zeros_like(at[k]._data))
+                return _zeros(at[k])
             return grad(y, at[k], create_graph=True, materialize_grads=True)[0]  # type: ignore[return-value]
 
         return of
@@ -182,7 +203,7 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
 
 def hvp(
     function: Callable[..., Any], inputs: Any, v: Any, create_graph: bool = False
-) -> tuple[Tensor, Any]:
+) -> tuple[Any, Any]:
     """The value of a scalar function and its Hessian times a vector, without building the Hessian.
 
     >>> import minigrad as mg
@@ -190,32 +211,21 @@ def hvp(
     (tensor(9.), tensor([ 6., 12.]))
     """
     xs, several = _point(inputs, create_graph)
-    vs = [_vector(a, x, "hvp") for a, x in zip(v if several else [v], xs, strict=True)]
+    vs = _vectors(v, several, xs, "hvp")
     with enable_grad():
         y = _scalar(function(*xs))
-        zero = [wrap(np.zeros_like(x._data)) for x in xs]
-        if not y.requires_grad:
-            return y, _packed(zero, several)
-        first = grad(y, xs, create_graph=True, materialize_grads=True)
-        pairs = [
-            (g, a) for g, a in zip(first, vs, strict=True) if g is not None and g.requires_grad
-        ]
-        if not pairs:
-            return y.detach(), _packed(zero, several)
-        second = grad(
-            [g for g, _ in pairs],
-            xs,
-            [a for _, a in pairs],
-            create_graph=create_graph,
-            materialize_grads=True,
-        )
-    return y if create_graph else y.detach(), _packed(list(second), several)
+        first = _grads([(y, None)] if y.requires_grad else [], xs, True)
+        pairs = [(g, a) for g, a in zip(first, vs, strict=True) if g.requires_grad]
+        second = _grads(pairs, xs, create_graph)
+    return y if create_graph else y.detach(), _packed(second, several)
 
 
 def _scalar(value: Any) -> Tensor:
-    y = _out(value)
-    if y.size != 1:
+    (y, *more), _ = _outputs(value)
+    if more or y.size != 1:
+        shown = describe(value) if more else describe(y)
         raise ShapeError(
-            f"the function must return one number, it returned {describe(y)}; reduce it with .sum()"
+            f"the function must return one number, it returned {shown}\n  at {user_line()}\n"
+            "  repair: reduce it with .sum()"
         )
     return y

@@ -102,6 +102,8 @@ def grad(
     (tensor(6.),)
     """
     outs, ins = as_list(outputs), as_list(inputs)
+    if not ins:
+        raise GradError(f"grad(inputs=[]) names no tensor to differentiate by\n  at {user_line()}")
     roots = [(o, s) for o, s in zip(outs, _seeds(outs, grad_outputs, create_graph), strict=True)]
     targets = [_edge_of(t, "inputs") for t in ins]
     found = _walk(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, describe
+from ..registry import Primitive
 from .grad_fn import REMEMBERED_BYTES, AccumulateGrad, Freed, Leaf, Node, Output, unpack
 from .tensor import Tensor, wrap
 
@@ -121,11 +122,13 @@ def no_graph_reason(out: Tensor) -> str:
 
 
 def _reason_without_graph(x: Tensor) -> str:
+    cut = getattr(x, "_cut", None)
+    if isinstance(cut, Primitive):
+        return f"it was made by {cut.type}, which has no gradient"
     if x._data.dtype.kind != "f":
         return (
             f"it holds {x._data.dtype} numbers, and only real floating-point values have gradients"
         )
-    cut = getattr(x, "_cut", None)
     if cut == "no_grad":
         return "it was computed under no_grad()"
     if cut == "detach":
@@ -252,11 +255,12 @@ def remembered(root: Node) -> dict[str, Any]:
     if start is None or start() is not root or getattr(seed, "nbytes", 0) > REMEMBERED_BYTES:
         return {}
     nodes = _nodes(root)
+    if any(n.hooks is not None for n in nodes):
+        return {}
     saved = {n: {s[7:]: _held(getattr(n, s)) for s in n.saved_slots} for n in nodes}  # _saved_x: x
     held = [v for values in saved.values() for v in values.values()]
     large = any(getattr(v, "nbytes", 0) > REMEMBERED_BYTES for v in held)
-    hooked = any(n.hooks is not None for n in nodes)
-    noted = None if large or hooked else _rerun(root, seed, nodes, None)
+    noted = None if large else _rerun(root, seed, nodes, None)
     return {} if noted is None else {"seed": seed, "gradients": noted, "saved": saved}
 
 

@@ -1,4 +1,4 @@
-"""Function: an op of your own, with a forward and a backward written by hand; and `checkpoint`, which is one.
+"""Function: an op of your own, with a forward and a backward written by hand.
 
 A Function is for what no primitive can express (a different gradient on purpose, a call of foreign code); a new op for
 everybody is a `primitive`.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from ..errors import DTypeError, GradError, ShapeError, describe, user_frame, user_line
 from .grad_fn import FREED, Leaf, Node, Output, next_seq
-from .mode import MODE, enable_grad, no_grad
+from .mode import MODE, no_grad
 from .tensor import Tensor, wrap
 
 
@@ -171,8 +172,13 @@ class Function:
         return result
 
     @classmethod
-    def apply(cls, *args: Any) -> Any:
+    def apply(cls, *args: Any, **keywords: Any) -> Any:
         """Run forward and, if a gradient is wanted, leave a node."""
+        if keywords:  # backward returns one gradient per parameter, in their order
+            first = (None,) if cls.setup_context is None else ()
+            bound = signature(cls.forward).bind(*first, *args, **keywords)
+            bound.apply_defaults()
+            args = bound.args[len(first) :]
         edges = [a._node if isinstance(a, Tensor) else None for a in args]
         ctx = Context(tuple(e is not None for e in edges))
         with no_grad():
@@ -241,7 +247,7 @@ class _SavedOutput:
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a backward that cannot be differentiated again: create_graph is an error, not a wrong number.
+    """Mark a backward that cannot be differentiated again: to do so is an error, not a wrong number.
 
     >>> import minigrad as mg
     >>> class Twice(mg.Function):
@@ -259,72 +265,33 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(backward)
     def once(ctx: Any, *grads: Any) -> Any:
-        if any(isinstance(g, Tensor) and g.requires_grad for g in grads) or (
-            MODE.get().grad and grads
-        ):
-            raise GradError(
-                "this backward is marked once_differentiable: it has no second derivative\n  at "
-                f"{user_line()}"
-            )
-        return backward(ctx, *grads)
+        with no_grad():
+            found = backward(ctx, *grads)
+        if not MODE.get().grad or ctx._node is None:
+            return found
+        several = isinstance(found, tuple | list)
+        made = _Last.apply(tuple(found) if several else (found,), *grads, *_inputs(ctx._node))
+        return made if several else made[0]
 
     return once
 
 
-def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
-    """Run ``function(*args)`` and keep nothing; backward runs it again to get the values it needs.
+class _Last(Function):
+    """Hands gradients on; the end of what can be differentiated."""
 
-    Saves memory for time.  ``function`` must compute the same each time (seed its random numbers).
+    @staticmethod
+    def forward(ctx: Any, found: Any, *sources: Any) -> Any:
+        return found
 
-    >>> import minigrad as mg
-    >>> x = mg.tensor(3.0, requires_grad=True)
-    >>> mg.checkpoint(lambda x: x * x, x).backward()
-    >>> x.grad
-    tensor(6.)
-    """
-    tensors = [a for a in args if isinstance(a, Tensor)]
-
-    class Checkpoint(Function):
-        @staticmethod
-        def forward(ctx: Any, *inputs: Any) -> Any:
-            return function(*_filled(args, inputs))
-
-        @staticmethod
-        def backward(ctx: Any, *grads: Any) -> Any:
-            from .backward import backward, grad
-
-            create = MODE.get().grad
-            inputs = (
-                tensors if create else [t.detach().requires_grad_(t.requires_grad) for t in tensors]
-            )
-            with enable_grad():
-                outs = function(*_filled(args, inputs))
-            outs = list(outs) if isinstance(outs, tuple | list) else [outs]
-            pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if o.requires_grad]
-            wanted = [t for t in inputs if t.requires_grad]
-            if create:
-                found = iter(
-                    grad(
-                        [o for o, _ in pairs],
-                        wanted,
-                        [g for _, g in pairs],
-                        create_graph=True,
-                        allow_unused=True,
-                    )
-                )
-            else:
-                backward([o for o, _ in pairs], [g for _, g in pairs])
-                found = iter([t.grad for t in wanted])
-            return tuple(next(found) if t.requires_grad else None for t in inputs)
-
-    if not any(t.requires_grad for t in tensors) and MODE.get().grad:
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
         raise GradError(
-            "checkpoint needs an argument that requires grad: otherwise nothing will be computed "
-            f"again\n  at {user_line()}"
+            "this backward is marked once_differentiable: it has no second derivative\n  at "
+            f"{user_line()}"
         )
-    return Checkpoint.apply(*tensors)
 
 
-def _filled(args: tuple[Any, ...], tensors: Any) -> list[Any]:
-    given = iter(tensors)
-    return [next(given) if isinstance(a, Tensor) else a for a in args]
+def _inputs(node: FunctionNode) -> list[Tensor]:
+    """Tensors in the place of a node's inputs: what hangs on them hangs on its gradients, too."""
+    shapes = zip(node.more, node.shapes, strict=True)
+    return [wrap(np.broadcast_to(0.0, s), e) for e, s in shapes if e is not None]

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradError, ShapeError, describe, user_line
-from .grad_fn import Freed, Leaf, next_seq, unpack
+from ..errors import DTypeError, GradError, ShapeError, describe, user_line
+from .grad_fn import Freed, Leaf, Output, next_seq, unpack
 from .mode import MODE
 
 _changes: dict[
@@ -84,6 +84,10 @@ def _is_shared(tensor: Any, operands: list[Any]) -> bool:
     return related and sys.getrefcount(memory) > ALONE
 
 
+def _out_of_place() -> str:
+    return f"\n  at {user_line()}\n  repair: use the out-of-place form (y = y + 1)"
+
+
 def _two_graphs(tensor: Any) -> str:
     what = "has views" if memory_of(tensor._data) is tensor._data else "is a view of another Tensor"
     return (
@@ -137,10 +141,12 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
         if result.shape != memory.shape:
             raise ShapeError(
                 f"an in-place op cannot change the shape {list(memory.shape)} to "
-                f"{list(result.shape)}"
+                f"{list(result.shape)}{_out_of_place()}"
             )
         if not np.can_cast(result.dtype, memory.dtype, "same_kind"):
-            raise ShapeError(f"an in-place op cannot turn {memory.dtype} into {result.dtype}")
+            raise DTypeError(
+                f"an in-place op cannot turn {memory.dtype} into {result.dtype}{_out_of_place()}"
+            )
     except BaseException:
         tensor._data, tensor._node = memory, node
         raise
@@ -148,5 +154,10 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     tensor._data = memory
     note_change(memory)
     if result._node is not None and (operands or node is not None):
+        retained = tensor.retains_grad
         tensor._node = result._node
+        if retained:  # of the value it has now
+            of, index = (node.node, node.index) if node.__class__ is Output else (node, 0)
+            of._hooks().retained.pop(index, None)
+            tensor.retain_grad()
     return tensor

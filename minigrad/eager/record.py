@@ -156,6 +156,8 @@ def _record(
     for k, (name, out) in enumerate(zip(names, outs, strict=True)):
         if name not in primitive.nondiff and out._data.dtype.kind in "fc":
             out._node = Output(node, k) if isinstance(node, GenericNode) else node
+        else:
+            out._cut = primitive
     if mode is not GRAD:
         observe(mode, node, args, outs[0])
 

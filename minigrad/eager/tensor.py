@@ -40,7 +40,9 @@ class Tensor(Operators):
     _node: Any
     _exposed: bool
     _name: str | None
-    _cut: str
+    _cut: (
+        str | Primitive
+    )  # why there is no graph, for mg.why: a mode, detach, or an op without gradient
     _viewed: bool  # whether an op with a graph made a view of it; unset if not
     _grad: Tensor | None
 

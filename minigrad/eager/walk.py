@@ -249,7 +249,8 @@ class Walk:
         data = new._data if isinstance(new, Tensor) else np.asarray(new)
         if old is not None and data.shape != old.shape:
             raise ShapeError(
-                f"{what} returned {describe(data)} for a gradient of shape {list(old.shape)}"
+                f"{what} returned {describe(data)} for a gradient of shape {list(old.shape)}\n"
+                "  repair: return a gradient of that shape, or None to leave it as it is"
             )
         return (new if isinstance(new, Tensor) else wrap(data)) if self.create else data
 
