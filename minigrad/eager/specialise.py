@@ -199,7 +199,7 @@ def apply_source(p: Primitive) -> str | None:
     )
     w(f"t_ = _new(Tensor); t_._data = out_; t_._grad = None; t_._exposed = {exposed}")
     if not p.rules or "out" in p.nondiff:
-        w("t_._node = None; return t_")
+        w("t_._node = None; t_._cut = primitive; return t_")
         return w.text
     none = " and ".join(f"e_{n} is None" for n in p.differentiable)
     w(f"if {none}: t_._node = None; return t_")
