@@ -158,7 +158,7 @@ class Block:
         for name, value in attrs.items():
             if isinstance(value, ShapeOf):
                 inputs[f"{name}_like"] = [value.name]
-            elif isinstance(value, list) and value and isinstance(value[0], ShapeOf):
+            elif isinstance(value, tuple) and value and isinstance(value[0], ShapeOf):
                 inputs[f"{name}_like"] = [v.name for v in value]
             elif not _is_default(value, primitive.attrs[name]):
                 kept[name] = value
