@@ -2,29 +2,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import minigrad
 
 ROOT = Path(minigrad.__file__).parent
 
-#: what each layer may import of the package; a package stands for its files
-LAYERS = {
-    "repair": set(),
-    "errors": {"repair"},
-    "registry": {"errors"},
-    "values": {"errors", "registry"},
-    "ops": {"errors", "registry", "values"},
-    "eager": {"errors", "registry", "values", "ops"},
-    "static": {"errors", "registry", "values", "ops"},
-    "functional": {"errors", "ops", "eager"},
-    "check": {"errors", "eager"},
-    "tracing": {"errors", "ops", "static"},
-    "optim": {"errors", "registry", "ops", "eager", "static"},
-    "nn": {"errors", "registry", "values", "ops", "eager", "static"},
-    "data": {"errors"},
-    "viz": set(),
-}
+DESIGN = (ROOT.parent / "docs" / "design.md").read_text(encoding="utf-8")
 
 #: looks of one layer at another, by name and on first use, each with its reason
 ALLOWED = {
@@ -32,6 +17,10 @@ ALLOWED = {
     ("static/program.py", "viz"): "a program shows itself as a picture",
     ("eager/tensor.py", "viz"): "a tensor shows itself as a picture",
 }
+
+
+#: layers on one line that must not know each other
+ALONE = {"eager", "static", "viz"}
 
 
 def imports_of(path: Path) -> set[str]:
@@ -49,13 +38,45 @@ def imports_of(path: Path) -> set[str]:
     return found
 
 
-def test_no_layer_imports_one_above_it():
-    bad = []
-    for layer, below in LAYERS.items():
-        files = [ROOT / f"{layer}.py"] if (ROOT / f"{layer}.py").exists() else sorted((ROOT / layer).rglob("*.py"))
-        for path in files:
-            name = path.relative_to(ROOT).as_posix()
-            for other in imports_of(path) - below - {layer}:
-                if (name, other) not in ALLOWED and (ROOT / other).exists() | (ROOT / f"{other}.py").exists():
-                    bad.append(f"{name} imports {other}")
+def layers() -> list[list[str]]:
+    """The drawing in docs/design.md, from the lowest line up."""
+    drawing = re.search(r"Imports go down only.*?```\n(.*?)```", DESIGN, re.S)[1]
+    return [re.split(r"\s{2,}", line)[0].split(", ") for line in reversed(drawing.splitlines())]
+
+
+def files_of(layer: str) -> list[Path]:
+    """A layer is a file, or a folder with everything in it."""
+    file = ROOT / f"{layer}.py"
+    return [file] if file.exists() else sorted((ROOT / layer).rglob("*.py"))
+
+
+def test_no_file_imports_a_layer_above_it():
+    bad, below = [], set()
+    parts = {name for line in layers() for name in line}
+    for line in layers():
+        for layer in line:
+            beside = set(line) if layer not in ALONE else {layer}
+            for path in files_of(layer):
+                name = path.relative_to(ROOT).as_posix()
+                for other in (imports_of(path) & parts) - below - beside:
+                    if (name, other) not in ALLOWED:
+                        bad.append(f"{name} imports {other}: move it down, or the file up")
+        below |= set(line)
     assert not bad, "\n".join(bad)
+
+
+def test_the_drawing_names_every_part_of_the_package_once():
+    drawn = [name for line in layers() for name in line]
+    there = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert sorted(drawn) == sorted(there - {"__init__"})
+
+
+def test_every_file_that_design_names_exists():
+    named = [n for row in re.findall(r"^\| (`.*?) \|", DESIGN, re.M) for n in re.findall(r"`([\w/]+(?:\.py|/))`", row)]
+    assert len(named) > 30
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_design_names_every_folder_of_the_package():
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.*") if "__pycache__" not in path.parts}
+    assert [name for name in sorted(folders - {"."}) if f"`{name}/" not in DESIGN] == []
