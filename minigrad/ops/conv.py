@@ -33,9 +33,11 @@ def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Spread values ``x`` over the windows they came from: the way back to the input."""
     x, w, shape = np.asarray(x), np.asarray(w), tuple(shape)
     _fits(x, shape, w.shape, stride, padding, dilation)
-    filters = w.reshape(groups, len(w) // groups, -1)
-    values = x.reshape(len(x), groups, filters.shape[1], x.shape[2] * x.shape[3])
-    columns = np.matmul(np.swapaxes(filters, 1, 2), values)
+    filters = np.swapaxes(w.reshape(groups, len(w) // groups, -1), 1, 2)
+    values = x.reshape(len(x), groups, filters.shape[2], *x.shape[2:])
+    if _pair(stride) == (1, 1):
+        return _shifted(filters, values, shape, w.shape[2:], _pair(padding), _pair(dilation))
+    columns = np.matmul(filters, values.reshape(*values.shape[:3], -1))
     columns = columns.reshape(len(x), shape[1], *w.shape[2:], *x.shape[2:])
     return _from_columns(columns, shape, _pair(stride), _pair(padding), _pair(dilation))
 
@@ -203,6 +205,26 @@ def _from_columns(columns, shape, stride, padding, dilation):
     for (i, j), place in windows(kernel, count, stride, dilation):
         out[place] += columns[:, :, i, j]
     return out[:, :, p : p + h, q : q + w]
+
+
+def _shifted(filters, values, shape, kernel, padding, dilation):
+    """The way back to the input for windows that move by one.
+
+    With rows as long as those of the image, a place in the window is a shift of everything at once.
+    """
+    (p, q), (h, w), (rows, cols) = padding, shape[2:], values.shape[3:]
+    tall, wide = h + 2 * p, w + 2 * q
+    long = np.zeros((*values.shape[:4], wide), values.dtype)
+    long[..., :cols] = values
+    columns = np.matmul(filters, long.reshape(*long.shape[:3], rows * wide))
+    columns = columns.reshape(*shape[:2], *kernel, rows * wide)
+    beyond = (kernel[1] - 1) * dilation[1]
+    out = np.zeros((*shape[:2], tall * wide + beyond), columns.dtype)
+    for i, j in np.ndindex(*kernel):
+        start = i * dilation[0] * wide + j * dilation[1]
+        out[:, :, start : start + rows * wide] += columns[:, :, i, j]
+    image = out[:, :, : tall * wide].reshape(*shape[:2], tall, wide)
+    return image[:, :, p : p + h, q : q + w]
 
 
 def windows(kernel, count, stride, dilation=(1, 1)):

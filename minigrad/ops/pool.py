@@ -15,8 +15,10 @@ def max_pool2d(x, *, kernel_size, stride=None, padding=0):
     x = np.asarray(x)
     places, border = _plan(x.shape, kernel_size, stride, padding)
     x = padded(x, border, _lowest(x.dtype))
-    out = np.array(x[places[0]])
-    for place in places[1:]:
+    if len(places) == 1:
+        return np.array(x[places[0]])
+    out = np.maximum(x[places[0]], x[places[1]])
+    for place in places[2:]:
         np.maximum(out, x[place], out=out)
     return out
 
@@ -27,9 +29,12 @@ def max_unpool(y, x, top, *, kernel_size, stride=None, padding=0):
     x = np.asarray(x)
     places, (p, q) = _plan(x.shape, kernel_size, stride, padding)
     wide = padded(x, (p, q), _lowest(x.dtype))
-    out = np.zeros(wide.shape, np.asarray(y).dtype)
+    out, apart = np.zeros(wide.shape, np.asarray(y).dtype), _apart(kernel_size, stride)
     for place, hit in _winners(wide, places, top):
-        out[place] += y * hit
+        if apart:
+            np.multiply(y, hit, out=out[place])
+        else:
+            out[place] += y * hit
     return out[:, :, p : p + x.shape[2], q : q + x.shape[3]]
 
 
@@ -119,8 +124,14 @@ def _winners(x, places, top):
     free = np.ones(np.shape(top), bool)
     for place in places:
         hit = (x[place] == top) & free
-        free &= ~hit
+        np.greater(free, hit, out=free)  # free, and no hit
         yield place, hit
+
+
+def _apart(kernel_size, stride):
+    """Whether no two windows overlap."""
+    pairs = zip(_pair(kernel_size), _pair(kernel_size if stride is None else stride), strict=True)
+    return all(size <= step for size, step in pairs)
 
 
 def _lowest(dtype):

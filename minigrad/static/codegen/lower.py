@@ -16,6 +16,7 @@ from ...errors import ProgramError
 from ...registry import Primitive
 from ..infer import like_value
 from ..op_info import find_info
+from ..passes.names import is_state
 from ..program import EMPTY, Block, Operator, Program
 from .control import ControlFlow
 from .names import Names, ShapeWhenRun
@@ -38,9 +39,14 @@ class Lowering(ControlFlow):
                 made = Array(self.recorder, like, var.name, fixed=True)  # type: ignore[arg-type]
                 root.values[var.name] = made
                 (self.schedule.feeds if var.is_data else self.schedule.state)[var.name] = made
+        self.stored: dict[str, tuple[Array, Operator]] = {}  # state → what it holds at the end
+        self.inside = {
+            n for b in program.blocks[1:] for op in b.ops for n in op.output_names if is_state(b, n)
+        }
         self.block(program.global_block(), root)
+        self.schedule.fetched = [self.as_it_is(root.find(n, self)) for n in fetch]
+        self.store_all()
         self.schedule.items = self.recorder.calls
-        self.schedule.fetched = [root.find(n, self) for n in fetch]
 
     def block(self, block: Block, names: Names) -> None:
         """Lower the operators of a block."""
@@ -115,11 +121,28 @@ class Lowering(ControlFlow):
             value.name = value.name or name
             names.values[name] = value
             return
-        state = self.schedule.state[name]
-        self.keep_old_values(names, state)
-        self.recorder.calls.append(
-            Call("store", "np.copyto", np.copyto, (state, value), {}, None, self.recorder.op)
-        )
+        if name in self.inside:
+            self.keep_old_values(names, self.schedule.state[name])
+            self.store(name, value, self.recorder.op)
+        else:  # stored when everything else has succeeded; until then the new value has the name
+            names.values[name] = value
+            self.stored[name] = value, self.recorder.op
+
+    def store(self, name: str, value: Array, op: Operator) -> None:
+        """Let a parameter take over a value."""
+        args = self.schedule.state[name], value
+        self.recorder.calls.append(Call("store", "np.copyto", np.copyto, args, {}, None, op))
+
+    def store_all(self) -> None:
+        """At the end the parameters change: an error on the way leaves them as they were."""
+        values = [self.as_it_is(value) for value, _ in self.stored.values()]
+        for (name, (_, op)), value in zip(self.stored.items(), values, strict=True):
+            self.store(name, value, op)
+
+    def as_it_is(self, value: Array) -> Array:
+        """The value; a copy, if it looks at a parameter that will change."""
+        changing = [self.schedule.state[n] for n in self.stored]
+        return self.recorder.copy(value) if any(value.shares(s) for s in changing) else value
 
     def constant(self, value: np.ndarray[Any, Any]) -> Array:
         """A value known now."""

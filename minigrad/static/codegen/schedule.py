@@ -13,7 +13,7 @@ Vocabulary
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -142,6 +142,10 @@ class Call:
         """The Arrays among the arguments."""
         return arrays_in((self.args, self.kwargs))
 
+    def touches(self) -> list[Array]:
+        """What it reads, and the view it writes into."""
+        return self.reads() + arrays_in([self.into])
+
 
 @dataclass(slots=True, eq=False)
 class Loop:
@@ -172,9 +176,11 @@ class Loop:
         given += [t[2] for t in self.totals] + [p[3] for p in self.products]
         return self.reads_inside() + given + arrays_in([self.saved, self.frames])
 
+    touches = reads
+
     def reads_inside(self) -> list[Array]:
         """What a step reads, and what it hands on."""
-        inner = [a for item in [*self.test, *self.body] for a in item.reads()]
+        inner = [a for item in [*self.test, *self.body] for a in item.touches()]
         return inner + self.handed_on() + arrays_in(self.saved)
 
     def handed_on(self) -> list[Array]:
@@ -200,11 +206,13 @@ class Branch:
 
     def reads(self) -> list[Array]:
         """Everything it needs from outside (and what it makes inside)."""
-        inner = [a for body in self.bodies for item in body for a in item.reads()]
+        inner = [a for body in self.bodies for item in body for a in item.touches()]
         results = [v for r in self.results for v in r[:2]]
         return [self.pred, *inner, *results, *arrays_in(self.saved)] + (
             [self.frames] if self.frames is not None else []
         )
+
+    touches = reads
 
 
 @dataclass(slots=True)
@@ -245,3 +253,27 @@ def replace_arrays(value: Any, change: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)([replace_arrays(v, change) for v in value])
     return value
+
+
+def substitute(item: Any, same: dict[int, Array]) -> None:
+    """Let an item use other Arrays: ``same`` maps the id of an Array to the one that stands for it."""
+
+    def change(array: Array) -> Array:
+        while id(array) in same:
+            array = same[id(array)]
+        if any(id(r) in same for r in array.roots):
+            roots = [s for r in array.roots for s in (change(r).roots if id(r) in same else (r,))]
+            array.roots = tuple(dict.fromkeys(roots))
+        return array
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, Call | Loop | Branch):
+            substitute(value, same)
+            return value
+        if isinstance(value, list | tuple):
+            return type(value)([changed(v) for v in value])
+        return replace_arrays(value, change)
+
+    for each in fields(item) if same else ():
+        if each.name not in ("op", "function"):
+            setattr(item, each.name, changed(getattr(item, each.name)))

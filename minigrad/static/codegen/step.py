@@ -27,6 +27,8 @@ from .source import Writer
 from .steps import at_once
 from .syntax import compile_tree, rendered
 from .tidy import tidy
+from .twice import merge_calls
+from .unrolled import unrolled_at_once
 
 RUNGS = ("specialise", "decompose", "fold", "merge_duplicates", "dead_code", "buffers", "source")
 _numbers = itertools.count(1)
@@ -227,8 +229,12 @@ class _Built:
     def __init__(self, program: Program, step: Step) -> None:
         schedule = lower(program, step.fetch)
         tidy(schedule)
+        merge_calls(schedule)
+        tidy(schedule)
         if not step.exact:
+            unrolled_at_once(schedule)
             at_once(schedule)
+            tidy(schedule)
         merge_updates(schedule, step.slabs)
         writer = Writer(schedule, plan_buffers(schedule))
         module = writer.module()

@@ -55,10 +55,10 @@ def products_at_once(loop: Loop) -> None:
     makers = {id(c.out): c for c in loop.body if isinstance(c, Call) and isinstance(c.out, Array)}
     for value, total, like in list(loop.totals):
         call = makers.get(id(value))
-        factors = None if call is None else _factors(call, makers)
-        if factors is not None and _readers(loop, value) == 1:
+        found = None if call is None else factors(call, makers)
+        if found is not None and _readers(loop, value) == 1:
             loop.totals = [t for t in loop.totals if t[1] is not total]
-            loop.products.append((*factors, total, like))
+            loop.products.append((*found, total, like))
             loop.body = [c for c in loop.body if c is not call]
     read = {id(a) for a in loop.reads()}
     loop.body = [c for c in loop.body if not _is_unread_view(c, read)]
@@ -72,7 +72,7 @@ def _is_unread_view(item: Any, read: set[int]) -> bool:
     )
 
 
-def _factors(call: Call, makers: dict[int, Call]) -> tuple[Array | None, Array] | None:
+def factors(call: Call, makers: dict[int, Call]) -> tuple[Array | None, Array] | None:
     """``(x, g)`` of ``x.T @ g``; ``(None, g)`` of a sum over the rows of g."""
     if call.function is np.matmul:
         turned, g = call.args

@@ -14,6 +14,7 @@ def tidy(schedule: Schedule) -> None:
     """Drop what is not needed; write updates into the parameters."""
     _drop_copies(schedule)
     _drop_unread(schedule)
+    _updates_last(schedule)
     _store_directly(schedule)
 
 
@@ -59,7 +60,7 @@ def _drop_unread(schedule: Schedule) -> None:
     for item in reversed(schedule.items):
         if isinstance(item, Call) and not _is_needed(item, needed):
             continue
-        needed.update(id(x) for a in item.reads() for x in (a, *a.roots))
+        needed.update(id(x) for a in item.touches() for x in (a, *a.roots))
         kept.append(item)
     schedule.items[:] = kept[::-1]
 
@@ -71,6 +72,38 @@ def _is_needed(call: Call, needed: set[int]) -> bool:
         target = call.into if call.into is not None else call.args[0]
         return target.fixed or any(id(r) in needed for r in target.roots)
     return any(id(a) in needed for a in arrays_in([call.out]))
+
+
+def _updates_last(schedule: Schedule) -> None:
+    """What only updates need comes last, in its order: then everything that may fail is done."""
+    early, late = [], []
+    needed = {id(r) for a in schedule.fetched for r in (a, *a.roots)}
+    changed = {
+        id(r) for a in written([i for i in schedule.items if not _is_store(i)]) for r in a.roots
+    }
+    for item in reversed(schedule.items):
+        if _is_store(item) or _may_wait(item, needed, changed):
+            late.append(item)
+        else:
+            needed.update(id(x) for a in item.touches() for x in (a, *a.roots))
+            early.append(item)
+    schedule.items[:] = early[::-1] + late[::-1]
+
+
+def _is_store(item: Any) -> bool:
+    return isinstance(item, Call) and item.kind == "store" and item.args[0].fixed
+
+
+def _may_wait(item: Any, needed: set[int], changed: set[int]) -> bool:
+    if not isinstance(item, Call) or item.op is None or item.op.role != "optimize":
+        return False
+    arrays = arrays_in([item.out])
+    own = {id(r) for a in [*arrays, *item.touches()] for r in a.roots}
+    return (
+        item.kind in ("compute", "view")
+        and own.isdisjoint(changed)
+        and needed.isdisjoint(map(id, arrays))
+    )
 
 
 def _store_directly(schedule: Schedule) -> None:
