@@ -175,10 +175,10 @@ def press(page, element, key: str) -> None:
 
 
 def changes(page, area, act) -> bool:
-    """Whether what the area shows changes within two seconds of the act."""
+    """Whether what the area shows changes within five seconds of the act."""
     before = area.evaluate(SHOWN)
     act()
-    for _ in range(40):
+    for _ in range(100):
         page.wait_for_timeout(50)
         if area.evaluate(SHOWN) != before:
             return True

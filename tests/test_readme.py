@@ -54,10 +54,14 @@ def test_what_the_commands_need_is_declared():
     assert light == {"numpy", "graphviz", "pygraphviz"}
 
 
-def test_ci_runs_the_readmes_test_command():
+def test_ci_runs_every_test_of_the_readmes_command():
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "python3 -m pip install -q uv" in ci
-    assert re.search(r"\$UV run (-q )?pytest", ci)
+    measured = re.search(r'MEASURED="(.*)"', ci)[1].split()
+    assert all((ROOT / path).exists() for path in measured)
+    assert '-m "not browser" $MEASURED minigrad' in ci
+    assert """-m "not browser" tests $(printf -- '--ignore=%s ' $MEASURED)""" in ci
+    assert "pytest -m browser tests" in ci
 
 
 @pytest.mark.parametrize("words", re.findall(r"`minigrad ([a-z][^`]*)`", README))
