@@ -18,7 +18,7 @@ from minigrad.viz.segments import size_of
 
 def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
     """The graph with its inner frames closed, except those whose ids are in ``opened``."""
-    holders = _holders(graph)
+    holders = holders_of(graph)
     closing = {r for r in graph.regions if r in holders or graph.regions[r].parent}
     closing -= set(opened)
     if not closing:
@@ -41,20 +41,32 @@ def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
     return small
 
 
-def _holders(graph: Graph) -> dict[str, Node]:
+def holders_of(graph: Graph) -> dict[str, Node]:
     """Frame of a sub-block -> the operator that holds it."""
     found: dict[str, Node] = {}
+    by_label: dict[str, Node] = {}
     for edge in graph.edges:
         if edge.kind == "sub_block":
             region = edge.head if edge.head in graph.regions else graph.nodes[edge.head].region
             tail = graph.nodes[edge.tail]
             if region is not None and region != tail.region:
                 found.setdefault(region, tail)
-    for region in graph.regions.values():  # the second half of a sub-block has no line of its own
-        if region.strong and region.id not in found and region.parent is None:
-            same = [r for r in found if graph.regions[r].label == region.label]
-            if same:
-                found[region.id] = found[same[0]]
+                by_label.setdefault(graph.regions[region].label, tail)
+    for frame in graph.regions.values():  # the second side of a sub-block has no line of its own
+        if frame.strong and frame.parent is None and frame.label in by_label:
+            found.setdefault(frame.id, by_label[frame.label])
+    return found
+
+
+def frames_around(graph: Graph, ops: Collection[str]) -> set[str]:
+    """The frames these nodes stand in, with those that hold them."""
+    holders = holders_of(graph)
+    found: set[str] = set()
+    for op in ops:
+        at = graph.nodes[op].region
+        while at is not None and at not in found:
+            found.add(at)
+            at = holders[at].region if at in holders else graph.regions[at].parent
     return found
 
 

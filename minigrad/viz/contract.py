@@ -92,9 +92,7 @@ def _adds_many(links: Links, node: Node) -> bool:
 def _folded_node(name: str, segment: Segment) -> Node:
     numbers = [n.number for n in segment.ops if n.number is not None]
     count = size_of(segment.ops)
-    lines = (
-        (f"ops #{min(numbers)} to #{max(numbers)}",) if numbers else (f"{count} operations",)
-    )
+    lines = (f"ops #{min(numbers)} to #{max(numbers)}",) if numbers else (f"{count} operations",)
     return Node(
         name,
         "folded",

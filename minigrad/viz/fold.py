@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from minigrad.viz.closing import closed
+from minigrad.viz.closing import closed, frames_around
 from minigrad.viz.contract import contracted
 from minigrad.viz.graph import Graph
 from minigrad.viz.labelled import without_values
@@ -44,27 +44,12 @@ class Openings:
     def show(self, graph: Graph, ops: Iterable[str]) -> None:
         """Draw these operations in full, whatever frames they stand in."""
         ops = frozenset(ops)
-        self.frames |= {r for op in ops for r in _frames_around(graph, op)}
+        self.frames |= frames_around(graph, ops)
         self.steps.append(("show", ops))
 
     def part(self, ops: Iterable[str]) -> None:
         """Draw a segment as several smaller ones, or in full if it is small."""
         self.steps.append(("part", frozenset(ops)))
-
-
-def _frames_around(graph: Graph, op: str) -> set[str]:
-    """The frames a node stands in, with those that hold them."""
-    holders = {}
-    for e in graph.edges:
-        if e.kind == "sub_block":
-            inner = e.head if e.head in graph.regions else graph.nodes[e.head].region
-            holders[inner] = graph.nodes[e.tail].region
-    found: set[str] = set()
-    at = graph.nodes[op].region
-    while at is not None and at not in found:
-        found.add(at)
-        at = holders.get(at) or graph.regions[at].parent
-    return found
 
 
 def folded_with(graph: Graph, detail: str, openings: Openings) -> Graph:
@@ -81,15 +66,23 @@ def folded_with(graph: Graph, detail: str, openings: Openings) -> Graph:
 
 
 def _folded(graph: Graph, openings: Openings) -> Graph:
-    """Fold more and more until the picture is small: repeats, then frames, then neighbours."""
-    plain = contracted(graph, segments(graph))
+    """Fold more and more until the picture is small: repeats, then frames, then neighbours.
+
+    How it is folded does not depend on what is opened, so that a picture does not jump.
+    """
+    found = segments(graph)
+    plain = contracted(graph, found)
     if _small(plain):
-        return plain if not openings.steps else _opened(graph, segments(graph), openings)
-    if len(closed(graph).regions) < len(graph.regions):
-        inner = closed(graph, openings.frames)
-        if _small(contracted(closed(graph), segments(closed(graph)))):
-            return _opened(inner, segments(inner), openings)
-        graph = inner
+        return _opened(graph, found, openings) if openings.steps else plain
+    shut = closed(graph)
+    if shut is not graph:
+        found = segments(shut)
+        plain = contracted(shut, found)
+        if _small(plain) and not (openings.steps or openings.frames):
+            return plain
+        graph = closed(graph, openings.frames) if openings.frames else shut
+        if _small(plain):
+            return _opened(graph, segments(graph), openings)
     return _opened(graph, chunks(graph), openings)
 
 

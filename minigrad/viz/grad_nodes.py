@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 import re
@@ -15,43 +16,60 @@ from minigrad.viz.formula import backward_formula
 from minigrad.viz.rules import rule_texts
 
 
-def nodes_behind(starts: Iterable[Any]) -> list[Any]:
-    """Every node that backward reaches, in the order in which it runs: a node after all that feed
-    it.
-
-    Newest first where nodes know their sequence number; an AccumulateGrad where its last feeder
-    stands.
+class Walk:
+    """The nodes that backward reaches, in the order in which it runs, and what they say, asked
+    once: ``order``, `next`, `saved`.
     """
-    starts = list(starts)
-    found, waiting = _reached(starts)
-    places = itertools.count()
-    ready = [(-_age(n), next(places), n) for n in dict.fromkeys(starts) if not waiting[id(n)]]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        *_, node = heapq.heappop(ready)
-        order.append(node)
-        for target, _ in node.next_functions:
-            if target is not None:
-                waiting[id(target)] -= 1
-                if not waiting[id(target)]:
-                    heapq.heappush(ready, (-_age(target), next(places), target))
-    return order if len(order) == len(found) else list(found.values())
 
+    def __init__(self, starts: Iterable[Any]) -> None:
+        self._next: dict[int, tuple[tuple[Any, int], ...]] = {}
+        self._saved: dict[int, Mapping[str, Any] | None] = {}
+        self.order = self._sorted(list(starts))
 
-def _reached(starts: list[Any]) -> tuple[dict[int, Any], dict[int, int]]:
-    found = {id(n): n for n in starts}
-    waiting = dict.fromkeys(found, 0)
-    pending = list(found.values())
-    while pending:
-        for target, _ in pending.pop().next_functions:
-            if target is None:
-                continue
-            waiting[id(target)] = waiting.get(id(target), 0) + 1
-            if id(target) not in found:
-                found[id(target)] = target
-                pending.append(target)
-    return found, waiting
+    def next(self, node: Any) -> tuple[tuple[Any, int], ...]:
+        """The ``next_functions`` of a node."""
+        if id(node) not in self._next:
+            self._next[id(node)] = node.next_functions
+        return self._next[id(node)]
+
+    def saved(self, node: Any) -> Mapping[str, Any] | None:
+        """What a node keeps for its formula, by name; None when it was freed."""
+        if id(node) not in self._saved:
+            self._saved[id(node)] = saved_values(node)
+        return self._saved[id(node)]
+
+    def _sorted(self, starts: list[Any]) -> list[Any]:
+        """A node after all that feed it: newest first where nodes know their sequence number; an
+        AccumulateGrad where its last feeder stands.
+        """
+        found, waiting = self._reached(starts)
+        places = itertools.count()
+        ready = [(-_age(n), next(places), n) for n in dict.fromkeys(starts) if not waiting[id(n)]]
+        heapq.heapify(ready)
+        order = []
+        while ready:
+            *_, node = heapq.heappop(ready)
+            order.append(node)
+            for target, _ in self.next(node):
+                if target is not None:
+                    waiting[id(target)] -= 1
+                    if not waiting[id(target)]:
+                        heapq.heappush(ready, (-_age(target), next(places), target))
+        return order if len(order) == len(found) else list(found.values())
+
+    def _reached(self, starts: list[Any]) -> tuple[dict[int, Any], dict[int, int]]:
+        found = {id(n): n for n in starts}
+        waiting = dict.fromkeys(found, 0)
+        pending = list(found.values())
+        while pending:
+            for target, _ in self.next(pending.pop()):
+                if target is None:
+                    continue
+                waiting[id(target)] = waiting.get(id(target), 0) + 1
+                if id(target) not in found:
+                    found[id(target)] = target
+                    pending.append(target)
+        return found, waiting
 
 
 def _age(node: Any) -> float:
@@ -91,52 +109,54 @@ def saved_values(node: Any) -> Mapping[str, Any] | None:
 
 def slots_of(node: Any) -> tuple[str, ...]:
     """The names of the inputs that have a slot in ``next_functions``, where the node knows them."""
-    primitive = getattr(node, "primitive", None)
+    return _slots_of(getattr(node, "primitive", None), getattr(type(node), "__doc__", None) or "")
+
+
+@functools.cache  # there are as many as primitives
+def _slots_of(primitive: Any, doc: str) -> tuple[str, ...]:
     named = getattr(primitive, "differentiable", None)
     if named is not None:
         return tuple(str(n) for n in named)
-    words = re.match(r"\s*\w+ = (.*)", getattr(type(node), "__doc__", None) or "")
+    words = re.match(r"\s*\w+ = (.*)", doc)
     return tuple(dict.fromkeys(re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)))) if words else ()
 
 
-def formulas(node: Any, names: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """The formula of each gradient, when ``backward`` is a plain one: ``grad·y``.
+def formulas(node: Any, count: int, names: Mapping[str, str]) -> tuple[str, ...]:
+    """The formula of each of ``count`` gradients, when ``backward`` is a plain one: ``grad·y``.
 
     ``names`` are put in for the inputs and outputs of a node that comes from a table of rules.
     """
     texts = getattr(type(node), "formula_texts", None)  # a node made from a table of derivatives
-    if isinstance(texts, Mapping) and len(texts) == len(node.next_functions):
+    if isinstance(texts, Mapping) and len(texts) == count:
         return tuple(str(text).replace(" * ", "·") for text in texts.values())
     if hasattr(node, "primitive"):
-        known = rule_texts(node.primitive, names or {}) if node.primitive is not None else ()
-        return known if len(known) == len(node.next_functions) else ()
+        known = rule_texts(node.primitive, names) if node.primitive is not None else ()
+        return known if len(known) == count else ()
     formula = backward_formula(node)
-    if formula is None or len(formula.results) != len(node.next_functions):
+    if formula is None or len(formula.results) != count:
         return ()
     return tuple(line.split(" = ", 1)[1] for line in formula.lines())
 
 
 def slot_texts(
-    node: Any, names: Mapping[str, str] | None = None, given: Mapping[int, Any] | None = None
+    node: Any, count: int, names: Mapping[str, str], given: Mapping[int, Any]
 ) -> tuple[str, ...]:
     """``[0] grad·y = 4``: the slots with what each computes, and what it gave, where known.
 
     The only slot of a node goes without its number.
     """
-    slots = range(len(node.next_functions))
-    texts = formulas(node, names) or ("",) * len(slots)
-    gave = {i: format_value(g) for i, g in (given or {}).items()}
+    slots = range(count)
+    texts = formulas(node, count, names) or ("",) * count
+    gave = {i: format_value(g) for i, g in given.items()}
     marks = [f"[{i}] " if len(slots) > 1 else "" for i in slots]
     return tuple(
         f"{marks[i]}{texts[i]}{f' = {gave[i]}' if i in gave else ''}".strip() for i in slots
     )
 
 
-def saved_bytes(node: Any) -> int:
+def saved_bytes(saved: Mapping[str, Any] | None) -> int:
     """How many bytes a node keeps for backward."""
-    return sum(
-        np.asarray(unwrap(v)).nbytes for v in (saved_values(node) or {}).values() if v is not None
-    )
+    return sum(np.asarray(unwrap(v)).nbytes for v in (saved or {}).values() if v is not None)
 
 
 def remembered(node: Any) -> tuple[Any, dict[tuple[int, int], Any]]:
@@ -147,9 +167,8 @@ def remembered(node: Any) -> tuple[Any, dict[tuple[int, int], Any]]:
     return told.get("seed"), given
 
 
-def about_saved(node: Any) -> str:
+def about_saved(saved: Mapping[str, Any] | None) -> str:
     """What a node keeps, one line per value, with its bytes."""
-    saved = saved_values(node)
     if saved is None:
         return "saved values: freed"
     if not saved:

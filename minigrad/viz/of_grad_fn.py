@@ -11,234 +11,191 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from minigrad.viz.fold import FULL
-from minigrad.viz.format import explain_value, format_value
+from minigrad.viz.format import LONGEST_NAME, NOT_YET, explain_value, format_value
 from minigrad.viz.grad_nodes import (
+    Walk,
     about_saved,
     accumulates,
-    first_line,
     forward_name,
-    nodes_behind,
     output_number,
     remembered,
     saved_bytes,
-    saved_values,
     slot_texts,
     slots_of,
     title_of,
 )
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.names import Names
+from minigrad.viz.summary import MOST, summary
+from minigrad.viz.tensors import Key, Root, Tensors
 
 _SHORT = 8  # letters of a name that is put into a formula
-Key = tuple[int, int]  # a tensor that was computed: (id of its grad_fn, which output)
+_BETWEEN = "call retain_grad() before backward to keep the gradient of a tensor in between"
 
 
-def of_grad_fn(roots: Iterable[Any], names: Names, values: bool = True) -> Graph:
-    """The graph behind tensors, or behind nodes of the backward graph."""
-    drawing = _Drawing(names, values)
-    for root in roots:
-        drawing.start(root)
-    drawing.draw()
+def of_grad_fn(roots: Iterable[Any], names: Names, values: bool | str = True) -> Graph:
+    """The graph behind tensors, or behind nodes of the backward graph.
+
+    The gradient of a tensor in between is a node of its own where somebody kept it
+    (``retain_grad``); with ``values="grad"`` every one is.
+    """
+    starts = [_start(root) for root in roots]
+    roots = [s for s in starts if s[1] is not None]
+    walk = Walk(node for _, node, _ in roots)
+    if len(walk.order) > MOST:
+        return _summary(roots, walk, names)
+    drawing = _Drawing(roots, walk, names, values)
+    drawing.draw([tensor for tensor, node, _ in starts if node is None])
     return drawing.graph
+
+
+def _start(root: Any) -> Root:
+    """(tensor, node, output) of where backward begins; no node for a tensor without a graph."""
+    if hasattr(root, "next_functions"):
+        return None, root, 0
+    return root, root.grad_fn, output_number(root)
+
+
+def _summary(roots: list[Root], walk: Walk, names: Names) -> Graph:
+    leaves = [n for n in walk.order if accumulates(n)]
+    nodes = [n for n in walk.order if not accumulates(n)]
+    ends = [names(tensor) for tensor, _, _ in roots if tensor is not None]
+    return summary(
+        map(forward_name, nodes), map(title_of, nodes), [names(n.variable) for n in leaves], ends
+    )
 
 
 class _Drawing:
     """Builds the graph: forward in the order in which it ran, backward in the order of the walk."""
 
-    def __init__(self, names: Names, values: bool) -> None:
-        self.names, self.values = names, values
+    def __init__(self, roots: list[Root], walk: Walk, names: Names, values: bool | str) -> None:
+        self.roots, self.values = roots, bool(values)
+        self.every_gradient = values == "grad"
         self.graph = Graph(direction="LR")
-        self.forward = self.graph.region("forward: tensors")
-        self.backward = self.graph.region(
+        self.walk = walk
+        self.tensors = Tensors(self.graph, names, self.values, self.walk, roots)
+        self.region = self.graph.region(
             "backward: the grad_fn graph, [i] is the slot in next_functions", side="backward"
-        )
-        self.roots: list[tuple[Any, Any, int]] = []  # (tensor or None, node, output)
-        self.loose: list[Any] = []  # tensors without a graph
-        self.known: dict[Key, Any] = {}  # the tensors that somebody still holds
-        self.read: dict[int, set[int]] = {}  # which outputs of a node somebody reads or holds
-        self.places: dict[Any, Node] = {}
-        self.seeds: dict[int, Any] = {}  # root node -> what the last backward began with
-        self.given: dict[tuple[int, int], Any] = {}  # (node, slot) -> what it gave then
-        self.inputs: dict[int, list[Node]] = {}
+        ).id
+        self.nodes: dict[int, Node] = {}  # the backward nodes
+        self.given: dict[Key, Any] = {}  # (node, slot) -> what it gave
         self.slots: dict[int, tuple[str, ...]] = {}
+        self.between: dict[Key, Node] = {}  # gradients of tensors in between
+        self.arrives: dict[Key, Node] = {}  # the same, or the sum before it
+        self.readers: dict[Key, list[tuple[Any, int]]] = {}
 
-    def start(self, root: Any) -> None:
-        """Begin at a tensor or at a node."""
-        if hasattr(root, "next_functions"):
-            self.roots.append((None, root, 0))
-        elif root.grad_fn is not None:
-            self.roots.append((root, root.grad_fn, output_number(root)))
-        else:
-            self.loose.append(root)
-
-    def draw(self) -> None:
-        order = nodes_behind([node for _, node, _ in self.roots])
-        self._find_tensors(order)
-        self._look_back(order)
-        for tensor in self.loose:
-            self._leaf(tensor, output=True)
-        for node in reversed(order):
-            if not accumulates(node):
-                self._operation(node)
-        for tensor, node, number in self.roots:
-            self._seed(tensor, node, number)
+    def draw(self, loose: list[Any]) -> None:
+        order = self.walk.order
+        seeds = self._look_back()
+        for tensor in loose:
+            self.tensors.leaf(tensor)
+        self.tensors.draw()
+        starts = {(id(n), k): self._seed(n, k, seeds.get(id(n))) for _, n, k in self.roots}
         for node in order:
-            self._backward_node(node)
+            self._gradients_of(node, starts)
+            self.nodes[id(node)] = (
+                self._accumulator(node) if accumulates(node) else self._grad_op(node)
+            )
         for node in order:
             self._edges(node)
-        for _, node, number in self.roots:
-            self.graph.edge(
-                self.places["seed", id(node), number], self.places["backward", id(node)], "grad"
-            )
-        self._words(order)
+        for (node, _), seed in starts.items():
+            self.graph.edge(seed, self.nodes[node], "grad")
+        self._words(loose)
         self._references()
 
-    def _words(self, order: list[Any]) -> None:
-        self.graph.title = ", ".join(
-            n.name for n in self.graph.nodes.values() if n.kind == "output"
-        )
-        if self.loose and not order:
+    def _words(self, loose: list[Any]) -> None:
+        outputs = [n.name for n in self.graph.nodes.values() if n.kind == "output"]
+        self.graph.title = ", ".join(outputs)
+        if loose and not self.walk.order:
             self.graph.notes.append(
                 "no grad_fn: nothing was computed from something that requires a gradient"
             )
-            del self.graph.regions[self.backward.id]
+            del self.graph.regions[self.region]
+        ran = any(n.kind == "accumulate" and n.twin and _known(n) for n in self.nodes.values())
+        if ran and any(not _known(n) for n in self.between.values()):
+            self.graph.notes.append(f"— is not known: {_BETWEEN}")
 
-    def _look_back(self, order: list[Any]) -> None:
-        """The gradients of the last backward, of a graph that is drawn in full."""
-        for _, node, _ in self.roots if self.values and len(order) <= FULL else ():
-            self.seeds[id(node)], given = remembered(node)
-            self.given |= given
+    def _look_back(self) -> dict[int, Any]:
+        """The seeds and gradients of the last backward, of a graph that is drawn in full."""
+        seeds = {}
+        if self.values and len(self.walk.order) <= FULL:
+            for _, node, _ in self.roots:
+                seeds[id(node)], given = remembered(node)
+                self.given |= given
+        return seeds
 
-    # forward
+    # gradients that flow
 
-    def _find_tensors(self, order: list[Any]) -> None:
-        """Tensors of this graph that are held by the roots, by saved values, or by variables of the
-        caller.
-        """
-        in_graph = {id(node) for node in order}
-        held = (
-            [t for t, _, _ in self.roots]
-            + [v for n in order for v in (saved_values(n) or {}).values()]
-            + self.names.things
+    def _seed(self, node: Any, number: int, seed: Any) -> Node:
+        """The gradient that backward starts with."""
+        result = self.tensors.result(node, number)
+        made = self._node(
+            "seed",
+            f"{result.name}.grad",
+            lines=("seed" if seed is None else f"{format_value(seed)} (seed)",),
+            tooltip="the gradient that backward starts with",
         )
-        for thing in held:
-            grad_fn = (
-                getattr(thing, "grad_fn", None)
-                if not isinstance(thing, (np.ndarray, type))
-                else None
-            )
-            if grad_fn is not None and id(grad_fn) in in_graph:
-                self.known.setdefault((id(grad_fn), output_number(thing)), thing)
-        edges = [(id(n), k) for reader in order for n, k in reader.next_functions if n is not None]
-        for node, number in [*edges, *self.known, *((id(n), k) for _, n, k in self.roots)]:
-            self.read.setdefault(node, set()).add(number)
+        self.graph.link(result, made)
+        return made
 
-    def _operation(self, node: Any) -> None:
-        """One forward operation: its inputs, a box, its outputs."""
-        inputs = [self._input(node, i) for i in range(len(node.next_functions))]
-        self.inputs[id(node)] = inputs
-        op = self.graph.node(
-            "op", forward_name(node), region=self.forward.id, lines=first_line(node)
+    def _gradients_of(self, node: Any, starts: dict[Key, Node]) -> None:
+        """The gradients of the tensors that a node made: those that are kept, or every one."""
+        outputs = () if accumulates(node) else sorted(self.tensors.read.get(id(node), ()))
+        for number in outputs:
+            kept = getattr(self.tensors.known.get((id(node), number)), "grad", None)
+            wanted = self.every_gradient or (self.values and kept is not None)
+            if wanted and (id(node), number) not in starts:
+                self._between(node, number, kept)
+
+    def _between(self, node: Any, number: int, kept: Any) -> None:
+        """The gradient of a tensor in between, and the sum where several parts of it arrive."""
+        parts = self._parts(node, number)
+        known = bool(parts) and all(part is not None for part in parts)
+        grad = kept if kept is not None else sum(parts[1:], parts[0]) if known else None
+        value = self.tensors.result(node, number)
+        made = self._node(
+            "gradient",
+            f"{value.name}.grad",
+            lines=(format_value(grad),) if self.values else (),
+            tooltip=explain_value(grad) if grad is not None else _BETWEEN,
         )
-        self.places["forward", id(node)] = op
-        for value in inputs:
-            self.graph.edge(value, op)
-        for number in self._outputs(node):
-            self.graph.edge(op, self._result(node, number))
+        self.graph.link(value, made)
+        self.between[id(node), number] = self.arrives[id(node), number] = made
+        if len(parts) > 1:
+            words = " + ".join(map(format_value, parts)) if known and self.values else ""
+            lines = (words,) if 0 < len(words) <= LONGEST_NAME else (f"{len(parts)} parts",)
+            plus = self._node("accumulate", "+=", lines=lines, data={"live": ()})
+            self.arrives[id(node), number] = plus
+            self.graph.edge(plus, made, "accumulate")
 
-    def _outputs(self, node: Any) -> list[int]:
-        return sorted(self.read.get(id(node), ()))
+    def _parts(self, node: Any, number: int) -> list[Any]:
+        """What each reader of a tensor gave in the last backward; None where it is forgotten."""
+        return [self.given.get((id(reader), slot)) for reader, slot in self._readers(node, number)]
 
-    def _input(self, node: Any, slot: int) -> Node:
-        target, number = node.next_functions[slot]
-        if target is None:
-            return self._constant(node, slot)
-        if accumulates(target):
-            return self._leaf(target.variable)
-        return self._result(target, number)
+    def _readers(self, node: Any, number: int) -> list[tuple[Any, int]]:
+        if not self.readers:
+            for reader in self.walk.order:
+                for slot, (target, k) in enumerate(self.walk.next(reader)):
+                    if target is not None:
+                        self.readers.setdefault((id(target), k), []).append((reader, slot))
+        return self.readers.get((id(node), number), [])
 
-    def _result(self, node: Any, number: int) -> Node:
-        key = ("tensor", id(node), number)
-        if key not in self.places:
-            tensor = self.known.get((id(node), number))
-            root = any(n is node and k == number for _, n, k in self.roots)
-            name = self.names(tensor) if tensor is not None else self.names(key)
-            self.places[key] = self.graph.node(
-                "output" if root else "value",
-                name,
-                region=self.forward.id,
-                lines=self._shown(tensor),
-                tooltip=_about(tensor),
-            )
-        return self.places[key]
+    # nodes
 
-    def _leaf(self, tensor: Any, output: bool = False) -> Node:
-        key = ("leaf", id(tensor))
-        if key not in self.places:
-            kind = "leaf" if getattr(tensor, "requires_grad", True) else "data"
-            self.places[key] = self.graph.node(
-                kind,
-                self.names(tensor),
-                region=self.forward.id,
-                lines=self._shown(tensor),
-                tooltip=_about(tensor),
-            )
-        return self.places[key]
-
-    def _constant(self, node: Any, slot: int) -> Node:
-        """An input that needs no gradient: the graph knows it only if its value was saved."""
-        saved = list((saved_values(node) or {}).items())
-        names = slots_of(node)
-        value = dict(saved).get(names[slot]) if slot < len(names) else None
-        name = self.names.known(value) if value is not None else ""
-        return self.graph.node(
-            "data",
-            name or "constant",
-            region=self.forward.id,
-            tooltip=_about(value),
-            lines=self._shown(value) if value is not None else (),
-        )
-
-    def _shown(self, tensor: Any) -> tuple[str, ...]:
-        """The value; nothing for a tensor that is gone: it was computed, so no dash."""
-        return (format_value(tensor),) if self.values and tensor is not None else ()
-
-    # backward
-
-    def _seed(self, tensor: Any, node: Any, number: int) -> None:
-        result = self._result(node, number)
-        key, seed = ("seed", id(node), number), self.seeds.get(id(node))
-        if key not in self.places:
-            self.places[key] = self.graph.node(
-                "seed",
-                f"{result.name}.grad",
-                side="backward",
-                region=self.backward.id,
-                lines=("seed" if seed is None else f"{format_value(seed)} (seed)",),
-                tooltip="the gradient that backward starts with",
-            )
-            self.graph.link(result, self.places[key])
-
-    def _backward_node(self, node: Any) -> None:
-        made = self._accumulator(node) if accumulates(node) else self._grad_op(node)
-        self.places["backward", id(node)] = made
+    def _node(self, kind: str, name: str, **fields: Any) -> Node:
+        return self.graph.node(kind, name, side="backward", region=self.region, **fields)
 
     def _accumulator(self, node: Any) -> Node:
-        leaf = self._leaf(node.variable)
+        leaf = self.tensors.leaf(node.variable)
         grad = getattr(node.variable, "grad", None)
-        lines = (
-            (f"{leaf.name}.grad = {format_value(grad)}",) if self.values else (f"{leaf.name}.grad",)
-        )
-        made = self.graph.node(
+        name = f"{leaf.name}.grad"
+        lines = (f"{name} = {format_value(grad)}",) if self.values else (name,)
+        made = self._node(
             "accumulate",
             title_of(node),
-            side="backward",
-            region=self.backward.id,
             lines=lines,
-            tooltip=f"adds to {leaf.name}.grad: {explain_value(grad)}",
+            tooltip=f"adds to {name}: {explain_value(grad)}",
             data={"live": lines},
         )
         self.graph.link(leaf, made)
@@ -247,83 +204,61 @@ class _Drawing:
     def _grad_op(self, node: Any) -> Node:
         texts = self.slots[id(node)] = self._slot_texts(node)
         ports = tuple((text, "out") for text in texts) if len(texts) > 1 else ()
-        lines = () if ports else tuple(filter(None, texts))
         live = tuple(t for i, t in enumerate(texts) if (id(node), i) in self.given)
-        made = self.graph.node(
+        saved = self.walk.saved(node)
+        made = self._node(
             "grad_op",
             title_of(node),
-            side="backward",
-            region=self.backward.id,
             ports=ports,
-            lines=lines,
-            tooltip=about_saved(node),
-            data={"saved_bytes": saved_bytes(node)} | ({"live": live} if live else {}),
+            lines=() if ports else tuple(filter(None, texts)),
+            tooltip=about_saved(saved),
+            data={"saved_bytes": saved_bytes(saved)} | ({"live": live} if live else {}),
         )
-        self.graph.link(self.places["forward", id(node)], made)
+        self.graph.link(self.tensors.ops[id(node)], made)
         return made
 
     def _slot_texts(self, node: Any) -> tuple[str, ...]:
         """What each slot computes, in the names of the tensors, and what it gave."""
-        given = {slot: g for (n, slot), g in self.given.items() if n == id(node)}
-        inputs = self.inputs[id(node)]
-        result = self.places.get(("tensor", id(node), 0))
-        named = [*zip(slots_of(node), inputs, strict=False), *([("out", result)] if result else [])]
-        names = {slot: place.name for slot, place in named if 0 < len(place.name) <= _SHORT}
-        return slot_texts(node, names, given)
+        count = len(self.walk.next(node))
+        given = {i: self.given[id(node), i] for i in range(count) if (id(node), i) in self.given}
+        result = self.tensors.drawn.get(("tensor", id(node), 0))
+        places = [*zip(slots_of(node), self.tensors.inputs[id(node)], strict=False)]
+        places += [("out", result)] if result else []
+        names = {slot: place.name for slot, place in places if 0 < len(place.name) <= _SHORT}
+        return slot_texts(node, count, names, given)
+
+    # lines
 
     def _edges(self, node: Any) -> None:
-        """One line per entry of ``next_functions``, and a dotted one per saved value that can be
-        reached.
+        """One line per entry of ``next_functions``, through the gradient where that is drawn, and a
+        dotted one per saved value that can be reached.
         """
-        here = self.places["backward", id(node)]
+        here = self.nodes[id(node)]
         texts = self.slots.get(id(node), ())
-        for i, (target, number) in enumerate(node.next_functions):
+        for i, (target, number) in enumerate(self.walk.next(node)):
             if target is not None:
-                there = self.places["backward", id(target)]
-                many = len(self.read.get(id(target), ())) > 1
+                many = len(self.tensors.read.get(id(target), ())) > 1
+                there = self.arrives.get((id(target), number)) or self.nodes[id(target)]
+                sums = there.kind == "accumulate" and not accumulates(target)
                 self.graph.edge(
                     here,
                     there,
-                    "grad",
+                    "accumulate" if sums else "grad",
                     tail_port=texts[i] if here.ports else None,
                     label=f"output {number}" if many else "",
                 )
-        for tensor in self._saved_here(node):
+        for number in self.tensors.read.get(id(node), ()) if self.between else ():
+            if (id(node), number) in self.between:
+                self.graph.edge(self.between[id(node), number], here, "grad")
+        for tensor in self.tensors.saved_by(node):
             self.graph.edge(tensor, here, "saved")
-
-    def _saved_here(self, node: Any) -> list[Node]:
-        found = [
-            self._place_of(node, name, value) for name, value in (saved_values(node) or {}).items()
-        ]
-        return list({n.id: n for n in found if n is not None}.values())
-
-    def _place_of(self, node: Any, name: str, value: Any) -> Node | None:
-        """The drawn tensor that a saved value is: by identity, else by the name of its slot."""
-        grad_fn = getattr(value, "grad_fn", None) if not isinstance(value, np.ndarray) else None
-        if grad_fn is not None:
-            return self.places.get(("tensor", id(grad_fn), output_number(value)))
-        if ("leaf", id(value)) in self.places:
-            return self.places["leaf", id(value)]
-        names = slots_of(node)
-        if name in names and names.index(name) < len(node.next_functions):
-            target, number = node.next_functions[names.index(name)]
-            key = (
-                None
-                if target is None
-                else ("leaf", id(target.variable))
-                if accumulates(target)
-                else ("tensor", id(target), number)
-            )
-            return self.places.get(key)
-        result = self.places.get(("tensor", id(node), 0))
-        return result if name in ("out", "y", "result") else None
 
     def _references(self) -> None:
         """AccumulateGrad.variable; tensor.grad_fn is the dashed line of the twins."""
-        for (what, *_), place in list(self.places.items()):
-            if what == "backward" and place.kind == "accumulate" and place.twin is not None:
+        for place in self.nodes.values():
+            if place.kind == "accumulate" and place.twin is not None:
                 self.graph.edge(place, self.graph.nodes[place.twin], "ref")
 
 
-def _about(tensor: Any) -> str:
-    return explain_value(tensor) if tensor is not None else "computed, but nobody holds it any more"
+def _known(gradient: Node) -> bool:
+    return not any(NOT_YET in line for line in gradient.lines)

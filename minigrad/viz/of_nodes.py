@@ -25,6 +25,7 @@ from minigrad.viz.links import (
     variable_like,
 )
 from minigrad.viz.names import Names
+from minigrad.viz.summary import MOST, summary
 from minigrad.viz.watching import watch
 
 
@@ -54,6 +55,12 @@ def of_links(roots: Iterable[Any], names: Names, values: bool = True) -> Graph:
     """
     roots = list(roots)
     calls = calls_behind(roots)
+    if len(calls) > MOST:
+        kinds = [type(call.function).__name__ for call in calls]
+        made = {id(v) for call in calls for v in call.outputs}
+        leaves = {id(v): v for call in calls for v in call.inputs if id(v) not in made}
+        backward = [f"{kind}.backward" for kind in kinds]
+        return summary(kinds, backward, [names(v) for v in leaves.values()], [names(roots[0])])
     grads = {id(v): getattr(v, "grad", None) for c in calls for v in (*c.inputs, *c.outputs)}
     backs = [back_of(call, grads) for call in reversed(calls)]
     return _Builder(names, values, roots).build(calls, backs)

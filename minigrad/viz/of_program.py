@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.viz.graph import Graph, Node, Region
+from minigrad.viz.summary import MOST, summary
 from minigrad.viz.twins import link_rest, saved_lines, twins
-from minigrad.viz.variables import Facts, Looks
+from minigrad.viz.variables import Facts, Looks, loss_names
 from minigrad.viz.wiring import (
     Placed,
     Wiring,
@@ -44,6 +45,8 @@ def of_program(
     grad ops that were dropped, with the reason, from the records in ``program.pruned``:
     (type, reason) or (type, reason, forward op).
     """
+    if sum(len(block.ops) for block in program.blocks) > MOST:
+        return _summary(program)
     drawing = ProgramDrawing(Facts(program, values or {}))
     drawing.blocks()
     if detail == "pruned":
@@ -51,6 +54,15 @@ def of_program(
     drawing.mirror()
     drawing.words()
     return drawing.graph
+
+
+def _summary(program: Any) -> Graph:
+    ops = [op for block in program.blocks for op in block.ops]
+    backward = [op.type for op in ops if makes_gradients(op)]
+    forward = [op.type for op in ops if not makes_gradients(op)]
+    leaves = [n for n, v in program.blocks[0].vars.items() if getattr(v, "persistable", False)]
+    leaves = [name for name in leaves if not is_gradient(name)]
+    return summary(forward, backward, leaves, sorted(loss_names(program)), "TB")
 
 
 @dataclass
@@ -275,6 +287,7 @@ def handed_over(sheet: Sheet) -> list[tuple[str, str]]:
 
 def add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:
     """Gradients of what every iteration reads and none writes are added up over the iterations."""
+    added: set[str] = set()
     for name, nodes in backward.wiring.versions.items():
         read = forward.wiring.versions.get(base(name), [])
         only_read = len(read) == 1 and read[0].id not in forward.wiring.writer
@@ -282,6 +295,7 @@ def add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:
         if is_gradient(name) and len(nodes) == 1 and only_read:
             nodes[0].kind = "renamed"
             add_word(nodes[0], "+= over steps")
-            for edge in graph.edges:
-                if edge.head == nodes[0].id and edge.kind == "grad":
-                    edge.kind = "accumulate"
+            added.add(nodes[0].id)
+    for edge in graph.edges if added else ():
+        if edge.head in added and edge.kind == "grad":
+            edge.kind = "accumulate"

@@ -8,7 +8,7 @@ from typing import Any
 from minigrad.viz.graph import Graph
 from minigrad.viz.names import Names
 
-Source = Callable[[Any, str, bool, Names], Graph]
+Source = Callable[[Any, str, bool | str, Names], Graph]
 
 
 def source_of(x: Any) -> Source:
@@ -29,7 +29,7 @@ def _drawn(x: Any) -> bool:
     return isinstance(x, Graph) or isinstance(getattr(x, "graph", None), Graph)
 
 
-def _graph(x: Any, detail: str, values: bool, names: Names) -> Graph:
+def _graph(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     return x if isinstance(x, Graph) else x.graph
 
 
@@ -39,23 +39,28 @@ def _is_run(x: Any) -> bool:
     return isinstance(x, watch)
 
 
-def _run(x: Any, detail: str, values: bool, names: Names) -> Graph:
+def _run(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     from minigrad.viz.of_nodes import of_run
 
-    return of_run(x, names, values)
+    return of_run(x, names, bool(values))
 
 
 def _is_program(x: Any) -> bool:
     from minigrad.viz.of_program import is_program
 
-    return is_program(x[0] if _with_scope(x) else x)
+    return is_program(_whole(x[0] if _with_scope(x) else x))
 
 
-def _program(x: Any, detail: str, values: bool, names: Names) -> Graph:
+def _program(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     from minigrad.viz.of_program import of_program
 
     program, scope = _parted(x)
-    return of_program(program, scope if values else None, detail)
+    return of_program(_whole(program), scope if values else None, detail)
+
+
+def _whole(x: Any) -> Any:
+    """A variable or a block of a program stands for the program."""
+    return getattr(x, "program", x)
 
 
 def _is_net(x: Any) -> bool:
@@ -64,7 +69,7 @@ def _is_net(x: Any) -> bool:
     return is_net(x[0] if _with_scope(x) else x)
 
 
-def _net(x: Any, detail: str, values: bool, names: Names) -> Graph:
+def _net(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     from minigrad.viz.of_net import of_net
 
     net, scope = _parted(x)
@@ -96,7 +101,7 @@ def _is_grad_fn(x: Any) -> bool:
     )
 
 
-def _grad_fn(x: Any, detail: str, values: bool, names: Names) -> Graph:
+def _grad_fn(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     from minigrad.viz.of_grad_fn import of_grad_fn
 
     return of_grad_fn(x if isinstance(x, (list, tuple)) else [x], names, values)
@@ -109,12 +114,12 @@ def _is_linked(x: Any) -> bool:
     return bool(several) and all(variable_like(v) or function_like(v) for v in several)
 
 
-def _linked(x: Any, detail: str, values: bool, names: Names) -> Graph:
+def _linked(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     from minigrad.viz.links import outputs_of
     from minigrad.viz.of_nodes import of_links
 
     several = x if isinstance(x, (list, tuple)) else [x]
-    return of_links([v for thing in several for v in outputs_of(thing)], names, values)
+    return of_links([v for thing in several for v in outputs_of(thing)], names, bool(values))
 
 
 def _is_scope(x: Any) -> bool:
@@ -123,7 +128,7 @@ def _is_scope(x: Any) -> bool:
     return is_scope(x)
 
 
-def _scope(x: Any, detail: str, values: bool, names: Names) -> Graph:
+def _scope(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     from minigrad.viz.of_scope import of_scope
 
     return of_scope(x)
@@ -135,7 +140,7 @@ def _is_registry(x: Any) -> bool:
     return is_registry(x)
 
 
-def _registry(x: Any, detail: str, values: bool, names: Names) -> Graph:
+def _registry(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     from minigrad.viz.of_scope import of_registry
 
     return of_registry(x)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from minigrad.viz.format import NOT_YET, explain_value, format_shape, format_value
 from minigrad.viz.wiring import (
@@ -30,6 +33,7 @@ class Facts:
         self.loss = loss_names(self.program)
         self.written = written_names(self.program)
         self.carried = carried_names(self.program)
+        self.handed_on = {name for names in self.carried.values() for name in names}
         self.scopes = scope_words(self.program)
 
 
@@ -79,9 +83,9 @@ class Looks:
             return "renamed", ""
         if "@ZERO" in name:
             return "zero", "zeros"
-        carried = any(base(name) in names for names in self.facts.carried.values())
-        leaf = base(name) not in self.facts.written and not is_gradient(base(name)) and not carried
-        return ("leaf_gradient" if leaf else "gradient"), ""
+        home = base(name)
+        made = home in self.facts.written or home in self.facts.handed_on or is_gradient(home)
+        return ("gradient" if made else "leaf_gradient"), ""
 
 
 def scope_words(program: Any) -> dict[str, str]:
@@ -134,7 +138,12 @@ def shape_text(var: Any) -> str:
 
 def dtype_text(var: Any) -> str:
     """``int64``, whether the dtype is text, a NumPy dtype or its class."""
-    dtype = getattr(var, "dtype", None) or ""
+    dtype = getattr(var, "dtype", None)
+    return _dtype_name(dtype) if isinstance(dtype, (np.dtype, type)) else str(dtype or "")
+
+
+@functools.cache  # NumPy makes the name anew each time
+def _dtype_name(dtype: Any) -> str:
     return getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minigrad.viz import draw, layout
-from minigrad.viz.grad_nodes import forward_name, nodes_behind
+from minigrad.viz.grad_nodes import Walk, forward_name
 from minigrad.viz.names import Names
 from minigrad.viz.of_grad_fn import of_grad_fn
 from tests.viz.linked_nodes import AccumulateGrad, Tensor, random_tensor, unbind
@@ -183,7 +183,7 @@ def test_the_operation_is_named_after_its_node(class_name, expected):
 @pytest.fixture(scope="module", params=RANDOM)
 def drawn(request):
     root = random_tensor(request.param)
-    return root, nodes_behind([root.grad_fn]), of_grad_fn([root], Names())
+    return root, Walk([root.grad_fn]).order, of_grad_fn([root], Names())
 
 
 def test_nodes_are_the_nodes_behind_the_root(drawn):
