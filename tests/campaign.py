@@ -2,8 +2,10 @@
 
 python -m tests.campaign fuzz --programs 200000 --seed 0
 python -m tests.campaign sessions --programs 20000
+python -m tests.campaign files --programs 1000000
 python -m tests.campaign bugs
 python -m tests.campaign mutate --module minigrad.eager.backward --module minigrad.eager.walk
+python -m tests.campaign raises
 python -m tests.campaign depth --ops 1000000
 """
 
@@ -22,7 +24,11 @@ CHUNK = 100
 
 
 def _chunk(kind: str, first: int, count: int) -> list[str]:
-    """Run some programs; one line per failure."""
+    """Run some programs, or use some damaged files; one line per failure."""
+    if kind == "files":
+        from tests.static.mutations import trials
+
+        return trials(first, count)
     from tests.trust.engine_machine import seeded_session
     from tests.trust.fuzz import check
     from tests.trust.random_functions import draw
@@ -120,12 +126,22 @@ def depth(args: argparse.Namespace) -> int:
     return 0
 
 
+def raises(args: argparse.Namespace) -> int:
+    """The errors of the package that no test raises."""
+    from tests.trust.raises import report
+
+    report(args.tests)
+    return 0
+
+
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "fuzz": fuzz,
     "sessions": fuzz,
+    "files": fuzz,
     "bugs": bugs,
     "mutate": mutate,
     "depth": depth,
+    "raises": raises,
 }
 
 
