@@ -127,7 +127,7 @@ def training(model, x):
     """The program of a training step with Adam."""
     program = static.Program()
     with static.program_guard(program):
-        data = static.data("x", x.shape)
+        data = static.data("x", x.shape, dtype=x.dtype)
         target = static.data("t", [len(x)], dtype="int64")
         loss = mg.cross_entropy(model(data), target)
         pairs = optim.Adam(lr=0.01).minimize(loss)
