@@ -8,7 +8,6 @@ as plain data, which is all that the player in the browser gets.
 from __future__ import annotations
 
 import functools
-import json
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 from minigrad.viz.events import Event
 from minigrad.viz.format import LONGEST_LINE, shorten
 from minigrad.viz.graph import Graph
+from minigrad.viz.html import as_json
 from minigrad.viz.live import live_lines
 from minigrad.viz.picture import Picture
 from minigrad.viz.reading import is_op
@@ -199,8 +199,7 @@ class Film:
 
     def json(self) -> str:
         """The script as JSON that may stand inside an HTML element."""
-        text = json.dumps(self.script, ensure_ascii=True)
-        return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+        return as_json(self.script)
 
 
 def _fade(line: ET.Element) -> None:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import html
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from minigrad.viz.film import Film
+from minigrad.viz.format import visible
+
+if TYPE_CHECKING:
+    from minigrad.viz.film import Film
 
 _HERE = Path(__file__).parent
 _PAGE = """<!DOCTYPE html>
@@ -24,18 +30,16 @@ body {{ font-family: "DejaVu Sans", Verdana, sans-serif; margin: 1.5em;
 </style>
 </head>
 <body>
-<main id="player"></main>
+<main id="shown"></main>
 <template id="drawing">{svg}</template>
-<script type="application/json" id="script">{script}</script>
-<details><summary>All steps in words</summary><pre>{words}</pre></details>
+<script type="application/json" id="data">{data}</script>
+<details><summary>{summary}</summary><pre>{words}</pre></details>
 <script type="module">
 {code}
 const state = {{
   svg: document.getElementById("drawing").innerHTML,
-  script: JSON.parse(document.getElementById("script").textContent),
   words: document.querySelector("pre").textContent,
-  frame: 0,
-  prediction: {prediction},
+  ...JSON.parse(document.getElementById("data").textContent),
 }};
 const heard = {{}};
 const model = {{
@@ -48,25 +52,49 @@ const model = {{
   on(k, f) {{ (heard[k] ||= []).push(f); }},
   save_changes() {{}},
 }};
-render({{ model, el: document.getElementById("player") }});
+render({{ model, el: document.getElementById("shown") }});
 </script>
 </body>
 </html>
 """
 
 
+def script(name: str) -> str:
+    """The browser's half of a widget, with what all of them share."""
+    return f"{_text('drawing.js')}\n{_text(name)}"
+
+
+def style() -> str:
+    """The style of all widgets."""
+    return _text("player.css")
+
+
+def page(
+    code: str, svg: str | None, data: Mapping[str, Any], words: str, title: str, summary: str
+) -> str:
+    """One HTML file that needs nothing else: a drawing, what it says, and the code of a widget."""
+    return _PAGE.format(
+        title=html.escape(visible(title)),
+        css=style(),
+        code=script(code),
+        svg=svg or "",
+        data=as_json(data),
+        words=html.escape(words),
+        summary=html.escape(summary),
+    )
+
+
+def as_json(data: Any) -> str:
+    """Data as JSON that may stand inside an HTML element."""
+    text = json.dumps(data, ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
 def film_page(film: Film, prediction: bool = False) -> str:
     """One HTML file that plays a film, with the code of the widget, the drawing and the events."""
-    title = html.escape(film.graph.title or "Backward, step by step")
-    return _PAGE.format(
-        title=title,
-        css=_text("player.css"),
-        code=_text("player.js"),
-        svg=film.picture.svg or "",
-        script=film.json(),
-        words=html.escape(film.text()),
-        prediction="true" if prediction else "false",
-    )
+    data = {"script": film.script, "frame": 0, "prediction": prediction}
+    title = film.graph.title or "Backward, step by step"
+    return page("player.js", film.picture.svg, data, film.text(), title, "All steps in words")
 
 
 def frames_page(film: Film) -> str:

@@ -24,13 +24,26 @@ def found_ops(graph: Graph, text: str) -> set[str]:
     hits = _hits(graph, every, text)
     if not hits:
         known = {n.name for n in graph.nodes.values() if n.name}
-        near = difflib.get_close_matches(text, sorted(known), 3)
-        advice = f"; near it: {', '.join(near)}" if near else ""
+        alike = difflib.get_close_matches(text, sorted(known), 3)
+        advice = f"; near it: {', '.join(alike)}" if alike else ""
         raise ValueError(
             f"nothing called {text!r} in this graph{advice}. expand takes the name of a value or "
             "an operation, a number like '#17', or the label of a frame like 'block 2'"
         )
-    shown = [op.id for op in _with_neighbours(every, hits[:MOST])][: 2 * MOST]
+    return _with_twins(graph, every, hits[:MOST])
+
+
+def near(graph: Graph, node: Node) -> set[str]:
+    """The operations to draw in full so that a node is seen, with their neighbours and twins."""
+    every = [n for n in graph.nodes.values() if is_op(n)]
+    links = Links(graph)
+    around = [*links.before[node.id], *links.after[node.id]]
+    hits = [node] if is_op(node) else [n for n in around if is_op(n)]
+    return _with_twins(graph, every, hits[:MOST])
+
+
+def _with_twins(graph: Graph, every: list[Node], hits: list[Node]) -> set[str]:
+    shown = [op.id for op in _with_neighbours(every, hits)][: 2 * MOST]
     twins = [twin for n in shown if (twin := graph.nodes[n].twin) in graph.nodes and twin]
     return {*shown, *twins}
 
@@ -57,8 +70,8 @@ def _with_neighbours(ops: list[Node], hits: list[Node]) -> list[Node]:
         row = [n for n in ops if n.side == side]
         for i, op in enumerate(row):
             if op.id in wanted:
-                near = row[max(0, i - AROUND) : i + AROUND + 1]
-                shown |= {n.id: n for n in near if n.region == op.region}
+                around = row[max(0, i - AROUND) : i + AROUND + 1]
+                shown |= {n.id: n for n in around if n.region == op.region}
     return list(shown.values())
 
 

@@ -6,7 +6,6 @@ import base64
 import contextlib
 import functools
 import gc
-import html
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -16,12 +15,13 @@ from typing import Any
 from minigrad.viz import layout
 from minigrad.viz.describe import describe
 from minigrad.viz.dot import to_dot
-from minigrad.viz.fold import folded
-from minigrad.viz.format import visible
+from minigrad.viz.explorer import explorer, explorer_page, view_of
 from minigrad.viz.graph import Graph
 from minigrad.viz.names import Names, caller_variables
+from minigrad.viz.opening import found_ops
 from minigrad.viz.svg import to_svg
 from minigrad.viz.text import to_text
+from minigrad.viz.view import View
 
 _MOST_FOR_PNG = 150  # nodes
 _MOST_PIXELS = 8_000_000
@@ -32,12 +32,15 @@ class Picture:
     """A graph, ready to be shown: SVG in a notebook, text in a terminal, files of six kinds.
 
     ``graph`` is what it shows; ``dot``, ``svg`` and ``text`` are its renderings (``svg`` is None
-    without a layout engine).
+    without a layout engine). Of a folded graph ``view`` knows what is inside: a notebook then
+    shows a widget that can be searched and opened.
     """
 
-    def __init__(self, graph: Graph, *, legend: bool = False) -> None:
+    def __init__(self, graph: Graph, *, legend: bool = False, view: View | None = None) -> None:
         self.graph = graph
         self.legend = legend
+        self.view = view or View(graph, "full")
+        self.interactive = bool(self.view.folds())
 
     @functools.cached_property
     def dot(self) -> str:
@@ -70,6 +73,14 @@ class Picture:
         head = (self.svg or "")[:1000]
         sizes = [int(n) for n in re.findall(r'(?:width|height)="(\d+)pt"', head)]
         return max(8, min(most, int(72 * math.sqrt(_MOST_PIXELS / math.prod(sizes or [1])))))
+
+    @functools.cached_property
+    def widget(self) -> Any:
+        """The picture with a search, opened by clicks.  Raises `ImportError` without anywidget."""
+        return explorer(self.view, self._svg_of)
+
+    def _svg_of(self, graph: Graph) -> str | None:
+        return self.svg if graph is self.graph else Picture(graph, legend=self.legend).svg
 
     def describe(self) -> str:
         """One sentence about the graph, and its steps in order."""
@@ -107,20 +118,15 @@ class Picture:
             png = self._small_png() if len(self.graph.nodes) <= _MOST_FOR_PNG else None
             if png is not None:
                 bundle["image/png"] = base64.b64encode(png).decode()
+            if self.interactive:
+                with contextlib.suppress(ImportError):
+                    bundle |= view_of(self.widget)
         return bundle
 
     @property
     def _html(self) -> str:
-        """A page on its own: the drawing and its words."""
-        drawing = self.svg or ""
-        title = html.escape(visible(self.graph.title) or "graph")
-        words = html.escape(f"{self.describe()}\n\n{self.text}")
-        return (
-            f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            "<style>:root{color-scheme:light dark}body{font-family:sans-serif;margin:2em}</style>"
-            "</head>"
-            f"<body>{drawing}<pre>{words}</pre></body></html>\n"
-        )
+        """A page on its own: the drawing with a search, and its words."""
+        return explorer_page(self.view, self.svg, f"{self.describe()}\n\n{self.text}")
 
 
 def _why_not() -> str:
@@ -150,6 +156,7 @@ def draw(
     legend: bool = False,
     names: Mapping[str, Any] | None = None,
     expand: str | None = None,
+    widget: bool = False,
 ) -> Picture:
     """Draw the graph behind anything: a variable, a tensor, a function, a watched run, a net, a
     program, a `Graph`.
@@ -161,14 +168,19 @@ def draw(
     ``.name`` or by the variables of the caller.  ``expand`` searches a folded picture: the name of
     a value or an operation, "#17" or "block 2" is drawn in full with its neighbours.
 
+    In a notebook a folded picture has a search, and a click opens a box; ``widget=True`` gives any
+    picture the search.
+
     Raises `TypeError` for something without a graph, `ValueError` for an unknown ``detail`` or
     ``direction``, and for an ``expand`` that names nothing.
     """
     known = Names(names, caller_variables())
-    graph = graph_of(x, detail=detail, values=values, names=known, expand=expand)
+    view = view_of_graph(x, detail, values, known, expand)
     if direction is not None:
-        graph.direction = _checked("direction", direction, ("LR", "TB"))
-    return Picture(graph, legend=legend)
+        view.turn(_checked("direction", direction, ("LR", "TB")))
+    picture = Picture(view.graph, legend=legend, view=view)
+    picture.interactive |= widget
+    return picture
 
 
 def graph_of(
@@ -180,21 +192,24 @@ def graph_of(
     expand: str | None = None,
 ) -> Graph:
     """The neutral graph of anything that `draw` takes."""
-    return folded(whole_graph_of(x, detail, values, names), detail, expand)
+    return view_of_graph(x, detail, values, names or Names(), expand).graph
 
 
-def whole_graph_of(x: Any, detail: str, values: bool | str, names: Names | None) -> Graph:
-    """The neutral graph of anything that `draw` takes, with nothing folded."""
+def view_of_graph(
+    x: Any, detail: str, values: bool | str, names: Names, expand: str | None
+) -> View:
+    """The graph of anything that `draw` takes, folded as ``detail`` says."""
     from minigrad.viz.sources import source_of
 
     _checked("detail", detail, ("auto", "full", "ops", "folded", "pruned"))
     _checked("values", values, (True, False, "grad"))
-    with collector_paused():
-        return source_of(x)(x, detail, values, names or Names())
+    with _collector_paused():
+        whole = source_of(x)(x, detail, values, names)
+        return View(whole, detail, found_ops(whole, expand) if expand is not None else ())
 
 
 @contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
+def _collector_paused() -> Iterator[None]:
     """Thousands of nodes are made and none is garbage: looking for it costs a fifth of the time."""
     running = gc.isenabled()
     gc.disable()

@@ -1,6 +1,5 @@
 // The player: one drawing, class changes, never a new layout.  Data reaches the page as text and class names only.
 
-const ALLOWED = new Set(["svg", "g", "polygon", "polyline", "path", "ellipse", "text", "title", "desc", "style"]);
 const STATES = ["pending", "active", "done"];
 const LINE_STATES = ["waiting", "running", "still"];
 const SVG = "http://www.w3.org/2000/svg";
@@ -10,33 +9,12 @@ const SIGNS = {                                     // drawn, because fonts lack
 };
 const SLOW = 900;                                   // milliseconds between two steps while playing
 
-function make(tag, className, attributes = {}) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
-}
-
-// The drawing was cleaned when it was made; here it is checked once more before it enters the page.
-function drawing(source) {
-  if (!source) return null;
-  const root = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
-  if (root.localName !== "svg") return null;
-  for (const part of [root, ...root.querySelectorAll("*")]) {
-    if (!ALLOWED.has(part.localName)) { part.remove(); continue; }
-    for (const { name } of [...part.attributes]) {
-      if (name.startsWith("on") || name.includes("href")) part.removeAttribute(name);
-    }
-  }
-  return document.importNode(root, true);
-}
-
 // The parts of the drawing that change: nodes with their live text, lines with their two ends.
 function parts(svg, script) {
   const nodes = new Map(), edges = [];
   if (!svg) return { nodes, edges };
   for (const group of svg.querySelectorAll("g.node")) {
-    const id = group.id.slice(group.id.lastIndexOf("-") + 1);
+    const id = nodeId(group);
     const all = [...group.querySelectorAll("text")];
     const live = (script.live[id] || []).map(([text, before]) => ({ before, at: all.find((t) => t.textContent === text), centred: false }));
     nodes.set(id, { group, live, state: "" });
@@ -195,13 +173,9 @@ function render({ model, el }) {
     c.predict.setAttribute("aria-pressed", String(Boolean(model.get("prediction"))));
   }
 
-  // A drawing larger than its window scrolls to what runs.
   function follow(step) {
-    const part = step && nodes.get(step.nodes[0]), pic = c.pic;
-    if (!part || (pic.scrollHeight <= pic.clientHeight + 4 && pic.scrollWidth <= pic.clientWidth + 4)) return;
-    const at = part.group.getBoundingClientRect(), box = pic.getBoundingClientRect();
-    if (at.top < box.top + 40 || at.bottom > box.bottom - 40) pic.scrollTop += at.top - box.top - box.height / 2;
-    if (at.left < box.left + 40 || at.right > box.right - 40) pic.scrollLeft += at.left - box.left - box.width / 2;
+    const part = step && nodes.get(step.nodes[0]);
+    if (part) scrollTo(c.pic, part.group);
   }
 
   function go(frame, ask = false) {
@@ -259,7 +233,7 @@ function render({ model, el }) {
   c.show.onclick = () => { if (asked !== null) reveal(""); };
   c.pic.onclick = (event) => {
     const group = event.target.closest("g.node");
-    const id = group && group.id.slice(group.id.lastIndexOf("-") + 1);
+    const id = group && nodeId(group);
     if (id && id in script.first) { stop(); go(script.first[id] + 1); }
   };
   const keys = { ArrowRight: () => c.next.onclick(), ArrowLeft: () => c.back.onclick(), Home: () => c.first.onclick(),
@@ -279,5 +253,3 @@ function render({ model, el }) {
   paint();
   return () => stop();
 }
-
-export default { render };

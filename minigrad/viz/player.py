@@ -13,14 +13,13 @@ from typing import Any
 
 from minigrad.viz.building import build_events
 from minigrad.viz.events import run_events
+from minigrad.viz.explorer import view_of
 from minigrad.viz.film import Film
-from minigrad.viz.html import film_page, frames_page
+from minigrad.viz.html import film_page, frames_page, script, style
 from minigrad.viz.names import Names, caller_variables
 from minigrad.viz.of_scope import all_values, is_scope, names_of, step_list
 from minigrad.viz.picture import graph_of
 from minigrad.viz.sheet import sheet
-
-_HERE = Path(__file__).parent
 
 
 def play(
@@ -151,11 +150,9 @@ class Player:
     def _view(self) -> dict[str, Any]:
         """The widget's own entry, where widgets are installed."""
         try:
-            made = self.widget._repr_mimebundle_()
+            return view_of(self.widget)
         except ImportError:
             return {}
-        made = made[0] if isinstance(made, tuple) else made
-        return {k: v for k, v in (made or {}).items() if k.startswith("application/")}
 
 
 @functools.cache
@@ -166,8 +163,8 @@ def _widget_class() -> type:
     class PlayerWidget(anywidget.AnyWidget):
         """The browser's half: `player.js` draws, `player.css` dresses."""
 
-        _esm = (_HERE / "player.js").read_text(encoding="utf-8")
-        _css = (_HERE / "player.css").read_text(encoding="utf-8")
+        _esm = script("player.js") + "export default { render };\n"
+        _css = style()
         svg = traitlets.Unicode().tag(sync=True)
         script = traitlets.Dict().tag(sync=True)
         words = traitlets.Unicode().tag(sync=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import unicodedata
 from html.parser import HTMLParser
 
@@ -273,17 +274,31 @@ class Page(HTMLParser):
     def __init__(self):
         super().__init__()
         self.tags, self.attributes = set(), set()
+        self.scripts, self.inside = [], ""
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
         self.attributes |= {k for k, _ in attrs}
+        self.inside = tag
+        self.scripts += [""] if tag == "script" else []
+
+    def handle_endtag(self, tag):
+        self.inside = ""
+
+    def handle_data(self, data):
+        if self.inside == "script":
+            self.scripts[-1] += data
 
 
 @needs_layout
 @pytest.mark.parametrize("name", NAMES)
-def test_the_page_holds_no_more_than_the_drawing_and_its_words(name, tmp_path):
-    page = Page()
+def test_the_page_holds_no_more_than_the_drawing_its_words_and_the_search(name, tmp_path):
+    page, plain = Page(), Page()
     page.feed(Picture(everywhere(name)).save(tmp_path / "a.html").read_text(encoding="utf-8"))
+    plain.feed(Picture(everywhere("x")).save(tmp_path / "b.html").read_text(encoding="utf-8"))
+    data, code = page.scripts
+    assert json.loads(data)["live"] is False
+    assert code == plain.scripts[1]  # names reach the page as data and as text only
     assert page.tags <= {
         "html",
         "head",
@@ -291,6 +306,11 @@ def test_the_page_holds_no_more_than_the_drawing_and_its_words(name, tmp_path):
         "title",
         "style",
         "body",
+        "main",
+        "template",
+        "script",
+        "details",
+        "summary",
         "pre",
         "svg",
         "desc",

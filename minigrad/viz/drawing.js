@@ -1,0 +1,37 @@
+// What both widgets need: elements, and a drawing that is checked before it enters the page.
+
+const ALLOWED = new Set(["svg", "g", "polygon", "polyline", "path", "ellipse", "text", "title", "desc", "style"]);
+
+function make(tag, className, attributes = {}) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+// The drawing was cleaned when it was made; here it is checked once more before it enters the page.
+function drawing(source) {
+  if (!source) return null;
+  const root = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
+  if (root.localName !== "svg") return null;
+  for (const part of [root, ...root.querySelectorAll("*")]) {
+    if (!ALLOWED.has(part.localName)) { part.remove(); continue; }
+    for (const { name } of [...part.attributes]) {
+      if (name.startsWith("on") || name.includes("href")) part.removeAttribute(name);
+    }
+  }
+  return document.importNode(root, true);
+}
+
+// The node of the neutral graph that a group of the drawing stands for.
+function nodeId(group) {
+  return group.id.slice(group.id.lastIndexOf("-") + 1);
+}
+
+// A drawing larger than its window scrolls to one of its parts.
+function scrollTo(pic, group) {
+  if (pic.scrollHeight <= pic.clientHeight + 4 && pic.scrollWidth <= pic.clientWidth + 4) return;
+  const at = group.getBoundingClientRect(), box = pic.getBoundingClientRect();
+  if (at.top < box.top + 40 || at.bottom > box.bottom - 40) pic.scrollTop += at.top - box.top - box.height / 2;
+  if (at.left < box.left + 40 || at.right > box.right - 40) pic.scrollLeft += at.left - box.left - box.width / 2;
+}
