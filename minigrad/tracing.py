@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .eager.mode import recorded
 from .errors import ProgramError, describe
 from .ops.linalg import trace as matrix_trace
 from .static.program import Program, Variable, program_guard
@@ -15,7 +16,8 @@ def trace(function: Any, *examples: Any, names: Any = None) -> Any:
     """The Program that a function writes when it is called on Variables in place of the examples.
 
     Shapes and dtypes are those of the examples; Tensors the function uses besides become parameters (if they require
-    grad) or constants.  The program's ``inputs`` and ``outputs`` list the fed and the returned variables.
+    grad) or constants, and what it computes of such parameters alone becomes operators, too.  The program's
+    ``inputs`` and ``outputs`` list the fed and the returned variables.
     Given a matrix and no function, it is the matrix's trace, the sum of its diagonal.
     Errors: `ProgramError` where Python's control flow depends on a value.
 
@@ -29,7 +31,9 @@ def trace(function: Any, *examples: Any, names: Any = None) -> Any:
     program = Program()
     program.lifts_tensors = True
     labels = list(names) if names is not None else [f"x{k}" for k in range(len(examples))]
-    with program_guard(program):
+    derivations = Derivations(program)
+    program.derive = derivations.derive
+    with program_guard(program), recorded(derivations.note):
         block = program.global_block()
         inputs = []
         for label, example in zip(labels, examples, strict=True):
@@ -45,4 +49,53 @@ def trace(function: Any, *examples: Any, names: Any = None) -> Any:
                 f"the traced function returned {describe(out)}: its result does not depend on its arguments"
             )
     program.inputs, program.outputs = labels, [v.name for v in outs]
+    program.derive = None
     return program
+
+
+class Call(NamedTuple):
+    """An op that a traced function ran on Tensors alone."""
+
+    number: int
+    node: Any
+    primitive: Any
+    args: tuple[Any, ...]
+    attrs: dict[str, Any]
+    outs: list[Any]
+
+
+class Derivations:
+    """Ops on Tensors alone that a traced function ran: they become operators where a Variable meets what they made.
+
+    So ``x @ w.T``, with a closed-over parameter ``w``, is a program with one parameter ``w`` and a permute_dims.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.calls: dict[
+            int, Call
+        ] = {}  # id of a Tensor, which the call keeps alive → what made it
+
+    def note(self, primitive: Any, args: Any, attrs: dict[str, Any], outs: list[Any]) -> None:
+        """Remember an op."""
+        node = next(o.grad_fn for o in outs if o.grad_fn is not None)
+        call = Call(len(self.calls), node, primitive, args, attrs, outs)
+        self.calls.update({id(o): call for o in outs})
+
+    def derive(self, tensor: Any) -> None:
+        """Append the operators that lead to a Tensor from the parameters on, each once."""
+        needed: dict[int, Call] = {}
+        waiting = [tensor]
+        while waiting:
+            at = waiting.pop()
+            call = self.calls.get(id(at))
+            if call is None or id(at) in self.program.lifted or at.grad_fn is not call.node:
+                continue  # a leaf, done, or changed in place since
+            if call.number not in needed:
+                needed[call.number] = call
+                waiting += call.args
+        for number in sorted(needed):
+            _, _, primitive, args, attrs, outs = needed[number]
+            made = self.program.global_block().append_primitive(primitive, args, attrs)
+            for out, variable in zip(outs, made if isinstance(made, list) else [made], strict=True):
+                self.program.lifted[id(out)] = (out, variable.name)

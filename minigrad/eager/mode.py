@@ -21,6 +21,7 @@ class Mode:
     grad: bool = True
     anomaly: bool = False
     saved_hooks: tuple[Callable[[Any], Any], Callable[[Any], Any]] | None = None
+    recorder: Callable[..., None] | None = None
 
 
 GRAD = Mode()  #: the usual mode; the fast path of every op is ``mode is GRAD``
@@ -47,7 +48,7 @@ class _Switch:
 
     def __enter__(self) -> Any:
         mode = replace(MODE.get(), **self.changes)
-        plain = not mode.anomaly and mode.saved_hooks is None
+        plain = not mode.anomaly and mode.saved_hooks is None and mode.recorder is None
         self._tokens.append(MODE.set((GRAD if mode.grad else NO_GRAD) if plain else mode))
         return self
 
@@ -191,6 +192,22 @@ class saved_tensors_hooks(_Switch):
     def __init__(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
         super().__init__()
         self.changes = {"saved_hooks": (pack, unpack)}
+
+
+class recorded(_Switch):
+    """Tell ``recorder(primitive, args, attrs, outputs)`` of every op that leaves a node.
+
+    >>> import minigrad as mg
+    >>> x, seen = mg.tensor(2.0, requires_grad=True), []
+    >>> with recorded(lambda primitive, *call: seen.append(primitive.type)):
+    ...     y = mg.sum(x * x)
+    >>> seen
+    ['mul', 'reduce_sum']
+    """
+
+    def __init__(self, recorder: Callable[..., None]) -> None:
+        super().__init__()
+        self.changes = {"recorder": recorder}
 
 
 def is_grad_enabled() -> bool:

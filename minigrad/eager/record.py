@@ -159,7 +159,7 @@ def _record(
         else:
             out._cut = primitive
     if mode is not GRAD:
-        observe(mode, node, args, outs[0])
+        observe(mode, node, args, attrs, outs)
 
 
 def _fact(value: Any, what: str) -> Any:
@@ -168,10 +168,14 @@ def _fact(value: Any, what: str) -> Any:
     return np.shape(value) if what == "shape" else getattr(value, "dtype", None)
 
 
-def observe(mode: Mode, node: Node, args: tuple[Any, ...], out: Any) -> None:
-    """The rarely used switches: look for NaN and infinity, pack saved values."""
+def observe(
+    mode: Mode, node: Node, args: tuple[Any, ...], attrs: dict[str, Any], outs: list[Any]
+) -> None:
+    """The rarely used switches: look for NaN and infinity, pack saved values, tell a recorder."""
+    if mode.recorder is not None:
+        mode.recorder(node.primitive, args, attrs, outs)
     if mode.anomaly:
-        check_finite(node.primitive.type, out._data, args, node.where(), "made")
+        check_finite(node.primitive.type, outs[0]._data, args, node.where(), "made")
     if mode.saved_hooks is not None:
         pack, unpack_hook = mode.saved_hooks
         for slot in node.saved_slots:

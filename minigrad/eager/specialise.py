@@ -219,7 +219,7 @@ def apply_source(p: Primitive) -> str | None:
     w("t_._node = n_")
     if p.view:
         w(f"if e_{p.inputs[0]} is not None: {p.inputs[0]}._viewed = True")
-    w(f"if m_ is not GRAD: _observe(m_, n_, ({args}), t_)")
+    w(f"if m_ is not GRAD: _observe(m_, n_, ({args}), {attr_dict}, [t_])")
     w("return t_")
     return w.text
 

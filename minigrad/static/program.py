@@ -14,7 +14,7 @@ object to hold on to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,7 @@ class Program:
         self.inputs: list[str] = []  # what `trace` fed and returned
         self.outputs: list[str] = []
         self.lifts_tensors = False  # `trace` turns Tensors it meets into parameters
+        self.derive: Callable[[Any], None] | None = None  # … and the ops behind them into operators
         self.lifted: dict[int, tuple[Any, str]] = {}
         self._counts: dict[str, int] = {}
         self._current: list[int] = [0]
@@ -181,9 +182,18 @@ class Program:
                 f"  at {user_line()}\n  repair: static.parameter(name, tensor) or static.data(name, "
                 f"shape), or mg.trace(f) for a whole function"
             )
+        if self.derive is not None:
+            self.derive(tensor)
         known = self.lifted.get(id(tensor))
         if known is not None:
             return self.blocks[0].vars[known[1]]
+        if not tensor.is_leaf:
+            raise ProgramError(
+                f"a Tensor ({describe(tensor)}, grad_fn=<{tensor.grad_fn.name()}>) was computed outside of "
+                f"the traced function, or changed in place: the program does not know what it came from.\n"
+                f"  at {user_line()}\n"
+                f"  repair: compute it inside the function, or pass x.detach() for a constant"
+            )
         if tensor.requires_grad:
             name = (
                 tensor.name
