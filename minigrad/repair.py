@@ -82,6 +82,7 @@ def _says(sentence: str) -> Callable[..., str]:
 
 _ADVICE: list[tuple[str, Callable[..., str]]] = [
     ("matmul", _matmul),
+    ("not aligned", _matmul),
     ("axes don't match", _axes),
     ("out of bounds for array of dimension", _axes),
     ("out of range for", _axes),

@@ -32,13 +32,7 @@ from .conv import conv1d, conv2d, conv_transpose2d
 from .create import arange, eye, full, linspace, ones, zeros
 from .einsum import einsum
 from .elementwise import (
-    acos,
     add,
-    asin,
-    atan,
-    atan2,
-    cos,
-    cosh,
     div,
     exp,
     expm1,
@@ -50,13 +44,9 @@ from .elementwise import (
     neg,
     reciprocal,
     scale,
-    sin,
-    sinh,
     sqrt,
     square,
     sub,
-    tan,
-    tanh,
 )
 from .fill import assign, astype, clone, fill_constant
 from .fill import fill_ones_like as ones_like
@@ -115,6 +105,7 @@ from .shape import (
 from .softmax import log_softmax, softmax
 from .solve import cholesky, det, inv, solve
 from .statistics import logsumexp, norm, std, var
+from .trigonometry import acos, asin, atan, atan2, cos, cosh, sin, sinh, tan, tanh
 
 transpose = permute_dims
 subtract, multiply, divide, negative = sub, mul, div, neg  # the array API's longer names

@@ -15,7 +15,12 @@ from .erf import erf_of_array
 
 @primitive
 def relu(x):
-    """``max(x, 0)``; the gradient at 0 is 0.  Saves its result."""
+    """``max(x, 0)``; the gradient at 0 is 0.  Saves its result.
+
+    >>> import minigrad as mg
+    >>> mg.relu(mg.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
     return np.maximum(x, 0)
 
 
@@ -24,7 +29,12 @@ relu.grad(x=lambda out, out_grad: out_grad * (out > 0))
 
 @primitive
 def sigmoid(x):
-    """``1 / (1 + exp(-x))``.  Saves its result."""
+    """``1 / (1 + exp(-x))``.  Saves its result.
+
+    >>> import minigrad as mg
+    >>> mg.sigmoid(mg.tensor([0.0, 2.0]))
+    tensor([0.5   , 0.8808])
+    """
     with np.errstate(over="ignore"):  # exp(800) is inf, and 1 / inf is right
         e = np.exp(np.negative(x))
     if e.ndim:
@@ -38,7 +48,12 @@ sigmoid.grad(x=lambda out, out_grad: out_grad * (out * (1 - out)))
 
 @primitive
 def leaky_relu(x, *, negative_slope=0.01):
-    """``x`` where it is positive, else ``negative_slope * x``; at 0 the left slope."""
+    """``x`` where it is positive, else ``negative_slope * x``; at 0 the left slope.
+
+    >>> import minigrad as mg
+    >>> mg.leaky_relu(mg.tensor([-1.0, 2.0]), negative_slope=0.1)
+    tensor([-0.1,  2. ])
+    """
     return np.where(np.greater(x, 0), x, np.multiply(x, negative_slope))
 
 
@@ -49,7 +64,12 @@ leaky_relu.grad(
 
 @primitive
 def elu(x, *, alpha=1.0):
-    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
+    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``.
+
+    >>> import minigrad as mg
+    >>> mg.elu(mg.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.    ])
+    """
     if alpha < 0:
         raise ValueError("alpha must not be negative; repair: give alpha >= 0")
     return np.where(np.greater(x, 0), x, alpha * np.expm1(np.minimum(x, 0)))
@@ -60,7 +80,12 @@ elu.grad(x=lambda out, out_grad, alpha: where(out > 0, out_grad, out_grad * (out
 
 @primitive
 def softplus(x):
-    """``log(1 + exp(x))``, a smooth relu, without overflow."""
+    """``log(1 + exp(x))``, a smooth relu, without overflow.
+
+    >>> import minigrad as mg
+    >>> mg.softplus(mg.tensor([0.0, 1000.0]))
+    tensor([6.9315e-01, 1.0000e+03])
+    """
     return np.logaddexp(x, 0)
 
 
@@ -69,7 +94,12 @@ softplus.grad(x=lambda x, out_grad: out_grad * sigmoid(x))
 
 @primitive
 def silu(x):
-    """``x * sigmoid(x)``, also called swish."""
+    """``x * sigmoid(x)``, also called swish.
+
+    >>> import minigrad as mg
+    >>> mg.silu(mg.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.2689,  0.    ,  0.7311])
+    """
     return np.multiply(x, sigmoid(x))
 
 
@@ -81,7 +111,12 @@ def _silu_rule(x, out_grad):
 
 @primitive
 def erf(x):
-    """The error function, exact to a few units in the last place."""
+    """The error function, exact to a few units in the last place.
+
+    >>> import minigrad as mg
+    >>> mg.erf(mg.tensor([0.0, 1.0]))
+    tensor([0.    , 0.8427])
+    """
     return erf_of_array(x)
 
 
@@ -90,7 +125,12 @@ erf.grad(x=lambda x, out_grad: out_grad * exp(-x * x) * (2 / _sqrt(pi)))
 
 @primitive
 def gelu(x):
-    """``x * Φ(x)``, with the distribution function Φ of the standard normal."""
+    """``x * Φ(x)``, with the distribution function Φ of the standard normal.
+
+    >>> import minigrad as mg
+    >>> mg.gelu(mg.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.1587,  0.    ,  0.8413])
+    """
     return x * (0.5 + 0.5 * erf_of_array(np.multiply(x, _sqrt(0.5))))
 
 

@@ -12,61 +12,111 @@ from .fill import fill_zeros_like
 
 @elementwise(type="less_than")
 def less(x, y):
-    """``x < y``, elementwise; no gradient."""
+    """``x < y``, elementwise; no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.less(mg.tensor([1, 2, 3]), 2)
+    tensor([ True, False, False])
+    """
     return np.less(x, y)
 
 
 @elementwise
 def less_equal(x, y):
-    """``x <= y``, elementwise; no gradient."""
+    """``x <= y``, elementwise; no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.less_equal(mg.tensor([1, 2, 3]), 2)
+    tensor([ True,  True, False])
+    """
     return np.less_equal(x, y)
 
 
 @elementwise(type="greater_than")
 def greater(x, y):
-    """``x > y``, elementwise; no gradient."""
+    """``x > y``, elementwise; no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.greater(mg.tensor([1, 2, 3]), 2)
+    tensor([False, False,  True])
+    """
     return np.greater(x, y)
 
 
 @elementwise
 def greater_equal(x, y):
-    """``x >= y``, elementwise; no gradient."""
+    """``x >= y``, elementwise; no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.greater_equal(mg.tensor([1, 2, 3]), 2)
+    tensor([False,  True,  True])
+    """
     return np.greater_equal(x, y)
 
 
 @elementwise
 def equal(x, y):
-    """``x == y``, elementwise; no gradient."""
+    """``x == y``, elementwise; no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.equal(mg.tensor([1, 2]), 2)
+    tensor([False,  True])
+    """
     return np.equal(x, y)
 
 
 @elementwise
 def not_equal(x, y):
-    """``x != y``, elementwise; no gradient."""
+    """``x != y``, elementwise; no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.not_equal(mg.tensor([1, 2]), 2)
+    tensor([ True, False])
+    """
     return np.not_equal(x, y)
 
 
 @elementwise
 def logical_and(x, y):
-    """Whether both are true (not zero)."""
+    """Whether both are true (not zero).
+
+    >>> import minigrad as mg
+    >>> mg.logical_and(mg.tensor([True, True]), mg.tensor([True, False]))
+    tensor([ True, False])
+    """
     return np.logical_and(x, y)
 
 
 @elementwise
 def logical_or(x, y):
-    """Whether one of both is true (not zero)."""
+    """Whether one of both is true (not zero).
+
+    >>> import minigrad as mg
+    >>> mg.logical_or(mg.tensor([True, False]), mg.tensor([False, False]))
+    tensor([ True, False])
+    """
     return np.logical_or(x, y)
 
 
 @elementwise
 def logical_xor(x, y):
-    """Whether exactly one of both is true (not zero)."""
+    """Whether exactly one of both is true (not zero).
+
+    >>> import minigrad as mg
+    >>> mg.logical_xor(mg.tensor([True, True]), mg.tensor([True, False]))
+    tensor([False,  True])
+    """
     return np.logical_xor(x, y)
 
 
 @primitive
 def logical_not(x):
-    """Whether ``x`` is false (zero)."""
+    """Whether ``x`` is false (zero).
+
+    >>> import minigrad as mg
+    >>> mg.logical_not(mg.tensor([True, False]))
+    tensor([False,  True])
+    """
     return np.logical_not(x)
 
 
@@ -75,7 +125,12 @@ def logical_not(x):
 
 @elementwise(nondiff=("condition",))
 def where(condition, x, y):
-    """``x`` where the condition holds, else ``y``; each gets the gradient of its places."""
+    """``x`` where the condition holds, else ``y``; each gets the gradient of its places.
+
+    >>> import minigrad as mg
+    >>> mg.where(mg.tensor([True, False]), mg.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 0.])
+    """
     return np.where(condition, x, y)
 
 
@@ -87,7 +142,12 @@ where.grad(
 
 @elementwise
 def maximum(x, y):
-    """The larger of two values; at a tie each gets half of the gradient."""
+    """The larger of two values; at a tie each gets half of the gradient.
+
+    >>> import minigrad as mg
+    >>> mg.maximum(mg.tensor([1.0, 5.0]), 3.0)
+    tensor([3., 5.])
+    """
     return np.maximum(x, y)
 
 
@@ -99,7 +159,12 @@ maximum.grad(
 
 @elementwise
 def minimum(x, y):
-    """The smaller of two values; at a tie each gets half of the gradient."""
+    """The smaller of two values; at a tie each gets half of the gradient.
+
+    >>> import minigrad as mg
+    >>> mg.minimum(mg.tensor([1.0, 5.0]), 3.0)
+    tensor([1., 3.])
+    """
     return np.minimum(x, y)
 
 
@@ -152,7 +217,12 @@ def within(x, *, min=None, max=None):
 
 @primitive
 def abs(x):
-    """Absolute value; the gradient at 0 is 0."""
+    """Absolute value; the gradient at 0 is 0.
+
+    >>> import minigrad as mg
+    >>> mg.abs(mg.tensor([-2.0, 3.0]))
+    tensor([2., 3.])
+    """
     return np.absolute(x)
 
 
@@ -163,25 +233,45 @@ abs.grad(x=lambda x, out_grad: out_grad * sign(x))
 
 @primitive
 def sign(x):
-    """-1, 0 or 1; zero gradient."""
+    """-1, 0 or 1; zero gradient.
+
+    >>> import minigrad as mg
+    >>> mg.sign(mg.tensor([-2.0, 0.0, 3.0]))
+    tensor([-1.,  0.,  1.])
+    """
     return np.sign(x)
 
 
 @primitive
 def floor(x):
-    """The next integer below; zero gradient."""
+    """The next integer below; zero gradient.
+
+    >>> import minigrad as mg
+    >>> mg.floor(mg.tensor([-1.5, 1.2]))
+    tensor([-2.,  1.])
+    """
     return np.floor(x)
 
 
 @primitive
 def ceil(x):
-    """The next integer above; zero gradient."""
+    """The next integer above; zero gradient.
+
+    >>> import minigrad as mg
+    >>> mg.ceil(mg.tensor([-1.5, 1.2]))
+    tensor([-1.,  2.])
+    """
     return np.ceil(x)
 
 
 @primitive
 def round(x, *, decimals=0):
-    """Rounded to ``decimals`` digits, halves to the even digit; zero gradient."""
+    """Rounded to ``decimals`` digits, halves to the even digit; zero gradient.
+
+    >>> import minigrad as mg
+    >>> mg.round(mg.tensor([0.5, 1.5, 2.25]))
+    tensor([0., 2., 2.])
+    """
     return np.round(x, decimals)
 
 

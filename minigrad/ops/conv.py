@@ -17,7 +17,15 @@ from .shape import expand_dims, squeeze
 
 @primitive
 def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
-    """Slide filters ``w`` [out, channels / groups, height, width] over ``x``; add ``b`` [out]."""
+    """Slide filters ``w`` [out, channels / groups, height, width] over ``x``; add ``b`` [out].
+
+    >>> import minigrad as mg
+    >>> mg.conv2d(mg.ones([1, 1, 3, 3]), mg.ones([1, 1, 2, 2]), padding=1)
+    tensor([[[[1., 2., 2., 1.],
+              [2., 4., 4., 2.],
+              [2., 4., 4., 2.],
+              [1., 2., 2., 1.]]]])
+    """
     x, w = np.asarray(x), np.asarray(w)
     _check(x, w, groups)
     how = _pair(stride), _pair(padding), _pair(dilation)
@@ -83,7 +91,14 @@ conv2d_weight.grad(
 
 @primitive
 def conv_transpose2d(x, w, b=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1):
-    """`conv2d` transposed: filters ``w`` [channels, out / groups, height, width], ``b`` [out]."""
+    """`conv2d` transposed: filters ``w`` [channels, out / groups, height, width], ``b`` [out].
+
+    >>> import minigrad as mg
+    >>> mg.conv_transpose2d(mg.ones([1, 1, 2, 2]), mg.ones([1, 1, 2, 2]))
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
+    """
     x, w = np.asarray(x), np.asarray(w)
     if x.ndim != 4 or w.ndim != 4 or x.shape[1] != len(w) or len(w) % groups:
         raise ValueError(

@@ -17,7 +17,12 @@ from ..registry import elementwise, primitive
 
 @elementwise
 def add(x, y):
-    """Sum of two values, ``x + y``."""
+    """Sum of two values, ``x + y``.
+
+    >>> import minigrad as mg
+    >>> mg.add(mg.tensor([1.0, 2.0]), 10.0)
+    tensor([11., 12.])
+    """
     return np.add(x, y)
 
 
@@ -26,7 +31,12 @@ add.grad(x=lambda out_grad: out_grad, y=lambda out_grad: out_grad)
 
 @elementwise
 def sub(x, y):
-    """Difference, ``x - y``."""
+    """Difference, ``x - y``.
+
+    >>> import minigrad as mg
+    >>> mg.sub(mg.tensor([1.0, 2.0]), 10.0)
+    tensor([-9., -8.])
+    """
     return np.subtract(x, y)
 
 
@@ -35,7 +45,12 @@ sub.grad(x=lambda out_grad: out_grad, y=lambda out_grad: -out_grad)
 
 @elementwise
 def mul(x, y):
-    """Product, ``x * y``."""
+    """Product, ``x * y``.
+
+    >>> import minigrad as mg
+    >>> mg.mul(mg.tensor([1.0, 2.0]), mg.tensor([3.0, 4.0]))
+    tensor([3., 8.])
+    """
     return np.multiply(x, y)
 
 
@@ -44,7 +59,12 @@ mul.grad(x=lambda y, out_grad: out_grad * y, y=lambda x, out_grad: out_grad * x)
 
 @elementwise
 def div(x, y):
-    """Quotient, ``x / y``."""
+    """Quotient, ``x / y``.
+
+    >>> import minigrad as mg
+    >>> mg.div(mg.tensor([1.0, 2.0]), 4.0)
+    tensor([0.25, 0.5 ])
+    """
     return np.divide(x, y)
 
 
@@ -70,7 +90,12 @@ safe_div.grad(
 
 @primitive
 def neg(x):
-    """Negative, ``-x``."""
+    """Negative, ``-x``.
+
+    >>> import minigrad as mg
+    >>> mg.neg(mg.tensor([1.0, -2.0]))
+    tensor([-1.,  2.])
+    """
     return np.negative(x)
 
 
@@ -79,7 +104,12 @@ neg.grad(x=lambda out_grad: -out_grad)
 
 @primitive
 def scale(x, *, scale=1.0, bias=0.0):
-    """``x * scale + bias`` with two plain numbers."""
+    """``x * scale + bias`` with two plain numbers.
+
+    >>> import minigrad as mg
+    >>> mg.scale([1.0, 2.0], scale=10.0, bias=1.0)
+    array([11., 21.])
+    """
     out = np.multiply(x, scale)
     return out + bias if bias else out
 
@@ -89,7 +119,12 @@ scale.grad(x=lambda out_grad, scale: out_grad * scale)
 
 @primitive
 def increment(x, *, step=1):
-    """``x + step``: the counter of loops."""
+    """``x + step``: the counter of loops.
+
+    >>> import minigrad as mg
+    >>> mg.increment([1.0, 2.0], step=10)
+    array([11., 12.])
+    """
     return np.add(x, step)
 
 
@@ -98,7 +133,12 @@ increment.grad(x=lambda out_grad: out_grad)
 
 @primitive
 def square(x):
-    """``x * x``."""
+    """``x * x``.
+
+    >>> import minigrad as mg
+    >>> mg.square(mg.tensor([2.0, 3.0]))
+    tensor([4., 9.])
+    """
     return np.multiply(x, x)
 
 
@@ -107,7 +147,12 @@ square.grad(x=lambda x, out_grad: out_grad * (2 * x))
 
 @primitive
 def sqrt(x):
-    """Square root; the gradient at 0 is infinite.  Saves its result."""
+    """Square root; the gradient at 0 is infinite.  Saves its result.
+
+    >>> import minigrad as mg
+    >>> mg.sqrt(mg.tensor([4.0, 9.0]))
+    tensor([2., 3.])
+    """
     return np.sqrt(x)
 
 
@@ -116,7 +161,12 @@ sqrt.grad(x=lambda out, out_grad: 0.5 * out_grad / out)
 
 @primitive
 def reciprocal(x):
-    """``1 / x``.  Saves its result."""
+    """``1 / x``.  Saves its result.
+
+    >>> import minigrad as mg
+    >>> mg.reciprocal(mg.tensor([2.0, 4.0]))
+    tensor([0.5 , 0.25])
+    """
     return np.true_divide(1, x)
 
 
@@ -127,7 +177,12 @@ reciprocal.grad(x=lambda out, out_grad: -out_grad * (out * out))
 
 @primitive
 def exp(x):
-    """Exponential; saves its result, which is its own derivative."""
+    """Exponential; saves its result, which is its own derivative.
+
+    >>> import minigrad as mg
+    >>> mg.exp(mg.tensor([0.0, 1.0]))
+    tensor([1.    , 2.7183])
+    """
     return np.exp(x)
 
 
@@ -136,7 +191,12 @@ exp.grad(x=lambda out, out_grad: out_grad * out)
 
 @primitive
 def expm1(x):
-    """``exp(x) - 1``, exact for small x."""
+    """``exp(x) - 1``, exact for small x.
+
+    >>> import minigrad as mg
+    >>> mg.expm1(mg.tensor([0.0, 1e-20]))
+    tensor([0.e+00, 1.e-20])
+    """
     return np.expm1(x)
 
 
@@ -145,7 +205,12 @@ expm1.grad(x=lambda out, out_grad: out_grad * (out + 1))
 
 @primitive
 def log(x):
-    """Natural logarithm; ``log(0)`` is -inf with an infinite gradient."""
+    """Natural logarithm; ``log(0)`` is -inf with an infinite gradient.
+
+    >>> import minigrad as mg
+    >>> mg.log(mg.tensor([1.0, 10.0]))
+    tensor([0.    , 2.3026])
+    """
     return np.log(x)
 
 
@@ -154,7 +219,12 @@ log.grad(x=lambda x, out_grad: out_grad / x)
 
 @primitive
 def log1p(x):
-    """``log(1 + x)``, exact for small x."""
+    """``log(1 + x)``, exact for small x.
+
+    >>> import minigrad as mg
+    >>> mg.log1p(mg.tensor([0.0, 1e-20]))
+    tensor([0.e+00, 1.e-20])
+    """
     return np.log1p(x)
 
 
@@ -163,105 +233,15 @@ log1p.grad(x=lambda x, out_grad: out_grad / (1 + x))
 
 @primitive
 def log2(x):
-    """Logarithm to the base 2."""
+    """Logarithm to the base 2.
+
+    >>> import minigrad as mg
+    >>> mg.log2(mg.tensor([1.0, 8.0]))
+    tensor([0., 3.])
+    """
     return np.log2(x)
 
 
 log2.grad(x=lambda x, out_grad: out_grad / (x * LN2))
 
 LN2: float = _log(2.0)
-
-# -- trigonometry --------------------------------------------------------------------------
-
-
-@primitive
-def sin(x):
-    """Sine."""
-    return np.sin(x)
-
-
-sin.grad(x=lambda x, out_grad: out_grad * cos(x))
-
-
-@primitive
-def cos(x):
-    """Cosine."""
-    return np.cos(x)
-
-
-cos.grad(x=lambda x, out_grad: -out_grad * sin(x))
-
-
-@primitive
-def tan(x):
-    """Tangent; saves its result."""
-    return np.tan(x)
-
-
-tan.grad(x=lambda out, out_grad: out_grad * (1 + out * out))
-
-
-@primitive
-def asin(x):
-    """Inverse sine, for -1 ≤ x ≤ 1; the gradient at ±1 is infinite."""
-    return np.arcsin(x)
-
-
-asin.grad(x=lambda x, out_grad: out_grad / sqrt(1 - x * x))
-
-
-@primitive
-def acos(x):
-    """Inverse cosine, for -1 ≤ x ≤ 1; the gradient at ±1 is infinite."""
-    return np.arccos(x)
-
-
-acos.grad(x=lambda x, out_grad: -out_grad / sqrt(1 - x * x))
-
-
-@primitive
-def atan(x):
-    """Inverse tangent."""
-    return np.arctan(x)
-
-
-atan.grad(x=lambda x, out_grad: out_grad / (1 + x * x))
-
-
-@elementwise
-def atan2(y, x):
-    """The angle of the point (x, y), between -π and π."""
-    return np.arctan2(y, x)
-
-
-atan2.grad(
-    y=lambda y, x, out_grad: out_grad * x / (x * x + y * y),
-    x=lambda y, x, out_grad: -out_grad * y / (x * x + y * y),
-)
-
-
-@primitive
-def sinh(x):
-    """Hyperbolic sine."""
-    return np.sinh(x)
-
-
-sinh.grad(x=lambda x, out_grad: out_grad * cosh(x))
-
-
-@primitive
-def cosh(x):
-    """Hyperbolic cosine."""
-    return np.cosh(x)
-
-
-cosh.grad(x=lambda x, out_grad: out_grad * sinh(x))
-
-
-@primitive
-def tanh(x):
-    """Hyperbolic tangent; saves its result."""
-    return np.tanh(x)
-
-
-tanh.grad(x=lambda out, out_grad: out_grad * (1 - out * out))

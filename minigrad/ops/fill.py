@@ -9,25 +9,45 @@ from ..registry import primitive
 
 @primitive
 def fill_zeros_like(x):
-    """Zeros in the shape and dtype of ``x``; no gradient."""
+    """Zeros in the shape and dtype of ``x``; no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.zeros_like(mg.tensor([2.0, 3.0]))
+    tensor([0., 0.])
+    """
     return np.zeros_like(x, subok=False)
 
 
 @primitive
 def fill_ones_like(x):
-    """Ones in the shape and dtype of ``x``; no gradient."""
+    """Ones in the shape and dtype of ``x``; no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.ones_like(mg.tensor([2.0, 3.0]))
+    tensor([1., 1.])
+    """
     return np.ones_like(x, subok=False)
 
 
 @primitive
 def fill_constant(*, shape=(), value=0.0, dtype="float64"):
-    """An array of one value: how a Program makes a constant, the seed of backward for one."""
+    """An array of one value: how a Program makes a constant, the seed of backward for one.
+
+    >>> import minigrad as mg
+    >>> mg.fill_constant(shape=(2,), value=7.0)
+    array([7., 7.])
+    """
     return np.full(shape, value, dtype)
 
 
 @primitive(title="Clone")
 def assign(x):
-    """A copy of ``x``."""
+    """A copy of ``x``.
+
+    >>> import minigrad as mg
+    >>> mg.assign([1.0, 2.0])
+    array([1., 2.])
+    """
     return np.array(x)
 
 
@@ -35,7 +55,12 @@ assign.grad(x=lambda out_grad: out_grad)
 
 
 def clone(x):
-    """A copy of ``x`` in memory of its own, with the gradient of ``x``."""
+    """A copy of ``x`` in memory of its own, with the gradient of ``x``.
+
+    >>> import minigrad as mg
+    >>> mg.clone(mg.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
     return assign(x)
 
 

@@ -181,7 +181,12 @@ put.grad(
 
 @primitive(nondiff=("indices",))
 def take(x, indices, *, axis=None):
-    """Slices of ``x`` at ``indices`` along an axis (elements of the flat ``x`` for None)."""
+    """Slices of ``x`` at ``indices`` along an axis (elements of the flat ``x`` for None).
+
+    >>> import minigrad as mg
+    >>> mg.take(mg.tensor([10.0, 20.0, 30.0]), [2, 0, 0])
+    tensor([30., 10., 10.])
+    """
     return np.take(x, indices, axis=axis)
 
 
@@ -205,7 +210,13 @@ untake.grad(x=lambda indices, out_grad, axis: take(out_grad, indices, axis=axis)
 
 @primitive(nondiff=("indices",))
 def take_along_axis(x, indices, *, axis=-1):
-    """The element that ``indices`` name along an axis, for every place of the other axes."""
+    """The element that ``indices`` name along an axis, for every place of the other axes.
+
+    >>> import minigrad as mg
+    >>> mg.take_along_axis(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), [[1], [0]], axis=1)
+    tensor([[2.],
+            [3.]])
+    """
     return np.take_along_axis(np.asarray(x), np.asarray(indices), axis)
 
 
@@ -240,7 +251,12 @@ def _along(indices, shape, axis):
 
 @primitive(nondiff=("indices",))
 def index_add(x, indices, y, *, axis=0):
-    """``x`` with slices of ``y`` added at ``indices`` along an axis; repeated ones add up."""
+    """``x`` with slices of ``y`` added at ``indices`` along an axis; repeated ones add up.
+
+    >>> import minigrad as mg
+    >>> mg.index_add(mg.zeros([3]), [0, 0, 2], mg.tensor([1.0, 2.0, 3.0]))
+    tensor([3., 0., 3.])
+    """
     x = np.asarray(x)
     out = x.astype(np.result_type(x, y))
     np.add.at(out, (*[slice(None)] * axis_tuple(axis, out.ndim)[0], indices), y)
@@ -257,7 +273,13 @@ index_add.grad(
 
 @primitive(nondiff=("indices",))
 def scatter_add(x, indices, y, *, axis=0):
-    """``x`` with each element of ``y`` added at its index along an axis."""
+    """``x`` with each element of ``y`` added at its index along an axis.
+
+    >>> import minigrad as mg
+    >>> mg.scatter_add(mg.zeros([2, 2]), [[0, 0]], mg.tensor([[1.0, 2.0]]))
+    tensor([[1., 2.],
+            [0., 0.]])
+    """
     x, indices = np.asarray(x), np.asarray(indices)
     if np.shape(y) not in ((), indices.shape):
         raise ValueError("y must have the shape of indices, or be one number")

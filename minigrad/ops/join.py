@@ -14,7 +14,12 @@ from .shape import reshape
 
 @primitive(title="Cat")
 def concat(*x, axis=0):
-    """Join a list of values along an axis they have."""
+    """Join a list of values along an axis they have.
+
+    >>> import minigrad as mg
+    >>> mg.concat([mg.tensor([1.0, 2.0]), mg.tensor([3.0])])
+    tensor([1., 2., 3.])
+    """
     if not x:
         raise ValueError("there is nothing to join; repair: give at least one value")
     return np.concatenate(x, axis=axis)
@@ -34,7 +39,12 @@ split_like.grad(x=lambda out_grad, axis: concat(out_grad, axis=axis))
 
 @primitive(list_output=True, view=True)
 def split(x, *, num_or_sections=2, axis=0):
-    """Cut ``x`` along an axis into equal parts, or into listed lengths (one may be -1)."""
+    """Cut ``x`` along an axis into equal parts, or into listed lengths (one may be -1).
+
+    >>> import minigrad as mg
+    >>> mg.split(mg.tensor([1.0, 2.0, 3.0]), num_or_sections=[1, 2])
+    [tensor([1.]), tensor([2., 3.])]
+    """
     x = np.asarray(x)
     (axis,) = axis_tuple(axis, x.ndim)
     return np.split(x, _ends(x.shape[axis], num_or_sections), axis=axis)
@@ -64,7 +74,13 @@ def _ends(length, parts):
 
 @primitive
 def stack(*x, axis=0):
-    """Join a list of values of one shape along a new axis."""
+    """Join a list of values of one shape along a new axis.
+
+    >>> import minigrad as mg
+    >>> mg.stack([mg.tensor([1.0, 2.0]), mg.tensor([3.0, 4.0])])
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
     if not x:
         raise ValueError("there is nothing to join; repair: give at least one value")
     return np.stack(x, axis=axis)
@@ -72,7 +88,12 @@ def stack(*x, axis=0):
 
 @primitive(list_output=True, view=True)
 def unbind(x, *, axis=0):
-    """Take an axis apart: the list of its slices."""
+    """Take an axis apart: the list of its slices.
+
+    >>> import minigrad as mg
+    >>> mg.unbind(mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    [tensor([1., 2.]), tensor([3., 4.])]
+    """
     return list(np.moveaxis(np.asarray(x), axis, 0))
 
 
@@ -82,7 +103,12 @@ unbind.grad(x=lambda out_grad, axis: stack(out_grad, axis=axis))
 
 @primitive(type="sum", title="AddN")
 def add_n(*x):
-    """The sum of a list of values of one shape, added from the first to the last."""
+    """The sum of a list of values of one shape, added from the first to the last.
+
+    >>> import minigrad as mg
+    >>> mg.add_n([mg.tensor([1.0, 2.0]), mg.tensor([3.0, 4.0])])
+    tensor([4., 6.])
+    """
     if not x:
         raise ValueError("there is nothing to add; repair: give at least one value")
     if len({np.shape(a) for a in x}) > 1:
@@ -103,7 +129,12 @@ add_n.grad(x=lambda x_shape, out_grad: [out_grad for _ in x_shape])
 
 @primitive
 def pad(x, *, pad_width, value=0.0):
-    """Put ``value`` around ``x``: ``pad_width`` is a number, (before, after), or such pairs."""
+    """Put ``value`` around ``x``: ``pad_width`` is a number, (before, after), or such pairs.
+
+    >>> import minigrad as mg
+    >>> mg.pad(mg.tensor([1.0, 2.0]), pad_width=(1, 2))
+    tensor([0., 1., 2., 0., 0.])
+    """
     x = np.asarray(x)
     pairs = _pairs(pad_width, x.ndim)
     out = np.full([n + a + b for n, (a, b) in zip(x.shape, pairs, strict=True)], value, x.dtype)
@@ -143,7 +174,12 @@ def _inside(shape, pairs):
 
 @primitive
 def tile(x, *, repetitions):
-    """Repeat ``x`` as a whole, ``repetitions`` times along each axis."""
+    """Repeat ``x`` as a whole, ``repetitions`` times along each axis.
+
+    >>> import minigrad as mg
+    >>> mg.tile(mg.tensor([1.0, 2.0]), 2)
+    tensor([1., 2., 1., 2.])
+    """
     return np.tile(x, repetitions)
 
 
@@ -173,7 +209,12 @@ untile.grad(
 
 @primitive(view=True)
 def flip(x, *, axis=None):
-    """Reverse the order along axes (all by default)."""
+    """Reverse the order along axes (all by default).
+
+    >>> import minigrad as mg
+    >>> mg.flip(mg.tensor([1.0, 2.0, 3.0]))
+    tensor([3., 2., 1.])
+    """
     return np.flip(x, axis)
 
 
@@ -182,7 +223,12 @@ flip.grad(x=lambda out_grad, axis: flip(out_grad, axis=axis))
 
 @primitive
 def roll(x, *, shift, axis=None):
-    """Move elements along axes; what leaves at one end comes in at the other."""
+    """Move elements along axes; what leaves at one end comes in at the other.
+
+    >>> import minigrad as mg
+    >>> mg.roll(mg.tensor([1.0, 2.0, 3.0]), shift=1)
+    tensor([3., 1., 2.])
+    """
     return np.roll(x, shift, axis)
 
 
@@ -197,13 +243,25 @@ roll.grad(x=lambda out_grad, shift, axis: roll(out_grad, shift=_back(shift), axi
 
 @primitive
 def tril(x, *, k=0):
-    """The lower triangle; zeros above the ``k``-th diagonal."""
+    """The lower triangle; zeros above the ``k``-th diagonal.
+
+    >>> import minigrad as mg
+    >>> mg.tril(mg.ones([2, 2]))
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
     return np.tril(x, k)
 
 
 @primitive
 def triu(x, *, k=0):
-    """The upper triangle; zeros below the ``k``-th diagonal."""
+    """The upper triangle; zeros below the ``k``-th diagonal.
+
+    >>> import minigrad as mg
+    >>> mg.triu(mg.ones([2, 2]))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
     return np.triu(x, k)
 
 
@@ -213,7 +271,12 @@ triu.grad(x=lambda out_grad, k: triu(out_grad, k=k))
 
 @primitive(view=True)
 def diagonal(x, *, offset=0, axis1=0, axis2=1):
-    """The diagonal of two axes, as the last axis."""
+    """The diagonal of two axes, as the last axis.
+
+    >>> import minigrad as mg
+    >>> mg.diagonal(mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([1., 4.])
+    """
     return np.diagonal(x, offset, axis1, axis2)
 
 

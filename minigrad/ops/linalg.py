@@ -18,7 +18,12 @@ from .shape import expand_dims, flatten, sum_to, unbroadcast
 
 @primitive
 def matmul(x, y):
-    """Matrix product, ``x @ y``, with NumPy's rules for vectors and stacks of matrices."""
+    """Matrix product, ``x @ y``, with NumPy's rules for vectors and stacks of matrices.
+
+    >>> import minigrad as mg
+    >>> mg.matmul(mg.tensor([[1.0, 2.0]]), mg.tensor([[3.0], [4.0]]))
+    tensor([[11.]])
+    """
     return np.matmul(x, y)
 
 
@@ -73,7 +78,12 @@ matmul_tn.grad(
 
 @primitive(title="Addmm")
 def linear(x, w, b=None):
-    """``x @ w + b``: ``x`` [..., n], ``w`` [n, m], ``b`` [m] or None."""
+    """``x @ w + b``: ``x`` [..., n], ``w`` [n, m], ``b`` [m] or None.
+
+    >>> import minigrad as mg
+    >>> mg.linear(mg.tensor([[1.0, 2.0]]), mg.tensor([[1.0], [10.0]]), mg.tensor([0.5]))
+    tensor([[21.5]])
+    """
     out = np.matmul(x, w)
     if b is None:
         return out

@@ -13,7 +13,12 @@ from .statistics import center, var
 
 @primitive
 def normalize(x, *, axis=-1, eps=1e-5):
-    """``(x - mean) / sqrt(var + eps)`` over axes."""
+    """``(x - mean) / sqrt(var + eps)`` over axes.
+
+    >>> import minigrad as mg
+    >>> mg.normalize(mg.tensor([1.0, 3.0]), eps=0.0)
+    tensor([-1.,  1.])
+    """
     low = center(x, axis=axis)
     return low / np.sqrt(mean(low * low, axis=axis, keepdims=True) + eps)
 

@@ -11,7 +11,13 @@ from .infer import shape_attr
 
 @primitive
 def max_pool2d(x, *, kernel_size, stride=None, padding=0):
-    """The largest element of every window; at a tie the first one gets the gradient."""
+    """The largest element of every window; at a tie the first one gets the gradient.
+
+    >>> import minigrad as mg
+    >>> mg.max_pool2d(mg.arange(16.0).reshape(1, 1, 4, 4), kernel_size=2)
+    tensor([[[[ 5.,  7.],
+              [13., 15.]]]])
+    """
     x = np.asarray(x)
     places, border = _plan(x.shape, kernel_size, stride, padding)
     x = padded(x, border, _lowest(x.dtype))
@@ -69,7 +75,13 @@ max_pick.grad(
 
 @primitive
 def avg_pool2d(x, *, kernel_size, stride=None, padding=0):
-    """The mean of every window; padding counts as zeros."""
+    """The mean of every window; padding counts as zeros.
+
+    >>> import minigrad as mg
+    >>> mg.avg_pool2d(mg.arange(16.0).reshape(1, 1, 4, 4), kernel_size=2)
+    tensor([[[[ 2.5,  4.5],
+              [10.5, 12.5]]]])
+    """
     x = np.asarray(x)
     places, border = _plan(x.shape, kernel_size, stride, padding)
     return _mean(padded(x, border), places)

@@ -10,7 +10,12 @@ from .compare import equal, logical_and, where
 
 @elementwise
 def pow(x, y):
-    """Power, ``x ** y``; ``x ** 0`` is 1 with gradient 0, also at x = 0."""
+    """Power, ``x ** y``; ``x ** 0`` is 1 with gradient 0, also at x = 0.
+
+    >>> import minigrad as mg
+    >>> mg.pow(mg.tensor([1.0, 3.0]), 2)
+    tensor([1., 9.])
+    """
     return _base(x) ** y
 
 

@@ -17,7 +17,12 @@ from .scan import cumprod, shift
 
 @primitive
 def reduce_sum(x, *, axis=None, keepdims=False):
-    """Sum over axes."""
+    """Sum over axes.
+
+    >>> import minigrad as mg
+    >>> mg.sum(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0)
+    tensor([4., 6.])
+    """
     return np.add.reduce(x, axis=axis, keepdims=keepdims)
 
 
@@ -34,7 +39,12 @@ expand_reduced.grad(
 
 @primitive
 def mean(x, *, axis=None, keepdims=False):
-    """Mean over axes; NaN over no elements."""
+    """Mean over axes; NaN over no elements.
+
+    >>> import minigrad as mg
+    >>> mg.mean(mg.tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1)
+    tensor([3., 5.])
+    """
     x = np.asarray(x)
     count = x.size if axis is None else count_over(x.shape, axis)
     return np.add.reduce(x, axis=axis, keepdims=keepdims) / (count or np.nan)
@@ -85,7 +95,12 @@ over_count.grad(
 
 @primitive(type="reduce_prod")
 def prod(x, *, axis=None, keepdims=False):
-    """Product over axes; gradients are exact with zeros among the factors."""
+    """Product over axes; gradients are exact with zeros among the factors.
+
+    >>> import minigrad as mg
+    >>> mg.prod(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0)
+    tensor([3., 8.])
+    """
     return np.multiply.reduce(x, axis=axis, keepdims=keepdims)
 
 
@@ -104,13 +119,23 @@ prod.grad(x=_prod_rule)
 
 @primitive(type="reduce_max")
 def max(x, *, axis=None, keepdims=False):
-    """Largest element over axes; elements that tie share the gradient evenly."""
+    """Largest element over axes; elements that tie share the gradient evenly.
+
+    >>> import minigrad as mg
+    >>> mg.max(mg.tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1)
+    tensor([5., 7.])
+    """
     return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
 
 
 @primitive(type="reduce_min")
 def min(x, *, axis=None, keepdims=False):
-    """Smallest element over axes; elements that tie share the gradient evenly."""
+    """Smallest element over axes; elements that tie share the gradient evenly.
+
+    >>> import minigrad as mg
+    >>> mg.min(mg.tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1)
+    tensor([1., 3.])
+    """
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
 
@@ -138,11 +163,21 @@ def tie_share(x, out, *, axis=None, keepdims=False):
 
 @primitive(type="reduce_any")
 def any(x, *, axis=None, keepdims=False):
-    """Whether some element is true (not zero); no gradient."""
+    """Whether some element is true (not zero); no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.any(mg.tensor([[True, False], [False, False]]), axis=1)
+    tensor([ True, False])
+    """
     return np.any(x, axis=axis, keepdims=keepdims)
 
 
 @primitive(type="reduce_all")
 def all(x, *, axis=None, keepdims=False):
-    """Whether every element is true (not zero); no gradient."""
+    """Whether every element is true (not zero); no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.all(mg.tensor([[True, False], [True, True]]), axis=1)
+    tensor([False,  True])
+    """
     return np.all(x, axis=axis, keepdims=keepdims)

@@ -30,7 +30,12 @@ def _masked(x, mask):
 
 @primitive(nondiff=("mask",), infer=_selected)
 def select_rows(x, mask):
-    """The rows of ``x`` where the mask, one bool per row, holds."""
+    """The rows of ``x`` where the mask, one bool per row, holds.
+
+    >>> import minigrad as mg
+    >>> mg.select_rows([[1.0, 2.0], [3.0, 4.0]], [False, True])
+    array([[3., 4.]])
+    """
     x, mask = _masked(x, mask)
     return x[mask]
 
@@ -57,7 +62,12 @@ spread_rows.grad(x=lambda mask, out_grad: select_rows(out_grad, mask))
 
 @primitive(nondiff=("mask",), infer=_merged)
 def merge_rows(mask, yes, no):
-    """The rows of ``yes`` where the mask holds and those of ``no`` elsewhere, in the order of the mask."""
+    """The rows of ``yes`` where the mask holds and those of ``no`` elsewhere, in the order of the mask.
+
+    >>> import minigrad as mg
+    >>> mg.merge_rows([True, False, True], [1.0, 3.0], [2.0])
+    array([1., 2., 3.])
+    """
     mask, yes, no = np.asarray(mask), np.asarray(yes), np.asarray(no)
     if np.count_nonzero(mask) != len(yes) or np.count_nonzero(~mask) != len(no):
         raise ValueError(

@@ -14,13 +14,23 @@ from .shape import reshape
 
 @primitive
 def cumsum(x, *, axis=None, reverse=False):
-    """Running sum along an axis (None: of all elements in a row); from the end if ``reverse``."""
+    """Running sum along an axis (None: of all elements in a row); from the end if ``reverse``.
+
+    >>> import minigrad as mg
+    >>> mg.cumsum(mg.tensor([1.0, 2.0, 3.0]))
+    tensor([1., 3., 6.])
+    """
     return _running(np.add, x, axis, reverse)
 
 
 @primitive
 def cumprod(x, *, axis=None, reverse=False):
-    """Running product along an axis (of all elements in a row for None); exact with zeros."""
+    """Running product along an axis (of all elements in a row for None); exact with zeros.
+
+    >>> import minigrad as mg
+    >>> mg.cumprod(mg.tensor([1.0, 2.0, 3.0]))
+    tensor([1., 2., 6.])
+    """
     return _running(np.multiply, x, axis, reverse)
 
 

@@ -12,7 +12,13 @@ from .infer import broadcasted, reshaped, shape_attr
 
 @primitive(view=True, title="Expand", infer=broadcasted)
 def broadcast_to(x, *, shape):
-    """Repeat ``x`` along new and stretched axes; a read-only view."""
+    """Repeat ``x`` along new and stretched axes; a read-only view.
+
+    >>> import minigrad as mg
+    >>> mg.broadcast_to(mg.tensor([1.0, 2.0]), (2, 2))
+    tensor([[1., 2.],
+            [1., 2.]])
+    """
     return np.broadcast_to(x, shape)
 
 
@@ -32,7 +38,12 @@ _add_up = np.add.reduce
 
 @primitive(view=True, infer=shape_attr)
 def unbroadcast(x, *, shape):
-    """Sum ``x`` down to ``shape``: the gradient of `broadcast_to`."""
+    """Sum ``x`` down to ``shape``: the gradient of `broadcast_to`.
+
+    >>> import minigrad as mg
+    >>> mg.unbroadcast([[1.0, 2.0], [3.0, 4.0]], shape=(2,))
+    array([4., 6.])
+    """
     return sum_to(np.asarray(x), tuple(shape))
 
 
@@ -42,7 +53,12 @@ unbroadcast.grad(x=lambda out_grad, x_shape: broadcast_to(out_grad, shape=x_shap
 
 @primitive(view=True, infer=reshaped)
 def reshape(x, *, shape):
-    """The same elements in another shape; one entry may be -1."""
+    """The same elements in another shape; one entry may be -1.
+
+    >>> import minigrad as mg
+    >>> mg.reshape(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), (4,))
+    tensor([1., 2., 3., 4.])
+    """
     return np.reshape(x, shape)
 
 
@@ -51,7 +67,12 @@ reshape.grad(x=lambda out_grad, x_shape: reshape(out_grad, shape=x_shape))
 
 @primitive(view=True, title="Permute")
 def permute_dims(x, *, axes=None):
-    """Reorder the axes; None reverses them."""
+    """Reorder the axes; None reverses them.
+
+    >>> import minigrad as mg
+    >>> mg.permute_dims(mg.zeros([2, 3, 4]), axes=(2, 0, 1)).shape
+    (4, 2, 3)
+    """
     return np.transpose(x, axes)
 
 
@@ -64,7 +85,12 @@ permute_dims.grad(x=lambda out_grad, axes: permute_dims(out_grad, axes=_inverse_
 
 @primitive(view=True)
 def swapaxes(x, *, axis1, axis2):
-    """Exchange two axes."""
+    """Exchange two axes.
+
+    >>> import minigrad as mg
+    >>> mg.swapaxes(mg.zeros([2, 3, 4]), 0, 2).shape
+    (4, 3, 2)
+    """
     return np.swapaxes(x, axis1, axis2)
 
 
@@ -73,19 +99,34 @@ swapaxes.grad(x=lambda out_grad, axis1, axis2: swapaxes(out_grad, axis1=axis1, a
 
 @primitive(view=True, title="Unsqueeze")
 def expand_dims(x, *, axis=0):
-    """Insert an axis of length 1 (a tuple inserts several)."""
+    """Insert an axis of length 1 (a tuple inserts several).
+
+    >>> import minigrad as mg
+    >>> mg.expand_dims(mg.tensor([1.0, 2.0]), axis=1).shape
+    (2, 1)
+    """
     return np.expand_dims(x, axis)
 
 
 @primitive(view=True)
 def squeeze(x, *, axis=None):
-    """Remove axes of length 1: the given ones, or all."""
+    """Remove axes of length 1: the given ones, or all.
+
+    >>> import minigrad as mg
+    >>> mg.squeeze(mg.zeros([1, 3, 1])).shape
+    (3,)
+    """
     return np.squeeze(x, axis)
 
 
 @primitive(view=True)
 def flatten(x, *, start=0, end=-1):
-    """Make the axes from ``start`` to ``end`` one axis."""
+    """Make the axes from ``start`` to ``end`` one axis.
+
+    >>> import minigrad as mg
+    >>> mg.flatten(mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([1., 2., 3., 4.])
+    """
     x = np.asarray(x)
     first, last = (a % x.ndim if x.ndim else 0 for a in (start, end))
     size = _product(x.shape[first : last + 1])

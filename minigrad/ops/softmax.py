@@ -11,7 +11,12 @@ from .reduce import reduce_sum
 
 @primitive
 def softmax(x, *, axis=-1):
-    """``exp(x) / sum(exp(x))`` along an axis, without overflow.  Saves its result."""
+    """``exp(x) / sum(exp(x))`` along an axis, without overflow.  Saves its result.
+
+    >>> import minigrad as mg
+    >>> mg.softmax(mg.tensor([0.0, 0.0, 0.0, 0.0]))
+    tensor([0.25, 0.25, 0.25, 0.25])
+    """
     e = np.asarray(lowered(x, axis))
     np.exp(e, e)
     e /= np.add.reduce(e, axis=axis, keepdims=True)
@@ -27,7 +32,12 @@ softmax.grad(
 
 @primitive
 def log_softmax(x, *, axis=-1):
-    """``log(softmax(x))`` along an axis, without overflow.  Saves its result."""
+    """``log(softmax(x))`` along an axis, without overflow.  Saves its result.
+
+    >>> import minigrad as mg
+    >>> mg.log_softmax(mg.tensor([1.0, 1.0]))
+    tensor([-0.6931, -0.6931])
+    """
     low = lowered(x, axis)
     if not low.size:
         return low

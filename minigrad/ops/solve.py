@@ -27,7 +27,13 @@ def _float(x):
 
 @primitive(infer=like_x)
 def inv(x):
-    """Inverse of square matrices."""
+    """Inverse of square matrices.
+
+    >>> import minigrad as mg
+    >>> mg.inv(mg.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5 , 0.  ],
+            [0.  , 0.25]])
+    """
     return np.linalg.inv(_float(x))
 
 
@@ -36,7 +42,12 @@ inv.grad(x=lambda out, out_grad: -matmul(matmul(_t(out), out_grad), _t(out)))
 
 @primitive(infer=solved)
 def solve(a, b):
-    """The x with ``a @ x = b``; ``b`` is a vector or a stack of matrices."""
+    """The x with ``a @ x = b``; ``b`` is a vector or a stack of matrices.
+
+    >>> import minigrad as mg
+    >>> mg.solve(mg.tensor([[2.0, 0.0], [0.0, 4.0]]), mg.tensor([2.0, 8.0]))
+    tensor([1., 2.])
+    """
     return np.linalg.solve(_float(a), b)
 
 
@@ -53,7 +64,12 @@ def _solve_rule(a, out, out_grad, a_shape, b_shape):
 
 @primitive
 def det(x):
-    """Determinant of square matrices; the gradient is right for singular ones, too."""
+    """Determinant of square matrices; the gradient is right for singular ones, too.
+
+    >>> import minigrad as mg
+    >>> mg.det(mg.tensor([[2.0, 0.0], [0.0, 3.0]]))
+    tensor(6.)
+    """
     return np.linalg.det(_float(x))
 
 
@@ -81,7 +97,13 @@ cofactor.grad(x=_cofactor_rule)
 
 @primitive(infer=like_x)
 def cholesky(x):
-    """The lower triangle L with ``L @ Lᵀ = (x + xᵀ) / 2``, for positive definite ``x``."""
+    """The lower triangle L with ``L @ Lᵀ = (x + xᵀ) / 2``, for positive definite ``x``.
+
+    >>> import minigrad as mg
+    >>> mg.cholesky(mg.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
     x = _float(x)
     return np.linalg.cholesky((x + np.swapaxes(x, -1, -2)) / 2)
 

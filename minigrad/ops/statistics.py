@@ -23,7 +23,12 @@ center.grad(x=lambda out_grad, axis: center(out_grad, axis=axis))
 
 @primitive
 def var(x, *, axis=None, correction=0, keepdims=False):
-    """Variance over axes, divided by the number of elements less ``correction``."""
+    """Variance over axes, divided by the number of elements less ``correction``.
+
+    >>> import minigrad as mg
+    >>> mg.var(mg.tensor([1.0, 3.0]))
+    tensor(1.)
+    """
     return _variance(np.asarray(x), axis, correction, keepdims)
 
 
@@ -39,7 +44,12 @@ var.grad(
 
 @primitive
 def std(x, *, axis=None, correction=0, keepdims=False):
-    """Standard deviation over axes; the gradient at a constant is 0."""
+    """Standard deviation over axes; the gradient at a constant is 0.
+
+    >>> import minigrad as mg
+    >>> mg.std(mg.tensor([1.0, 3.0]), correction=1)
+    tensor(1.4142)
+    """
     return np.sqrt(_variance(np.asarray(x), axis, correction, keepdims))
 
 
@@ -98,7 +108,12 @@ def norm(x, ord=2, axis=None, keepdims=False):
 
 @primitive
 def logsumexp(x, *, axis=None, keepdims=False):
-    """``log(sum(exp(x)))`` over axes, without overflow; -inf over no elements."""
+    """``log(sum(exp(x)))`` over axes, without overflow; -inf over no elements.
+
+    >>> import minigrad as mg
+    >>> mg.logsumexp(mg.tensor([1000.0, 1000.0]))
+    tensor(1000.6931)
+    """
     x = np.asarray(x)
     x = x.astype(np.result_type(x, np.float16), copy=False)
     top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
