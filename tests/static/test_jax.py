@@ -148,7 +148,9 @@ def test_ten_steps_of_a_model_are_those_of_the_executor(make):
         for a, b in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-9)
     for name, value in step.parameters.items():
-        np.testing.assert_allclose(value, exe.scope.values.get(name, program.initial.get(name)), rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(
+            value, exe.scope.values.get(name, program.initial.get(name)), rtol=1e-6, atol=1e-9
+        )
 
 
 def test_an_executor_lends_its_parameters_and_gets_them_back():
@@ -226,7 +228,11 @@ def test_wrong_feeds_are_refused_before_anything_runs():
     with static.program_guard(program):
         y = static.data("x", [2]).sum()
     step = static.compile(program, fetch=y, backend="jax")
-    for feed, said in (({}, "was not fed"), ({"x": np.ones(3)}, r"expects float64\[2\]"), ({"y": 1.0}, "no data")):
+    for feed, said in (
+        ({}, "was not fed"),
+        ({"x": np.ones(3)}, r"expects float64\[2\]"),
+        ({"y": 1.0}, "no data"),
+    ):
         with pytest.raises(ProgramError, match=said):
             step(**feed)
 
@@ -250,6 +256,8 @@ def test_importing_minigrad_loads_no_jax():
 def test_on_four_devices_the_gradients_are_those_on_one():
     pytest.importorskip("jax", reason='pip install "minigrad[jax]"')
     script = Path(__file__).parents[2] / "examples" / "four_devices.py"
-    done = subprocess.run([sys.executable, script, "--steps", "3"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, script, "--steps", "3"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "4 devices" in done.stdout

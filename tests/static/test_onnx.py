@@ -80,7 +80,9 @@ def test_every_op_and_its_first_and_second_gradients_agree(record, runtime):
         positions = wanted(record, sample)
     program, feed, fetch = program_of(record, sample, positions)
     if record.type in NONE:
-        with pytest.raises(ProgramError, match=f"(?s)(?=.*no counterpart in ONNX).*{NONE[record.type]}"):
+        with pytest.raises(
+            ProgramError, match=f"(?s)(?=.*no counterpart in ONNX).*{NONE[record.type]}"
+        ):
             runtime(program, feed, fetch)
         return
     with warnings.catch_warnings():
@@ -93,7 +95,11 @@ def test_every_op_and_its_first_and_second_gradients_agree(record, runtime):
 
 
 def _single(value):
-    return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
+    return (
+        value.astype(np.float32)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f"
+        else value
+    )
 
 
 @pytest.mark.parametrize("make", [mlp, cnn, transformer])
@@ -114,7 +120,9 @@ def test_a_recurrent_network_is_unrolled_forward_and_backward(runtime):
     with static.program_guard(program):
         x = static.data("x", [4, 2, 3])
         w = static.parameter("w", np.random.default_rng(0).normal(size=(3, 3)))
-        (hs,), _ = static.static_rnn(lambda a, h: ([mg.tanh(a + h @ w)],) * 2, [x], [np.zeros((2, 3))])
+        (hs,), _ = static.static_rnn(
+            lambda a, h: ([mg.tanh(a + h @ w)],) * 2, [x], [np.zeros((2, 3))]
+        )
         loss = (hs * hs).sum()
         static.append_backward(loss)
     feed = {"x": np.random.default_rng(1).normal(size=(4, 2, 3))}
@@ -128,7 +136,9 @@ def test_a_branch_and_a_loop_without_gradient_stay_control_flow(runtime):
     with static.program_guard(program):
         x = static.data("x", [])
         y = static.cond(x > 0, lambda: x * 2.0, lambda: -x)
-        _, z = static.while_loop(lambda i, s: s < 100.0, lambda i, s: (i + 1, s * 2.0 + y), [0, x * 0.0 + 1.0])
+        _, z = static.while_loop(
+            lambda i, s: s < 100.0, lambda i, s: (i + 1, s * 2.0 + y), [0, x * 0.0 + 1.0]
+        )
     for value in (3.0, -3.0, 200.0):
         feed = {"x": np.array(value)}
         found = runtime(program, feed, [y.name, z.name])
@@ -160,7 +170,9 @@ def test_the_file_names_inputs_outputs_and_parameters_as_the_program_does(tmp_pa
     assert [i.name for i in graph.input] == ["x"]
     assert [o.name for o in graph.output] == [loss.name, "w@GRAD"]
     assert "w" in [t.name for t in graph.initializer]
-    onnx.shape_inference.infer_shapes(onnx.load(path), check_type=True, strict_mode=True, data_prop=True)
+    onnx.shape_inference.infer_shapes(
+        onnx.load(path), check_type=True, strict_mode=True, data_prop=True
+    )
 
 
 def test_parameters_of_an_executor_are_stored(runtime):
@@ -180,7 +192,9 @@ def test_open_sizes_are_asked_for():
     program = static.Program()
     with static.program_guard(program):
         y = static.data("x", [-1]).sum()
-    with pytest.raises(ProgramError, match=r"sizes of 'x' \[-1\] must be known(.|\n)*repair: feed="):
+    with pytest.raises(
+        ProgramError, match=r"sizes of 'x' \[-1\] must be known(.|\n)*repair: feed="
+    ):
         static.export_onnx(program, fetch=y)
 
 
@@ -201,7 +215,9 @@ def test_a_model_in_test_mode_exports_without_its_dropout(runtime):
         y = model(static.data("x", [4, 3]))
     test = program.clone(for_test=True)
     feed = {"x": np.ones((4, 3))}
-    np.testing.assert_allclose(runtime(test, feed, [y.name])[0], static.Executor().run(test, feed, [y.name])[0])
+    np.testing.assert_allclose(
+        runtime(test, feed, [y.name])[0], static.Executor().run(test, feed, [y.name])[0]
+    )
 
 
 def test_without_onnx_the_error_says_what_to_install(monkeypatch):
