@@ -14,7 +14,10 @@ from typing import Any
 
 from ..errors import ProgramError, describe, did_you_mean, user_line
 from .backward_passes import BackwardJob, Callback
+from .control_parts import check_callable
 from .grad_names import free_names
+from .infer import fits
+from .naming import name_of, names_of, several
 from .program import Block, Operator, Program, Variable
 
 
@@ -38,6 +41,8 @@ def append_backward(
     """
     block = check_loss(loss)
     program = block.program
+    for callback in several(callbacks, "callbacks"):
+        check_callable(callback, "a callback")
     with program.transaction(), paused_collector():
         return _append_backward(
             block, loss, parameter_list, no_grad_set, callbacks, checkpoints, trace
@@ -137,9 +142,11 @@ def _gradients(
 def _seed_op(job: BackwardJob, target: Variable, seed: Any) -> Operator:
     out = {"out": [job.grad_name(target.name)]}
     if seed is not None:
-        if isinstance(seed, Variable) and seed.shape != target.shape:
-            raise ProgramError(f"the seed {seed!r} must have the shape of its target {target!r}")
         var = job.block.program.as_variable(seed, job.block)
+        if not fits(var.shape, target.shape):
+            raise ProgramError(
+                f"the seed {var!r} must have the shape of its target {target!r}\n  at {user_line()}"
+            )
         made = Operator("assign", {"x": [var.name]}, out, {}, "loss")
     elif -1 in target.shape:
         made = Operator("fill_ones_like", {"x": [target.name]}, out, {}, "loss")
@@ -195,25 +202,15 @@ def check_loss(loss: Any) -> Block:
 def no_grad_names(block: Block, no_grad_set: Iterable[Any] | None) -> set[str]:
     """The names whose gradient counts as zero: marked ``stop_gradient`` by the user, or in ``no_grad_set``."""
     cut = {n for b in block.program.blocks for n, v in b.vars.items() if v._stop is True}
-    known: list[str] | None = None
-    for item in no_grad_set or ():
-        name = item.name if isinstance(item, Variable) else str(item)
-        if not any(name in b.vars for b in block.program.blocks):
-            known = [v.name for v in block.program.all_variables()] if known is None else known
-            raise ProgramError(
-                f"no_grad_set names {name!r}, which is no variable of this "
-                f"program{did_you_mean(name, known)}\n  at {user_line()}"
-            )
-        cut.add(name)
-    return cut
+    return cut.union(names_of(block.program, no_grad_set, "no_grad_set"))
 
 
 def _parameters(program: Program, parameter_list: Iterable[Any] | None) -> list[Variable]:
     if parameter_list is None:
         return program.parameters()
     found = []
-    for item in parameter_list:
-        name = item.name if isinstance(item, Variable) else str(item)
+    for item in several(parameter_list, "parameter_list"):
+        name = name_of(item, "parameter_list")
         var = program.global_block().vars.get(name)
         if var is None:
             known = [v.name for v in program.parameters()]

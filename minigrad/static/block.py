@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ProgramError, did_you_mean, user_frame, user_line
 from ..registry import Primitive
 from .infer import infer_outputs
+from .low_level import check_operator, slots_of
 from .op_info import bind_slots, op_info
 from .operator import CONSTANT, EMPTY, Operator
 from .variable import ShapeOf, Variable, check_name
@@ -100,10 +101,11 @@ class Block:
         Names may be given as Variables.  Errors: `ProgramError` for an unknown type, slot, attr or input name, for an
         input that nothing has written, and for shapes the op does not accept; then the block is as before.
         """
-        named = {s: _names(v) for s, v in (inputs or {}).items()}
-        outs = {s: _names(v) for s, v in (outputs or {}).items()}
-        op = Operator(type, named, outs, bind_slots(op_info(type), named, outs, dict(attrs or {})))
-        op.role = role or self.program.role
+        info = op_info(type)
+        named, outs = slots_of(inputs, f"inputs of {type}"), slots_of(outputs, f"outputs of {type}")
+        op = Operator(type, named, outs, bind_slots(info, named, outs, dict(attrs or {})))
+        op.role = self.program.role if role is None else role
+        check_operator(info, op)
         for name in op.input_names:
             self._check_readable(name, type)
         for name in op.output_names:
@@ -204,8 +206,3 @@ def _is_default(value: Any, default: Any) -> bool:
         and isinstance(value, int | float | str | tuple)
         and value == default
     )
-
-
-def _names(value: Any) -> list[str]:
-    items = value if isinstance(value, list | tuple) else [value]
-    return [v.name if isinstance(v, Variable) else str(v) for v in items]

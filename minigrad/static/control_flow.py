@@ -22,6 +22,7 @@ from .control_parts import (
     as_start,
     body_block,
     captured,
+    check_callable,
     next_values,
     own_names,
     same_types,
@@ -60,6 +61,8 @@ def while_loop(
     >>> static.Executor().run(prog, fetch_list=[s])
     [array(32.)]
     """
+    check_callable(cond, "cond")
+    check_callable(body, "body")
     program = default_program()
     outer = program.current_block()
     starts = [as_start(program, outer, v) for v in sequence(loop_vars, "loop_vars")]
@@ -112,6 +115,8 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
     >>> static.Executor().run(prog, feed={"x": -3.0}, fetch_list=[y])
     [array(3.)]
     """
+    check_callable(true_fn, "true_fn")
+    check_callable(false_fn, "false_fn")
     program = default_program()
     outer = program.current_block()
     pred = _one_bool(program, outer, pred, "cond decides on one bool")
@@ -167,6 +172,13 @@ def _either(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[], Any]) -> Any:
     """The first case whose condition holds: ``switch([(x > 0, f), (x < 0, g)], default=h)``."""
+    check_callable(default, "default")
+    if not isinstance(cases, list | tuple) or not all(
+        isinstance(c, list | tuple) and len(c) == 2 for c in cases
+    ):
+        raise ProgramError(
+            f"switch takes a list of pairs (condition, function)\n  at {user_line()}"
+        )
     if not cases:
         return default()
     (pred, function), rest = cases[0], cases[1:]
@@ -183,6 +195,8 @@ def if_else(
     """
     from ..ops import merge_rows, select_rows
 
+    check_callable(true_fn, "true_fn")
+    check_callable(false_fn, "false_fn")
     program = default_program()
     mask = program.as_variable(mask, program.current_block())
     if mask.dtype.kind != "b" or len(mask.shape) != 1:

@@ -28,6 +28,12 @@ def all_or_nothing(build: Callable[P, R]) -> Callable[P, R]:
     return guarded
 
 
+def check_callable(function: Any, what: str) -> None:
+    """Errors: `ProgramError` unless ``function`` can be called."""
+    if not callable(function):
+        raise ProgramError(f"{what} is a function, not {describe(function)}\n  at {user_line()}")
+
+
 def sequence(value: Any, what: str) -> list[Any]:
     """Several values as a list; one value as a list of one."""
     if isinstance(value, list | tuple):

@@ -6,7 +6,7 @@ transaction: what it writes to persistable variables is set when it has succeede
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -14,7 +14,8 @@ import numpy as np
 
 from ..errors import ProgramError, describe, did_you_mean, user_line
 from . import run_control as run_control
-from .program import CONSTANT, EMPTY, Operator, Program, Variable
+from .naming import name_of, names_of
+from .program import CONSTANT, EMPTY, Operator, Program
 from .run import Run, Scope
 
 __all__ = ["STEP_LIMIT", "Executor", "Scope"]
@@ -41,22 +42,27 @@ class Executor:
         self,
         program: Program,
         feed: Mapping[str, Any] | None = None,
-        fetch_list: Iterable[Any] | None = None,
+        fetch_list: Any = None,
         step_limit: int = STEP_LIMIT,
         check_finite: bool = False,
         scope: Scope | None = None,
     ) -> list[Any]:
         """Run a program; returns the fetched values as arrays of their own.
 
-        ``fetch_list`` may name any variable: gradients too, and variables inside loops, which give one value per step.
+        ``fetch_list`` may name any variable: gradients too, and variables inside loops, which give one value per step;
+        a single one counts as a list of one.
         ``check_finite`` names the first operator that makes a NaN or an infinity.  ``scope`` (a fresh
         Scope) receives the values of the run, for looking at.  Errors: `ProgramError` before the first
         operator runs, for unknown or missing feeds and fetches; an error on the way leaves all parameters as they were.
         """
         if not isinstance(program, Program):
             raise ProgramError(f"Executor.run takes a Program, not {describe(program)}")
-        fetch = [v.name if isinstance(v, Variable) else str(v) for v in fetch_list or ()]
-        fed = _checked_feed(program, feed or {})
+        fetch = names_of(program, fetch_list, "fetch_list")
+        fed = _checked_feed(program, {} if feed is None else feed)
+        if scope is not None and not isinstance(scope, Scope):
+            raise ProgramError(
+                f"scope is a static.Scope, not {describe(scope)}\n  at {user_line()}"
+            )
         missing, constants = self._start_values(program)
         self._check(program, fed, fetch, program.initial)
         self.scope.values.update((n, np.array(v)) for n, v in missing.items())
@@ -86,7 +92,6 @@ class Executor:
         self, program: Program, fed: dict[str, Any], fetch: list[str], initial: dict[str, Any]
     ) -> None:
         """What is missing is found before the first operator runs."""
-        _check_fetch(program, fetch)
         given = fed.keys() | initial.keys() | self.scope.values.keys()
         variables = program.global_block().vars
         for name, op in _first_reads(program, fetch).items():
@@ -110,15 +115,6 @@ class Executor:
                 )
 
 
-def _check_fetch(program: Program, fetch: list[str]) -> None:
-    for name in fetch:
-        if not any(name in b.vars for b in program.blocks):
-            known = did_you_mean(name, sorted({n for b in program.blocks for n in b.vars}))
-            raise ProgramError(
-                f"fetch_list names {name!r}, which is no variable of this program{known}\n  at {user_line()}"
-            )
-
-
 def _first_reads(program: Program, fetch: list[str]) -> dict[str, Operator | None]:
     """The names the root block reads before it writes them, with the first reader; None for a fetch."""
     found: dict[str, Operator | None] = {}
@@ -137,17 +133,25 @@ def _first_reads(program: Program, fetch: list[str]) -> dict[str, Operator | Non
 
 
 def _checked_feed(program: Program, feed: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(feed, Mapping):
+        raise ProgramError(
+            f"feed is a dict, name → array, not {describe(feed)}\n  at {user_line()}\n"
+            f"  repair: feed={{'x': …}}"
+        )
     known = {v.name: v for v in program.global_block().vars.values() if v.is_data}
     out = {}
     for key, value in feed.items():
-        name = key.name if isinstance(key, Variable) else key
+        name = name_of(key, "feed")
         var = known.get(name)
         if var is None:
             raise ProgramError(
                 f"feed names {name!r}, which is no data of this "
                 f"program{did_you_mean(str(name), known)}\n  at {user_line()}"
             )
-        array = np.asarray(getattr(value, "_data", value))
+        try:
+            array = np.asarray(getattr(value, "_data", value))
+        except ValueError as error:
+            raise ProgramError(f"feed {name!r} is no array: {error}\n  at {user_line()}") from None
         fits = len(array.shape) == len(var.shape) and all(
             n in (-1, m) for n, m in zip(var.shape, array.shape, strict=True)
         )

@@ -2,10 +2,12 @@
 
 A size of -1 is tried as two different numbers: where the results differ, the output is -1 too.  So no op declares its
 shape rule a second time; ops whose kernel cannot run on stand-ins give the primitive an ``infer`` function.
+Where broadcasting meets -1 and a size n, the result has n: whether the open size is n or 1 shows when the program runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,13 +40,16 @@ def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, mask: bool
 def infer_outputs(block: Block, op: Operator) -> None:
     """Declare the outputs of an operator in its block, with shape and dtype; check those that exist.
 
-    Grad ops and control flow are left alone: whoever builds them declares their outputs.
+    Control flow is left alone, and gradients that are declared: whoever builds them says what they are.
     """
     info = find_info(op.type)
-    if info is None or op.type in CONTROL or info.is_grad:
+    if info is None or op.type in CONTROL:
         return
     primitive = info.forward
     assert primitive is not None
+    if info.is_grad:
+        _declare_gradients(block, op, primitive)
+        return
     types = _output_types(block, op, primitive)
     if not op.outputs:
         _name_outputs(block, op, primitive, len(types))
@@ -52,6 +57,18 @@ def infer_outputs(block: Block, op: Operator) -> None:
     for name, (shape, dtype) in _pairs(op, primitive, types):
         if name != EMPTY:
             _declare(block, op, name, shape, dtype, stop or dtype.kind != "f")
+
+
+def _declare_gradients(block: Block, op: Operator, p: Primitive) -> None:
+    """Gradients that are no variables yet have the types that the rules give for stand-ins."""
+    if all(n == EMPTY or block.has_var(n) for n in op.output_names):
+        return
+    variables = {s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()}
+    given = {s: [(v.shape, v.dtype) for v in vs] for s, vs in variables.items()}
+    types = _computed_types(op, p, variables, given, is_grad=True)
+    for name, (shape, dtype) in zip(op.output_names, types, strict=True):
+        if name != EMPTY:
+            _declare(block, op, name, shape, dtype, stop=False)
 
 
 def _name_outputs(block: Block, op: Operator, p: Primitive, count: int) -> None:
@@ -156,14 +173,24 @@ def _hashable(attrs: dict[str, Any]) -> Any:
 
 
 def _computed_types(
-    op: Operator, p: Primitive, variables: dict[str, list[Variable]], given: dict[str, list[Type]]
+    op: Operator,
+    p: Primitive,
+    variables: dict[str, list[Variable]],
+    given: dict[str, list[Type]],
+    is_grad: bool = False,
 ) -> list[Type]:
-    if p.infer is not None:
-        return [(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]
+    if p.infer is not None and not is_grad:
+        try:
+            return [(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]
+        except MinigradError:
+            raise
+        except Exception as error:
+            raise ProgramError(_refusal(op, variables, error)) from error
     same = all(
         -1 not in shape and dtype.kind != "b" for ts in given.values() for shape, dtype in ts
     )
-    trials = [_try(op, p, variables, *trial) for trial in (_TRIALS[:1] if same else _TRIALS)]
+    run = _run_rules if is_grad else _run_kernel
+    trials = [_try(run, op, p, variables, *trial) for trial in (_TRIALS[:1] if same else _TRIALS)]
     return [
         (_common(a.shape, b.shape), a.dtype) for a, b in zip(trials[0], trials[-1], strict=True)
     ]
@@ -173,29 +200,82 @@ def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n if n == m else -1 for n, m in zip(a, b, strict=True))
 
 
-def _value_of(v: Variable, size: int, mask: bool) -> Any:
-    known = _known_mask(v)
-    return stand_in(v.shape, v.dtype, size, mask) if known is None else known
+def matched(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Shapes that are broadcast together, with open sizes closed where another operand knows them.
+
+    >>> matched([(-1, 2), (4, 2), (-1,)])
+    [(4, 2), (4, 2), (2,)]
+    """
+    rank = max(map(len, shapes), default=0)
+    known = [1] * rank
+    for shape in shapes:
+        for k, n in enumerate(reversed(shape)):
+            known[k] = n if n > 1 else known[k]
+    return [
+        tuple(
+            known[len(s) - 1 - k] if n < 0 and known[len(s) - 1 - k] > 1 else n
+            for k, n in enumerate(s)
+        )
+        for s in shapes
+    ]
+
+
+def _values(
+    p: Primitive, variables: dict[str, list[Variable]], size: int, mask: bool
+) -> dict[str, list[Any]]:
+    """A stand-in for every variable; constant masks stand for themselves."""
+    flat = [v for vs in variables.values() for v in vs]
+    shapes = [v.shape for v in flat]
+    closed = iter(matched(shapes) if p.broadcasts else shapes)
+    out: dict[str, list[Any]] = {}
+    for slot, vs in variables.items():
+        out[slot] = []
+        for v in vs:
+            shape, known = next(closed), _known_mask(v)
+            out[slot].append(stand_in(shape, v.dtype, size, mask) if known is None else known)
+    return out
+
+
+def _run_kernel(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> list[Any]:
+    out = run_kernel(p, values, op.attrs)
+    return list(out) if p.list_output or len(p.outputs) > 1 else [out]
+
+
+def _run_rules(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> list[Any]:
+    from .grad_maker import run_grad_op
+
+    wanted = {s: [n != EMPTY for n in names] for s, names in op.outputs.items()}
+    found = run_grad_op(p, values, op.attrs, wanted)
+    return [v for slot in op.outputs for v in found[slot]]
 
 
 def _try(
-    op: Operator, p: Primitive, variables: dict[str, list[Variable]], size: int, mask: bool
+    run: Callable[..., list[Any]],
+    op: Operator,
+    p: Primitive,
+    variables: dict[str, list[Variable]],
+    size: int,
+    mask: bool,
 ) -> list[np.ndarray[Any, Any]]:
-    values = {s: [_value_of(v, size, mask) for v in vs] for s, vs in variables.items()}
+    values = _values(p, variables, size, mask)
     try:
         with np.errstate(all="ignore"):
-            out = run_kernel(p, values, op.attrs)
+            out = run(op, p, values)
     except MinigradError:
         raise
     except Exception as error:
-        flat = [v for vs in variables.values() for v in vs]
-        names = [s for s, vs in variables.items() for _ in vs]
-        attrs = {k: v for k, v in op.attrs.items() if v is not None}
-        message = str(op_error(op.type, names, flat, attrs, error))
-        if any(-1 in v.shape for v in flat):
+        message = _refusal(op, variables, error)
+        if any(-1 in v.shape for vs in variables.values() for v in vs):
             message += f"\n  a size -1 can be any number, and {size} does not fit: declare a size that must match"
         raise ProgramError(message) from error
-    return [np.asarray(a) for a in (out if p.list_output or len(p.outputs) > 1 else [out])]
+    return [np.asarray(a) for a in out]
+
+
+def _refusal(op: Operator, variables: dict[str, list[Variable]], error: Exception) -> str:
+    flat = [v for vs in variables.values() for v in vs]
+    names = [s for s, vs in variables.items() for _ in vs]
+    attrs = {k: v for k, v in op.attrs.items() if v is not None}
+    return str(op_error(op.type, names, flat, attrs, error))
 
 
 def run_kernel(p: Primitive, slots: dict[str, list[Any]], attrs: dict[str, Any]) -> Any:

@@ -30,6 +30,8 @@ class OpInfo:
     open_attrs: bool = False
 
 
+ROLES = ("forward", "loss", "backward", "optimize")  #: what an operator is there for
+
 CONTROL: dict[str, OpInfo] = {}
 _KNOWN: dict[str, tuple[str, OpInfo]] = {}  # type → (primitive it belongs to, its info)
 
@@ -80,13 +82,25 @@ def find_info(op_type: str) -> OpInfo | None:
 
 def op_info(op_type: str) -> OpInfo:
     """The `OpInfo` of a type.  Errors: `ProgramError` with the nearest known type."""
-    found = find_info(op_type)
+    found = find_info(op_type) if isinstance(op_type, str) else None
     if found is None:
         known = [*REGISTRY, *CONTROL]
         raise ProgramError(
-            f"there is no operator type {op_type!r}{did_you_mean(op_type, known)}\n  at {user_line()}"
+            f"there is no operator type {op_type!r}{did_you_mean(str(op_type), known)}\n  at {user_line()}"
         )
     return found
+
+
+def list_slots(info: OpInfo) -> set[str]:
+    """The slots of a primitive, or of its grad op, that hold any number of names; the others hold one."""
+    p = info.forward
+    assert p is not None
+    slots = {"shapes_like"} & set(info.inputs)
+    if p.list_input:
+        slots |= {p.list_input, f"{p.list_input}_grad"}
+    if p.list_output:
+        slots |= {*p.outputs, *(f"{o}_grad" for o in p.outputs)}
+    return slots
 
 
 def bind_slots(

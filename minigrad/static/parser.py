@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ProgramFormatError, did_you_mean
 from .literals import DTYPES, check_shape, check_sizes, from_plain
-from .op_info import bind_slots, op_info
+from .op_info import ROLES, bind_slots, op_info
 from .operator import BLOCK_ATTRS
 from .printer import named_after
 from .program import EMPTY, Block, Operator, Program, Variable, check_name
@@ -19,7 +19,6 @@ _HEAD = re.compile(r"block (\d{1,7})(?: in (\d{1,7}))?(?: grad of (\d{1,7}))?:$"
 _DECLARATION = re.compile(
     r"(data|param|const|var) (\S+): (\w+)\[([-\d, ]*)\]( stop| grad)?( = .*)?$"
 )
-_ROLES = ("forward", "loss", "backward", "optimize")
 
 
 def parse(text: str) -> Program:
@@ -38,7 +37,7 @@ def parse(text: str) -> Program:
         line = raw.strip()
         try:
             if line.startswith("--"):
-                role = _known(line[2:].strip(), _ROLES, "role")
+                role = _known(line[2:].strip(), ROLES, "role")
             elif _HEAD.match(line):
                 role = "forward"
                 _new_block(program, line)

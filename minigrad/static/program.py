@@ -289,13 +289,37 @@ def program_guard(program: Program) -> Iterator[Program]:
         _default.reset(token)
 
 
-def data(name: str, shape: Iterable[int], dtype: Any = np.float64) -> Variable:
-    """A variable that is fed: ``static.data("x", [-1, 3])``; -1 is any size."""
-    shape = tuple(int(n) for n in shape)
-    if any(n < -1 for n in shape):
-        raise ProgramError(f"data {name!r}: a size is -1 (any) or at least 0, not {min(shape)}")
+def data(name: str, shape: Iterable[int | None], dtype: Any = np.float64) -> Variable:
+    """A variable that is fed; a size of -1 (or None) is any size.  Errors: `ProgramError`.
+
+    >>> from minigrad import static
+    >>> with static.program_guard(static.Program()):
+    ...     static.data("x", [-1, 3])
+    Variable(x: float64[-1, 3])
+    """
+    if not isinstance(shape, Iterable):
+        raise ProgramError(
+            f"data {name!r}: the shape is a list of sizes, not {describe(shape)}\n  at {user_line()}"
+        )
+    sizes = tuple(-1 if n is None else n for n in shape)
+    for n in sizes:
+        if not isinstance(n, int | np.integer) or n < -1:
+            raise ProgramError(
+                f"data {name!r}: a size is -1 (any) or at least 0, not {n!r}\n  at {user_line()}"
+            )
+    try:
+        known = np.dtype(dtype)
+    except TypeError:
+        known = np.dtype(object)
+    if known.kind not in "fiub":
+        raise ProgramError(
+            f"data {name!r}: a program computes with numbers and truth values, not with {dtype!r}\n"
+            f"  at {user_line()}"
+        )
     program = default_program()
-    return program.global_block().create_var(name, shape, dtype, is_data=True, derived_stop=True)
+    return program.global_block().create_var(
+        name, map(int, sizes), known, is_data=True, derived_stop=True
+    )
 
 
 def parameter(name: str, init: Any, trainable: bool = True) -> Variable:

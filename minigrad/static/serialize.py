@@ -23,9 +23,10 @@ import numpy as np
 
 from ..errors import MinigradError, ProgramFormatError
 from .literals import DTYPES, check_shape, check_sizes, from_plain, to_plain
+from .op_info import ROLES
 from .operator import BLOCK_ATTRS, EMPTY
 from .program import Block, Operator, Program, Variable
-from .verify import ROLES, verify
+from .verify import verify
 
 FORMAT, VERSION = "minigrad program", 1
 MAX_TEXT = 2**28  #: characters of a file

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ProgramError, did_you_mean
+from ..errors import ProgramError, user_line
+from .naming import names_of
 from .op_info import CONTROL
 from .program import Block, Operator, Program, Variable
 from .verify import verify
@@ -63,14 +64,9 @@ def prune(program: Program, targets: Any) -> Program:
     """A copy with only the operators of the root block that the targets need, and the blocks these hold."""
     made = copy_program(program)
     block = made.global_block()
-    needed = set()
-    for t in targets if isinstance(targets, list | tuple) else [targets]:
-        name = t.name if isinstance(t, Variable) else str(t)
-        if name not in block.vars:
-            raise ProgramError(
-                f"prune: {name!r} is no variable of the root block{did_you_mean(name, block.vars)}"
-            )
-        needed.add(name)
+    needed = set(names_of(made, targets, "prune", root=True))
+    if not needed:
+        raise ProgramError(f"prune needs at least one target to keep\n  at {user_line()}")
     kept = []
     wanted = set(needed)
     for op in reversed(block.ops):

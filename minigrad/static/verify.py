@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import ProgramError, did_you_mean
-from .op_info import CONTROL, bind_slots, find_info, op_info
+from .op_info import CONTROL, ROLES, bind_slots, list_slots, op_info
 from .operator import EMPTY
 from .program import Block, Program, check_name
 from .verify_control import (
@@ -19,8 +19,6 @@ from .verify_control import (
     given_names,
     results_are_made,
 )
-
-ROLES = ("forward", "loss", "backward", "optimize")
 
 
 def verify(program: Program) -> Program:
@@ -91,7 +89,8 @@ def slots_hold_values(program: Program) -> None:
     for block in program.blocks:
         for k, op in enumerate(block.ops):
             if op.type not in lists:
-                lists[op.type] = list_slots(op.type)
+                info = op_info(op.type)
+                lists[op.type] = {ANY} if info.forward is None else list_slots(info)
             long = lists[op.type]
             for slots in (op.inputs, op.outputs):
                 for slot, names in slots.items():
@@ -105,20 +104,6 @@ def slots_hold_values(program: Program) -> None:
 
 
 ANY = "*"  #: stands for all slots
-
-
-def list_slots(op_type: str) -> set[str]:
-    """The slots of a type that hold any number of names."""
-    info = find_info(op_type)
-    if info is None or info.forward is None:
-        return {ANY}
-    p = info.forward
-    slots = {"shapes_like"} & set(info.inputs)
-    if p.list_input:
-        slots |= {p.list_input, f"{p.list_input}_grad"}
-    if p.list_output:
-        slots |= {*p.outputs, *(f"{o}_grad" for o in p.outputs)}
-    return slots
 
 
 def names_are_declared(program: Program) -> None:

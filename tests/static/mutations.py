@@ -1,11 +1,22 @@
-"""Damaged files: stored programs, changed here and there, by a seed."""
+"""Damaged files: stored programs, changed here and there, by a seed.
+
+python -m tests.static.mutations FIRST COUNT      loads, prints, stores and runs that many; prints every failure
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
+import resource
+import sys
+import time
+import warnings
+from copy import deepcopy
 from typing import Any
 
+from minigrad import static
+from minigrad.errors import MinigradError, ProgramFormatError
 from tests.static.random_programs import program, recipe
 
 WORDS = [
@@ -34,6 +45,52 @@ RAW = [
 def originals() -> list[str]:
     """A handful of stored programs, with and without control flow."""
     return [program(recipe(seed, 8))[0].to_json() for seed in (1, 4, 9, 17, 33, 52, 70)]
+
+
+ORIGINALS = originals()
+SECONDS, MEGABYTES = 1.0, 300  #: what one file may cost
+
+
+def trial(seed: int) -> bool:
+    """Load one damaged file, and use it; whether it was a program all the same."""
+    rng = random.Random(seed)
+    text = mutated(rng.choice(ORIGINALS), rng)
+    start = time.process_time()
+    try:
+        program = static.Program.from_json(text)
+    except ProgramFormatError:
+        program = None
+    assert time.process_time() - start < SECONDS, "loading took too long"
+    if program is None:
+        return False
+    stored = program.to_json()
+    assert static.Program.from_json(stored).to_json() == stored
+    str(program)
+    with contextlib.suppress(MinigradError):
+        static.Executor().run(program, step_limit=20)
+    assert time.process_time() - start < 4 * SECONDS, "printing, storing and running took too long"
+    return True
+
+
+def trials(first: int, count: int) -> list[str]:
+    """Several damaged files; one line per failure."""
+    bad = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for seed in range(first, first + count):
+            before = megabytes()
+            try:
+                trial(seed)
+            except Exception as error:
+                bad.append(f"seed {seed}: {type(error).__name__}: {str(error).splitlines()[:1]}")
+            if megabytes() - before > MEGABYTES:
+                bad.append(f"seed {seed}: {megabytes() - before:.0f} MB")
+    return bad
+
+
+def megabytes() -> float:
+    """The most memory this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def mutated(text: str, rng: random.Random) -> str:
@@ -68,16 +125,16 @@ def _structure(data: Any, rng: random.Random) -> None:
     if rng.random() < 0.5:
         _swap_leaf(data, rng)
     elif kind < 0.5:
-        place[key] = rng.choice(WORDS)
+        place[key] = deepcopy(rng.choice(WORDS))
     elif kind < 0.65 and isinstance(place, list | dict):
         del place[key]
     elif kind < 0.8:
         other, name = _somewhere(data, rng)
         place[key] = json.loads(json.dumps(other[name]))
     elif isinstance(place, dict):
-        place[str(rng.choice(WORDS))] = place[key]
+        place[str(rng.choice(WORDS))] = deepcopy(place[key])
     else:
-        place.insert(rng.randrange(len(place) + 1), place[key])
+        place.insert(rng.randrange(len(place) + 1), deepcopy(place[key]))
 
 
 def _swap_leaf(data: Any, rng: random.Random) -> None:
@@ -111,3 +168,24 @@ def _somewhere(data: Any, rng: random.Random) -> tuple[Any, Any]:
         if not isinstance(inner, dict | list) or not inner or rng.random() < 0.15:
             return place, key
         place = inner
+
+
+def main(first: int, count: int) -> int:
+    """Print the failures, and the count as it grows."""
+    bad, begin = 0, time.perf_counter()
+    for start in range(first, first + count, 1000):
+        found = trials(start, min(1000, first + count - start))
+        bad += len(found)
+        if found or start % 20_000 == first % 20_000:
+            done, spent = start + 1000 - first, time.perf_counter() - begin
+            print(
+                f"{done:,} files, {bad} failures, {spent:.0f} s, {megabytes():.0f} MB",
+                *found,
+                sep="\n  ",
+                flush=True,
+            )
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(int(sys.argv[1]), int(sys.argv[2])))

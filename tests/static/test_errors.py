@@ -298,11 +298,11 @@ def test_an_operator_that_fails_says_where_it_was_written(prog):
 
 
 def test_a_size_that_must_match_and_was_left_open(prog):
-    y = static.data("y", [-1, 2])
-    x = var(prog, "x")[:, :2]
+    y = static.data("y", [-1, 3, 4])
+    x = static.data("z", [2, 4, 5])
     refused(
         prog,
-        lambda: y + x,
+        lambda: mg.matmul(y, x),
         "a size -1 can be any number, and 3 does not fit: declare a size that must match",
     )
 

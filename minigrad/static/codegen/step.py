@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import itertools
 import linecache
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ...errors import MinigradError, ProgramError, describe, did_you_mean, user_line
 from ..executor import Executor
+from ..naming import name_of, several
 from ..passes import dead_code, decompose, fold, merge_duplicates, specialise
 from ..program import Program, Variable
 from .buffers import plan_buffers
@@ -74,7 +75,7 @@ def compile(
             f"stop_after={stop_after!r} is no rung of the ladder{did_you_mean(stop_after, RUNGS)}"
         )
     step = Step(program, fetch, executor, exact)
-    shapes = step.open_shapes(feed or {})
+    shapes = step.open_shapes(feed if isinstance(feed, Mapping) else _named(feed))
     if stop_after is not None:
         return step.rung(shapes, stop_after)
     if shapes is not None:
@@ -95,7 +96,7 @@ class Step:
     ) -> None:
         self.program, self.executor, self.exact = program, executor, exact
         self.single = isinstance(fetch, Variable | str)
-        self.fetch = _names([fetch] if self.single else fetch or ())
+        self.fetch = [name_of(v, "fetch") for v in several(fetch, "fetch")]
         self.data = {v.name: v for v in program.global_block().vars.values() if v.is_data}
         self.slabs = state_slabs(program)
         self.parameters, self.memory = _start_values(program, executor, self.slabs)
@@ -140,11 +141,8 @@ class Step:
                     f"feed names {name!r}, which is no data of this program"
                     f"{did_you_mean(str(name), shapes)}\n  at {user_line()}"
                 )
-            shapes[name] = (
-                tuple(value)
-                if isinstance(value, list | tuple) and all(type(n) is int for n in value)
-                else np.shape(value)
-            )
+            if value is not None:
+                shapes[name] = _shape(value, len(shapes[name]))
         return None if any(-1 in s for s in shapes.values()) else shapes
 
     def programs(self, shapes: dict[str, tuple[int, ...]] | None) -> Any:
@@ -296,8 +294,15 @@ def _start_values(
     return start, {**start, **memory}
 
 
-def _names(fetch: Iterable[Any]) -> list[str]:
-    return [v.name if isinstance(v, Variable) else str(v) for v in fetch]
+def _named(feed: Any) -> dict[str, Any]:
+    """Feeds that were only named: nothing is known of their shapes."""
+    return dict.fromkeys(name_of(v, "feed") for v in several(feed, "feed"))
+
+
+def _shape(value: Any, ndim: int) -> tuple[int, ...]:
+    """A shape as it is (whole numbers, one per axis), or the shape of an array."""
+    is_shape = isinstance(value, list | tuple) and all(type(n) is int for n in value)
+    return tuple(value) if is_shape and len(value) == ndim else np.shape(value)
 
 
 def _key(shapes: dict[str, tuple[int, ...]]) -> Any:

@@ -1,0 +1,54 @@
+"""What users pass where names are expected: Variables or names, one or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ProgramError, describe, did_you_mean, user_line
+from .variable import Variable
+
+if TYPE_CHECKING:
+    from .program import Program
+
+
+def several(given: Any, what: str) -> list[Any]:
+    """The items of a list, tuple, set …; one Variable or name counts as a list of one, None as none at all.
+
+    >>> several("w", "fetch_list"), several(("w", "b"), "fetch_list"), several(None, "fetch_list")
+    (['w'], ['w', 'b'], [])
+    """
+    if given is None:
+        return []
+    if isinstance(given, Variable | str):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise ProgramError(
+            f"{what} is a list of Variables or names, not {describe(given)}\n  at {user_line()}"
+        )
+    return list(given)
+
+
+def name_of(item: Any, what: str) -> str:
+    """The name that a Variable or a text stands for.  Errors: `ProgramError` for anything else."""
+    if isinstance(item, Variable):
+        return item.name
+    if not isinstance(item, str):
+        raise ProgramError(
+            f"{what} holds Variables or names, not {describe(item)}\n  at {user_line()}"
+        )
+    return str(item)
+
+
+def names_of(program: Program, given: Any, what: str, root: bool = False) -> list[str]:
+    """The names that were given, all of them known (with ``root``, in block 0).  Errors: `ProgramError`."""
+    names = [name_of(item, what) for item in several(given, what)]
+    blocks = program.blocks[:1] if root else program.blocks
+    for name in names:
+        if not any(name in b.vars for b in blocks):
+            known = did_you_mean(name, dict.fromkeys(n for b in blocks for n in b.vars))
+            where = "variable of the root block" if root else "variable of this program"
+            raise ProgramError(
+                f"{what} names {name!r}, which is no {where}{known}\n  at {user_line()}"
+            )
+    return names
