@@ -17,7 +17,11 @@ Array = npt.NDArray[Any]
 
 
 class Labelled(NamedTuple):
-    """Examples and what they show."""
+    """Examples and what they show.
+
+    >>> Labelled(np.zeros((2, 8, 8)), np.array([3, 5])).labels.tolist()
+    [3, 5]
+    """
 
     images: Array
     labels: Array
@@ -101,7 +105,11 @@ class Alphabet:
 
 
 class Windows(NamedTuple):
-    """Pieces of a sequence, and the same pieces one place further: what comes next."""
+    """Pieces of a sequence, and the same pieces one place further: what comes next.
+
+    >>> windows(np.arange(4), 2).following.tolist()
+    [[1, 2], [2, 3]]
+    """
 
     given: Array
     following: Array

@@ -102,7 +102,12 @@ class MaxPool2d(Module):
 
 
 class Flatten(Module):
-    """All axes but the first in one: [batch, a, b] → [batch, a * b]."""
+    """All axes but the first in one: [batch, a, b] → [batch, a * b].
+
+    >>> import minigrad as mg
+    >>> Flatten()(mg.zeros([2, 3, 4])).shape
+    (2, 12)
+    """
 
     def forward(self, x: Any) -> Any:
         """[batch, …] → [batch, the rest]."""
@@ -131,6 +136,11 @@ class Dropout(Module):
 
     The masks come from the seed: a new one for every call, the same sequence for the same seed.
     A Program keeps the seed as a variable and moves it on with every run.
+
+    >>> import minigrad as mg
+    >>> layer = Dropout(0.5, seed=0)
+    >>> sorted(set(layer(mg.ones([100])).tolist())), layer.eval()(mg.ones([2])).tolist()
+    ([0.0, 2.0], [1.0, 1.0])
     """
 
     def __init__(self, p: float = 0.5, seed: init.Seed = 0) -> None:

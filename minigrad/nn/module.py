@@ -22,7 +22,14 @@ from ..values import Operators
 
 
 class StateError(MinigradError, ValueError):
-    """A stored state does not fit the module."""
+    """A stored state does not fit the module.
+
+    >>> from minigrad import nn
+    >>> nn.Linear(3, 2).load_state_dict({"wieght": [1.0], "bias": [0.0, 0.0]})
+    Traceback (most recent call last):
+        ...
+    minigrad.nn.module.StateError: this Linear has no 'wieght'; did you mean 'weight'? Known: 'weight', 'bias'
+    """
 
 
 def Parameter(data: Any, name: str | None = None, dtype: Any = None) -> Tensor:

@@ -35,6 +35,13 @@ def save(state: Module | Mapping[str, Any], path: str | Path) -> None:
 
     Errors: `StateError` for another ending or for values that are no numbers, `ImportError` where the
     safetensors library is missing.
+
+    >>> import tempfile
+    >>> from minigrad import nn
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(nn.Linear(3, 2), folder + "/model.npz")
+    ...     list(load(folder + "/model.npz"))
+    ['weight', 'bias']
     """
     values = state.state_dict() if isinstance(state, Module) else dict(state)
     arrays = {str(k): np.array(getattr(v, "_data", v), order="C") for k, v in values.items()}
@@ -55,6 +62,12 @@ def load(path: str | Path, limit: int = LIMIT) -> dict[str, np.ndarray[Any, Any]
     """Read a state: ``model.load_state_dict(load("model.npz"))``.
 
     Errors: `StateError` for anything that is no sound file of numbers of at most ``limit`` bytes.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save({"w": np.ones(2)}, folder + "/state.npz")
+    ...     load(folder + "/state.npz")
+    {'w': array([1., 1.])}
     """
     if _ending(path) == ".safetensors":
         return _load_safetensors(path, limit)

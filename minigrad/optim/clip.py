@@ -10,13 +10,23 @@ from .number import check_number
 
 
 def clip_by_value(limit: float) -> Callable[[list[Any]], list[Any]]:
-    """Every element between ``-limit`` and ``limit``."""
+    """Every element between ``-limit`` and ``limit``.
+
+    >>> import minigrad as mg
+    >>> clip_by_value(1.0)([mg.tensor([3.0, -0.5])])
+    [tensor([ 1. , -0.5])]
+    """
     check_number("limit", limit)
     return lambda grads: [ops.clip(g, min=-limit, max=limit) for g in grads]
 
 
 def clip_by_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
-    """Every gradient of a parameter at most ``limit`` long, its direction kept."""
+    """Every gradient of a parameter at most ``limit`` long, its direction kept.
+
+    >>> import minigrad as mg
+    >>> clip_by_norm(5.0)([mg.tensor([6.0, 8.0]), mg.tensor([0.0, 1.0])])
+    [tensor([3., 4.]), tensor([0., 1.])]
+    """
     check_number("limit", limit)
     return lambda grads: [g * (limit / ops.maximum(_length([g]), limit)) for g in grads]
 

@@ -12,17 +12,32 @@ Rate = float | Callable[[Any], Any]
 
 
 def exponential(rate: float, factor: float) -> Rate:
-    """``rate * factor ** count``."""
+    """``rate * factor ** count``.
+
+    >>> schedule = exponential(0.4, 0.5)
+    >>> [float(schedule(count)) for count in (0, 1, 2)]
+    [0.4, 0.2, 0.1]
+    """
     return lambda count: rate * ops.pow(factor, count)
 
 
 def step_decay(rate: float, every: int, factor: float = 0.1) -> Rate:
-    """Times ``factor`` after every ``every`` steps."""
+    """Times ``factor`` after every ``every`` steps.
+
+    >>> schedule = step_decay(0.4, every=2, factor=0.5)
+    >>> [float(schedule(count)) for count in (0, 1, 2, 4)]
+    [0.4, 0.4, 0.2, 0.1]
+    """
     return lambda count: rate * ops.pow(factor, ops.floor(count / every))
 
 
 def linear(rate: float, steps: int, end: float = 0.0) -> Rate:
-    """In a straight line from ``rate`` to ``end`` in ``steps`` steps, then constant."""
+    """In a straight line from ``rate`` to ``end`` in ``steps`` steps, then constant.
+
+    >>> schedule = linear(0.4, steps=4)
+    >>> [float(schedule(count)) for count in (0, 2, 4, 9)]
+    [0.4, 0.2, 0.0, 0.0]
+    """
     return lambda count: rate + (end - rate) * ops.minimum(count / steps, 1.0)
 
 
@@ -42,7 +57,12 @@ def cosine(rate: float, steps: int, end: float = 0.0) -> Rate:
 
 
 def warmup(rate: Rate, steps: int) -> Rate:
-    """Up to a rate, or to a schedule, in a straight line over the first ``steps`` steps."""
+    """Up to a rate, or to a schedule, in a straight line over the first ``steps`` steps.
+
+    >>> schedule = warmup(0.4, steps=4)
+    >>> [round(float(schedule(count)), 3) for count in (0, 1, 3, 9)]
+    [0.1, 0.2, 0.4, 0.4]
+    """
 
     def schedule(count: Any) -> Any:
         full = rate(count) if callable(rate) else rate
