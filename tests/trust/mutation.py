@@ -40,7 +40,12 @@ TESTS = {
     "minigrad.registry": ["tests/eager", "tests/ops/test_records.py", "minigrad/registry.py"],
     "minigrad.nn": ["tests/nn", "minigrad/nn"],
     "minigrad.functional": ["tests/eager", "minigrad/functional.py"],
-    "": [f"tests/trust/test_{n}.py" for n in ("corpus", "regressions", "state", "metamorphic")],
+    "": [f"tests/trust/test_{n}.py" for n in ("corpus", "regressions", "state")],
+}
+#: what finds most, before it is known what finds what
+FUZZERS = {
+    "tests/trust/test_engine_model.py": "minigrad.eager",
+    "tests/trust/test_random_programs.py": "minigrad.static",
 }
 #: tests of time are left out: mutants run side by side
 UNSTEADY = "not takes_time and not in_proportion and not per_op and not linear_in"
@@ -83,6 +88,7 @@ def tests_of(modules: Iterable[str]) -> list[str]:
     """The tests for some modules, those that exist."""
     modules = list(modules)
     names = [n for k, v in TESTS.items() if any(m.startswith(k) for m in modules) for n in v]
+    names += [f for f, k in FUZZERS.items() if any(m.startswith(k) for m in modules)]
     return [n for n in dict.fromkeys(names) if (ROOT / n).exists()]
 
 
@@ -104,11 +110,13 @@ class Forks:
     def __init__(self, args: Any) -> None:
         self.args = args
         self.scores: list[Score] = []
-        self.kills: Counter[str] = Counter()
+        self.kills: Counter[str] = Counter()  #: test → mutants it found
 
     def pytest_runtestloop(self, session: Any) -> bool:
         files = {m: file_of(m) for m in self.args.module}
         self.items = {i.nodeid: i for i in session.items}
+        for name in self.items:
+            self.kills[name] = 20 * name.startswith(tuple(FUZZERS))
         begin = time.perf_counter()
         self.reach = reach(session.items, set(files.values()))
         taken = time.perf_counter() - begin
@@ -127,7 +135,7 @@ class Forks:
                 score.found += 1
             else:
                 (score.harmless if key(module, m) in kept else score.survivors).append(m)
-            if k % 50 == 0:
+            if k % 25 == 0:
                 tell(f"  {module}: {k} of {len(todo)}, {len(score.survivors)} survive")
         return score
 
@@ -242,7 +250,7 @@ class Quick:
 def pytest_main(tests: list[str], *options: str, plugins: Any = ()) -> int:
     import pytest
 
-    options = ("-q", "-p", "no:cacheprovider", "-k", UNSTEADY, *options)
+    options = ("-q", "-p", "no:cacheprovider", "-k", UNSTEADY, "-m", "not long", *options)
     return int(pytest.main([*options, *tests], plugins=[Quick(), *plugins]))
 
 

@@ -8,13 +8,17 @@ from hypothesis import strategies as st
 
 from tests.trust.engine_machine import Session, seeded_session
 
+FIRST = [pytest.param(k, 10) for k in range(0, 100, 10)]
+LONG = [pytest.param(k, 100, marks=pytest.mark.long) for k in range(100, 400, 100)]
 
-@pytest.mark.parametrize("first", range(0, 400, 100))
-def test_the_engine_and_the_naive_tape_agree_over_seeded_sessions(first):
-    for seed in range(first, first + 100):
+
+@pytest.mark.parametrize(("first", "count"), [*FIRST, *LONG])
+def test_the_engine_and_the_naive_tape_agree_over_seeded_sessions(first, count):
+    for seed in range(first, first + count):
         seeded_session(seed)
 
 
+@pytest.mark.long
 @settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )

@@ -1,0 +1,88 @@
+"""What no test looked at until a mutant survived."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, GradError
+from minigrad.registry import REGISTRY
+
+
+def leaf(value):
+    return mg.tensor(value, requires_grad=True)
+
+
+# -- backward and its walk -----------------------------------------------------------------
+
+
+def test_backward_with_a_graph_keeps_what_it_walked_unless_told_otherwise():
+    x = leaf(3.0)
+    y = x * x
+    y.backward(create_graph=True)
+    y.backward()
+    assert float(x.grad) == 12.0
+    z = x * x
+    z.backward(create_graph=True, retain_graph=False)
+    with pytest.raises(GradError):
+        z.backward()
+    x.grad = None
+
+
+def test_gradients_have_a_graph_also_where_recording_is_off():
+    x = leaf(2.0)
+    y = x * x * x
+    with mg.no_grad():
+        (g,) = mg.grad(y, x, create_graph=True)
+    assert g.requires_grad
+    assert float(mg.grad(g, x)[0]) == 12.0
+
+
+def test_backward_starts_from_tensors_only():
+    for root in (np.ones(()), 3.0, None):
+        with pytest.raises(DTypeError, match="backward starts from a Tensor"):
+            mg.backward(root)
+
+
+def test_gradients_of_chosen_inputs_have_memory_of_their_own():
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    seed = np.ones(2)
+    mg.backward(x + y, seed, inputs=[x, y])
+    assert not np.shares_memory(x.grad.data, y.grad.data)
+    assert not np.shares_memory(x.grad.data, seed)
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_a_node_that_no_gradient_reaches_is_passed_over(hooked):
+    """A rule may give None; what lies behind it on that side is then not run."""
+
+    def kernel(x, y):
+        return x * y
+
+    made = mg.primitive(kernel, type="half_blind")
+    made.grad(lambda y, out_grad: (out_grad * y, None))
+    try:
+        a, b = leaf(2.0), leaf(3.0)
+        out = made(a * 1.0, b * 5.0)
+        if hooked:
+            out.register_hook(lambda g: g)
+        out.backward()
+        assert float(a.grad) == 15.0
+        assert b.grad is None
+    finally:
+        REGISTRY.pop(made.primitive.type)
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_a_sum_of_gradients_changes_no_gradient_that_somebody_else_holds(hooked):
+    """x gets one array from two places, and one of them is the seed's own."""
+    x, y = leaf([1.0, 2.0]), leaf([1.0, 1.0])
+    seed = np.array([1.0, 10.0])
+    h = x + y
+    if hooked:
+        h.register_hook(lambda g: None)
+    mg.backward([h + x], [seed])
+    assert x.grad.tolist() == [2.0, 20.0]
+    assert y.grad.tolist() == [1.0, 10.0]
+    assert seed.tolist() == [1.0, 10.0]
