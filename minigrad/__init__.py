@@ -48,7 +48,7 @@ __all__ = [
     "Function", "MinigradError", "Tensor", "backward", "checkpoint", "detect_anomaly", "elementwise",
     "enable_grad", "grad", "gradcheck", "gradgradcheck", "hessian", "hvp", "is_grad_enabled",
     "jacobian", "jvp", "no_grad", "once_differentiable", "primitive",
-    "saved_tensors_hooks", "set_grad_enabled", "tensor", "vjp", "why", *ops.__all__, *_LATER,
+    "saved_tensors_hooks", "set_grad_enabled", "tensor", "vjp", "why", *({*ops.__all__} - {*_LATER}), *_LATER,
 ]  # fmt: skip
 
 
@@ -71,4 +71,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*__all__, *(n for n in globals() if n[:2] == "__")})

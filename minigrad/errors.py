@@ -22,7 +22,15 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class MinigradError(Exception):
-    """Base of every error that minigrad raises on purpose."""
+    """Base of every error that minigrad raises on purpose.
+
+    >>> import minigrad as mg
+    >>> try:
+    ...     mg.tensor([1.0]).item() + mg.tensor([1.0, 2.0]).item()
+    ... except mg.MinigradError as error:
+    ...     print(type(error).__name__)
+    DTypeError
+    """
 
 
 class ShapeError(MinigradError, ValueError):

@@ -152,6 +152,20 @@ class Operators(Value):
         def __rtruediv__(self, other: Any) -> Any: ...
 
 
+_T = """The axes in reverse order.
+
+>>> import minigrad as mg
+>>> mg.zeros([2, 3, 4]).T.shape
+(4, 3, 2)
+"""
+_MT = """The last two axes swapped.
+
+>>> import minigrad as mg
+>>> mg.zeros([2, 3, 4]).mT.shape
+(2, 4, 3)
+"""
+
+
 def install(functions: dict[str, Callable[..., Any]]) -> None:
     """Give `Operators` its operators and methods; called once, when the functions are there."""
     for dunder, name in OPERATORS.items():
@@ -164,10 +178,10 @@ def install(functions: dict[str, Callable[..., Any]]) -> None:
         if name in functions:
             setattr(Operators, name, functions[name])
     if "permute_dims" in functions:
-        Operators.T = property(functions["permute_dims"], doc="The axes in reverse order.")  # type: ignore[attr-defined]
+        Operators.T = property(functions["permute_dims"], doc=_T)  # type: ignore[attr-defined]
     if "swapaxes" in functions:
         swap = functions["swapaxes"]
-        Operators.mT = property(lambda x: swap(x, -1, -2), doc="The last two axes swapped.")  # type: ignore[attr-defined]
+        Operators.mT = property(lambda x: swap(x, -1, -2), doc=_MT)  # type: ignore[attr-defined]
     Operators.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 

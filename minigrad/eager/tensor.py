@@ -60,6 +60,9 @@ class Tensor(Operators):
     def data(self) -> np.ndarray[Any, Any]:
         """The array itself.  Writing into it is seen by this Tensor, and never by a graph that
         saved the old value.
+
+        >>> tensor([1.0, 2.0]).data
+        array([1., 2.])
         """
         if not self._exposed or self._data.__class__ is not np.ndarray:
             self._data, self._exposed = np.array(self._data), True
@@ -77,7 +80,13 @@ class Tensor(Operators):
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that backward added up here; None until then."""
+        """The gradient that backward added up here; None until then.
+
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(6.)
+        """
         return self._grad
 
     @grad.setter
@@ -101,21 +110,61 @@ class Tensor(Operators):
 
     @property
     def name(self) -> str | None:
-        """A name for pictures and messages; None if it has none."""
+        """A name for pictures and messages; None if it has none.
+
+        >>> tensor(1.0, name="w").name
+        'w'
+        """
         return getattr(self, "_name", None)
 
     @name.setter
     def name(self, value: str | None) -> None:
         self._name = value
 
-    shape = property(lambda self: self._data.shape, doc="The shape, a tuple.")
-    dtype = property(lambda self: self._data.dtype, doc="The NumPy dtype.")
-    ndim = property(lambda self: self._data.ndim, doc="The number of axes.")
-    size = property(lambda self: self._data.size, doc="The number of elements.")
+    @property
+    def shape(self) -> Any:
+        """The shape, a tuple.
+
+        >>> tensor([[1.0, 2.0]]).shape
+        (1, 2)
+        """
+        return self._data.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The NumPy dtype.
+
+        >>> tensor([1.0, 2.0]).dtype
+        dtype('float64')
+        """
+        return self._data.dtype
+
+    @property
+    def ndim(self) -> Any:
+        """The number of axes.
+
+        >>> tensor([[1.0, 2.0]]).ndim
+        2
+        """
+        return self._data.ndim
+
+    @property
+    def size(self) -> Any:
+        """The number of elements.
+
+        >>> tensor([[1.0, 2.0]]).size
+        2
+        """
+        return self._data.size
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to this Tensor; may be set on leaves."""
+        """Whether gradients flow to this Tensor; may be set on leaves.
+
+        >>> x = tensor(1.0, requires_grad=True)
+        >>> x.requires_grad, (x * 2).requires_grad, x.detach().requires_grad
+        (True, True, False)
+        """
         return self._node is not None
 
     @requires_grad.setter
@@ -142,18 +191,32 @@ class Tensor(Operators):
             self._node = Leaf() if wanted else None
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set `requires_grad` and return self."""
+        """Set `requires_grad` and return self.
+
+        >>> tensor([1.0]).requires_grad_()
+        tensor([1.], requires_grad=True)
+        """
         self.requires_grad = requires_grad
         return self
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no op made this Tensor (as far as gradients are concerned)."""
+        """Whether no op made this Tensor (as far as gradients are concerned).
+
+        >>> x = tensor(1.0, requires_grad=True)
+        >>> x.is_leaf, (x * 2).is_leaf
+        (True, False)
+        """
         return self._node is None or self._node.__class__ is Leaf
 
     @property
     def grad_fn(self) -> Node | None:
-        """The backward node that made this Tensor; None for a leaf."""
+        """The backward node that made this Tensor; None for a leaf.
+
+        >>> x = tensor(1.0, requires_grad=True)
+        >>> (x * 2).grad_fn.name()
+        'MulBackward0'
+        """
         node = self._node
         return (
             None
@@ -165,12 +228,22 @@ class Tensor(Operators):
 
     @property
     def output_nr(self) -> int:
-        """Which output of its grad_fn this Tensor is."""
+        """Which output of its grad_fn this Tensor is.
+
+        >>> [part.output_nr for part in tensor([1.0, 2.0], requires_grad=True).unbind()]
+        [0, 1]
+        """
         return self._node.index if self._node.__class__ is Output else 0
 
     @property
     def retains_grad(self) -> bool:
-        """Whether this non-leaf keeps its ``.grad``."""
+        """Whether this non-leaf keeps its ``.grad``.
+
+        >>> y = tensor(1.0, requires_grad=True) * 2
+        >>> y.retain_grad()
+        >>> y.retains_grad
+        True
+        """
         fn = self.grad_fn
         return (
             fn is not None
@@ -193,13 +266,26 @@ class Tensor(Operators):
     ) -> None:
         """Compute the gradients of this output and add them to the ``.grad`` of every leaf; see
         `minigrad.backward`.
+
+        >>> x = tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
         """
         ENGINE["backward"](
             [self], None if gradient is None else [gradient], retain_graph, create_graph, inputs
         )
 
     def retain_grad(self) -> None:
-        """Keep the ``.grad`` of this non-leaf, too."""
+        """Keep the ``.grad`` of this non-leaf, too.
+
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> y = x * 2
+        >>> y.retain_grad()
+        >>> (y * y).backward()
+        >>> y.grad
+        tensor(12.)
+        """
         fn = self.grad_fn
         if fn is None:
             if self._node is None:
@@ -210,13 +296,25 @@ class Tensor(Operators):
     def register_hook(self, hook: Callable[[Tensor], Any]) -> HookHandle:
         """Call ``hook(grad)`` when the gradient of this Tensor is complete; what it returns
         replaces the gradient.
+
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> handle = x.register_hook(lambda g: g * 10)
+        >>> (x * 2).backward()
+        >>> x.grad
+        tensor(20.)
         """
         if self._node is None:
             raise GradError(self._unreached("register_hook()"))
         return HookHandle(self._hook_table().tensor.setdefault(self.output_nr, {}), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
-        """Call ``hook(leaf)`` after the gradient was added to ``.grad``; leaves only."""
+        """Call ``hook(leaf)`` after the gradient was added to ``.grad``; leaves only.
+
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+        >>> (x * 2).backward()
+        tensor(2.)
+        """
         if self._node.__class__ is not Leaf:
             raise GradError(
                 f"register_post_accumulate_grad_hook() is for leaves that require grad{_at()}\n"
@@ -244,38 +342,71 @@ class Tensor(Operators):
         return place.hooks
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradient; None by default, else zeros."""
+        """Forget the gradient; None by default, else zeros.
+
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> (x * 2).backward()
+        >>> x.zero_grad()
+        >>> x.grad is None
+        True
+        """
         old = self._grad
         self._grad = None if set_to_none or old is None else wrap(np.zeros_like(old._data))
 
     def detach(self) -> Tensor:
-        """The same value without a graph; shares memory."""
+        """The same value without a graph; shares memory.
+
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> (x * x.detach()).backward()
+        >>> x.grad
+        tensor(3.)
+        """
         made = wrap(self._data)
         made._exposed = self._exposed
         made._cut = "detach"  # for mg.why
         return made
 
     def detach_(self) -> Tensor:
-        """Cut this Tensor off its graph."""
+        """Cut this Tensor off its graph.
+
+        >>> (tensor(3.0, requires_grad=True) * 2).detach_()
+        tensor(6.)
+        """
         self._node = None
         return self
 
     # -- in place --------------------------------------------------------------------------
 
     def add_(self, other: Any) -> Tensor:
-        """Add in place."""
+        """Add in place.
+
+        >>> tensor([1.0, 2.0]).add_(10.0)
+        tensor([11., 12.])
+        """
         return change(self, Operators.__add__, other)  # type: ignore[no-any-return]
 
     def sub_(self, other: Any) -> Tensor:
-        """Subtract in place."""
+        """Subtract in place.
+
+        >>> tensor([1.0, 2.0]).sub_(1.0)
+        tensor([0., 1.])
+        """
         return change(self, Operators.__sub__, other)  # type: ignore[no-any-return]
 
     def mul_(self, other: Any) -> Tensor:
-        """Multiply in place."""
+        """Multiply in place.
+
+        >>> tensor([1.0, 2.0]).mul_(10.0)
+        tensor([10., 20.])
+        """
         return change(self, Operators.__mul__, other)  # type: ignore[no-any-return]
 
     def div_(self, other: Any) -> Tensor:
-        """Divide in place."""
+        """Divide in place.
+
+        >>> tensor([1.0, 2.0]).div_(2.0)
+        tensor([0.5, 1. ])
+        """
         return change(self, Operators.__truediv__, other)  # type: ignore[no-any-return]
 
     def __iadd__(self, other: Any) -> Tensor:
@@ -291,11 +422,19 @@ class Tensor(Operators):
         return augment(self, Operators.__truediv__, other)  # type: ignore[no-any-return]
 
     def zero_(self) -> Tensor:
-        """Set every element to zero, in place."""
+        """Set every element to zero, in place.
+
+        >>> tensor([1.0, 2.0]).zero_()
+        tensor([0., 0.])
+        """
         return change(self, lambda t: wrap(np.zeros_like(t._data)))  # type: ignore[no-any-return]
 
     def copy_(self, other: Any) -> Tensor:
-        """Take over another Tensor's values, in place."""
+        """Take over another Tensor's values, in place.
+
+        >>> tensor([1.0, 2.0]).copy_([3.0, 4.0])
+        tensor([3., 4.])
+        """
         return change(self, lambda t, o: t * 0 + o, other)  # type: ignore[no-any-return]
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -308,6 +447,9 @@ class Tensor(Operators):
     def numpy(self) -> np.ndarray[Any, Any]:
         """The values as a read-only array; of a Tensor without graph (else
         ``detach().numpy()``).
+
+        >>> tensor([1.0, 2.0]).numpy()
+        array([1., 2.])
         """
         self._refuse_if_graph("numpy()")
         view = np.asarray(self._data).view()
@@ -315,7 +457,11 @@ class Tensor(Operators):
         return view
 
     def item(self) -> Any:
-        """The one element as a Python number."""
+        """The one element as a Python number.
+
+        >>> tensor([[7.5]]).item()
+        7.5
+        """
         if self._data.size != 1:
             raise DTypeError(
                 f"item() needs one element, {describe(self)} has {self._data.size}{_at()}\n"
@@ -324,7 +470,11 @@ class Tensor(Operators):
         return self._data.item()
 
     def tolist(self) -> Any:
-        """The values as nested lists of Python numbers."""
+        """The values as nested lists of Python numbers.
+
+        >>> tensor([[1.0, 2.0]]).tolist()
+        [[1.0, 2.0]]
+        """
         return self._data.tolist()
 
     def __float__(self) -> float:
@@ -434,7 +584,12 @@ class Tensor(Operators):
     def apply_primitive(
         self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
     ) -> Any:
-        """Apply a primitive to Tensors; the specialised functions do this without coming here."""
+        """Apply a primitive to Tensors; the specialised functions do this without coming here.
+
+        >>> from minigrad.registry import REGISTRY
+        >>> tensor(2.0).apply_primitive(REGISTRY["exp"], (tensor(0.0),), {})
+        tensor(1.)
+        """
         from .record import apply_generic
 
         return apply_generic(primitive, args, attrs)
