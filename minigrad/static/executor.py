@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import ProgramError, describe, did_you_mean, user_line
 from . import run_control as run_control
+from .limits import ELEMENTS
 from .naming import name_of, names_of
 from .program import CONSTANT, EMPTY, Operator, Program
 from .run import Run, Scope
@@ -46,14 +47,18 @@ class Executor:
         step_limit: int = STEP_LIMIT,
         check_finite: bool = False,
         scope: Scope | None = None,
+        element_limit: int = ELEMENTS,
     ) -> list[Any]:
         """Run a program; returns the fetched values as arrays of their own.
 
         ``fetch_list`` may name any variable: gradients too, and variables inside loops, which give one value per step;
         a single one counts as a list of one.
-        ``check_finite`` names the first operator that makes a NaN or an infinity.  ``scope`` (a fresh
-        Scope) receives the values of the run, for looking at.  Errors: `ProgramError` before the first
-        operator runs, for unknown or missing feeds and fetches; an error on the way leaves all parameters as they were.
+        ``check_finite`` names the first operator that makes a NaN or an infinity.  ``scope`` (a fresh Scope)
+        receives the values of the run, for looking at.  ``step_limit`` bounds the steps of each loop,
+        ``element_limit`` the elements of all values together: what would be larger is not made.
+
+        Errors: `ProgramError` before the first operator runs, for unknown or missing feeds and fetches; an error on
+        the way leaves all parameters as they were.
         """
         if not isinstance(program, Program):
             raise ProgramError(f"Executor.run takes a Program, not {describe(program)}")
@@ -73,7 +78,7 @@ class Executor:
         root = program.global_block()
         keep = scope is not None or any(n not in root.vars for n in fetch)
         with np.errstate(all="ignore") if check_finite else nullcontext():
-            Run(program, updates, step_limit, check_finite, keep).block(root, local)
+            Run(program, updates, step_limit, check_finite, keep, element_limit).block(root, local)
         results = [_fetched(name, local) for name in fetch]
         self.scope.values.update((n, np.array(v)) for n, v in updates.values.items())
         return results

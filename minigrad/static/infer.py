@@ -14,8 +14,10 @@ import numpy as np
 
 from ..errors import MinigradError, ProgramError, op_error, user_line
 from ..registry import Primitive
+from .limits import ELEMENTS, refuse, result_size
 from .op_info import CONTROL, find_info
 from .operator import EMPTY
+from .stand_ins import known_mask, stand_ins
 
 if TYPE_CHECKING:
     from .block import Block
@@ -27,14 +29,6 @@ Type = tuple[tuple[int, ...], np.dtype[Any]]  #: shape and dtype
 _TRIALS = ((3, True), (5, False))  # a size for -1, and what masks hold
 _FOUND: dict[Any, list[Type]] = {}  # layers repeat, so most answers are known
 _PLAIN = (int, float, bool, str, type(None))
-
-
-def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, mask: bool = True) -> Any:
-    """An array that costs no memory: ones (zeros for integers, so that it can be an index)."""
-    filled = (
-        np.asarray(mask) if dtype.kind == "b" else np.asarray(0 if dtype.kind in "iu" else 1, dtype)
-    )
-    return np.broadcast_to(filled, tuple(size if n < 0 else n for n in shape))
 
 
 def infer_outputs(block: Block, op: Operator) -> None:
@@ -142,7 +136,7 @@ def _output_types(block: Block, op: Operator, p: Primitive) -> list[Type]:
     variables = {s: [block.var(n) for n in names] for s, names in op.inputs.items()}
     given = {s: [(v.shape, v.dtype) for v in vs] for s, vs in variables.items()}
     attrs = _hashable(op.attrs)
-    if attrs is None or any(_known_mask(v) is not None for vs in variables.values() for v in vs):
+    if attrs is None or any(known_mask(v) is not None for vs in variables.values() for v in vs):
         return _computed_types(op, p, variables, given)
     key = (p, tuple((s, tuple(ts)) for s, ts in given.items()), attrs)
     found = _FOUND.get(key)
@@ -151,13 +145,6 @@ def _output_types(block: Block, op: Operator, p: Primitive) -> list[Type]:
             _FOUND.clear()
         found = _FOUND[key] = _computed_types(op, p, variables, given)
     return found
-
-
-def _known_mask(v: Variable) -> Any:
-    """A constant mask stands for itself, since shapes may depend on it."""
-    if v.dtype.kind != "b" or not v.persistable or v.trainable:
-        return None
-    return v.program.initial.get(v.name)
 
 
 def _hashable(attrs: dict[str, Any]) -> Any:
@@ -179,6 +166,10 @@ def _computed_types(
     given: dict[str, list[Type]],
     is_grad: bool = False,
 ) -> list[Type]:
+    shapes = {s: [shape for shape, _ in ts] for s, ts in given.items()}
+    size = result_size(op.type, p, shapes, op.attrs)
+    if size > ELEMENTS:
+        refuse(op.type, shapes, size, ELEMENTS)
     if p.infer is not None and not is_grad:
         try:
             return [(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]
@@ -198,42 +189,6 @@ def _computed_types(
 
 def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n if n == m else -1 for n, m in zip(a, b, strict=True))
-
-
-def matched(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Shapes that are broadcast together, with open sizes closed where another operand knows them.
-
-    >>> matched([(-1, 2), (4, 2), (-1,)])
-    [(4, 2), (4, 2), (2,)]
-    """
-    rank = max(map(len, shapes), default=0)
-    known = [1] * rank
-    for shape in shapes:
-        for k, n in enumerate(reversed(shape)):
-            known[k] = n if n > 1 else known[k]
-    return [
-        tuple(
-            known[len(s) - 1 - k] if n < 0 and known[len(s) - 1 - k] > 1 else n
-            for k, n in enumerate(s)
-        )
-        for s in shapes
-    ]
-
-
-def _values(
-    p: Primitive, variables: dict[str, list[Variable]], size: int, mask: bool
-) -> dict[str, list[Any]]:
-    """A stand-in for every variable; constant masks stand for themselves."""
-    flat = [v for vs in variables.values() for v in vs]
-    shapes = [v.shape for v in flat]
-    closed = iter(matched(shapes) if p.broadcasts else shapes)
-    out: dict[str, list[Any]] = {}
-    for slot, vs in variables.items():
-        out[slot] = []
-        for v in vs:
-            shape, known = next(closed), _known_mask(v)
-            out[slot].append(stand_in(shape, v.dtype, size, mask) if known is None else known)
-    return out
 
 
 def _run_kernel(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> list[Any]:
@@ -257,7 +212,7 @@ def _try(
     size: int,
     mask: bool,
 ) -> list[np.ndarray[Any, Any]]:
-    values = _values(p, variables, size, mask)
+    values = stand_ins(p, variables, size, mask)
     try:
         with np.errstate(all="ignore"):
             out = run(op, p, values)

@@ -15,6 +15,7 @@ from ..errors import AnomalyError, MinigradError, ProgramError, describe
 from ..registry import Primitive
 from .grad_maker import run_grad_op
 from .infer import run_kernel
+from .limits import ELEMENTS, LARGER, refuse, result_size
 from .op_info import find_info
 from .program import EMPTY, Block, Operator, Program
 
@@ -64,7 +65,9 @@ class Run:
         step_limit: int,
         check_finite: bool,
         keep: bool = False,
+        element_limit: int = ELEMENTS,
     ) -> None:
+        self.room = self.element_limit = element_limit  # for more elements, and in all
         self.keep = keep  # the scopes of grad blocks, for looking at
         self.program, self.updates, self.step_limit, self.check_finite = (
             program,
@@ -100,6 +103,7 @@ class Run:
         slots = {
             s: [self.value(scope, n) for n in names if n != EMPTY] for s, names in op.inputs.items()
         }
+        self._check_room(op, info.forward, slots)
         if info.is_grad:
             wanted = {s: [n != EMPTY for n in names] for s, names in op.outputs.items()}
             results = run_grad_op(info.forward, slots, op.attrs, wanted)
@@ -110,6 +114,13 @@ class Run:
             return
         out = run_kernel(info.forward, slots, op.attrs)
         self._write_outputs(block, op, info.forward, scope, out)
+
+    def _check_room(self, op: Operator, p: Primitive, slots: dict[str, list[Any]]) -> None:
+        if p.broadcasts or op.type in LARGER or p.infer is not None:
+            shapes = {s: [np.shape(v) for v in values] for s, values in slots.items()}
+            size = result_size(op.type, p, shapes, op.attrs)
+            if size > self.room:
+                refuse(op.type, shapes, size, self.room, op.source_line)
 
     def _write_outputs(
         self, block: Block, op: Operator, p: Primitive, scope: Scope, out: Any
@@ -139,7 +150,14 @@ class Run:
         """Set a name: persistable ones in the transaction, others in the scope of the run."""
         var = block.find_var(name)
         target = self.updates if var is not None and var.persistable else scope
-        target.values[name] = np.asarray(value) if not isinstance(value, np.ndarray) else value
+        array = np.asarray(value) if not isinstance(value, np.ndarray) else value
+        target.values[name] = array
+        self.room -= array.size
+        if self.room < 0:
+            raise ProgramError(
+                f"the values of this run are more than {self.element_limit} elements (element_limit); "
+                f"{name!r}, {describe(array)}, is one too many"
+            )
 
     def _finite(self, k: int, op: Operator, scope: Scope) -> None:
         for name in op.output_names:
