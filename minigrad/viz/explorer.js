@@ -2,6 +2,7 @@
 // With a kernel ("live") a click on a folded box asks for a new drawing; without one the search says what is inside.
 
 const WAIT = 150;                                   // milliseconds after the last letter
+const READABLE = 1.1;                               // pixels for a point of the drawing
 
 function counted(number, one) {
   return `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "es"}`;
@@ -21,6 +22,8 @@ function searchBar(root, live) {
   c.next = button("next-hit", "next", "next match (Enter)");
   c.count = make("span", "mg-count", { "aria-live": "polite" });
   bar.append(c.count);
+  c.fit = button("fit", "fit", "show all of it, or words that can be read");
+  c.fit.setAttribute("aria-pressed", "false");
   c.back = button("fold-back", "fold back", "undo the last opening (Backspace)");
   c.all = button("fold-all", "fold all", "fold everything again");
   c.back.hidden = c.all.hidden = !live;
@@ -50,6 +53,7 @@ function render({ model, el }) {
     else {
       svg.setAttribute("role", "group");
       c.pic.replaceChildren(svg);
+      size(svg);
       for (const group of svg.querySelectorAll("g.node")) groups.set(nodeId(group), group);
       for (const [id, words] of Object.entries(model.get("folds"))) asButton(groups.get(id), words);
     }
@@ -59,6 +63,16 @@ function render({ model, el }) {
     search(false);
     const focus = groups.get(model.get("focus"));
     if (focus) choose(focus);
+  }
+
+  // Words that can be read and a window that scrolls, or all of it at once.
+  function size(svg) {
+    const width = svg.viewBox.baseVal.width, fit = c.fit.getAttribute("aria-pressed") === "true";
+    const small = width * READABLE > c.pic.clientWidth && c.pic.clientWidth > 0;
+    c.fit.hidden = !small;
+    svg.style.maxWidth = fit || !small ? "" : "none";
+    svg.style.width = fit ? "100%" : small ? `${width * READABLE}px` : "";
+    svg.style.height = "auto";
   }
 
   function asButton(group, words) {
@@ -130,6 +144,11 @@ function render({ model, el }) {
 
   c.query.oninput = () => { clearTimeout(timer); timer = setTimeout(search, WAIT); };
   c.next.onclick = () => jump(1);
+  c.fit.onclick = () => {
+    c.fit.setAttribute("aria-pressed", String(c.fit.getAttribute("aria-pressed") !== "true"));
+    const svg = c.pic.querySelector("svg");
+    if (svg) size(svg);
+  };
   c.back.onclick = () => ask({ what: "back" });
   c.all.onclick = () => ask({ what: "all" });
   c.pic.onclick = (event) => {

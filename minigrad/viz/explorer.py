@@ -35,6 +35,8 @@ def explorer(view: View, draw: Any) -> Any:
         with widget.hold_sync():
             for name, value in _shown(view, svg, focus, message).items():
                 setattr(widget, name, value)
+            text = widget.found["text"]
+            widget.found = {"text": text, "inside": view.found(text) if text else {}}
             widget.drawn += 1
 
     widget.observe(answer, "ask")
@@ -59,14 +61,21 @@ def _shown(view: View, svg: str | None, focus: str = "", message: str = "") -> d
         "folds": view.folds(),
         "opened": view.opened,
         "focus": focus,
-        "message": message or " ".join(view.graph.notes[:1]),
+        "message": message or _advice(view),
     }
+
+
+def _advice(view: View) -> str:
+    boxes = len(view.folds())
+    many = f"{boxes} folded boxes: open" if boxes > 1 else "A folded box: open"
+    return f"{many} with a click, or with Enter where it has the focus." if boxes else ""
 
 
 def explorer_page(view: View, svg: str | None, words: str) -> str:
     """One HTML file with the picture and its search; folded boxes say what is inside."""
     index, cut = view.index()
-    data = _shown(view, svg) | {"live": False, "index": index, "cut": cut}
+    inside = "Folded boxes open in a notebook; the search says what is inside." if index else ""
+    data = _shown(view, svg, message=inside) | {"live": False, "index": index, "cut": cut}
     del data["svg"], data["words"]
     return page("explorer.js", svg, data, words, view.graph.title or "Graph", "In words")
 

@@ -7,10 +7,10 @@ of what stays do not change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from minigrad.viz.closing import closed, frames_around
+from minigrad.viz.closing import closed, frames_around, holders_of
 from minigrad.viz.contract import contracted
 from minigrad.viz.graph import Graph
 from minigrad.viz.labelled import without_values
@@ -80,17 +80,27 @@ def _folded(graph: Graph, openings: Openings) -> Graph:
         plain = contracted(shut, found)
         if _small(plain) and not (openings.steps or openings.frames):
             return plain
-        graph = closed(graph, openings.frames) if openings.frames else shut
-        if _small(plain):
-            return _opened(graph, segments(graph), openings)
+        found = found if _small(plain) else chunks(shut)
+        return _framed(closed(graph, openings.frames), found, openings)
     return _opened(graph, chunks(graph), openings)
+
+
+def _framed(graph: Graph, found: list[Segment], openings: Openings) -> Graph:
+    """The picture with some frames open: their operators stand outside of segments, and what is
+    inside folds for itself.
+    """
+    inside = [s for s in segments(graph) if s.ops[0].region in openings.frames]
+    holders = {n.id for r, n in holders_of(graph).items() if r in openings.frames}
+    return _opened(graph, [*found, *inside], openings, holders)
 
 
 def _small(graph: Graph) -> bool:
     return len(graph.nodes) <= WITHOUT_VALUES
 
 
-def _opened(graph: Graph, segments: list[Segment], openings: Openings) -> Graph:
+def _opened(
+    graph: Graph, found: list[Segment], openings: Openings, shown: Collection[str] = ()
+) -> Graph:
     for what, ops in openings.steps:
-        segments = (without if what == "show" else parted)(graph, segments, ops)
-    return contracted(graph, segments)
+        found = (without if what == "show" else parted)(graph, found, ops)
+    return contracted(graph, without(graph, found, shown) if shown else found)

@@ -199,13 +199,18 @@ def view_of_graph(
     x: Any, detail: str, values: bool | str, names: Names, expand: str | None
 ) -> View:
     """The graph of anything that `draw` takes, folded as ``detail`` says."""
+    with _collector_paused():
+        whole = whole_of(x, detail, values, names)
+        return View(whole, detail, found_ops(whole, expand) if expand is not None else ())
+
+
+def whole_of(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
+    """The graph of anything that `draw` takes, with nothing folded."""
     from minigrad.viz.sources import source_of
 
     _checked("detail", detail, ("auto", "full", "ops", "folded", "pruned"))
     _checked("values", values, (True, False, "grad"))
-    with _collector_paused():
-        whole = source_of(x)(x, detail, values, names)
-        return View(whole, detail, found_ops(whole, expand) if expand is not None else ())
+    return source_of(x)(x, detail, values, names)
 
 
 @contextlib.contextmanager

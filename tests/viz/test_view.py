@@ -1,0 +1,250 @@
+"""Opening a folded picture: step by step, by search, and back."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import static
+from minigrad.viz import draw, layout
+from minigrad.viz.fold import WITHOUT_VALUES
+from minigrad.viz.graph import Graph
+from minigrad.viz.names import Names
+from minigrad.viz.picture import whole_of
+from minigrad.viz.reading import is_op
+from minigrad.viz.segments import size_of
+from minigrad.viz.summary import MOST
+from minigrad.viz.view import View
+from tests.viz import sample_programs as samples
+
+
+def loop(steps):
+    """One eager loop with a shared weight; the value in the middle has a name."""
+    w = mg.tensor(np.full((2, 2), 0.1), requires_grad=True, name="w")
+    h = mg.tensor(np.ones(2))
+    for i in range(steps):
+        h = mg.tanh(h @ w + 0.5)
+        if i == steps // 2:
+            h.name = "middle"
+            middle = h
+    return (h * h).sum(), middle
+
+
+def conds(times):
+    """A program with a `cond` after the other: blocks beside blocks."""
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, w = static.data("x", [3]), static.parameter("w", np.ones(3))
+        y = w * x
+        for _ in range(times):
+            y = static.cond(y.sum() > 0, lambda y=y: mg.tanh(y), lambda y=y: mg.sin(y) * w)
+        static.append_backward(y.sum())
+    return prog
+
+
+def view_of(x, **names):
+    return View(whole_of(x, "auto", True, Names(names)))
+
+
+def operations(graph):
+    return size_of(n for n in graph.nodes.values() if is_op(n) and n.kind != "accumulate")
+
+
+def boxes(view, side="forward"):
+    nodes = view.graph.nodes
+    return [name for name in view.folds() if nodes[name].side == side]
+
+
+THINGS = {
+    "eager": lambda: loop(300)[0],
+    "program": lambda: samples.big_program(900),
+    "blocks": lambda: conds(80),
+}
+
+
+@pytest.mark.parametrize("make", THINGS.values(), ids=list(THINGS))
+def test_every_operation_is_drawn_or_counted_whatever_is_opened(make):
+    view = view_of(kept := make())
+    total = operations(view.whole)
+    choose = np.random.default_rng(0)
+    for _ in range(8):
+        assert operations(view.graph) == total
+        assert len(view.graph.nodes) <= WITHOUT_VALUES
+        if view.folds():
+            view.open(str(choose.choice(list(view.folds()))))
+    assert kept is not None
+
+
+@pytest.mark.parametrize("make", THINGS.values(), ids=list(THINGS))
+def test_lines_and_twins_end_at_nodes_that_are_there_whatever_is_opened(make):
+    view = view_of(kept := make())
+    choose = np.random.default_rng(1)
+    for _ in range(8):
+        graph = view.graph
+        assert all({e.tail, e.head} <= graph.nodes.keys() | graph.regions for e in graph.edges)
+        assert all(n.twin is None or n.twin in graph.nodes for n in graph.nodes.values())
+        assert all(n.region is None or n.region in graph.regions for n in graph.nodes.values())
+        if view.folds():
+            view.open(str(choose.choice(list(view.folds()))))
+    assert kept is not None
+
+
+@pytest.mark.parametrize("make", THINGS.values(), ids=list(THINGS))
+def test_folding_back_gives_the_pictures_before_in_reverse(make):
+    view = view_of(kept := make())
+    seen = [view.graph]
+    for _ in range(3):
+        view.open(boxes(view)[0])
+        seen.append(view.graph)
+    assert len({len(g.nodes) for g in seen}) > 1
+    for graph in seen[-2::-1]:
+        assert view.back() == "Folded back."
+        assert view.graph == graph
+    assert view.back() == "Everything is folded."
+    assert kept is not None
+
+
+def test_a_large_segment_opens_into_parts_and_a_small_one_in_full():
+    view = view_of(kept := loop(300)[0])
+    assert view.open(boxes(view)[0]) == "Opened 300 × (matmul, add, tanh) into 10 parts."
+    assert [view.graph.nodes[b].name for b in boxes(view)] == ["30 × (matmul, add, tanh)"] * 10
+    view.open(boxes(view)[3])
+    view.open(boxes(view)[3])
+    assert sum(n.kind == "op" and n.name == "tanh" for n in view.graph.nodes.values()) >= 3
+    assert kept is not None
+
+
+def test_both_twins_open_whichever_is_clicked():
+    forward, backward = view_of(a := loop(300)[0]), view_of(b := loop(300)[0])
+    forward.open(boxes(forward)[0])
+    backward.open(boxes(backward, "backward")[0])
+    assert [n.name for n in forward.graph.nodes.values()] == [
+        n.name for n in backward.graph.nodes.values()
+    ]
+    assert a is not b
+
+
+def test_a_closed_frame_opens_where_the_operator_that_holds_it_stands():
+    view = view_of(conds(80))
+    assert not any(r.strong for r in view.graph.regions.values())
+    for _ in range(3):
+        view.open(boxes(view)[0])
+    holders = [b for b in boxes(view) if "regions" in view.graph.nodes[b].data]
+    view.open(holders[0])
+    assert any(r.strong for r in view.graph.regions.values())
+
+
+def test_a_search_counts_what_is_inside_and_opens_around_the_match():
+    loss, middle = loop(300)
+    view = view_of(loss, middle=middle)
+    (box,) = view.found("middle")
+    assert view.found("middle") == {box: 1}
+    assert view.found("tanh")[box] == 300
+    assert view.found("no such name") == {}
+    where, words = view.find(box, "middle")
+    assert view.graph.nodes[where].name == "middle" or is_op(view.graph.nodes[where])
+    assert words.startswith("Found middle")
+    assert "middle" in {n.name for n in view.graph.nodes.values()} | {
+        e.label for e in view.graph.edges
+    }
+
+
+def test_a_question_that_makes_no_sense_is_answered_and_changes_nothing():
+    view = view_of(samples.shared_w())
+    graph = view.graph
+    assert view.open("f7") == "There is nothing to open."
+    assert view.find("n0", "x") == ("", "Nothing called x in there.")
+    assert view.graph is graph
+
+
+def test_many_openings_fold_the_oldest_back_so_that_a_picture_stays_small():
+    view = view_of(kept := loop(1000)[0])
+    for _ in range(40):
+        view.open(boxes(view)[-1])
+    assert len(view.graph.nodes) <= WITHOUT_VALUES
+    assert kept is not None
+
+
+def test_the_index_of_a_page_is_cut_and_says_so(monkeypatch):
+    loss, middle = loop(300)
+    view = view_of(loss, middle=middle)
+    index, cut = view.index()
+    assert not cut
+    assert any("middle" in names for names in index.values())
+    monkeypatch.setattr("minigrad.viz.view.MOST_NAMES", 50)
+    index, cut = view.index()
+    assert cut
+    assert sum(map(len, index.values())) == 50
+
+
+# Large graphs ---------------------------------------------------------------------------------
+
+
+def sines(count):
+    y = mg.tensor(0.5, requires_grad=True, name="x")
+    for _ in range(count):
+        y = mg.sin(y)
+    return y
+
+
+def long_program(count):
+    prog = static.Program()
+    with static.program_guard(prog):
+        w = static.parameter("w", np.ones(2))
+        y = w
+        for _ in range(count // 2):
+            y = mg.sin(y) * w
+        static.append_backward(y.sum())
+    return prog
+
+
+LARGE = {
+    "10,000 ops, eager": lambda: sines(10_000),
+    "10,000 ops, a program": lambda: long_program(10_000),
+    "a loop of 1,000 steps": lambda: loop(1_000)[0],
+    "500 blocks": lambda: conds(250),
+    "30,000 ops, eager": lambda: sines(30_000),
+}
+
+
+@pytest.mark.parametrize("make", LARGE.values(), ids=list(LARGE))
+def test_a_large_graph_is_a_folded_picture_in_under_three_seconds(make):
+    x = make()
+    begun = time.process_time()  # of this process: other work on the machine does not count
+    picture = draw(x)
+    svg, text = picture.svg, picture.text
+    taken = time.process_time() - begun
+    assert taken < 3, f"{taken:.1f} s"
+    assert len(picture.graph.nodes) <= 150
+    assert picture.graph.notes[0] in text
+    assert svg is not None or not layout.available()
+
+
+@pytest.mark.parametrize("make", [lambda: sines(MOST + 1), lambda: long_program(2 * MOST)])
+def test_a_graph_beyond_the_limit_is_summed_up_in_one_box_per_side(make):
+    graph = draw(make()).graph
+    assert [n.kind for n in graph.nodes.values()] == [
+        "leaf",
+        "folded",
+        "output",
+        "seed",
+        "folded",
+        "leaf_gradient",
+    ]
+    assert "too many to draw one by one" in graph.notes[0]
+    assert not draw(graph).view.folds()
+
+
+def test_all_parts_of_a_shared_gradient_fold_into_one_line_with_their_number():
+    graph = draw(long_program(2_000)).graph
+    assert "1000 parts" in {e.label for e in graph.edges} or any(
+        "parts" in e.label for e in graph.edges
+    )
+    assert all(len(n.ports) <= 12 for n in graph.nodes.values())
+
+
+def test_an_empty_graph_has_nothing_to_open():
+    assert View(Graph()).folds() == {}
