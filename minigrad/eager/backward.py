@@ -37,8 +37,10 @@ _walking = threading.RLock()
 last_start: tuple[Any, Any] = (
     None,
     None,
-)  #: where the last backward started: a weak reference to the node, the seed
+)  #: where the last backward started: a weak reference to the node, (its output, the seed)
 _depth = 0
+#: seeds of outputs that are one number: to find one is faster than to make one
+_UNITS = {np.dtype(t): t(1) for t in (np.float32, np.float64)}
 
 
 def backward(
@@ -61,6 +63,10 @@ def backward(
     >>> x.grad
     tensor([ 3., 41.])
     """
+    if tensors.__class__ is Tensor and gradients is inputs is None and not create_graph:
+        seed = _unit_seed(tensors)
+        if seed is not None and _usual(tensors, seed, bool(retain_graph)):
+            return
     outputs = as_list(tensors)
     roots: list[Any] = [
         (o, s) for o, s in zip(outputs, _seeds(outputs, gradients, create_graph), strict=True)
@@ -142,20 +148,9 @@ def _seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
         )
     made = []
     for out, seed in zip(outputs, seeds, strict=True):
-        if (
-            seed is None
-            and out.__class__ is Tensor
-            and out._node is not None
-            and out._data.size == 1
-            and out._data.dtype.kind == "f"
-        ):
-            made.append(
-                wrap(np.ones_like(out._data))
-                if create_graph
-                else np.ones_like(out._data)
-                if out._data.ndim
-                else out._data.dtype.type(1)
-            )
+        unit = _unit_seed(out) if seed is None and out.__class__ is Tensor else None
+        if unit is not None:
+            made.append(wrap(np.asarray(unit)) if create_graph else unit)
             continue
         if not isinstance(out, Tensor):
             raise DTypeError(f"backward starts from a Tensor, not from {describe(out)}")
@@ -196,6 +191,15 @@ def _seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
     return made
 
 
+def _unit_seed(out: Tensor) -> Any:
+    """The seed of an output that is one real number; None for others."""
+    data = out._data
+    dtype = data.dtype
+    if out._node is None or data.size != 1 or dtype.kind != "f":
+        return None
+    return np.ones_like(data) if data.ndim else _UNITS.get(dtype) or dtype.type(1)
+
+
 def _no_graph(out: Tensor) -> str:
     from .explain import no_graph_reason
 
@@ -220,14 +224,7 @@ def _walk(
     """
     global _depth, last_start
     with _walking:
-        if (
-            len(roots) == 1
-            and targets is None
-            and not create
-            and not _depth
-            and not MODE.get().anomaly
-            and _usual_walk(roots[0][0], roots[0][1], retain)
-        ):
+        if len(roots) == 1 and targets is None and not create and _usual(*roots[0], retain):
             return []
         walk = Walk(targets, create, nested=_depth > 0)
         _depth += 1
@@ -235,7 +232,9 @@ def _walk(
             for out, seed in roots:
                 edge = out._node
                 last_start = (
-                    (weakref.ref(edge.node if edge.__class__ is Output else edge), seed)
+                    (weakref.ref(edge.node), (edge.index, seed))
+                    if edge.__class__ is Output
+                    else (weakref.ref(edge), (0, seed))
                     if edge.__class__ is not Leaf
                     else (None, None)
                 )
@@ -263,6 +262,12 @@ def _walk(
             walk.clear()
 
 
+def _usual(output: Tensor, seed: Any, retain: bool) -> bool:
+    """Whether the usual walk did it; not within another walk, nor looking for NaN."""
+    with _walking:
+        return not _depth and not MODE.get().anomaly and _usual_walk(output, seed, retain)
+
+
 def _usual_walk(output: Tensor, seed: Any, retain: bool) -> bool:
     """Backward as it usually is: one output, all leaves, arrays, no hooks.  False if the graph is not of that kind.
 
@@ -270,17 +275,16 @@ def _usual_walk(output: Tensor, seed: Any, retain: bool) -> bool:
     """
     global last_start
     root = output._node
-    if root.__class__ is Leaf or root.hooks is not None or not root.outputs:
+    if root.__class__ is Leaf or root.hooks is not None:
         return False
     epoch = next_epoch()
     root.mark = epoch
-    order, stack, leaves = [root], [root], []
-    pop, push, see = stack.pop, stack.append, order.append
-    while stack:
-        n = pop()
+    order, leaves = [root], []
+    see = order.append
+    for n in order:  # which grows on the way
         for m in (n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1):
             if m is not None and m.mark != epoch:
-                if m.hooks is not None or not m.outputs:
+                if m.hooks is not None:  # or an output of several
                     return False
                 m.mark = epoch
                 if m.__class__ is AccumulateGrad:
@@ -289,11 +293,10 @@ def _usual_walk(output: Tensor, seed: Any, retain: bool) -> bool:
                     leaves.append(m)
                 else:
                     see(m)
-                    push(m)
     order.sort(key=by_seq)
     if newest_change() > order[0].seq:
         check_versions(order)
-    last_start = (weakref.ref(root), seed)
+    last_start = (weakref.ref(root), (0, seed))
     root.g, root.own = seed, False
     try:
         for n in reversed(order):
@@ -301,24 +304,12 @@ def _usual_walk(output: Tensor, seed: Any, retain: bool) -> bool:
             if g is None:
                 continue
             n.g = None
-            for m, p in zip((n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1), n.pull(g)):  # noqa: B905  (unary: one gradient)
-                if p is None or m is None:
-                    continue
-                h = m.g
-                if h is None:
-                    m.g = p
-                    m.own = p is not g and p.base is None
-                elif m.own:
-                    h += p
-                    m.g = h
-                else:
-                    m.g = h + p
-                    m.own = True
-        pairs = [
-            (m.variable, accumulated(m.variable, m.g, m.own, False))
-            for m in leaves
-            if m.g is not None and m.variable._node is not None
-        ]
+            n.push(g)
+        pairs = []
+        for m in leaves:
+            leaf, g = m.variable, m.g
+            if g is not None and leaf._node is not None:
+                pairs.append((leaf, accumulated(leaf, g, m.own, False)))
         commit(pairs, [])
     finally:
         for n in order:

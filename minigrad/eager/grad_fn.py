@@ -21,6 +21,7 @@ from typing import Any
 from ..errors import DTypeError, GradError, code_line, describe, user_line
 
 next_seq = count(1).__next__
+_new = object.__new__
 
 
 class Freed:
@@ -105,6 +106,22 @@ class Node:
         """The gradients of the inputs from the gradient of the output, as arrays: one per edge."""
         raise NotImplementedError
 
+    def push(self, g: Any) -> None:
+        """`pull`, and each gradient is added where its edge leads: by reference, then allocated, then in place."""
+        for m, p in zip((self.e0, self.e1, *self.more), self.pull(g), strict=False):
+            if p is None or m is None:
+                continue
+            h = m.g
+            if h is None:
+                m.g = p
+                m.own = p is not g and p.base is None
+            elif m.own:
+                h += p
+                m.g = h
+            else:
+                m.g = h + p
+                m.own = True
+
     def pull_graph(self, g: Any) -> Any:
         """The same as Tensors that have a graph themselves: derivatives of any order."""
         raise NotImplementedError
@@ -156,7 +173,7 @@ class Node:
 
     def remembered(self) -> dict[str, Any]:
         """What the last backward did if it began here, as far as it is remembered; else nothing."""
-        from .explain import remembered
+        from .rerun import remembered
 
         return remembered(self)
 
@@ -204,7 +221,7 @@ class Output:
 
     __slots__ = ("g", "index", "mark", "node", "own")
     outputs = 0
-    hooks = None
+    hooks = ()  # those of the node; never None: what has several outputs is not for the usual walk
 
     def __init__(self, node: Node, index: int) -> None:
         self.node, self.index, self.g, self.own, self.mark = node, index, None, False, 0
@@ -212,16 +229,15 @@ class Output:
 
 class AccumulateGrad(Node):
     """The end of a path: adds what arrives to ``variable.grad``.  One per leaf, alive as long as
-    a graph needs it.
+    a graph needs it; `Leaf.accumulator` makes it.
     """
 
     __slots__ = ("accumulated", "variable")
     title = "AccumulateGrad"
-
-    def __init__(self, variable: Any) -> None:
-        self.e0 = self.e1 = self.g = self.hooks = self.code = None
-        self.seq, self.mark, self.own, self.lasti, self.variable = 0.0, 0, False, 0, variable
-        self.accumulated: dict[int, Callable[..., Any]] = {}
+    e0 = e1 = code = None
+    lasti = 0
+    variable: Any
+    accumulated: dict[int, Callable[..., Any]]
 
     def edges(self) -> Iterator[Any]:
         return iter(())
@@ -239,16 +255,17 @@ class Leaf:
     __slots__ = ("accumulated", "hooks", "ref")
 
     def __init__(self) -> None:
-        self.ref: Any = None
+        self.ref: Callable[[], AccumulateGrad | None] = type(None)
         self.hooks: Hooks | None = None
         self.accumulated: dict[int, Callable[..., Any]] = {}
 
     def accumulator(self, tensor: Any) -> AccumulateGrad:
         """The AccumulateGrad of this leaf; made anew when no graph holds one."""
-        node: AccumulateGrad | None = None if self.ref is None else self.ref()
+        node = self.ref()
         if node is None:
-            node = AccumulateGrad(tensor)
-            node.hooks, node.accumulated = self.hooks, self.accumulated
+            node = _new(AccumulateGrad)
+            node.g, node.mark, node.own, node.seq = None, 0, False, 0.0
+            node.variable, node.hooks, node.accumulated = tensor, self.hooks, self.accumulated
             self.ref = weakref.ref(node)
         return node
 

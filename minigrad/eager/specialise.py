@@ -29,7 +29,7 @@ import numpy as np
 from ..errors import op_error
 from ..ops.shape import sum_to
 from ..registry import HOOKS, REQUIRED, Primitive, Value, frozen
-from .grad_fn import FREED, REMEMBERED_BYTES, Freed, Leaf, ManyNode, Node, frame_of_user, next_seq
+from .grad_fn import FREED, REMEMBERED_BYTES, Freed, Leaf, ManyNode, Node, next_seq
 from .mode import GRAD, MODE
 from .record import GenericNode, apply_generic, not_tensors, observe, own
 
@@ -66,7 +66,7 @@ def node_class(primitive: Primitive) -> type[Node]:
         made = _NODE_CLASSES[primitive.type] = type(f"{title}Backward0", (base,), namespace)
         made.__module__ = __name__
         if base is not GenericNode:
-            made.pull, made.free = _first_pull, _first_free  # type: ignore[method-assign, assignment]
+            made.pull, made.push, made.free = _first_pull, _first_push, _first_free  # type: ignore[method-assign, assignment]
     return made
 
 
@@ -108,7 +108,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
     """Compile text written by this module; the only place of the eager engine that does so."""
     from .tensor import Tensor
 
-    rules = {f"rule_{k}": r.function for k, r in enumerate(primitive.wanted_rules())}
+    rules = {f"rule_{k}": on_arrays(r.function) for k, r in enumerate(primitive.wanted_rules())}
     namespace.update(
         primitive=primitive,
         _kernel=primitive.kernel,
@@ -119,7 +119,6 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
         _mode=MODE.get,
         _new=object.__new__,
         _next_seq=next_seq,
-        _frame=frame_of_user,
         _getframe=sys._getframe,
         _op_error=op_error,
         _call_error=primitive.call_error,
@@ -144,12 +143,32 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
     return local[name]
 
 
+def on_arrays(rule: Any) -> Any:
+    """A rule of the package as it runs on arrays: with kernels in place of the functions that look at types first."""
+    names = rule.__globals__
+    if "__minigrad_ops__" not in names or not rule.__module__.startswith("minigrad.ops"):
+        return rule  # a user may define a name anew at any time
+    kernels = {
+        n: p.kernel
+        for n in rule.__code__.co_names
+        if (p := getattr(names.get(n), "primitive", None)) is not None and not p.list_input
+    }
+    if not kernels:
+        return rule
+    made = FunctionType(
+        rule.__code__, {**names, **kernels}, rule.__name__, rule.__defaults__, rule.__closure__
+    )
+    made.__kwdefaults__ = rule.__kwdefaults__
+    return made
+
+
 def source(primitive: Primitive) -> str:
     """The text of the specialised functions of a primitive, for the curious."""
     return "\n".join(
         [
             apply_source(primitive) or "# generic path\n",
             pull_source(primitive),
+            push_source(primitive),
             free_source(primitive),
         ]
     )
@@ -214,7 +233,7 @@ def apply_source(p: Primitive) -> str | None:
         w(f"n_.more = ({', '.join(edges[2:])},)")
     _write_saved(p, w)
     w("f_ = _getframe(1)")
-    w("if '__minigrad_ops__' in f_.f_globals: f_ = _frame(2)")
+    w("while '__minigrad_ops__' in f_.f_globals: f_ = f_.f_back")
     w("n_.code = f_.f_code; n_.lasti = f_.f_lasti")
     w("t_._node = n_")
     if p.view:
@@ -259,13 +278,34 @@ def _write_saved(p: Primitive, w: Writer) -> None:
 def pull_source(p: Primitive) -> str:
     """The text of ``pull``: the gradient rules of one node, on arrays."""
     w = Writer("def pull(n, g):")
-    edges = dict(
-        zip(
-            p.differentiable,
-            ["n.e0", "n.e1", *(f"n.more[{k}]" for k in range(len(p.differentiable)))],
-            strict=False,
-        )
-    )
+    _write_rules(p, w, dict(zip(p.differentiable, _edges(p), strict=True)))
+    w(f"return {', '.join('g_' + n for n in p.differentiable)},")
+    return w.text
+
+
+def push_source(p: Primitive) -> str:
+    """The text of ``push``: the same, and each gradient is added where its edge leads, as `Node.push` does it."""
+    w = Writer("def push(n, g):")
+    for name, edge in zip(p.differentiable, _edges(p), strict=True):
+        w(f"e_{name} = {edge}")
+    _write_rules(p, w, {n: f"e_{n}" for n in p.differentiable})
+    for n in p.differentiable:
+        w(f"if g_{n} is not None:")
+        w(f"    h = e_{n}.g")
+        w(f"    if h is None: e_{n}.g = g_{n}; e_{n}.own = g_{n} is not g and g_{n}.base is None")
+        w(f"    elif e_{n}.own: h += g_{n}; e_{n}.g = h")
+        w(f"    else: e_{n}.g = h + g_{n}; e_{n}.own = True")
+    return w.text
+
+
+def _edges(p: Primitive) -> list[str]:
+    """Where a node of this primitive has the edge of each differentiable input."""
+    several = [f"n.more[{k}]" for k in range(len(p.differentiable) - 2)]
+    return ["n.e0", "n.e1", *several][: len(p.differentiable)]
+
+
+def _write_rules(p: Primitive, w: Writer, edges: dict[str, str]) -> None:
+    """``g_x = …`` for every input: None where there is no edge."""
     if p.saved():
         w(
             "if "
@@ -288,8 +328,6 @@ def pull_source(p: Primitive) -> str:
                     f"if n._shapes is not None and g_{name} is not None and g_{name}.shape != "
                     f"{shape}: g_{name} = _unbroadcast(g_{name}, {shape})"
                 )
-    w(f"return {', '.join('g_' + n for n in p.differentiable)},")
-    return w.text
 
 
 def plain(value: Any) -> Any:
@@ -312,10 +350,9 @@ def free_source(p: Primitive) -> str:
     for s in p.saved():
         w(f"v = n._saved_{s}")
         w("if v is not None and v.__class__ is not Freed:")
-        w(
-            f"    n._saved_{s} = Freed(v) if remember and (v.__class__ is not ndarray or v.nbytes "
-            "<= REMEMBERED_BYTES) else FREED"
-        )
+        w("    if remember and (v.__class__ is not ndarray or v.nbytes <= REMEMBERED_BYTES):")
+        w(f"        f = n._saved_{s} = _new(Freed); f.value = v")
+        w(f"    else: n._saved_{s} = FREED")
     w("return")
     return w.text
 
@@ -331,6 +368,12 @@ def _first_pull(n: Node, g: Any) -> Any:
     primitive = n.primitive
     type(n).pull = _compile(pull_source(primitive), "pull", {}, primitive)  # type: ignore[method-assign]
     return n.pull(g)
+
+
+def _first_push(n: Node, g: Any) -> None:
+    primitive = n.primitive
+    type(n).push = _compile(push_source(primitive), "push", {}, primitive)  # type: ignore[method-assign]
+    n.push(g)
 
 
 def _first_free(n: Node, remember: bool = False) -> None:

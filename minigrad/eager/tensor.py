@@ -18,6 +18,7 @@ from ..values import Operators, ufunc_on_values
 from .grad_fn import HookHandle, Hooks, Leaf, Node, Output
 from .inplace import augment, change, version_of
 
+_new, _ndarray = object.__new__, np.ndarray
 ENGINE: dict[
     str, Callable[..., Any]
 ] = {}  #: what `backward.py`, which builds on this module, lends to it
@@ -273,7 +274,7 @@ class Tensor(Operators):
         tensor([2., 4.])
         """
         ENGINE["backward"](
-            [self], None if gradient is None else [gradient], retain_graph, create_graph, inputs
+            self, None if gradient is None else [gradient], retain_graph, create_graph, inputs
         )
 
     def retain_grad(self) -> None:
@@ -336,7 +337,7 @@ class Tensor(Operators):
             return self.grad_fn._hooks()  # type: ignore[union-attr]
         if place.hooks is None:
             place.hooks = Hooks()
-            alive = place.ref() if place.ref is not None else None
+            alive = place.ref()
             if alive is not None:
                 alive.hooks = place.hooks
         return place.hooks
@@ -372,7 +373,7 @@ class Tensor(Operators):
         >>> (tensor(3.0, requires_grad=True) * 2).detach_()
         tensor(6.)
         """
-        self._node = None
+        self._node, self._cut = None, "detach"
         return self
 
     # -- in place --------------------------------------------------------------------------
@@ -644,9 +645,12 @@ def _plain(data: Any) -> Any:
 
 def wrap(data: Any, node: Any = None) -> Tensor:
     """A Tensor around an array, without a copy."""
-    made = object.__new__(Tensor)
-    made._data, made._node, made._grad, made._exposed = data, node, None, False
-    if data.__class__ is not np.ndarray and not isinstance(data, np.generic):
+    made = _new(Tensor)
+    made._data = data
+    made._node = node
+    made._grad = None
+    made._exposed = False
+    if data.__class__ is not _ndarray and not isinstance(data, np.generic):
         made._data = np.asarray(data)
     return made
 

@@ -360,8 +360,8 @@ def commit(new: list[tuple[Tensor, Tensor]], hooks: list[Any]) -> None:
 
 def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Tensor:
     """The new ``.grad`` of a leaf, in memory of its own, in the leaf's shape and dtype."""
-    old = tensor._grad
-    if old is None and own and g.dtype is tensor._data.dtype and g.shape == tensor._data.shape:
+    old, data = tensor._grad, tensor._data
+    if own and old is None and g.dtype is data.dtype and g.shape == data.shape:
         return wrap(g)
     if create or isinstance(g, Tensor):
         g = g if isinstance(g, Tensor) else wrap(np.array(g))

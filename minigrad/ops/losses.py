@@ -174,7 +174,7 @@ mean_square.grad(x=lambda x, out_grad: mean_square_slope(x, out_grad))
 def mean_square_slope(x, g):
     """``2 g x / n``: the gradient of `mean_square`, linear in both arguments."""
     x = np.asarray(x)
-    return x * (g * 2 / (x.size or np.nan))
+    return x * (g * (2 / (x.size or np.nan)))
 
 
 mean_square_slope.grad(
@@ -211,7 +211,7 @@ def huber(x, y, delta=1.0, reduction="mean"):
 def _difference(op, x, y):
     """``x - y``; two shapes that only broadcasting makes fit are a mistake in a loss."""
     y = _array(y)
-    a, b = (tuple(v.shape) if hasattr(v, "shape") else () for v in (x, y))
+    a, b = getattr(x, "shape", ()), getattr(y, "shape", ())
     if a != b and a and b:
         raise refusal(
             f"{op}(x: {list(a)}, y: {list(b)}) would broadcast, and compare each element with many",

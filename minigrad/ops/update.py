@@ -66,4 +66,4 @@ def adam(
 
 def _like(param, value):
     """A parameter keeps its dtype."""
-    return value.astype(param.dtype, copy=False)
+    return value if value.dtype is param.dtype else value.astype(param.dtype, copy=False)

@@ -25,6 +25,17 @@ class Optimizer:
 
     Attributes for Programs: ``type`` (the update primitive), ``attrs``, ``memory`` (slot of the
     primitive → "zeros" like the parameter, or a first number), ``rate(count)``.
+
+    >>> import minigrad as mg
+    >>> class Sign(Optimizer):                            # steps of one length
+    ...     def step(self):
+    ...         for p in self.parameters:
+    ...             p.data = p.data - self.rate(self.count) * np.sign(p.grad.numpy())
+    >>> w = mg.tensor([1.0, -3.0], requires_grad=True)
+    >>> (w * w).sum().backward()
+    >>> Sign([w], lr=0.5).step()
+    >>> w.tolist()
+    [0.5, -2.5]
     """
 
     type = "sgd"
@@ -56,23 +67,39 @@ class Optimizer:
         """Update every parameter that has a gradient; all of them or, at an error, none."""
         if not self.parameters:
             raise GradError("this optimizer has no parameters: give them, as in SGD(model, lr=0.1)")
-        held = [k for k, p in enumerate(self.parameters) if p.requires_grad and p.grad is not None]
-        with no_grad():
-            grads = [_gradient(self.parameters[k]) for k in held]
-            grads = self.clip(grads) if self.clip and grads else grads
-        rate, kernel = self.rate(self.count), REGISTRY[self.type].kernel
-        made = []
-        for k, grad in zip(held, grads, strict=True):
-            value, slope = self.parameters[k]._data, grad._data
+        clipped = self._clipped(self.clip) if self.clip else None
+        rate, kernel, attrs = float(self.rate(self.count)), REGISTRY[self.type].kernel, self.attrs
+        made, dtype, lr = [], None, None
+        for p, state in zip(self.parameters, self.state, strict=True):
+            if p._grad is None or p._node is None:
+                continue
+            value, slope = p._data, p._grad._data if clipped is None else clipped[id(p)]
+            if slope.shape != value.shape:
+                raise _unlike(p)
+            if value.dtype is not dtype:  # as a Program has it: an array of the parameter's dtype
+                dtype = value.dtype
+                lr = np.asarray(rate, dtype)
             if self.weight_decay:
                 slope = slope + self.weight_decay * value
-            results = kernel(value, slope, *self.state[k].values(), float(rate), **self.attrs)
-            made.append(results if self.memory else (results,))
-        for k, (new, *remembered) in zip(held, made, strict=True):
-            p = self.parameters[k]
-            p._data, p._exposed = np.asarray(new), False  # a new array: graphs keep the old value
-            self.state[k] = dict(zip(self.memory, remembered, strict=True))
+            made.append((p, state, kernel(value, slope, *state.values(), lr, **attrs)))
+        for p, state, new in made:
+            if state:
+                new, *remembered = new
+                state.update(zip(self.memory, remembered, strict=True))
+            p._data = np.asarray(new)  # a new array: graphs keep the old value
+            p._exposed = False
         self.count += 1
+
+    def _clipped(self, clip: Callable[[list[Any]], list[Any]]) -> dict[int, Array]:
+        """The gradients after clipping, by the id of their parameter."""
+        held = [p for p in self.parameters if p.requires_grad and p._grad is not None]
+        grads: list[Any] = [p.grad for p in held]
+        for p, grad in zip(held, grads, strict=True):
+            if grad.shape != p.shape:
+                raise _unlike(p)
+        with no_grad():
+            clipped = clip([g.detach() for g in grads]) if grads else []
+        return {id(p): g._data for p, g in zip(held, clipped, strict=True)}
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
@@ -119,7 +146,17 @@ class Optimizer:
 
 
 class SGD(Optimizer):
-    """``p = p - lr * grad``; with ``momentum`` the gradients are summed to a velocity."""
+    """``p = p - lr * grad``; with ``momentum`` the gradients are summed to a velocity.
+
+    >>> import minigrad as mg
+    >>> w = mg.tensor([1.0], requires_grad=True)
+    >>> optimizer = SGD([w], lr=0.1, momentum=0.5)
+    >>> for _ in range(2):
+    ...     w.grad = mg.tensor([1.0])
+    ...     optimizer.step()
+    >>> w.tolist()                                        # 1 - 0.1 * 1 - 0.1 * 1.5
+    [0.75]
+    """
 
     def __init__(
         self,
@@ -140,7 +177,15 @@ class SGD(Optimizer):
 
 
 class RMSprop(Optimizer):
-    """Steps relative to the running root mean square of the gradients."""
+    """Steps relative to the running root mean square of the gradients.
+
+    >>> import minigrad as mg
+    >>> w = mg.tensor([1.0, 100.0], requires_grad=True)
+    >>> (w * w).sum().backward()
+    >>> RMSprop([w], lr=0.1, rho=0.0).step()              # steps of one length, whatever the slope
+    >>> w
+    tensor([ 0.9, 99.9], requires_grad=True)
+    """
 
     type = "rmsprop"
     memory: Mapping[str, Any] = {"mean_square": "zeros"}
@@ -162,6 +207,13 @@ class Adam(Optimizer):
     """Running mean and mean square of the gradients, both corrected for their start at 0.
 
     Source: Kingma and Ba, Adam: a method for stochastic optimization, 2015.
+
+    >>> import minigrad as mg
+    >>> w = mg.tensor([1.0, 100.0], requires_grad=True)
+    >>> (w * w).sum().backward()
+    >>> Adam([w], lr=0.1).step()                          # the first step has length lr
+    >>> w
+    tensor([ 0.9, 99.9], requires_grad=True)
     """
 
     type = "adam"
@@ -189,6 +241,13 @@ class AdamW(Adam):
     """Adam whose weight decay shrinks the parameter itself, beside the step.
 
     Source: Loshchilov and Hutter, Decoupled weight decay regularization, 2019.
+
+    >>> import minigrad as mg
+    >>> w = mg.tensor([1.0], requires_grad=True)
+    >>> w.grad = mg.tensor([0.0])
+    >>> AdamW([w], lr=0.1, weight_decay=0.5).step()       # no gradient, only decay
+    >>> w
+    tensor([0.95], requires_grad=True)
     """
 
     def __init__(
@@ -224,13 +283,9 @@ def _leaves(parameters: Any) -> list[Tensor]:
     return list(found.values())
 
 
-def _gradient(p: Tensor) -> Tensor:
-    grad = p.grad
-    assert grad is not None
-    if grad.shape != p.shape:
-        what = p.name or "a parameter"
-        raise GradError(f"the gradient of {what} is {describe(grad)}, the parameter {describe(p)}")
-    return grad.detach()
+def _unlike(p: Tensor) -> GradError:
+    what, grad = p.name or "a parameter", p.grad
+    return GradError(f"the gradient of {what} is {describe(grad)}, the parameter {describe(p)}")
 
 
 def _first(kind: Any, p: Tensor) -> Any:

@@ -113,6 +113,8 @@ class Recorder(Decisions):
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A NumPy function that is no ufunc."""
+        if function is np.dot and all(np.ndim(a) == 2 for a in args):
+            return self.ufunc(np.matmul, "__call__", args, kwargs)
         if function in _FACTS:
             return _FACTS[function](*args, **kwargs)
         if function in _UNDECIDED:
