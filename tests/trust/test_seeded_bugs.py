@@ -50,9 +50,9 @@ def test_every_mutant_of_a_module_is_a_program_of_its_own():
 
 def test_a_sample_of_mutants_of_backward_is_found_by_the_tests_of_the_engine():
     """The whole is ``python -m tests.campaign mutate``; docs/trust.md has the scores."""
-    command = [sys.executable, "-m", "tests.campaign", "mutate", "--workers", "2", "--sample", "25"]
+    command = [sys.executable, "-m", "tests.campaign", "mutate", "--workers", "2", "--sample", "12"]
     command += ["--module", "minigrad.eager.backward", "--tests", "tests/eager/test_engine.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     found, total = map(int, re.findall(r"(\d+) of (\d+) mutants found", done.stdout)[0])
-    assert total >= 20, done.stdout
+    assert total >= 10, done.stdout
     assert found >= 0.4 * total, done.stdout
