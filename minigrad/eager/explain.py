@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, describe
-from ..registry import Primitive
-from .grad_fn import REMEMBERED_BYTES, AccumulateGrad, Freed, Leaf, Node, Output, unpack
+from ..errors import DTypeError, describe, user_line
+from ..registry import Primitive, Value
+from .grad_fn import AccumulateGrad, Leaf, Node, Output
+from .linked import gradients_made, is_linked, is_net, paths_to
+from .paths import MOST_PATHS, count_paths, followed, labels, place_of
+from .rerun import nodes_below, remembered_values, rerun
 from .tensor import Tensor, wrap
 
 
@@ -26,13 +28,17 @@ class Explanation:
     paths: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)
     reason: str = ""
     note: str = ""
+    made: bool = False  # by operators, which have no values: ``paths`` name them
 
     def __str__(self) -> str:
         if self.reason:
             return f"{self.name} has no gradient: {self.reason}"
-        lines = [
-            f"the gradient of {self.name} is {_short(self.total)}, from {len(self.paths)} path(s):"
-        ]
+        if self.made:
+            return "\n".join(
+                [f"the gradient of {self.name} is made by:", *(f"  {p[0]}" for p, _ in self.paths)]
+            )
+        ways = f", from {len(self.paths)} path(s):" if self.paths else ""
+        lines = [f"the gradient of {self.name} is {_short(self.total)}{ways}"]
         lines += [
             f"  {_short(value) if value is not None else '?':>12}  by  {' → '.join(path)}"
             for path, value in self.paths
@@ -47,18 +53,17 @@ class Explanation:
 
 def _short(value: Any) -> str:
     array = np.asarray(getattr(value, "_data", value))
-    return (
-        np.array2string(array, precision=5, separator=", ")
-        if array.size <= 8
-        else f"{array.dtype}{list(array.shape)}, sum {array.sum():.5g}"
-    )
+    if array.size > 8:
+        return f"{array.dtype}{list(array.shape)}, sum {array.sum():.5g}"
+    return " ".join(np.array2string(array, precision=5, separator=", ").split())  # in one line
 
 
 def why(x: Any, output: Any = None) -> Any:
     """Where the gradient of ``x`` came from, path by path, or the exact reason why there is none.
 
     ``output``: the Tensor backward starts from; by default that of the last backward, as long as it is alive.
-    A static Variable is explained from its program.
+    A static Variable is explained from its program; what holds values, value by value; a net by its grad ops; a
+    variable of the course's engines by its links to ``output``.
 
     >>> import minigrad as mg
     >>> x = mg.tensor(3.0, requires_grad=True, name="x")
@@ -66,24 +71,29 @@ def why(x: Any, output: Any = None) -> Any:
     >>> y.backward()
     >>> print(mg.why(x))
     the gradient of x is 8., from 3 path(s):
-                2.  by  AddBackward0 → MulBackward0[1]
-                3.  by  AddBackward0 → MulBackward0[0]
-                3.  by  AddBackward0 → MulBackward0[1]
+                2.  by  AddBackward0[1] → MulBackward0[1]
+                3.  by  AddBackward0[0] → MulBackward0[0]
+                3.  by  AddBackward0[0] → MulBackward0[1]
     >>> print(mg.why(mg.tensor(1.0)))
     it has no gradient: it does not require grad; create it, or what it is computed from, with requires_grad=True
     """
     if not isinstance(x, Tensor):
-        from ..registry import Value
-
         if isinstance(x, Value):
             from ..static.why import explain
 
             return explain(x)  # type: ignore[arg-type]
-        raise DTypeError(f"why() explains Tensors and Variables, not {describe(x)}")
+        return _of_other(x, output)
+    if output is not None and not isinstance(output, Tensor):
+        raise DTypeError(
+            f"the output to explain {x.name or 'a Tensor'} from is a Tensor, not {describe(output)}\n"
+            f"  at {user_line()}"
+        )
     name = x.name or "it"
     if x._node is None:
         return Explanation(name, reason=_reason_without_graph(x))
-    root, seed = _root_of(output)
+    root, start = _root_of(output)
+    if root is None and output is not None:
+        return Explanation(name, reason=f"the output has no graph: {_reason_without_graph(output)}")
     if root is None:
         from . import backward
 
@@ -103,8 +113,8 @@ def why(x: Any, output: Any = None) -> Any:
             name,
             reason="no backward has run through it yet; call y.backward(), or pass the output: mg.why(x, y)",
         )
-    edge = x._node.ref() if x._node.__class__ is Leaf and x._node.ref is not None else x._node
-    found = _nodes(root)
+    edge = x._node.ref() if x._node.__class__ is Leaf else x._node
+    found = nodes_below(root)
     if (
         edge is None
         or edge.__class__ is Leaf
@@ -113,7 +123,65 @@ def why(x: Any, output: Any = None) -> Any:
         return Explanation(
             name, reason=f"it is not on a path to the output: {root.name()} does not depend on it"
         )
-    return _traced(name, x, edge, root, seed, found)
+    return _traced(name, x, edge, root, start, found, output is None)
+
+
+def _of_other(x: Any, output: Any) -> Any:
+    """The explanation of what is no Tensor: an object of the course, a net, or what holds Tensors or Variables."""
+    if is_net(x):
+        return Explanations(
+            Explanation(name, paths=[((step,), None) for step in steps], made=True)
+            for name, steps in gradients_made(x).items()
+        )
+    if is_linked(x):
+        return _of_linked(x, output)
+    if not (found := _parts(x)):
+        raise DTypeError(
+            f"why() found no Tensor and no Variable in {describe(x)}\n  at {user_line()}\n"
+            "  repair: pass one of its values, as in mg.why(x), or mg.why(x, y) with the output y"
+        )
+    return Explanations(why(at, output) for at in found)
+
+
+def _of_linked(x: Any, output: Any) -> Explanation:
+    """Of an engine of the course: the paths; how much each gave is not known."""
+    name = getattr(x, "name", None) or "it"
+    grad = x.grad.data if is_linked(x.grad) else x.grad
+    if output is None:
+        ask = "for the paths pass the output, too: mg.why(x, y)"
+        if grad is None:
+            return Explanation(name, reason=f"nothing has come to its .grad yet; {ask}")
+        return Explanation(name, grad, note=f"  ({ask})")
+    paths = paths_to(x, output)
+    if not paths:
+        return Explanation(name, reason="no path leads from the output to it")
+    if grad is None:
+        return Explanation(
+            name,
+            reason="backward has not come to it by " + " or ".join(" → ".join(p) for p in paths),
+        )
+    return Explanation(name, grad, [(p, None) for p in paths])
+
+
+class Explanations(list[Any]):
+    """One explanation after the other."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": str(self)}
+
+
+def _parts(x: Any) -> list[Any]:
+    """The Tensors or Variables of a Program (its parameters), a module, an optimizer, a list or a dictionary."""
+    parameters = getattr(x, "parameters", None)
+    if callable(parameters):
+        return list(parameters())
+    values = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
+    return [v for v in values if isinstance(v, Value)]
 
 
 def no_graph_reason(out: Tensor) -> str:
@@ -139,29 +207,18 @@ def _reason_without_graph(x: Tensor) -> str:
 
 
 def _root_of(output: Any) -> tuple[Node | None, Any]:
-    """The node backward starts from, and its seed."""
+    """The node backward starts from, and which of its outputs with what seed."""
     from . import backward
 
     if output is None:
-        ref, seed = backward.last_start
-        return (ref() if ref is not None else None), seed
+        ref, start = backward.last_start
+        return (ref() if ref is not None else None), start
     node = output._node
     if node is None:
         return None, None
     node = node.accumulator(output) if node.__class__ is Leaf else node
-    return (node.node if node.__class__ is Output else node), np.ones(output.shape, output.dtype)
-
-
-def _nodes(root: Node) -> dict[Node, tuple[Node | None, int]]:
-    """Every node below the root, with the first way it was reached."""
-    found: dict[Node, tuple[Node | None, int]] = {root: (None, 0)}
-    queue = [root]
-    for node in queue:
-        for k, (nxt, _) in enumerate(node.next_functions):
-            if nxt is not None and nxt not in found:
-                found[nxt] = (node, k)
-                queue.append(nxt)
-    return found
+    node, index = place_of(node)
+    return node, (index, np.ones(output.shape, output.dtype))
 
 
 def _traced(
@@ -169,104 +226,71 @@ def _traced(
     x: Tensor,
     edge: Any,
     root: Node,
-    seed: Any,
+    start: tuple[int, Any],
     found: dict[Node, tuple[Node | None, int]],
+    ran: bool,
 ) -> Explanation:
-    """What each node gave to this edge, by running backward once more on remembered values."""
-    target = edge.node if edge.__class__ is Output else edge
-    index = edge.index if edge.__class__ is Output else 0
-    noted = None if root is target else _rerun(root, seed, found, [edge])
-    complete = noted is not None
-    parts = [
-        (n, k, p) for (n, k), p in (noted or {}).items() if n.next_functions[k] == (target, index)
-    ]
-    note = (
-        ""
-        if x.is_leaf or x.grad is not None
-        else "  (it is not a leaf, so .grad is not kept: call retain_grad() before backward)"
-    )
-    if root is target:
-        return Explanation(
-            name, wrap(np.asarray(seed)), [(("the output itself",), np.asarray(seed))], note=note
-        )
-    if not complete:
-        users = [
-            (n, k)
-            for n in found
-            for k, (m, j) in enumerate(n.next_functions)
-            if m is target and j == index
-        ]
+    """What came by each path, by running rules once more on remembered values."""
+    start = (start[0], getattr(start[1], "_data", start[1]))  # with create_graph it is a Tensor
+    place = place_of(edge)
+    if root is place[0]:
+        whole = wrap(np.asarray(start[1]))
+        return _noted(Explanation(name, whole, [(("the output itself",), whole._data)]), x, ran)
+    paths = _by_path(root, start, place, found)
+    if paths is None:
+        paths = _by_last_step(root, start, edge, place, found)
+    if paths is None:
+        users = [(n, k) for n in found for k, to in enumerate(n.next_functions) if to == place]
         note = "  (how much each gave is known with backward(retain_graph=True), or before backward: mg.why(x, y))"
         return Explanation(name, x.grad, [(_path(found, n, k), None) for n, k in users], note=note)
-    total = parts[0][2] if parts else None
-    for _, _, p in parts[1:]:
+    if not paths:
+        return Explanation(name, reason=f"a rule on the way from {root.name()} to it gave None")
+    total = paths[0][1]
+    for _, p in paths[1:]:
         total = total + p
-    return Explanation(
-        name,
-        None if total is None else wrap(total),
-        [(_path(found, n, k), p) for n, k, p in parts],
-        note=note,
-    )
+    return _noted(Explanation(name, wrap(np.asarray(total)), paths), x, ran)
 
 
-def _rerun(
-    root: Node, seed: Any, nodes: Iterable[Node], targets: list[Any] | None
-) -> dict[tuple[Node, int], Any] | None:
-    """(node, slot) → what it gave, in the order of the walk; None where values are forgotten."""
-    from .walk import Walk
-
-    noted: dict[tuple[Node, int], Any] = {}
-
-    class Noting(Walk):
-        def _give(self, n: Any, g: Any, grads: Any) -> None:
-            given = grads if n.outputs else list(grads)[2:]  # generic: (None, None, *gradients)
-            for k, ((m, _), p) in enumerate(zip(n.next_functions, given, strict=False)):
-                if p is not None and m is not None:
-                    noted[n, k] = np.array(p)
-            super()._give(n, g, grads)
-
-    freed = [
-        (n, s, v) for n in nodes for s in n.saved_slots if (v := getattr(n, s)).__class__ is Freed
-    ]
-    if seed is None or any(v.value is None for _, _, v in freed):
+def _by_path(
+    root: Node, start: tuple[int, Any], place: Any, found: dict[Node, Any]
+) -> list[tuple[tuple[str, ...], Any]] | None:
+    """What each path gave; None if they are too many, or if hooks or functions of the user's would run."""
+    nodes = [n for n in found if n.primitive is not None]
+    foreign = any(n.hooks is not None or not (n.next_functions == () or n in nodes) for n in found)
+    counts = count_paths(nodes, place)
+    if foreign or counts.get(root, 0) > MOST_PATHS:
         return None
-    walk = Noting(targets, False, nested=True)
-    walk.anomaly = False
-    try:
-        for node, slot, value in freed:
-            setattr(node, slot, value.value)
-        walk.start(Output(root, 0) if not root.outputs else root, seed)
-        walk.run()
-    finally:
-        walk.clear()
-        for node, slot, value in freed:
-            setattr(node, slot, value)
-    return noted
+    with remembered_values(nodes) as complete:
+        trails = followed(root, *start, place, counts) if complete else None
+    if trails is None:
+        return None
+    return list(zip(labels([t for t, _ in trails]), [p for _, p in trails], strict=True))
 
 
-def remembered(root: Node) -> dict[str, Any]:
-    """What the last backward did: ``seed``, ``gradients`` (node, slot) → array, ``saved`` of a node.
-
-    Empty when it began elsewhere, when values are large or forgotten, or when hooks would run again.
-    """
-    from . import backward
-
-    start, seed = backward.last_start
-    if start is None or start() is not root or getattr(seed, "nbytes", 0) > REMEMBERED_BYTES:
-        return {}
-    nodes = _nodes(root)
-    if any(n.hooks is not None for n in nodes):
-        return {}
-    saved = {n: {s[7:]: _held(getattr(n, s)) for s in n.saved_slots} for n in nodes}  # _saved_x: x
-    held = [v for values in saved.values() for v in values.values()]
-    large = any(getattr(v, "nbytes", 0) > REMEMBERED_BYTES for v in held)
-    noted = None if large else _rerun(root, seed, nodes, None)
-    return {} if noted is None else {"seed": seed, "gradients": noted, "saved": saved}
+def _by_last_step(
+    root: Node, start: tuple[int, Any], edge: Any, place: Any, found: dict[Node, Any]
+) -> list[tuple[tuple[str, ...], Any]] | None:
+    """What each last node on the way gave, whichever way the gradient came to it."""
+    noted = rerun(root, *start, found, [edge])
+    if noted is None:
+        return None
+    steps = [(n, k, p) for (n, k), p in noted.items() if n.next_functions[k] == place]
+    return [(_path(found, n, k), p) for n, k, p in steps]
 
 
-def _held(value: Any) -> Any:
-    """A saved value, whether freed or not."""
-    return value.value if value.__class__ is Freed else unpack(value)
+def _noted(made: Explanation, x: Tensor, ran: bool) -> Explanation:
+    """A note where ``.grad`` does not hold this gradient."""
+    old = x.grad
+    if old is None and not x.is_leaf:
+        made.note = "  (it is not a leaf, so .grad is not kept: call retain_grad() before backward)"
+    elif old is None and ran:
+        made.note = (
+            "  (.grad is None: grad() returns gradients, backward(inputs=…) leaves others alone, "
+            "zero_grad() forgets them)"
+        )
+    elif old is not None and not np.allclose(old._data, made.total._data, equal_nan=True):
+        made.note = f"  (.grad is {_short(old)}: a hook, another output or an earlier backward made the difference)"
+    return made
 
 
 def _path(found: dict[Node, tuple[Node | None, int]], node: Node, slot: int) -> tuple[str, ...]:

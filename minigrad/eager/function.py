@@ -81,7 +81,8 @@ class FunctionNode(Node):
         return {str(k): t._data for k, t in enumerate(self.ctx.saved_tensors) if t is not None}
 
     def free(self, remember: bool = False) -> None:
-        self.ctx.saved = FREED if self.ctx.saved else ()
+        if self.ctx.saved:
+            self.ctx.saved = self.saved_values = FREED
 
     def pull(self, g: Any) -> Any:
         with no_grad():

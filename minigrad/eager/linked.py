@@ -1,0 +1,113 @@
+"""Why, for the engines of the course: their variables link to the function that made them, or to a ``grad_fn``.
+
+Objects are known by their attributes: ``creator`` with ``inputs``, or ``grad_fn`` with ``next_functions``; operators of
+nets by ``type``, ``inputs`` and ``outputs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .paths import MOST_PATHS
+
+GRAD = "@GRAD"
+
+
+def is_linked(x: Any) -> bool:
+    """Whether this is a variable of linked nodes, or a tensor of an engine with ``grad_fn``."""
+    return hasattr(x, "grad") and (hasattr(x, "data") or hasattr(x, "grad_fn"))
+
+
+def is_net(x: Any) -> bool:
+    """Whether this is an operator of a net, or a net."""
+    return (
+        hasattr(x, "type")
+        and isinstance(getattr(x, "inputs", None), dict)
+        and isinstance(getattr(x, "outputs", None), dict)
+    )
+
+
+def paths_to(x: Any, output: Any) -> list[tuple[str, ...]]:
+    """The names of the functions on each path from an output back to a variable, at most `MOST_PATHS`.
+
+    >>> class Square:
+    ...     def __init__(self, *inputs): self.inputs = inputs
+    >>> class Variable:
+    ...     def __init__(self, creator=None): self.creator, self.data, self.grad = creator, 0.0, None
+    >>> x = Variable()
+    >>> paths_to(x, Variable(Square(Variable(Square(x)))))
+    [('Square', 'Square[0]')]
+    """
+    found: list[tuple[str, ...]] = []
+    waiting: list[tuple[Any, tuple[str, ...]]] = [(output, ())]
+    while waiting and len(found) < MOST_PATHS:
+        at, trail = waiting.pop()
+        if trail and is_same(at, x):
+            found.append(trail)
+            continue
+        further = [
+            (nxt, (*(_bare(t) for t in trail), f"{name}[{k}]")) for name, k, nxt in behind(at)
+        ]
+        waiting += reversed(further)
+    return found
+
+
+def _bare(step: str) -> str:
+    return step.partition("[")[0]
+
+
+def behind(at: Any) -> Iterator[tuple[str, int, Any]]:
+    """(function, number of its input, what stands there) for a variable or a node."""
+    node = getattr(at, "grad_fn", None) or (at if hasattr(at, "next_functions") else None)
+    if node is not None:
+        for k, (nxt, _) in enumerate(getattr(node, "next_functions", ())):
+            if nxt is not None:
+                yield _name(node), k, nxt
+        return
+    creator = getattr(at, "creator", None)
+    if creator is None:
+        return
+    inputs = getattr(creator, "inputs", None)
+    for k, v in enumerate(inputs if inputs is not None else [getattr(creator, "input", None)]):
+        if v is not None:
+            yield type(creator).__name__, k, v
+
+
+def is_same(at: Any, x: Any) -> bool:
+    """Whether a path has come to a variable: it is there itself, or the node that made or keeps it."""
+    return (
+        at is x
+        or getattr(at, "variable", None) is x
+        or (hasattr(at, "next_functions") and getattr(x, "grad_fn", None) is at)
+    )
+
+
+def _name(node: Any) -> str:
+    name = getattr(node, "name", None)
+    return name() if callable(name) else str(name or type(node).__name__)
+
+
+def gradients_made(net: Any) -> dict[str, list[str]]:
+    """Variable → the operators of a net that make its gradient, in order."""
+    made: dict[str, list[str]] = {}
+    for k, op in enumerate(_flat(net)):
+        for listed in op.outputs.values():
+            for name in [listed] if isinstance(listed, str) else listed:
+                variable, mark, _ = str(name).partition(GRAD)
+                if mark:
+                    made.setdefault(variable, []).append(f"#{k} {op.type} → {name}")
+    return made
+
+
+def _flat(net: Any) -> list[Any]:
+    """The operators of a net in order, inner nets taken apart."""
+    flat, waiting = [], [net]
+    while waiting:
+        at = waiting.pop()
+        inner = getattr(at, "ops", None)
+        if inner is None:
+            flat.append(at)
+        else:
+            waiting += reversed(list(inner))
+    return flat
