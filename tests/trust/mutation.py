@@ -158,7 +158,10 @@ class Forks:
             (m, ours), code = running.pop(pid), os.waitstatus_to_exitcode(status)
             with open(ours, encoding="utf-8") as said:
                 self.kills.update(said.read().splitlines())
-            yield m, fresh(module, m, self.files(file)) if code == AT_IMPORT else code
+            if code == AT_IMPORT:
+                names = [t.nodeid for t in self.reaching(file, m, everywhere=True)]
+                code = fresh(module, m, names)
+            yield m, code
 
     def be(self, module: str, file: str, m: Mutant, live: Any, tree: ast.Module, say: int) -> None:
         """In a process of its own: be the mutant, say which test found it, and end."""
@@ -180,9 +183,16 @@ class Forks:
         finally:
             os._exit(code)
 
-    def reaching(self, file: str, m: Mutant) -> list[Any]:
-        """The tests that reach a mutant, for some seconds: what found others before, then what is quick."""
+    def reaching(self, file: str, m: Mutant, everywhere: bool = False) -> list[Any]:
+        """The tests that reach a mutant (its module), for some seconds.
+
+        First what found others before, then what is quick.
+        """
         lines = {(file, n) for n in range(m.lines[0], m.lines[1] + 1)}
+        if everywhere:
+            lines = {
+                line for _, reached in self.reach.values() for line in reached if line[0] == file
+            }
         fitting = [n for n, (_, reached) in self.reach.items() if reached & lines]
         fitting.sort(key=lambda n: self.reach[n][0] / (1 + self.kills[n]))
         total, tests = 0.0, []
@@ -192,15 +202,6 @@ class Forks:
                 break
             tests.append(self.items[name])
         return tests
-
-    def files(self, file: str) -> list[str]:
-        """The files of tests that reach a module, the quickest first."""
-        seconds: dict[str, float] = {}
-        for name, (s, reached) in self.reach.items():
-            if any(f == file for f, _ in reached):
-                test = name.split("::")[0]
-                seconds[test] = seconds.get(test, 0.0) + s
-        return sorted(seconds, key=lambda n: seconds[n])
 
 
 def tell(text: str) -> None:
@@ -213,9 +214,10 @@ def file_of(module: str) -> str:
 
 
 def limited(seconds: float) -> None:
-    """A mutant that runs or grows without end is found."""
+    """A mutant that runs, sleeps or grows without end is found."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(int(seconds))
+    signal.alarm(900)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -223,8 +225,8 @@ def limited(seconds: float) -> None:
 # -- processes of their own ----------------------------------------------------------------
 
 
-def fresh(module: str, mutant: Mutant, tests: list[str], seconds: int = 180) -> int:
-    """Import the mutant anew and run whole files of tests on it."""
+def fresh(module: str, mutant: Mutant, tests: list[str], seconds: int = 900) -> int:
+    """Import the mutant anew and run some tests on it."""
     command = [sys.executable, "-m", "tests.trust.mutation", module, str(mutant.number), *tests]
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
     try:

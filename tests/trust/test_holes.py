@@ -86,3 +86,26 @@ def test_a_sum_of_gradients_changes_no_gradient_that_somebody_else_holds(hooked)
     assert x.grad.tolist() == [2.0, 20.0]
     assert y.grad.tolist() == [1.0, 10.0]
     assert seed.tolist() == [1.0, 10.0]
+
+
+def test_gradients_have_no_graph_unless_it_is_asked_for():
+    x = leaf(3.0)
+    assert not mg.grad(x * x, x)[0].requires_grad
+    y = x * x
+    mg.backward(y)
+    assert not x.grad.requires_grad
+    with pytest.raises(GradError):
+        mg.backward(y)
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_a_third_input_gets_its_gradient(hooked):
+    x, w, b = leaf(np.ones((2, 3))), leaf(np.ones((3, 4))), leaf(np.zeros(4))
+    y = mg.linear(x, w, b)
+    if hooked:
+        y.register_hook(lambda g: None)
+    mg.backward(y, np.arange(8.0).reshape(2, 4))
+    assert b.grad.tolist() == [4.0, 6.0, 8.0, 10.0]
+    p, q = leaf(2.0), leaf(5.0)
+    (mg.where(True, p, q) * 3.0).backward()
+    assert (float(p.grad), float(q.grad)) == (3.0, 0.0)
