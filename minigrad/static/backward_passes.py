@@ -120,6 +120,8 @@ def make_raw_grad_ops(
 def _grad_ops_of(
     job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]
 ) -> list[Operator]:
+    if op.type == "cond_grad":
+        return expand_grad_op(job, op, inputs, have)
     if op.type in CONTROL:
         return [control_grad_op(job, op, inputs, have)]
     info = find_info(op.type)

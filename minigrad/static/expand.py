@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
+from .control_grad import control_grad_op
+from .expand_cond import cond_written_out
 from .grad_maker import make_grad_ops, run_grad_op
-from .op_info import find_info
+from .op_info import CONTROL, find_info
 from .program import EMPTY, Block, Operator, Variable
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ def expand_grad_op(
     from .op_path import find_op_path
 
     block, grad_name = job.block, job.grad_name
-    ops, alias = written_out(block, op)
+    ops, alias = (cond_written_out if op.type in CONTROL else written_out)(block, op)
     made = list(ops)
     for part in made:  # they read the inputs of the grad op a second time
         part.copy_of, part.reads = op, tuple(n for n in part.input_names if n in op.input_names)
@@ -71,10 +73,7 @@ def expand_grad_op(
             job.grad_of.setdefault(grad_name(name), name)
             ready.append(inner)
     for k, wanted in find_op_path(block, ops, ready, inputs, job.no_grad, []):
-        info = find_info(ops[k].type)
-        assert info is not None
-        assert info.forward is not None
-        grads = make_grad_ops(block, ops[k], info.forward, wanted, ready, grad_name)
+        grads = _grad_ops(job, ops[k], wanted, ready)
         for grad in grads:
             grad.copy_of = op
         made += grads
@@ -82,3 +81,14 @@ def expand_grad_op(
         for name in (*sorted(wanted), *ops[k].output_names):
             job.grad_of.setdefault(grad_name(name), name)
     return made
+
+
+def _grad_ops(
+    job: BackwardJob, op: Operator, wanted: set[str], have: Container[str]
+) -> list[Operator]:
+    if op.type in CONTROL:
+        return [control_grad_op(job, op, wanted, have)]
+    info = find_info(op.type)
+    assert info is not None
+    assert info.forward is not None
+    return make_grad_ops(job.block, op, info.forward, wanted, have, job.grad_name)

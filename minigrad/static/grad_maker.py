@@ -34,10 +34,10 @@ def flow_slots(op_type: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     info = find_info(op_type)
     if info is None:
         return (), ()
-    if op_type in CONTROL:
-        return ("x", "params", "seq"), info.outputs
     if info.is_grad:
         return info.inputs, info.outputs
+    if op_type in CONTROL:
+        return ("x", "params", "seq"), info.outputs
     p = info.forward
     assert p is not None
     return tuple(p.rules), tuple(o for o in p.outputs if o not in p.nondiff)
