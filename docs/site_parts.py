@@ -22,7 +22,7 @@ CONTENTS = {
     "The course": ["notebooks/start", "notebooks/step*", "notebooks/capstone", "docs/teachers"],
     "Pictures": ["docs/gallery"],
     "Reference": ["docs/reference/*", "docs/ops", "docs/kinks"],
-    "How it is made": ["docs/design", "docs/trust", "docs/benchmarks", "CONTRIBUTING", "CHANGELOG"],
+    "How it is made": ["docs/design", "docs/backends", "docs/trust", "docs/benchmarks", "CONTRIBUTING", "CHANGELOG"],
     "Solved notebooks": ["notebooks/solved/*"],
 }
 #: ``<!-- names of minigrad in minigrad.ops -->`` on a page of the reference stands for these names.

@@ -1,6 +1,6 @@
 """Read handwritten digits with a dense network or a convolutional one.
 
-python examples/digits.py --model cnn --engine compiled --curve curve.png
+python examples/digits.py --model cnn --engine compiled --plot losses.png
 """
 
 from __future__ import annotations

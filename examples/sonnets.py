@@ -1,6 +1,6 @@
 """Learn to write sonnets, character by character.
 
-python examples/sonnets.py --engine compiled --curve curve.png
+python examples/sonnets.py --engine compiled --plot losses.png
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Teach a small transformer to sort.
 
-    python examples/sorting.py --engine compiled --curve curve.png
+    python examples/sorting.py --engine compiled --plot losses.png
 
 Every place of the output must find out, by attention to all digits of the input, which digit belongs there.
 """

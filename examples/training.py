@@ -1,8 +1,9 @@
-"""Train a model with any of three engines: the same model, loss and optimizer each time.
+"""Train a model with any of four engines: the same model, loss and optimizer each time.
 
 eager       Tensors: compute, walk backwards, step
 executor    a Program with its backward and its updates, run operator by operator
 compiled    the same Program as generated NumPy source
+jax         the same Program as one function under jax.jit (needs minigrad[jax])
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 import minigrad as mg
 from minigrad import data, nn, optim, static
 
-ENGINES = ("eager", "executor", "compiled")
+ENGINES = ("eager", "executor", "compiled", "jax")
 
 
 def train(
@@ -37,7 +38,7 @@ def train(
         raise ValueError(f"engine is {engine!r}: give one of {', '.join(ENGINES)}")
     first = next(batches)
     step, finish = (_eager if engine == "eager" else _static)(
-        model, loss_of, first, optimizer, engine == "compiled"
+        model, loss_of, first, optimizer, engine
     )
     losses = []
     for k in data.progress(range(steps), engine):
@@ -49,7 +50,7 @@ def train(
 Steps = tuple[Callable[..., Any], Callable[[], None]]
 
 
-def _eager(model: Any, loss_of: Any, first: Any, optimizer: Any, compiled: bool) -> Steps:
+def _eager(model: Any, loss_of: Any, first: Any, optimizer: Any, engine: str) -> Steps:
     def step(*batch: Any) -> Any:
         optimizer.zero_grad()
         loss = loss_of(model, *batch)
@@ -60,21 +61,24 @@ def _eager(model: Any, loss_of: Any, first: Any, optimizer: Any, compiled: bool)
     return step, lambda: None
 
 
-def _static(model: Any, loss_of: Any, first: Any, optimizer: Any, compiled: bool) -> Steps:
+def _static(model: Any, loss_of: Any, first: Any, optimizer: Any, engine: str) -> Steps:
     program, executor = static.Program(), static.Executor()
     names = [f"batch{k}" for k in range(len(first))]
     with static.program_guard(program):
         given = [static.data(n, a.shape, a.dtype) for n, a in zip(names, first, strict=True)]
         loss = loss_of(model, *given)
         optimizer.minimize(loss)
-    run = static.compile(program, fetch=loss, executor=executor) if compiled else None
+    run = None
+    if engine != "executor":
+        run = static.compile(program, fetch=loss, backend="jax" if engine == "jax" else "numpy")
 
     def step(*batch: Any) -> Any:
         feed = dict(zip(names, batch, strict=True))
         return run(**feed) if run else executor.run(program, feed, [loss])[0]
 
     def finish() -> None:
-        model.load_state_dict({name: executor.scope[name] for name in model.state_dict()})
+        trained = run.parameters if run else executor.scope
+        model.load_state_dict({n: np.asarray(trained[n]) for n in model.state_dict()})
 
     return step, finish
 
@@ -101,22 +105,25 @@ def save_curve(losses: list[float], path: str) -> None:
 
 
 def command(main: Callable[..., Any], steps: int, **choices: tuple[str, ...]) -> None:
-    """Run an example from the command line: ``--steps``, ``--engine``, ``--curve``, and its choices."""
+    """Run an example from the command line: ``--steps``, ``--engine``, ``--plot``, and its choices."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--steps", type=int, default=steps)
     parser.add_argument("--engine", choices=ENGINES, default="eager")
     parser.add_argument(
-        "--curve", metavar="FILE", help="write the curve of the losses, e.g. curve.png"
+        "--backend", choices=("jax",), dest="engine", help="--backend jax is --engine jax"
+    )
+    parser.add_argument(
+        "--plot", "--curve", metavar="FILE", help="write the curve of the losses, e.g. losses.png"
     )
     for name, values in choices.items():
         parser.add_argument(f"--{name}", choices=values, default=values[0])
     given = vars(parser.parse_args())
-    curve, start = given.pop("curve"), time.perf_counter()
+    plot, start = given.pop("plot"), time.perf_counter()
     losses, words = main(**given)
     print(f"loss {np.mean(losses[:10]):.3f} → {np.mean(losses[-10:]):.3f} in {len(losses)} steps")
     print(f"{words}  ({given['engine']}, {time.perf_counter() - start:.1f} s)")
-    if curve:
-        save_curve(losses, curve)
+    if plot:
+        save_curve(losses, plot)
 
 
 def used(model: nn.Module, *inputs: Any) -> np.ndarray[Any, Any]:

@@ -45,12 +45,14 @@ def test_a_transformer_learns_more_than_the_digits_in_order(example):
     assert percent(words) > 25.0
 
 
-@pytest.mark.parametrize("engine", ["executor", "compiled"])
+@pytest.mark.parametrize("engine", ["executor", "compiled", "jax"])
 @pytest.mark.parametrize(
     ("name", "given"),
     [("digits", {"model": "mlp"}), ("digits", {"model": "cnn"}), ("sonnets", {}), ("sorting", {})],
 )
 def test_all_engines_learn_the_same(example, name, given, engine):
+    if engine == "jax":
+        pytest.importorskip("jax", reason='pip install "minigrad[jax]"')
     main = example(name).main
     eager, words = main(steps=4, **given)
     other, others_words = main(steps=4, engine=engine, **given)
@@ -60,7 +62,7 @@ def test_all_engines_learn_the_same(example, name, given, engine):
 
 def test_an_unknown_engine_is_quoted(example):
     with pytest.raises(
-        ValueError, match="engine is 'quick': give one of eager, executor, compiled"
+        ValueError, match="engine is 'quick': give one of eager, executor, compiled, jax"
     ):
         example("digits").main(steps=1, engine="quick")
 
@@ -69,7 +71,7 @@ def test_an_example_runs_from_the_command_line_and_draws_its_curve(tmp_path, mon
     pytest.importorskip("matplotlib")
     monkeypatch.syspath_prepend(str(EXAMPLES))
     curve = tmp_path / "curve.png"
-    monkeypatch.setattr(sys, "argv", ["digits.py", "--steps", "30", "--curve", str(curve)])
+    monkeypatch.setattr(sys, "argv", ["digits.py", "--steps", "30", "--plot", str(curve)])
     runpy.run_path(str(EXAMPLES / "digits.py"), run_name="__main__")
     assert "in 30 steps\naccuracy on unseen digits:" in capsys.readouterr().out
     assert curve.read_bytes()[:4] == b"\x89PNG"

@@ -25,7 +25,16 @@ def export_onnx(
     values without).  Errors: `ProgramError` for an operator without a counterpart in ONNX, for gradients of
     while loops, and if onnx is not installed: ``pip install "minigrad[onnx]"``.  Nothing is written then.
 
-        static.export_onnx(prog, "model.onnx", feed={"x": (32, 3)}, fetch=[loss, "w@GRAD"])
+    >>> from importlib.util import find_spec
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     w = static.parameter("w", [1.0, 2.0])
+    ...     loss = (static.data("x", [-1, 2]) * w).sum()
+    ...     pairs = static.append_backward(loss)
+    >>> if find_spec("onnx"):
+    ...     model = static.export_onnx(prog, feed={"x": (3, 2)}, fetch=[loss, "w@GRAD"])
+    ...     assert [v.name for v in model.graph.output] == [loss.name, "w@GRAD"]
     """
     if not isinstance(program, Program):
         raise ProgramError(f"export_onnx takes a Program, not {describe(program)}")

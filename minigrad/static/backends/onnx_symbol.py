@@ -10,7 +10,7 @@ import numpy as np
 from onnx import helper
 
 from ...errors import ProgramError
-from ..infer import stand_in
+from ..stand_ins import stand_in
 
 Shape = tuple[int, ...]
 
