@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod as _product
+
 import numpy as np
 
 from ..registry import primitive
@@ -14,7 +16,7 @@ from .shape import reshape
 
 @primitive(title="Cat")
 def concat(*x, axis=0):
-    """Join a list of values along an axis they have.
+    """Join a list of values along an axis they have, or all elements in a row for None.
 
     >>> import minigrad as mg
     >>> mg.concat([mg.tensor([1.0, 2.0]), mg.tensor([3.0])])
@@ -33,7 +35,14 @@ def split_like(x, *, shapes, axis=0):
     return np.split(x, np.cumsum([shape[axis] for shape in shapes])[:-1], axis=axis)
 
 
-concat.grad(x=lambda out_grad, x_shape, axis: split_like(out_grad, shapes=x_shape, axis=axis))
+def _concat_rule(out_grad, x_shape, axis):
+    if axis is not None:
+        return split_like(out_grad, shapes=x_shape, axis=axis)
+    flat = split_like(out_grad, shapes=[(_product(s),) for s in x_shape])
+    return [reshape(g, shape=s) for g, s in zip(flat, x_shape, strict=True)]
+
+
+concat.grad(x=_concat_rule)
 split_like.grad(x=lambda out_grad, axis: concat(out_grad, axis=axis))
 
 

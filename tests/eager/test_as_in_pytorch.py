@@ -56,6 +56,16 @@ def test_a_single_number_may_be_reduced_over_axis_0_as_in_numpy(op, axis):
     assert float(g) == (0.0 if op is mg.softmax else 1.0)
 
 
+def test_values_of_any_shape_are_joined_in_a_row_for_axis_none():
+    x, y = leaf([[1.0, 2.0], [3.0, 4.0]]), leaf([5.0])
+    z = mg.concat([x, y], axis=None)
+    assert z.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    (z * np.arange(5.0)).sum().backward()
+    assert x.grad.tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    assert y.grad.tolist() == [4.0]
+    assert mg.gradgradcheck(lambda a, b: mg.concat([a, b], axis=None) ** 3, (x, y))
+
+
 def test_a_bias_that_would_make_the_product_larger_is_refused():
     with pytest.raises(ShapeError, match="linear"):
         mg.linear(leaf([1.0, 2.0]), leaf([3.0, 4.0]), leaf([1.0, 1.0]))
