@@ -10,6 +10,7 @@ from typing import Any
 import models
 import numpy as np
 from by_hand import by_hand
+from floor import Floor
 from workloads import LEARNING_RATE, Workload
 
 
@@ -330,5 +331,5 @@ class Jax(Library):
         self.params = self.jax.block_until_ready(self.update(self.params))
 
 
-PEERS = {"by hand": ByHand, "minigrad eager": MinigradEager, "minigrad compiled": MinigradCompiled,
+PEERS = {"floor": Floor, "by hand": ByHand, "minigrad eager": MinigradEager, "minigrad compiled": MinigradCompiled,
          "PyTorch": Torch, "JAX jit": Jax, "autograd": Autograd, "DeZero": DeZero}

@@ -1,11 +1,13 @@
 """Run the benchmark: all peers side by side, ratios in one run, gradients compared before anything is timed.
 
-    python benchmarks/run.py                      # what is installed
-    python benchmarks/run.py --workloads W1s --rounds 9 --write docs/benchmarks.md
+    python benchmarks/run.py                                   # everything that is installed
+    python benchmarks/run.py --workloads W1s,W6e --peers "floor,by hand,minigrad eager" --rounds 9
+    python benchmarks/run.py --write docs                      # docs/benchmarks.md and docs/pictures/benchmarks.svg
 
 Each peer lives in a process of its own with one thread; in every round each takes one slice of time, in shuffled order.
-The figure is the median over rounds of (peer / by hand).  Only ratios are worth reading: machines drift.
-Peers to install: ``pip install torch autograd dezero``.
+A figure is the median over rounds of (peer / base) within a round: machines drift, so only ratios are worth reading.
+The bases are ``floor`` (NumPy in memory made once) and ``by hand`` (NumPy as one writes it).
+Peers to install: ``pip install torch autograd dezero jax matplotlib``.
 """
 from __future__ import annotations
 
@@ -16,14 +18,19 @@ import random
 import statistics
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+PATIENCE = 300  # seconds until a peer that does not answer is given up
+TOLERANCE = 1e-4
 
 
 def work(pipe: Any, peer: str, workload: str) -> None:
@@ -35,7 +42,6 @@ def work(pipe: Any, peer: str, workload: str) -> None:
     try:
         runner = PEERS[peer](make(workload))
         pipe.send([np.asarray(g, np.float64) for g in runner.grads()])
-        runner.step()
         while (count := pipe.recv()) is not None:
             start = time.perf_counter()
             for _ in range(count):
@@ -45,117 +51,127 @@ def work(pipe: Any, peer: str, workload: str) -> None:
         pipe.send(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
 
 
+class Dead(Exception):
+    """A peer that cannot be measured, and why."""
+
+
+@dataclass
+class Live:
+    """A peer in a process of its own."""
+
+    peer: str
+    workload: str
+    times: list[float] = field(default_factory=list)
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        context = mp.get_context("spawn")
+        self.pipe, there = context.Pipe()
+        self.process = context.Process(target=work, args=(there, self.peer, self.workload), daemon=True)
+        self.process.start()
+        there.close()
+
+    def answer(self) -> Any:
+        try:
+            said = self.pipe.recv() if self.pipe.poll(PATIENCE) else f"no answer within {PATIENCE} s"
+        except EOFError:
+            said = "its process died"
+        if isinstance(said, str):
+            raise Dead(said)
+        return said
+
+    def seconds(self, count: int) -> float:
+        """The time of one step, over ``count`` of them."""
+        try:
+            self.pipe.send(count)
+        except OSError:
+            raise Dead("its process died") from None
+        return float(self.answer())
+
+    def calibrate(self, slice_: float) -> None:
+        """Warm up, and find how many steps fill a slice of time."""
+        self.seconds(1)
+        self.count = max(1, int(slice_ / max(self.seconds(3), 1e-7)))
+        self.count = max(1, int(slice_ / max(self.seconds(self.count), 1e-7)))
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.join()
+
+
 def measure(workload: str, peers: list[str], rounds: int, slice_: float) -> dict[str, Any]:
-    """Ratios to the first peer, or the reason why there is none."""
+    """peer → the seconds of each round, or the reason why there are none."""
+    result: dict[str, Any] = {}
+    live: list[Live] = []
+    reference = None
+    try:
+        for peer in ["by hand", *(p for p in peers if p != "by hand")]:
+            here = Live(peer, workload)
+            try:
+                grads = here.answer()
+                reference = grads if reference is None else reference
+                check(grads, reference)
+                here.calibrate(slice_)
+                live.append(here)
+            except Dead as why:
+                here.stop()
+                result[peer] = str(why)
+        shuffled = random.Random(0)
+        for _ in range(rounds):
+            shuffled.shuffle(live)
+            for here in live:
+                here.times.append(here.seconds(here.count))
+    finally:
+        for here in live:
+            here.stop()
+    return {**{here.peer: here.times for here in live}, **result}
+
+
+def check(grads: list[Any], reference: list[Any]) -> None:
+    """Gradients must agree with those by hand before anybody is timed."""
     import numpy as np
 
-    context = mp.get_context("spawn")
-    result: dict[str, Any] = {}
-    live, reference = {}, None
-    for peer in peers:
-        here, there = context.Pipe()
-        process = context.Process(target=work, args=(there, peer, workload), daemon=True)
-        process.start()
-        answer = here.recv() if here.poll(300) else "no answer"
-        if isinstance(answer, str):
-            result[peer] = answer
-            continue
-        reference = answer if reference is None else reference
-        error = max(float(np.abs(a - b).max() / (np.abs(b).max() + 1e-30)) for a, b in zip(answer, reference))
-        if error > 1e-4:
-            result[peer] = f"gradients differ by {error:.1e}"
-            continue
-        here.send(3)
-        here.send(max(1, int(slice_ / max(here.recv(), 1e-7))))
-        here.recv()
-        here.send(3)
-        live[peer] = (here, max(1, int(slice_ / max(here.recv(), 1e-7))), [])
-    order = list(live)
-    for _ in range(rounds):
-        random.Random(len(order)).shuffle(order)
-        for peer in order:
-            here, count, times = live[peer]
-            here.send(count)
-            times.append(here.recv())
-    base = live[peers[0]][2]
-    for peer, (here, _, times) in live.items():
-        here.send(None)
-        ratio = statistics.median(t / b for t, b in zip(times, base))
-        result[peer] = (ratio, statistics.median(times) * 1e6)
-    return {p: result[p] for p in peers}
+    if len(grads) != len(reference):
+        raise Dead(f"{len(grads)} gradients instead of {len(reference)}")
+    error = max(float(np.abs(a - b).max() / (np.abs(b).max() + 1e-30)) for a, b in zip(grads, reference))
+    if not error <= TOLERANCE:
+        raise Dead(f"gradients differ by {error:.1e}")
 
 
-def chain(length: int = 1_000_000) -> str:
-    """W3: a chain of sines: time per op and memory per op."""
-    import resource
-
-    import minigrad as mg
-
-    x = mg.tensor(0.5, requires_grad=True)
-    mg.sin(x).backward()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.process_time()
-    y = x
-    for _ in range(length):
-        y = mg.sin(y)
-    middle = time.process_time()
-    size = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / length
-    y.backward()
-    end = time.process_time()
-    del y
-    return (f"{length:,} sines: forward {(middle - start) / length * 1e6:.2f} µs, backward {(end - middle) / length * 1e6:.2f} µs per op; "
-            f"{size:.0f} bytes per op, of which the saved value takes 32")
-
-
-def import_time() -> str:
-    """W9: importing, compared with importing NumPy."""
-    import subprocess
-
-    def best(code: str) -> float:
-        times = []
-        for _ in range(7):
-            start = time.perf_counter()
-            subprocess.run([sys.executable, "-c", code], check=True, cwd=HERE.parent)
-            times.append(time.perf_counter() - start)
-        return min(times)
-
-    plain, ours = best("import numpy"), best("import minigrad")
-    return f"import minigrad: {ours / plain:.2f} × import numpy"
+def ratios(measured: dict[str, Any], base: str) -> dict[str, float]:
+    """peer → median over the rounds of its time to that of the base."""
+    if not isinstance(measured.get(base), list):
+        return {}
+    return {
+        peer: statistics.median(t / b for t, b in zip(times, measured[base]))
+        for peer, times in measured.items()
+        if isinstance(times, list)
+    }
 
 
 def main() -> None:
+    from extra import chain, import_time
     from peers import PEERS
+    from report import chart, page
     from workloads import NAMES
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--workloads", default=",".join(NAMES))
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--slice", type=float, default=0.05, help="seconds per peer and round")
-    parser.add_argument("--write", type=Path, help="write a page with the table")
+    parser.add_argument("--write", type=Path, metavar="DOCS", help="write DOCS/benchmarks.md and its picture")
     options = parser.parse_args()
-    peers, names = options.peers.split(","), options.workloads.split(",")
-    table = {}
-    for name in names:
+    peers, table = options.peers.split(","), {}
+    for name in options.workloads.split(","):
         table[name] = measure(name, peers, options.rounds, options.slice)
-        print(name, {p: f"{v[0]:.2f}" if isinstance(v, tuple) else v for p, v in table[name].items()}, flush=True)
-    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
-    notes = []
-    for peer in peers:
-        cells = []
-        for name in names:
-            value = table[name][peer]
-            cells.append(f"{value[0]:.2f}" if isinstance(value, tuple) else "–")
-            if not isinstance(value, tuple):
-                notes.append(f"* {peer}, {name}: {value}")
-        lines.append(f"| {peer} | " + " | ".join(cells) + " |")
-    extra = [chain(), import_time()]
-    page = "\n".join(["# Benchmarks", "", "Time per training step, as a ratio to NumPy by hand (allocating), one thread, float32; lower is better. "
-                      f"Median of {options.rounds} interleaved rounds; gradients agree before anything is timed.", "", *lines, "",
-                      *notes, "", *(f"* {e}" for e in extra), "", "Made by `python benchmarks/run.py --write docs/benchmarks.md`.", ""])
-    print(page)
+        shown = {p: f"{r:.2f}" for p, r in ratios(table[name], "by hand").items()}
+        print(name, "to by hand:", shown, {p: v for p, v in table[name].items() if isinstance(v, str)}, flush=True)
+    text = page(table, peers, options.rounds, [chain(), import_time()])
+    print(text)
     if options.write:
-        options.write.write_text(page)
+        chart(table, peers, options.write / "pictures" / "benchmarks.svg")
+        (options.write / "benchmarks.md").write_text(text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,70 @@
+"""The page and the picture made of what was measured."""
+from __future__ import annotations
+
+import platform
+import statistics
+from pathlib import Path
+from typing import Any
+
+Table = dict[str, dict[str, Any]]  #: workload → peer → seconds of each round, or why there are none
+
+
+def page(table: Table, peers: list[str], rounds: int, extra: list[str]) -> str:
+    """The figures as Markdown."""
+    import numpy as np
+    import workloads
+
+    about = (workloads.__doc__ or "").split("\n\n")[1]
+    notes = [f"* {peer}, {name}: {row[peer]}" for name, row in table.items() for peer in peers if isinstance(row.get(peer), str)]
+    absolute = {name: f"{statistics.median(row['by hand']) * 1e6:,.0f}" for name, row in table.items() if isinstance(row.get("by hand"), list)}
+    return "\n".join([
+        "# Benchmarks", "",
+        f"Time of a training step, one thread; lower is better. Median of {rounds} interleaved rounds; gradients agree before anything is timed. "
+        f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}.", "",
+        "![times to NumPy by hand](pictures/benchmarks.svg)", "",
+        "## To NumPy by hand (allocating)", "", *grid(table, peers, "by hand"), "",
+        "By hand, in µs: " + ", ".join(f"{name} {t}" for name, t in absolute.items()) + ".", "",
+        "## To the floor (NumPy in memory made once)", "", *grid(table, peers, "floor"), "",
+        "## The workloads", "", "```text", *(line.removeprefix("    ") for line in about.splitlines()), "```", "",
+        "## Beside them", "", *(f"* {e}" for e in extra), *(["", "Not measured:", "", *notes] if notes else []), "",
+        "Made by `python benchmarks/run.py --write docs`.", "",
+    ])  # fmt: skip
+
+
+def grid(table: Table, peers: list[str], base: str) -> list[str]:
+    """One line per peer, one column per workload."""
+    from run import ratios
+
+    found = {name: ratios(row, base) for name, row in table.items()}
+    lines = ["| | " + " | ".join(table) + " |", "|---|" + "---:|" * len(table)]
+    for peer in peers:
+        cells = [f"{found[name][peer]:.2f}" if peer in found[name] else "–" for name in table]
+        lines.append(f"| {peer} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def chart(table: Table, peers: list[str], path: Path) -> None:
+    """One row of dots per workload, the time to NumPy by hand on a logarithmic axis."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams |= {"svg.hashsalt": "minigrad", "svg.fonttype": "none"}
+    from matplotlib import pyplot as plt
+    from run import ratios
+
+    names, shown = list(table), [p for p in peers if p != "by hand"]
+    figure, axes = plt.subplots(figsize=(8, 0.45 * len(names) + 1.4), layout="constrained")
+    axes.axvline(1, color="#888888", lw=1)
+    for k, peer in enumerate(shown):
+        points = [(r[peer], row) for row, name in enumerate(names) if peer in (r := ratios(table[name], "by hand"))]
+        if points:
+            ours = peer.startswith("minigrad")
+            axes.scatter(*zip(*points), label=peer, s=60 if ours else 28, marker="D" if ours else "o", color=f"C{k}", zorder=3 if ours else 2)
+    axes.set(xscale="log", yticks=range(len(names)), yticklabels=names, xlabel="time of a step, relative to NumPy by hand")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.invert_yaxis()
+    axes.grid(axis="x", which="both", color="#dddddd", lw=0.5)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
