@@ -39,7 +39,7 @@ ALLOWED = {
         "import_module",
     ): "modules of the package, from a table in the same file",
     (
-        "static/codegen/step.py",
+        "static/codegen/built.py",
         "exec",
     ): "a syntax tree built from checked operators, never from text",
     ("static/codegen/syntax.py", "compile"): "that tree",

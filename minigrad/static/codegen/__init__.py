@@ -1,10 +1,14 @@
 """Code generation: a Program becomes one readable NumPy function that runs it.
 
 lower        the program's kernels are recorded: a schedule of NumPy calls          (record, twins, names, control)
-tidy, slabs  calls nobody needs go; updates of many parameters become one
+tidy         calls nobody needs go; updates come last, and into the parameters themselves
+twice        equal calls are one
+pieces       a sum of slices' gradients is put together
+slabs        updates of many parameters become one
+unrolled, steps, bias   with ``exact=False``: products of all steps, and of a layer with its bias, at once    (stacks)
 buffers      which values share memory
 source       the schedule as a syntax tree                                           (identifiers, loops, syntax)
-step         compiled for these shapes, and called
+step         compiled for these shapes, and called                                   (built)
 """
 
 from __future__ import annotations

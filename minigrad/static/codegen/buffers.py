@@ -22,7 +22,7 @@ class Buffer:
     name: str
     like: np.ndarray[Any, Any]
     holds: list[Array]
-    slab: bool = False  # starts as zeros
+    start: int = 0  # what it is filled with before the first run
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class _Planner:
     def run(self) -> None:
         for k, item in enumerate(self.schedule.items):
             if isinstance(item, Call) and item.kind == "slab":
-                self.slab(item.out)
+                self.slab(item.out, int(item.function is np.ones))
             elif isinstance(item, Call) and self.wants_buffer(item):
                 self.place(k, item)
             for array in self.ends.pop(k, []):
@@ -120,9 +120,9 @@ class _Planner:
         self.live[id(out)] = buffer
         self.ends.setdefault(end, []).append(out)
 
-    def slab(self, whole: Array) -> None:
+    def slab(self, whole: Array, start: int) -> None:
         """Memory of its own from the first run to the last."""
-        made = Buffer(whole.name, whole.like, [whole], slab=True)
+        made = Buffer(whole.name, whole.like, [whole], start)
         self.plan.buffers.append(made)
         self.plan.placed.add(id(whole))
         self.live[id(whole)] = made

@@ -41,6 +41,7 @@ class Recorder(Decisions):
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
+        self.arrays: list[Array] = []
         self.op: Any = None
         self.ignores: tuple[str, ...] = ()
         self.twins = Twins(self)

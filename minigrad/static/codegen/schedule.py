@@ -42,6 +42,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     ) -> None:
         self.recorder, self.like, self.name, self.fixed = recorder, like, name, fixed
         self.roots = roots or (self,)
+        recorder.arrays.append(self)  # ids stay unique while their objects live
 
     shape = property(lambda self: self.like.shape)
     dtype = property(lambda self: self.like.dtype)
@@ -255,8 +256,11 @@ def replace_arrays(value: Any, change: Any) -> Any:
     return value
 
 
-def substitute(item: Any, same: dict[int, Array]) -> None:
-    """Let an item use other Arrays: ``same`` maps the id of an Array to the one that stands for it."""
+def substitute(item: Any, same: dict[int, Array], deep: bool = True) -> None:
+    """Let an item use other Arrays: ``same`` maps the id of an Array to the one that stands for it.
+
+    ``deep=False`` leaves the calls inside loops and branches as they are.
+    """
 
     def change(array: Array) -> Array:
         while id(array) in same:
@@ -268,7 +272,8 @@ def substitute(item: Any, same: dict[int, Array]) -> None:
 
     def changed(value: Any) -> Any:
         if isinstance(value, Call | Loop | Branch):
-            substitute(value, same)
+            if deep:
+                substitute(value, same)
             return value
         if isinstance(value, list | tuple):
             return type(value)([changed(v) for v in value])

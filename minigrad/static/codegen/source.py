@@ -26,6 +26,8 @@ from .runtime import aligned_zeros
 from .schedule import Array, Branch, Call, Loop, Schedule, arrays_in
 from .syntax import Comment, assign, dotted, entry, function, invoke, load
 
+CHANGE = "parameters change from here on; an error before leaves them as they were"
+
 
 class Writer(LoopSource):
     """Turns one schedule into a syntax tree."""
@@ -42,6 +44,7 @@ class Writer(LoopSource):
         self.before: list[ast.stmt] = []  # the body of prepare
         self.bound: dict[str, str] = {}  # "np.add.reduce" → identifier
         self.op: Operator | None = None
+        self.changing = False  # parameters, from here on
         self.fixed: set[int] = set()  # Arrays whose memory is the same in every run
 
     def module(self) -> ast.Module:
@@ -97,7 +100,7 @@ class Writer(LoopSource):
         """Memory that is used again in every run."""
         names = ", ".join(dict.fromkeys(clean(a.name) for a in buffer.holds if a.name))
         self.before.append(Comment(f"holds {names}" if names else "holds values on the way"))
-        target = self.unique(buffer.name)
+        target = self.unique(clean(buffer.name))
         for array in buffer.holds:
             self.identifiers[id(array)] = target
             self.fixed.add(id(array))
@@ -118,6 +121,9 @@ class Writer(LoopSource):
                 "np.transpose", [made, self.value(tuple(order.index(k) for k in range(like.ndim)))]
             )
         self.before.append(assign(target, made))
+        if buffer.start:
+            fill = ast.Attribute(load(target), "fill", ast.Load())
+            self.before.append(ast.Expr(ast.Call(fill, [ast.Constant(buffer.start)], [])))
 
     def fetched(self, array: Array) -> ast.expr:
         """A result: always an array of its own."""
@@ -141,6 +147,9 @@ class Writer(LoopSource):
             made = list(self.item(item))
             if not made:
                 continue
+            if not self.changing and _changes_state(item):
+                self.changing = True
+                out.insert(len(out) - isinstance(out[-1], Comment), Comment(CHANGE))
             for statement in made:
                 statement.op = item.op  # type: ignore[attr-defined]
             if isinstance(item, Call) and item.ignores:
@@ -187,6 +196,14 @@ class Writer(LoopSource):
             statement = self.call(item)
             if not isinstance(statement, ast.Pass):
                 yield statement
+
+
+def _changes_state(item: Any) -> bool:
+    """Whether a call writes into a parameter."""
+    target = (
+        (item.args[0] if item.kind == "store" else item.into) if isinstance(item, Call) else None
+    )
+    return target is not None and target.fixed
 
 
 def comment_of(op: Operator) -> str:

@@ -70,7 +70,7 @@ class Stacks:
         maker = self.makers.get(id(array))
         return (
             maker is not None
-            and maker.kind == "compute"
+            and maker.kind in ("compute", "fill")
             and maker.into is None
             and array.is_root
             and array.like.flags.c_contiguous

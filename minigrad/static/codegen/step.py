@@ -8,8 +8,6 @@ runs: buffers, views and constants are made once, and every run is a straight li
 
 from __future__ import annotations
 
-import itertools
-import linecache
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,19 +18,11 @@ from ..executor import Executor
 from ..naming import name_of, several
 from ..passes import dead_code, decompose, fold, merge_duplicates, specialise
 from ..program import Program, Variable
-from .buffers import plan_buffers
-from .lower import lower
+from .built import Built
 from .runtime import aligned_zeros
-from .slabs import in_slab, merge_updates, state_slabs
-from .source import Writer
-from .steps import at_once
-from .syntax import compile_tree, rendered
-from .tidy import tidy
-from .twice import merge_calls
-from .unrolled import unrolled_at_once
+from .slabs import in_slab, state_slabs
 
 RUNGS = ("specialise", "decompose", "fold", "merge_duplicates", "dead_code", "buffers", "source")
-_numbers = itertools.count(1)
 
 
 def compile(
@@ -49,8 +39,8 @@ def compile(
 
     Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program
     leaves sizes open; ``fetch``, a variable or a list of them; ``executor``, whose parameters it reads and
-    updates (its own copies without); ``exact=False`` lets sums over the steps of loops be made at once, faster,
-    with other last bits; ``stop_after``, a rung of the ladder: returns the Program
+    updates (its own copies without); ``exact=False`` lets products of all steps, and of a layer with its bias, be made
+    at once, faster, with other last bits; ``stop_after``, a rung of the ladder: returns the Program
     (``"buffers"``, ``"source"``: the text) instead; ``backend="jax"``, a `JaxStep`: one pure function under
     `jax.jit`, where ``max_steps`` bounds while loops that are differentiated.
     Errors: `ProgramError` for unknown names and rungs.
@@ -103,8 +93,8 @@ class Step:
         self.history: list[str] = []
         self.source = ""
         self.names: dict[str, str] = {}
-        self._built: dict[Any, _Built] = {}
-        self._current: _Built | None = None
+        self._built: dict[Any, Built] = {}
+        self._current: Built | None = None
         root = program.global_block()
         for name in self.fetch:
             if name not in root.vars:
@@ -113,8 +103,14 @@ class Step:
                     f"{did_you_mean(name, root.vars)}\n  at {user_line()}"
                 )
 
-    def __call__(self, **feed: Any) -> Any:
-        """Run it; returns one array per fetched variable, or one array if a single variable is fetched."""
+    def __call__(self, *given: Any, **feed: Any) -> Any:
+        """Run it; returns one array per fetched variable, or one array if a single variable is fetched.
+
+        Feeds are named, ``step(x=…)``, or come as one dict as for an Executor.  An error leaves the parameters as they
+        were: they change after everything else has been computed.
+        """
+        if given:
+            feed = self.named(given, feed)
         built = self._current
         values: Any = feed.values()
         if built is None or tuple(feed) != built.feeds or not built.fits(*values):
@@ -129,6 +125,15 @@ class Step:
             raise built.explained(error) from error
         return results[0] if self.single else results
 
+    def named(self, given: tuple[Any, ...], feed: dict[str, Any]) -> dict[str, Any]:
+        """Feeds that came as a dict."""
+        if len(given) > 1 or not isinstance(given[0], Mapping):
+            names = ", ".join(f"{n}=…" for n in self.data)
+            raise ProgramError(
+                f"feeds are given by name\n  at {user_line()}\n  repair: step({names})"
+            )
+        return {name_of(n, "feed"): v for n, v in given[0].items()} | feed
+
     # -- compiling -------------------------------------------------------------------------
 
     def open_shapes(self, feed: Mapping[str, Any]) -> dict[str, tuple[int, ...]] | None:
@@ -142,7 +147,15 @@ class Step:
                     f"{did_you_mean(str(name), shapes)}\n  at {user_line()}"
                 )
             if value is not None:
-                shapes[name] = _shape(value, len(shapes[name]))
+                shape, declared = _shape(value, len(shapes[name])), shapes[name]
+                if len(shape) != len(declared) or not all(
+                    n in (-1, m) for n, m in zip(declared, shape, strict=True)
+                ):
+                    raise ProgramError(
+                        f"feed {name!r} has shape {list(shape)}, the program expects "
+                        f"{list(declared)}\n  at {user_line()}"
+                    )
+                shapes[name] = shape
         return None if any(-1 in s for s in shapes.values()) else shapes
 
     def programs(self, shapes: dict[str, tuple[int, ...]] | None) -> Any:
@@ -162,19 +175,19 @@ class Step:
         for name, program in self.programs(shapes):
             if name == stop_after:
                 return program
-        return _Built(program, self).text
+        return Built(program, self).text
 
-    def build(self, shapes: dict[str, tuple[int, ...]]) -> _Built:
+    def build(self, shapes: dict[str, tuple[int, ...]]) -> Built:
         """Compile for these shapes of the feeds."""
         *_, (_, program) = self.programs(shapes)
-        built = _Built(program, self)
+        built = Built(program, self)
         self._built[_key(shapes)] = built
         self._use(built)
         said = ", ".join(f"{n} {list(s)}" for n, s in shapes.items()) or "no feeds"
         self.history.append(f"compiled for {said}")
         return built
 
-    def ready(self, feed: dict[str, Any]) -> tuple[_Built, list[Any]]:
+    def ready(self, feed: dict[str, Any]) -> tuple[Built, list[Any]]:
         """The function for these feeds, compiled if need be, and its arguments in order."""
         feed = self.checked(feed)
         shapes = {n: feed[n].shape if n in feed else v.shape for n, v in self.data.items()}
@@ -182,7 +195,7 @@ class Step:
         self._use(built)
         return built, [feed.get(n) for n in built.feeds]
 
-    def _use(self, built: _Built) -> None:
+    def _use(self, built: Built) -> None:
         self._current, self.source, self.names = built, built.text, built.names
 
     # -- feeds and parameters --------------------------------------------------------------
@@ -219,54 +232,6 @@ class Step:
     def __repr__(self) -> str:
         lines = len(self.source.splitlines())
         return f"<compiled step: {', '.join(self.data)} → {', '.join(self.fetch)}; {lines} lines>"
-
-
-class _Built:
-    """The function for one set of shapes."""
-
-    def __init__(self, program: Program, step: Step) -> None:
-        schedule = lower(program, step.fetch)
-        tidy(schedule)
-        merge_calls(schedule)
-        tidy(schedule)
-        if not step.exact:
-            unrolled_at_once(schedule)
-            at_once(schedule)
-            tidy(schedule)
-        merge_updates(schedule, step.slabs)
-        writer = Writer(schedule, plan_buffers(schedule))
-        module = writer.module()
-        self.filename = f"<minigrad compiled {next(_numbers)}>"
-        self.text, self.lines = rendered(module)
-        self.names = writer.table
-        space: dict[str, Any] = {"np": np}
-        exec(compile_tree(module, self.filename), space)
-        linecache.cache[self.filename] = (
-            len(self.text),
-            None,
-            self.text.splitlines(True),
-            self.filename,
-        )
-        given = {
-            target: step.memory[name] for target, name in self.names.items() if name in step.memory
-        }
-        self.run, self.fits = space["prepare"](given, writer.kernels, writer.constants)
-        self.feeds = tuple(schedule.feeds)
-
-    def explained(self, error: Exception) -> Exception:
-        """An error in generated source, with the operator and the user's line."""
-        line, trace = None, error.__traceback__
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self.filename:
-                line = trace.tb_lineno
-            trace = trace.tb_next
-        op = self.lines.get(line or 0)
-        if op is None:
-            return error
-        text = self.text.splitlines()[(line or 1) - 1].strip()
-        return ProgramError(
-            f"{op!r} failed: {error}\n  at {op.source_line}\n  in the source, line {line}: {text}"
-        )
 
 
 def _start_values(

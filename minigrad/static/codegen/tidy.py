@@ -13,7 +13,7 @@ from .schedule import Array, Call, Schedule, arrays_in, replace_arrays
 def tidy(schedule: Schedule) -> None:
     """Drop what is not needed; write updates into the parameters."""
     _drop_copies(schedule)
-    _drop_unread(schedule)
+    drop_unread(schedule)
     _updates_last(schedule)
     _store_directly(schedule)
 
@@ -53,7 +53,7 @@ def _used_inside(items: list[Any], array: Array) -> bool:
     ) or any(isinstance(i, Call) and i.kind == "view" and i.args[0] is array for i in items)
 
 
-def _drop_unread(schedule: Schedule) -> None:
+def drop_unread(schedule: Schedule) -> None:
     """Calls whose result nobody reads, from the last to the first."""
     needed = {id(r) for a in schedule.fetched for r in (a, *a.roots)}
     kept = []

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .buffers import is_elementwise, written
+from .buffers import bodies, is_elementwise, written
 from .schedule import Array, Call, Schedule, arrays_in, substitute
 
 #: constants of more elements than this are equal only to themselves
@@ -19,27 +19,40 @@ LIMIT = 10_000
 
 def merge_calls(schedule: Schedule) -> None:
     """Let equal calls of the root, on equal values, be one."""
-    _one_value_each(schedule)
+    one_value_each(schedule)
     _Merging(schedule).run()
 
 
-def _one_value_each(schedule: Schedule) -> None:
+def one_value_each(schedule: Schedule) -> None:
     """``np.exp(e, e)`` becomes ``f = np.exp(e)`` where no view looks at ``e``; `plan_buffers` undoes it."""
-    made = [a for item in schedule.items for a in arrays_in([getattr(item, "out", None)])]
-    viewed = {id(r) for a in made for r in a.roots if r is not a}
     same: dict[int, Array] = {}
-    for item in schedule.items:
+    _one_value_each(schedule.items, same)
+    schedule.fetched = [_last(a, same) for a in schedule.fetched]
+
+
+def _one_value_each(items: list[Any], same: dict[int, Array]) -> None:
+    made = [a for item in items for a in arrays_in([getattr(item, "out", None)])]
+    own = set(map(id, made))
+    viewed = {id(r) for a in made for r in a.roots if r is not a}
+    for item in items:
         substitute(item, same)
+        for body in bodies(item):
+            _one_value_each(body, same)
+            substitute(item, same, deep=False)  # what the body hands on
         old = item.into if isinstance(item, Call) else None
-        if old is None or not is_elementwise(item) or not old.is_root or old.fixed:
+        if old is None or not is_elementwise(item) or not old.is_root or id(old) in viewed:
             continue
-        if id(old) not in viewed and old.dtype.kind in "fiu":
+        plain = all(a.like is not None and a.like.flags.c_contiguous for a in [old, *item.reads()])
+        if plain and old.ndim and old.dtype.kind in "fiu" and id(old) in own:
             item.out, item.into = Array(old.recorder, old.like, old.name), None
             same[id(old)] = item.out
-    for k, array in enumerate(schedule.fetched):
-        while id(array) in same:
-            array = same[id(array)]
-        schedule.fetched[k] = array
+            own.add(id(item.out))
+
+
+def _last(array: Array, same: dict[int, Array]) -> Array:
+    while id(array) in same:
+        array = same[id(array)]
+    return array
 
 
 class _Merging:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .pieces import is_sum
 from .schedule import Array, Call, Schedule, arrays_in, substitute
 from .stacks import Stacks
 from .steps import factors
@@ -88,14 +89,12 @@ class _Sums:
         inner = {
             id(a)
             for c in schedule.items
-            if _is_sum(c)
+            if is_sum(c)
             for a in c.reads()
-            if _is_sum(self.makers.get(id(a))) and self.uses[id(a)] == 1
+            if is_sum(self.makers.get(id(a))) and self.uses[id(a)] == 1
         }
         self.found = {
-            id(c): self.terms(c.out)
-            for c in schedule.items
-            if _is_sum(c) and id(c.out) not in inner
+            id(c): self.terms(c.out) for c in schedule.items if is_sum(c) and id(c.out) not in inner
         }
 
     def terms(self, array: Array) -> list[Array]:
@@ -104,7 +103,7 @@ class _Sums:
         while todo:
             one = todo.pop()
             maker = self.makers.get(id(one))
-            if maker is not None and _is_sum(maker) and self.uses[id(one)] == 1:
+            if maker is not None and is_sum(maker) and self.uses[id(one)] == 1:
                 todo += maker.reads()
             else:
                 out.append(one)
@@ -137,19 +136,6 @@ class _Sums:
         self.schedule.items[at:at] = made
         self.gone.add(id(end))
         self.gone.update(id(c) for t, c in calls if id(t) in pairs)
-
-
-def _is_sum(call: Any) -> bool:
-    return (
-        isinstance(call, Call)
-        and call.into is None
-        and call.function in (np.add, np.positive)
-        and call.out.dtype.kind == "f"
-        and all(
-            isinstance(a, Array) and a.shape == call.out.shape and a.dtype == call.out.dtype
-            for a in call.args
-        )
-    )
 
 
 @contextmanager

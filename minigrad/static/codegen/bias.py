@@ -1,0 +1,154 @@
+"""``x @ w + b`` as one product: a column of ones beside x, b as the last row of w.
+
+In the slab of the parameters b comes right after w, so ``[w; b]`` is a matrix that is there already; in the slab of the
+gradients, too, and one product gives both.  Saves an addition and a sum per layer; the sums have other last bits.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .schedule import Array, Call, Schedule, arrays_in
+from .slabs import in_slab
+from .steps import factors
+
+
+def fold_bias(schedule: Schedule, slabs: list[list[str]]) -> None:
+    """Rewrite the layers whose parameters lie side by side in a slab that is updated as a whole."""
+    places = _places(schedule, slabs)
+    made: dict[int, _Wide] = {}
+    for call in list(schedule.items):
+        layer = _layer(schedule, call, places)
+        if layer is not None:
+            _fold(schedule, layer, made)
+    schedule.items[:0] = [call for wide in made.values() for call in wide.before]
+
+
+@dataclass
+class _Layer:
+    """``out = x @ w + b``, and where w begins in which slab."""
+
+    product: Call
+    addition: Call
+    slab: Array
+    start: int
+
+
+@dataclass
+class _Wide:
+    """x with a column of ones, and the calls that make it once."""
+
+    whole: Array
+    before: list[Call]
+
+
+def _places(schedule: Schedule, slabs: list[list[str]]) -> dict[str, tuple[Array, int, int]]:
+    """Name of a parameter → its slab, where it begins and ends."""
+    found = {}
+    for names in slabs:
+        whole = schedule.state.get("+".join(names))
+        if whole is not None:
+            shapes = [schedule.state[n].shape for n in names]
+            for name, (start, stop) in zip(names, in_slab(whole.dtype, shapes)[1], strict=True):
+                found[name] = whole, start, stop
+    return found
+
+
+def _layer(schedule: Schedule, call: Any, places: dict[str, Any]) -> _Layer | None:
+    if not isinstance(call, Call) or call.function is not np.add or call.into is not None:
+        return None
+    product, b = call.args
+    maker = next((c for c in schedule.items if isinstance(c, Call) and c.out is product), None)
+    if maker is None or maker.function is not np.matmul or maker.into is not None:
+        return None
+    x, w = maker.args
+    arrays = all(isinstance(a, Array) and a.like is not None for a in (x, w, b))
+    if not arrays or (x.ndim, w.ndim, b.ndim) != (2, 2, 1) or not {w.name, b.name} <= places.keys():
+        return None
+    (slab, start, stop), (other, after, _) = places[w.name], places[b.name]
+    alike = w.fixed and b.fixed and x.dtype == w.dtype == b.dtype and other is slab
+    uses = sum(a is product for i in schedule.items for a in i.touches())
+    if not alike or after != stop or uses != 1 or any(a is product for a in schedule.fetched):
+        return None
+    return _Layer(maker, call, slab, start)
+
+
+def _fold(schedule: Schedule, layer: _Layer, made: dict[int, _Wide]) -> None:
+    x, w = layer.product.args
+    if id(x) not in made:
+        made[id(x)] = _widen(schedule, x, layer.product)
+    wide = made[id(x)]
+    rows, columns = w.shape[0] + 1, w.shape[1]
+    joined = _part(wide.before, layer.slab, layer.start, (rows, columns), f"{w.name}_and_bias")
+    layer.addition.path, layer.addition.function = "np.matmul", np.matmul
+    layer.addition.args = (wide.whole, joined)
+    schedule.items.remove(layer.product)
+    _fold_gradient(schedule, layer, wide, (rows, columns))
+
+
+def _widen(schedule: Schedule, x: Array, product: Call) -> _Wide:
+    """Copy x beside a column of ones."""
+    n, k = x.shape
+    whole = Array(x.recorder, np.empty((n, k + 1), x.dtype), f"{x.name or 'value'}_and_ones")
+    part = Array(x.recorder, whole.like[:, :k], "", (whole,))
+    index = (slice(None), slice(0, k))
+    before = [
+        Call("slab", "np.ones", np.ones, (whole.shape, x.dtype), {}, whole),
+        Call("view", "[]", operator.getitem, (whole, index), {}, part),
+    ]
+    copy = Call("write", "np.copyto", np.copyto, (part, x), {}, None, product.op)
+    schedule.items.insert(schedule.items.index(product), copy)
+    return _Wide(whole, before)
+
+
+def _fold_gradient(schedule: Schedule, layer: _Layer, wide: _Wide, shape: tuple[int, int]) -> None:
+    """``x.T @ g`` and the sum over the rows of g, where both go into one slab side by side."""
+    makers = {id(a): c for c in schedule.items if isinstance(c, Call) for a in arrays_in([c.out])}
+    size = (shape[0] - 1) * shape[1]
+    for call in schedule.items:
+        if not isinstance(call, Call) or call.into is None or call.function is not np.matmul:
+            continue
+        found = factors(call, makers)
+        if found is None or found[0] is not layer.product.args[0]:
+            continue
+        start, slab = _offset(call.into), call.into.roots[0]
+        for other in schedule.items:
+            if not isinstance(other, Call) or other.into is None or other.into.ndim != 1:
+                continue
+            if not _is_sum_of_rows(other, found[1]) or other.into.roots[0] is not slab:
+                continue
+            if _offset(other.into) == start + size and other.into.shape == (shape[1],):
+                joined = _part(wide.before, slab, start, shape, "")
+                turned = Array(slab.recorder, wide.whole.like.T, "", (wide.whole,))
+                wide.before.append(
+                    Call("view", "np.transpose", np.transpose, (wide.whole,), {}, turned)
+                )
+                call.args, call.out, call.into = (turned, found[1]), joined, joined
+                schedule.items.remove(other)
+                return
+
+
+def _is_sum_of_rows(call: Call, g: Array) -> bool:
+    if call.path == "np.add.reduce":
+        return call.args[0] is g and call.kwargs.get("axis", 0) == 0
+    return call.function is np.dot and isinstance(call.args[0], np.ndarray) and call.args[1] is g
+
+
+def _offset(array: Array) -> int:
+    """Where a part of a slab begins."""
+    whole = array.roots[0].like
+    return int(array.like.ctypes.data - whole.ctypes.data) // whole.itemsize
+
+
+def _part(calls: list[Call], slab: Array, start: int, shape: tuple[int, int], name: str) -> Array:
+    """A matrix in a slab."""
+    stop = start + shape[0] * shape[1]
+    flat = Array(slab.recorder, slab.like[start:stop], "", (slab,))
+    made = Array(slab.recorder, flat.like.reshape(shape), name, (slab,))
+    calls.append(Call("view", "[]", operator.getitem, (slab, slice(start, stop)), {}, flat))
+    calls.append(Call("view", "np.reshape", np.reshape, (flat, shape), {}, made))
+    return made

@@ -1,0 +1,83 @@
+"""From a program of primitives to a function: the passes over its calls, in order, and the source they come to."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+from typing import Any
+
+import numpy as np
+
+from ...errors import ProgramError
+from ..program import Program
+from .bias import fold_bias
+from .buffers import plan_buffers
+from .lower import lower
+from .pieces import from_pieces
+from .schedule import Schedule
+from .slabs import merge_updates
+from .source import Writer
+from .steps import at_once
+from .syntax import compile_tree, rendered
+from .tidy import drop_unread, tidy
+from .twice import merge_calls
+from .unrolled import unrolled_at_once
+
+_numbers = itertools.count(1)
+
+
+def scheduled(program: Program, step: Any) -> Schedule:
+    """The calls of a program, after all passes; ``step`` says what is fetched and what lies in slabs."""
+    schedule = lower(program, step.fetch)
+    tidy(schedule)
+    merge_calls(schedule)
+    from_pieces(schedule, step.exact)
+    tidy(schedule)
+    if not step.exact:
+        unrolled_at_once(schedule)
+        at_once(schedule)
+    merge_updates(schedule, step.slabs)
+    if not step.exact:
+        fold_bias(schedule, step.slabs)
+        drop_unread(schedule)
+    return schedule
+
+
+class Built:
+    """The function for one set of shapes: ``run``; ``fits`` tells whether feeds have them."""
+
+    def __init__(self, program: Program, step: Any) -> None:
+        schedule = scheduled(program, step)
+        writer = Writer(schedule, plan_buffers(schedule))
+        module = writer.module()
+        self.filename = f"<minigrad compiled {next(_numbers)}>"
+        self.text, self.lines = rendered(module)
+        self.names = writer.table
+        space: dict[str, Any] = {"np": np}
+        exec(compile_tree(module, self.filename), space)
+        linecache.cache[self.filename] = (
+            len(self.text),
+            None,
+            self.text.splitlines(True),
+            self.filename,
+        )
+        given = {
+            target: step.memory[name] for target, name in self.names.items() if name in step.memory
+        }
+        self.run, self.fits = space["prepare"](given, writer.kernels, writer.constants)
+        self.feeds = tuple(schedule.feeds)
+
+    def explained(self, error: Exception) -> Exception:
+        """An error in generated source, with the operator and the user's line."""
+        line, trace = None, error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.filename:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        op = self.lines.get(line or 0)
+        if op is None:
+            return error
+        text = self.text.splitlines()[(line or 1) - 1].strip()
+        return ProgramError(
+            f"{op!r} failed: {error}\n  at {op.source_line}\n  in the source, line {line}: {text}"
+        )
