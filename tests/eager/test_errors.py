@@ -176,3 +176,153 @@ def test_why_lists_contributions_that_add_up():
     found = mg.why(x)
     assert np.allclose(sum(v for _, v in found.paths), x.grad.tolist()) and len(found.paths) == 3
     assert all(path[0] == "SumBackward0" for path, _ in found.paths)
+
+
+# -- raised where nothing else looks -------------------------------------------------------
+
+
+class Changed(mg.Function):
+    """Saves its input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+
+class Unwritten(mg.Function):
+    """Has neither forward nor backward."""
+
+
+class HalfWritten(mg.Function):
+    """Has no backward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+
+class SavesANumber(mg.Function):
+    """Saves what is no Tensor."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(3.0)
+        return x
+
+
+def saved_and_changed():
+    x = leaf([1.0]) * 1
+    y = Changed.apply(x)
+    x.add_(1.0)
+    y.sum().backward()
+
+
+def wrong_hook():
+    x = leaf([1.0, 2.0])
+    x.register_hook(lambda g: mg.ones([3]))
+    (x * 2).sum().backward()
+
+
+def wrong_rule():
+    @mg.primitive
+    def halved(x):
+        return x / 2
+
+    halved.grad(x=lambda out_grad: mg.sum(out_grad))
+    from minigrad.registry import REGISTRY
+
+    del REGISTRY["halved"]
+    halved(leaf([1.0, 2.0])).sum().backward()
+
+
+def freed_list():
+    x = leaf([1.0, 2.0])
+    y = mg.einsum("i,i->", x, x * 2)
+    y.backward()
+    y.backward()
+
+
+def freed_and_differentiated():
+    x = leaf(2.0)
+    y = x * x
+    y.backward()
+    mg.grad(y, x, create_graph=True)
+
+
+def open_keywords():
+    @mg.primitive
+    def loose(x, **options):
+        return x
+
+
+def interrupted():
+    @mg.no_grad()
+    def numbers():
+        yield 1
+        yield 2
+
+    steps = numbers()
+    next(steps)
+    steps.throw(KeyError("thrown into a generator"))
+
+
+REST = {
+    "gradcheck of constants": (
+        lambda: mg.gradcheck(lambda x: x, mg.tensor(1.0)),
+        RuntimeError,
+        "nothing to check",
+    ),
+    "gradcheck in float32": (
+        lambda: mg.gradcheck(lambda x: x, leaf(1.0, dtype="float32")),
+        TypeError,
+        "needs float64",
+    ),
+    "inputs that are no Tensors": (lambda: mg.grad(leaf() * 2, 3), TypeError, "must be Tensors"),
+    "fewer seeds than outputs": (
+        lambda: mg.backward([leaf() * 2, leaf() * 3], [1.0]),
+        RuntimeError,
+        "2 outputs need 2 gradients, 1 were given",
+    ),
+    "backward of a number": (lambda: mg.backward(3), TypeError, "starts from a Tensor, not from 3"),
+    "no forward": (lambda: Unwritten.apply(leaf()), NotImplementedError, "write forward"),
+    "no backward": (lambda: HalfWritten.apply(leaf()).backward(), NotImplementedError, "write back"),
+    "a number saved": (lambda: SavesANumber.apply(leaf()), TypeError, "keeps Tensors, not 3.0"),
+    "saved by a Function, then changed": (saved_and_changed, RuntimeError, "changed in place after"),
+    "a leaf's hook on a non-leaf": (
+        lambda: (leaf() * 2).register_post_accumulate_grad_hook(print),
+        RuntimeError,
+        "for leaves that require grad",
+    ),
+    "retain_grad of a constant": (
+        lambda: mg.tensor(1.0).retain_grad(),
+        RuntimeError,
+        "no gradient will ever reach it",
+    ),
+    "a rule of a wrong shape": (wrong_rule, ValueError, "one of the rules on the way has a wrong sh"),
+    "a hook of a wrong shape": (wrong_hook, ValueError, "or None to leave it as it is"),
+    "nothing to concat": (lambda: mg.concat([]), ValueError, "nothing to join"),
+    "nothing to stack": (lambda: mg.stack([]), ValueError, "nothing to join"),
+    "parts that do not fit": (
+        lambda: mg.split(leaf([1.0, 2.0, 3.0]), [1, 1]),
+        ValueError,
+        "do not add up to the 3 elements",
+    ),
+    "a list freed by backward": (freed_list, RuntimeError, "EinsumBackward0 a second time"),
+    "freed, with a graph": (freed_and_differentiated, RuntimeError, "MulBackward0 a second time"),
+    "a kernel with open keywords": (open_keywords, RuleError, "name its attrs instead"),
+    "thrown into a generator": (interrupted, KeyError, "thrown into a generator"),
+    "a list of arrays only": (lambda: mg.matmul([[1.0]], [[1.0, 2.0], [3.0, 4.0]]), ValueError, "matmul"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "kind", "message"), REST.values(), ids=REST)
+def test_an_error_that_is_rarely_met_says_what_is_wrong(call, kind, message):
+    with pytest.raises(kind) as found:
+        call()
+    assert message in str(found.value)

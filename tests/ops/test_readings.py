@@ -22,7 +22,7 @@ def in_eager(record, sample, positions):
     outs = call(record, sample, leaves)
     options = {"create_graph": True, "allow_unused": True, "materialize_grads": True}
     total = squares(floats(outs))
-    if not total.requires_grad:
+    if total is None or not total.requires_grad:
         return outs, [mg.zeros(v.shape) for v in leaves.values()] * 2
     first = mg.grad(total, list(leaves.values()), **options)
     bend = squares(first)
@@ -41,7 +41,8 @@ def in_a_program(record, sample, positions):
         args = [made.get(id(a), a) if isinstance(a, np.ndarray) else a for a in sample.args]
         inputs = [args[k] for k in positions]
         outs = as_list(record.primitive.function(*args, **sample.attrs))
-        first = static.gradients(squares(floats(outs)), inputs)
+        total = squares(floats(outs))
+        first = static.gradients(total, inputs) if total is not None else [None] * len(inputs)
         bend = squares([g for g in first if g is not None])
         second = static.gradients(bend, inputs) if bend is not None else [None] * len(inputs)
         fetch = [*outs, *(g for g in [*first, *second] if g is not None)]

@@ -25,7 +25,8 @@ def program_of(record, sample, positions):
         args = [made.get(id(a), a) if isinstance(a, np.ndarray) else a for a in sample.args]
         outs = as_list(record.primitive.function(*args, **sample.attrs))
         inputs = [args[k] for k in positions]
-        first = static.gradients(squares(floats(outs)), inputs)
+        total = squares(floats(outs))
+        first = static.gradients(total, inputs) if total is not None else []
         bend = squares([g for g in first if g is not None])
         second = static.gradients(bend, inputs) if bend is not None else []
     return program, feed, [*outs, *(g for g in [*first, *second] if g is not None)]
