@@ -96,10 +96,10 @@ function render({ model, el }) {
     for (const [id, group] of groups) {
       const here = Boolean(wanted) && holds(names[id] || "", wanted), within = wanted ? inside[id] || 0 : 0;
       group.classList.toggle("mg-hit", here || within > 0);
-      group.classList.remove("mg-here");
+      if (tell) group.classList.remove("mg-here");
       if (here || within) hits.push({ id, within });
     }
-    at = -1;
+    if (tell) at = -1;
     root.classList.toggle("mg-searching", Boolean(wanted));
     count(wanted);
     if (live && wanted && tell) ask({ what: "search", text: wanted });

@@ -89,10 +89,10 @@ class Picture:
     def save(self, path: str | Path) -> Path:
         """Write the picture to a file: its ending (svg, png, pdf, dot, html, txt) says how.
 
-        Raises `ValueError` for another ending, `RuntimeError` when there is no layout engine for a
-        drawn one.
+        Raises `ValueError` for another ending, `FileNotFoundError` for a folder that is not there,
+        `RuntimeError` when there is no layout engine for a drawn one.
         """
-        target = Path(path)
+        target = in_a_folder(path)
         make = _SAVERS.get(target.suffix.lower())
         if make is None:
             raise ValueError(
@@ -127,6 +127,16 @@ class Picture:
     def _html(self) -> str:
         """A page on its own: the drawing with a search, and its words."""
         return explorer_page(self.view, self.svg, f"{self.describe()}\n\n{self.text}")
+
+
+def in_a_folder(path: str | Path) -> Path:
+    """The path of a file to write, if its folder is there; else a `FileNotFoundError`."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"cannot save {target.name!r}: there is no folder {str(target.parent)!r}; make it first"
+        )
+    return target
 
 
 def _why_not() -> str:

@@ -18,7 +18,7 @@ from minigrad.viz.film import Film
 from minigrad.viz.html import film_page, frames_page, script, style
 from minigrad.viz.names import Names, caller_variables
 from minigrad.viz.of_scope import all_values, is_scope, names_of, step_list
-from minigrad.viz.picture import graph_of
+from minigrad.viz.picture import graph_of, in_a_folder
 from minigrad.viz.sheet import sheet
 
 
@@ -129,8 +129,10 @@ class Player:
         return frames_page(self.film)
 
     def save(self, path: str | Path) -> Path:
-        """Write one HTML file that plays on its own; `ValueError` for another ending."""
-        target = Path(path)
+        """Write one HTML file that plays on its own; `ValueError` for another ending,
+        `FileNotFoundError` for a folder that is not there.
+        """
+        target = in_a_folder(path)
         if target.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"cannot save a player as {target.name!r}: the ending must be .html")
         target.write_text(film_page(self.film, self.prediction), encoding="utf-8")

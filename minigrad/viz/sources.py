@@ -21,7 +21,8 @@ def source_of(x: Any) -> Source:
             return source
     raise TypeError(
         f"nothing to draw in {type(x).__name__!r}: draw takes a variable or tensor (or a list of "
-        "them), a function of the graph, a watched run, a net, a program or a Graph"
+        "them), a function of the graph, a watched run, a net, a program or a Graph, a module, a "
+        "scope, or a registry of ops"
     )
 
 
@@ -146,6 +147,36 @@ def _registry(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     return of_registry(x)
 
 
+def _is_module(x: Any) -> bool:
+    from minigrad.viz.of_module import is_module
+
+    return is_module(x)
+
+
+def _module(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
+    from minigrad.viz.of_module import of_module
+
+    return of_module(x, bool(values))
+
+
+def _is_variables(x: Any) -> bool:
+    """Variables of one program: the program is drawn."""
+    several = isinstance(x, (list, tuple)) and len(x) > 0
+    return several and all(_is_program(getattr(v, "program", None)) for v in x)
+
+
+def _variables(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
+    return _program(x[0].program, detail, values, names)
+
+
+def _is_primitive(x: Any) -> bool:
+    return _is_registry({"": x})
+
+
+def _primitive(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
+    return _registry({str(getattr(x, "type", None) or type(x).__name__): x}, detail, values, names)
+
+
 _SOURCES: tuple[tuple[Callable[[Any], bool], Source], ...] = (
     (_drawn, _graph),
     (_is_run, _run),
@@ -155,4 +186,7 @@ _SOURCES: tuple[tuple[Callable[[Any], bool], Source], ...] = (
     (_is_linked, _linked),
     (_is_scope, _scope),
     (_is_registry, _registry),
+    (_is_module, _module),
+    (_is_variables, _variables),
+    (_is_primitive, _primitive),
 )
