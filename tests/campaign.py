@@ -98,9 +98,10 @@ def bugs(args: argparse.Namespace) -> int:
     from tests.trust.bug_list import BUGS
     from tests.trust.seeded_bugs import find_all
 
-    found = find_all(BUGS, args.programs, args.workers)
-    for name, result in found.items():
-        print(f"{result:50} {name}")
+    def tell(name: str, result: str) -> None:
+        print(f"{result:50} {name}", flush=True)
+
+    found = find_all(BUGS, args.programs, args.workers, tell)
     count = sum(r.startswith("found") for r in found.values())
     print(f"{count} of {len(found)} bugs found within {args.programs} programs of each kind")
     return int(count < len(found))
