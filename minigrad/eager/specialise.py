@@ -260,7 +260,8 @@ def _write_saved(p: Primitive, w: Writer) -> None:
         )
     for r in p.reads():
         if r in p.attrs and (p.attrs[r] is None or p.attrs[r] is REQUIRED):
-            w(f"n_._{r} = _frozen({r}) if {r}.__class__ in _MUTABLE else {r}")
+            kept = f"{r} is None or {r}.__class__ not in _MUTABLE"
+            w(f"n_._{r} = {r} if {kept} else _frozen({r})")
         elif r in p.attrs:
             w(f"n_._{r} = {r}")
         elif r.endswith("_shape") and r.removesuffix("_shape") in p.inputs:
