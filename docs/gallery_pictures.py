@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad import static
+from minigrad import nn, static
 from minigrad.registry import REGISTRY
 from minigrad.static import net
 from minigrad.viz import plots
@@ -126,6 +126,17 @@ def first() -> Any:
 
 
 @picture
+def gradients_between() -> Any:
+    """Gradients of the values in between, each on the rank of its value; two parts meet in a sum."""
+    a, b = (mg.tensor(v, requires_grad=True, name=n) for n, v in (("a", 2.0), ("b", 3.0)))
+    h = a * b
+    k = h + a
+    y = k * h
+    y.backward()
+    return mg.draw(y, values="grad")
+
+
+@picture
 def saved_values() -> Any:
     """Before backward: dotted lines lead from saved values to the nodes that will read them."""
     x = mg.tensor([0.5, -1.0], requires_grad=True)
@@ -225,6 +236,44 @@ def folded() -> Any:
 def expanded() -> Any:
     """The same program, opened where one value is made: the rest stays folded."""
     return mg.draw(long_program(), expand="tanh_17")
+
+
+@picture
+def closed_frames() -> Any:
+    """Very many sub-blocks: each is closed into the operator that holds it, then the rest folds."""
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, w = static.data("x", [3]), static.parameter("w", np.ones(3))
+        y = w * x
+        for _ in range(60):
+            y = static.cond(y.sum() > 0, lambda y=y: mg.tanh(y), lambda y=y: mg.sin(y) * w)
+        static.append_backward(y.sum())
+    return mg.draw(prog)
+
+
+@picture
+def too_large() -> Any:
+    """A hundred thousand operations: what goes in, what comes out, and what lies between."""
+    x = h = mg.tensor(0.5, requires_grad=True, name="x")
+    for _ in range(50_000):
+        h = mg.sin(h) * x
+    return mg.draw(h, names={"y": h})
+
+
+@picture
+def module() -> Any:
+    """A module: its parameters by layer, with what their gradients are."""
+    return mg.draw(nn.Sequential(nn.Linear(3, 8), nn.Linear(8, 1)))
+
+
+def search() -> Any:
+    """A loop of 1,000 steps, folded; type a name to see where it is. In a notebook a click opens."""
+    w = mg.tensor(np.full((3, 3), 0.1), requires_grad=True, name="w")
+    h = mg.tensor(np.ones(3))
+    named = {}
+    for i in range(1000):
+        h = named[f"h{i}"] = mg.tanh(h @ w + 0.5)
+    return mg.draw((h * h).sum(), names=named)
 
 
 # ---- nets ---------------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from gallery_pictures import PICTURES, building, player  # noqa: E402
+from gallery_pictures import PICTURES, building, player, search  # noqa: E402
 
-PLAYERS = [player, building]
+PLAYERS = [player, building, search]  # with a page of their own
 ALSO_AS_PNG = ("first", "program")  # for pages that show no SVG
 _STYLE = """
 body { font-family: "DejaVu Sans", Verdana, sans-serif; margin: 0; background: #FFFFFF; color: #1A1A1A; }
@@ -77,7 +77,7 @@ def plot_svg(figure: Any) -> str:
 
 
 def save_player(make: Callable[[], Any], folder: Path) -> str:
-    """Write a player as a page that plays, and its first, middle and last frame as SVG."""
+    """Write a page that plays or is searched, and what it shows without scripts as SVG."""
     made = make()
     made.save(folder / f"{make.__name__}.html")
     frames = made._repr_mimebundle_()["image/svg+xml"]
