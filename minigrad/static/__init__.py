@@ -10,10 +10,11 @@ from . import net as net
 from .arrays import array_length, array_read, array_write, create_array
 from .backward import append_backward, gradients
 from .control_flow import cond, if_else, switch, while_loop
+from .declare import data, error_clip, parameter
 from .executor import Executor, Scope
 from .minimize import minimize
 from .parser import parse
-from .program import Block, Operator, Program, Variable, data, error_clip, parameter, program_guard
+from .program import Block, Operator, Program, Variable, program_guard
 from .recurrent import static_rnn
 from .verify import verify
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import ProgramError
 from .control_grad import control_grad_op
 from .expand import expand_grad_op
 from .grad_maker import make_grad_ops
 from .infer import infer_outputs
 from .op_info import CONTROL, find_info
 from .op_path import Path, find_op_path
+from .overwritten import check_overwritten
 from .program import EMPTY, Block, Operator, Variable
 from .why import BackwardCall
 
@@ -218,50 +218,6 @@ def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list
         for names in op.outputs.values():
             made.update(names)
     return out
-
-
-# -- overwritten values --------------------------------------------------------------------
-
-
-def check_overwritten(block: Block, ops: Sequence[Operator]) -> None:
-    """A value that a grad op reads must still be there: an error that names both operators if it was overwritten."""
-    last = _overwritten(block)
-    if not last:
-        return
-    position = {id(op): k for k, op in enumerate(block.ops)}
-    for op in ops:
-        source = op.copy_of or op.forward_op
-        at = position.get(id(source))
-        if source is None or at is None:
-            continue
-        for name in op.reads or ():
-            k = last.get(name, -1)
-            own_output = name in source.output_names and name not in source.input_names
-            if k > at or (k == at and not own_output):
-                writer = block.ops[k]
-                raise ProgramError(
-                    f"{op.type} needs the value that {name!r} had at #{at} {source.type}, but #{k} "
-                    f"{writer.type} overwrites it.\n"
-                    f"  read at {source.source_line}\n  overwritten at {writer.source_line}\n"
-                    f"  repair: give the result of {writer.type} a name of its own"
-                )
-
-
-def _overwritten(block: Block) -> dict[str, int]:
-    """The names that hold several values in a block, with the operator that wrote the last one."""
-    last: dict[str, int] = {}
-    repeated: set[str] = set()
-    for k, op in enumerate(block.ops):
-        for names in op.outputs.values():
-            for name in names:
-                if name in last:
-                    repeated.add(name)
-                last[name] = k
-    for name in last:
-        var = block.vars.get(name)
-        if name != EMPTY and (var is None or var.is_data or var.persistable):
-            repeated.add(name)
-    return {n: last[n] for n in repeated if n != EMPTY}
 
 
 # -- into the block ------------------------------------------------------------------------

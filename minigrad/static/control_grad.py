@@ -203,12 +203,12 @@ def _grad_block(
         BackwardJob,
         add_up_repeated_gradients,
         append_to_block,
-        check_overwritten,
         error_clips,
         fill_missing_gradients,
         make_raw_grad_ops,
     )  # fmt: skip
     from .op_path import find_op_path
+    from .overwritten import check_overwritten
 
     program = job.block.program
     made = program.create_block(job.block.idx, forward_block=body.idx)
