@@ -286,6 +286,14 @@ def softmax_less_target(x, target, *, axis=-1):
     return (softmax(x, axis=axis) - hot) / max(np.size(target), 1)
 
 
+# -- updates ---------------------------------------------------------------------------------
+
+
+@counterpart
+def sgd(param, grad, learning_rate):
+    return (param - learning_rate * grad).astype(param.dtype)
+
+
 # -- products, windows -----------------------------------------------------------------------
 
 
