@@ -174,6 +174,7 @@ def binary(
         (f32(a(3)), float(b(1)[0])),
         (float(a(1)[0]), b(2, 2)),
         (f32(a(2)), b(2)),
+        (a(2, 2), float(b(1)[0])),
         (same, same),
     ]
     return [s(x, y, **attrs) for x, y in pairs]

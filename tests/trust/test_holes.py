@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError, GradError
+from minigrad.errors import DTypeError, GradError, ShapeError
 from minigrad.registry import REGISTRY
 
 
@@ -109,3 +109,73 @@ def test_a_third_input_gets_its_gradient(hooked):
     p, q = leaf(2.0), leaf(5.0)
     (mg.where(True, p, q) * 3.0).backward()
     assert (float(p.grad), float(q.grad)) == (3.0, 0.0)
+
+
+@pytest.mark.parametrize("kind", ["tensor hook", "prehook"])
+def test_a_hook_that_returns_another_shape_is_named(kind):
+    x = leaf([1.0, 2.0])
+    h = x * 2.0
+    if kind == "tensor hook":
+        h.register_hook(lambda g: mg.tensor(1.0))
+    else:
+        h.grad_fn.register_prehook(lambda grads: (mg.tensor(1.0),))
+    with pytest.raises(ShapeError, match="hook returned"):
+        h.sum().backward()
+
+
+def test_what_a_hook_makes_of_a_gradient_is_differentiated_again():
+    """The gradient of x³ times itself: (3x²)² has the slope 36x³."""
+    x = leaf(2.0)
+    h = x * 1.0
+    handle = h.register_hook(lambda g: g * g)
+    (g,) = mg.grad(h * h * h, x, create_graph=True)
+    handle.remove()
+    assert float(g) == 144.0
+    assert float(mg.grad(g, x)[0]) == 288.0
+
+
+@pytest.mark.parametrize("kind", ["prehook", "hook"])
+def test_a_node_with_hooks_has_second_derivatives_too(kind):
+    x = leaf(2.0)
+    y = x * x * x
+    if kind == "prehook":
+        y.grad_fn.register_prehook(lambda grads: None)
+    else:
+        y.grad_fn.register_hook(lambda inputs, outputs: None)
+    (g,) = mg.grad(y, x, create_graph=True)
+    assert float(mg.grad(g, x)[0]) == 12.0
+
+
+def test_a_prehook_changes_the_gradients_of_all_outputs_of_a_node():
+    x = leaf([1.0, 2.0])
+    a, b = mg.unbind(x)
+    a.grad_fn.register_prehook(lambda grads: tuple(g * 10.0 for g in grads))
+    (a * 1.0 + b * 2.0).backward()
+    assert x.grad.tolist() == [10.0, 20.0]
+
+
+def test_errors_say_the_name_of_a_tensor_that_has_one():
+    x, y = leaf(1.0), mg.tensor(2.0, requires_grad=True, name="weights")
+    with pytest.raises(GradError, match=r"input 0 \(weights\) of grad"):
+        mg.grad(x * x, y)
+    with pytest.raises(GradError, match=r"input 0 of grad"):
+        mg.grad(y * y, x)
+
+
+# -- rules ---------------------------------------------------------------------------------
+
+
+def test_division_that_is_safe_gives_zero_and_no_warning():
+    found = mg.ops.elementwise.safe_div(np.array([1.0, 1.0, 3.0]), np.array([0.0, 2.0, 1.0]))
+    assert found.tolist() == [0.0, 0.5, 3.0]
+
+
+@pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0, 3.0])
+@pytest.mark.parametrize("as_array", [False, True])
+def test_second_derivatives_of_powers_at_zero(exponent, as_array):
+    x = leaf([0.0, 2.0])
+    y = x ** (mg.tensor([exponent, exponent]) if as_array else exponent)
+    (g,) = mg.grad(y.sum(), x, create_graph=True)
+    second = mg.grad(g.sum(), x)[0].tolist() if g.requires_grad else [0.0, 0.0]
+    slope = exponent * (exponent - 1)
+    assert second == [slope if exponent == 2.0 else 0.0, slope * 2.0 ** max(exponent - 2, 0)]
