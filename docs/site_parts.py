@@ -22,7 +22,14 @@ CONTENTS = {
     "The course": ["notebooks/start", "notebooks/step*", "notebooks/capstone", "docs/teachers"],
     "Pictures": ["docs/gallery"],
     "Reference": ["docs/reference/*", "docs/ops", "docs/kinks"],
-    "How it is made": ["docs/design", "docs/backends", "docs/trust", "docs/benchmarks", "CONTRIBUTING", "CHANGELOG"],
+    "How it is made": [
+        "docs/design",
+        "docs/backends",
+        "docs/trust",
+        "docs/benchmarks",
+        "CONTRIBUTING",
+        "CHANGELOG",
+    ],
     "Solved notebooks": ["notebooks/solved/*"],
 }
 #: ``<!-- names of minigrad in minigrad.ops -->`` on a page of the reference stands for these names.
@@ -60,12 +67,13 @@ def complete(app: Any, page: str, source: list[str]) -> None:
                 f'<iframe class="player" src="pictures/{path.name}" title="{path.stem}"></iframe>'
             )
             source[0] = source[0].replace(frames, f"{frames}\n\n{at_work}")
-    source[0] = NAMES_OF.sub(lambda found: reference(*found.groups()), source[0])
+    shown: set[str] = set()
+    source[0] = NAMES_OF.sub(lambda found: reference(*found.groups(), shown), source[0])
 
 
 def contents(root: Path) -> str:
     """The menu as hidden tables of contents; a page that is not there is left out."""
-    text = ""
+    text, shown = "", set[str]()
     for caption, patterns in CONTENTS.items():
         files = [path for each in patterns for path in sorted(root.glob(f"{each}.*"))]
         pages = [
@@ -73,17 +81,20 @@ def contents(root: Path) -> str:
             for path in files
             if path.suffix in {".md", ".ipynb"} and not path.stem.endswith(".fresh")
         ]
+        pages = [page for page in dict.fromkeys(pages) if page not in shown]
+        shown.update(pages)
         listed = "\n".join(f"/{page}" for page in pages)
         text += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{listed}\n```\n"
     return text
 
 
-def reference(package: str, part: str) -> str:
-    """The public names of a package that a part of it defines, grouped by module."""
+def reference(package: str, part: str, shown: set[str]) -> str:
+    """The public names of a package that a part of it defines, but those shown, grouped by module."""
     groups: dict[str, list[str]] = {}
     for name in public(package):
         module = getattr(import_module(package), name).__module__
-        if f"{module}.".startswith(f"{part}."):
+        if f"{module}.".startswith(f"{part}.") and f"{package}.{name}" not in shown:
+            shown.add(f"{package}.{name}")
             groups.setdefault(module, []).append(name)
     return "\n".join(section(package, module, names) for module, names in groups.items())
 
