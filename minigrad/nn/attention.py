@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import ops
 from ..errors import ShapeError, describe
+from ..ops.refuse import refusal
 from . import init
 from .layers import Linear
 from .module import Module
@@ -49,9 +50,10 @@ class MultiHeadAttention(Module):
         value = key if value is None else value
         for given in (query, key, value):
             if len(given.shape) != 3 or given.shape[2] != self.width:
-                raise ShapeError(
+                raise refusal(
                     f"MultiHeadAttention({self.width}) takes [batch, steps, "
-                    f"{self.width}], not {describe(given)}"
+                    f"{self.width}], not {describe(given)}",
+                    "the batch is axis 0, the places are axis 1, the last axis is the width",
                 )
         q, k, v = (
             self._heads(layer(x))
@@ -63,6 +65,7 @@ class MultiHeadAttention(Module):
             seen = np.tri(query.shape[1], key.shape[1], dtype=bool)
             mask = seen if mask is None else ops.logical_and(mask, seen)
         if mask is not None:
+            _check_mask(mask, scores)
             scores = ops.where(mask, scores, NEVER)
         mixed = ops.swapaxes(ops.matmul(ops.softmax(scores, axis=-1), v), axis1=1, axis2=2)
         return self.out(ops.reshape(mixed, shape=(-1, query.shape[1], self.width)))
@@ -71,3 +74,13 @@ class MultiHeadAttention(Module):
         """[batch, steps, width] → [batch, heads, steps, width of a head]."""
         apart = (-1, x.shape[1], self.heads, self.width // self.heads)
         return ops.swapaxes(ops.reshape(x, shape=apart), axis1=1, axis2=2)
+
+
+def _check_mask(mask: Any, scores: Any) -> None:
+    """One truth value for every score, or something that broadcasts to that."""
+    pairs = zip(reversed(np.shape(mask)), reversed(scores.shape), strict=False)
+    if np.ndim(mask) > 4 or any(-1 not in (m, n) and m not in (1, n) for m, n in pairs):
+        raise refusal(
+            f"a mask {describe(mask)} for scores [batch, heads, rows, columns] = {list(scores.shape)}",
+            "one bool for each row (place of query) and column (place of key)",
+        )

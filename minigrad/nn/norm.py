@@ -9,7 +9,8 @@ import numpy as np
 from .. import ops
 from ..eager.mode import no_grad
 from ..eager.tensor import Tensor, tensor
-from ..errors import ShapeError, describe
+from ..errors import describe
+from ..ops.refuse import refusal
 from ..values import Operators
 from . import init
 from .module import Module
@@ -32,8 +33,9 @@ class LayerNorm(Module):
     def forward(self, x: Any) -> Any:
         """[..., width] → [..., width]."""
         if not x.shape or x.shape[-1] != self.width:
-            raise ShapeError(
-                f"LayerNorm({self.width}) normalises a last axis of {self.width}, not {describe(x)}"
+            raise refusal(
+                f"LayerNorm({self.width}) normalises a last axis of {self.width}, not {describe(x)}",
+                "LayerNorm(width of the last axis)",
             )
         return ops.layer_norm(x, self.weight, self.bias, eps=self.eps)
 
@@ -65,8 +67,9 @@ class BatchNorm(Module):
         """The same shape."""
         x = x if isinstance(x, Operators) else tensor(x)
         if len(x.shape) < 2 or x.shape[1] != self.channels:
-            raise ShapeError(
-                f"BatchNorm({self.channels}) takes [batch, {self.channels}, ...], not {describe(x)}"
+            raise refusal(
+                f"BatchNorm({self.channels}) takes [batch, {self.channels}, ...], not {describe(x)}",
+                "BatchNorm(size of axis 1); channels are axis 1",
             )
         if not self.training:
             return ops.batch_norm(
@@ -80,9 +83,9 @@ class BatchNorm(Module):
         if isinstance(x, Tensor):
             count = x.size // self.channels
             if count < 2:
-                raise ShapeError(
-                    f"one value per channel has no variance: {describe(x)}; "
-                    f"repair: a larger batch, or eval()"
+                raise refusal(
+                    f"one value per channel has no variance: {describe(x)}",
+                    "a larger batch, or eval()",
                 )
             with no_grad():
                 for running, now in (

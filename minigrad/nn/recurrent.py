@@ -14,7 +14,8 @@ import numpy as np
 
 from .. import ops
 from ..eager.tensor import Tensor, tensor
-from ..errors import ShapeError, describe
+from ..errors import describe
+from ..ops.refuse import refusal
 from ..values import Operators
 from . import init
 from .module import Module
@@ -46,9 +47,10 @@ class Recurrent(Module):
         The state of an LSTM is the pair (h, c).  Errors: `ShapeError`.
         """
         if len(x.shape) != 3 or x.shape[2] != self.inputs:
-            raise ShapeError(
+            raise refusal(
                 f"{type(self).__name__}({self.inputs}, {self.hidden}) takes [steps, "
-                f"batch, {self.inputs}], not {describe(x)}"
+                f"batch, {self.inputs}], not {describe(x)}",
+                "steps are axis 0, the batch is axis 1, the last axis is as wide as the layer's inputs",
             )
         x = x if isinstance(x, Operators) else tensor(x)
         fed = ops.linear(x, self.weight_x, self.bias)
@@ -68,9 +70,10 @@ class Recurrent(Module):
         wanted = (fed.shape[1], self.hidden)
         if len(given) != self.states or any(tuple(s.shape) != wanted for s in given):
             shown = ", ".join(map(describe, given))
-            raise ShapeError(
+            raise refusal(
                 f"the state of this {type(self).__name__} is {self.states} × "
-                f"{list(wanted)}, not {shown}"
+                f"{list(wanted)}, not {shown}",
+                "the last state of an earlier call" + (", the pair (h, c)" * (self.states == 2)),
             )
         return given
 
