@@ -565,6 +565,31 @@ def test_inexact_programs_differ_in_the_last_bits_at_most(name):
         )
 
 
+def test_what_every_step_computes_alike_is_computed_before_the_loop():
+    prog = static.Program()
+    with static.program_guard(prog):
+        w, x = static.parameter("w", numbers(0, 3, 3) / 2), static.data("x", [2, 3])
+
+        def body(i, h):
+            inner = static.while_loop(
+                lambda j, g: j < i, lambda j, g: (j + 1, mg.sin(g) + mg.exp(w)[:2] * 0.1), [0, h]
+            )
+            return i + 1, mg.matmul(inner[1], mg.cos(mg.exp(w))) + x
+
+        _, h = static.while_loop(lambda i, h: i < 3, body, [0, x])
+        loss = (h * h).sum()
+        static.append_backward(loss)
+    feed = {"x": numbers(1, 2, 3)}
+    step = static.compile(prog, fetch=[loss, "w@GRAD", h])
+    before, inside = step.source.split("# while", 1)[0], step.source.split("for _ in range", 1)[1]
+    assert "np.exp(w" in before
+    assert "np.exp(w" not in inside
+    for one, other in zip(
+        step(**feed), static.Executor().run(prog, feed, [loss, "w@GRAD", h]), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_inexact_loops_multiply_all_steps_at_once():
     prog, fetch, feed = built(CORPUS["recurrent_net"])
     source = static.compile(prog, feed, fetch=fetch, exact=False).source

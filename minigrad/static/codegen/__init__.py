@@ -4,6 +4,7 @@ lower        the program's kernels are recorded: a schedule of NumPy calls      
 tidy         calls nobody needs go; updates come last, and into the parameters themselves
 twice        equal calls are one
 pieces       a sum of slices' gradients is put together
+invariant    what every step of a loop computes alike comes before it
 slabs        updates of many parameters become one
 unrolled, steps, bias   with ``exact=False``: products of all steps, and of a layer with its bias, at once    (stacks)
 buffers      which values share memory

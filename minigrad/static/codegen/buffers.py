@@ -152,7 +152,7 @@ class _Planner:
 
 def _reuse_in_steps(item: Any, schedule: Schedule, plan: Plan) -> None:
     """Inside loops and branches: an elementwise call takes over an operand of the same step that nobody reads later."""
-    kept = {id(r) for a in _leaving(item) for r in a.roots}
+    kept = {id(r) for a in leaving(item) for r in a.roots}
     for body in bodies(item):
         last = {id(r): k for k, inner in enumerate(body) for a in inner.reads() for r in a.roots}
         own: set[int] = set()
@@ -174,7 +174,7 @@ def _reuse_in_steps(item: Any, schedule: Schedule, plan: Plan) -> None:
                 own.add(id(inner.out))
 
 
-def _leaving(item: Any) -> list[Array]:
+def leaving(item: Any) -> list[Array]:
     """What a loop or branch hands on from its bodies."""
     if isinstance(item, Loop):
         return item.handed_on() + arrays_in(item.saved)

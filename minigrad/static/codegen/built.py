@@ -12,6 +12,7 @@ from ...errors import ProgramError
 from ..program import Program
 from .bias import fold_bias
 from .buffers import plan_buffers
+from .invariant import hoist
 from .lower import lower
 from .pieces import from_pieces
 from .schedule import Schedule
@@ -32,6 +33,7 @@ def scheduled(program: Program, step: Any) -> Schedule:
     tidy(schedule)
     merge_calls(schedule)
     from_pieces(schedule, step.exact)
+    hoist(schedule)
     tidy(schedule)
     if not step.exact:
         unrolled_at_once(schedule)

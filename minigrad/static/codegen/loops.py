@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..program import Operator
+from .buffers import leaving
 from .calls import CallSource
 from .runtime import STEP_LIMIT, too_many_steps
-from .schedule import Array, Branch, Loop
+from .schedule import Array, Branch, Call, Loop
 from .syntax import append, assign, entry, invoke, load, store
 
 
@@ -40,8 +42,11 @@ class LoopSource(CallSource):
         body = self.test(item)
         body += self.statements(item.body)
         self.op = None
+        fresh = {id(c.out) for c in item.body if isinstance(c, Call) and c.kind == "compute"}
+        left = Counter(id(r) for a in leaving(item) for r in a.roots)
         for value, total, _ in item.totals:
-            body.append(self.add_to(total, value))
+            own = value.is_root and left[id(value)] == 1 and value.ndim > 0
+            body.append(self.add_to(total, value, own and id(value) in fresh))
         for value, target in lists:
             body.append(append(target, self.value(value)))
         body += [append(target, self.value(factors[k])) for k, target in gathered.items()]
@@ -123,11 +128,11 @@ class LoopSource(CallSource):
         names = [self.name(here[id(v)]) if id(v) in here else "_" for v in saved]
         return ast.Tuple([store(n) for n in names], ast.Store())
 
-    def add_to(self, total: Array, value: Array) -> ast.stmt:
-        """``total = value if total is None else np.add(total, value)``."""
+    def add_to(self, total: Array, value: Array, own: bool) -> ast.stmt:
+        """``total = value if total is None else np.add(total, value, total)``."""
         target = self.name(total)
         nothing = ast.Compare(load(target), [ast.Is()], [ast.Constant(None)])
-        more = invoke("np.add", [load(target), self.value(value)])
+        more = invoke("np.add", [load(target), self.value(value), *([load(target)] if own else [])])
         return assign(target, ast.IfExp(nothing, self.value(value), more))
 
     def stacked(

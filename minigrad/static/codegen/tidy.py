@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from .buffers import is_elementwise, written
-from .schedule import Array, Call, Schedule, arrays_in, replace_arrays
+from .buffers import bodies, is_elementwise, leaving, written
+from .schedule import Array, Call, Schedule, arrays_in, replace_arrays, substitute
 
 
 def tidy(schedule: Schedule) -> None:
     """Drop what is not needed; write updates into the parameters."""
     _drop_copies(schedule)
+    _drop_copies_inside(schedule)
     drop_unread(schedule)
     _updates_last(schedule)
     _store_directly(schedule)
@@ -45,6 +46,34 @@ def _drop_copies(schedule: Schedule) -> None:
         kept.append(item)
     schedule.items[:] = kept
     schedule.fetched = [current(a) for a in schedule.fetched]
+
+
+def _drop_copies_inside(schedule: Schedule) -> None:
+    """In a step of a loop a copy stands for its source, if neither is changed and the step keeps what it hands on."""
+    changed = {id(r) for a in written(schedule.items) for r in a.roots}
+    same: dict[int, Array] = {}
+    for item in schedule.items:
+        for body in bodies(item):
+            _drop_copies_of(item, body, changed, same)
+    for item in schedule.items if same else ():
+        substitute(item, same)
+
+
+def _drop_copies_of(
+    holder: Any, body: list[Any], changed: set[int], same: dict[int, Array]
+) -> None:
+    kept = {id(r) for a in leaving(holder) for r in a.roots}
+    own = {id(a) for c in body if isinstance(c, Call) for a in arrays_in([c.out])}
+    for call in list(body):
+        for inner in bodies(call):
+            _drop_copies_of(call, inner, changed, same)
+        if not isinstance(call, Call) or call.function is not np.positive or call.into is not None:
+            continue
+        (source,) = call.args
+        stays = id(source) in own or id(call.out) not in kept
+        if stays and not any(id(r) in changed for r in (*source.roots, *call.out.roots)):
+            same[id(call.out)] = source
+            body.remove(call)
 
 
 def _used_inside(items: list[Any], array: Array) -> bool:
