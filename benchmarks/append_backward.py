@@ -1,13 +1,15 @@
-"""Time to write the backward part of programs of 100 to 20,000 operators, beside the eager engine.
+"""Time to write the backward part of programs of 100 to 20,000 operators, and to verify the result.
 
     python benchmarks/append_backward.py [sizes]
 
-Times are process times, the best of three; the last column relates them to a plain Python loop on the same machine, so
-that runs on different machines can be compared.
+Four programs: a chain of sines, layers with parameters of their own, one variable read by all, a shared parameter.
+Times are process times, the best of three; the last column relates append_backward to a plain Python loop on the same
+machine, so that runs on different machines can be compared.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable
@@ -28,36 +30,54 @@ def seconds(action: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
-def network(x: Any, w: Any, count: int) -> Any:
-    """A chain of ``count`` operators that share a weight."""
-    h = x
+def sines(count: int) -> Any:
+    """A chain of sines."""
+    h = static.parameter("x", np.full(4, 0.5))
+    for _ in range(count):
+        h = mg.sin(h)
+    return h.sum()
+
+
+def layers(count: int) -> Any:
+    """Layers with a matrix and a bias each, three operators per layer."""
+    h = static.data("x", [-1, 4])
+    for k in range(count // 3):
+        w, b = static.parameter(f"w{k}", np.ones((4, 4))), static.parameter(f"b{k}", np.ones(4))
+        h = mg.tanh(mg.matmul(h, w) + b)
+    return h.sum()
+
+
+def fan_out(count: int) -> Any:
+    """One variable that half of the operators read."""
+    x = static.parameter("x", np.full(4, 0.5))
+    total = mg.sin(x)
+    for _ in range(count // 2):
+        total = total + mg.sin(x)
+    return total.sum()
+
+
+def shared(count: int) -> Any:
+    """A chain that multiplies by one parameter again and again."""
+    h, w = static.data("x", [4]), static.parameter("w", np.full(4, 0.5))
     for _ in range(count // 2):
         h = mg.tanh(h * w)
     return h.sum()
 
 
-def built(count: int) -> tuple[static.Program, Any]:
-    """The program of the chain."""
-    program = static.Program()
-    with static.program_guard(program):
-        x, w = static.data("x", [4]), static.parameter("w", np.full(4, 0.5))
-        return program, network(x, w, count)
-
-
-def measure(count: int) -> tuple[float, float, float, float]:
-    """Microseconds per operator: building, append_backward, eager forward, eager backward."""
+def measure(network: Callable[[int], Any], count: int) -> tuple[float, float, float]:
+    """Microseconds: building and append_backward per forward operator, verify per operator."""
     times = []
     for _ in range(REPEAT):
+        program = static.Program()
         made: list[Any] = []
-        build = seconds(lambda made=made: made.extend(built(count)))
-        program, loss = made
         with static.program_guard(program):
-            backward = seconds(lambda loss=loss: static.append_backward(loss))
-        x, w = mg.tensor(np.ones(4)), mg.tensor(np.full(4, 0.5), requires_grad=True)
-        out: list[Any] = []
-        forward = seconds(lambda x=x, w=w, out=out: out.append(network(x, w, count)))
-        times.append((build, backward, forward, seconds(out[0].backward)))
-    return tuple(min(column) / count * 1e6 for column in zip(*times, strict=True))  # type: ignore[return-value]
+            build = seconds(lambda made=made: made.append(network(count)))
+            gc.collect()
+            forward = len(program.global_block().ops)
+            backward = seconds(lambda made=made: static.append_backward(made[0]))
+        check = seconds(lambda program=program: static.verify(program))
+        times.append((build / forward, backward / forward, check / len(program.global_block().ops)))
+    return tuple(min(column) * 1e6 for column in zip(*times, strict=True))  # type: ignore[return-value]
 
 
 def loop() -> float:
@@ -72,16 +92,16 @@ def loop() -> float:
 
 
 def main(sizes: list[int]) -> None:
-    """Print one line per size."""
+    """Print one line per program and size."""
     print(
-        "   operators     build  append_backward  eager forward  eager backward     (µs per operator)  turns of a loop"
+        "program   operators    build  append_backward  verify     (µs per operator)  turns of a loop"
     )
-    for count in sizes:
-        build, backward, forward, eager = measure(count)
-        turns = backward * 1000 / loop()
-        print(
-            f"{count:12,d}  {build:8.1f}  {backward:15.1f}  {forward:13.1f}  {eager:14.1f}  {turns:41.0f}"
-        )
+    for network in (sines, layers, fan_out, shared):
+        for count in sizes:
+            build, backward, check = measure(network, count)
+            turns = backward * 1000 / loop()
+            row = f"{network.__name__:8s} {count:10,d} {build:8.1f} {backward:16.1f} {check:7.1f}"
+            print(f"{row} {turns:37.0f}", flush=True)
 
 
 if __name__ == "__main__":
