@@ -39,15 +39,38 @@ def create_array(capacity: int, shape: Iterable[int] = (), dtype: Any = "float64
 
 
 def array_write(array: Variable, index: Any, value: Any) -> Variable:
-    """The array with ``value`` at a place."""
+    """The array with ``value`` at a place.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     squares = static.array_write(static.create_array(3), 1, 4.0)
+    >>> static.Executor().run(prog, fetch_list=[squares])
+    [array([0., 4., 0.])]
+    """
     return setitem(array, value, index)  # type: ignore[no-any-return]
 
 
 def array_read(array: Variable, index: Any) -> Variable:
-    """What stands at a place."""
+    """What stands at a place.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     place = static.array_read(static.array_write(static.create_array(3), 1, 4.0), 1)
+    >>> static.Executor().run(prog, fetch_list=[place])
+    [array(4.)]
+    """
     return getitem(array, index)  # type: ignore[no-any-return]
 
 
 def array_length(array: Variable) -> int:
-    """The number of places."""
+    """The number of places.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     static.array_length(static.create_array(3))
+    3
+    """
     return len(array)

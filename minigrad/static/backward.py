@@ -38,6 +38,14 @@ def append_backward(
     after every pass.
     Errors: `ProgramError`; then the program is as before the call.
     Source: the backward building of Fluid, with its repairs (see docs/design.md).
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     w = static.parameter("w", 3.0)
+    ...     ((_, gradient),) = static.append_backward(w * w)
+    >>> static.Executor().run(prog, fetch_list=[gradient])
+    [array(6.)]
     """
     block = check_loss(loss)
     program = block.program
@@ -97,6 +105,15 @@ def gradients(
 
     ``target_gradients`` are the seeds, ones by default; several targets add up.
     An input that no target depends on gives None.  Applied to a gradient, this makes second derivatives.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     w = static.parameter("w", 3.0)
+    ...     (first,) = static.gradients(w**3, [w])
+    ...     (second,) = static.gradients(first, [w])
+    >>> static.Executor().run(prog, fetch_list=[first, second])
+    [array(27.), array(18.)]
     """
     outs, ins = _list(targets), _list(inputs)
     seeds = [None] * len(outs) if target_gradients is None else _list(target_gradients)

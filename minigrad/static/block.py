@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
 
 class Block:
-    """Operators in order and the variables they use."""
+    """Operators in order and the variables they use.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     y = static.data("x", [3]) * 2.0
+    >>> [op.type for op in prog.global_block().ops], sorted(prog.global_block().vars)
+    (['mul'], ['mul_0', 'x'])
+    """
 
     def __init__(
         self, program: Program, idx: int, parent: int = -1, forward_block: int = -1

@@ -171,7 +171,16 @@ def _either(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[], Any]) -> Any:
-    """The first case whose condition holds: ``switch([(x > 0, f), (x < 0, g)], default=h)``."""
+    """The first case whose condition holds: ``switch([(x > 0, f), (x < 0, g)], default=h)``.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [])
+    ...     y = static.switch([(x > 0, lambda: x * 1.0), (x < 0, lambda: x * -1.0)], default=lambda: x + 9.0)
+    >>> [static.Executor().run(prog, {"x": v}, [y])[0].item() for v in (-2.0, 0.0, 3.0)]
+    [2.0, 9.0, 3.0]
+    """
     check_callable(default, "default")
     if not isinstance(cases, list | tuple) or not all(
         isinstance(c, list | tuple) and len(c) == 2 for c in cases
@@ -192,6 +201,14 @@ def if_else(
     """Per row: the rows where ``mask`` holds go through ``true_fn``, the others through ``false_fn``.
 
     Both take the chosen rows of each of ``rows``; their results are put together in the order of the mask.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [3])
+    ...     y = static.if_else(x > 0, lambda rows: rows * 10.0, lambda rows: rows * 0.0, x)
+    >>> static.Executor().run(prog, {"x": [1.0, -2.0, 3.0]}, [y])
+    [array([10., -0., 30.])]
     """
     from ..ops import merge_rows, select_rows
 

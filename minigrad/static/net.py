@@ -268,7 +268,11 @@ def all_names(op: Operator) -> set[str]:
 
 
 def fc(x: str, w: str, b: str, out: str, activation: str = "sigmoid") -> NetOp:
-    """A fully connected layer, the usual example of a net: product, bias, activation."""
+    """A fully connected layer, the usual example of a net: product, bias, activation.
+
+    >>> [op.type for op in fc("x", "W", "b", "y").ops]
+    ['matmul', 'add', 'sigmoid']
+    """
     return NetOp(
         [
             Operator("matmul", {"x": x, "y": w}, {"out": f"{out}.product"}),

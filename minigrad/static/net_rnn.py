@@ -115,6 +115,12 @@ class RnnGradOp(Operator):
 
     Gradients of memories go from step to step; those of shared names are summed over the steps.
     ``seeds``: name in the step → name under which its gradient is given to the backward step net.
+
+    >>> from minigrad.static.net import Backward
+    >>> step = NetOp([Operator("add", {"x": "h_pre", "y": "x"}, {"out": "h"})], "step")
+    >>> rnn = RnnOp(step, {"x": "xs"}, {"h_pre": ("h", "h0")}, {"h": "hs"}, {"h": "hT"})
+    >>> Backward(rnn).outputs["start_grad"]
+    ['h0@GRAD']
     """
 
     def __init__(self, rnn: RnnOp, stepnet: NetOp, seeds: Mapping[str, str]) -> None:

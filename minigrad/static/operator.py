@@ -16,6 +16,14 @@ class Operator:
 
     ``forward_op``: what a grad op differentiates; ``copy_of``: what it computes again;
     ``reads``: the names whose *values* it needs (of others the shape is enough).
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     y = static.data("x", [3]) * 2.0
+    >>> op = prog.global_block().ops[0]
+    >>> op.type, op.inputs, op.outputs, op.attrs
+    ('mul', {'x': ['x']}, {'out': ['mul_0']}, {'y': 2.0})
     """
 
     __slots__ = (

@@ -279,7 +279,15 @@ def default_program() -> Program:
 
 @contextmanager
 def program_guard(program: Program) -> Iterator[Program]:
-    """Build in this program: ``with static.program_guard(prog): ...``."""
+    """Build in this program: ``with static.program_guard(prog): ...``.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [3])
+    >>> x.program is prog
+    True
+    """
     if not isinstance(program, Program):
         raise ProgramError(f"program_guard takes a Program, not {describe(program)}")
     token = _default.set(program)

@@ -21,7 +21,13 @@ from .program import EMPTY, Block, Operator, Program
 
 
 class Scope:
-    """Names and their values; what is not here is looked for in the parent."""
+    """Names and their values; what is not here is looked for in the parent.
+
+    >>> outer = Scope()
+    >>> outer.values["w"] = 1.0
+    >>> Scope(outer)["w"], "b" in outer
+    (1.0, False)
+    """
 
     __slots__ = ("block", "parent", "values")
 

@@ -44,6 +44,12 @@ class Variable(Operators):
 
     Attributes: ``block``, ``name``, ``shape`` (-1 = any size), ``dtype``, ``persistable``, ``trainable`` (a parameter),
     ``is_data`` (fed), ``stop_gradient``.  Operators and functions of minigrad apply to it and append Operators.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     static.data("x", [-1, 3]).sum(axis=1)
+    Variable(reduce_sum_0: float64[-1])
     """
 
     __slots__ = (

@@ -183,6 +183,11 @@ def draw(
 
     Raises `TypeError` for something without a graph, `ValueError` for an unknown ``detail`` or
     ``direction``, and for an ``expand`` that names nothing.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor(2.0, requires_grad=True, name="x")
+    >>> print(type(mg.draw(x * x)).__name__)
+    Picture
     """
     known = Names(names, caller_variables())
     view = view_of_graph(x, detail, values, known, expand)

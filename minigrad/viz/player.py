@@ -38,6 +38,11 @@ def play(
     asks for each next value before it shows it.
 
     Raises `TypeError` for something without a graph.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor(2.0, requires_grad=True, name="x")
+    >>> print(type(mg.play(x * x)).__name__)
+    Player
     """
     x = with_all_values(x)
     graph = graph_of(
