@@ -90,6 +90,8 @@ def _node(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
         }
         if style.peripheries > 1:
             facts["peripheries"] = str(style.peripheries)
+        if node.kind == "folded":
+            facts["margin"] = "0.15,0.08"  # room for the words inside three borders
     return f"{node.id} [{_attributes(facts)}];"
 
 

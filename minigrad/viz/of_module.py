@@ -46,7 +46,9 @@ def _frame(graph: Graph, module: Any, frames: dict[str, str], path: str) -> str:
     for key in path.split(".") if path else ():
         outer, known = frames[known], f"{known}.{key}".lstrip(".")
         at = at[int(key)] if key.isdigit() and hasattr(at, "__getitem__") else getattr(at, key, at)
-        if known not in frames:
+        if known not in frames and not is_module(at):
+            frames[known] = outer  # a list of layers
+        elif known not in frames:
             label = f"{known}: {type(at).__name__}"
             frames[known] = graph.region(label, parent=outer).id
     return frames[known]

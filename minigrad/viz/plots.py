@@ -134,8 +134,8 @@ def memory_held(
             xycoords=("data", "axes fraction"),
             color=TEXT,
         )
-    axes.set_ylim(bottom=0)
     axes.margins(y=0.15)
+    axes.set_ylim(bottom=0)
     _legend(axes, len(curves) > 1)
     return figure
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +112,31 @@ def test_the_dot_program_is_the_second_choice(monkeypatch):
     assert b"<svg" in layout.layout(SMALL)
     assert layout.layout("digraph { a -> ") is None
     assert layout.layout(HARD, limit=0.2) is None
+
+
+@needs_worker
+def test_a_dot_program_is_given_the_source_and_its_answer_is_the_picture(monkeypatch, tmp_path):
+    """A program of the name, made of the worker's own function: what is drawn is the same."""
+    told, worker = tmp_path / "told", Path(layout.__file__).with_name("layout_worker.py")
+    fake = tmp_path / "dot"
+    fake.write_text(
+        f"#!{sys.executable}\n"
+        "import runpy, sys\n"
+        f"open({str(told)!r}, 'w').write(' '.join(sys.argv[1:]))\n"
+        f"picture = runpy.run_path({str(worker)!r})['picture']\n"
+        "picture('digraph { a }', 'svg')\n"
+        "sys.stdout.buffer.write(picture(sys.stdin.read(), sys.argv[1][2:]))\n"
+    )
+    fake.chmod(0o755)
+    drawn = layout.layout(SMALL)
+    monkeypatch.setattr(layout, "ENGINES", ("dot",))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert layout.available()
+    assert layout.layout(SMALL) == drawn
+    assert told.read_text() == "-Tsvg"  # the source comes by standard input, never as a file name
+    assert layout.layout("digraph { a -> ") is None
+    fake.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(20)\n")
+    assert layout.layout(SMALL, limit=0.3) is None
 
 
 def test_a_program_that_cannot_be_started_is_no_engine(monkeypatch, tmp_path):

@@ -18,6 +18,7 @@ from minigrad.viz.wiring import flat, is_gradient
 from tests.static.random_programs import program, recipe
 from tests.viz.svg_facts import centres, overlapping
 from tests.viz.test_of_program import (  # noqa: F401  (collected here with the programs below)
+    test_every_line_is_a_name_in_a_slot_and_every_name_is_a_line_or_a_chip,
     test_every_operator_is_one_node,
     test_every_value_stands_in_a_region_of_its_side,
     test_only_colours_of_the_table_are_used,
