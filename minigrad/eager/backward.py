@@ -16,22 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, ShapeError, describe, user_line
+from ..errors import GradError, user_line
+from .accumulate import accumulated, commit, fitted, named
 from .grad_fn import AccumulateGrad, Leaf, Output
 from .inplace import check_versions, newest_change
 from .mode import MODE, enable_grad
-from .tensor import ENGINE, Tensor, wrap
-from .walk import (
-    REMEMBERED_NODES,
-    Walk,
-    accumulated,
-    as_list,
-    by_seq,
-    commit,
-    fitted,
-    named,
-    next_epoch,
-)
+from .seeds import edge_of, seeds, unit_seed
+from .tensor import Tensor, wrap
+from .tensor_backward import ENGINE
+from .walk import REMEMBERED_NODES, Walk, by_seq, next_epoch
+from .walk_hooks import as_list
 
 _walking = threading.RLock()
 last_start: tuple[Any, Any] = (
@@ -39,8 +33,6 @@ last_start: tuple[Any, Any] = (
     None,
 )  #: where the last backward started: a weak reference to the node, (its output, the seed)
 _depth = 0
-#: seeds of outputs that are one number: to find one is faster than to make one
-_UNITS = {np.dtype(t): t(1) for t in (np.float32, np.float64)}
 
 
 def backward(
@@ -64,18 +56,18 @@ def backward(
     tensor([ 3., 41.])
     """
     if tensors.__class__ is Tensor and gradients is inputs is None and not create_graph:
-        seed = _unit_seed(tensors)
+        seed = unit_seed(tensors)
         if seed is not None and _usual(tensors, seed, bool(retain_graph)):
             return
     outputs = as_list(tensors)
     roots: list[Any] = [
-        (o, s) for o, s in zip(outputs, _seeds(outputs, gradients, create_graph), strict=True)
+        (o, s) for o, s in zip(outputs, seeds(outputs, gradients, create_graph), strict=True)
     ]
     if inputs is not None and not as_list(inputs):
         raise GradError(
             "backward(inputs=[]) names no tensor; leave `inputs` out to reach every leaf"
         )
-    targets = None if inputs is None else [_edge_of(t, "inputs") for t in as_list(inputs)]
+    targets = None if inputs is None else [edge_of(t, "inputs") for t in as_list(inputs)]
     _walk(
         roots,
         targets,
@@ -110,8 +102,8 @@ def grad(
     outs, ins = as_list(outputs), as_list(inputs)
     if not ins:
         raise GradError(f"grad(inputs=[]) names no tensor to differentiate by\n  at {user_line()}")
-    roots = [(o, s) for o, s in zip(outs, _seeds(outs, grad_outputs, create_graph), strict=True)]
-    targets = [_edge_of(t, "inputs") for t in ins]
+    roots = [(o, s) for o, s in zip(outs, seeds(outs, grad_outputs, create_graph), strict=True)]
+    targets = [edge_of(t, "inputs") for t in ins]
     found = _walk(
         roots, targets, create_graph if retain_graph is None else retain_graph, create_graph, None
     )
@@ -126,90 +118,6 @@ def grad(
             )
         result.append(g if g is None or isinstance(g, Tensor) else wrap(fitted(tensor, g, False)))
     return tuple(result)
-
-
-def _edge_of(tensor: Any, what: str) -> Any:
-    if not isinstance(tensor, Tensor):
-        raise DTypeError(f"{what} must be Tensors, not {describe(tensor)}")
-    edge = tensor._node
-    if edge is None:
-        raise GradError(
-            f"one of the {what}{named(tensor)} does not require grad; create it with "
-            "requires_grad=True"
-        )
-    return edge.accumulator(tensor) if edge.__class__ is Leaf else edge
-
-
-def _seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
-    seeds = [None] * len(outputs) if given is None else as_list(given)
-    if len(seeds) != len(outputs):
-        raise GradError(
-            f"{len(outputs)} outputs need {len(outputs)} gradients, {len(seeds)} were given"
-        )
-    made = []
-    for out, seed in zip(outputs, seeds, strict=True):
-        unit = _unit_seed(out) if seed is None and out.__class__ is Tensor else None
-        if unit is not None:
-            made.append(wrap(np.asarray(unit)) if create_graph else unit)
-            continue
-        if not isinstance(out, Tensor):
-            raise DTypeError(f"backward starts from a Tensor, not from {describe(out)}")
-        if out._node is None:
-            raise GradError(_no_graph(out))
-        if out._data.dtype.kind != "f":
-            raise DTypeError(
-                f"backward from {describe(out)} is not defined: only real floating-point outputs "
-                "have "
-                f"gradients here\n  at {user_line()}\n  repair: start from a real number"
-            )
-        if seed is None:
-            if out._data.size != 1:
-                raise GradError(
-                    f"backward() needs a seed: {describe(out)} has {out._data.size} elements, and "
-                    "only a single number has a gradient by itself.\n"
-                    f"  at {user_line()}\n"
-                    "  repair: reduce it first (y.sum().backward()), or pass gradient=… of shape "
-                    f"{list(out.shape)}"
-                )
-            array: Any = np.ones(out.shape, out._data.dtype)
-        else:
-            array = seed._data if isinstance(seed, Tensor) else np.asarray(seed)
-            if array.dtype.kind not in "fiub":
-                raise DTypeError(
-                    f"the seed {describe(array)} must hold real numbers\n  at {user_line()}\n"
-                    f"  repair: gradient=… of shape {list(out.shape)}"
-                )
-            if array.shape != out.shape:
-                raise ShapeError(
-                    f"the seed {describe(array)} must have the shape of the output, "
-                    f"{list(out.shape)}\n  at {user_line()}"
-                )
-            array = array.astype(out._data.dtype, copy=False)
-        made.append(
-            (seed if isinstance(seed, Tensor) else wrap(np.array(array))) if create_graph else array
-        )
-    return made
-
-
-def _unit_seed(out: Tensor) -> Any:
-    """The seed of an output that is one real number; None for others."""
-    data = out._data
-    dtype = data.dtype
-    if out._node is None or data.size != 1 or dtype.kind != "f":
-        return None
-    return np.ones_like(data) if data.ndim else _UNITS.get(dtype) or dtype.type(1)
-
-
-def _no_graph(out: Tensor) -> str:
-    from .explain import no_graph_reason
-
-    return (
-        f"backward() found no graph: {describe(out)}{named(out)} has no grad_fn and does not "
-        "require grad.\n"
-        f"  why: {no_graph_reason(out)}\n  at {user_line()}\n"
-        "  repair: create the inputs with requires_grad=True, and compute outside no_grad() and "
-        "without detach()"
-    )
 
 
 def _walk(

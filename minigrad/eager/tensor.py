@@ -1,30 +1,27 @@
 """Tensor: an array that remembers how it was made.
 
 A Tensor holds its array, its gradient, and one arrow into the backward graph (``grad_fn``).  Methods and operators are
-the package's functions, taken from the one table in ``values.py``.
+the package's functions, taken from the one table in ``values.py``; what only a Tensor has stands in ``tensor_*.py``.
 """
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, ShapeError, describe, user_line
+from ..errors import DTypeError, GradError, ShapeError, describe
 from ..registry import HOOKS, Primitive
-from ..values import Operators, ufunc_on_values
-from .grad_fn import HookHandle, Hooks, Leaf, Node, Output
-from .inplace import augment, change, version_of
+from .grad_fn import Leaf, Node, Output
+from .inplace import version_of
+from .tensor_backward import BackwardMethods
+from .tensor_inplace import InPlaceMethods
+from .tensor_values import ValueMethods, at_line
 
 _new, _ndarray = object.__new__, np.ndarray
-ENGINE: dict[
-    str, Callable[..., Any]
-] = {}  #: what `backward.py`, which builds on this module, lends to it
 
 
-class Tensor(Operators):
+class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
     """An array with a gradient: ``mg.tensor([1., 2.], requires_grad=True)``.
 
     Attributes: ``data`` (the array), ``grad`` (a Tensor or None), ``grad_fn`` (the node that made it, None for a leaf),
@@ -75,7 +72,7 @@ class Tensor(Operators):
         if self._node is not None and array.dtype.kind != "f":
             raise DTypeError(
                 f"this Tensor requires grad: its data must be floating-point, not {describe(array)}"
-                f"{_at()}\n  repair: x.data = array.astype(x.dtype)"
+                f"{at_line()}\n  repair: x.data = array.astype(x.dtype)"
             )
         self._data, self._exposed = array, False
 
@@ -99,13 +96,13 @@ class Tensor(Operators):
     def _check_grad(self, value: Any) -> None:
         if not isinstance(value, Tensor):
             raise DTypeError(
-                f"x.grad is a Tensor or None, not {describe(value)}{_at()}\n"
+                f"x.grad is a Tensor or None, not {describe(value)}{at_line()}\n"
                 f"  repair: x.grad = mg.tensor(...)"
             )
         if value.shape != self.shape or value.dtype != self.dtype:
             kind = ShapeError if value.shape != self.shape else DTypeError
             raise kind(
-                f"the gradient of {describe(self)} cannot be {describe(value)}{_at()}\n"
+                f"the gradient of {describe(self)} cannot be {describe(value)}{at_line()}\n"
                 f"  repair: a gradient has the shape and the dtype of its value"
             )
 
@@ -174,7 +171,7 @@ class Tensor(Operators):
             if wanted:
                 return
             raise GradError(
-                f"requires_grad of a non-leaf follows from its inputs{_at()}\n"
+                f"requires_grad of a non-leaf follows from its inputs{at_line()}\n"
                 f"  repair: use x.detach() to cut the graph"
             )
         if wanted and self._data.dtype.kind != "f":
@@ -186,7 +183,7 @@ class Tensor(Operators):
             )
             raise DTypeError(
                 f"only real floating-point Tensors can require grad, not {describe(self)}"
-                f"{'' if isreal else ' (complex)'}{_at()}\n  repair: {advice}"
+                f"{'' if isreal else ' (complex)'}{at_line()}\n  repair: {advice}"
             )
         if bool(wanted) != (self._node is not None):
             self._node = Leaf() if wanted else None
@@ -256,317 +253,12 @@ class Tensor(Operators):
     def _version(self) -> int:
         return version_of(self._data)
 
-    # -- backward --------------------------------------------------------------------------
-
-    def backward(
-        self,
-        gradient: Any = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
-        inputs: Any = None,
-    ) -> None:
-        """Compute the gradients of this output and add them to the ``.grad`` of every leaf; see
-        `minigrad.backward`.
-
-        >>> x = tensor([1.0, 2.0], requires_grad=True)
-        >>> (x * x).sum().backward()
-        >>> x.grad
-        tensor([2., 4.])
-        """
-        ENGINE["backward"](
-            self, None if gradient is None else [gradient], retain_graph, create_graph, inputs
-        )
-
-    def retain_grad(self) -> None:
-        """Keep the ``.grad`` of this non-leaf, too.
-
-        >>> x = tensor(3.0, requires_grad=True)
-        >>> y = x * 2
-        >>> y.retain_grad()
-        >>> (y * y).backward()
-        >>> y.grad
-        tensor(12.)
-        """
-        fn = self.grad_fn
-        if fn is None:
-            if self._node is None:
-                raise GradError(self._unreached("retain_grad()"))
-            return
-        fn._hooks().retained[self.output_nr] = weakref.ref(self)
-
-    def register_hook(self, hook: Callable[[Tensor], Any]) -> HookHandle:
-        """Call ``hook(grad)`` when the gradient of this Tensor is complete; what it returns
-        replaces the gradient.
-
-        >>> x = tensor(3.0, requires_grad=True)
-        >>> handle = x.register_hook(lambda g: g * 10)
-        >>> (x * 2).backward()
-        >>> x.grad
-        tensor(20.)
-        """
-        if self._node is None:
-            raise GradError(self._unreached("register_hook()"))
-        return HookHandle(self._hook_table().tensor.setdefault(self.output_nr, {}), hook)
-
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
-        """Call ``hook(leaf)`` after the gradient was added to ``.grad``; leaves only.
-
-        >>> x = tensor(3.0, requires_grad=True)
-        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
-        >>> (x * 2).backward()
-        tensor(2.)
-        """
-        if self._node.__class__ is not Leaf:
-            raise GradError(
-                f"register_post_accumulate_grad_hook() is for leaves that require grad{_at()}\n"
-                f"  repair: use register_hook() here"
-            )
-        return HookHandle(self._node.accumulated, hook)
-
-    def _unreached(self, what: str) -> str:
-        from .explain import no_graph_reason
-
-        return (
-            f"{what} on {describe(self)}, which does not require grad: no gradient will ever "
-            f"reach it\n  why: {no_graph_reason(self)}{_at()}"
-        )
-
-    def _hook_table(self) -> Hooks:
-        place = self._node
-        if place.__class__ is not Leaf:
-            return self.grad_fn._hooks()  # type: ignore[union-attr]
-        if place.hooks is None:
-            place.hooks = Hooks()
-            alive = place.ref()
-            if alive is not None:
-                alive.hooks = place.hooks
-        return place.hooks
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradient; None by default, else zeros.
-
-        >>> x = tensor(3.0, requires_grad=True)
-        >>> (x * 2).backward()
-        >>> x.zero_grad()
-        >>> x.grad is None
-        True
-        """
-        old = self._grad
-        self._grad = None if set_to_none or old is None else wrap(np.zeros_like(old._data))
-
-    def detach(self) -> Tensor:
-        """The same value without a graph; shares memory.
-
-        >>> x = tensor(3.0, requires_grad=True)
-        >>> (x * x.detach()).backward()
-        >>> x.grad
-        tensor(3.)
-        """
-        made = wrap(self._data)
-        made._exposed = self._exposed
-        made._cut = "detach"  # for mg.why
-        return made
-
-    def detach_(self) -> Tensor:
-        """Cut this Tensor off its graph.
-
-        >>> (tensor(3.0, requires_grad=True) * 2).detach_()
-        tensor(6.)
-        """
-        self._node, self._cut = None, "detach"
-        return self
-
-    # -- in place --------------------------------------------------------------------------
-
-    def add_(self, other: Any) -> Tensor:
-        """Add in place.
-
-        >>> tensor([1.0, 2.0]).add_(10.0)
-        tensor([11., 12.])
-        """
-        return change(self, Operators.__add__, other)  # type: ignore[no-any-return]
-
-    def sub_(self, other: Any) -> Tensor:
-        """Subtract in place.
-
-        >>> tensor([1.0, 2.0]).sub_(1.0)
-        tensor([0., 1.])
-        """
-        return change(self, Operators.__sub__, other)  # type: ignore[no-any-return]
-
-    def mul_(self, other: Any) -> Tensor:
-        """Multiply in place.
-
-        >>> tensor([1.0, 2.0]).mul_(10.0)
-        tensor([10., 20.])
-        """
-        return change(self, Operators.__mul__, other)  # type: ignore[no-any-return]
-
-    def div_(self, other: Any) -> Tensor:
-        """Divide in place.
-
-        >>> tensor([1.0, 2.0]).div_(2.0)
-        tensor([0.5, 1. ])
-        """
-        return change(self, Operators.__truediv__, other)  # type: ignore[no-any-return]
-
-    def __iadd__(self, other: Any) -> Tensor:
-        return augment(self, Operators.__add__, other)  # type: ignore[no-any-return]
-
-    def __isub__(self, other: Any) -> Tensor:
-        return augment(self, Operators.__sub__, other)  # type: ignore[no-any-return]
-
-    def __imul__(self, other: Any) -> Tensor:
-        return augment(self, Operators.__mul__, other)  # type: ignore[no-any-return]
-
-    def __itruediv__(self, other: Any) -> Tensor:
-        return augment(self, Operators.__truediv__, other)  # type: ignore[no-any-return]
-
-    def zero_(self) -> Tensor:
-        """Set every element to zero, in place.
-
-        >>> tensor([1.0, 2.0]).zero_()
-        tensor([0., 0.])
-        """
-        return change(self, lambda t: wrap(np.zeros_like(t._data)))  # type: ignore[no-any-return]
-
-    def copy_(self, other: Any) -> Tensor:
-        """Take over another Tensor's values, in place.
-
-        >>> tensor([1.0, 2.0]).copy_([3.0, 4.0])
-        tensor([3., 4.])
-        """
-        return change(self, lambda t, o: t * 0 + o, other)  # type: ignore[no-any-return]
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        from ..ops.index import setitem
-
-        change(self, setitem, value, index=index)
-
-    # -- out of the graph ------------------------------------------------------------------
-
-    def numpy(self) -> np.ndarray[Any, Any]:
-        """The values as a read-only array; of a Tensor without graph (else
-        ``detach().numpy()``).
-
-        >>> tensor([1.0, 2.0]).numpy()
-        array([1., 2.])
-        """
-        self._refuse_if_graph("numpy()")
-        view = np.asarray(self._data).view()
-        view.flags.writeable = False
-        return view
-
-    def item(self) -> Any:
-        """The one element as a Python number.
-
-        >>> tensor([[7.5]]).item()
-        7.5
-        """
-        if self._data.size != 1:
-            raise DTypeError(
-                f"item() needs one element, {describe(self)} has {self._data.size}{_at()}\n"
-                f"  repair: use tolist(), or index first"
-            )
-        return self._data.item()
-
-    def tolist(self) -> Any:
-        """The values as nested lists of Python numbers.
-
-        >>> tensor([[1.0, 2.0]]).tolist()
-        [[1.0, 2.0]]
-        """
-        return self._data.tolist()
-
-    def __float__(self) -> float:
-        return float(self._one("float"))
-
-    def __int__(self) -> int:
-        return int(self._one("int"))
-
-    def __bool__(self) -> bool:
-        return bool(self._one("bool"))
-
-    def __index__(self) -> int:
-        number = self._one("index")
-        if isinstance(number, float | complex):
-            raise DTypeError(
-                f"{describe(self)} is no index: it holds {number}{_at()}\n  repair: int(x)"
-            )
-        return number.__index__()  # type: ignore[no-any-return]
-
-    def _one(self, what: str) -> Any:
-        if self._data.size != 1:
-            raise DTypeError(
-                f"{what}() of {describe(self)} is ambiguous: it has {self._data.size} "
-                f"elements.\n  at {user_line()}\n"
-                f"  repair: index one element (x[0]) or reduce (x.sum(), x.any(), x.all())"
-            )
-        return self._data.item()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        self._refuse_if_graph("NumPy")
-        return np.array(self._data, dtype)
-
-    def _refuse_if_graph(self, what: str) -> None:
-        if self._node is not None:
-            raise GradError(
-                f"{what} on a Tensor that requires grad would cut the graph silently.\n  at "
-                f"{user_line()}\n"
-                "  repair: x.detach().numpy() if that is meant; else the function of minigrad "
-                "(mg.exp(x) instead of np.exp(x))"
-            )
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return ufunc_on_values(ufunc, method, inputs, kwargs, Tensor)
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """A NumPy function, on the values: refused where that would cut a graph."""
-        return function(*_values(args, function), **_values(kwargs, function))
-
-    def __len__(self) -> int:
-        if not self._data.ndim:
-            raise DTypeError(
-                f"a Tensor without axes has no length and cannot be iterated over: it holds one "
-                f"number{_at()}\n  repair: use it as it is, or x.item()"
-            )
-        return len(self._data)
-
-    def __iter__(self) -> Iterator[Tensor]:
-        return iter([self[k] for k in range(len(self))])
-
-    def __contains__(self, value: Any) -> bool:
-        return bool((self._data == (value._data if isinstance(value, Tensor) else value)).any())
-
-    def __repr__(self) -> str:
-        return f"tensor({self._body('tensor(')}{self._tail()})"
-
-    def _body(self, prefix: str) -> str:
-        text = np.array2string(
-            np.asarray(self._data), precision=4, separator=", ", prefix=prefix, threshold=1000
-        )
-        default = self._data.dtype in (np.float64, np.int64, np.bool_)
-        return text if default and self._data.size else f"{text}, dtype={self._data.dtype}"
-
-    def _tail(self) -> str:
-        if self.grad_fn is not None:
-            return f", grad_fn=<{self.grad_fn.name()}>"
-        return ", requires_grad=True" if self.requires_grad else ""
-
-    def __format__(self, spec: str) -> str:
-        if not spec:
-            return str(self)
-        if self._data.size != 1:
-            raise DTypeError(
-                f"the format {spec!r} is for one number, not for {describe(self)}{_at()}\n"
-                f"  repair: format one element (x[0]), or print x.detach().numpy().round(2)"
-            )
-        return format(self._data.item(), spec)
+    # -- copies ----------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
             raise GradError(
-                f"only leaves can be copied deeply, {describe(self)} is part of a graph{_at()}\n"
+                f"only leaves can be copied deeply, {describe(self)} is part of a graph{at_line()}\n"
                 f"  repair: x.detach().clone() copies the values"
             )
         made = Tensor(self._data, self.requires_grad, name=self.name)
@@ -577,7 +269,7 @@ class Tensor(Operators):
     def __reduce__(self) -> Any:
         if not self.is_leaf:
             raise GradError(
-                f"only leaves can be stored or copied, {describe(self)} is part of a graph{_at()}\n"
+                f"only leaves can be stored or copied, {describe(self)} is part of a graph{at_line()}\n"
                 f"  repair: x.detach()"
             )
         return (Tensor, (np.asarray(self._data), self.requires_grad, None, self.name))
@@ -596,25 +288,6 @@ class Tensor(Operators):
         return apply_generic(primitive, args, attrs)
 
 
-def _at() -> str:
-    """The user's line, as a line of an error message."""
-    line = user_line()
-    return f"\n  at {line}" if line else ""
-
-
-def _values(given: Any, function: Any) -> Any:
-    """The arguments of a NumPy function with arrays in place of Tensors."""
-    if isinstance(given, Tensor):
-        if function not in (np.shape, np.ndim, np.size):
-            given._refuse_if_graph(f"np.{function.__name__}")
-        return given._data
-    if isinstance(given, dict):
-        return {k: _values(v, function) for k, v in given.items()}
-    if type(given) in (list, tuple):
-        return type(given)(_values(v, function) for v in given)
-    return given
-
-
 def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     if isinstance(data, Tensor):
         data = data._data
@@ -624,12 +297,12 @@ def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
         array = np.array(data, dtype)
     except (ValueError, TypeError) as error:
         raise DTypeError(
-            f"a Tensor needs numbers in a regular grid, not {describe(data)}: {error}{_at()}\n"
+            f"a Tensor needs numbers in a regular grid, not {describe(data)}: {error}{at_line()}\n"
             f"  repair: make all rows equally long, and name a dtype that NumPy knows"
         ) from error
     if array.dtype.kind not in "fiubc":
         raise DTypeError(
-            f"a Tensor holds numbers, not {array.dtype} ({describe(data)}){_at()}\n"
+            f"a Tensor holds numbers, not {array.dtype} ({describe(data)}){at_line()}\n"
             f"  repair: pass a number, an array, or lists of numbers (list(x) for a generator)"
         )
     return array
@@ -653,6 +326,9 @@ def wrap(data: Any, node: Any = None) -> Tensor:
     if data.__class__ is not _ndarray and not isinstance(data, np.generic):
         made._data = np.asarray(data)
     return made
+
+
+Tensor._wrap = staticmethod(wrap)  # type: ignore[attr-defined]  # for the methods in other files
 
 
 def tensor(

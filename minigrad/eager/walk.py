@@ -2,31 +2,30 @@
 
 Hooks, retained gradients, several roots, given targets, nodes with several outputs, a graph of the gradients
 (``create_graph``), anomaly mode, and a backward within a backward.  ``backward.py`` has the short form of the same walk
-for the usual case.
+for the usual case; ``walk_hooks.py`` calls the hooks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import count
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, ShapeError, describe
-from .grad_fn import AccumulateGrad, Leaf, Output, Packed, unpack
+from .accumulate import accumulated, commit
+from .grad_fn import AccumulateGrad, Leaf, Output
 from .inplace import check_versions, newest_change
 from .mode import MODE
-from .record import check_finite
 from .tensor import Tensor, wrap
+from .walk_hooks import Hooked
 
 next_epoch = count(1).__next__
 by_seq = attrgetter("seq")
 REMEMBERED_NODES = 256  #: `mg.why` can look back at graphs up to this size
 
 
-class Walk:
+class Walk(Hooked):
     """One run of backward over a graph."""
 
     def __init__(self, targets: list[Any] | None, create: bool, nested: bool) -> None:
@@ -228,74 +227,6 @@ class Walk:
         ]
         return [wrap(z) if self.create and isinstance(z, np.ndarray) else z for z in zeros]
 
-    # -- hooks -----------------------------------------------------------------------------
-
-    def _tensor_hooks(self, n: Any, index: int, g: Any) -> Any:
-        """Tensor hooks, then retain_grad."""
-        for hook in list(n.hooks.tensor.get(index, {}).values()):
-            g = self._hooked(hook(self._shown(g)), g, "a tensor hook")
-        ref = n.hooks.retained.get(index)
-        tensor = ref() if ref is not None else None
-        if tensor is not None:
-            self.retained.append((tensor, g, False))
-        return g
-
-    def _shown(self, g: Any) -> Any:
-        return g if g is None or isinstance(g, Tensor) else wrap(np.array(g))
-
-    def _hooked(self, new: Any, old: Any, what: str) -> Any:
-        if new is None:
-            return old
-        data = new._data if isinstance(new, Tensor) else np.asarray(new)
-        if old is not None and data.shape != old.shape:
-            raise ShapeError(
-                f"{what} returned {describe(data)} for a gradient of shape {list(old.shape)}\n"
-                "  repair: return a gradient of that shape, or None to leave it as it is"
-            )
-        return (new if isinstance(new, Tensor) else wrap(data)) if self.create else data
-
-    def _with_node_hooks(self, n: Any, g: Any) -> Any:
-        """Node prehooks → rule → node hooks; saved values unpacked for the time of the rule."""
-        several = isinstance(g, list)
-        for hook in list(n.hooks.pre.values()):
-            shown = tuple(self._shown(x) for x in (g if several else [g]))
-            new = hook(shown)
-            if new is not None:
-                parts = [
-                    self._hooked(a, b, "a node prehook")
-                    for a, b in zip(as_list(new), g if several else [g], strict=True)
-                ]
-                g = parts if several else parts[0]
-        packed = {s: v for s in n.saved_slots if (v := getattr(n, s)).__class__ is Packed}
-        try:
-            for slot, value in packed.items():
-                setattr(n, slot, unpack(value))
-            grads = n.pull_graph(g) if self.create else n.pull(g)
-        finally:
-            for slot, value in packed.items():
-                setattr(n, slot, value)
-        for hook in list(n.hooks.post.values()):
-            keep = _edge_positions(n)
-            shown = tuple(self._shown(grads[k]) if k < len(grads) else None for k in keep)
-            new = hook(shown, tuple(self._shown(x) for x in (g if several else [g])))
-            if new is not None:
-                grads = list(grads)
-                for k, x in zip(keep, as_list(new), strict=True):
-                    grads[k] = self._hooked(x, grads[k], "a node hook")
-        return grads
-
-    def _check(self, n: Any, g: Any, grads: Any) -> None:
-        for p in grads:
-            if p is not None:
-                args = tuple(g) if isinstance(g, list) else (g,)
-                check_finite(
-                    n.name(),
-                    p._data if isinstance(p, Tensor) else p,
-                    args,
-                    n.where(),
-                    "made (backward)",
-                )
-
     # -- the end ---------------------------------------------------------------------------
 
     def finish(self, pairs: list[tuple[Tensor, Any, bool]], retain: bool) -> None:
@@ -334,68 +265,3 @@ class Walk:
                 place.outs = outs
         self.order, self.runs, self.leaves = [], [], []
         self.needed = set()
-
-
-def _edge_positions(n: Any) -> Sequence[int]:
-    """Where the edges of a node stand among (e0, e1, *more)."""
-    count_ = sum(1 for _ in n.edges())
-    return (
-        range(2, 2 + count_) if n.e0 is None and n.e1 is None and not n.outputs else range(count_)
-    )
-
-
-def commit(new: list[tuple[Tensor, Tensor]], hooks: list[Any]) -> None:
-    """Set the new gradients, then call the post-accumulate hooks; all or nothing."""
-    before = [(t, t._grad) for t, _ in new]
-    try:
-        for tensor, value in new:
-            tensor._grad = value
-        for hook, tensor in hooks:
-            hook(tensor)
-    except BaseException:
-        for tensor, old in before:
-            tensor._grad = old
-        raise
-
-
-def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Tensor:
-    """The new ``.grad`` of a leaf, in memory of its own, in the leaf's shape and dtype."""
-    old, data = tensor._grad, tensor._data
-    if own and old is None and g.dtype is data.dtype and g.shape == data.shape:
-        return wrap(g)
-    if create or isinstance(g, Tensor):
-        g = g if isinstance(g, Tensor) else wrap(np.array(g))
-        fitted(tensor, g._data, False)
-        if old is not None:
-            return old + g  # type: ignore[no-any-return]
-        return g * 1.0 if g._node.__class__ is Leaf else wrap(np.array(g._data), g._node)
-    g = fitted(tensor, g, own)
-    if old is None:
-        return wrap(g)
-    return wrap(np.asarray(old._data + g)) if old._node is None else old + wrap(g)
-
-
-def fitted(tensor: Tensor, g: Any, own: bool) -> Any:
-    """A gradient in its leaf's shape and dtype and in memory nobody else holds."""
-    data = tensor._data
-    if g.shape != data.shape:
-        raise ShapeError(
-            f"a gradient of shape {list(g.shape)} arrived at {describe(tensor)}{named(tensor)}: "
-            "one of the rules on the way has a wrong shape"
-        )
-    if g.dtype != data.dtype:
-        if g.dtype.kind == "c":
-            raise DTypeError(
-                f"a complex gradient arrived at the real {describe(tensor)}{named(tensor)}; "
-                "minigrad differentiates real functions only"
-            )
-        return np.array(g, data.dtype)
-    return g if own else np.array(g)
-
-
-def as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def named(tensor: Tensor) -> str:
-    return f" ({tensor.name})" if tensor.name else ""

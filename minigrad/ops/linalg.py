@@ -89,11 +89,11 @@ def linear(x, w, b=None):
     >>> mg.linear(mg.tensor([[1.0, 2.0]]), mg.tensor([[1.0], [10.0]]), mg.tensor([0.5]))
     tensor([[21.5]])
     """
-    out = np.matmul(x, w)
+    out = _product(np.asarray(x), np.asarray(w))
     if b is None:
         return out
-    if np.result_type(out, b) == out.dtype and out.ndim:
-        return np.add(out, b, out=out)
+    if getattr(b, "dtype", None) is out.dtype and out.ndim:
+        return np.add(out, b, out)
     return out + np.broadcast_to(b, np.shape(out))  # b may not make the product larger
 
 

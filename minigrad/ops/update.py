@@ -13,7 +13,9 @@ from ..registry import primitive
 @primitive(outputs=("param_out",), nondiff=("param", "grad", "learning_rate"))
 def sgd(param, grad, learning_rate):
     """``param - learning_rate * grad``."""
-    return _like(param, param - learning_rate * grad)
+    step = learning_rate * grad
+    own = getattr(step, "ndim", 0) and step.dtype is param.dtype  # a number may stand for it
+    return np.subtract(param, step, step) if own else _like(param, param - step)
 
 
 @primitive(outputs=("param_out", "velocity_out"))

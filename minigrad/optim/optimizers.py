@@ -86,7 +86,7 @@ class Optimizer:
             if state:
                 new, *remembered = new
                 state.update(zip(self.memory, remembered, strict=True))
-            p._data = np.asarray(new)  # a new array: graphs keep the old value
+            p._data = new if new.ndim else np.asarray(new)  # a new array: graphs keep the old value
             p._exposed = False
         self.count += 1
 

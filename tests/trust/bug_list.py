@@ -45,16 +45,10 @@ EAGER = [
         ("saved values have no versions", "if newest_change() > order[0].seq:", "if False:"),
         ("saved values are never freed", "if not retain: small", "if False:\n        small"),
         ("retain_graph is ignored", "if not retain: small", "if True:\n        small"),
-        ("the seed is two", "_UNITS.get(dtype) or dtype.type(1)", "dtype.type(2)"),
         (
             "the root gets its gradient twice",
             "root.g, root.own = seed, False",
             "root.g, root.own = seed + seed, False",
-        ),
-        (
-            "inputs of grad() lose the seed given by create_graph",
-            "wrap(np.asarray(unit)) if create_graph",
-            "wrap(np.zeros_like(unit)) if create_graph",
         ),
     ),
     *bugs(
@@ -75,11 +69,6 @@ EAGER = [
             "np.ones(*spec) if g is None",
         ),
         (
-            "what a hook returns is dropped",
-            'g = self._hooked(hook(self._shown(g)), g, "a tensor hook")',
-            'self._hooked(hook(self._shown(g)), g, "a tensor hook")',
-        ),
-        (
             "hooks of leaves are forgotten",
             "if n.hooks is not None: g = self._tensor_hooks(n, 0, g) if n.variable",
             "if False:\n            pass\n        if n.variable",
@@ -91,17 +80,6 @@ EAGER = [
             "for n in self.order:\n                n.free(small)",
         ),
         ("a walk with hooks frees nothing", "for n in self.runs: n.free(small)", "pass"),
-        (
-            "grad is overwritten, not accumulated",
-            "wrap(np.asarray(old._data + g))",
-            "wrap(np.asarray(g))",
-        ),
-        (
-            "the graph of gradients is not accumulated",
-            "if old is not None: return old + g",
-            "if old is not None:\n            return g",
-        ),
-        ("gradients share memory", "return g if own else np.array(g)", "return g"),
         (
             "off the way hooks see incomplete gradients",
             "order = [n for n in order if n in self.needed]",
@@ -124,6 +102,37 @@ EAGER = [
         ),
     ),
     *bugs(
+        "eager.accumulate",
+        (
+            "grad is overwritten, not accumulated",
+            "wrap(np.asarray(old._data + g))",
+            "wrap(np.asarray(g))",
+        ),
+        (
+            "the graph of gradients is not accumulated",
+            "if old is not None: return old + g",
+            "if old is not None:\n            return g",
+        ),
+        ("gradients share memory", "return g if own else np.array(g)", "return g"),
+    ),
+    *bugs(
+        "eager.walk_hooks",
+        (
+            "what a hook returns is dropped",
+            'g = self._hooked(hook(self._shown(g)), g, "a tensor hook")',
+            'self._hooked(hook(self._shown(g)), g, "a tensor hook")',
+        ),
+    ),
+    *bugs(
+        "eager.seeds",
+        ("the seed is two", "_UNITS.get(dtype) or dtype.type(1)", "dtype.type(2)"),
+        (
+            "inputs of grad() lose the seed given by create_graph",
+            "wrap(np.asarray(unit)) if create_graph",
+            "wrap(np.zeros_like(unit)) if create_graph",
+        ),
+    ),
+    *bugs(
         "eager.grad_fn",
         (
             "every use of a leaf has an AccumulateGrad of its own",
@@ -137,11 +146,11 @@ EAGER = [
         ),
     ),
     *bugs(
-        "eager.tensor",
+        "eager.tensor_backward",
         (
             "detach keeps the graph",
-            "made = wrap(self._data)",
-            "made = wrap(self._data, self._node)",
+            "made: Tensor = self._wrap(self._data)",
+            "made: Tensor = self._wrap(self._data, self._node)",
         ),
         (
             "zero_grad does nothing",
@@ -193,7 +202,7 @@ EAGER = [
         ),
     ),
     *bugs(
-        "eager.specialise",
+        "eager.emit",
         (
             "the wrong operand decides what is saved",
             'needed = " or ".join(f"e_{n} is not None" for n in users)',

@@ -1,0 +1,64 @@
+"""The last step of backward: what arrived at a leaf becomes its ``.grad``; all leaves or none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, ShapeError, describe
+from .grad_fn import Leaf
+from .tensor import Tensor, wrap
+
+
+def commit(new: list[tuple[Tensor, Tensor]], hooks: list[Any]) -> None:
+    """Set the new gradients, then call the post-accumulate hooks; all or nothing."""
+    before = [(t, t._grad) for t, _ in new]
+    try:
+        for tensor, value in new:
+            tensor._grad = value
+        for hook, tensor in hooks:
+            hook(tensor)
+    except BaseException:
+        for tensor, old in before:
+            tensor._grad = old
+        raise
+
+
+def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Tensor:
+    """The new ``.grad`` of a leaf, in memory of its own, in the leaf's shape and dtype."""
+    old, data = tensor._grad, tensor._data
+    if own and old is None and g.dtype is data.dtype and g.shape == data.shape:
+        return wrap(g)
+    if create or isinstance(g, Tensor):
+        g = g if isinstance(g, Tensor) else wrap(np.array(g))
+        fitted(tensor, g._data, False)
+        if old is not None:
+            return old + g  # type: ignore[no-any-return]
+        return g * 1.0 if g._node.__class__ is Leaf else wrap(np.array(g._data), g._node)
+    g = fitted(tensor, g, own)
+    if old is None:
+        return wrap(g)
+    return wrap(np.asarray(old._data + g)) if old._node is None else old + wrap(g)
+
+
+def fitted(tensor: Tensor, g: Any, own: bool) -> Any:
+    """A gradient in its leaf's shape and dtype and in memory nobody else holds."""
+    data = tensor._data
+    if g.shape != data.shape:
+        raise ShapeError(
+            f"a gradient of shape {list(g.shape)} arrived at {describe(tensor)}{named(tensor)}: "
+            "one of the rules on the way has a wrong shape"
+        )
+    if g.dtype != data.dtype:
+        if g.dtype.kind == "c":
+            raise DTypeError(
+                f"a complex gradient arrived at the real {describe(tensor)}{named(tensor)}; "
+                "minigrad differentiates real functions only"
+            )
+        return np.array(g, data.dtype)
+    return g if own else np.array(g)
+
+
+def named(tensor: Tensor) -> str:
+    return f" ({tensor.name})" if tensor.name else ""

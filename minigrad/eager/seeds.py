@@ -1,0 +1,100 @@
+"""Where backward starts: the seeds of its outputs, and the edges of what it is asked about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, GradError, ShapeError, describe, user_line
+from .accumulate import named
+from .grad_fn import Leaf
+from .tensor import Tensor, wrap
+from .walk_hooks import as_list
+
+#: seeds of outputs that are one number: to find one is faster than to make one
+_UNITS = {np.dtype(t): t(1) for t in (np.float32, np.float64)}
+
+
+def edge_of(tensor: Any, what: str) -> Any:
+    if not isinstance(tensor, Tensor):
+        raise DTypeError(f"{what} must be Tensors, not {describe(tensor)}")
+    edge = tensor._node
+    if edge is None:
+        raise GradError(
+            f"one of the {what}{named(tensor)} does not require grad; create it with "
+            "requires_grad=True"
+        )
+    return edge.accumulator(tensor) if edge.__class__ is Leaf else edge
+
+
+def seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
+    seeds = [None] * len(outputs) if given is None else as_list(given)
+    if len(seeds) != len(outputs):
+        raise GradError(
+            f"{len(outputs)} outputs need {len(outputs)} gradients, {len(seeds)} were given"
+        )
+    made = []
+    for out, seed in zip(outputs, seeds, strict=True):
+        unit = unit_seed(out) if seed is None and out.__class__ is Tensor else None
+        if unit is not None:
+            made.append(wrap(np.asarray(unit)) if create_graph else unit)
+            continue
+        if not isinstance(out, Tensor):
+            raise DTypeError(f"backward starts from a Tensor, not from {describe(out)}")
+        if out._node is None:
+            raise GradError(no_graph(out))
+        if out._data.dtype.kind != "f":
+            raise DTypeError(
+                f"backward from {describe(out)} is not defined: only real floating-point outputs "
+                "have "
+                f"gradients here\n  at {user_line()}\n  repair: start from a real number"
+            )
+        if seed is None:
+            if out._data.size != 1:
+                raise GradError(
+                    f"backward() needs a seed: {describe(out)} has {out._data.size} elements, and "
+                    "only a single number has a gradient by itself.\n"
+                    f"  at {user_line()}\n"
+                    "  repair: reduce it first (y.sum().backward()), or pass gradient=… of shape "
+                    f"{list(out.shape)}"
+                )
+            array: Any = np.ones(out.shape, out._data.dtype)
+        else:
+            array = seed._data if isinstance(seed, Tensor) else np.asarray(seed)
+            if array.dtype.kind not in "fiub":
+                raise DTypeError(
+                    f"the seed {describe(array)} must hold real numbers\n  at {user_line()}\n"
+                    f"  repair: gradient=… of shape {list(out.shape)}"
+                )
+            if array.shape != out.shape:
+                raise ShapeError(
+                    f"the seed {describe(array)} must have the shape of the output, "
+                    f"{list(out.shape)}\n  at {user_line()}"
+                )
+            array = array.astype(out._data.dtype, copy=False)
+        made.append(
+            (seed if isinstance(seed, Tensor) else wrap(np.array(array))) if create_graph else array
+        )
+    return made
+
+
+def unit_seed(out: Tensor) -> Any:
+    """The seed of an output that is one real number; None for others."""
+    data = out._data
+    dtype = data.dtype
+    if out._node is None or data.size != 1 or dtype.kind != "f":
+        return None
+    return np.ones_like(data) if data.ndim else _UNITS.get(dtype) or dtype.type(1)
+
+
+def no_graph(out: Tensor) -> str:
+    from .explain import no_graph_reason
+
+    return (
+        f"backward() found no graph: {describe(out)}{named(out)} has no grad_fn and does not "
+        "require grad.\n"
+        f"  why: {no_graph_reason(out)}\n  at {user_line()}\n"
+        "  repair: create the inputs with requires_grad=True, and compute outside no_grad() and "
+        "without detach()"
+    )

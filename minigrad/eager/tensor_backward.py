@@ -1,0 +1,156 @@
+"""What a Tensor can be asked about gradients: backward, hooks, detach."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import GradError, describe
+from ..values import Operators
+from .grad_fn import HookHandle, Hooks, Leaf
+from .tensor_values import at_line
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+ENGINE: dict[
+    str, Callable[..., Any]
+] = {}  #: what `backward.py`, which builds on Tensor, lends to it
+
+
+class BackwardMethods(Operators):
+    """The part of `Tensor` that concerns its graph."""
+
+    __slots__ = ()
+    _node: Any
+    _grad: Any
+    _cut: Any
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Compute the gradients of this output and add them to the ``.grad`` of every leaf; see
+        `minigrad.backward`.
+
+        >>> from minigrad import tensor
+        >>> x = tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+        """
+        ENGINE["backward"](
+            self, None if gradient is None else [gradient], retain_graph, create_graph, inputs
+        )
+
+    def retain_grad(self) -> None:
+        """Keep the ``.grad`` of this non-leaf, too.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> y = x * 2
+        >>> y.retain_grad()
+        >>> (y * y).backward()
+        >>> y.grad
+        tensor(12.)
+        """
+        fn = self.grad_fn
+        if fn is None:
+            if self._node is None:
+                raise GradError(self._unreached("retain_grad()"))
+            return
+        fn._hooks().retained[self.output_nr] = weakref.ref(self)
+
+    def register_hook(self, hook: Callable[[Tensor], Any]) -> HookHandle:
+        """Call ``hook(grad)`` when the gradient of this Tensor is complete; what it returns
+        replaces the gradient.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> handle = x.register_hook(lambda g: g * 10)
+        >>> (x * 2).backward()
+        >>> x.grad
+        tensor(20.)
+        """
+        if self._node is None:
+            raise GradError(self._unreached("register_hook()"))
+        return HookHandle(self._hook_table().tensor.setdefault(self.output_nr, {}), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
+        """Call ``hook(leaf)`` after the gradient was added to ``.grad``; leaves only.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+        >>> (x * 2).backward()
+        tensor(2.)
+        """
+        if self._node.__class__ is not Leaf:
+            raise GradError(
+                f"register_post_accumulate_grad_hook() is for leaves that require grad{at_line()}\n"
+                f"  repair: use register_hook() here"
+            )
+        return HookHandle(self._node.accumulated, hook)
+
+    def _unreached(self, what: str) -> str:
+        from .explain import no_graph_reason
+
+        tensor: Any = self
+        return (
+            f"{what} on {describe(self)}, which does not require grad: no gradient will ever "
+            f"reach it\n  why: {no_graph_reason(tensor)}{at_line()}"
+        )
+
+    def _hook_table(self) -> Hooks:
+        place = self._node
+        if place.__class__ is not Leaf:
+            return self.grad_fn._hooks()  # type: ignore[no-any-return]
+        if place.hooks is None:
+            place.hooks = Hooks()
+            alive = place.ref()
+            if alive is not None:
+                alive.hooks = place.hooks
+        return place.hooks
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradient; None by default, else zeros.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> (x * 2).backward()
+        >>> x.zero_grad()
+        >>> x.grad is None
+        True
+        """
+        old = self._grad
+        self._grad = None if set_to_none or old is None else self._wrap(np.zeros_like(old._data))
+
+    def detach(self) -> Tensor:
+        """The same value without a graph; shares memory.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> (x * x.detach()).backward()
+        >>> x.grad
+        tensor(3.)
+        """
+        made: Tensor = self._wrap(self._data)
+        made._exposed = self._exposed
+        made._cut = "detach"  # for mg.why
+        return made
+
+    def detach_(self) -> Any:
+        """Cut this Tensor off its graph.
+
+        >>> from minigrad import tensor
+        >>> (tensor(3.0, requires_grad=True) * 2).detach_()
+        tensor(6.)
+        """
+        self._node, self._cut = None, "detach"
+        return self

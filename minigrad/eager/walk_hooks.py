@@ -1,0 +1,98 @@
+"""What may look at, or change, the gradients that pass during a walk: hooks and anomaly mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError, describe
+from .grad_fn import Packed, unpack
+from .record import check_finite
+from .tensor import Tensor, wrap
+
+
+class Hooked:
+    """The part of `Walk` that calls hooks."""
+
+    create: bool
+    retained: list[tuple[Tensor, Any, bool]]
+
+    def _tensor_hooks(self, n: Any, index: int, g: Any) -> Any:
+        """Tensor hooks, then retain_grad."""
+        for hook in list(n.hooks.tensor.get(index, {}).values()):
+            g = self._hooked(hook(self._shown(g)), g, "a tensor hook")
+        ref = n.hooks.retained.get(index)
+        tensor = ref() if ref is not None else None
+        if tensor is not None:
+            self.retained.append((tensor, g, False))
+        return g
+
+    def _shown(self, g: Any) -> Any:
+        return g if g is None or isinstance(g, Tensor) else wrap(np.array(g))
+
+    def _hooked(self, new: Any, old: Any, what: str) -> Any:
+        if new is None:
+            return old
+        data = new._data if isinstance(new, Tensor) else np.asarray(new)
+        if old is not None and data.shape != old.shape:
+            raise ShapeError(
+                f"{what} returned {describe(data)} for a gradient of shape {list(old.shape)}\n"
+                "  repair: return a gradient of that shape, or None to leave it as it is"
+            )
+        return (new if isinstance(new, Tensor) else wrap(data)) if self.create else data
+
+    def _with_node_hooks(self, n: Any, g: Any) -> Any:
+        """Node prehooks → rule → node hooks; saved values unpacked for the time of the rule."""
+        several = isinstance(g, list)
+        for hook in list(n.hooks.pre.values()):
+            shown = tuple(self._shown(x) for x in (g if several else [g]))
+            new = hook(shown)
+            if new is not None:
+                parts = [
+                    self._hooked(a, b, "a node prehook")
+                    for a, b in zip(as_list(new), g if several else [g], strict=True)
+                ]
+                g = parts if several else parts[0]
+        packed = {s: v for s in n.saved_slots if (v := getattr(n, s)).__class__ is Packed}
+        try:
+            for slot, value in packed.items():
+                setattr(n, slot, unpack(value))
+            grads = n.pull_graph(g) if self.create else n.pull(g)
+        finally:
+            for slot, value in packed.items():
+                setattr(n, slot, value)
+        for hook in list(n.hooks.post.values()):
+            keep = _edge_positions(n)
+            shown = tuple(self._shown(grads[k]) if k < len(grads) else None for k in keep)
+            new = hook(shown, tuple(self._shown(x) for x in (g if several else [g])))
+            if new is not None:
+                grads = list(grads)
+                for k, x in zip(keep, as_list(new), strict=True):
+                    grads[k] = self._hooked(x, grads[k], "a node hook")
+        return grads
+
+    def _check(self, n: Any, g: Any, grads: Any) -> None:
+        for p in grads:
+            if p is not None:
+                args = tuple(g) if isinstance(g, list) else (g,)
+                check_finite(
+                    n.name(),
+                    p._data if isinstance(p, Tensor) else p,
+                    args,
+                    n.where(),
+                    "made (backward)",
+                )
+
+
+def as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _edge_positions(n: Any) -> Sequence[int]:
+    """Where the edges of a node stand among (e0, e1, *more)."""
+    count_ = sum(1 for _ in n.edges())
+    return (
+        range(2, 2 + count_) if n.e0 is None and n.e1 is None and not n.outputs else range(count_)
+    )
