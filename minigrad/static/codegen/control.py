@@ -22,6 +22,8 @@ class ControlFlow:
     like: Any
     into: Any
     block: Any
+    watched: set[str]  # names inside loops that are fetched
+    gathered: dict[str, Array]  # … → the list of their values
     inner: dict[int, Any]  # id of a list of frames → names of the forward step(s)
 
     def begin(self, body: Block, local: str, source: Array | None, like: Any = None) -> Array:
@@ -73,8 +75,7 @@ class ControlFlow:
             with self.into(item.test):
                 self.block(cond, test)
             item.go_on = test.find(op.attrs["cond"], self)
-        with self.into(item.body):
-            self.block(body, inner)
+        self.body(item, body, inner)
         self.recorder.op = op
         nexts = [inner.values[n] for n in op.attrs["next"]]
         finals = self.outputs(names, op, "out", list(zip(starts, nexts, strict=True)))
@@ -112,8 +113,7 @@ class ControlFlow:
                 )
                 inner.values[local].roots = (inner.values[local], *seq.roots)
                 item.slices.append((seq, inner.values[local]))
-        with self.into(item.body):
-            self.block(block, inner)
+        self.body(item, block, inner)
         self.recorder.op = op
         nexts = [inner.find(n, self) for n in op.attrs["carried_grad"] if n != EMPTY]
         chosen = [k for k, n in enumerate(op.attrs["carried_grad"]) if n != EMPTY]
@@ -143,6 +143,19 @@ class ControlFlow:
         forward: Any = self.schedule.loops[id(frames)]
         self.save(inner, forward.frames, forward.saved, item.saved)
         self.recorder.calls.append(item)
+
+    def body(self, item: Loop, block: Block, inner: Names) -> None:
+        """Lower the body of a loop; what is fetched from inside becomes a list with one entry per step."""
+        outside, self.gathered = self.gathered, {}
+        with self.into(item.body):
+            self.block(block, inner)
+        inside, self.gathered = self.gathered, outside
+        for name in self.watched:
+            value = inner.values.get(name, inside.get(name))
+            if value is not None:
+                made = self.gathered[name] = Array(self.recorder, None, name)  # type: ignore[arg-type]
+                self.schedule.lists.add(id(made))
+                item.gathered.append((value, made))
 
     def save(self, inner: Names, frames: Any, forward: Any, backward: list[Any]) -> None:
         """Let the forward step save what was captured: its list keeps that memory, too."""

@@ -35,6 +35,8 @@ class LoopSource(CallSource):
             yield assign(frames, ast.List([], ast.Load()))
         for target in [t for _, t in lists] + list(gathered.values()):
             yield assign(target, ast.List([], ast.Load()))
+        for _, every in item.gathered:
+            yield assign(self.name(every), ast.List([], ast.Load()))
         for _, total, _ in item.totals:
             yield assign(self.name(total), ast.Constant(None))
         if item.carried:
@@ -49,6 +51,10 @@ class LoopSource(CallSource):
             body.append(self.add_to(total, value, own and id(value) in fresh))
         for value, target in lists:
             body.append(append(target, self.value(value)))
+        for value, every in item.gathered:
+            is_list = id(value) in self.schedule.lists
+            one = self.value(value) if is_list else invoke("np.array", [self.value(value)])
+            body.append(append(self.name(every), one))
         body += [append(target, self.value(factors[k])) for k, target in gathered.items()]
         if frames is not None:
             body.append(append(frames, ast.Tuple([self.value(v) for v in item.saved], ast.Load())))
@@ -61,6 +67,11 @@ class LoopSource(CallSource):
             nothing = ast.Compare(load(self.name(total)), [ast.Is()], [ast.Constant(None)])
             yield ast.If(
                 nothing, [assign(self.name(total), invoke("np.zeros_like", [self.value(like)]))], []
+            )
+        for _, every in item.gathered if backward else ():
+            turned = ast.Slice(step=ast.Constant(-1))
+            yield assign(
+                self.name(every), ast.Subscript(load(self.name(every)), turned, ast.Load())
             )
         if item.products:
             yield self.products(item, gathered)

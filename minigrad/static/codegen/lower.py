@@ -32,6 +32,8 @@ class Lowering(ControlFlow):
         self.schedule = Schedule([], {}, {}, [])
         self.origin: dict[Array, Array] = {}
         self.inner: dict[int, Any] = {}  # id of a frames Array → names of the forward step(s)
+        self.watched = {n for n in fetch if n not in program.global_block().vars}
+        self.gathered: dict[str, Array] = {}
         root = Names(program.global_block())
         for var in program.global_block().vars.values():
             if var.is_data or var.persistable:
@@ -44,7 +46,7 @@ class Lowering(ControlFlow):
             n for b in program.blocks[1:] for op in b.ops for n in op.output_names if is_state(b, n)
         }
         self.block(program.global_block(), root)
-        self.schedule.fetched = [self.as_it_is(root.find(n, self)) for n in fetch]
+        self.schedule.fetched = [self.fetched(n, root) for n in fetch]
         self.store_all()
         self.schedule.items = self.recorder.calls
 
@@ -138,6 +140,17 @@ class Lowering(ControlFlow):
         values = [self.as_it_is(value) for value, _ in self.stored.values()]
         for (name, (_, op)), value in zip(self.stored.items(), values, strict=True):
             self.store(name, value, op)
+
+    def fetched(self, name: str, root: Names) -> Array:
+        """The value of a fetched name; from inside loops the list of its values."""
+        if name not in self.watched:
+            return self.as_it_is(root.find(name, self))
+        if name not in self.gathered:
+            raise ProgramError(
+                f"{name!r} is computed in a branch: compiled programs fetch from the root and from loops\n"
+                f"  repair: let cond return it, or run the program with static.Executor()"
+            )
+        return self.gathered[name]
 
     def as_it_is(self, value: Array) -> Array:
         """The value; a copy, if it looks at a parameter that will change."""

@@ -171,6 +171,9 @@ class Loop:
     #: x (None for a sum over rows) and g of a step, the sum of all ``x.T @ g``, what is like it
     products: list[tuple[Array | None, Array, Array, Array]] = field(default_factory=list)
 
+    #: the value of a step that is fetched (or the list of an inner loop), the list of all of them
+    gathered: list[tuple[Array, Array]] = field(default_factory=list)
+
     def reads(self) -> list[Array]:
         """Everything it needs from outside (and what it makes inside)."""
         given = [c[0] for c in self.carried] + [s for s, _ in self.slices]
@@ -187,6 +190,7 @@ class Loop:
     def handed_on(self) -> list[Array]:
         """What a step leaves to the next one or to what comes after the loop."""
         handed = [c[2] for c in self.carried] + [s for s, _ in self.stacked]
+        handed += [v for v, _ in self.gathered]
         handed += [t[0] for t in self.totals] + arrays_in([p[:2] for p in self.products])
         return handed + arrays_in([self.go_on])
 
@@ -227,6 +231,7 @@ class Schedule:
     loops: dict[int, Loop | Branch] = field(
         default_factory=dict
     )  # id of a frames Array → who filled it
+    lists: set[int] = field(default_factory=set)  # ids of Arrays that stand for lists of values
     same: dict[int, Array] = field(
         default_factory=dict
     )  # id of an Array → the one that stands for it

@@ -24,7 +24,7 @@ from .identifiers import RESERVED, clean
 from .loops import LoopSource
 from .runtime import aligned_zeros
 from .schedule import Array, Branch, Call, Loop, Schedule, arrays_in
-from .syntax import Comment, assign, dotted, entry, function, invoke, load
+from .syntax import Comment, assign, dotted, entry, function, invoke, load, store
 
 CHANGE = "parameters change from here on; an error before leaves them as they were"
 
@@ -98,12 +98,17 @@ class Writer(LoopSource):
 
     def buffer(self, buffer: Any) -> None:
         """Memory that is used again in every run."""
-        names = ", ".join(dict.fromkeys(clean(a.name) for a in buffer.holds if a.name))
-        self.before.append(Comment(f"holds {names}" if names else "holds values on the way"))
-        target = self.unique(clean(buffer.name))
+        targets: dict[str, str] = {}  # what the values are called → identifier
         for array in buffer.holds:
-            self.identifiers[id(array)] = target
+            wanted = clean(array.name or buffer.name)
+            if wanted not in targets:
+                targets[wanted] = self.unique(wanted)
+                if array.name:
+                    self.table.setdefault(targets[wanted], array.name)
+            self.identifiers[id(array)] = targets[wanted]
             self.fixed.add(id(array))
+        if len(targets) > 1:
+            self.before.append(Comment("one memory, used in turn"))
         like = buffer.like
         order = (
             tuple(sorted(range(like.ndim), key=lambda k: -like.strides[k]))
@@ -120,13 +125,15 @@ class Writer(LoopSource):
             made = invoke(
                 "np.transpose", [made, self.value(tuple(order.index(k) for k in range(like.ndim)))]
             )
-        self.before.append(assign(target, made))
+        self.before.append(ast.Assign([store(t) for t in targets.values()], made))
         if buffer.start:
-            fill = ast.Attribute(load(target), "fill", ast.Load())
+            fill = ast.Attribute(load(next(iter(targets.values()))), "fill", ast.Load())
             self.before.append(ast.Expr(ast.Call(fill, [ast.Constant(buffer.start)], [])))
 
     def fetched(self, array: Array) -> ast.expr:
-        """A result: always an array of its own."""
+        """A result: always an array of its own; from inside loops a list."""
+        if id(array) in self.schedule.lists:
+            return self.value(array)
         if id(array) in self.plan.placed and not array.fixed:
             return ast.Call(ast.Attribute(self.value(array), "copy", ast.Load()), [], [])
         return invoke("np.array", [self.value(array)])

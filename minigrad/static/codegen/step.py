@@ -38,9 +38,9 @@ def compile(
     """A `Step` that runs a program as generated NumPy source.
 
     Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program
-    leaves sizes open; ``fetch``, a variable or a list of them; ``executor``, whose parameters it reads and
-    updates (its own copies without); ``exact=False`` lets products of all steps, and of a layer with its bias, be made
-    at once, faster, with other last bits; ``stop_after``, a rung of the ladder: returns the Program
+    leaves sizes open; ``fetch``, a variable or a list of them (inside loops: a value per step);
+    ``executor``, whose parameters it reads and updates (its own copies without);
+    ``exact=False`` lets products of all steps, and of a layer with its bias, be made at once, faster, with other last bits; ``stop_after``, a rung of the ladder: returns the Program
     (``"buffers"``, ``"source"``: the text) instead; ``backend="jax"``, a `JaxStep`: one pure function under
     `jax.jit`, where ``max_steps`` bounds while loops that are differentiated.
     Errors: `ProgramError` for unknown names and rungs.
@@ -95,12 +95,12 @@ class Step:
         self.names: dict[str, str] = {}
         self._built: dict[Any, Built] = {}
         self._current: Built | None = None
-        root = program.global_block()
+        known = [n for b in program.blocks for n in b.vars]
         for name in self.fetch:
-            if name not in root.vars:
+            if name not in known:
                 raise ProgramError(
-                    f"fetch names {name!r}, which is no variable of the root block"
-                    f"{did_you_mean(name, root.vars)}\n  at {user_line()}"
+                    f"fetch names {name!r}, which is no variable of this program"
+                    f"{did_you_mean(name, known)}\n  at {user_line()}"
                 )
 
     def __call__(self, *given: Any, **feed: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..program import Program
 from ..transform import drop_unused
-from .names import is_state, names_read
+from .names import is_state, names_inside, names_read
 
 
 def dead_code(program: Program, fetch: Iterable[str]) -> Program:
@@ -25,7 +25,8 @@ def dead_code(program: Program, fetch: Iterable[str]) -> Program:
     needed = set(fetch)
     kept = []
     for op in reversed(root.ops):
-        if any(n in needed or is_state(root, n) for n in op.output_names):
+        wanted = any(n in needed or is_state(root, n) for n in op.output_names)
+        if wanted or not set(fetch).isdisjoint(names_inside(made, op)):
             needed.difference_update(op.output_names)
             needed.update(names_read(made, op))
             kept.append(op)

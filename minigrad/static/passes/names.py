@@ -48,6 +48,16 @@ def names_read(program: Program, op: Operator) -> set[str]:
     return found
 
 
+def names_inside(program: Program, op: Operator) -> set[str]:
+    """All names that belong to the blocks of an operator."""
+    found: set[str] = set()
+    for index in op.sub_blocks.values():
+        found |= program.blocks[index].vars.keys()
+        for inner in program.blocks[index].ops:
+            found |= names_inside(program, inner)
+    return found
+
+
 def replace_inputs(op: Operator, same: dict[str, str]) -> None:
     """Let an operator read other names."""
     if same and not same.keys().isdisjoint(op.input_names):
