@@ -40,9 +40,10 @@ def compile(
     Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program
     leaves sizes open; ``fetch``, a variable or a list of them (inside loops: a value per step);
     ``executor``, whose parameters it reads and updates (its own copies without);
-    ``exact=False`` lets products of all steps, and of a layer with its bias, be made at once, faster, with other last bits; ``stop_after``, a rung of the ladder: returns the Program
-    (``"buffers"``, ``"source"``: the text) instead; ``backend="jax"``, a `JaxStep`: one pure function under
-    `jax.jit`, where ``max_steps`` bounds while loops that are differentiated.
+    ``exact=False`` lets products of all steps, and of a layer with its bias, be made at once, faster, with other
+    last bits; ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text)
+    instead; ``backend="jax"``, a `JaxStep`: one pure function under `jax.jit`, where ``max_steps`` bounds while
+    loops that are differentiated.
     Errors: `ProgramError` for unknown names and rungs.
 
     >>> from minigrad import static
