@@ -208,20 +208,18 @@ def _usual_walk(output: Tensor, seed: Any, retain: bool) -> bool:
     root.g, root.own = seed, False
     try:
         for n in reversed(order):
-            g = n.g
-            if g is None:
-                continue
-            n.g = None
-            n.push(g)
+            n.push()
         pairs = []
         for m in leaves:
             leaf, g = m.variable, m.g
             if g is not None and leaf._node is not None:
                 pairs.append((leaf, accumulated(leaf, g, m.own, False)))
         commit(pairs, [])
-    finally:
+    except BaseException:
         for n in order:
             n.g = None
+        raise
+    finally:
         for m in leaves:
             m.g = None
     if not retain:

@@ -142,7 +142,10 @@ def pull_source(p: Primitive) -> str:
 
 def push_source(p: Primitive) -> str:
     """The text of ``push``: the same, and each gradient is added where its edge leads, as `Node.push` does it."""
-    w = Writer("def push(n, g):")
+    w = Writer("def push(n):")
+    w("g = n.g")
+    w("if g is None: return")
+    w("n.g = None")
     for name, edge in zip(p.differentiable, _edges(p), strict=True):
         w(f"e_{name} = {edge}")
     _write_rules(p, w, {n: f"e_{n}" for n in p.differentiable})

@@ -106,8 +106,14 @@ class Node:
         """The gradients of the inputs from the gradient of the output, as arrays: one per edge."""
         raise NotImplementedError
 
-    def push(self, g: Any) -> None:
-        """`pull`, and each gradient is added where its edge leads: by reference, then allocated, then in place."""
+    def push(self) -> None:
+        """`pull` what was gathered here, and add each gradient where its edge leads: by reference, then
+        allocated, then in place.
+        """
+        g = self.g
+        if g is None:
+            return
+        self.g = None
         for m, p in zip((self.e0, self.e1, *self.more), self.pull(g), strict=False):
             if p is None or m is None:
                 continue

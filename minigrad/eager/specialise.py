@@ -178,10 +178,10 @@ def _first_pull(n: Node, g: Any) -> Any:
     return n.pull(g)
 
 
-def _first_push(n: Node, g: Any) -> None:
+def _first_push(n: Node) -> None:
     primitive = n.primitive
     type(n).push = _compile(push_source(primitive), "push", {}, primitive)  # type: ignore[method-assign]
-    n.push(g)
+    n.push()
 
 
 def _first_free(n: Node, remember: bool = False) -> None:

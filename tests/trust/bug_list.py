@@ -39,8 +39,8 @@ EAGER = [
         ("the order of nodes is that of discovery", "order.sort(key=by_seq)", "pass"),
         (
             "nodes run oldest first",
-            "for n in reversed(order): g = n.g",
-            "for n in order:\n            g = n.g",
+            "for n in reversed(order): n.push()",
+            "for n in order:\n            n.push()",
         ),
         ("saved values have no versions", "if newest_change() > order[0].seq:", "if False:"),
         ("saved values are never freed", "if not retain: small", "if False:\n        small"),
