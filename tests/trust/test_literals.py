@@ -86,12 +86,17 @@ def test_what_no_attr_looks_like_is_refused(value):
         from_plain(value)
 
 
-@pytest.mark.parametrize("kind", ["list", "tuple", "tagged"])
+@pytest.mark.parametrize("kind", ["list", "tuple", "tagged", "listed"])
 def test_attrs_nest_up_to_a_limit(kind):
     def nested(depth):
         value = 1
         for _ in range(depth):
-            value = {"list": [value], "tuple": (value,), "tagged": ["tuple", value]}[kind]
+            value = {
+                "list": [value],
+                "tuple": (value,),
+                "tagged": ["tuple", value],
+                "listed": ["list", value],
+            }[kind]
         return value
 
     from_plain(nested(MAX_DEPTH))
