@@ -97,7 +97,7 @@ def mlp(w: Workload, found: list[Array]) -> Callable[[], None]:
             dot(values[k], weights[k], z)
             add(z, biases[k], z)
             if k < layers - 1:
-                np.maximum(z, zeros[k], z) if relu else tanh(z, z)
+                np.maximum(z, zeros[k], out=z) if relu else tanh(z, z)
         loss()
         for k in range(layers - 1, -1, -1):
             g = slopes[k]

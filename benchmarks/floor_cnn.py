@@ -51,10 +51,10 @@ class Convolution:
         for value, corner in zip(self.four_values, self.corners):
             np.copyto(value, corner)
         a, b, c, d = self.four_values
-        larger(a, b, self.top)
-        larger(self.top, c, self.top)
-        larger(self.top, d, self.top)
-        larger(self.top, self.zero, self.out)
+        larger(a, b, out=self.top)
+        larger(self.top, c, out=self.top)
+        larger(self.top, d, out=self.top)
+        larger(self.top, self.zero, out=self.out)
 
     def backward(self, g: Array) -> None:
         """The gradients of filters and biases from that of ``out``, which is used up."""
