@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError, GradError, ShapeError
+from minigrad import static
+from minigrad.errors import AnomalyError, DTypeError, GradError, ProgramError, ShapeError
 from minigrad.registry import REGISTRY
 
 
@@ -179,3 +180,54 @@ def test_second_derivatives_of_powers_at_zero(exponent, as_array):
     second = mg.grad(g.sum(), x)[0].tolist() if g.requires_grad else [0.0, 0.0]
     slope = exponent * (exponent - 1)
     assert second == [slope if exponent == 2.0 else 0.0, slope * 2.0 ** max(exponent - 2, 0)]
+
+
+# -- programs ------------------------------------------------------------------------------
+
+
+def chain(steps, size=10):
+    """A program of some operators that each make ``size`` elements."""
+    prog = static.Program()
+    with static.program_guard(prog):
+        y = static.data("x", [size])
+        for _ in range(steps):
+            y = mg.sin(y)
+    return prog, y
+
+
+def test_the_elements_of_all_values_of_a_run_are_counted():
+    """No value is too large by itself; together they are."""
+    prog, y = chain(5)
+    feed = {"x": np.zeros(10)}
+    static.Executor().run(prog, feed, [y], element_limit=1000)
+    with pytest.raises(ProgramError, match=r"element_limit.* is one too many"):
+        static.Executor().run(prog, feed, [y], element_limit=45)
+
+
+def test_a_value_that_no_shape_tells_beforehand_is_refused_before_it_is_made():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x = static.data("x", [-1, 1])
+        y = mg.matmul(x, mg.permute_dims(x))
+    with pytest.raises(ProgramError, match="element_limit"):
+        static.Executor().run(prog, {"x": np.zeros((1000, 1))}, [y], element_limit=100_000)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_the_first_operator_that_makes_nan_or_inf_is_named_with_its_inputs(bad):
+    prog, y = chain(1, size=2)
+    with static.program_guard(prog):
+        z = y * static.data("k", []) + 1.0
+        static.gradients(mg.sum(z), [prog.global_block().var("x")])
+    feed = {"x": np.ones(2), "k": np.array(bad)}
+    with np.errstate(all="ignore"), pytest.raises(AnomalyError, match=rf"#1 mul made {bad} in"):
+        static.Executor().run(prog, feed, [z], check_finite=True)
+    sound = static.Executor().run(prog, {**feed, "k": np.array(2.0)}, [z], check_finite=True)
+    assert np.isfinite(sound[0]).all()
+
+
+def test_a_scope_names_its_values():
+    prog, y = chain(1)
+    scope = static.Executor()
+    scope.run(prog, {"x": np.zeros(10)}, [y])
+    assert repr(scope.scope).startswith("<scope of block 0")
