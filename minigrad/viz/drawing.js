@@ -35,3 +35,18 @@ function scrollTo(pic, group) {
   if (at.top < box.top + 40 || at.bottom > box.bottom - 40) pic.scrollTop += at.top - box.top - box.height / 2;
   if (at.left < box.left + 40 || at.right > box.right - 40) pic.scrollLeft += at.left - box.left - box.width / 2;
 }
+
+// Twins light up together.  In a drawing that stands alone :has() does it; here a class does, because with :has() every
+// change of a frame costs two to three times as much.
+function lightTwins(svg) {
+  for (const style of svg.querySelectorAll("style")) style.textContent = style.textContent.replace(/#\w+:has\([^{]*\{[^}]*\}/g, "");
+  let lit = [];
+  const light = (group) => {
+    for (const each of lit) each.classList.remove("mg-lit");
+    const pair = group && [...group.classList].find((name) => /^t[nfc]r?\d+$/.test(name));
+    lit = pair ? [...svg.getElementsByClassName(pair)] : [];
+    for (const each of lit) each.classList.add("mg-lit");
+  };
+  svg.addEventListener("pointerover", (event) => light(event.target.closest("g.node")));
+  svg.addEventListener("pointerleave", () => light(null));
+}

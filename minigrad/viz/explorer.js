@@ -52,6 +52,7 @@ function render({ model, el }) {
     if (!svg) { const words = make("pre"); words.textContent = model.get("words"); c.pic.replaceChildren(words); }
     else {
       svg.setAttribute("role", "group");
+      lightTwins(svg);
       c.pic.replaceChildren(svg);
       size(svg);
       for (const group of svg.querySelectorAll("g.node")) groups.set(nodeId(group), group);

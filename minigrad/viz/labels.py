@@ -69,7 +69,8 @@ def _rows(node: Node, far: tuple[str, ...]) -> list[str]:
 
 
 def _small(text: str, points: int = 10) -> str:
-    return f'<FONT POINT-SIZE="{points}" COLOR="{SMALL_TEXT}">{quote(text)}</FONT>'
+    shown = quote(text) or " "  # an empty element is an error, and the whole label would be lost
+    return f'<FONT POINT-SIZE="{points}" COLOR="{SMALL_TEXT}">{shown}</FONT>'
 
 
 def _table(graph: Graph, node: Node, far: tuple[str, ...]) -> str:

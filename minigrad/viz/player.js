@@ -123,7 +123,7 @@ function render({ model, el }) {
   const root = make("div", "mg-player", { tabindex: "0", role: "region", "aria-label": `player: ${script.title || "graph"}` });
   const c = controls(root);
   const svg = drawing(model.get("svg"));
-  if (svg) c.pic.append(svg);
+  if (svg) { lightTwins(svg); c.pic.append(svg); }
   else { const words = make("pre"); words.textContent = model.get("words") || ""; c.pic.append(words); }
   const { nodes, edges } = parts(svg, script);
   const shows = timeline(script);

@@ -354,3 +354,13 @@ def test_a_value_that_prints_itself_in_markup_is_not_asked_to():
     x = Variable(1.0, "x")
     x.data = Loud()
     assert "Loud" in draw(x).text
+
+
+@needs_layout
+@pytest.mark.parametrize("name", NAMES)
+def test_every_node_is_drawn_whatever_its_name(name):
+    nodes = parts(Picture(everywhere(name)).svg, "node")
+    assert len(nodes) == 5
+    for node in nodes:
+        tags = {child.tag.rpartition("}")[2] for child in node.iter()}
+        assert tags & {"polygon", "ellipse", "path"}, tags

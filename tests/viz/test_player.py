@@ -366,6 +366,16 @@ def test_a_frame_takes_at_most_fifty_milliseconds_at_four_hundred_nodes(show):
     assert sorted(taken)[len(taken) * 9 // 10] <= 50, taken
 
 
+def test_under_the_mouse_a_node_and_its_twin_light_up_without_a_rule_that_slows_every_frame(show):
+    page = show(play(samples.shared_w()))
+    assert ":has(" not in page.locator("svg style").first.text_content()
+    page.locator("g.op.fwd[class*=' tn'] polygon").first.hover(force=True)
+    assert page.locator("g.mg-lit").count() == 2
+    assert page.locator("g.mg-lit.bwd").count() == 1
+    page.mouse.move(0, 0)
+    assert page.locator("g.mg-lit").count() == 0
+
+
 def play_of(program):
     from minigrad.viz.events import run_events
     from minigrad.viz.of_program import of_program
