@@ -36,8 +36,10 @@ body {{ font-family: "DejaVu Sans", Verdana, sans-serif; margin: 1.5em;
 <details><summary>{summary}</summary><pre>{words}</pre></details>
 <script type="module">
 {code}
+// As XML: the text of an HTML page may hold names of characters that a drawing does not know.
+const drawn = document.getElementById("drawing").content.firstElementChild;
 const state = {{
-  svg: document.getElementById("drawing").innerHTML,
+  svg: drawn ? new XMLSerializer().serializeToString(drawn) : "",
   words: document.querySelector("pre").textContent,
   ...JSON.parse(document.getElementById("data").textContent),
 }};
