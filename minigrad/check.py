@@ -27,9 +27,13 @@ def gradcheck(
 
     ``inputs``: float64 Tensors that require grad (others are held fixed).  Returns True, or raises `GradError` that
     names the worst entry, the ratio of the two numbers, and whether a kink is suspected there.
+    The inputs themselves are moved and put back, so a model may be checked at its own parameters.
 
     >>> import minigrad as mg
     >>> mg.gradcheck(lambda x, y: x * y, (mg.tensor(2.0, requires_grad=True), mg.tensor(3.0, requires_grad=True)))
+    True
+    >>> model = mg.nn.Linear(3, 2)
+    >>> mg.gradcheck(lambda *parameters: model(mg.ones([4, 3])), model.parameters())
     True
     """
     points = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
@@ -104,17 +108,18 @@ def _numeric_jacobian(
     function: Any, points: list[Any], x: Tensor, o: int, eps: float
 ) -> tuple[Any, Any]:
     """Central differences, and where the one-sided slopes disagree (a kink)."""
-    base = np.array(x._data, float)
-    flat = base.reshape(-1)
+    own = x._data
+    flat = np.array(own, float).reshape(-1)
 
     def at(k: int, delta: float) -> Any:
         moved = flat.copy()
-        moved[k] += delta
-        args = [
-            Tensor(moved.reshape(base.shape), requires_grad=True) if p is x else p for p in points
-        ]
-        with enable_grad():
-            return np.ravel(np.asarray(_outputs(function(*args))[o]._data)).astype(float)
+        moved[k : k + 1] += delta
+        x._data = moved.reshape(own.shape)  # x itself: the function may be a model that holds it
+        try:
+            with enable_grad():
+                return np.ravel(np.asarray(_outputs(function(*points))[o]._data)).astype(float)
+        finally:
+            x._data = own
 
     with no_grad():
         middle = at(0, 0.0) if flat.size else np.zeros(0)

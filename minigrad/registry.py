@@ -114,6 +114,8 @@ class Primitive:
         rule = Rule(inputs, function, reads, joint_rule)
         for name in inputs:
             self.rules[name] = rule
+        if self.function is not None and "forget" in HOOKS:
+            HOOKS["forget"](self)
 
     def legal_reads(self) -> list[str]:
         """Every name a rule of this primitive may use."""
@@ -212,6 +214,7 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
     Options: ``type`` (its name in programs, the function's own by default), ``outputs`` (names, if there are several),
     ``list_output``, ``broadcasts``, ``view``, ``nondiff`` (inputs and outputs without gradient), ``infer``.
     Returns the public function; its attribute ``grad`` takes the rules, ``primitive`` is the row of the table.
+    In a notebook the cell may be run again: a function of ``__main__`` takes the place of its older version.
     Errors: `RuleError` if the type is taken or the kernel's parameters are not inputs-then-attrs.
 
     >>> @primitive
@@ -224,9 +227,10 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
     if kernel is None:
         return lambda k: primitive(k, **options)
     name = options.pop("type", kernel.__name__)
-    if name in REGISTRY:
+    if name in REGISTRY and not _same_definition(REGISTRY[name].kernel, kernel):
         raise RuleError(
-            f"a primitive of type {name!r} is registered already: {REGISTRY[name].kernel.__module__}"
+            f"a primitive of type {name!r} is registered already: {REGISTRY[name].kernel.__module__}; "
+            f"repair: another name for the function, or type={name + '_2'!r}"
         )
     inputs, attrs, optional, list_input = [], {}, set(), None
     for p in inspect.signature(kernel).parameters.values():
@@ -263,6 +267,12 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
         )
     made.function = _public_function(made, kernel)
     return made.function
+
+
+def _same_definition(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
+    """Whether a cell of a notebook was run again."""
+    places = {(k.__module__, k.__qualname__) for k in (old, new)}
+    return len(places) == 1 and new.__module__ == "__main__" and "<" not in new.__qualname__
 
 
 def elementwise(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -316,7 +326,7 @@ def _public_function(made: Primitive, kernel: Callable[..., Any]) -> FunctionTyp
         "__minigrad_ops__": True,
         "__builtins__": __builtins__,
     }
-    public = FunctionType(_first_call.__code__, namespace, kernel.__name__)
+    public = FunctionType(FIRST_CALL, namespace, kernel.__name__)
     public.__doc__, public.__module__, public.__qualname__ = (
         made.doc,
         kernel.__module__,
@@ -332,5 +342,9 @@ def _first_call(*args: Any, **attrs: Any) -> Any:
     return primitive.function(*args, **attrs)  # type: ignore[attr-defined]
 
 
-#: What engines lend to this module, which knows none of them: ``specialise`` writes a primitive's fast function.
+#: the code of a public function that no engine has specialised yet, or whose rules have changed since
+FIRST_CALL = _first_call.__code__
+
+#: What engines lend to this module, which knows none of them: ``specialise`` writes a primitive's fast function,
+#: ``forget`` takes it back.
 HOOKS: dict[str, Callable[..., Any]] = {}

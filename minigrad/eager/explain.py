@@ -29,6 +29,7 @@ class Explanation:
     reason: str = ""
     note: str = ""
     made: bool = False  # by operators, which have no values: ``paths`` name them
+    grouped: bool = False  # one of the ``paths`` for each use of the value, whichever way the gradient came to it
 
     def __str__(self) -> str:
         if self.reason:
@@ -37,7 +38,8 @@ class Explanation:
             return "\n".join(
                 [f"the gradient of {self.name} is made by:", *(f"  {p[0]}" for p, _ in self.paths)]
             )
-        ways = f", from {len(self.paths)} path(s):" if self.paths else ""
+        kind = "use(s) of it, a path to each" if self.grouped else "path(s)"
+        ways = f", from {len(self.paths)} {kind}:" if self.paths else ""
         lines = [f"the gradient of {self.name} is {_short(self.total)}{ways}"]
         lines += [
             f"  {_short(value) if value is not None else '?':>12}  by  {' → '.join(path)}"
@@ -236,19 +238,20 @@ def _traced(
     if root is place[0]:
         whole = wrap(np.asarray(start[1]))
         return _noted(Explanation(name, whole, [(("the output itself",), whole._data)]), x, ran)
-    paths = _by_path(root, start, place, found)
+    grouped, paths = False, _by_path(root, start, place, found)
     if paths is None:
-        paths = _by_last_step(root, start, edge, place, found)
+        grouped, paths = True, _by_last_step(root, start, edge, place, found)
     if paths is None:
         users = [(n, k) for n in found for k, to in enumerate(n.next_functions) if to == place]
         note = "  (how much each gave is known with backward(retain_graph=True), or before backward: mg.why(x, y))"
-        return Explanation(name, x.grad, [(_path(found, n, k), None) for n, k in users], note=note)
+        shown = [(_path(found, n, k), None) for n, k in users]
+        return Explanation(name, x.grad, shown, note=note, grouped=True)
     if not paths:
         return Explanation(name, reason=f"a rule on the way from {root.name()} to it gave None")
     total = paths[0][1]
     for _, p in paths[1:]:
         total = total + p
-    return _noted(Explanation(name, wrap(np.asarray(total)), paths), x, ran)
+    return _noted(Explanation(name, wrap(np.asarray(total)), paths, grouped=grouped), x, ran)
 
 
 def _by_path(

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..errors import op_error
 from ..ops.shape import sum_to
-from ..registry import HOOKS, REQUIRED, Primitive, Value, frozen
+from ..registry import FIRST_CALL, HOOKS, REQUIRED, Primitive, Value, frozen
 from .emit import apply_source, free_source, is_generic, pull_source, push_source
 from .emit import source as source
 from .grad_fn import FREED, REMEMBERED_BYTES, Freed, Leaf, ManyNode, Node, next_seq
@@ -92,7 +92,14 @@ def specialise(primitive: Primitive) -> None:
     )
 
 
-HOOKS["specialise"] = specialise
+def forget(primitive: Primitive) -> None:
+    """Back to the first call: a rule that is added after a function was used counts from then on."""
+    public: FunctionType = primitive.function
+    public.__code__, public.__defaults__, public.__kwdefaults__ = FIRST_CALL, None, None
+    _NODE_CLASSES.pop(primitive.type, None)
+
+
+HOOKS["specialise"], HOOKS["forget"] = specialise, forget
 
 
 def _generic(*args: Any, **attrs: Any) -> Any:

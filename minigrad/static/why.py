@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,19 +15,23 @@ MOST_PATHS = 8
 
 @dataclass
 class Explanation:
-    """What `explain` found: ``paths`` from the variable to the loss, or ``cuts``, why there is none."""
+    """What `explain` found: ``count`` paths from the variable to the loss, or ``cuts``, why there is none.
+
+    ``paths`` holds the first of them.
+    """
 
     name: str
     gradient: str = ""
     paths: list[str] = field(default_factory=list)
     cuts: list[str] = field(default_factory=list)
+    count: int = 0
 
     def __str__(self) -> str:
         if self.gradient:
-            head = (
-                f"the gradient of {self.name} is {self.gradient}, from {len(self.paths)} path(s):"
-            )
-            return "\n".join([head, *(f"  {p}" for p in self.paths)])
+            head = f"the gradient of {self.name} is {self.gradient}, from {self.count} path(s):"
+            more = self.count - len(self.paths)
+            rest = [f"  … and {more} more"] if more > 0 else []
+            return "\n".join([head, *(f"  {p}" for p in self.paths), *rest])
         if len(self.cuts) == 1:
             return f"{self.name} has no gradient: {self.cuts[0]}"
         return "\n".join([f"{self.name} has no gradient:", *(f"  {c}" for c in self.cuts)])
@@ -66,7 +71,7 @@ def explain(variable: Variable) -> Explanation:
         gradient = call.gradients.get(variable.name)
         if gradient is not None:
             found.gradient = gradient
-            found.paths = _paths(block.program.blocks[call.block], variable.name, call)
+            found.count, found.paths = _paths(block.program.blocks[call.block], variable.name, call)
             return found
     if not calls:
         found.cuts = ["no backward part was appended yet: static.append_backward(loss)"]
@@ -87,31 +92,56 @@ class BackwardCall:
     length: int  # the operators that were there
 
 
-def _paths(block: Block, name: str, call: BackwardCall) -> list[str]:
-    """One path to a target for every operator that reads the variable on the way to one."""
+def _paths(block: Block, name: str, call: BackwardCall) -> tuple[int, list[str]]:
+    """How many paths lead from the variable to a target, and the first of them.
+
+    An operator that reads a value twice counts once.
+    """
     ops = block.ops[: call.length]
     onward = _onward(block, ops, call)
-    paths = [name] if name in call.targets else []
+
+    touching: dict[str, list[int]] = {}
     for k, op in enumerate(ops):
-        if k in onward and name in onward[k][0]:
-            steps, at = [name, f"#{k} {op.type}"], onward[k][1]
-            while len(steps) < 40:
-                steps.append(at)
-                after = None if at in call.targets else _reader(onward, at)
-                if after is None:
-                    break
-                steps.append(f"#{after} {ops[after].type}")
-                at = onward[after][1]
-            paths.append(" → ".join(steps))
-    more = len(paths) - MOST_PATHS
-    return [*paths[:MOST_PATHS], f"… and {more} more"] if more > 0 else paths
+        for touched in onward[k][0].union(op.output_names) if k in onward else {*op.output_names}:
+            touching.setdefault(touched, []).append(k)
+
+    def steps(name: str, start: int) -> list[tuple[int, str]]:
+        """(operator, output) for all that read this value of the name before it is overwritten."""
+        found: list[tuple[int, str]] = []
+        places = touching.get(name, [])
+        for k in places[bisect_left(places, start) :]:
+            if k in onward and name in onward[k][0]:
+                found += [(k, out) for out in onward[k][1]]
+            if name in ops[k].output_names:
+                break
+        return found
+
+    ways: dict[tuple[str, int], int] = {}
+    for k in range(len(ops), -1, -1):  # what follows an operator is counted before it
+        for at in {name} if k == 0 else {*ops[k - 1].output_names}:
+            after = sum(ways.get((out, j + 1), 0) for j, out in steps(at, k))
+            ways[at, k] = after + (at in call.targets)
+    shown: list[str] = []
+    waiting = [(name, 0, name)]
+    while waiting and len(shown) < MOST_PATHS:
+        at, k, text = waiting.pop()
+        if at in call.targets:
+            shown.append(text)
+        waiting += reversed(
+            [
+                (out, j + 1, f"{text} → #{j} {ops[j].type} → {out}")
+                for j, out in steps(at, k)
+                if ways.get((out, j + 1))
+            ]
+        )
+    return ways[name, 0], shown
 
 
 def _onward(
     block: Block, ops: list[Operator], call: BackwardCall
-) -> dict[int, tuple[set[str], str]]:
-    """The operators whose gradients matter: index → (inputs they flow to, the output they come from)."""
-    needed, found = set(call.targets), {}
+) -> dict[int, tuple[set[str], list[str]]]:
+    """The operators whose gradients matter: index → (inputs they flow to, the outputs they come from)."""
+    needed, found = set(call.targets), dict[int, tuple[set[str], list[str]]]()
     for k in range(len(ops) - 1, -1, -1):
         outs = [
             n
@@ -120,13 +150,9 @@ def _onward(
         ]
         if outs:
             inputs = {n for n in differentiable_inputs(block, ops[k]) if n not in call.no_grad}
-            found[k] = (inputs, outs[0])
+            found[k] = (inputs, outs)
             needed |= inputs
     return found
-
-
-def _reader(onward: dict[int, tuple[set[str], str]], name: str) -> int | None:
-    return next((k for k in sorted(onward) if name in onward[k][0]), None)
 
 
 def _cuts(block: Block, variable: Variable, call: BackwardCall) -> list[str]:

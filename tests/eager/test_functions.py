@@ -233,3 +233,68 @@ def test_functional_derivatives_of_several_arguments_and_of_constants():
     blocks = mg.hessian(f, (a, b))
     assert np.allclose(blocks[0][1].tolist(), np.eye(2)) and np.allclose(blocks[0][0].tolist(), 0)
     assert mg.jacobian(lambda x: mg.tensor([1.0, 2.0]), a).tolist() == [[0, 0], [0, 0]]
+
+
+def test_gradcheck_moves_the_inputs_themselves_and_puts_them_back():
+    model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.tanh, mg.nn.Linear(3, 1))
+    before = [p._data for p in model.parameters()]
+    x = leaf([[0.5, -0.25]])
+    assert mg.gradcheck(lambda x, *parameters: model(x), (x, *model.parameters()))
+    assert all(p._data is b for p, b in zip(model.parameters(), before, strict=True))
+    with pytest.raises(GradError, match=r"d input 0 \(layers.0.weight\)"):
+        mg.gradcheck(lambda *parameters: model(x).detach() * model(x), model.parameters())
+    assert all(p._data is b for p, b in zip(model.parameters(), before, strict=True))
+
+
+def test_an_input_is_put_back_when_the_function_raises():
+    x, calls = leaf([1.0, 2.0]), []
+
+    def fails_later(t):
+        calls.append(t.tolist())
+        if len(calls) == 4:
+            raise ValueError("no")
+        return t * 2
+
+    with pytest.raises(ValueError, match="no"):
+        mg.gradcheck(fails_later, x)
+    assert calls[0] != calls[3]
+    assert x.tolist() == [1.0, 2.0]
+
+
+def test_a_rule_that_is_added_after_the_first_call_counts_from_then_on():
+    from minigrad.registry import REGISTRY
+
+    @mg.primitive
+    def late(x, y):
+        return x * y
+
+    try:
+        late.grad(x=lambda out_grad, y: out_grad * y)
+        a, b = leaf(2.0), leaf(3.0)
+        late(a, b).backward()
+        assert (a.grad.item(), b.grad) == (3.0, None)
+        late.grad(y=lambda out_grad, x: out_grad * x)
+        a.grad = None
+        late(a, b).backward()
+        assert (a.grad.item(), b.grad.item()) == (3.0, 2.0)
+        assert mg.gradgradcheck(late, (a, b))
+    finally:
+        del REGISTRY["late"]
+
+
+def test_a_cell_that_registers_a_primitive_may_be_run_again():
+    from minigrad.registry import REGISTRY
+
+    cell = "def again(x):\n    return x * {0}\nagain = mg.primitive(again)\nagain.grad(x=lambda out_grad: out_grad * {0})"
+    try:
+        for k in (2, 3):
+            notebook = {"mg": mg, "__name__": "__main__"}
+            exec(cell.format(k), notebook)
+            x = leaf(1.0)
+            y = notebook["again"](x)
+            y.backward()
+            assert (y.item(), x.grad.item()) == (k, k)
+        with pytest.raises(TypeError, match="registered already.*minigrad.*repair"):
+            exec("def exp(x): return x\nmg.primitive(exp)", notebook)
+    finally:
+        del REGISTRY["again"]

@@ -118,6 +118,7 @@ def test_many_paths_are_grouped_by_their_last_step():
     found = mg.why(x)
     assert float(found.total) == 1024.0
     assert len(found.paths) == 1
+    assert "from 1 use(s) of it, a path to each:" in str(found)
 
 
 def test_a_hook_or_an_earlier_backward_is_named_where_grad_differs():

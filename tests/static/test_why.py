@@ -29,6 +29,31 @@ def test_every_path_of_a_gradient_is_shown():
     ]
 
 
+def test_paths_that_part_behind_the_first_operator_are_counted_and_shown():
+    def skip(x, w, v):
+        h = mg.exp(w)
+        return (h + mg.sin(h)).sum(), w
+
+    assert explained(skip).splitlines() == [
+        "the gradient of w is w@GRAD, from 2 path(s):",
+        "  w → #0 exp → exp_0 → #1 sin → sin_0 → #2 add → add_0 → #3 reduce_sum → reduce_sum_0",
+        "  w → #0 exp → exp_0 → #2 add → add_0 → #3 reduce_sum → reduce_sum_0",
+    ]
+
+
+def test_more_paths_than_can_be_shown_are_counted():
+    def doubled(x, w, v):
+        h = w
+        for _ in range(10):
+            h = mg.sin(h) + mg.cos(h)
+        return h.sum(), w
+
+    lines = explained(doubled).splitlines()
+    assert lines[0].endswith("from 1024 path(s):")
+    assert lines[-1] == "  … and 1016 more"
+    assert len(lines) == 10
+
+
 def marked(x, w, v):
     h = mg.exp(w)
     h.stop_gradient = True
