@@ -214,7 +214,8 @@ def numerical_diff(f, x, eps=1e-4):
 # assert abs(slope - 3.2974426293330694) < 1e-11
 
 # %% [markdown]
-# Keep that number: **3.29744**. The true derivative is $4\,x\,y = 2 \cdot 1.648721270700128$.
+# Keep that number: **3.29744**. By the chain rule the true derivative is
+# $4\,x\,y = 2 \cdot 1.648721270700128$.
 # The next step will reach it exactly, without measuring.
 #
 # ## A mistake: "smaller is more exact"
@@ -278,7 +279,8 @@ def numerical_diff(f, x, eps=1e-4):
 # explore(valley, exponent=(-15, -1, -4))
 
 # %% [markdown]
-# The bottom lies near 1e-5. Left of it rounding rules, right of it truncation.
+# The bottom lies near 1e-6. Right of it truncation rules, and the points lie on a straight line.
+# Left of it rounding rules. Rounding is partly luck, so there the points jump up and down.
 #
 # The valley is why the judge is only a judge. It needs two evaluations of `f` *for every input*,
 # and it never gives all the digits. A network with a million weights would need two million runs
@@ -307,7 +309,8 @@ def numerical_diff(f, x, eps=1e-4):
 
 # %% [markdown]
 # **1b.** A cheaper judge looks to one side only, the *forward difference* $\dfrac{f(x +
-# \varepsilon) - f(x)}{\varepsilon}$. Write it. What does it say for $x^2$ at 2? And how many more
+# \varepsilon) - f(x)}{\varepsilon}$. Write it. As in `numerical_diff`, `f` goes from box to box, `x`
+# is a box, and the slope is a plain number. What does it say for $x^2$ at 2? And how many more
 # digits does the central difference give, with the same `eps`?
 
 # %% tags=["active-ipynb", "exercise", "ex-1b"]
@@ -324,10 +327,13 @@ def numerical_diff(f, x, eps=1e-4):
 
 # %% [markdown]
 # For $x^2$ at 2 with `eps = 1e-4` it says 4.0001. The central difference says 4.000000000004. That
-# is seven more digits, for the same two runs.
+# is seven more digits, for the same two runs. ($x^2$ is a lucky case: measured from both sides, it
+# has no truncation error. For `chain` it is four more digits.) The forward difference is cheaper
+# only when there are many inputs: all of them share the one run of $f(x)$.
 #
 # **1c.** Find one `eps` below 1e-8 and one above 1e-3, each so bad that the slope of `chain` at
-# 0.5 misses the true value by more than 0.01. Use the slider, or `error`.
+# 0.5 misses the true value by more than 0.01. Use the slider, or `error`: `error(-2)`
+# belongs to `eps = 1e-2`.
 
 # %% tags=["active-ipynb", "exercise", "ex-1c"]
 # ### BEGIN SOLUTION

@@ -172,6 +172,8 @@ def numerical_diff(f, x, eps=1e-4):
 # The start is the **seed**, $dy/dy = 1$. Then `C`, `B`, `A`: the functions of the forward pass, in
 # reverse.
 #
+# `with run:` goes on with the same picture.
+#
 # **Predict, then run.** `b` is $e^{0.25} = 1.284$. What does `C.backward(1.0)` return?
 
 # %% tags=["active-ipynb", "picture-B"]
@@ -192,7 +194,10 @@ def numerical_diff(f, x, eps=1e-4):
 # The lower row is **B**, drawn from the three calls that you just made. Read it from right to left.
 # Each gradient stands below its variable, each backward call below its function. A dashed line
 # connects the two halves of one function. A dotted arrow is a value that backward reads: the input
-# that the function has remembered.
+# that the function has remembered. A double line marks a *leaf*: a variable that no function made,
+# here `x`.
+#
+# That `a.grad` and `x.grad` are equal is chance: the slope of `A` at 0.5 is $2 \cdot 0.5 = 1$.
 
 # %% tags=["active-ipynb"]
 # assert f"{x.grad}" == "3.297442541400256"

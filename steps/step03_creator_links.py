@@ -128,7 +128,7 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # No error: all six are true. Six steps lead back, `creator` and `input` in turn. `==` means *the
 # very same object* here, because our classes do not define it otherwise. And `x` is the end of the
-# way. Nobody made it.
+# way. Nobody made it. Such a variable is called a **leaf**.
 
 # %% tags=["active-ipynb"]
 # assert y.creator is C
@@ -136,6 +136,8 @@ def numerical_diff(f, x, eps=1e-4):
 
 # %% [markdown]
 # The links are enough to draw the whole graph. From now on the picture needs nothing but `y`.
+# Its lower row shows the calls that a walk *would* make. A dash stands for a gradient that nobody
+# has computed yet.
 
 # %% tags=["active-ipynb", "picture-F"]
 # mg.draw(y)

@@ -22,7 +22,8 @@ import numpy as np
 # In step 3 we wrote the same three lines three times. Now the variable does it by itself.
 # The new method `backward` stands below. Skip it for a moment: first we try the obvious way.
 #
-# There is also a guard in `__init__` and an error in `backward`. We meet both further down.
+# There are also three guards, in `__init__`, in `backward` and in `Function.__call__`. We meet them
+# further down.
 
 # %%
 class Variable:
@@ -186,8 +187,8 @@ class Exp(Function):
 # In a chain the list never holds more than one function. Later, when graphs branch, it will hold
 # several. Then the question "which one first?" becomes interesting. That is step 6.
 #
-# **Move the slider.** The chain becomes ten times longer with each stop. Red: the recursion hit
-# the limit of this kernel.
+# **Move the slider.** The chain becomes ten times longer with each stop. *Too deep*: the
+# recursion hit the limit of this kernel.
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import GRADIENT, LEAF, explore, figure
@@ -246,7 +247,8 @@ def exp(x):
 
 
 # %% [markdown]
-# Now the whole of steps 1 to 3 is three lines.
+# Now the whole of steps 1 to 3 is three lines. The boxes in the middle have no names any more, so
+# the picture numbers them: `%1`, `%2`.
 
 # %% tags=["active-ipynb", "picture-F", "picture-B"]
 # x = Variable(np.array(0.5))
@@ -346,8 +348,8 @@ def numerical_diff(f, x, eps=1e-4):
 # check("4a", in_order, Variable, Square, Exp)
 
 # %% [markdown]
-# **4b.** No need for `y.grad`. Write `gradient(f, value)`: it takes a plain number and returns the
-# gradient of `f` there. It works for every `f` that goes from box to box.
+# **4b.** Write `gradient(f, value)`. It takes a function `f` from box to box and a plain number,
+# and returns the gradient of `f` at that number.
 
 # %% tags=["active-ipynb", "exercise", "ex-4b"]
 # def gradient(f, value):
@@ -362,10 +364,13 @@ def numerical_diff(f, x, eps=1e-4):
 # check("4b", gradient, square, exp)
 
 # %% [markdown]
-# **4c.** A helpful message says *what was given* and *how to repair it*. Write one for two slips:
-# for a float it contains the float and the word `np.array`, for a leaf Variable that someone wants
-# to walk back from it contains the words `leaf` and `backward()`. For anything else that is fine,
-# return `None`.
+# **4c.** A helpful message says *what was given* and *how to repair it*. Write
+# `advice(thing)`: it returns a text for two slips, and raises nothing.
+#
+# * `thing` is a float: the text contains that float and `np.array`.
+# * `thing` is a leaf Variable: the text contains `leaf` and `backward()`.
+#
+# For a Variable that can be walked back from, return `None`.
 
 # %% tags=["active-ipynb", "exercise", "ex-4c"]
 # def advice(thing):

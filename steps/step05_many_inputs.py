@@ -393,8 +393,8 @@ def numerical_diff(f, x, eps=1e-4):
 # check("5a", (Sub, Div), Variable)
 
 # %% [markdown]
-# **5b.** One box, several functions, one after the other. Return the gradient of each, all of them
-# right.
+# **5b.** One box `x`, and a list of functions from box to box, such as `square`. Return the list of
+# their gradients at `x`, all of them right. `x.grad` may hold something old already.
 
 # %% tags=["active-ipynb", "exercise", "ex-5b"]
 # def gradients_in_turn(x, functions):

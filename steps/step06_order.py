@@ -461,8 +461,8 @@ def numerical_diff(f, x, eps=1e-4):
 
 # %% [markdown]
 # **6b.** A *topological sort* needs no generation. Count for each function how many times its
-# output is used. Start with the maker of `y`. When a function has run, count down its inputs. Who
-# reaches zero is ready.
+# output is used. Start with the maker of `y`. When a function has run, count down the makers of
+# its inputs. Who reaches zero is ready.
 #
 # Write it as a loop: chains may be 20,000 long. Any valid order passes.
 

@@ -281,7 +281,7 @@ def numerical_diff(f, x, eps=1e-4):
 # ## The gradients in between
 #
 # A gradient in the middle is as large as the variable it belongs to. Mostly one wants those of the
-# leaves only. So `backward` clears the others as soon as they have been passed on, except you say
+# leaves only. So `backward` clears the others as soon as they have been passed on, unless you say
 # `retain_grad=True`.
 
 # %% tags=["active-ipynb"]

@@ -308,7 +308,7 @@ def numerical_diff(f, x, eps=1e-4):
     return (right.data - left.data) / (2 * eps)
 
 # %% [markdown]
-# **Predict, then run.** Which of these lines would have failed in step 7?
+# **Predict, then run.** Which of these six results would have failed in step 7?
 
 # %% tags=["active-ipynb"]
 # x = Variable(np.array(3.0), name="x")
@@ -353,7 +353,8 @@ def numerical_diff(f, x, eps=1e-4):
 # ## The judge looks at every argument
 #
 # `numerical_diff` looks at one argument. A function of two arguments has two gradients, and each
-# of them can be wrong.
+# of them can be wrong. (In an array, the judge pushes all numbers at once here. That is enough as
+# long as every function works number by number. Step 9 pushes them one at a time.)
 
 # %%
 def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
@@ -563,7 +564,7 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # ## Exercises
 #
 # **8a.** Variable ** Variable. For $y = x_0^{x_1}$ the two slopes are $x_1 x_0^{x_1 - 1}$ and
-# $x_0^{x_1} \ln x_0$.
+# $x_0^{x_1} \ln x_0$, for $x_0 > 0$.
 
 # %% tags=["active-ipynb", "exercise", "ex-8a"]
 # class Power(Function):
@@ -589,7 +590,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #
 # $$\tanh x = \frac{e^x - e^{-x}}{e^x + e^{-x}} = 1 - \frac{2}{e^{2x} + 1}$$
 #
-# All three have to agree, in value and gradient. The third one with only one `exp`, please.
+# All three have to agree, in value and gradient. Call `exp` as rarely as you can: two times in the
+# second one, once in the third.
 
 # %% tags=["active-ipynb", "exercise", "ex-8b"]
 # class Tanh(Function):
@@ -633,8 +635,10 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # }
 # ```
 #
-# Write `to_dot(y)`: one line for each variable, one for each function, one for each arrow. Every
-# node **once**, although a variable may be met several times. Number the nodes as they come.
+# Write `to_dot(y)`: one line for each variable, one for each function, one for each arrow. Arrows
+# go from each input to its function, and from the function to its output. The label of a variable
+# is its name, if it has one; the label of a function is its class. Every node **once**, although a
+# variable may be met several times. Number the nodes as they come.
 # (`id()` would do, but then the text is another one in every run.)
 
 # %% tags=["active-ipynb", "exercise", "ex-8c"]

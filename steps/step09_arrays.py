@@ -689,8 +689,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # check("9b", mean, Variable, gradcheck)
 
 # %% [markdown]
-# **9c.** The affine layer `y = x @ W + b` with `n` rows, `i` inputs and `o` outputs. Write down
-# the shape on every edge, forward and backward.
+# **9c.** The affine layer `y = x @ W + b` with `n` rows, `i` inputs and `o` outputs. `b` is one row
+# for all, of shape `(o,)`. Return a dictionary with the shape on every edge, forward and backward.
 #
 # The keys are `"x"`, `"W"`, `"b"`, `"x @ W"`, `"y"`, and for the way back `"gy"`,
 # `"gradient of x @ W"`, `"gb"`, `"gW"`, `"gx"`.

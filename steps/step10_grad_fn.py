@@ -627,7 +627,7 @@ def stack(*rows):
 
 # %% [markdown]
 # **10b.** Without running it: `x` is a leaf and `y = x * (x + 2)`. Write the names of these four
-# as texts, in this order, and `None` where an edge leads nowhere.
+# as texts without the `<` and `>`, in this order, and `None` (no text) where an edge leads nowhere.
 #
 # 1. `y.grad_fn`
 # 2. `y.grad_fn.next_functions[0][0]`

@@ -15,7 +15,11 @@ def cube(Cube, Variable):
             raise Mismatch(f"Cube at {value}", made.data, value * value * value)
 
 
-@checker("1b", hint="rise: f at x + eps minus f at x. Run: eps, not 2 * eps")
+@checker(
+    "1b",
+    hint="rise: f at x + eps minus f at x. Run: eps, not 2 * eps. f takes a box and returns a box; "
+    "the slope is a plain number",
+)
 def forward_diff(forward_diff, Variable):
     def square(box):
         return Variable(box.data**2)
@@ -29,7 +33,11 @@ def forward_diff(forward_diff, Variable):
             )
 
 
-@checker("1c", hint="move the slider to both ends of the valley and read the error")
+@checker(
+    "1c",
+    hint="move the slider to both ends of the valley and read the error; give eps itself, such as "
+    "1e-9, not -9",
+)
 def bad_steps(too_small, too_large):
     if not 0 < too_small < 1e-8:
         raise Mismatch("too_small", too_small, "a number between 0 and 1e-8")

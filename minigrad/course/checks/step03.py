@@ -19,16 +19,22 @@ def depth(depth, Variable, Square):
         same(f"depth after {length} functions", depth(chain(Variable, *[Square] * length)), length)
 
 
-@checker("3b", hint="type(v.creator).__name__ is the name of the function; join with ' of '")
+@checker(
+    "3b",
+    hint="type(v.creator).__name__ is the name of the function; 'a leaf' comes last; "
+    "join with ' of '",
+)
 def in_words(in_words, Variable, Square, Exp):
     for classes in ((), (Exp,), (Square, Exp), (Square, Exp, Square), (Exp, Exp, Square)):
         expected = " of ".join([*(each.__name__ for each in reversed(classes)), "a leaf"])
-        same("the chain in words", in_words(chain(Variable, *classes)), expected)
+        said = in_words(chain(Variable, *classes))
+        same("the chain in words", repr(said), repr(expected))
 
 
 @checker(
     "3c",
-    hint="make one object, square = Square(), and call it two times: a = square(x), y = square(a)",
+    hint="make one object, square = Square(), and call it two times: a = square(x), y = square(a); "
+    "return x, a, y in this order",
 )
 def used_twice(used_twice, Square):
     x, a, y = used_twice()

@@ -92,7 +92,7 @@ def verify_order(words, y, order):
                 )
 
 
-@checker("6c", hint="one function is always right. Use a computed variable twice")
+@checker("6c", hint="a single function is always right. Use a computed variable twice")
 def smallest(smallest, Variable):
     x = Variable(np.array(3.0))
     y = smallest(x)

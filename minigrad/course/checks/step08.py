@@ -25,7 +25,11 @@ def power(Power, Variable, gradcheck):
         gradcheck(lambda a, b: Power()(a, b), a, b)
 
 
-@checker("8b", hint="the rule of Tanh: (1 - y * y) * gy, with y the output: self.output().data")
+@checker(
+    "8b",
+    hint="the rule of Tanh: (1 - y * y) * gy, with y the output: self.output().data. In the "
+    "formulas, give exp(x) a name and use it twice",
+)
 def three_tanhs(ways, Variable, functions_behind):
     names = ("Tanh", "tanh_by_two_exps", "tanh_by_one_exp")
     for name, way in zip(names, ways, strict=True):
@@ -58,7 +62,8 @@ _ARROW = re.compile(r"^\s*(\w+)\s*->\s*(\w+)\s*;?\s*$")
 
 @checker(
     "8c",
-    hint="keep a dictionary from each variable and function to its number; take names from it",
+    hint="keep a dictionary from each variable and function to its number; take names from it. "
+    "Arrows go from each input to its function, and from the function to its output",
 )
 def to_dot(to_dot, Variable):
     x = Variable(np.array(2.0), name="x")

@@ -41,7 +41,8 @@ def mean(mean, Variable, gradcheck):
 
 @checker(
     "9c",
-    hint="a gradient has the shape of its value: gW of W, gb of b, gx of x, gy of y",
+    hint="a gradient has the shape of its value: gW of W, gb of b, gx of x, gy of y; b is one "
+    "row of o numbers",
 )
 def shapes(shapes, Variable):
     for n, i, o in ((2, 3, 4), (5, 1, 1), (1, 7, 2)):

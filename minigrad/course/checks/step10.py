@@ -24,7 +24,8 @@ def compare(what, observed, expected):
         raise Mismatch(what, list(observed), expected)
 
 
-@checker("10b", hint="a product has two inputs: x itself, a leaf, and a sum; 2 is a constant")
+@checker("10b", hint="a product has two inputs: x itself, a leaf, and a sum; 2 is a constant, "
+                     "so its edge leads to None")
 def prediction(names, Tensor):
     x = Tensor(5.0, requires_grad=True)
     top = (x * (x + 2)).grad_fn
@@ -32,7 +33,7 @@ def prediction(names, Tensor):
     truth = [top.name(), leaf.name(), plus.name(), plus.next_functions[1][0]]
     same("the number of names", len(names), 4)
     for number, (name, true) in enumerate(zip(names, truth, strict=True), 1):
-        same(f"name {number}", name, true)
+        same(f"name {number}", repr(name), repr(true))
 
 
 @checker("10c", hint="unbind gives two outputs of one node; which edge comes first is the order of "
