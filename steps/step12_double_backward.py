@@ -574,8 +574,10 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 
 # %% [markdown]
 # Each order more than doubles the graph, although the function stays as simple as it was. That is
-# why nobody trains with sixth derivatives, and why the product of a Hessian with a vector
-# (exercise 12b) is worth so much: it needs second derivatives without ever making the matrix.
+# why nobody trains with sixth derivatives.
+#
+# The matrix of all second derivatives is called the **Hessian**. Often only its product with a
+# vector is needed (exercise 12b). That needs second derivatives, but never the whole matrix.
 #
 # ## Exercises
 #
@@ -603,7 +605,7 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 # %% [markdown]
 # **12b.** Write `hvp(f, numbers, vector)`: the product of the Hessian with a vector, in *two*
 # walks, however many numbers there are. (Multiply the gradient by the vector. That is one number.
-# Derive it.)
+# Derive it.) Return a NumPy array.
 
 # %% tags=["active-ipynb", "exercise", "ex-12b"]
 # def hvp(f, numbers, vector):

@@ -433,7 +433,7 @@ def build_grad_op(op):
 
 # %% [markdown]
 # Here is the table of the documents, read off two operators that were really built. `mul` keeps
-# its inputs, `exp` keeps its output. No operator keeps both.
+# its inputs, `exp` keeps its output. Neither keeps both.
 
 # %% tags=["active-ipynb"]
 # for op in (ops[1], Operator("exp", {"x": "u"}, {"out": "v"})):
@@ -608,7 +608,7 @@ def build_grad_op(op):
 # | a variable without creator | `AccumulateGrad` | a name that no operator writes |
 # | | the edge `(None, 0)` | `@EMPTY@` |
 # | `y.grad = 1` | `backward(gradient)` | a value for `y@GRAD` |
-# | order by generation | order by sequence number | the operators, reversed |
+# | order by generation | order by counted edges | the operators, reversed |
 # | `x.grad += gx` | `+=` in `AccumulateGrad` | the operator `sum` (step 15) |
 #
 # One idea runs through all three columns: *behind every operation stands its gradient operation,

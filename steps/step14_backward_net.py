@@ -313,8 +313,9 @@ class NetOp(Operator):
 # * when none of its outputs has a known gradient: nothing comes in, so nothing can go out;
 # * or when none of its inputs wants a gradient: nobody would read the result.
 #
-# Both ways the document's rule is fulfilled, for the outputs of the forward operator and for those
-# of its gradient operator. A result that is not wanted while its neighbour is goes to `@EMPTY@`.
+# The document says "all outputs of an operator". That may mean the forward operator or its gradient
+# operator. The first line is the one, the second line the other. And if a gradient operator writes
+# a result that is wanted and one that is not, the second one goes to `@EMPTY@`.
 
 # %%
 def mirror(op, no_grad, known):
@@ -532,7 +533,8 @@ def backward(op, no_grad=()):
 
 # %% [markdown]
 # **14c.** Choose the names for `no_grad` so that *exactly one* gradient operator of `two_layers`
-# is left, and that one writes `b2@GRAD`. There is more than one answer; the shortest has one name.
+# is left, and that one writes `b2@GRAD`. Write a set of names. There is more than one answer; the
+# shortest has one name.
 
 # %% tags=["active-ipynb", "exercise", "ex-14c"]
 # ### BEGIN SOLUTION

@@ -448,7 +448,8 @@ def fill_zeros(net, given):
 # ## backward, complete
 #
 # Three passes: mirror, fill zeros, add up. The last two return at once when there is nothing to
-# repair, and then a single operator still gets its gradient operator, and nothing else.
+# repair, and then a single operator still gets its gradient operator, and nothing else. (The lines
+# with `written` and `again` refuse a network that writes a name twice. More on that below.)
 
 # %%
 def backward(op, no_grad=()):
@@ -549,7 +550,8 @@ def backward(op, no_grad=()):
 #
 # **15a.** Three users of `W`: write a function that builds $y = x_1 W + x_2 W + x_3 W$ as a
 # `NetOp`. Then, for $x_1 = 2$, $x_2 = 5$, $x_3 = 11$, $W = 3$, predict the values of
-# `W@GRAD@RENAME@0`, `@1` and `@2` in *your* network. Mind the order of production.
+# `W@GRAD@RENAME@0`, `@1` and `@2` in *your* network: a list of three numbers. Mind the order of
+# production. The names are `x1`, `x2`, `x3`, `W` and `y`.
 
 # %% tags=["active-ipynb", "exercise", "ex-15a"]
 # def three_users():
@@ -568,7 +570,8 @@ def backward(op, no_grad=()):
 
 # %% [markdown]
 # **15b.** Write the backward operators of the following network by hand, in the order in which
-# they run: `[a, b] = split(x)`, then `y = exp(b)`. This time the *first* half is not used.
+# they run, as a list: `[a, b] = split(x)`, then `y = exp(b)`. This time the *first* half is not
+# used.
 
 # %% tags=["active-ipynb", "exercise", "ex-15b"]
 # ### BEGIN SOLUTION

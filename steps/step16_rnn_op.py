@@ -403,8 +403,7 @@ class RnnOp(Operator):
 #     print(t, {name: float(value) for name, value in step.items()})
 
 # %% [markdown]
-# Step scopes are why a scope cannot be thrown away when its step is over: **the backward pass
-# comes back to it.**
+# A step scope cannot be thrown away when its step is over: **the backward pass comes back to it.**
 #
 # ## The gradient operator
 #
@@ -485,7 +484,8 @@ class RnnGradOp(Operator):
 
 # %% [markdown]
 # The picture shows the operators, and below them the two step nets that they hold. The thick
-# arrows are the state that goes from step to step: forward on the left, backward on the right.
+# arrows are the state that goes from step to step: forward on the left, backward on the right. The
+# dashed `W` in the step net is not another `W`: it is looked up outside.
 
 # %% tags=["active-ipynb", "picture-F", "picture-B"]
 # mg.draw(((net, net_grad), scope))

@@ -395,7 +395,8 @@ def add_up_repeated_outputs(ops):
 #
 # Two rules say which grad ops can go:
 #
-# 1. **nobody wants what it writes**: all its outputs are in the no-gradient set;
+# 1. **nobody wants what it writes**: all its outputs are in the no-gradient set, the
+#    names whose gradient is not wanted;
 # 2. **only zeros come in**: none of the gradients it reads is made by anyone. A grad op passes
 #    gradients on. Zeros in, zeros out. (The seed reads no gradient at all. It stays.)
 #
@@ -430,7 +431,8 @@ def add_up_repeated_outputs(ops):
 # and 2 and the zeros are one pass.
 #
 # An unwanted output loses its slot. In a slot that holds a *list* of names the others must keep
-# their places, so the unwanted one is written as `@EMPTY@`. Step 19 needs this.
+# their places, so the unwanted one is written as `@EMPTY@`, the name for "nothing". Step 19 needs
+# this.
 
 # %%
 def remove_no_grad_branch(ops, no_grad, given=()):
@@ -685,7 +687,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # ## Exercises
 #
 # **18a.** Predict the op list. The weight is shared by two ops of different kinds. Write down the
-# *types* of the ops that `append_backward` appends, in order. Then check.
+# *types* of the ops that `append_backward` appends, in order, as a list of texts. Then check.
 
 # %% tags=["active-ipynb"]
 # def residual():
@@ -706,8 +708,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 
 # %% [markdown]
 # **18b.** In the same network, find a `no_grad_set` that removes **exactly two** ops from that
-# list, and leaves `w` a gradient. There is more than one answer. And look what stands there
-# instead.
+# list, and leaves `w` a gradient. Write a set of names. There is more than one answer. And look
+# what stands there instead.
 
 # %% tags=["active-ipynb", "exercise", "ex-18b"]
 # ### BEGIN SOLUTION

@@ -489,7 +489,9 @@ def run_block(block, scope):
 # What is the seed of a grad block? The gradient of the loop's output, `y@GRAD`, comes in. It is the
 # gradient of what the turn handed on. So the seed is an `assign`: `s_next@GRAD = assign(x=y@GRAD)`.
 #
-# Carried values without gradient (`i`, `more`) are left out.
+# Carried values without gradient (`i`, `more`) are left out. A block's own name is not the name
+# outside. So what `no_grad` says about the outer names is dropped for the block's own names, and
+# their own `stop_gradient` counts.
 
 # %%
 def make_steps_grad_op(op, target_block, no_grad):
@@ -633,7 +635,7 @@ def run_steps_grad(op, scope, blocks):
 # %% [markdown]
 # Four frames. Above, block 0 with its two sides; below, the loop body and one turn backwards. The
 # thick lines are the hand-over: `s_next` becomes the next turn's `s`; the gradient goes round the
-# other way.
+# other way. A dashed name with the words *block 0*, like `w`, is looked up in block 0.
 #
 # **Press play.** The same program, op by op and turn by turn.
 
@@ -767,7 +769,8 @@ def run_steps_grad(op, scope, blocks):
 # variables of its own, and why gradient names are **local to their grad block**.
 #
 # **19c.** The father of each block. A branch inside a loop makes seven blocks. Write down the
-# father (`parent`) of each; then print the program and compare.
+# father (`parent`) of each as a dictionary, from the number of the block to the number of its
+# father: `{0: -1, …}`. Then print the program and compare.
 
 # %% tags=["active-ipynb"]
 # def nested():

@@ -91,6 +91,18 @@ def test_a_planted_bug_spoils_a_gradient_but_not_the_value(name, seed):
     assert all(each.endswith("@GRAD") for each in wrong)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_picture_shows_the_value_that_the_changed_operator_reads(seed):
+    hunt, *_ = hunted("layers", seed)
+    ops = hunt.program.global_block().ops
+    (found,) = [text for text in map(hunt.guess, range(len(ops))) if text.startswith("Found.")]
+    if "it reads" in found:
+        number, other = int(found.split()[2].rstrip(",")), found.split("it reads ")[1].split()[0]
+        (line,) = [line for line in mg.draw(hunt.program).text.splitlines()
+                   if f"#{number} " in line]
+        assert other in line.split(" reads ")[1]
+
+
 def test_exactly_one_guess_finds_the_bug():
     hunt, *_ = hunted("layers", 3)
     ops = hunt.program.global_block().ops

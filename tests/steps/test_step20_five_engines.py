@@ -144,6 +144,8 @@ def test_the_planted_bug_is_where_the_exercise_says():
     assert program.global_block().ops[NUMBER].inputs["out"] == [NAME]
     assert program.global_block().ops[NUMBER].type == "tanh_grad"
     broken = planted_bug(program)
+    (line,) = [line for line in mg.draw(broken).text.splitlines() if f"#{NUMBER} " in line]
+    assert line.split(" reads ")[1].split()[0] == "h"           # the picture shows it
     feed = {name: values[name] for name in ("x", "t")}
     loss, v, w = static.Executor().run(broken, feed=feed, fetch_list=["loss", "v@GRAD", "w@GRAD"])
     truth = step.by_hand(step.MODEL, values)

@@ -50,12 +50,12 @@ def plant(program: Any, feed: Mapping[str, Any], wanted: Sequence[str], seed: in
     random.Random(seed).shuffle(found)
     for number, inputs, attrs, story in found:
         op = program.global_block().ops[number]
-        before = op.inputs, op.attrs
-        op.inputs, op.attrs = inputs, attrs
+        before = op.inputs, op.attrs, op.reads
+        op.inputs, op.attrs, op.reads = inputs, attrs, _reads(op, inputs)
         program.changed()
         if any(map(differ, right, gradients(program, feed, wanted))):
             return Hunt(program, number, story)
-        op.inputs, op.attrs = before
+        op.inputs, op.attrs, op.reads = before
         program.changed()
     raise ValueError("no bug can be hidden here: give a program with a backward part, and the "
                      "names of the gradients that it makes")
@@ -86,6 +86,14 @@ def bugs(block: Any) -> Iterator[Bug]:
             yield number, {"x": [*op.input_names[:-1], first]}, op.attrs, story
         else:
             yield from _other_values(block, number, op)
+
+
+def _reads(op: Any, inputs: Mapping[str, Sequence[str]]) -> tuple[str, ...] | None:
+    """The names whose values an operator needs when it gets these inputs: pictures show them."""
+    if op.reads is None:
+        return None
+    pairs = [pair for slot in inputs for pair in zip(op.inputs[slot], inputs[slot], strict=True)]
+    return tuple(dict.fromkeys(new for old, new in pairs if old in op.reads))
 
 
 def _other_values(block: Any, number: int, op: Any) -> Iterator[Bug]:

@@ -15,7 +15,8 @@ def appended(appended, Program):
     same("the length of the program afterwards", len(loss.block.ops), 3)
 
 
-@checker("17b", hint="append_backward(loss, [name]) returns one pair; run gives a scope")
+@checker("17b", hint="append_backward(loss, [name]) returns one pair; "
+                     "run(loss.block.program, values) gives a scope")
 def slope(slope, Program):
     values = {"a": 2.0, "b": 3.0, "d": 4.0}
     for name, expected in (("a", 4.0), ("b", 4.0), ("d", 5.0)):
