@@ -4,16 +4,49 @@
 >>> model = Sequential(Linear(64, 32), mg.relu, Linear(32, 10))
 >>> model(mg.zeros([5, 64])).shape, len(model.parameters())
 ((5, 10), 4)
+
+Layers draw their first values from ``seed``, 0 for all: layers of the same shape start alike unless each is
+given a seed of its own, or all of them one generator.
+
+>>> import numpy as np
+>>> draw = np.random.default_rng(0)
+>>> a, b = Linear(2, 2, seed=draw), Linear(2, 2, seed=draw)
+>>> bool((a.weight == b.weight).any())
+False
 """
 
+from .activations import (
+    ELU,
+    GELU,
+    Identity,
+    LeakyReLU,
+    LogSoftmax,
+    ReLU,
+    Sigmoid,
+    SiLU,
+    Softmax,
+    Softplus,
+    Tanh,
+)
 from .attention import MultiHeadAttention
-from .layers import Conv2d, Dropout, Embedding, Flatten, Linear, MaxPool2d
+from .layers import (
+    AvgPool2d,
+    Conv2d,
+    ConvTranspose2d,
+    Dropout,
+    Embedding,
+    Flatten,
+    Linear,
+    MaxPool2d,
+)
 from .module import Module, Parameter, Sequential, StateError
 from .norm import BatchNorm, LayerNorm
 from .recurrent import GRU, LSTM, RNN
 from .storage import load, save
 
 __all__ = [
-    "GRU", "LSTM", "RNN", "BatchNorm", "Conv2d", "Dropout", "Embedding", "Flatten", "LayerNorm", "Linear",
-    "MaxPool2d", "Module", "MultiHeadAttention", "Parameter", "Sequential", "StateError", "load", "save",
+    "ELU", "GELU", "GRU", "LSTM", "RNN", "AvgPool2d", "BatchNorm", "Conv2d", "ConvTranspose2d", "Dropout",
+    "Embedding", "Flatten", "Identity", "LayerNorm", "LeakyReLU", "Linear", "LogSoftmax", "MaxPool2d", "Module",
+    "MultiHeadAttention", "Parameter", "ReLU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softplus", "StateError",
+    "Tanh", "load", "save",
 ]  # fmt: skip

@@ -56,15 +56,7 @@ class Conv2d(Module):
         seed: init.Seed = 0,
         dtype: Any = float,
     ) -> None:
-        init.sizes("Conv2d", channels=channels, filters=filters, groups=groups)
-        if channels % groups or filters % groups:
-            raise ShapeError(
-                f"Conv2d(groups={groups}): {channels} channels and {filters} filters "
-                f"do not divide into {groups} groups"
-            )
-        size = (kernel_size, kernel_size) if np.ndim(kernel_size) == 0 else tuple(kernel_size)
-        for n in size:
-            init.sizes("Conv2d", kernel_size=n)
+        size = _window("Conv2d", channels, filters, groups, kernel_size)
         draw, inputs = init.generator(seed), channels // groups * int(np.prod(size))
         self.channels, self.filters, self.kernel_size, self.stride = channels, filters, size, stride
         self.padding, self.dilation, self.groups = padding, dilation, groups
@@ -84,6 +76,66 @@ class Conv2d(Module):
         )
 
 
+class ConvTranspose2d(Module):
+    """`Conv2d` transposed, to make images larger: ``weight`` [channels, filters / groups, ``*kernel_size``].
+
+    >>> import minigrad as mg
+    >>> ConvTranspose2d(8, 4, kernel_size=2, stride=2)(mg.zeros([2, 8, 4, 4])).shape
+    (2, 4, 8, 8)
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        filters: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        seed: init.Seed = 0,
+        dtype: Any = float,
+    ) -> None:
+        size = _window("ConvTranspose2d", channels, filters, groups, kernel_size)
+        draw, inputs = init.generator(seed), filters // groups * int(np.prod(size))
+        self.channels, self.filters, self.kernel_size, self.stride = channels, filters, size, stride
+        self.padding, self.output_padding = padding, output_padding
+        self.dilation, self.groups = dilation, groups
+        self.weight = init.fan_in((channels, filters // groups, *size), inputs, draw, dtype)
+        self.bias = init.fan_in((filters,), inputs, draw, dtype) if bias else None
+
+    def forward(self, x: Any) -> Any:
+        """[batch, filters, height, width]; the last two as stride and padding say."""
+        return ops.conv_transpose2d(
+            x,
+            self.weight,
+            self.bias,
+            stride=self.stride,
+            padding=self.padding,
+            output_padding=self.output_padding,
+            dilation=self.dilation,
+            groups=self.groups,
+        )
+
+
+def _window(
+    layer: str, channels: int, filters: int, groups: int, kernel_size: Any
+) -> tuple[int, ...]:
+    """The size of a filter, after all sizes are checked."""
+    init.sizes(layer, channels=channels, filters=filters, groups=groups)
+    if channels % groups or filters % groups:
+        raise ShapeError(
+            f"{layer}(groups={groups}): {channels} channels and {filters} filters "
+            f"do not divide into {groups} groups"
+        )
+    size = (kernel_size, kernel_size) if np.ndim(kernel_size) == 0 else tuple(kernel_size)
+    for n in size:
+        init.sizes(layer, kernel_size=n)
+    return size
+
+
 class MaxPool2d(Module):
     """The largest element of every window.
 
@@ -99,6 +151,23 @@ class MaxPool2d(Module):
         """[batch, channels, height, width] → the same with fewer rows and columns."""
         how = {"kernel_size": self.kernel_size, "stride": self.stride, "padding": self.padding}
         return ops.max_pool2d(x, **how)
+
+
+class AvgPool2d(Module):
+    """The mean of every window; padding counts as zeros.
+
+    >>> import minigrad as mg
+    >>> AvgPool2d(2)(mg.zeros([1, 1, 8, 8])).shape
+    (1, 1, 4, 4)
+    """
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+
+    def forward(self, x: Any) -> Any:
+        """[batch, channels, height, width] → the same with fewer rows and columns."""
+        how = {"kernel_size": self.kernel_size, "stride": self.stride, "padding": self.padding}
+        return ops.avg_pool2d(x, **how)
 
 
 class Flatten(Module):

@@ -283,6 +283,8 @@ class Sequential(Module):
     >>> double = Sequential(mg.relu, lambda x: 2 * x)
     >>> double(tensor([-1.0, 3.0]))
     tensor([0., 6.])
+    >>> len(double), len(double[:1])
+    (2, 1)
     """
 
     def __init__(self, *layers: Callable[..., Any]) -> None:
@@ -297,8 +299,12 @@ class Sequential(Module):
             x = layer(x)
         return x
 
-    def __getitem__(self, index: int) -> Any:
-        return self.layers[index]
+    def __getitem__(self, index: int | slice) -> Any:
+        """One layer, or a Sequential of some, which are shared."""
+        return Sequential(*self.layers[index]) if isinstance(index, slice) else self.layers[index]
+
+    def __iter__(self) -> Iterator[Callable[..., Any]]:
+        return iter(self.layers)
 
     def __len__(self) -> int:
         return len(self.layers)

@@ -197,3 +197,64 @@ def test_a_module_can_be_traced():
     model = nn.Sequential(nn.Linear(3, 4), mg.relu, nn.Linear(4, 1))
     prog = mg.trace(model, np.zeros((2, 3)))
     assert [v.name for v in prog.parameters()] == [n for n, _ in model.named_parameters()]
+
+
+ACTIVATIONS = {
+    "ELU": (nn.ELU(0.5), lambda x: mg.elu(x, alpha=0.5)),
+    "GELU": (nn.GELU(), mg.gelu),
+    "Identity": (nn.Identity(), lambda x: x * 1),
+    "LeakyReLU": (nn.LeakyReLU(0.2), lambda x: mg.leaky_relu(x, negative_slope=0.2)),
+    "LogSoftmax": (nn.LogSoftmax(0), lambda x: mg.log_softmax(x, axis=0)),
+    "ReLU": (nn.ReLU(), mg.relu),
+    "SiLU": (nn.SiLU(), mg.silu),
+    "Sigmoid": (nn.Sigmoid(), mg.sigmoid),
+    "Softmax": (nn.Softmax(axis=0), lambda x: mg.softmax(x, axis=0)),
+    "Softplus": (nn.Softplus(), mg.softplus),
+    "Tanh": (nn.Tanh(), mg.tanh),
+}
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_an_activation_is_a_module_eagerly_and_in_a_program(name):
+    module, function = ACTIVATIONS[name]
+    value = np.linspace(-2, 2.5, 6).reshape(2, 3)
+    model = nn.Sequential(nn.Linear(3, 3, seed=1), module)
+    expected = function(model[0](mg.tensor(value))).detach().numpy()
+    np.testing.assert_array_equal(model(mg.tensor(value)).detach().numpy(), expected)
+    assert mg.gradcheck(model, mg.tensor(value, requires_grad=True))
+    assert f"layers.1: {name}(" in repr(model)
+    program = static.Program()
+    with static.program_guard(program):
+        y = model(static.data("x", [2, 3]))
+    (got,) = static.Executor().run(program, feed={"x": value}, fetch_list=[y])
+    np.testing.assert_allclose(got, expected, rtol=1e-15)
+
+
+def test_a_slice_of_a_sequential_shares_its_layers():
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    features = model[:-1]
+    assert isinstance(features, nn.Sequential)
+    assert features[0] is model[0]
+    assert [type(layer).__name__ for layer in model] == ["Linear", "ReLU", "Linear"]
+    assert len(features) == 2
+    assert features(mg.ones([5, 3])).shape == (5, 4)
+
+
+def test_a_transposed_convolution_reverses_the_shapes_of_a_convolution():
+    how = {"kernel_size": (3, 2), "stride": 2, "padding": 1, "groups": 2}
+    down, up = nn.Conv2d(4, 6, **how), nn.ConvTranspose2d(6, 4, output_padding=(0, 1), **how)
+    x = mg.tensor(np.random.default_rng(0).normal(size=(1, 4, 5, 5)), requires_grad=True)
+    assert up(down(x)).shape == x.shape
+    assert mg.gradcheck(lambda x, *p: up(down(x)), (x, *up.parameters()))
+    up.load_state_dict({"weight": down.weight, "bias": np.zeros(4)})
+    image = mg.tensor(np.random.default_rng(1).normal(size=down(x).shape))
+    (pulled,) = mg.grad(down(x), x, image)  # the gradient of a convolution is its transpose
+    np.testing.assert_allclose(up(image).detach().numpy(), pulled.numpy(), rtol=1e-12)
+    with pytest.raises(ValueError, match=r"ConvTranspose2d\(groups=2\)"):
+        nn.ConvTranspose2d(3, 4, 2, groups=2)
+
+
+def test_pooling_modules_take_the_largest_and_the_mean():
+    x = mg.arange(16.0).reshape(1, 1, 4, 4)
+    assert nn.MaxPool2d(2)(x).flatten().tolist() == [5.0, 7.0, 13.0, 15.0]
+    assert nn.AvgPool2d(2)(x).flatten().tolist() == [2.5, 4.5, 10.5, 12.5]
