@@ -9,7 +9,7 @@ from typing import Any
 from minigrad.viz.events import Event
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.reading import Links, is_op
-from minigrad.viz.wiring import op_words
+from minigrad.viz.spelling import op_words
 
 #: What a pass does, found by a word in its name.
 _PASS_WORDS = (

@@ -12,8 +12,9 @@ from typing import Any
 
 from minigrad.viz.format import NOT_YET, explain_value, format_value
 from minigrad.viz.graph import Graph, Node
+from minigrad.viz.spelling import EMPTY, base, flat, is_gradient, is_scopes, op_words
 from minigrad.viz.twins import link_rest, saved_lines, twins
-from minigrad.viz.wiring import EMPTY, Placed, Wiring, base, flat, is_gradient, is_scopes, op_words
+from minigrad.viz.wiring import Placed, Wiring
 
 
 def is_net(x: Any) -> bool:

@@ -13,19 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.viz.graph import Graph, Node, Region
+from minigrad.viz.spelling import base, is_gradient, makes_gradients, op_words
 from minigrad.viz.summary import MOST, summary
 from minigrad.viz.twins import link_rest, saved_lines, twins
 from minigrad.viz.variables import Facts, Looks, loss_names
-from minigrad.viz.wiring import (
-    Placed,
-    Wiring,
-    add_word,
-    base,
-    is_gradient,
-    loops,
-    makes_gradients,
-    op_words,
-)
+from minigrad.viz.wiring import Placed, Wiring, add_word, loops
 
 
 def is_program(x: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 from minigrad.viz.format import explain_value, format_value
 from minigrad.viz.graph import Graph
-from minigrad.viz.wiring import is_gradient
+from minigrad.viz.spelling import is_gradient
 
 FEW_STEPS = 4  # step scopes of a loop that are drawn; the rest is counted
 

@@ -69,7 +69,7 @@ _N, _E = NodeStyle, EdgeStyle  # short, so that a row of a table is a line
 NODE_STYLES: dict[str, NodeStyle] = {
     "value":         _N("ellipse", BLUE,       "#EAF4FB", 1.5, "forward value"),
     "leaf":          _N("ellipse", GREEN,      "#E3F5EF", 1.5, "leaf or parameter", peripheries=2),
-    "data":          _N("ellipse", GREY,       "#F3F3F3", 1.5, "without a gradient", dashed=True),
+    "data":          _N("ellipse", GREY,       "#F3F3F3", 1.5, "no gradient here", dashed=True),
     "output":        _N("ellipse", BLUE,       "#EAF4FB", 3,   "output, loss"),
     "op":            _N("box",     BLUE,       "#CFE5F5", 2,   "forward operator"),
     "grad_op":       _N("box",     VERMILLION, "#FBD9C3", 2,   "backward operator"),

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from minigrad.viz.format import NOT_YET, explain_value, format_shape, format_value
-from minigrad.viz.wiring import (
+from minigrad.viz.spelling import (
     EMPTY,
     base,
     flat,
     is_gradient,
     is_scopes,
-    loops,
     makes_gradients,
     op_kind,
 )
+from minigrad.viz.wiring import loops
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Looks:
         """(kind, word) of a name of the forward side."""
         stopped = bool(getattr(var, "stop_gradient", False))
         if is_scopes(name):
-            return "scopes", self.facts.scopes.get(name, "")
+            return "scopes", self.facts.scopes.get((home.idx, name), "")
         if not written and name in self.facts.carried.get(self.block.idx, ()):
             return ("data" if stopped else "value"), "carried"
         if not written and home is not self.block:
@@ -88,11 +88,11 @@ class Looks:
         return ("gradient" if made else "leaf_gradient"), ""
 
 
-def scope_words(program: Any) -> dict[str, str]:
-    """What the step scopes that an operator writes hold."""
-    ops = [op for block in program.blocks for op in block.ops]
+def scope_words(program: Any) -> dict[tuple[int, str], str]:
+    """What the step scopes that an operator writes hold, by block and name."""
+    ops = [(block.idx, op) for block in program.blocks for op in block.ops]
     words = {False: "values of the branch", True: "values of each iteration"}
-    return {n: words[loops(op)] for op in ops for n in flat(op.outputs) if is_scopes(n)}
+    return {(b, n): words[loops(op)] for b, op in ops for n in flat(op.outputs) if is_scopes(n)}
 
 
 def carried_names(program: Any) -> dict[int, set[str]]:

@@ -11,7 +11,7 @@ from minigrad.viz import layout
 from minigrad.viz.dot import to_dot
 from minigrad.viz.of_net import is_net, leaves, of_net
 from minigrad.viz.picture import draw
-from minigrad.viz.wiring import base
+from minigrad.viz.spelling import base
 from tests.viz import sample_programs as samples
 from tests.viz.sample_programs import Net, Op
 

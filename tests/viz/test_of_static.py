@@ -14,7 +14,7 @@ from minigrad.viz import layout
 from minigrad.viz.graph import Graph
 from minigrad.viz.of_program import held_blocks, of_program
 from minigrad.viz.picture import Picture
-from minigrad.viz.wiring import flat, is_gradient
+from minigrad.viz.spelling import flat, is_gradient
 from tests.static.random_programs import program, recipe
 from tests.viz.svg_facts import centres, overlapping
 from tests.viz.test_of_program import (  # noqa: F401  (collected here with the programs below)
