@@ -31,6 +31,7 @@ from .eager.mode import (
     set_grad_enabled,
 )
 from .eager.tensor import Tensor, tensor
+from .elsewhere import FUNCTIONS, missing
 from .errors import MinigradError
 from .functional import hessian, hvp, jacobian, jvp, vjp
 from .ops import *  # noqa: F403
@@ -59,7 +60,7 @@ globals().pop(
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
-        raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
+        raise missing("module 'minigrad'", name, FUNCTIONS.get(name))
     module = import_module(f".{_LATER[name]}", __name__)
     value = (
         module

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..elsewhere import VALUES, missing
 from ..errors import DTypeError, GradError, describe, user_line
 from ..values import Operators, ufunc_on_values
 
@@ -20,6 +21,11 @@ class ValueMethods(Operators):
     __slots__ = ()
     _data: Any
     _node: Any
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:1] == "_":  # NumPy and Python ask for protocols, often
+            raise AttributeError(name)
+        raise missing("a Tensor", name, VALUES.get(name), self)
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The values as a read-only array; of a Tensor without graph (else

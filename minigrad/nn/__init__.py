@@ -15,6 +15,9 @@ given a seed of its own, or all of them one generator.
 False
 """
 
+from typing import Any
+
+from ..elsewhere import LAYERS, missing
 from .activations import (
     ELU,
     GELU,
@@ -50,3 +53,7 @@ __all__ = [
     "MultiHeadAttention", "Parameter", "ReLU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softplus", "StateError",
     "Tanh", "load", "save",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    raise missing("module 'minigrad.nn'", name, LAYERS.get(name))

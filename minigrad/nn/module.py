@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..eager.tensor import Tensor, tensor
+from ..elsewhere import MODULES, missing
 from ..errors import DTypeError, MinigradError, ShapeError, describe, did_you_mean
 from ..values import Operators
 
@@ -81,6 +82,9 @@ class Module:
         finally:
             for _, home, key, at in places:
                 home[key] = at
+
+    def __getattr__(self, name: str) -> Any:
+        raise missing(f"this {type(self).__name__}", name, MODULES.get(name), self)
 
     def _name_tensors(self) -> None:
         for path, found in self.named_tensors():

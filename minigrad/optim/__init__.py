@@ -14,6 +14,9 @@ Program (``minimize(loss)``).
 tensor([0.5, 1. ], requires_grad=True)
 """
 
+from typing import Any
+
+from ..elsewhere import OPTIMIZERS, missing
 from .clip import clip_by_global_norm, clip_by_norm, clip_by_value
 from .optimizers import SGD, Adam, AdamW, Optimizer, RMSprop
 from .schedules import cosine, exponential, linear, step_decay, warmup
@@ -33,3 +36,7 @@ __all__ = [
     "step_decay",
     "warmup",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise missing("module 'minigrad.optim'", name, OPTIMIZERS.get(name))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..elsewhere import VALUES, VARIABLES, missing
 from ..errors import ProgramError, user_line
 from ..registry import Primitive
 from ..values import Operators, ufunc_on_values
@@ -119,6 +120,11 @@ class Variable(Operators):
     ) -> Any:
         """Append an Operator of this primitive; its outputs are new Variables."""
         return self.block.program.current_block().append_primitive(primitive, args, attrs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:1] == "_":  # NumPy and Python ask for protocols, often
+            raise AttributeError(name)
+        raise missing("a Variable", name, VARIABLES.get(name) or VALUES.get(name), self)
 
     def __bool__(self) -> bool:
         raise ProgramError(

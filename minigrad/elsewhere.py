@@ -1,0 +1,136 @@
+"""What somebody means who writes a name of another library: one line of advice each.
+
+Names follow the array API; where another library says it differently, the error names the way it is written here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .errors import user_line
+
+_DEVICE = "leave it out: all arrays are NumPy's"
+_CAST = "x.astype({0})"
+
+#: methods and attributes of Tensors and Variables
+VALUES = {
+    "view": "x.reshape(shape)", "view_as": "x.reshape(y.shape)", "resize": "x.reshape(shape)",
+    "ravel": "x.flatten()", "t": "x.T", "H": "x.mT", "adjoint": "x.mT", "permute": "x.permute_dims(axes)",
+    "swapdims": "x.swapaxes(axis1, axis2)", "movedim": "x.permute_dims(axes)", "moveaxis": "x.permute_dims(axes)",
+    "unsqueeze": "x.expand_dims(axis)", "expand": "x.broadcast_to(shape)", "expand_as": "x.broadcast_to(y.shape)",
+    "repeat": "x.tile(repetitions)", "dim": "x.ndim", "ndimension": "x.ndim", "numel": "x.size",
+    "nelement": "x.size", "float": _CAST.format("np.float32"), "double": _CAST.format("float"),
+    "half": _CAST.format("np.float16"), "long": _CAST.format("int"), "int": _CAST.format("int"),
+    "bool": _CAST.format("bool"), "type": _CAST.format("dtype"), "type_as": _CAST.format("y.dtype"),
+    "to": "x.astype(dtype); there are no devices", "cpu": _DEVICE, "cuda": _DEVICE, "device": _DEVICE,
+    "is_cuda": _DEVICE, "contiguous": _DEVICE, "clamp": "x.clip(min, max)",
+    "clamp_": "x.data = x.data.clip(min, max)", "copy": "x.clone()", "fill_": "x.copy_(value)",
+    "rsqrt": "1 / x.sqrt()", "sigmoid_": "x.sigmoid()", "relu_": "x.relu()", "exp_": "x.exp()", "mm": "x @ y",
+    "bmm": "x @ y", "mv": "x @ y", "addmm": "x + y @ z", "ger": "x.outer(y)", "eq": "x == y", "ne": "x != y",
+    "lt": "x < y", "le": "x <= y", "gt": "x > y", "ge": "x >= y", "masked_fill": "mg.where(mask, value, x)",
+    "masked_fill_": "x[mask] = value", "masked_select": "x[mask]", "where": "mg.where(condition, x, y)",
+    "gather": "x.take_along_axis(indices, axis)", "index_select": "x.take(indices, axis)",
+    "scatter": "x.scatter_add(…), or x[indices] = y", "scatter_": "x[indices] = y",
+    "scatter_add_": "x.scatter_add(…)", "chunk": "x.split(parts, axis)", "logical_not": "~x", "isnan": "x != x",
+    "arccos": "x.acos()", "arcsin": "x.asin()", "arctan": "x.atan()", "amax": "x.max(axis)", "amin": "x.min(axis)",
+    "nonzero": "np.nonzero(x.data)", "new_zeros": "mg.zeros(shape, dtype=x.dtype)",
+    "new_ones": "mg.ones(shape, dtype=x.dtype)", "new_tensor": "mg.tensor(values, dtype=x.dtype)",
+    "normal_": "x.data = generator.normal(size=x.shape)", "uniform_": "x.data = generator.uniform(size=x.shape)",
+}  # fmt: skip
+
+#: what Tensors have, and Variables of a Program have not
+VARIABLES = {
+    "backward": "static.append_backward(loss), then fetch the gradients",
+    "grad": "static.append_backward(loss) returns (parameter, gradient) pairs; 'w@GRAD' can be fetched",
+    "requires_grad": "static.parameter(…) makes what is trained; x.stop_gradient cuts",
+    "requires_grad_": "static.parameter(…) makes what is trained; x.stop_gradient cuts",
+    "detach": "x.stop_gradient = True", "grad_fn": "the operator that made it stands in print(program)",
+    "tolist": "fetch it: executor.run(program, feed={…}, fetch_list=[x])",
+    "data": "fetch it: executor.run(program, feed={…}, fetch_list=[x])",
+}  # fmt: skip
+
+#: functions and modules of the package
+FUNCTIONS = {
+    "manual_seed": "give seed=… or a generator where numbers are drawn; there is no hidden one",
+    "randn": "mg.normal(…), or mg.tensor(generator.normal(size=shape))",
+    "rand": "mg.uniform(…), or mg.tensor(generator.random(shape))",
+    "randint": "generator.integers(low, high, shape)", "randperm": "generator.permutation(n)",
+    "random": "mg.uniform(…), mg.normal(…)", "bernoulli": "generator.random(shape) < p",
+    "multinomial": "generator.choice(n, p=probabilities)", "empty": "mg.zeros(shape)", "array": "mg.tensor(values)",
+    "asarray": "mg.tensor(values)", "as_tensor": "mg.tensor(values)", "from_numpy": "mg.tensor(array)",
+    "FloatTensor": "mg.tensor(values)", "LongTensor": "mg.tensor(values)", "is_tensor": "isinstance(x, mg.Tensor)",
+    "numel": "x.size", "cat": "mg.concat(values, axis=…)", "concatenate": "mg.concat(values, axis=…)",
+    "chunk": "mg.split(x, parts, axis)", "hstack": "mg.concat(values, axis=1)",
+    "vstack": "mg.concat(values, axis=0)", "mm": "x @ y", "bmm": "x @ y", "mv": "x @ y",
+    "tensordot": "mg.einsum('ij,jk->ik', x, y)", "clamp": "mg.clip(x, min=…, max=…)",
+    "unsqueeze": "mg.expand_dims(x, axis)", "permute": "mg.permute_dims(x, axes)", "matrix_transpose": "x.mT",
+    "moveaxis": "mg.permute_dims(x, axes)", "gather": "mg.take_along_axis(x, indices, axis)",
+    "index_select": "mg.take(x, indices, axis)", "scatter": "mg.scatter_add(…)",
+    "masked_fill": "mg.where(mask, value, x)", "rsqrt": "1 / mg.sqrt(x)", "power": "mg.pow(x, y)",
+    "true_divide": "mg.div(x, y)", "arctan": "mg.atan(x)", "arcsin": "mg.asin(x)", "arccos": "mg.acos(x)",
+    "arctan2": "mg.atan2(y, x)", "absolute": "mg.abs(x)", "amax": "mg.max(x, axis)", "amin": "mg.min(x, axis)",
+    "one_hot": "mg.eye(n)[indices]", "allclose": "np.allclose(x.data, y.data)", "isnan": "x != x",
+    "swish": "mg.silu(x)", "mse_loss": "mg.mse(x, target)", "nll_loss": "mg.nll(x, target)",
+    "smooth_l1_loss": "mg.huber(x, target)", "l1_loss": "mg.abs(x - target).mean()", "float32": "np.float32",
+    "float64": "np.float64", "float16": "np.float16", "int64": "np.int64", "int32": "np.int32", "long": "np.int64",
+    "double": "np.float64", "bool": "np.bool_", "float": "np.float32", "half": "np.float16", "int": "np.int32",
+    "Size": "tuple", "set_default_dtype": "dtype=np.float32 where values are made, or model.astype(np.float32)",
+    "device": _DEVICE, "cuda": _DEVICE, "inference_mode": "mg.no_grad()",
+    "autograd": "mg.grad, mg.Function, mg.gradcheck", "save": "nn.save(model, path)",
+    "load": "model.load_state_dict(nn.load(path))", "compile": "static.compile(program)",
+    "jit": "mg.trace(function, example), then static.compile(program)",
+    "utils": "mg.data, mg.checkpoint, optim.clip_by_global_norm", "Parameter": "nn.Parameter(values)",
+    "Module": "nn.Module", "Variable": "mg.tensor(values)",
+}  # fmt: skip
+
+#: layers and what is found beside them
+LAYERS = {
+    "functional": "functions stand in the package itself: mg.relu, mg.softmax, mg.cross_entropy",
+    "ModuleList": "a plain list: what it holds is found", "ModuleDict": "a plain dict: what it holds is found",
+    "ParameterList": "a plain list: what it holds is found",
+    "ParameterDict": "a plain dict: what it holds is found",
+    "CrossEntropyLoss": "the function mg.cross_entropy(x, target)", "MSELoss": "the function mg.mse(x, target)",
+    "NLLLoss": "the function mg.nll(x, target)", "BCELoss": "the function mg.binary_cross_entropy(x, target)",
+    "BCEWithLogitsLoss": "the function mg.binary_cross_entropy_with_logits(x, target)",
+    "L1Loss": "mg.abs(x - target).mean()", "HuberLoss": "the function mg.huber(x, target)",
+    "SmoothL1Loss": "the function mg.huber(x, target)", "Conv1d": "the function mg.conv1d(x, w, b)",
+    "BatchNorm1d": "nn.BatchNorm(channels)", "BatchNorm2d": "nn.BatchNorm(channels)", "Dropout2d": "nn.Dropout(p)",
+    "MultiheadAttention": "nn.MultiHeadAttention", "Swish": "nn.SiLU()", "utils": "optim.clip_by_global_norm, …",
+    "Upsample": "nn.ConvTranspose2d, or x.reshape, x.broadcast_to, x.reshape", "LSTMCell": "nn.LSTM(…).step",
+    "GRUCell": "nn.GRU(…).step", "RNNCell": "nn.RNN(…).step", "Unflatten": "a function: lambda x: x.reshape(shape)",
+}  # fmt: skip
+
+#: methods of modules
+MODULES = {
+    "children": "model.modules()", "named_children": "model.modules()", "named_modules": "model.modules()",
+    "buffers": "model.named_tensors()", "named_buffers": "model.named_tensors()",
+    "register_buffer": "self.name = mg.tensor(values)", "register_parameter": "self.name = nn.Parameter(values)",
+    "add_module": "self.name = layer", "append": "model.layers.append(layer)",
+    "extend": "model.layers.extend(layers)", "insert": "model.layers.insert(index, layer)",
+    "apply": "for module in model.modules(): …", "to": "model.astype(dtype); there are no devices", "cpu": _DEVICE,
+    "cuda": _DEVICE, "float": "model.astype(np.float32)", "double": "model.astype(float)",
+    "half": "model.astype(np.float16)", "numel": "sum(p.size for p in model.parameters())",
+    "in_features": "layer.inputs", "out_features": "layer.outputs", "in_channels": "layer.channels",
+    "out_channels": "layer.filters", "num_embeddings": "layer.words", "embedding_dim": "layer.width",
+}  # fmt: skip
+
+OPTIMIZERS = {
+    "lr_scheduler": "lr=optim.cosine(…): a schedule in place of the number",
+    "Adagrad": "optim.RMSprop is the nearest here", "NAdam": "optim.Adam is the nearest here",
+    "clip_grad_norm_": "optim.clip_by_global_norm(…), given to the optimizer as clip=",
+}  # fmt: skip
+
+
+def missing(owner: str, name: str, advice: str | None, obj: Any = None) -> AttributeError:
+    """The error for a name that an owner has not; with advice it says the user's line and the repair.
+
+    >>> print(missing("a Tensor", "view", VALUES["view"]))
+    a Tensor has no attribute 'view'
+      at cell:1: print(missing("a Tensor", "view", VALUES["view"]))
+      repair: x.reshape(shape)
+    """
+    text = f"{owner} has no attribute {name!r}"
+    if advice:
+        line = user_line()
+        text += (f"\n  at {line}" if line else "") + f"\n  repair: {advice}"
+    return AttributeError(text, name=name, obj=obj)

@@ -1,0 +1,74 @@
+"""Names of other libraries: each is answered with what stands here instead."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import elsewhere, nn, optim, static
+
+
+def program_value():
+    with static.program_guard(static.Program()):
+        return static.data("x", [2, 3])
+
+
+OWNERS = {
+    "a Tensor": (mg.ones([2, 3]), elsewhere.VALUES),
+    "a Variable": (program_value(), {**elsewhere.VALUES, **elsewhere.VARIABLES}),
+    "module 'minigrad'": (mg, elsewhere.FUNCTIONS),
+    "module 'minigrad.nn'": (nn, elsewhere.LAYERS),
+    "module 'minigrad.optim'": (optim, elsewhere.OPTIMIZERS),
+    "this Sequential": (nn.Sequential(), elsewhere.MODULES),
+}
+
+
+@pytest.mark.parametrize("words", OWNERS)
+def test_a_name_of_another_library_is_answered_with_the_line_and_the_repair(words):
+    owner, table = OWNERS[words]
+    known = [n for n in table if hasattr(type(owner), n) or n in getattr(owner, "__all__", ())]
+    assert known == []
+    for name in table:
+        with pytest.raises(AttributeError) as caught:
+            getattr(owner, name)
+        text = str(caught.value)
+        assert text.startswith(f"{words} has no attribute {name!r}\n  at test_elsewhere.py:")
+        assert text.endswith(f"repair: {table[name]}")
+
+
+def test_every_name_that_is_advised_exists():
+    tables = [t for _, t in OWNERS.values()]
+    where = {"mg": mg, "nn": nn, "optim": optim, "static": static, "np": np, "x": mg.ones([2, 2])}
+    where |= {
+        "model": nn.Sequential(),
+        "executor": static.Executor(),
+        "generator": np.random.default_rng(0),
+    }
+    seen = set()
+    for advice in (a for table in tables for a in table.values()):
+        for owner, name in re.findall(r"\b(\w+)\.(\w+)", advice):
+            if owner in where and (owner, name) != ("x", "stop_gradient"):
+                assert hasattr(where[owner], name), advice
+                seen.add(owner)
+    assert seen == {*where}
+
+
+def test_an_unknown_name_is_an_attribute_error_as_everywhere():
+    for owner, _ in OWNERS.values():
+        with pytest.raises(AttributeError, match=r"has no attribute 'colour'$") as caught:
+            owner.colour
+        assert caught.value.name == "colour"
+        assert getattr(owner, "colour", 1) == 1
+        assert not hasattr(owner, "__colour__")
+
+
+def test_copies_and_pickles_do_not_meet_the_advice():
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(again[0].weight.data, model[0].weight.data)
+    assert copy.copy(mg.ones([2])).tolist() == [1.0, 1.0]
