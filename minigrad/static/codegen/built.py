@@ -11,17 +11,20 @@ import numpy as np
 from ...errors import ProgramError
 from ..program import Program
 from .bias import fold_bias
+from .borders import fill_once
 from .buffers import plan_buffers
 from .invariant import hoist
 from .lower import lower
 from .pieces import from_pieces
+from .pooled import relu_after_pooling
+from .rates import scale_early
 from .schedule import Schedule
 from .slabs import merge_updates
 from .source import Writer
 from .steps import at_once
 from .syntax import compile_tree, rendered
 from .tidy import drop_unread, tidy
-from .twice import merge_calls
+from .twice import merge_calls, one_value_each
 from .unrolled import unrolled_at_once
 
 _numbers = itertools.count(1)
@@ -29,7 +32,10 @@ _numbers = itertools.count(1)
 
 def scheduled(program: Program, step: Any) -> Schedule:
     """The calls of a program, after all passes; ``step`` says what is fetched and what lies in slabs."""
+    if not step.exact:
+        program = relu_after_pooling(program, step.fetch)
     schedule = lower(program, step.fetch)
+    one_value_each(schedule)
     tidy(schedule)
     merge_calls(schedule)
     from_pieces(schedule, step.exact)
@@ -42,6 +48,8 @@ def scheduled(program: Program, step: Any) -> Schedule:
     if not step.exact:
         fold_bias(schedule, step.slabs)
         drop_unread(schedule)
+        scale_early(schedule)
+    fill_once(schedule)
     return schedule
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..program import Operator, Program
 from .buffers import is_elementwise
-from .schedule import Array, Call, Schedule
+from .schedule import Array, Call, Schedule, substitute
 
 #: every array in a slab starts at a multiple of so many bytes
 ALIGN = 64
@@ -126,6 +126,10 @@ def _same_calls(a: list[Call], b: list[Call]) -> bool:
     )
 
 
+def _is_store(item: Any) -> bool:
+    return isinstance(item, Call) and item.kind == "store"
+
+
 class _Mismatch(Exception):
     """These updates do not fit together."""
 
@@ -144,10 +148,16 @@ class _Merging:
         self.merged: dict[tuple[int, ...], Any] = {}
         self.before: list[Call] = []
         self.gradients: list[tuple[list[Array], list[Array]]] = []
+        self.gone: set[int] = set()  # ids of calls that another one does as well
+        self.moved: dict[int, Array] = {}  # id of a gradient → its place in the slab
 
     def run(self) -> None:
+        columns = list(zip(*self.updates, strict=True))
         try:
-            calls = [self.one(column) for column in zip(*self.updates, strict=True)]
+            stores = self.stores(columns)
+            calls = [self.one(column) for column in columns]
+            for column, copies in stores:
+                self.store(column, copies)
         except _Mismatch:
             return
         items = self.schedule.items
@@ -158,7 +168,39 @@ class _Merging:
         for arrays, members in self.gradients:
             for array, member in zip(arrays, members, strict=True):
                 self.move(makers.get(id(array)), array, member, first)
-        items[:0] = self.before
+        items[:] = [*self.before, *[i for i in items if id(i) not in self.gone]]
+        for item in items:
+            substitute(item, self.moved)
+        self.schedule.fetched = [self.moved.get(id(a), a) for a in self.schedule.fetched]
+
+    def stores(self, columns: list[tuple[Call, ...]]) -> list[tuple[tuple[Call, ...], list[Call]]]:
+        """What is remembered: a column of values, and the copy of each into its state.
+
+        Anything else that reads a value of one update keeps the updates apart.
+        """
+        made = {id(c.out): (k, i) for k, col in enumerate(columns) for i, c in enumerate(col)}
+        own = {id(c) for column in columns for c in column}
+        found: dict[int, dict[int, Call]] = {}
+        if any(id(r) in made for a in self.schedule.fetched for r in a.roots):
+            raise _Mismatch
+        for item in self.schedule.items:
+            used = [made[id(r)] for a in item.reads() for r in a.roots if id(r) in made]
+            if id(item) in own or not used:
+                continue
+            k, i = used[0]
+            if len(used) > 1 or not _is_store(item) or i in found.get(k, {}):
+                raise _Mismatch
+            found.setdefault(k, {})[i] = item
+        if any(len(copies) < len(self.updates) for copies in found.values()):
+            raise _Mismatch
+        return [(columns[k], [f[i] for i in range(len(f))]) for k, f in found.items()]
+
+    def store(self, column: tuple[Call, ...], copies: list[Call]) -> None:
+        """Let the last copy be one of the whole slab."""
+        state = self.state(tuple(c.args[0] for c in copies))
+        last = max(copies, key=self.schedule.items.index)
+        last.args = state, self.merged[tuple(id(c.out) for c in column)]
+        self.gone |= {id(c) for c in copies if c is not last}
 
     def one(self, column: tuple[Call, ...]) -> Call:
         """The call on slabs that stands for one call of every update."""
@@ -251,16 +293,8 @@ class _Merging:
         ):
             maker.into = member
             array.roots = member.roots
-            self.schedule.same[id(array)] = member
+            self.schedule.same[id(array)] = self.moved[id(array)] = member
         else:
-            copy = Call(
-                "compute",
-                "np.positive",
-                np.positive,
-                (array,),
-                {},
-                member,
-                maker.op if maker else None,
-                member,
-            )
+            op, args = maker.op if maker else None, (array,)
+            copy = Call("compute", "np.positive", np.positive, args, {}, member, op, member)
             self.schedule.items.insert(first, copy)

@@ -19,7 +19,6 @@ LIMIT = 10_000
 
 def merge_calls(schedule: Schedule) -> None:
     """Let equal calls of the root, on equal values, be one."""
-    one_value_each(schedule)
     _Merging(schedule).run()
 
 

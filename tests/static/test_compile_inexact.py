@@ -1,0 +1,195 @@
+"""What ``exact=False`` may change, and when it must leave things alone; borders that are written once."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import static
+
+F = np.float32
+RATE = "np.multiply(learning_rate"
+
+
+def numbers(seed, *shape):
+    return np.random.default_rng(seed).normal(size=shape).astype(F)
+
+
+def network(loss=mg.mse):
+    """A layer, tanh, a layer; its parameters and a loss."""
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, t = static.data("x", [4, 8], F), static.data("t", [4, 3], F)
+        w, b = static.parameter("w", numbers(1, 8, 16)), static.parameter("b", numbers(2, 16))
+        v = static.parameter("v", numbers(3, 16, 3))
+        y = loss(mg.matmul(mg.tanh(mg.linear(x, w, b)), v), t)
+    return prog, y
+
+
+FEED = {"x": numbers(4, 4, 8), "t": numbers(5, 4, 3)}
+
+
+def after_three_steps(prog, fetch, exact):
+    """What is fetched in three steps, and the parameters then; of the interpreter for ``exact=None``."""
+    if exact is not None:
+        step = static.compile(prog, fetch=fetch, exact=exact)
+        return [np.array(step(**FEED)[0]) for _ in range(3)], step.parameters
+    exe = static.Executor()
+    return [np.array(exe.run(prog, FEED, fetch)[0]) for _ in range(3)], exe.scope.values
+
+
+def agree(prog, fetch):
+    """Compiled steps come to what the interpreter's come to, bit by bit if they are exact."""
+    (wanted, others) = after_three_steps(prog, fetch, None)
+    for exact, allowed in ((True, 0), (False, 1e-5)):
+        seen, values = after_three_steps(prog, fetch, exact)
+        for a, b in zip(seen, wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=allowed, atol=allowed)
+        assert values.keys() == {n for n, v in prog.global_block().vars.items() if v.persistable}
+        for name, value in values.items():
+            np.testing.assert_allclose(value, others[name], rtol=allowed, atol=allowed)
+
+
+# -- the learning rate ---------------------------------------------------------------------
+
+
+def test_the_rate_of_plain_descent_goes_into_the_first_gradient():
+    prog, y = network()
+    with static.program_guard(prog):
+        mg.optim.SGD(lr=0.1).minimize(y)
+    source = static.compile(prog, fetch=[y], exact=False).source
+    assert "learning_rate, gradients" not in source and source.count(", learning_rate, ") == 1
+    agree(prog, [y])
+
+
+def test_a_rate_that_is_changed_between_runs_counts():
+    prog, y = network()
+    with static.program_guard(prog):
+        mg.optim.SGD(lr=0.1).minimize(y)
+    step = static.compile(prog, fetch=[y], exact=False)
+    before = step.parameters["w"].copy()
+    step.parameters["learning_rate"][...] = 0
+    step(**FEED)
+    np.testing.assert_array_equal(step.parameters["w"], before)
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        lambda: mg.optim.SGD(lr=0.1, clip=mg.optim.clip_by_norm(0.5)),
+        lambda: mg.optim.SGD(lr=0.1, weight_decay=0.1),
+        lambda: mg.optim.SGD(lr=0.1, momentum=0.9),
+        lambda: mg.optim.SGD(lr=0.1, momentum=0.9, nesterov=True),
+        lambda: mg.optim.Adam(lr=0.01),
+        lambda: mg.optim.RMSprop(lr=0.01),
+    ],
+    ids=["clipped", "decay", "momentum", "Nesterov", "Adam", "RMSprop"],
+)
+def test_other_optimizers_come_to_what_the_interpreter_comes_to(optimizer):
+    prog, y = network()
+    with static.program_guard(prog):
+        optimizer().minimize(y)
+    agree(prog, [y])
+
+
+def test_a_gradient_that_is_fetched_is_not_scaled():
+    prog, y = network()
+    with static.program_guard(prog):
+        mg.optim.SGD(lr=0.1).minimize(y)
+    for fetch in (["w@GRAD", y], ["v@GRAD", y], ["b@GRAD", y]):
+        agree(prog, fetch)
+
+
+def test_a_gradient_that_something_else_reads_is_not_scaled():
+    prog, y = network()
+    with static.program_guard(prog):
+        mg.optim.SGD(lr=0.1).minimize(y)
+        norm = (prog.global_block().var("v@GRAD") ** 2).sum()
+    agree(prog, [norm])
+
+
+def test_a_loss_whose_gradient_is_not_all_of_it_is_not_scaled():
+    prog, y = network(lambda y, t: mg.mse(y, t) + (y * y).sum() * 0.01)
+    with static.program_guard(prog):
+        mg.optim.SGD(lr=0.1).minimize(y)
+    agree(prog, [y])
+
+
+def test_a_penalty_on_the_weights_reaches_them_past_the_first_gradient():
+    prog, y = network()
+    with static.program_guard(prog):
+        w = prog.global_block().var("w")
+        total = y + (w * w).sum() * 0.01
+        mg.optim.SGD(lr=0.1).minimize(total)
+    agree(prog, [total])
+
+
+# -- relu and pooling ----------------------------------------------------------------------
+
+
+def pooled(x, **how):
+    """Gradients of a convolution, relu and pooling, with ties and zeros among the windows."""
+    prog = static.Program()
+    with static.program_guard(prog):
+        x_ = static.data("x", x.shape, F)
+        w = static.parameter("w", numbers(7, 2, 1, 1, 1))
+        relu = mg.relu(mg.conv2d(x_, w, padding=1))
+        out = mg.max_pool2d(relu, **how)
+        loss = (out * out).sum() + out.sum()
+        ((_, slope),) = static.append_backward(loss)
+    return prog, relu, [loss, out, slope, "conv2d_0@GRAD"]
+
+
+TIES = np.random.default_rng(0).integers(-2, 3, (3, 1, 6, 6)).astype(F)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"kernel_size": 2},
+        {"kernel_size": 3},
+        {"kernel_size": 3, "stride": 1},
+        {"kernel_size": 2, "padding": 1},
+    ],
+)
+def test_relu_after_pooling_gives_the_same_numbers_at_ties_and_zeros(how):
+    prog, _, fetch = pooled(TIES, **how)
+    step = static.compile(prog, fetch=fetch, exact=False)
+    wanted = static.Executor().run(prog, {"x": TIES}, fetch)
+    for _ in range(2):
+        for a, b in zip(step(x=TIES), wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_relu_stays_where_its_values_are_fetched():
+    prog, relu, fetch = pooled(TIES, kernel_size=2)
+    wanted = static.Executor().run(prog, {"x": TIES}, [relu, *fetch])
+    seen = static.compile(prog, fetch=[relu, *fetch], exact=False)(x=TIES)
+    for a, b in zip(seen, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_relu_is_made_of_what_pooling_leaves():
+    prog, _, fetch = pooled(TIES, kernel_size=2)
+    source = static.compile(prog, fetch=fetch, exact=False).source
+    assert "(3, 2, 8, 8), 0" not in source and "(3, 2, 4, 4), 0" in source
+
+
+# -- borders -------------------------------------------------------------------------------
+
+
+def test_borders_stay_zero_from_run_to_run():
+    prog, _, fetch = pooled(TIES, kernel_size=2)
+    step, exe = static.compile(prog, fetch=fetch), static.Executor()
+    assert ".fill(0)" not in step.source
+    for k in range(3):
+        x = numbers(k, *TIES.shape)
+        for a, b in zip(step(x=x), exe.run(prog, {"x": x}, fetch), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_what_is_added_to_starts_from_zero_in_every_run():
+    prog, _, fetch = pooled(TIES, kernel_size=3, stride=1)
+    step = static.compile(prog, fetch=fetch)
+    first = step(x=TIES)
+    for a, b in zip(step(x=TIES), first, strict=True):
+        np.testing.assert_array_equal(a, b)
