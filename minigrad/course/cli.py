@@ -62,6 +62,12 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     sub.add_argument("--solved", action="store_true", help="the solved notebooks instead of yours")
     sub = command("check", commands.check, "which exercises of your notebooks pass")
     sub.add_argument("steps", nargs="*", help=_STEPS)
+    sub.add_argument(
+        "--class",
+        dest="answers",
+        metavar="FOLDER",
+        help="the notebooks of a class instead, one folder per learner: a table (their code is executed!)",
+    )
     sub = command(
         "build", commands.build, "make the notebooks from steps/; a notebook you changed is kept"
     )

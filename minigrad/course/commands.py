@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minigrad.course import build as building
-from minigrad.course import compare, execute, growth, notebook
+from minigrad.course import classroom, compare, execute, growth, notebook
 from minigrad.course.errors import CourseError
 from minigrad.course.execute import Ran
 from minigrad.course.folder import Course, find_course, new_course
@@ -58,6 +58,8 @@ def run(options: argparse.Namespace) -> int:
 
 def check(options: argparse.Namespace) -> int:
     """Execute the learner's notebooks and list their exercises; 1 unless all pass."""
+    if options.answers:
+        return _check_class(Path(options.answers), options.steps)
     targets = _targets(options.steps, [False])
     results = _executed(targets, [_on_disk(target) for target in targets], go_on=True)
     passed = total = 0
@@ -72,6 +74,27 @@ def check(options: argparse.Namespace) -> int:
             print(f"  {target.label}, {ran.failure}")
     print(f"{passed} of {total} exercises pass")
     return 0 if passed == total else 1
+
+
+def _check_class(folder: Path, words: Sequence[str]) -> int:
+    """Execute what a class handed in and print a table; 1 unless all pass."""
+    targets = {target.step.name: target for target in _targets(words, [False])}
+    known = [target.step for target in targets.values() if target.step.exercises]
+    answers = classroom.handed_in(folder, known)
+    places = [(learner, name) for learner, each in answers.items() for name in each]
+    notebooks = [notebook.joined(notebook.read(answers[learner][name])) for learner, name in places]
+    results = _executed([targets[name] for _, name in places], notebooks, go_on=True)
+    verdicts: dict[str, dict[str, str]] = {learner: {} for learner in answers}
+    for (learner, _), ran in zip(places, results, strict=True):
+        verdicts[learner] |= _verdicts(ran.notebook)
+    tried = {name for _, name in places}
+    exercises = [id for step in known if words or step.name in tried for id in step.exercises]
+    print("\n".join(classroom.table(verdicts, exercises)))
+    for (learner, name), ran in zip(places, results, strict=True):
+        if ran.failure:
+            print(f"  {learner}, {name}, {ran.failure}")
+    missing = any(not v.get(e, "").startswith("✓") for v in verdicts.values() for e in exercises)
+    return int(missing)
 
 
 def build(options: argparse.Namespace) -> int:
