@@ -7,13 +7,14 @@ this; a walk pays one comparison, unless something did change since its oldest n
 
 from __future__ import annotations
 
+import dis
 import sys
 import weakref
 from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, ShapeError, describe, user_line
+from ..errors import DTypeError, GradError, ShapeError, describe, user_frame, user_line
 from .grad_fn import Freed, Leaf, Output, next_seq, unpack
 from .mode import MODE
 
@@ -77,11 +78,16 @@ def _is_shared(tensor: Any, operands: list[Any]) -> bool:
     """Whether another Tensor would see a change of this one, and its graph would know nothing of
     it.
     """
-    if not MODE.get().grad or all(t._node is None for t in (tensor, *operands)):
+    if not _has_graph(tensor, operands):
         return False
     memory = memory_of(tensor._data)
     related = memory is not tensor._data or getattr(tensor, "_viewed", False)
     return related and sys.getrefcount(memory) > ALONE
+
+
+def _has_graph(tensor: Any, operands: list[Any]) -> bool:
+    """Whether a change of this Tensor belongs to a graph."""
+    return MODE.get().grad and any(t._node is not None for t in (tensor, *operands))
 
 
 def _out_of_place() -> str:
@@ -100,15 +106,26 @@ def _two_graphs(tensor: Any) -> str:
 
 
 def augment(tensor: Any, function: Any, other: Any) -> Any:
-    """``y *= 5``: in place; of a view that is shared, as ``y[1:] *= 5`` makes it, a new Tensor.
+    """``y *= 5``: in place; of a shared view, a new Tensor if Python puts that back.
 
-    Python then puts that Tensor back with ``y[1:] = …``, which both graphs know of.
+    ``y[1:] *= 5`` puts it back with ``y[1:] = …``, which both graphs know of; ``view *= 5`` is refused.
     """
     operands = [other] if isinstance(other, type(tensor)) else []
     is_view = memory_of(tensor._data) is not tensor._data
     if is_view and _is_shared(tensor, operands):
+        if not _is_put_back():
+            raise GradError(_two_graphs(tensor))
         return function(tensor, other)
     return change(tensor, function, other)
+
+
+def _is_put_back() -> bool:
+    """Whether the user's augmented assignment ends with one to an index, ``y[1:] = …``."""
+    frame = user_frame()
+    if frame is None:
+        return False
+    after = (i.opname for i in dis.get_instructions(frame.f_code) if i.offset > frame.f_lasti)
+    return next((name for name in after if name != "SWAP"), "") in ("STORE_SUBSCR", "STORE_SLICE")
 
 
 def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
@@ -124,9 +141,10 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
             "changed in place: its gradient would have no place to go.\n"
             f"  at {user_line()}\n  repair: do it inside `with mg.no_grad():`, or work on x.clone()"
         )
-    for other in operands:  # y[:2] = y[1:]: the operand keeps its values in memory of its own
-        if other is not tensor and memory_of(other._data) is memory_of(tensor._data):
-            other._data = other._data.copy()
+    if _has_graph(tensor, operands):
+        for other in operands:  # y[:2] = y[1:]: the operand keeps its values in memory of its own
+            if other is not tensor and memory_of(other._data) is memory_of(tensor._data):
+                other._data = other._data.copy()
     if _is_shared(tensor, operands):
         raise GradError(_two_graphs(tensor))
     memory = tensor._data

@@ -66,7 +66,7 @@ def matmul_tn(x, y, *, shape):
     if len(shape) == 1:
         if x.ndim == 1:
             return x * y
-        return np.matmul(y.reshape(-1), x.reshape(-1, x.shape[-1]))
+        return np.matmul(y.reshape(-1), x.reshape(y.size, x.shape[-1]))
     if x.ndim == 1:
         return sum_to(x[:, None] * y[..., None, :], tuple(shape))
     if len(shape) == 2:  # one matrix for the whole stack
