@@ -122,7 +122,7 @@ def _numeric_jacobian(
             x._data = own
 
     with no_grad():
-        middle = at(0, 0.0) if flat.size else np.zeros(0)
+        middle = at(0, 0.0)
     rows, kinks = np.zeros((middle.size, flat.size)), np.zeros((middle.size, flat.size), bool)
     for k in range(flat.size):
         up, down = at(k, eps), at(k, -eps)

@@ -89,6 +89,7 @@ _ADVICE: list[tuple[str, Callable[..., str]]] = [
     ("cannot reshape", _product),
     ("broadcast", _broadcast),
     ("out of bounds", _says("indices count from 0, or from -1 backwards")),
+    ("zero-dimensional", _says("a single number has no axis to join along; use stack")),
     ("concatenat", _says("all sizes but that of the joined axis must be equal")),
     ("index", _says("one index per axis: numbers, slices, None, ..., integer arrays or a mask")),
     ("repeated axis", _says("name each axis once")),

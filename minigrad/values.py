@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .errors import DTypeError, user_line
+import numpy as np
+
+from .errors import DTypeError, describe, user_line
 from .registry import Value
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
@@ -18,6 +20,7 @@ __minigrad_ops__ = True  # frames of this module are never "the user's line"
 OPERATORS = {
     "__add__": "add", "__sub__": "sub", "__mul__": "mul", "__truediv__": "div",
     "__pow__": "pow", "__matmul__": "matmul", "__neg__": "neg", "__abs__": "abs", "__getitem__": "getitem",
+    "__mod__": "mod", "__floordiv__": "floor_divide",
     "__lt__": "less", "__le__": "less_equal", "__gt__": "greater", "__ge__": "greater_equal",
     "__eq__": "equal", "__ne__": "not_equal",
     "__invert__": "logical_not", "__and__": "logical_and", "__or__": "logical_or", "__xor__": "logical_xor",
@@ -26,7 +29,7 @@ OPERATORS = {
 #: operators that Python tries on the right operand: ``2 * x``
 REFLECTED = {
     "__radd__": "add", "__rsub__": "sub", "__rmul__": "mul", "__rtruediv__": "div",
-    "__rpow__": "pow", "__rmatmul__": "matmul",
+    "__rpow__": "pow", "__rmatmul__": "matmul", "__rmod__": "mod", "__rfloordiv__": "floor_divide",
     "__rand__": "logical_and", "__ror__": "logical_or", "__rxor__": "logical_xor",
 }  # fmt: skip
 
@@ -66,6 +69,8 @@ METHODS = [
     "floor",
     "round",
     "pow",
+    "mod",
+    "floor_divide",
     "add",
     "sub",
     "mul",
@@ -143,6 +148,8 @@ class Operators(Value):
         def __truediv__(self, other: Any) -> Any: ...
         def __matmul__(self, other: Any) -> Any: ...
         def __pow__(self, other: Any) -> Any: ...
+        def __mod__(self, other: Any) -> Any: ...
+        def __floordiv__(self, other: Any) -> Any: ...
         def __neg__(self) -> Any: ...
         def __invert__(self) -> Any: ...
         def __getitem__(self, index: Any) -> Any: ...
@@ -174,6 +181,8 @@ def install(functions: dict[str, Callable[..., Any]]) -> None:
     for dunder, name in REFLECTED.items():
         if name in functions:
             setattr(Operators, dunder, _swapped(functions[name], dunder))
+    for dunder in _OF_TRUTH:
+        setattr(Operators, dunder, _of_truth(getattr(Operators, dunder), dunder))
     for name in METHODS:
         if name in functions:
             setattr(Operators, name, functions[name])
@@ -193,11 +202,40 @@ def _swapped(function: Callable[..., Any], dunder: str) -> Callable[..., Any]:
     return operator
 
 
+#: operators that elsewhere combine the bits of integers, and here truth values only
+_OF_TRUTH = {"__and__": "&", "__or__": "|", "__xor__": "^", "__invert__": "~",
+             "__rand__": "&", "__ror__": "|", "__rxor__": "^"}  # fmt: skip
+
+
+def _of_truth(function: Callable[..., Any], dunder: str) -> Callable[..., Any]:
+    sign, name = _OF_TRUTH[dunder], (OPERATORS | REFLECTED)[dunder]
+    example = "~(x != 0)" if sign == "~" else f"(x != 0) {sign} …"
+
+    def operator(self: Any, *other: Any) -> Any:
+        for value in (self, *other):
+            if not isinstance(value, bool) and np.dtype(_dtype(value)).kind != "b":
+                raise DTypeError(
+                    f"{sign} takes truth values, not {describe(value)}: it does not look at bits.\n"
+                    f"  at {user_line()}\n  repair: compare first, {example}, or call mg.{name}(…), "
+                    "where every number but 0 counts as true"
+                )
+        return function(self, *other)
+
+    operator.__name__ = dunder
+    return operator
+
+
+def _dtype(value: Any) -> Any:
+    return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+
+
 _UFUNC_OPERATORS = {
     "add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__",
     "true_divide": "__truediv__",
+    "remainder": "__mod__", "floor_divide": "__floordiv__",
     "power": "__pow__", "matmul": "__matmul__", "less": "__lt__", "less_equal": "__le__", "greater": "__gt__",
     "greater_equal": "__ge__", "equal": "__eq__", "not_equal": "__ne__", "maximum": "maximum", "minimum": "minimum",
+    "bitwise_and": "__and__", "bitwise_or": "__or__", "bitwise_xor": "__xor__",
 }  # fmt: skip
 _MIRROR = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__",
            "__eq__": "__eq__", "__ne__": "__ne__",

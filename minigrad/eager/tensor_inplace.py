@@ -66,6 +66,15 @@ class InPlaceMethods(Operators):
     def __itruediv__(self, other: Any) -> Tensor:
         return augment(self, Operators.__truediv__, other)  # type: ignore[no-any-return]
 
+    def __ipow__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__pow__, other)  # type: ignore[no-any-return]
+
+    def __imod__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__mod__, other)  # type: ignore[no-any-return]
+
+    def __ifloordiv__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__floordiv__, other)  # type: ignore[no-any-return]
+
     def zero_(self) -> Tensor:
         """Set every element to zero, in place.
 

@@ -90,6 +90,7 @@ from .power import pow
 from .random import dropout, normal, uniform
 from .reduce import all, any, max, mean, min, prod
 from .reduce import reduce_sum as sum
+from .remainder import floor_divide, mod
 from .rows import merge_rows, select_rows
 from .scan import cumprod, cumsum
 from .shape import (
@@ -109,6 +110,7 @@ from .trigonometry import acos, asin, atan, atan2, cos, cosh, sin, sinh, tan, ta
 
 transpose = permute_dims
 subtract, multiply, divide, negative = sub, mul, div, neg  # the array API's longer names
+remainder = mod
 
 #: every function users call as ``mg.…``
 __all__ = sorted(

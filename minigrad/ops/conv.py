@@ -154,7 +154,15 @@ def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
 
 def _pair(value):
     """A number for height and width, or one for each."""
-    return (value, value) if isinstance(value, int | np.integer) else tuple(value)
+    if isinstance(value, int | np.integer):
+        return value, value
+    pair = tuple(value) if isinstance(value, tuple | list) else ()
+    if len(pair) != 2 or not all(isinstance(n, int | np.integer) for n in pair):
+        raise ValueError(
+            f"{value!r} is neither a whole number nor one for height and one for width; "
+            "repair: pad(x, pad_width) makes borders of any widths"
+        )
+    return pair
 
 
 def _check(x, w, groups):
@@ -178,6 +186,11 @@ def _fits(values, shape, filters, stride, padding, dilation):
 
 def output_size(size, kernel, stride, padding, dilation):
     """How many windows fit along each axis."""
+    if min(*kernel, *stride, *dilation) < 1 or min(padding) < 0:
+        raise ValueError(
+            f"window {list(kernel)}, stride {list(stride)} and dilation {list(dilation)} count from 1, "
+            f"padding {list(padding)} from 0; repair: leave them out for 1 and 0; x[:, :, 1:-1, 1:-1] cuts a border off"
+        )
     found = [
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True)

@@ -89,7 +89,8 @@ fit.grad(x=lambda out_grad, x_shape: fit(out_grad, shape=x_shape))
 @primitive(infer=shape_attr)
 def spread(x, *, shape, source, target):
     """Zeros with ``x`` on the diagonals of repeated letters, repeated along new letters."""
-    x = np.asarray(x)
+    sizes = dict(zip(target, shape, strict=True))
+    x = fit(x, shape=[sizes[c] for c in source])  # a letter may have length 1 in one operand
     out = np.zeros(shape, x.dtype)
     unique = "".join(dict.fromkeys(target))
     places = np.einsum(f"{target}->{unique}", out)  # a view that can be written to
@@ -98,5 +99,7 @@ def spread(x, *, shape, source, target):
 
 
 spread.grad(
-    x=lambda out_grad, source, target: einsum_of([out_grad], subscripts=f"{target}->{source}")
+    x=lambda out_grad, x_shape, source, target: fit(
+        einsum_of([out_grad], subscripts=f"{target}->{source}"), shape=x_shape
+    )
 )

@@ -205,6 +205,13 @@ def test_gradcheck_suspects_a_kink():
         mg.gradcheck(lambda t: mg.relu(t), leaf([0.0]))
 
 
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (1,)])
+def test_gradcheck_of_no_elements_has_nothing_to_find_wrong(shape):
+    assert mg.gradcheck(lambda x: x[1:] * 2, leaf(np.ones(shape)))
+    assert mg.gradgradcheck(lambda x: x[1:] ** 2, leaf(np.ones(shape)))
+    assert mg.gradcheck(lambda x: x.sum() + 1, leaf(np.ones(shape)))
+
+
 def test_gradgradcheck():
     assert mg.gradgradcheck(lambda x, y: (x * y).sin() * x, (leaf([1.0, 2.0]), leaf([0.5, 3.0])))
 

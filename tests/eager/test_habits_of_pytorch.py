@@ -28,6 +28,43 @@ def test_augmented_assignment_is_in_place():
     y /= 2
     assert same is y
     assert y.tolist() == [3.5, 6.5]
+    y **= 2
+    y //= 4
+    y %= 4
+    assert same is y
+    assert y.tolist() == [3.0, 2.0]
+
+
+def test_the_gradient_of_a_remainder_passes_through_and_that_of_a_floor_is_zero():
+    x, y = leaf([5.0, -1.0]), leaf(3.0)
+    (x % y + x // y).sum().backward()
+    assert (x.grad.tolist(), y.grad.item()) == ([1.0, 1.0], 0.0)  # - 1 - (-1)
+    assert (7 % x).tolist() == [2.0, 0.0]
+    assert (np.array([7.0, 7.0]) // x).tolist() == [1.0, -7.0]
+    assert (mg.tensor([-7, 7]) % 4).tolist() == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "repair"),
+    [
+        (lambda x: x & 1, r"\(x != 0\) & .*mg.logical_and"),
+        (lambda x: 2 | x, "mg.logical_or"),
+        (lambda x: x ^ x, "mg.logical_xor"),
+        (lambda x: ~x, r"~\(x != 0\).*mg.logical_not"),
+        (lambda x: (x > 1) & x, "mg.logical_and"),
+        (lambda x: (x > 1) & 1, "mg.logical_and"),
+    ],
+)
+def test_bits_of_integers_are_not_taken_for_truth_values(call, repair):
+    with pytest.raises(TypeError, match=f"(?s)truth values.*at test_habits.*{repair}"):
+        call(mg.tensor([1, 2]))
+
+
+def test_masks_are_combined_with_masks_of_every_kind():
+    m = mg.tensor([True, False])
+    assert (m & True).tolist() == (np.array([True, True]) & m).tolist() == [True, False]
+    assert (m | [False, True]).tolist() == (True | m).tolist() == [True, True]
+    assert (m ^ ~m).tolist() == [True, True]
 
 
 def test_a_training_step_by_augmented_assignment_keeps_the_leaf():
@@ -55,6 +92,16 @@ def of_a_view(y):
     view.mul_(10)
 
 
+def of_a_view_by_augmented_assignment(y):
+    view = y[0]
+    view *= 10
+
+
+def of_every_row(y):
+    for row in y:
+        row += 1
+
+
 def of_the_base_of_a_view(y):
     view = y.reshape(-1)
     y.mul_(10)
@@ -68,7 +115,14 @@ def of_the_base_of_an_unbound_row(y):
 
 
 @pytest.mark.parametrize(
-    "change", [of_a_view, of_the_base_of_a_view, of_the_base_of_an_unbound_row]
+    "change",
+    [
+        of_a_view,
+        of_a_view_by_augmented_assignment,
+        of_every_row,
+        of_the_base_of_a_view,
+        of_the_base_of_an_unbound_row,
+    ],
 )
 def test_a_change_that_two_graphs_would_have_to_know_of_is_refused(change):
     y = leaf([[1.0, 2.0], [3.0, 4.0]]) * 1
@@ -365,3 +419,12 @@ def test_an_operand_that_shares_memory_keeps_its_values():
     last = y[1:]
     y[:2] = last
     assert (y.tolist(), last.tolist()) == ([2.0, 3.0, 3.0], [2.0, 3.0])
+
+
+def test_without_a_graph_views_see_every_change():
+    y = mg.tensor([1.0, 2.0, 3.0])
+    last, whole = y[1:], y[...]
+    last *= 10
+    y[::-1] = whole
+    assert y.tolist() == whole.tolist() == [30.0, 20.0, 1.0]
+    assert last.tolist() == [20.0, 1.0]

@@ -82,6 +82,14 @@ HOW = [
     {"stride": 1, "padding": (0, 2), "dilation": (1, 2), "groups": 1},
     {"stride": 2, "padding": 1, "dilation": 1, "groups": 2},
 ]
+IMAGES = np.ones((1, 1, 4, 4)), np.ones((1, 1, 2, 2))
+NO_WINDOWS = [
+    fails(ShapeError, "count from 1", *IMAGES, stride=0),
+    fails(ShapeError, "count from 1", *IMAGES, dilation=0),
+    fails(ShapeError, "padding [-1, -1] from 0", *IMAGES, padding=-1),
+    fails(ShapeError, "borders of any widths", *IMAGES, padding=(0, (1, 2))),
+    fails(ShapeError, "borders of any widths", *IMAGES, padding="same"),
+]
 CASES = []
 for _k, _layout in enumerate((*LAYOUTS, np.array, f32)):
     _how = HOW[_k % 4]
@@ -101,6 +109,7 @@ record(
             np.ones((1, 1, 2, 2)),
             np.ones((1, 1, 3, 3)),
         ),
+        *NO_WINDOWS,
     ],
     holomorphic=True,
 )
@@ -163,6 +172,9 @@ record(
         )
         for k, (x, w, b, how) in enumerate(CASES)
     ],
-    [fails(ShapeError, "w is [channels of x", np.ones((1, 3, 4, 4)), np.ones((2, 2, 2, 2)))],
+    [
+        fails(ShapeError, "w is [channels of x", np.ones((1, 3, 4, 4)), np.ones((2, 2, 2, 2))),
+        *NO_WINDOWS,
+    ],
     holomorphic=True,
 )

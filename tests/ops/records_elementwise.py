@@ -62,6 +62,14 @@ def in_power(x, y):
     return np.asarray(x, np.result_type(x, y))
 
 
+record("mod", lambda x, y: x % y, binary(right=(0.3, 2.0)), TWO, domain="y != 0, between the jumps")
+record(
+    "floor_divide",
+    lambda x, y: x // y,
+    binary(right=(0.3, 2.0)),
+    TWO,
+    domain="y != 0; zero gradient",
+)
 record("neg", lambda x: -x, unary(), ONE, holomorphic=True)
 record(
     "scale",

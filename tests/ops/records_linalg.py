@@ -19,6 +19,8 @@ PAIRS = [
     ((5, 2, 3), (3,)),
     ((0, 3), (3, 2)),
     ((2, 0), (0, 3)),
+    ((3, 0), (0,)),
+    ((2, 0, 0), (0,)),
     ((1, 2, 3), (4, 3, 1)),
 ]
 same = draw(3, 3)
@@ -110,6 +112,8 @@ SUMS = [
     ("ij,ij->j", (2, 3), (1, 3)),
     ("->", ()),
     ("iji->j", (2, 3, 2)),
+    ("ij,i->", (3, 2), (1,)),
+    ("iij,ki->j", (2, 2, 3), (2, 1)),
 ]
 record(
     "einsum",
@@ -129,6 +133,7 @@ record(
 
 def spread_of(x, shape, source, target):
     """Each index of the result, if its repeated letters agree, names an index of x."""
+    x = fitted(x, tuple(shape[target.index(c)] for c in source))
     out = np.zeros(shape, x.dtype)
     for place in np.ndindex(*shape):
         letters: dict[str, set[int]] = {}
@@ -144,6 +149,8 @@ SPREADS = [
     ("", "ij", (), (2, 3)),
     ("j", "iij", (3,), (2, 2, 3)),
     ("i", "ij", (2,), (2, 3)),
+    ("i", "ij", (1,), (2, 3)),
+    ("i", "ii", (3,), (1, 1)),
 ]
 record(
     "spread",

@@ -56,12 +56,13 @@ POOLS = [
 THREE = fails(
     ShapeError, "images are [batch, channels, height, width]", np.ones((4, 4)), kernel_size=2
 )
+NONE = fails(ShapeError, "count from 1", np.ones((1, 1, 4, 4)), kernel_size=0)
 WIDE = fails(ShapeError, "at most half", np.ones((1, 1, 4, 4)), kernel_size=2, padding=2)
 record(
     "max_pool2d",
     lambda x, **how: pooled(x, **how, top=True),
     shaped((1, 2, 4, 5), *POOLS),
-    [THREE, WIDE],
+    [THREE, WIDE, NONE],
 )
 record(
     "avg_pool2d",

@@ -145,6 +145,7 @@ record(
             axis=0,
         ),
         fails(ShapeError, "nothing to join"),
+        fails(ShapeError, "use stack", np.ones(()), np.ones(()), axis=0),
     ],
     holomorphic=True,
 )

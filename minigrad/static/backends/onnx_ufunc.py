@@ -87,6 +87,27 @@ def _arctan2(graph: Graph, y: Any, x: Any) -> Any:
     return space.where(space.logical_and(x == 0, y == 0), 0.0, angle)
 
 
+def _remainder(graph: Graph, x: Any, y: Any) -> Any:
+    x, y = _alike(graph, x, y)
+    if x.dtype.kind == "f":
+        return x - _floor_divide(graph, x, y) * y
+    return graph.node("Mod", [x, y], np.broadcast_shapes(x.shape, y.shape), x.dtype)
+
+
+def _floor_divide(graph: Graph, x: Any, y: Any) -> Any:
+    x, y = _alike(graph, x, y)
+    if x.dtype.kind == "f":
+        return ufunc(graph, np.floor, x / y)
+    exact = x - _remainder(graph, x, y)  # ONNX divides integers towards zero
+    return graph.node("Div", [exact, y], exact.shape, x.dtype)
+
+
+def _alike(graph: Graph, x: Any, y: Any) -> tuple[Any, Any]:
+    """Two operands in their common dtype."""
+    common = np.result_type(*(a.dtype if isinstance(a, Symbol) else a for a in (x, y)))
+    return graph.symbol(x, common), graph.symbol(y, common)
+
+
 def _isfinite(graph: Graph, x: Any) -> Any:
     return ufunc(graph, np.less, ufunc(graph, np.absolute, x), np.inf)
 
@@ -99,6 +120,8 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "log2": _log2,
     "isfinite": _isfinite,
     "arctan2": _arctan2,
+    "remainder": _remainder,
+    "floor_divide": _floor_divide,
 }
 
 
