@@ -18,7 +18,17 @@ from .steps import factors
 
 
 def fold_bias(schedule: Schedule, slabs: list[list[str]]) -> None:
-    """Rewrite the layers whose parameters lie side by side in a slab that is updated as a whole."""
+    """Rewrite the layers whose parameters lie side by side in a slab that is updated as a whole.
+
+    >>> import minigrad as mg
+    >>> from minigrad import static
+    >>> w, b = mg.ones([3, 8], requires_grad=True, name="w"), mg.ones([8], requires_grad=True, name="b")
+    >>> prog = mg.trace(lambda x: mg.tanh(mg.linear(x, w, b)).sum(), mg.ones([4, 3]))
+    >>> with static.program_guard(prog):
+    ...     _ = mg.optim.SGD([w, b], 0.5).minimize(prog.global_block().var(prog.outputs[0]))
+    >>> "w_and_bias" in static.compile(prog, fetch=prog.outputs, exact=False).source
+    True
+    """
     places = _places(schedule, slabs)
     made: dict[int, _Wide] = {}
     for call in list(schedule.items):

@@ -140,7 +140,7 @@ class CallSource(Identifiers):
         ):
             return self.value(value)
         dtypes = {a.dtype for a in call.args if isinstance(a, Array)}
-        if len(dtypes) != 1 or next(iter(dtypes)).kind != "f":
+        if len(dtypes) != 1 or not _holds(next(iter(dtypes)), value):
             return self.value(value)
         shape = call.out.shape if call.function in _BY_NAME else ()  # three times as fast on arrays
         return load(self.scalar(value, dtypes.pop(), shape))
@@ -149,9 +149,8 @@ class CallSource(Identifiers):
         """A number as an array, usually without axes: NumPy takes it faster than a number of Python."""
         key = (repr(value), dtype, shape)
         if key not in self.scalars:
-            self.scalars[key] = self.unique(
-                "c" + clean(f"{value:g}".replace("-", "m").replace(".", "p"))
-            )
+            said = f"{value:g}".replace("-", "m").replace(".", "p")
+            self.scalars[key] = self.unique("c" + clean(said))
             self.before.append(
                 assign(
                     self.scalars[key],
@@ -192,6 +191,13 @@ def name_key(identifier: str) -> str:
 
 def _is_default(key: str, value: Any) -> bool:
     return (key == "keepdims" and value is False) or (key == "initial" and value is None)
+
+
+def _holds(dtype: np.dtype[Any], value: float) -> bool:
+    """Whether an array of this dtype can stand for a number."""
+    if dtype.kind in "iu":
+        return type(value) is int and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
+    return dtype.kind == "f"
 
 
 def _is_plain_product(call: Call) -> bool:

@@ -9,7 +9,18 @@ from .schedule import Array, Call, Loop, Schedule, arrays_in
 
 
 def hoist(schedule: Schedule) -> None:
-    """Move such calls in front of the loops of the root; out of a nest they move loop by loop."""
+    """Move such calls in front of the loops of the root; out of a nest they move loop by loop.
+
+    >>> import minigrad as mg
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     xs, h, w = static.data("xs", [5, 2]), static.data("h", [2]), static.data("w", [2])
+    ...     _, (last,) = static.static_rnn(lambda x, h: ([], [h * mg.exp(w) + x]), [xs], [h])
+    >>> source = static.compile(prog, fetch=last).source
+    >>> source.index("np.exp") < source.index("for ")
+    True
+    """
     changed = {id(r) for a in written(schedule.items) for r in a.roots}
     schedule.items[:] = _hoisted(schedule.items, changed)
 

@@ -18,7 +18,17 @@ from .schedule import Array, Call, Schedule, arrays_in
 
 
 def from_pieces(schedule: Schedule, exact: bool = True) -> None:
-    """Rewrite such sums in the root and in bodies; ``exact`` keeps the sign of zeros as additions give it."""
+    """Rewrite such sums in the root and in bodies; ``exact`` keeps the sign of zeros as additions give it.
+
+    >>> import minigrad as mg
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [4])
+    ...     (g,) = static.gradients((mg.exp(x[:2]) * mg.sin(x[2:])).sum(), [x])
+    >>> "fill(0" in static.compile(prog, fetch=g).source    # both pieces are written into one array
+    False
+    """
     uses = Counter(id(a) for item in schedule.items for a in item.touches())
     uses.update(id(a) for a in schedule.fetched)
     _in_items(schedule.items, uses, exact)

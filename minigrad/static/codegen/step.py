@@ -40,10 +40,11 @@ def compile(
     Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program
     leaves sizes open; ``fetch``, a variable or a list of them (inside loops: a value per step);
     ``executor``, whose parameters it reads and updates (its own copies without);
-    ``exact=False`` lets products of all steps, and of a layer with its bias, be made at once, faster, with other
-    last bits; ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text)
-    instead; ``backend="jax"``, a `JaxStep`: one pure function under `jax.jit`, where ``max_steps`` bounds while
-    loops that are differentiated.
+    ``exact=False``, faster, with other last bits: products of all steps, and of a layer with its bias, are made at
+    once, relu comes after pooling, the learning rate goes into the first gradient;
+    ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text) instead;
+    ``backend="jax"``, a `JaxStep`: one pure function under `jax.jit`, where ``max_steps`` bounds while loops that
+    are differentiated.
     Errors: `ProgramError` for unknown names and rungs.
 
     >>> from minigrad import static
@@ -108,7 +109,8 @@ class Step:
         """Run it; returns one array per fetched variable, or one array if a single variable is fetched.
 
         Feeds are named, ``step(x=…)``, or come as one dict as for an Executor.  An error leaves the parameters as they
-        were: they change after everything else has been computed.
+        were: they change after everything else has been computed.  An interrupt in these last lines, which write
+        what an optimizer remembers after the parameters, may leave one written and the other not.
         """
         if given:
             feed = self.named(given, feed)
