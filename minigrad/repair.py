@@ -55,6 +55,11 @@ def _axes(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
     return f"axes go from {-n} to {n - 1} here" if n else "a single number has no axes"
 
 
+def _order(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
+    n = max(map(len, shapes), default=0)
+    return f"name each of the {n} axes once; swapaxes(axis1, axis2) exchanges two"
+
+
 def _product(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
     size = 1
     for n in shapes[0] if shapes else ():
@@ -83,7 +88,7 @@ def _says(sentence: str) -> Callable[..., str]:
 _ADVICE: list[tuple[str, Callable[..., str]]] = [
     ("matmul", _matmul),
     ("not aligned", _matmul),
-    ("axes don't match", _axes),
+    ("axes don't match", _order),
     ("out of bounds for array of dimension", _axes),
     ("out of range for", _axes),
     ("cannot reshape", _product),

@@ -72,3 +72,18 @@ def test_copies_and_pickles_do_not_meet_the_advice():
     for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(again[0].weight.data, model[0].weight.data)
     assert copy.copy(mg.ones([2])).tolist() == [1.0, 1.0]
+
+
+def test_sizes_given_one_by_one_are_answered_with_the_shape():
+    for function in (mg.zeros, mg.ones):
+        with pytest.raises(
+            TypeError, match=rf"(?s)one shape.*test_elsewhere.py.*{function.__name__}\(\(4, 6"
+        ) as caught:
+            function(4, 6)
+        assert isinstance(caught.value, mg.MinigradError)
+    assert mg.zeros(4, int).dtype == int
+
+
+def test_two_axes_for_three_are_answered_with_the_function_that_exchanges_two():
+    with pytest.raises(ValueError, match=r"each of the 3 axes once; swapaxes"):
+        mg.ones([2, 3, 4]).transpose(1, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import DTypeError, user_line
 from ..registry import HOOKS
 
 
@@ -12,13 +13,23 @@ def leaf(array, requires_grad=False, name=None):
     return HOOKS["tensor"](array, requires_grad=requires_grad, name=name)
 
 
+def _one_shape(function, shape, dtype):
+    """The dtype; refuses a second size in its place."""
+    if isinstance(dtype, int | np.integer):
+        raise DTypeError(
+            f"{function}() takes the sizes as one shape, and {dtype!r} is no dtype\n  at {user_line()}\n"
+            f"  repair: {function}(({shape}, {dtype}, …))"
+        )
+    return dtype
+
+
 def zeros(shape, dtype=float, requires_grad=False, name=None):
     """A Tensor of zeros.
 
     >>> zeros([2])
     tensor([0., 0.])
     """
-    return leaf(np.zeros(shape, dtype), requires_grad, name)
+    return leaf(np.zeros(shape, _one_shape("zeros", shape, dtype)), requires_grad, name)
 
 
 def ones(shape, dtype=float, requires_grad=False, name=None):
@@ -27,7 +38,7 @@ def ones(shape, dtype=float, requires_grad=False, name=None):
     >>> ones([2])
     tensor([1., 1.])
     """
-    return leaf(np.ones(shape, dtype), requires_grad, name)
+    return leaf(np.ones(shape, _one_shape("ones", shape, dtype)), requires_grad, name)
 
 
 def full(shape, fill_value, dtype=None, requires_grad=False, name=None):
