@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 CONTENTS = {
     "The course": ["notebooks/start", "notebooks/step*", "notebooks/capstone", "docs/teachers"],
     "Pictures": ["docs/gallery"],
-    "Reference": ["docs/reference/*", "docs/ops", "docs/kinks"],
+    "Reference": ["docs/from_pytorch", "docs/reference/*", "docs/ops", "docs/kinks"],
     "How it is made": [
         "docs/design",
         "docs/backends",

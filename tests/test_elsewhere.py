@@ -87,3 +87,28 @@ def test_sizes_given_one_by_one_are_answered_with_the_shape():
 def test_two_axes_for_three_are_answered_with_the_function_that_exchanges_two():
     with pytest.raises(ValueError, match=r"each of the 3 axes once; swapaxes"):
         mg.ones([2, 3, 4]).transpose(1, 2)
+
+
+def test_what_the_page_for_users_of_pytorch_says_of_names_with_another_meaning():
+    x = mg.tensor(np.arange(24.0).reshape(2, 4, 3))
+    assert mg.tensor([1.0]).dtype == mg.zeros((2, 3)).dtype == nn.Linear(2, 3).weight.dtype == float
+    assert [part.shape for part in x.split(2)] == [(1, 4, 3)] * 2
+    assert x.max(1).shape == (2, 3)
+    assert x.std().item() == np.std(x.data)
+    assert x.var(correction=1).item() == np.var(x.data, ddof=1)
+    assert (x.transpose().shape, x.swapaxes(0, 1).shape, x.size) == ((3, 4, 2), (4, 2, 3), 24)
+    assert type(x.data) is np.ndarray
+    classes = np.zeros((2, 3), int)
+    assert mg.cross_entropy(x, classes, axis=1).shape == ()
+    with pytest.raises(ValueError, match="one class for each row"):
+        mg.cross_entropy(x, classes)
+    first, second = nn.Linear(2, 3), nn.Linear(2, 3)
+    assert first.weight.shape == (2, 3)
+    assert first.weight.tolist() == second.weight.tolist()
+    assert (
+        nn.GRU(3, 5)(mg.ones([4, 2, 3]))[1].shape
+        == nn.LSTM(3, 5)(mg.ones([4, 2, 3]))[1][0].shape
+        == (2, 5)
+    )
+    assert isinstance(first.parameters(), list)
+    assert list(nn.Sequential(first).state_dict()) == ["layers.0.weight", "layers.0.bias"]

@@ -34,6 +34,21 @@ class Executor:
     ...     x = static.data("x", [2]); y = mg.exp(x).sum()
     >>> static.Executor().run(prog, feed={"x": np.zeros(2)}, fetch_list=[y])
     [array(2.)]
+
+    A program is kept as text, its trained values as arrays, the optimizer's memory among them:
+
+    >>> import tempfile
+    >>> prog, one = static.Program(), static.Executor()
+    >>> with static.program_guard(prog):
+    ...     w = static.parameter("w", [1.0, 2.0])
+    ...     pairs = static.minimize(mg.optim.SGD(lr=0.25), (w * w).sum())
+    >>> _ = one.run(prog)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mg.nn.save(one.scope.values, folder + "/trained.npz")
+    ...     again, other = static.Program.from_json(prog.to_json()), static.Executor()
+    ...     other.scope.values.update(mg.nn.load(folder + "/trained.npz"))
+    >>> other.run(again, fetch_list="w"), one.run(prog, fetch_list="w")
+    ([array([0.25, 0.5 ])], [array([0.25, 0.5 ])])
     """
 
     def __init__(self) -> None:
