@@ -11,7 +11,7 @@ from .grad_fn import Leaf
 from .tensor import Tensor, wrap
 
 
-def commit(new: list[tuple[Tensor, Tensor]], hooks: list[Any]) -> None:
+def commit(new: list[tuple[Tensor, Any]], hooks: list[Any]) -> None:
     """Set the new gradients, then call the post-accumulate hooks; all or nothing."""
     before = [(t, t._grad) for t, _ in new]
     try:
@@ -25,16 +25,17 @@ def commit(new: list[tuple[Tensor, Tensor]], hooks: list[Any]) -> None:
         raise
 
 
-def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Tensor:
-    """The new ``.grad`` of a leaf, in memory of its own, in the leaf's shape and dtype."""
-    old, data = tensor._grad, tensor._data
-    if own and old is None and g.dtype is data.dtype and g.shape == data.shape:
-        return wrap(g)
+def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Any:
+    """The new ``.grad`` of a leaf, a Tensor or an array, in memory of its own, in the leaf's shape and dtype."""
+    data = tensor._data
+    if own and tensor._grad is None and g.dtype is data.dtype and g.shape == data.shape:
+        return g if g.__class__ is np.ndarray else wrap(g)
+    old = tensor.grad
     if create or isinstance(g, Tensor):
         g = g if isinstance(g, Tensor) else wrap(np.array(g))
         fitted(tensor, g._data, False)
         if old is not None:
-            return old + g  # type: ignore[no-any-return]
+            return old + g
         return g * 1.0 if g._node.__class__ is Leaf else wrap(np.array(g._data), g._node)
     g = fitted(tensor, g, own)
     if old is None:

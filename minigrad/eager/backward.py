@@ -134,8 +134,9 @@ def _walk(
     with _walking:
         if len(roots) == 1 and targets is None and not create and _usual(*roots[0], retain):
             return []
-        walk = Walk(targets, create, nested=_depth > 0)
-        _depth += 1
+        outer = _depth
+        walk = Walk(targets, create, nested=outer > 0)
+        _depth = outer + 1
         try:
             for out, seed in roots:
                 edge = out._node
@@ -166,7 +167,7 @@ def _walk(
                 walk.finish(pairs, retain)
             return found
         finally:
-            _depth -= 1
+            _depth = outer  # an inner walk that was interrupted here does not matter any more
             walk.clear()
 
 
@@ -211,7 +212,7 @@ def _usual_walk(output: Tensor, seed: Any, retain: bool) -> bool:
             n.push()
         pairs = []
         for m in leaves:
-            leaf, g = m.variable, m.g
+            leaf, g = m.ref(), m.g
             if g is not None and leaf._node is not None:
                 pairs.append((leaf, accumulated(leaf, g, m.own, False)))
         commit(pairs, [])

@@ -80,9 +80,12 @@ def apply_source(p: Primitive) -> str | None:
     w(f"if {none}: t_._node = None; return t_")
     w("m_ = _mode()")
     w("if m_ is not GRAD and not m_.grad: t_._node = None; t_._cut = 'no_grad'; return t_")
+    w("kept_ = None")
     for n in p.differentiable:
-        w(f"if e_{n}.__class__ is Leaf: e_{n} = e_{n}.accumulator({n})")
-    w("n_ = _new(NodeClass); n_.g = n_.hooks = None; n_.mark = 0; n_.seq = _next_seq()")
+        w(f"if e_{n}.__class__ is Leaf:")
+        w(f"    e_{n} = e_{n}.node or e_{n}.accumulator({n}); kept_ = ({n}, kept_)")
+    w("n_ = NodeClass(); n_.g = n_.hooks = None; n_.freed = False")
+    w("n_.mark = 0; n_.seq = _next_seq()")
     edges = [f"e_{n}" for n in p.differentiable]
     w(f"n_.e0 = {edges[0]}; n_.e1 = {edges[1] if len(edges) > 1 else 'None'}")
     if len(edges) > 2:
@@ -90,7 +93,7 @@ def apply_source(p: Primitive) -> str | None:
     _write_saved(p, w)
     w("f_ = _getframe(1)")
     w("while '__minigrad_ops__' in f_.f_globals: f_ = f_.f_back")
-    w("n_.code = f_.f_code; n_.lasti = f_.f_lasti")
+    w("n_.code = f_.f_code; n_.lasti = f_.f_lasti; n_.kept = kept_")
     w("t_._node = n_")
     if p.view:
         w(f"if e_{p.inputs[0]} is not None: {p.inputs[0]}._viewed = True")
@@ -127,7 +130,9 @@ def _write_saved(p: Primitive, w: Writer) -> None:
             w(f"n_._{r} = getattr(d_{r.removesuffix('_dtype')}, 'dtype', None)")
     if p.broadcasts:
         names = p.differentiable
-        w("s_ = out_.shape; " + "; ".join(f"s_{n} = getattr(d_{n}, 'shape', ())" for n in names))
+        w("s_ = out_.shape")
+        for n in names:  # of an input without an edge nobody will ask
+            w(f"s_{n} = s_ if e_{n} is None else d_{n}.shape")
         same = " and ".join(f"s_{n} == s_" for n in names)
         w(f"n_._shapes = None if {same} else ({', '.join(f's_{n}' for n in names)},)")
 
@@ -167,11 +172,7 @@ def _edges(p: Primitive) -> list[str]:
 def _write_rules(p: Primitive, w: Writer, edges: dict[str, str]) -> None:
     """``g_x = …`` for every input: None where there is no edge."""
     if p.saved():
-        w(
-            "if "
-            + " or ".join(f"n._saved_{s}.__class__ is Freed" for s in p.saved())
-            + ": raise n.freed_error()"
-        )
+        w("if n.freed: raise n.freed_error()")
     for k, rule in enumerate(p.wanted_rules()):
         call = f"rule_{k}({', '.join(_argument(p, r) for r in rule.reads)})"
         inputs = [n for n in rule.inputs if n in edges]
@@ -195,10 +196,10 @@ def free_source(p: Primitive) -> str:
     w = Writer("def free(n, remember=False):")
     for s in p.saved():
         w(f"v = n._saved_{s}")
-        w("if v is not None and v.__class__ is not Freed:")
-        w("    if remember and (v.__class__ is not ndarray or v.nbytes <= REMEMBERED_BYTES):")
-        w(f"        f = n._saved_{s} = _new(Freed); f.value = v")
-        w(f"    else: n._saved_{s} = FREED")
+        w("if v is not None:")
+        w("    n.freed = True")
+        w("    if not remember or v.__class__ is ndarray and v.nbytes > REMEMBERED_BYTES:")
+        w(f"        n._saved_{s} = FREED")
     w("return")
     return w.text
 

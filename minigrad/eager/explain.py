@@ -115,7 +115,7 @@ def why(x: Any, output: Any = None) -> Any:
             name,
             reason="no backward has run through it yet; call y.backward(), or pass the output: mg.why(x, y)",
         )
-    edge = x._node.ref() if x._node.__class__ is Leaf else x._node
+    edge = x._node.node if x._node.__class__ is Leaf else x._node
     found = nodes_below(root)
     if (
         edge is None

@@ -206,7 +206,9 @@ def _attach(
 ) -> None:
     node: Any = object.__new__(FunctionNode)
     node.e0 = node.e1 = node.g = node.hooks = None
-    node.mark, node.seq, node.ctx, node.function, node.saved_values = 0, next_seq(), ctx, cls, None
+    node.mark, node.freed, node.seq = 0, False, next_seq()
+    node.ctx, node.function, node.saved_values = ctx, cls, None
+    node.kept = [a for e, a in zip(edges, args, strict=True) if e.__class__ is Leaf]
     node.more = tuple(
         e.accumulator(a) if e.__class__ is Leaf else e for e, a in zip(edges, args, strict=True)
     )

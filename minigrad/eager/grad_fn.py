@@ -21,25 +21,19 @@ from typing import Any
 from ..errors import DTypeError, GradError, code_line, describe, user_line
 
 next_seq = count(1).__next__
-_new = object.__new__
 
 
 class Freed:
-    """Stands where a saved value was.  Of small values in small graphs it remembers them, for
-    `mg.why` alone.
-    """
+    """Stands where a saved value was."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any = None) -> None:
-        self.value = value
+    __slots__ = ()
 
     def __repr__(self) -> str:
         return "<freed by backward>"
 
 
 FREED = Freed()
-REMEMBERED_BYTES = 1024  #: the largest value that is remembered
+REMEMBERED_BYTES = 1024  #: the largest value that a node keeps when it is freed, for `mg.why` alone
 
 
 class Hooks:
@@ -83,10 +77,14 @@ class Node:
 
     ``e0``, ``e1`` and ``more`` are the edges, one per differentiable input, None where no gradient is needed;
     ``g`` and ``own`` belong to a walk in progress: the gradient gathered so far, and whether it may
-    be added to in place.
+    be added to in place.  ``freed`` says that backward has freed the saved values, ``kept`` holds the
+    leaves among the inputs, to which their AccumulateGrad refers weakly.
     """
 
-    __slots__ = ("__weakref__", "code", "e0", "e1", "g", "hooks", "lasti", "mark", "own", "seq")
+    __slots__ = (
+        *("__weakref__", "code", "e0", "e1", "freed", "g", "hooks", "kept", "lasti", "mark"),
+        *("own", "seq"),
+    )
     more: tuple[Any, ...] = ()
     primitive: Any = None
     title = "Node"
@@ -98,6 +96,7 @@ class Node:
     mark: int
     g: Any
     own: bool
+    freed: bool
     hooks: Hooks | None
     code: Any
     lasti: int
@@ -160,18 +159,19 @@ class Node:
         """The values this node keeps for its gradient rules, by name; an error once backward
         freed them.
         """
-        found = {s.removeprefix("_saved_"): getattr(self, s) for s in self.saved_slots}
-        if any(v.__class__ is Freed for v in found.values()):
+        if self.freed:
             raise self.freed_error()
+        found = {s.removeprefix("_saved_"): getattr(self, s) for s in self.saved_slots}
         return {n: unpack(v) for n, v in found.items() if v is not None}
 
     def free(self, remember: bool = False) -> None:
         """Let go of the saved values; the edges stay."""
         for slot in self.saved_slots:
             value = getattr(self, slot)
-            if value is not None and value.__class__ is not Freed:
-                small = remember and getattr(value, "nbytes", 0) <= REMEMBERED_BYTES
-                setattr(self, slot, Freed(value) if small else FREED)
+            if value is not None:
+                self.freed = True
+                if not remember or getattr(value, "nbytes", 0) > REMEMBERED_BYTES:
+                    setattr(self, slot, FREED)
 
     def name(self) -> str:
         """The name PyTorch would print: ``MulBackward0``."""
@@ -234,16 +234,19 @@ class Output:
 
 
 class AccumulateGrad(Node):
-    """The end of a path: adds what arrives to ``variable.grad``.  One per leaf, alive as long as
-    a graph needs it; `Leaf.accumulator` makes it.
-    """
+    """The end of a path: adds what arrives to ``variable.grad``.  One per leaf; `Leaf.accumulator` makes it."""
 
-    __slots__ = ("accumulated", "variable")
+    __slots__ = ("accumulated", "ref")
     title = "AccumulateGrad"
     e0 = e1 = code = None
     lasti = 0
-    variable: Any
+    ref: Callable[[], Any]
     accumulated: dict[int, Callable[..., Any]]
+
+    @property
+    def variable(self) -> Any:
+        """The leaf; nodes that use it keep it alive."""
+        return self.ref()
 
     def edges(self) -> Iterator[Any]:
         return iter(())
@@ -253,26 +256,27 @@ class AccumulateGrad(Node):
 
 
 class Leaf:
-    """What a leaf that requires grad holds: its hooks, and a weak reference to its AccumulateGrad.
+    """What a leaf that requires grad holds: its hooks, and its AccumulateGrad from the first use on.
 
-    The AccumulateGrad holds the leaf, the graph holds the AccumulateGrad: nothing goes round in a circle.
+    The AccumulateGrad refers to the leaf weakly, and a node keeps both: nothing goes round in a circle,
+    and no step has to make it anew.
     """
 
-    __slots__ = ("accumulated", "hooks", "ref")
+    __slots__ = ("accumulated", "hooks", "node")
 
     def __init__(self) -> None:
-        self.ref: Callable[[], AccumulateGrad | None] = type(None)
+        self.node: AccumulateGrad | None = None
         self.hooks: Hooks | None = None
         self.accumulated: dict[int, Callable[..., Any]] = {}
 
     def accumulator(self, tensor: Any) -> AccumulateGrad:
-        """The AccumulateGrad of this leaf; made anew when no graph holds one."""
-        node = self.ref()
+        """The AccumulateGrad of this leaf, made when it is first asked for."""
+        node = self.node
         if node is None:
-            node = _new(AccumulateGrad)
-            node.g, node.mark, node.own, node.seq = None, 0, False, 0.0
-            node.variable, node.hooks, node.accumulated = tensor, self.hooks, self.accumulated
-            self.ref = weakref.ref(node)
+            node = AccumulateGrad()
+            node.g, node.mark, node.own, node.freed, node.seq = None, 0, False, False, 0.0
+            node.hooks, node.accumulated = self.hooks, self.accumulated
+            node.ref, self.node = weakref.ref(tensor), node
         return node
 
 

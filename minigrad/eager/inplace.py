@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, ShapeError, describe, user_frame, user_line
-from .grad_fn import Freed, Leaf, Output, next_seq, unpack
+from .grad_fn import Leaf, Output, next_seq, unpack
 from .mode import MODE
 
 _changes: dict[
@@ -57,10 +57,10 @@ def note_change(array: np.ndarray[Any, Any]) -> None:
 def check_versions(nodes: list[Any]) -> None:
     """Raise if a value that one of these nodes saved has changed since."""
     for node in nodes:
-        for slot in node.saved_slots:
+        for slot in () if node.freed else node.saved_slots:
             value = getattr(node, slot)
             for array in value if isinstance(value, list) else [value]:
-                if array.__class__ is Freed or array is None:
+                if array is None:
                     continue
                 found = _changes.get(id(memory_of(unpack(array))))
                 if found is not None and found[0] > node.seq and found[2]() is not None:

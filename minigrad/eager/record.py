@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import AnomalyError, describe, op_error
 from ..ops.shape import sum_to, unbroadcast
 from ..registry import Primitive, Value
-from .grad_fn import Freed, Leaf, ManyNode, Node, Output, Packed, frame_of_user, next_seq, unpack
+from .grad_fn import Leaf, ManyNode, Node, Output, Packed, frame_of_user, next_seq, unpack
 from .mode import GRAD, MODE, Mode
 
 
@@ -102,7 +102,8 @@ def _record(
 
     node: Any = object.__new__(node_class(primitive))
     node.e0 = node.e1 = node.g = node.hooks = None
-    node.mark, node.seq = 0, next_seq()
+    node.mark, node.freed, node.seq = 0, False, next_seq()
+    node.kept = [a for e, a in zip(edges, args, strict=True) if e.__class__ is Leaf]
     edges = [
         e.accumulator(a) if e.__class__ is Leaf else e for e, a in zip(edges, args, strict=True)
     ]
@@ -275,16 +276,15 @@ def pull_rules(node: Any, g: Any, read: Any, sum_back: Any) -> list[Any]:
     slots = [s for s in (node.slots if isinstance(node, GenericNode) else p.inputs) if s in p.rules]
     edges = dict(zip(range(len(slots)), node.edges(), strict=False))
     wanted = {s for k, s in enumerate(slots) if edges[k] is not None}
+    if node.freed:
+        raise node.freed_error()
     values = {}
     for name in p.reads(wanted):
         if name.endswith("_grad") and name.removesuffix("_grad") in p.outputs:
             k = p.outputs.index(name.removesuffix("_grad"))
             values[name] = g[k] if isinstance(node, GenericNode) and not p.list_output else g
         elif name in p.inputs or name in p.outputs:
-            value = getattr(node, f"_saved_{name}")
-            if value.__class__ is Freed:
-                raise node.freed_error()
-            values[name] = read(name, unpack(value))
+            values[name] = read(name, unpack(getattr(node, f"_saved_{name}")))
         else:
             values[name] = getattr(node, f"_{name}")
     made: dict[str, Any] = {}

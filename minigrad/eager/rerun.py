@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .grad_fn import REMEMBERED_BYTES, Freed, Node, Output, unpack
+from .grad_fn import FREED, REMEMBERED_BYTES, Node, Output, unpack
 
 
 def nodes_below(root: Node) -> dict[Node, tuple[Node | None, int]]:
@@ -25,20 +25,18 @@ def nodes_below(root: Node) -> dict[Node, tuple[Node | None, int]]:
 
 @contextmanager
 def remembered_values(nodes: Iterable[Node]) -> Iterator[bool]:
-    """Put freed values that are remembered back for a while; False if some are not."""
-    freed = [
-        (n, s, v) for n in nodes for s in n.saved_slots if (v := getattr(n, s)).__class__ is Freed
-    ]
-    if any(v.value is None for _, _, v in freed):
+    """Let freed values that are remembered be read for a while; False if some are not."""
+    if any(getattr(n, s) is FREED for n in nodes for s in n.saved_slots):
         yield False
         return
+    freed = [n for n in nodes if n.freed]
     try:
-        for node, slot, value in freed:
-            setattr(node, slot, value.value)
+        for node in freed:
+            node.freed = False
         yield True
     finally:
-        for node, slot, value in freed:
-            setattr(node, slot, value)
+        for node in freed:
+            node.freed = True
 
 
 def rerun(
@@ -83,13 +81,8 @@ def remembered(root: Node) -> dict[str, Any]:
     nodes = nodes_below(root)
     if any(n.hooks is not None for n in nodes):
         return {}
-    saved = {n: {s[7:]: _held(getattr(n, s)) for s in n.saved_slots} for n in nodes}  # _saved_x: x
+    saved = {n: {s[7:]: unpack(getattr(n, s)) for s in n.saved_slots} for n in nodes}  # _saved_x: x
     held = [v for values in saved.values() for v in values.values()]
     large = any(getattr(v, "nbytes", 0) > REMEMBERED_BYTES for v in held)
     noted = None if large else rerun(root, index, seed, nodes, None)
     return {} if noted is None else {"seed": seed, "gradients": noted, "saved": saved}
-
-
-def _held(value: Any) -> Any:
-    """A saved value, whether freed or not."""
-    return value.value if value.__class__ is Freed else unpack(value)

@@ -13,7 +13,7 @@ from .tensor import Tensor, wrap
 from .walk_hooks import as_list
 
 #: seeds of outputs that are one number: to find one is faster than to make one
-_UNITS = {np.dtype(t): t(1) for t in (np.float32, np.float64)}
+_UNITS: dict[type, Any] = {t: t(1) for t in (np.float32, np.float64)}
 
 
 def edge_of(tensor: Any, what: str) -> Any:
@@ -82,10 +82,14 @@ def seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
 def unit_seed(out: Tensor) -> Any:
     """The seed of an output that is one real number; None for others."""
     data = out._data
-    dtype = data.dtype
-    if out._node is None or data.size != 1 or dtype.kind != "f":
+    if out._node is None:
         return None
-    return np.ones_like(data) if data.ndim else _UNITS.get(dtype) or dtype.type(1)
+    unit = _UNITS.get(data.__class__)
+    if unit is not None:
+        return unit
+    if data.size != 1 or data.dtype.kind != "f":
+        return None
+    return np.ones_like(data) if data.ndim else data.dtype.type(1)
 
 
 def no_graph(out: Tensor) -> str:

@@ -31,7 +31,7 @@ from ..ops.shape import sum_to
 from ..registry import FIRST_CALL, HOOKS, REQUIRED, Primitive, Value, frozen
 from .emit import apply_source, free_source, is_generic, pull_source, push_source
 from .emit import source as source
-from .grad_fn import FREED, REMEMBERED_BYTES, Freed, Leaf, ManyNode, Node, next_seq
+from .grad_fn import FREED, REMEMBERED_BYTES, Leaf, ManyNode, Node, next_seq
 from .mode import GRAD, MODE
 from .record import GenericNode, apply_generic, not_tensors, observe, own
 
@@ -128,7 +128,6 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
         _own=own,
         _others=not_tensors,
         _unbroadcast=sum_to,
-        Freed=Freed,
         _plain=plain,
         _frozen=frozen,
         _MUTABLE=MUTABLE,

@@ -42,7 +42,7 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
         str | Primitive
     )  # why there is no graph, for mg.why: a mode, detach, or an op without gradient
     _viewed: bool  # whether an op with a graph made a view of it; unset if not
-    _grad: Tensor | None
+    _grad: Any  # a Tensor, or the array that backward left; `grad` makes a Tensor of it
 
     def __init__(
         self, data: Any, requires_grad: bool = False, dtype: Any = None, name: str | None = None
@@ -85,7 +85,9 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
         >>> x.grad
         tensor(6.)
         """
-        return self._grad
+        if self._grad.__class__ is _ndarray:
+            self._grad = wrap(self._grad)
+        return self._grad  # type: ignore[no-any-return]
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -262,7 +264,7 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
                 f"  repair: x.detach().clone() copies the values"
             )
         made = Tensor(self._data, self.requires_grad, name=self.name)
-        made._grad = None if self._grad is None else wrap(np.array(self._grad._data))
+        made._grad = None if self.grad is None else wrap(np.array(self.grad._data))
         memo[id(self)] = made
         return made
 

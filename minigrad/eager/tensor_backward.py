@@ -113,9 +113,8 @@ class BackwardMethods(Operators):
             return self.grad_fn._hooks()  # type: ignore[no-any-return]
         if place.hooks is None:
             place.hooks = Hooks()
-            alive = place.ref()
-            if alive is not None:
-                alive.hooks = place.hooks
+            if place.node is not None:
+                place.node.hooks = place.hooks
         return place.hooks
 
     def zero_grad(self, set_to_none: bool = True) -> None:

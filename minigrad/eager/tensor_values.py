@@ -22,10 +22,8 @@ class ValueMethods(Operators):
     _data: Any
     _node: Any
 
-    def __getattr__(self, name: str) -> Any:
-        if name[:1] == "_":  # NumPy and Python ask for protocols, often
-            raise AttributeError(name)
-        raise missing("a Tensor", name, VALUES.get(name), self)
+    def __dir__(self) -> list[str]:
+        return [n for n in object.__dir__(self) if n not in VALUES]
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The values as a read-only array; of a Tensor without graph (else
@@ -151,6 +149,22 @@ class ValueMethods(Operators):
                 f"  repair: format one element (x[0]), or print x.detach().numpy().round(2)"
             )
         return format(self._data.item(), spec)
+
+
+class _Elsewhere:
+    """A name of another library.  A ``__getattr__`` would do, and make every look at any attribute slower."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor: Any, owner: type) -> Any:
+        raise missing("a Tensor", self.name, VALUES[self.name], tensor)
+
+
+for _name in VALUES:
+    setattr(ValueMethods, _name, _Elsewhere(_name))
 
 
 def _values(given: Any, function: Any) -> Any:

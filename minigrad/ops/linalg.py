@@ -24,12 +24,13 @@ def matmul(x, y):
     >>> mg.matmul(mg.tensor([[1.0, 2.0]]), mg.tensor([[3.0], [4.0]]))
     tensor([[11.]])
     """
-    return _product(np.asarray(x), np.asarray(y))
+    return _product(x, y)
 
 
 def _product(x, y):
     """Of two matrices ``np.dot`` has the same bits as ``np.matmul``, and less overhead."""
-    return np.dot(x, y) if x.ndim == y.ndim == 2 else np.matmul(x, y)
+    matrices = getattr(x, "ndim", 0) == 2 == getattr(y, "ndim", 0)
+    return np.dot(x, y) if matrices else np.matmul(x, y)
 
 
 matmul.grad(
@@ -41,7 +42,6 @@ matmul.grad(
 @primitive(infer=shape_attr)
 def matmul_nt(x, y, *, shape):
     """``x @ yᵀ`` summed to ``shape``: the gradient of a product's first factor."""
-    x, y = np.asarray(x), np.asarray(y)
     if x.ndim == y.ndim == len(shape) == 2:
         return np.dot(x, y.T)
     if y.ndim == 1:  # the product lost y's axis
@@ -60,7 +60,6 @@ matmul_nt.grad(
 @primitive(infer=shape_attr)
 def matmul_tn(x, y, *, shape):
     """``xᵀ @ y`` summed to ``shape``: the gradient of a product's second factor."""
-    x, y = np.asarray(x), np.asarray(y)
     if x.ndim == y.ndim == len(shape) == 2:
         return np.dot(x.T, y)
     if len(shape) == 1:
@@ -89,7 +88,7 @@ def linear(x, w, b=None):
     >>> mg.linear(mg.tensor([[1.0, 2.0]]), mg.tensor([[1.0], [10.0]]), mg.tensor([0.5]))
     tensor([[21.5]])
     """
-    out = _product(np.asarray(x), np.asarray(w))
+    out = _product(x, w)
     if b is None:
         return out
     if getattr(b, "dtype", None) is out.dtype and out.ndim:

@@ -210,8 +210,10 @@ def huber(x, y, delta=1.0, reduction="mean"):
 
 def _difference(op, x, y):
     """``x - y``; two shapes that only broadcasting makes fit are a mistake in a loss."""
-    y = _array(y)
-    a, b = getattr(x, "shape", ()), getattr(y, "shape", ())
+    a, b = getattr(x, "shape", ()), getattr(y, "shape", None)
+    if b is None:
+        y = _array(y)
+        b = getattr(y, "shape", ())
     if a != b and a and b:
         raise refusal(
             f"{op}(x: {list(a)}, y: {list(b)}) would broadcast, and compare each element with many",

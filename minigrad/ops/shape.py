@@ -44,7 +44,7 @@ def unbroadcast(x, *, shape):
     >>> mg.unbroadcast([[1.0, 2.0], [3.0, 4.0]], shape=(2,))
     array([4., 6.])
     """
-    return sum_to(np.asarray(x), tuple(shape))
+    return sum_to(np.asarray(x), shape)
 
 
 broadcast_to.grad(x=lambda out_grad, x_shape: unbroadcast(out_grad, shape=x_shape))

@@ -14,7 +14,7 @@ from ..registry import primitive
 def sgd(param, grad, learning_rate):
     """``param - learning_rate * grad``."""
     step = learning_rate * grad
-    own = getattr(step, "ndim", 0) and step.dtype is param.dtype  # a number may stand for it
+    own = getattr(step, "size", 0) > 1 and step.dtype is param.dtype  # a number may stand for it
     return np.subtract(param, step, step) if own else _like(param, param - step)
 
 

@@ -69,19 +69,25 @@ class Optimizer:
             raise GradError("this optimizer has no parameters: give them, as in SGD(model, lr=0.1)")
         clipped = self._clipped(self.clip) if self.clip else None
         rate, kernel, attrs = float(self.rate(self.count)), REGISTRY[self.type].kernel, self.attrs
-        made, dtype, lr = [], None, None
+        made, dtype, lr, decay = [], None, None, self.weight_decay
         for p, state in zip(self.parameters, self.state, strict=True):
-            if p._grad is None or p._node is None:
+            slope = p._grad if clipped is None else clipped.get(id(p))
+            if slope is None or p._node is None:
                 continue
-            value, slope = p._data, p._grad._data if clipped is None else clipped[id(p)]
+            value = p._data
+            if slope.__class__ is Tensor:
+                slope = slope._data
             if slope.shape != value.shape:
                 raise _unlike(p)
             if value.dtype is not dtype:  # as a Program has it: an array of the parameter's dtype
                 dtype = value.dtype
                 lr = np.asarray(rate, dtype)
-            if self.weight_decay:
-                slope = slope + self.weight_decay * value
-            made.append((p, state, kernel(value, slope, *state.values(), lr, **attrs)))
+            if decay:
+                slope = slope + decay * value
+            if state or attrs:
+                made.append((p, state, kernel(value, slope, *state.values(), lr, **attrs)))
+            else:
+                made.append((p, state, kernel(value, slope, lr)))
         for p, state, new in made:
             if state:
                 new, *remembered = new

@@ -257,6 +257,9 @@ def test_a_graph_dies_with_its_output():
     try:
         y = (x * x).sin()
         del y
+        nodes = [o for o in gc.get_objects() if isinstance(o, Node)]
+        assert nodes == [x._node.node]  # which dies with its leaf
+        del nodes, x
         assert not [o for o in gc.get_objects() if isinstance(o, Node)]
     finally:
         gc.enable()

@@ -125,7 +125,7 @@ EAGER = [
     ),
     *bugs(
         "eager.seeds",
-        ("the seed is two", "_UNITS.get(dtype) or dtype.type(1)", "dtype.type(2)"),
+        ("the seed is two", "unit = _UNITS.get(data.__class__)", "unit = data.dtype.type(2)"),
         (
             "inputs of grad() lose the seed given by create_graph",
             "wrap(np.asarray(unit)) if create_graph",
@@ -136,13 +136,13 @@ EAGER = [
         "eager.grad_fn",
         (
             "every use of a leaf has an AccumulateGrad of its own",
-            "if node is None: node = _new(AccumulateGrad)",
-            "if True:\n            node = _new(AccumulateGrad)",
+            "if node is None: node = AccumulateGrad()",
+            "if True:\n            node = AccumulateGrad()",
         ),
         (
             "hooks of a leaf die with its graph",
-            "node.variable, node.hooks, node.accumulated = tensor, self.hooks, self.accumulated",
-            "node.variable, node.hooks, node.accumulated = tensor, None, {}",
+            "node.hooks, node.accumulated = self.hooks, self.accumulated",
+            "node.hooks, node.accumulated = None, {}",
         ),
     ),
     *bugs(
