@@ -12,7 +12,7 @@ from typing import Any
 from ..registry import REGISTRY
 from .block import Block
 from .grad_maker import GradName
-from .operator import EMPTY, Operator
+from .operator import Operator
 
 Made = list[Operator] | None
 
@@ -35,12 +35,14 @@ def of_split(
 def of_concat(
     block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
 ) -> Made:
-    """The gradient, cut where the values were joined; not where their lengths are known only later."""
+    """The gradient, cut where the values were joined; not where their lengths are known only later, nor where
+    some parts are unwanted: a `split` without names for all its parts could not be differentiated again.
+    """
     axis = op.attrs.get("axis", 0)
     lengths = [block.var(n).shape[axis] for n in op.inputs["x"]]
-    if -1 in lengths:
+    if -1 in lengths or not wanted.issuperset(op.inputs["x"]):
         return None
-    out = [grad_name(n) if n in wanted else EMPTY for n in op.inputs["x"]]
+    out = [grad_name(n) for n in op.inputs["x"]]
     attrs: dict[str, Any] = {"num_or_sections": tuple(lengths)}
     if axis:
         attrs["axis"] = axis
