@@ -83,14 +83,16 @@ def derivatives(grad, function, values, which):
     return [out, *first, *grad(total, [values[k] for k in which])]
 
 
-@pytest.mark.parametrize("opened", [False, True])
+#: those whose sizes cannot be open
+FIXED = {"reshape", "solve", "matmul", "pieces"}
+CASES = [(name, opened) for name in FUNCTIONS for opened in (False, True)[: 2 - (name in FIXED)]]
+
+
 @pytest.mark.parametrize("which", [(0,), (1,), (0, 1)])
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_derivatives_by_some_inputs_are_those_of_the_eager_engine(name, which, opened):
+@pytest.mark.parametrize(("name", "opened"), CASES)
+def test_derivatives_by_some_inputs_are_those_of_the_eager_engine(name, opened, which):
     """First and second, as grad ops and decomposed, with sizes that are known or open."""
     function, sizes = FUNCTIONS[name]
-    if opened and name in ("solve", "reshape", "pieces", "matmul"):
-        pytest.skip("needs its sizes")
     rng = np.random.default_rng(5)
     arrays = [
         rng.random(s) + np.eye(*s) if name == "solve" and k == 0 else rng.random(s)
@@ -224,3 +226,51 @@ def test_what_json_has_no_form_for_is_refused_while_writing():
     prog.history.append(float("nan"))
     with pytest.raises(ValueError, match="JSON compliant"):
         prog.to_json()
+
+
+def chain(steps, size=10):
+    """A program of some operators that each make ``size`` elements."""
+    prog = static.Program()
+    with static.program_guard(prog):
+        y = static.data("x", [size])
+        for _ in range(steps):
+            y = mg.sin(y)
+    return prog, y
+
+
+def test_the_elements_of_all_values_of_a_run_are_counted():
+    """No value is too large by itself; together they are."""
+    prog, y = chain(5)
+    feed = {"x": np.zeros(10)}
+    static.Executor().run(prog, feed, [y], element_limit=1000)
+    with pytest.raises(ProgramError, match=r"element_limit.* is one too many"):
+        static.Executor().run(prog, feed, [y], element_limit=45)
+
+
+def test_a_value_that_no_shape_tells_beforehand_is_refused_before_it_is_made():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x = static.data("x", [-1, 1])
+        y = mg.matmul(x, mg.permute_dims(x))
+    with pytest.raises(ProgramError, match="element_limit"):
+        static.Executor().run(prog, {"x": np.zeros((1000, 1))}, [y], element_limit=100_000)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_the_first_operator_that_makes_nan_or_inf_is_named_with_its_inputs(bad):
+    prog, y = chain(1, size=2)
+    with static.program_guard(prog):
+        z = y * static.data("k", []) + 1.0
+        static.gradients(mg.sum(z), [prog.global_block().var("x")])
+    feed = {"x": np.ones(2), "k": np.array(bad)}
+    with np.errstate(all="ignore"), pytest.raises(AnomalyError, match=rf"#1 mul made {bad} in"):
+        static.Executor().run(prog, feed, [z], check_finite=True)
+    sound = static.Executor().run(prog, {**feed, "k": np.array(2.0)}, [z], check_finite=True)
+    assert np.isfinite(sound[0]).all()
+
+
+def test_a_scope_names_its_values():
+    prog, y = chain(1)
+    scope = static.Executor()
+    scope.run(prog, {"x": np.zeros(10)}, [y])
+    assert repr(scope.scope).startswith("<scope of block 0")

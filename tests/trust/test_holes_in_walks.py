@@ -1,0 +1,211 @@
+"""What no test of backward's long walk looked at until a mutant survived."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.eager import backward as backward_module
+from tests.trust.test_state import interrupted
+
+
+def leaf(value):
+    return mg.tensor(value, requires_grad=True)
+
+
+def hooked_graph():
+    """x is used three times and u once; the oldest user of x is newer than the user of u."""
+    u, x = leaf(2.0), leaf(3.0)
+    a = u * 1.0
+    b = x * 2.0
+    c = a + b
+    out = c * x + x
+    return {"u": u, "x": x, "a": a, "b": b, "c": c}, out
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_leaf_comes_right_behind_the_oldest_of_its_users(nested):
+    """Hooks see the order: neither before the last gradient of x is there, nor after older nodes."""
+    named, out = hooked_graph()
+    seen = []
+    for name, value in named.items():
+        value.register_hook(lambda g, name=name: seen.append((name, float(g))))
+    if nested:
+        w = leaf(1.0)
+        h = w * 1.0
+        h.register_hook(lambda g: out.backward())
+        h.backward()
+    else:
+        out.backward()
+    assert seen == [("c", 3.0), ("b", 3.0), ("x", 6.0 + 8.0 + 1.0), ("a", 3.0), ("u", 3.0)]
+
+
+def test_a_walk_inside_a_walk_leaves_what_the_outer_one_has_gathered():
+    """The outputs of `unbind` have gradients already, and wait, while another walk passes through them."""
+    x = leaf([1.0, 2.0])
+    parts = mg.unbind(x * 1.0)
+    late = parts[0] * 3.0
+    out = parts[1] * 5.0 + late
+    inner = []
+
+    def hook(g):
+        handle.remove()  # or it would call itself
+        inner.append(mg.grad(out, x, retain_graph=True)[0].tolist())
+
+    handle = late.register_hook(hook)
+    out.backward()
+    assert inner == [[3.0, 5.0]]
+    assert x.grad.tolist() == [3.0, 5.0]
+
+
+class Grow(mg.Function):
+    """exp and the square; the gradient of exp is made of the saved output."""
+
+    @staticmethod
+    def forward(ctx, x):
+        e = mg.exp(x)
+        ctx.save_for_backward(x, e)
+        return e, x * x
+
+    @staticmethod
+    def backward(ctx, ge, gs):
+        x, e = ctx.saved_tensors
+        return ge * e + gs * 2.0 * x
+
+
+def test_gradients_of_an_output_and_of_its_saved_twin_are_added():
+    """exp(x) reaches the sum by itself and once more within the first derivative."""
+    x = leaf(0.5)
+    e, _ = Grow.apply(x)
+    (g,) = mg.grad(e, x, create_graph=True)
+    (both,) = mg.grad([g, e], x)
+    assert float(both) == pytest.approx(2.0 * np.exp(0.5), rel=1e-15)
+
+
+@pytest.mark.parametrize("inputs", [2, 3])
+def test_a_hook_of_a_node_sees_one_gradient_for_each_edge(inputs):
+    leaves = [leaf([float(k + 1)]) for k in range(inputs)]
+    out = mg.concat(leaves)
+    seen = []
+
+    def hook(grads, given):
+        seen.append([g.tolist() for g in grads])
+        return tuple(g * 10.0 for g in grads)
+
+    out.grad_fn.register_hook(hook)
+    out.backward(np.arange(1.0, inputs + 1))
+    expected = [[k + 1.0] for k in range(inputs)]
+    assert seen == [expected]
+    assert [x.grad.tolist() for x in leaves] == [[10.0 * g for g in e] for e in expected]
+
+
+def test_a_hook_of_a_node_with_two_edges_changes_both_gradients():
+    x, y = leaf(2.0), leaf(5.0)
+    z = x * y
+    z.grad_fn.register_hook(lambda grads, given: (grads[0] + 1.0, grads[1] + 2.0))
+    z.backward()
+    assert (float(x.grad), float(y.grad)) == (6.0, 4.0)
+
+
+def test_a_hook_of_a_function_of_the_user_sees_its_one_gradient():
+    x = leaf(0.0)
+    e, s = Grow.apply(x)
+    e.grad_fn.register_hook(lambda grads, given: tuple(g * 10.0 for g in grads))
+    (e + s).backward()
+    assert float(x.grad) == 10.0
+
+
+def test_an_interrupt_at_any_line_of_a_walk_inside_a_walk_is_forgotten_afterwards():
+    done = 0
+    for at in range(2000):
+        _, inner = hooked_graph()
+        outer = leaf(1.0) * 1.0
+
+        def interrupted_walk(g, inner=inner, at=at):
+            with interrupted(at, ("eager/backward.py", "eager/walk.py")):
+                inner.backward()
+
+        outer.register_hook(interrupted_walk)
+        try:
+            outer.backward()
+        except KeyboardInterrupt:
+            done += 1
+            assert backward_module._depth == 0, f"line event {at}"
+        else:
+            break
+    assert done > 50
+
+
+@pytest.mark.parametrize(
+    "pass_on", [lambda x: x + 1.0, lambda x: mg.reshape(x, shape=(2, 1)), lambda x: x * 1.0]
+)
+@pytest.mark.parametrize("root", ["above", "the leaf", "a node"])
+def test_a_seed_that_is_handed_on_stays_as_it_was(pass_on, root):
+    """In the long walk; the gradient by x begins as the seed, or as a view of it, and grows."""
+    x = leaf([1.0, 2.0])
+    x.register_hook(lambda g: None)
+    late = pass_on(x * 3.0)
+    early = pass_on(x)
+    out = early + late
+    seed, other = np.ones(out.shape), np.ones(2)
+    roots = {"above": [], "the leaf": [x], "a node": [pass_on(x)]}[root]
+    seeds = [np.ones(r.shape) for r in roots]
+    mg.backward([*roots, out], [*seeds, seed])
+    assert x.grad.tolist() == [4.0 + len(roots)] * 2
+    assert all(s.tolist() == np.ones(s.shape).tolist() for s in (*seeds, seed, other))
+    assert not any(np.shares_memory(x.grad.data, s) for s in (*seeds, seed))
+
+
+def test_a_node_that_is_a_root_and_on_the_way_to_another_leaves_its_seed_alone():
+    x = leaf([1.0, 2.0])
+    h = x * 1.0
+    seed = np.ones(2)
+    mg.backward([h, h * 2.0], [seed, np.ones(2)])
+    assert x.grad.tolist() == [3.0, 3.0]
+    assert seed.tolist() == [1.0, 1.0]
+
+
+def test_a_gradient_does_not_share_memory_with_what_a_hook_returned():
+    x, returned = leaf([1.0, 2.0]), mg.tensor([5.0, 6.0])
+    x.register_hook(lambda g: returned)
+    (x * 3.0).sum().backward()
+    assert x.grad.tolist() == [5.0, 6.0]
+    assert not np.shares_memory(x.grad.data, returned.data)
+
+
+class Twins(mg.Function):
+    """x + y, whose backward gives one new array to both."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        return x + y
+
+    @staticmethod
+    def backward(ctx, g):
+        both = g * 2.0
+        return both, both
+
+
+def test_one_array_for_two_inputs_of_a_function_is_added_to_in_neither():
+    x, y = leaf([1.0]), leaf([1.0])
+    a, b = x * 1.0, y * 1.0
+    old = a * 3.0
+    (old + Twins.apply(a, b)).backward(np.ones(1))
+    assert (x.grad.tolist(), y.grad.tolist()) == ([5.0], [2.0])
+
+
+def test_a_leaf_that_is_a_root_has_the_place_of_its_users_not_one_of_an_earlier_walk():
+    u, x = leaf(1.0), leaf(1.0)
+    seen = []
+    u.register_hook(lambda g: seen.append("u"))
+    x.register_hook(lambda g: seen.append("x"))
+    old = x * 1.0
+    mg.backward([old, old], retain_graph=True)
+    a = u * 2.0
+    b = x * 2.0
+    seen.clear()
+    mg.backward([x, a + b])
+    assert seen == ["x", "u"]
+    assert (float(x.grad), float(u.grad)) == (5.0, 2.0)
+    assert float(old) == 1.0
