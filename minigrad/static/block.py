@@ -67,7 +67,9 @@ class Block:
 
     def var(self, name: str) -> Variable:
         """The variable of this name here or in a parent.  Errors: `ProgramError` with the nearest name."""
-        found = self.find_var(name)
+        found = self.vars.get(name)
+        if found is None:
+            found = self.find_var(name)
         if found is None:
             raise ProgramError(
                 f"block {self.idx} has no variable {name!r}{did_you_mean(name, self.visible_names())}"

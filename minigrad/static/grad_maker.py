@@ -105,7 +105,7 @@ def plan_of(p: Primitive, wanted: tuple[str, ...], slots: tuple[str, ...]) -> Pl
         tuple(operands),
         tuple(o for o in p.outputs if o in reads),
         tuple((o, f"{o}_grad") for o in p.outputs if f"{o}_grad" in reads),
-        tuple((s, f"{s}_grad") for s in wanted),
+        tuple((s, f"{s}_grad") for s in p.inputs if s in wanted),
     )
 
 
@@ -115,8 +115,8 @@ def default_grad_op(
     """``<type>_grad``, with exactly the slots that the wanted rules read."""
     slots, rules = op.inputs, p.rules
     chosen: list[str] = []
-    for s in p.inputs:
-        if s in slots and s in rules and not wanted.isdisjoint(slots[s]):
+    for s, names in slots.items():
+        if s in rules and not wanted.isdisjoint(names):
             chosen.append(s)
     plan = plan_of(p, tuple(chosen), tuple(slots))
     inputs: dict[str, list[str]] = {}
@@ -150,7 +150,7 @@ def default_grad_op(
 def _sums_back(block: Block, op: Operator, name: str) -> bool:
     """Whether the gradient of an operand may have to be summed to its shape."""
     shape = block.var(name).shape
-    return -1 in shape or shape != block.var(op.outputs["out"][0]).shape
+    return shape != block.var(op.outputs["out"][0]).shape or -1 in shape
 
 
 def run_grad_op(

@@ -44,10 +44,11 @@ def infer_outputs(block: Block, op: Operator) -> None:
     if info.is_grad:
         _declare_gradients(block, op, primitive)
         return
-    types = _output_types(block, op, primitive)
+    variables = {s: [block.var(n) for n in names] for s, names in op.inputs.items()}
+    types = _output_types(op, primitive, variables)
     if not op.outputs:
         _name_outputs(block, op, primitive, len(types))
-    stop = _stops(block, op, primitive)
+    stop = _stops(primitive, variables)
     for name, (shape, dtype) in _pairs(op, primitive, types):
         if name != EMPTY:
             _declare(block, op, name, shape, dtype, stop or dtype.kind != "f")
@@ -128,22 +129,34 @@ def fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     )
 
 
-def _stops(block: Block, op: Operator, p: Primitive) -> bool:
-    return all(block.var(n).stop_gradient for s in p.rules for n in op.inputs.get(s, ()))
+def _stops(p: Primitive, variables: dict[str, list[Variable]]) -> bool:
+    """Whether no gradient can flow to any input that has a rule."""
+    for slot, vs in variables.items():
+        if slot in p.rules:
+            for v in vs:
+                if not v.stop_gradient:
+                    return False
+    return True
 
 
-def _output_types(block: Block, op: Operator, p: Primitive) -> list[Type]:
-    variables = {s: [block.var(n) for n in names] for s, names in op.inputs.items()}
-    given = {s: [(v.shape, v.dtype) for v in vs] for s, vs in variables.items()}
-    attrs = _hashable(op.attrs)
-    if attrs is None or any(known_mask(v) is not None for vs in variables.values() for v in vs):
+def _output_types(op: Operator, p: Primitive, variables: dict[str, list[Variable]]) -> list[Type]:
+    given: dict[str, list[Type]] = {}
+    key: list[Any] = [p, _hashable(op.attrs)]
+    known = key[1] is not None
+    for slot, vs in variables.items():
+        types = given[slot] = [(v.shape, v.dtype) for v in vs]
+        key += slot, *types
+        for v in vs:
+            if v.dtype.kind == "b" and known_mask(v) is not None:
+                known = False
+    if not known:
         return _computed_types(op, p, variables, given)
-    key = (p, tuple((s, tuple(ts)) for s, ts in given.items()), attrs)
-    found = _FOUND.get(key)
+    asked = tuple(key)
+    found = _FOUND.get(asked)
     if found is None:
         if len(_FOUND) > 10_000:
             _FOUND.clear()
-        found = _FOUND[key] = _computed_types(op, p, variables, given)
+        found = _FOUND[asked] = _computed_types(op, p, variables, given)
     return found
 
 

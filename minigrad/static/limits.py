@@ -132,10 +132,13 @@ def result_size(op_type: str, p: Primitive, shapes: Shapes, attrs: dict[str, Any
 
 
 def refuse(op_type: str, shapes: Shapes, size: int, limit: int, where: str = "") -> None:
-    """Errors: `ProgramError`: a result of this size is more than there is room for."""
+    """Errors: `ProgramError`: a result of this size is more than there is room for.
+
+    ``where``: the operator's line, in a run (whose limit can be raised); while building it is the user's.
+    """
     shown = ", ".join(f"{slot}: {list(s)}" for slot, listed in shapes.items() for s in listed)
     raise ProgramError(
         f"{op_type}({shown}) would give {size} elements, and there is room for {limit}"
-        f"\n  at {where or user_line()}\n"
-        f"  repair: smaller shapes, or Executor.run(…, element_limit=…)"
+        f"\n  at {where or user_line()}\n  repair: smaller shapes"
+        + (", or Executor.run(…, element_limit=…)" if where else "")
     )

@@ -140,7 +140,10 @@ class Program:
             k = self._counts.get(prefix, 0)
             self._counts[prefix] = k + 1
             name = f"{prefix}_{k}"
-            if not any(name in b.vars for b in self.blocks):
+            for block in self.blocks:
+                if name in block.vars:
+                    break
+            else:
                 return name
 
     def all_variables(self) -> Iterator[Variable]:

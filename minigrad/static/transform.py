@@ -48,6 +48,8 @@ def copy_program(program: Program) -> Program:
 
 def clone(program: Program, for_test: bool) -> Program:
     """A copy; for testing without the backward and optimize operators, and with dropout switched off."""
+    if for_test:
+        _no_running_statistics(program)
     made = copy_program(program)
     if for_test:
         for block in made.blocks:
@@ -58,6 +60,26 @@ def clone(program: Program, for_test: bool) -> Program:
         made.history.append("clone(for_test)")
         drop_unused(made, set(made.outputs))
     return verify(made)
+
+
+def _no_running_statistics(program: Program) -> None:
+    """Errors: `ProgramError` if training moves statistics that its forward operators do not use.
+
+    `nn.BatchNorm` moves them with ``sgd``; parameters and the state of optimizers are told apart by who reads them.
+    """
+    ops = [op for block in program.blocks for op in block.ops]
+    read = {n for op in ops if op.role == "forward" for n in op.input_names}
+    variables = program.global_block().vars
+    for op in ops:
+        if op.type == "sgd" and op.role == "optimize":
+            (name,) = op.outputs["param_out"]
+            if name not in read and name in variables and not variables[name].trainable:
+                raise ProgramError(
+                    f"clone(for_test=True) would normalise with the statistics of the batch: {name!r} is moved at "
+                    f"{op.source_line}, and no forward operator reads it.\n  at {user_line()}\n"
+                    f"  repair: call the network after net.eval() in a program of its own, and run that "
+                    f"with the same Executor"
+                )
 
 
 def prune(program: Program, targets: Any) -> Program:
