@@ -150,7 +150,7 @@ def default_grad_op(
 def _sums_back(block: Block, op: Operator, name: str) -> bool:
     """Whether the gradient of an operand may have to be summed to its shape."""
     shape = block.var(name).shape
-    return shape != block.var(op.outputs["out"][0]).shape or -1 in shape
+    return -1 in shape or shape != block.var(op.outputs["out"][0]).shape
 
 
 def run_grad_op(
