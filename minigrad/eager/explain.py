@@ -131,9 +131,13 @@ def why(x: Any, output: Any = None) -> Any:
 def _of_other(x: Any, output: Any) -> Any:
     """The explanation of what is no Tensor: an object of the course, a net, or what holds Tensors or Variables."""
     if is_net(x):
+        made = gradients_made(x)
+        if not made:
+            none = "none of its operators makes one; those of Backward(net) and append_backward do"
+            return Explanation(x.type, reason=none)
         return Explanations(
             Explanation(name, paths=[((step,), None) for step in steps], made=True)
-            for name, steps in gradients_made(x).items()
+            for name, steps in made.items()
         )
     if is_linked(x):
         return _of_linked(x, output)
@@ -178,8 +182,8 @@ class Explanations(list[Any]):
 
 
 def _parts(x: Any) -> list[Any]:
-    """The Tensors or Variables of a Program (its parameters), a module, an optimizer, a list or a dictionary."""
-    parameters = getattr(x, "parameters", None)
+    """The Tensors or Variables of a Program or Block (the parameters), a module, an optimizer, a list, a dictionary."""
+    parameters = getattr(getattr(x, "program", x), "parameters", None)
     if callable(parameters):
         return list(parameters())
     values = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
