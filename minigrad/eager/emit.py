@@ -59,6 +59,7 @@ def apply_source(p: Primitive) -> str | None:
             f"elif {n}.__class__ is ndarray: d_{n} = {n}"
             + (f"; e_{n} = None" if n in p.rules else "")
         )
+        w(f"elif {n}.__class__ is float: d_{n} = {n}" + (f"; e_{n} = None" if n in p.rules else ""))
         w(f"elif isinstance({n}, Value): return _others(primitive, ({args}), {attr_dict})")
         if absent and n not in p.optional:
             w(f"elif {n} is REQUIRED: raise _call_error({p.inputs.index(n)})")
@@ -83,7 +84,8 @@ def apply_source(p: Primitive) -> str | None:
     w("kept_ = None")
     for n in p.differentiable:
         w(f"if e_{n}.__class__ is Leaf:")
-        w(f"    e_{n} = e_{n}.node or e_{n}.accumulator({n}); kept_ = ({n}, kept_)")
+        w(f"    e_{n} = e_{n}.node or e_{n}.accumulator({n})")
+        w(f"    kept_ = {n} if kept_ is None else ({n}, kept_)")
     w("n_ = NodeClass(); n_.g = n_.hooks = None; n_.freed = False")
     w("n_.mark = 0; n_.seq = _next_seq()")
     edges = [f"e_{n}" for n in p.differentiable]
@@ -108,7 +110,8 @@ def _write_saved(p: Primitive, w: Writer) -> None:
         value = (
             "out_"
             if s in p.outputs
-            else f"d_{s} if {s}.__class__ is Tensor and not {s}._exposed else _own(d_{s})"
+            else f"d_{s} if {s}.__class__ is Tensor and not {s}._exposed or {s}.__class__ is float"
+            f" else _own(d_{s})"
         )
         everyone = len(users) == len(p.differentiable)
         needed = " or ".join(f"e_{n} is not None" for n in users)

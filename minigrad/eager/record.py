@@ -16,9 +16,12 @@ from .grad_fn import Leaf, ManyNode, Node, Output, Packed, frame_of_user, next_s
 from .mode import GRAD, MODE, Mode
 
 
+CHANGEABLE = (np.ndarray, list, tuple)  # a union made in the call would cost as much as the op
+
+
 def own(value: Any) -> Any:
     """A copy for saving: an array that a user can still reach may change before backward reads it."""
-    return np.array(value) if isinstance(value, np.ndarray | list | tuple) else value
+    return np.array(value) if isinstance(value, CHANGEABLE) else value
 
 
 def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:

@@ -36,6 +36,7 @@ from .mode import GRAD, MODE
 from .record import GenericNode, apply_generic, not_tensors, observe, own
 
 MUTABLE = frozenset({list, np.ndarray})  #: attrs a user may change after the call
+AS_IT_IS = (float, int, np.generic, type(None))  #: a union made in the call would cost much more
 _NODE_CLASSES: dict[str, type[Node]] = {}
 
 
@@ -165,11 +166,7 @@ def on_arrays(rule: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """A number as it is (it takes on the other operand's dtype), anything else as an array."""
-    if (
-        value.__class__ is np.ndarray
-        or value is None
-        or isinstance(value, int | float | np.generic)
-    ):
+    if isinstance(value, AS_IT_IS):
         return value
     try:
         return np.asarray(value)
