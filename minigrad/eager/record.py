@@ -15,7 +15,6 @@ from ..registry import Primitive, Value
 from .grad_fn import Leaf, ManyNode, Node, Output, Packed, frame_of_user, next_seq, unpack
 from .mode import GRAD, MODE, Mode
 
-
 CHANGEABLE = (np.ndarray, list, tuple)  # a union made in the call would cost as much as the op
 
 
