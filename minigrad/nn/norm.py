@@ -45,7 +45,8 @@ class BatchNorm(Module):
 
     Training uses the statistics of the batch and keeps running ones, ``momentum`` of the new and the
     rest of the old; use (``eval``) takes the running ones.  In a Program, training appends operators
-    that update the running statistics.  The running variance is the unbiased one.
+    that update the running statistics; the program for use is made after ``eval()`` and run with the
+    same Executor (``clone(for_test=True)`` refuses).  The running variance is the unbiased one.
 
     >>> import minigrad as mg
     >>> norm = BatchNorm(1, eps=0.0)

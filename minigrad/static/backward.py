@@ -33,9 +33,9 @@ def append_backward(
 
     Args: ``parameter_list``, the only variables that want a gradient (all trainable ones by default,
     in the order of creation); ``no_grad_set``, variables whose gradient counts as zero; ``callbacks``,
-    called as ``(block, context)`` after each appended operator; ``checkpoints``, forward values to keep:
-    the others are computed again in the backward part; ``trace``, a list that gets (pass, operators)
-    after every pass.
+    called as ``(block, context)`` after each operator that is appended, inside loops and branches, too;
+    ``checkpoints``, forward values to keep: the others are computed again in the backward part; ``trace``,
+    a list that gets (pass, operators) after every pass.
     Errors: `ProgramError`; then the program is as before the call.
     Source: the backward building of Fluid, with its repairs (see docs/design.md).
 
@@ -84,12 +84,13 @@ def _append_backward(
     wanted = {v.name for v in parameters if v.name not in no_grad} | _asked_by_flag(
         block, no_grad, parameter_list
     )
-    job = BackwardJob(block, wanted, no_grad, free_names(block.program.blocks), trace)
+    names = free_names(block.program.blocks)
+    job = BackwardJob(block, wanted, no_grad, names, trace, callbacks)
     seed = Operator(
         "fill_constant", {}, {"out": [job.grad_name(loss.name)]}, _seed_attrs(loss), "loss"
     )
     job.build([(loss.name, _at_maker(block, loss.name, seed))], checkpoints)
-    job.append(callbacks)
+    job.append()
     found = [(v, block.find_var(job.grad_name(v.name))) for v in parameters]
     return [(v, g) for v, g in found if g is not None and v.name in job.reached]
 
@@ -152,7 +153,7 @@ def _gradients(
             )
         starts.append((target.name, _seed_op(job, target, seed)))
     job.build(starts)
-    job.append(None)
+    job.append()
     return [block.find_var(job.grad_name(v.name)) if v.name in job.reached else None for v in ins]
 
 

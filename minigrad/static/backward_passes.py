@@ -37,6 +37,7 @@ class BackwardJob:
     no_grad: set[str]
     grad_name: Callable[[str], str]
     trace: list[Any] | None = None
+    callbacks: Sequence[Callback] | None = None
     ops: list[Operator] = field(default_factory=list)
     reached: set[str] = field(default_factory=set)
     grad_of: dict[str, str] = field(default_factory=dict)
@@ -71,12 +72,12 @@ class BackwardJob:
         self._show("zeros filled in")
         check_overwritten(self.block, self.ops)
 
-    def append(self, callbacks: Sequence[Callback] | None) -> None:
+    def append(self) -> None:
         """Append the operators, create their variables, call the callbacks."""
         program = self.block.program
         program.pruned += self.pruned
         length, written = len(self.block.ops), self.block.written
-        append_to_block(self.block, self.ops, self.grad_of, callbacks)
+        append_to_block(self.block, self.ops, self.grad_of, self.callbacks)
         gradients = {v: g for g, v in self.grad_of.items() if g in written}
         call = BackwardCall(
             self.block.idx, self.targets, self.wanted, self.no_grad, gradients, length

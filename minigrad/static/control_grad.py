@@ -213,7 +213,7 @@ def _grad_block(
     program = job.block.program
     made = program.create_block(job.block.idx, forward_block=body.idx)
     local = GradNames(_own_names(body)).__getitem__
-    inner = BackwardJob(made, wanted, job.no_grad, local)
+    inner = BackwardJob(made, wanted, job.no_grad, local, callbacks=job.callbacks)
     given = [Operator("given", {}, {"out": [local(n)]}, {}, "backward") for n in seeds]
     path = find_op_path(body, body.ops, seeds, wanted, job.no_grad, job.pruned)
     ops = make_raw_grad_ops(inner, body.ops, path, list(zip(seeds, given, strict=True)))
@@ -231,8 +231,8 @@ def _grad_block(
                 Operator("fill_zeros_like", {"x": [name]}, {"out": [local(name)]}, {}, "backward")
             )
             inner.grad_of[local(name)] = name
-    append_to_block(made, ops, inner.grad_of, None)
     made.written.update(names)
+    append_to_block(made, ops, inner.grad_of, inner.callbacks)
     return made, names, local
 
 

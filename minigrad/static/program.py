@@ -228,7 +228,10 @@ class Program:
         return made
 
     def clone(self, for_test: bool = False) -> Program:
-        """A copy; ``for_test`` keeps the forward operators only, and dropout passes its input on."""
+        """A copy; ``for_test`` keeps the forward operators only, and dropout passes its input on.
+
+        Errors: `ProgramError` ``for_test``, if the program moves running statistics that its forward part does not use.
+        """
         from .transform import clone
 
         return clone(self, for_test)

@@ -105,3 +105,17 @@ def test_a_value_that_doubles_in_a_loop_is_stopped():
         )
     with pytest.raises(ProgramError, match="element_limit"):
         static.Executor().run(program, {"x": np.ones(8)}, y, element_limit=2**20)
+
+
+def test_a_compiled_step_refuses_terabytes_when_it_is_built():
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.data("x", [-1, 1])
+        y = mg.matmul(x, static.data("y", [1, -1]))
+    value = np.broadcast_to(0.0, (N, 1))
+    feed = {"x": value, "y": value.T}
+    step = static.compile(program, fetch=y)
+    for build in (lambda: static.compile(program, feed, y), lambda: step(feed)):
+        with pytest.raises(ProgramError, match="would give 17592186044416 elements") as caught:
+            build()
+        assert str(caught.value).endswith("repair: smaller shapes")

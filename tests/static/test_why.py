@@ -125,3 +125,20 @@ def test_a_loop_on_the_way_is_a_step_of_the_path():
         return s.sum(), w
 
     assert "w → #1 while → while_1 → #2 reduce_sum" in explained(build)
+
+
+def test_what_makes_no_gradient_says_so_and_a_block_is_explained_like_its_program():
+    program = static.Program()
+    with static.program_guard(program):
+        w = static.parameter("w", 2.0)
+        loss = w * w
+    forward = static.net.Operator("exp", {"x": "a"}, {"out": "b"})
+    for asked in (forward, static.net.NetOp([forward]), program.global_block().ops[0]):
+        assert str(mg.why(asked)).endswith(
+            "has no gradient: none of its operators makes one; "
+            "those of Backward(net) and append_backward do"
+        )
+    assert str(mg.why(program.global_block())) == str(mg.why(program))
+    with static.program_guard(program):
+        static.append_backward(loss)
+    assert str(mg.why(program.global_block())).startswith("the gradient of w is w@GRAD")
