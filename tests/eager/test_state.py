@@ -265,6 +265,30 @@ def test_a_graph_dies_with_its_output():
         gc.enable()
 
 
+def test_a_graph_keeps_the_leaves_it_uses():
+    y = mg.concat([leaf(2.0) * leaf(3.0) + leaf(4.0), leaf([5.0])], axis=None)
+    gc.collect()
+    seen, found = [y.grad_fn], []
+    for node in seen:
+        found += [node.variable.tolist()] if node.name() == "AccumulateGrad" else []
+        seen += [n for n, _ in node.next_functions if n is not None]
+    assert sorted(map(str, found)) == ["2.0", "3.0", "4.0", "[5.0]"]
+
+
+def test_the_gradient_is_one_tensor_however_often_it_is_asked_for():
+    x = leaf([2.0, 3.0])
+    (x * x).sum().backward()
+    first = x.grad
+    assert first is x.grad
+    first.data[0] = 100.0
+    assert x.grad.tolist() == [100.0, 6.0]
+
+
+def test_attributes_of_tensors_are_looked_up_the_plain_way():
+    for name in ("__getattr__", "__setattr__", "__getattribute__"):
+        assert getattr(mg.Tensor, name, None) is getattr(object, name, None)
+
+
 def test_a_chain_of_a_hundred_thousand_ops_needs_no_recursion():
     x = y = leaf(0.5)
     for _ in range(100_000):
