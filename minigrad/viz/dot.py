@@ -13,7 +13,7 @@ from minigrad.viz import legend as legends
 from minigrad.viz.anchors import anchor_lines
 from minigrad.viz.graph import Edge, Graph, Node, Region
 from minigrad.viz.labels import is_table, label, quote
-from minigrad.viz.rank import far_reads, twin_groups
+from minigrad.viz.rank import far_reads, mirrored, twin_groups
 from minigrad.viz.reading import is_op
 from minigrad.viz.style import FONT, PAPER, TEXT, edge_style, node_style, region_style
 
@@ -48,6 +48,7 @@ def to_dot(
     lines += [f"{{ rank=same; {'; '.join(group)} }}" for group in twin_groups(graph)]
     lines += [_edge(graph, e) for i, e in enumerate(graph.edges) if i not in dropped]
     lines += [_twin_line(graph, *pair) for pair in _pairs(graph)]
+    lines += _mirror_lines(graph)
     lines += anchor_lines(graph) if graph.edges else _columns(graph)
     return "\n".join(
         [*lines, *_footer(graph, legend), "}", ""]
@@ -56,10 +57,13 @@ def to_dot(
 
 def _limits(graph: Graph, dpi: int | None, paper: bool) -> list[str]:
     """Straight lines and fewer rounds for a large graph: seconds instead of minutes."""
-    large = len(graph.nodes) > _LARGE or len(graph.edges) > 2 * _LARGE
-    fast = ["nslimit=1; nslimit1=1; mclimit=0.2; splines=line;"] if large else []
+    fast = ["nslimit=1; nslimit1=1; mclimit=0.2; splines=line;"] if _is_large(graph) else []
     sheet = [f'bgcolor="{PAPER}";'] if paper else []
     return [*fast, *sheet, *([f"dpi={dpi};"] if dpi else [])]
+
+
+def _is_large(graph: Graph) -> bool:
+    return len(graph.nodes) > _LARGE or len(graph.edges) > 2 * _LARGE
 
 
 # Nodes ---------------------------------------------------------------
@@ -199,6 +203,13 @@ def _twin_line(graph: Graph, node: Node, twin: Node) -> str:
         return f'{node.id} -> {twin.id} [style=invis, class="mg layout"{order}];'
     look = f'color="{style.stroke}", penwidth={style.width:g}, style={style.line}, dir=none{order}'
     return f'{node.id} -> {twin.id} [class="mg twin {node.id} {twin.id}", {look}];'
+
+
+def _mirror_lines(graph: Graph) -> list[str]:
+    """Unseen lines down each rank that holds several pairs of twins; frames keep their own order."""
+    if graph.direction == "TB" or graph.regions or _is_large(graph):
+        return []
+    return [f"{{ rank=same; {' -> '.join(order)} [style=invis] }}" for order in mirrored(graph)]
 
 
 def _names_read(graph: Graph, edges: Iterable[Edge]) -> dict[str, tuple[str, ...]]:

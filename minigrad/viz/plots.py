@@ -123,6 +123,7 @@ def memory_held(
             (4, 4),
             textcoords="offset points",
             color=TEXT,
+            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1},  # no line through the words
         )
     if backward_from is not None:
         axes.axvline(backward_from, color=VERMILLION, linestyle="--", linewidth=1.5)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from minigrad.viz.graph import Edge, Graph
+from minigrad.viz.graph import Edge, Graph, Node
+from minigrad.viz.reading import is_op
 from minigrad.viz.style import edge_style
 
 
@@ -16,6 +17,26 @@ def twin_groups(graph: Graph) -> list[list[str]]:
     for node in graph.nodes.values():
         groups.setdefault(leader(graph, node.id), []).append(node.id)
     return [group for group in groups.values() if len(group) > 1]
+
+
+def mirrored(graph: Graph) -> list[list[str]]:
+    """Operators of one rank with their grad ops, as a mirror shows them: `a b c` above, `c' b' a'`
+    below. In this order no line between twins crosses another one.
+    """
+    at = ranks(graph, late=True)
+    columns: dict[int, list[Node]] = defaultdict(list)
+    for node in graph.nodes.values():
+        if node.side == "forward" and is_op(node) and node.twin:
+            columns[at[node.id]].append(node)
+    grad_ops: dict[str | None, list[str]] = defaultdict(list)
+    for node in graph.nodes.values():
+        if node.side == "backward" and is_op(node):
+            grad_ops[node.twin].append(node.id)
+    orders = [
+        [*(n.id for n in column), *(g for n in reversed(column) for g in grad_ops[n.id])]
+        for column in columns.values()
+    ]
+    return [order for order in orders if len(order) > 2]
 
 
 def leader(graph: Graph, node_id: str) -> str:
@@ -39,9 +60,9 @@ def _near(graph: Graph, at: dict[str, int], edge: Edge) -> bool:
     return abs(at[leader(graph, edge.tail)] - at[leader(graph, edge.head)]) <= 1
 
 
-def ranks(graph: Graph) -> dict[str, int]:
+def ranks(graph: Graph, late: bool = False) -> dict[str, int]:
     """The rank of every group of twins: the longest path to it; sources stand just before their
-    first reader.
+    first reader. If ``late``, everything does.
     """
     after: dict[str, list[str]] = defaultdict(list)
     waiting: dict[str, int] = {leader(graph, n): 0 for n in graph.nodes}
@@ -52,9 +73,9 @@ def ranks(graph: Graph) -> dict[str, int]:
             waiting[head] += 1
     sources = [n for n, count in waiting.items() if not count]
     at = _longest_paths(after, waiting, sources)
-    for source in sources:
-        if after[source]:
-            at[source] = min(at.get(h, 1) for h in after[source]) - 1
+    for node in sorted(at, key=lambda n: -at[n]) if late else sources:
+        if after[node]:
+            at[node] = min(at.get(h, 1) for h in after[node]) - 1
     return {n: at.get(n, 0) for n in waiting}
 
 

@@ -21,6 +21,7 @@ from minigrad.viz.grad_nodes import (
 from minigrad.viz.graph import Graph, Node
 from minigrad.viz.names import Names
 
+_GONE = ("computed, but nobody holds it any more", "not kept: no gradient rule reads its value")
 Key = tuple[int, int]  # a tensor that was computed: (id of its grad_fn, which output)
 Root = tuple[Any, Any, int]  # (tensor or None, node, output)
 
@@ -113,9 +114,7 @@ class Tensors:
             name or "constant",
             region=self.region,
             lines=(format_value(tensor),) if shown else (),
-            tooltip="computed, but nobody holds it any more"
-            if tensor is None
-            else explain_value(tensor),
+            tooltip=_GONE[kind == "data"] if tensor is None else explain_value(tensor),
         )
 
     def saved_by(self, node: Any) -> list[Node]:

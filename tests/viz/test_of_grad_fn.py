@@ -143,6 +143,15 @@ def test_a_constant_is_an_input_without_a_way_back():
     assert len(lines(graph, "grad")) == 2  # from the seed, and to the only leaf
 
 
+def test_a_constant_whose_value_no_rule_reads_says_that_it_is_not_kept():
+    a = Tensor(2, True, name="a")
+    node = (a + Tensor(3)).grad_fn
+    node.next_functions = (node.next_functions[0], (None, 0))
+    (constant,) = kinds(draw(Tensor(5, grad_fn=node, name="y")).graph, "data")
+    assert (constant.name, constant.lines) == ("constant", ())
+    assert constant.tooltip == "not kept: no gradient rule reads its value"
+
+
 def test_a_second_output_says_its_index():
     x = Tensor([1.0, 2.0], True, name="x")
     one, two = unbind(x)

@@ -9,6 +9,7 @@ from minigrad.viz import draw, layout, watch
 from minigrad.viz.graph import Graph
 from minigrad.viz.names import Names
 from minigrad.viz.of_nodes import of_links
+from minigrad.viz.rank import mirrored
 from tests.viz import linked_nodes
 from tests.viz.linked_nodes import (
     Add,
@@ -387,3 +388,31 @@ def test_helpers_of_this_test_compute_right_gradients():
     assert x.grad == 64
     assert issubclass(Add, linked_nodes.Function)
     assert issubclass(Mul, Function)
+
+
+@needs_layout
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_twins_of_one_rank_stand_as_in_a_mirror_so_that_their_lines_do_not_cross(seed):
+    root = random_variable(seed)
+    backward(root)
+    picture = draw(root)
+    at = centres(picture.svg)
+    nodes = picture.graph.nodes
+    pairs = [(n.id, n.twin) for n in nodes.values() if n.kind == "op" and n.twin]
+    for one, its in pairs:
+        for other, others in pairs:
+            same_rank = abs(at[one][0] - at[other][0]) < 1 and abs(at[its][0] - at[others][0]) < 1
+            if same_rank and at[one][1] < at[other][1]:
+                assert at[other][1] < at[others][1] < at[its][1]
+
+
+def test_operators_that_wait_for_the_same_reader_share_a_rank_and_mirror_their_grad_ops():
+    x = Variable(2.0, "x")
+    first, second = Square()(x), Square()(x)
+    y = Add()(first, second)
+    backward(y)
+    graph = draw(y).graph
+    (order,) = mirrored(graph)
+    assert [graph.nodes[n].name for n in order] == ["Square"] * 2 + ["Square.backward"] * 2
+    one, two, *below = order
+    assert below == [graph.nodes[two].twin, graph.nodes[one].twin]
