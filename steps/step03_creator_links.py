@@ -213,12 +213,12 @@ def numerical_diff(f, x, eps=1e-4):
 #     y = Square()(b)
 #     path, variable, here = "y", y, "a Variable, the result"
 #     for _ in pressed:
-#         if variable.creator is None:
-#             path, here = "x", "a leaf. Its creator is None: the walk ends here"
-#         elif path.endswith("creator"):
+#         if path.endswith("creator"):
 #             path, variable, here = f"{path}.input", variable.creator.input, "a Variable"
-#         else:
+#         elif variable.creator is not None:
 #             path, here = f"{path}.creator", f"the function {type(variable.creator).__name__}"
+#     if variable is x:
+#         here = "x, a leaf. Its creator is None: the walk ends here"
 #     return [mg.draw(variable, names={"x": x, "a": a, "b": b, "y": y}), f"{path} is {here}"]
 #
 #

@@ -349,7 +349,7 @@ def numerical_diff(f, x, eps=1e-4):
 
 # %% [markdown]
 # **4b.** Write `gradient(f, value)`. It takes a function `f` from box to box and a plain number,
-# and returns the gradient of `f` at that number.
+# and returns the gradient of `f` at that number. `f` may run only once: use `backward`.
 
 # %% tags=["active-ipynb", "exercise", "ex-4b"]
 # def gradient(f, value):

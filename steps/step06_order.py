@@ -445,7 +445,8 @@ def numerical_diff(f, x, eps=1e-4):
 # ## Exercises
 #
 # **6a.** Find the generation without `f.generation`: how many functions lie on the **longest** way
-# from `v` to a leaf? Use the links only. (Recursion is allowed. The graphs are small.)
+# from `v` to a leaf? Use the links only: the check takes the generations away. (Recursion is
+# allowed. The graphs are small.)
 
 # %% tags=["active-ipynb", "exercise", "ex-6a"]
 # def longest_way(v):

@@ -162,7 +162,7 @@ class Variable:
     def __pow__(self, exponent):
         if isinstance(exponent, Variable):
             raise TypeError(
-                "the exponent has to be a number, not a Variable: exercise 8a lifts this limit")
+                "the exponent has to be a number; exercise 8a writes Power, for a Variable")
         return Pow(exponent)(self)
 
 

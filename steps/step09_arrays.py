@@ -183,7 +183,7 @@ class Variable:
     def __pow__(self, exponent):
         if isinstance(exponent, Variable):
             raise TypeError(
-                "the exponent has to be a number, not a Variable: exercise 8a lifts this limit")
+                "the exponent has to be a number; exercise 8a writes Power, for a Variable")
         return Pow(exponent)(self)
 
     def __matmul__(self, other):
@@ -571,6 +571,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # Data: 100 points around the line $5 + 2x$ (with noise between 0 and 1, so rather around $5.5 +
 # 2x$). Model: $\hat y = x W + b$. Loss: the mean of the squared distances. That is linear
 # regression, and it is the smallest network of all.
+#
+# The chain is long, so its picture stands upright: forward on the left, backward on the right.
 
 # %% tags=["active-ipynb", "picture-F"]
 # random = np.random.RandomState(0)
@@ -587,7 +589,7 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #
 #
 # loss = mean_squared_error(x @ W + b, y)
-# mg.draw(loss)
+# mg.draw(loss, direction="TB")
 
 # %% [markdown]
 # `b` has shape `(1,)` and is added to 100 rows. On the way back 100 gradients become one.
@@ -599,7 +601,7 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # loss.backward(retain_grad=True)
 # print(f"{W.grad.item():.4f} {b.grad.item():.4f}")
 # assert (W.grad.shape, b.grad.shape) == (W.data.shape, b.data.shape)
-# mg.draw(loss)
+# mg.draw(loss, direction="TB")
 
 # %% [markdown]
 # Both are negative: a larger `W` or `b` would make the loss smaller. We step *against* the

@@ -249,6 +249,9 @@ def by_program(model, values):
 # Choose an engine, move the slider: it sets one weight, `w[0, 0]`, to that many tenths. Look for
 # the same three places in each picture: where `tanh` has its partner, where the two gradients of
 # `w` meet, and where backward begins.
+#
+# In the picture of `grad_fn`, `x` and `t` are called *constant*. They need no gradient, so the
+# graph holds no edge to them: a value at most, and no name.
 
 # %% tags=["active-ipynb", "interactive", "picture-F", "picture-B"]
 # from minigrad.course.explore import explore

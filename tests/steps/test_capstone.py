@@ -128,6 +128,13 @@ def test_a_guess_outside_the_program_is_refused():
         hunt.guess(99)
 
 
+@pytest.mark.parametrize("guess", ["18", 1.5, True, None])
+def test_a_guess_that_is_no_number_is_told_what_a_guess_is(guess):
+    hunt, *_ = hunted("reuse", 0)
+    with pytest.raises(TypeError, match=r"a guess is the number of an operator, from 0 to \d+"):
+        hunt.guess(guess)
+
+
 def test_a_program_without_backward_part_hides_no_bug():
     program, _ = step.written(*CORPUS["chain"])
     with pytest.raises(ValueError, match="give a program with a backward part"):

@@ -24,9 +24,14 @@ class Hunt:
     def guess(self, number: int) -> str:
         """What there is to say about a guess.
 
-        Errors: `IndexError` where the program has no such operator.
+        Errors: `TypeError` where it is no whole number, `IndexError` where the program has no such
+        operator.
         """
         ops = self.program.global_block().ops
+        if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
+            raise TypeError(
+                f"a guess is the number of an operator, from 0 to {len(ops) - 1}, not {number!r}: "
+                "write hunt.guess(12) for the one that the picture calls #12")
         if not 0 <= number < len(ops):
             raise IndexError(f"the program has the operators 0 to {len(ops) - 1}, not {number}")
         if number == self._number:

@@ -33,6 +33,14 @@ def gradient(gradient, square, exp):
         gradient(lambda x: square(exp(square(x))), 0.5),
         2 * np.exp(0.5),
     )
+    calls = []
+
+    def counted(x):
+        calls.append(x)
+        return square(x)
+
+    gradient(counted, 3.0)
+    same("the number of times f was called", len(calls), 1)
 
 
 @checker(

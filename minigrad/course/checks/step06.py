@@ -35,10 +35,20 @@ def longest_way(longest_way, Variable, square):
         "x + (x + x)": x + (x + x),
         "8 doublings": doubled(x, 8),
     }
+    expected = {words: y.creator.generation if y.creator else 0 for words, y in graphs.items()}
+    for y in graphs.values():
+        forget_generations(y)
     for words, y in graphs.items():
-        same(
-            f"the longest way of {words}", longest_way(y), y.creator.generation if y.creator else 0
-        )
+        same(f"the longest way of {words}", longest_way(y), expected[words])
+
+
+def forget_generations(y):
+    """From here on only the links tell how deep a variable lies."""
+    todo = [y]
+    while todo:
+        f = todo.pop().creator
+        if f is not None and vars(f).pop("generation", None) is not None:
+            todo.extend(f.inputs)
 
 
 @checker(

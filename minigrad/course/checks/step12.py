@@ -32,6 +32,25 @@ def hvp(hvp, rosenbrock):
 
     hvp(counted, [3.0, 5.0], [2.0, 1.0])
     close("the number of times f was evaluated", len(calls), 1)
+    walks: list[int] = []
+
+    def watched(*inputs):
+        total = sum(inputs[1:], inputs[0])
+        node = total.grad_fn            # every walk to the inputs passes here
+        node.backward = seen(node.backward, walks)
+        return total ** 3
+
+    close("H v of (x + y + z)³ at (1, 2, 3) with v = (1, 0, -2)",
+          hvp(watched, [1.0, 2.0, 3.0], [1.0, 0.0, -2.0]), np.full(3, -36.0))
+    close("the number of walks for 3 numbers", len(walks), 2)
+
+
+def seen(backward, walks):
+    """The same function; each call leaves a mark in walks."""
+    def marked(*grads, **saved):
+        walks.append(len(walks))
+        return backward(*grads, **saved)
+    return marked
 
 
 @checker("12c", hint="the first gradient is still in x.grad when the second arrives")

@@ -18,10 +18,10 @@ def appended(appended, Program):
 @checker("17b", hint="append_backward(loss, [name]) returns one pair; "
                      "run(loss.block.program, values) gives a scope")
 def slope(slope, Program):
-    values = {"a": 2.0, "b": 3.0, "d": 4.0}
-    for name, expected in (("a", 4.0), ("b", 4.0), ("d", 5.0)):
-        close(f"the gradient of (a + b) * d for {name} at 2, 3, 4",
-              slope(product(Program), name, dict(values)), expected)
+    values = {"a0": 2.0, "b0": 3.0, "d0": 4.0}      # two letters: a name is no list of names
+    for name, expected in (("a0", 4.0), ("b0", 4.0), ("d0", 5.0)):
+        close(f"the gradient of (a0 + b0) * d0 for {name} at 2, 3, 4",
+              slope(product(Program, *values), name, dict(values)), expected)
     close("the gradient of x² for x at -1.5", slope(square(Program), "x", {"x": -1.5}), -3.0)
 
 
@@ -52,9 +52,9 @@ def square(Program):
     return block.append_op("square", "x", out="y")
 
 
-def product(Program):
+def product(Program, a="a", b="b", d="d"):
     block = Program().blocks[0]
-    for name in "abd":
+    for name in (a, b, d):
         block.create_var(name, np.shape(0.0), persistable=True)
-    block.append_op("add", "a", "b", out="c")
-    return block.append_op("mul", "c", "d", out="e")
+    block.append_op("add", a, b, out="c")
+    return block.append_op("mul", "c", d, out="e")

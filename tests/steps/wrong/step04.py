@@ -39,6 +39,11 @@ def two_x(f, value):
     return 2 * value
 
 
+def by_central_difference(f, value):
+    up, down = f(Variable(np.array(value + 1e-5))), f(Variable(np.array(value - 1e-5)))
+    return (up.data - down.data) / 2e-5
+
+
 def short(thing):
     return "wrong" if isinstance(thing, float) or thing.creator is None else None
 
@@ -55,7 +60,7 @@ def value_not_quoted(thing):
 
 WRONG = {
     "4a": [(recursive, Variable, Square, Exp), (the_last_first, Variable, Square, Exp)],
-    "4b": [(the_value, square, exp), (of_the_result, square, exp), (two_x, square, exp)],
+    "4b": [(the_value, square, exp), (of_the_result, square, exp), (two_x, square, exp), (by_central_difference, square, exp)],
     "4c": [
         (short, Variable, square),
         (always_the_leaf, Variable, square),

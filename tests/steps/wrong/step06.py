@@ -22,6 +22,10 @@ def all_ways(v):
     return 0 if v.creator is None else 1 + sum(all_ways(x) for x in v.creator.inputs)
 
 
+def the_generation(v):
+    return v.creator.generation if v.creator else 0
+
+
 def as_found(y):
     return functions_behind(y)
 
@@ -76,6 +80,7 @@ WRONG = {
         (shortest_way, Variable, square),
         (number_of_functions, Variable, square),
         (all_ways, Variable, square),
+        (the_generation, Variable, square),
     ],
     "6b": [
         (as_found, Variable, square),

@@ -60,6 +60,13 @@ def with_the_whole_matrix(f, numbers, vector):
     return np.array(rows) @ vector
 
 
+def row_by_row(f, numbers, vector):
+    leaves = leaves_of(numbers)
+    slopes = step.grad(f(*leaves), *leaves, create_graph=True)
+    rows = [[x.data for x in step.grad(s, *leaves, create_graph=True)] for s in slopes]
+    return np.array(rows) @ vector
+
+
 def not_cleared(f, number):
     x = step.Tensor(number, requires_grad=True)
     f(x).backward(create_graph=True)
@@ -88,6 +95,6 @@ WRONG = {
     "12a": [(each, rosenbrock) for each in
             (diagonal_only, outer_product, forgot_create_graph, freed_too_early)],
     "12b": [(each, rosenbrock) for each in
-            (gradient_times_vector, without_cross_terms, with_the_whole_matrix)],
+            (gradient_times_vector, without_cross_terms, with_the_whole_matrix, row_by_row)],
     "12c": [(not_cleared,), (cleared_too_early,), (subtracted,)],
 }

@@ -39,6 +39,11 @@ def the_variable(loss, name, values):
     return gradient
 
 
+def a_name_for_a_list(loss, name, values):
+    [(_, gradient)] = append_backward(loss, parameter_list=name)
+    return run(loss.block.program, values)[gradient.name]
+
+
 def the_mean(v):
     return v.block.append_op("mean", v.name, out=f"{v.name}_total")
 
@@ -53,6 +58,7 @@ def always_v(v):
 
 WRONG = {
     "17a": [(every_line, Program), (counted_too_late, Program), (without_the_seed, Program)],
-    "17b": [(first_pair, Program), (the_parameter_itself, Program), (the_variable, Program)],
+    "17b": [(first_pair, Program), (the_parameter_itself, Program), (the_variable, Program),
+            (a_name_for_a_list, Program)],
     "17c": [(the_mean, Program), (the_name, Program), (always_v, Program)],
 }
