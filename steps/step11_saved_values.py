@@ -710,7 +710,7 @@ def walk(edge, grad, retain_graph=False):
 # | concept | in the package |
 # |---|---|
 # | the table: an operation and its formulas | `minigrad.registry:primitive` |
-# | `sin`, `exp`, `tanh` | `minigrad.ops.elementwise:tanh` |
+# | `sin`, `exp`, `tanh` | `minigrad.ops.trigonometry:tanh` |
 # | nodes and what they keep | `minigrad.eager.grad_fn:Node` |
 # | the walk that frees | `minigrad.eager.backward:backward` |
 # | the judge for every row | `minigrad:gradcheck` |
