@@ -12,6 +12,7 @@ from minigrad import static
 from minigrad.errors import AnomalyError, ProgramError
 from minigrad.registry import REGISTRY
 from minigrad.static.grad_maker import flow_slots, plan_of
+from minigrad.static.run import Run, Scope
 
 
 def program(function, shapes):
@@ -274,3 +275,65 @@ def test_a_scope_names_its_values():
     scope = static.Executor()
     scope.run(prog, {"x": np.zeros(10)}, [y])
     assert repr(scope.scope).startswith("<scope of block 0")
+
+
+def test_both_outputs_of_an_operator_that_has_two_are_written():
+    prog, _, (values, places) = program(lambda x: mg.topk(x, k=2), [[4]])
+    found = static.Executor().run(prog, {"v0": np.array([1.0, 4.0, 2.0, 3.0])}, [values, places])
+    assert [f.tolist() for f in found] == [[4.0, 3.0], [1, 3]]
+
+
+def test_names_without_a_value_are_an_error():
+    scope = Scope()
+    with pytest.raises(KeyError, match="w"):
+        scope["w"]
+    run = Run(static.Program(), scope, 10, check_finite=False)
+    with pytest.raises(ProgramError, match="'w' is read before anything wrote it"):
+        run.value(scope, "w")
+
+
+def test_a_list_of_parameters_leaves_out_what_a_flag_asks_for():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, w = static.data("x", [2]), static.parameter("w", [1.0, 2.0])
+        x.stop_gradient = False
+        pairs = static.append_backward(mg.sum(x * w), parameter_list=[w])
+    assert [v.name for v, _ in pairs] == ["w"]
+    assert not prog.global_block().has_var("x@GRAD")
+
+
+@pytest.mark.parametrize("shape", [[], [1], [1, 1], [2], [-1], [1, 2]])
+def test_a_loss_has_one_element_whatever_its_rank(shape):
+    prog, (x,), y = program(lambda x: x * 2.0, [shape])
+    with static.program_guard(prog):
+        if shape.count(1) < len(shape):
+            with pytest.raises(ProgramError, match="the loss must be one number"):
+                static.append_backward(y)
+        else:
+            static.append_backward(y)
+            grad = prog.global_block().var("v0@GRAD")
+            assert static.Executor().run(prog, {"v0": np.ones(shape)}, [grad])[0].sum() == 2.0
+
+
+def test_only_variables_with_real_numbers_are_differentiated():
+    prog, _, y = program(lambda x: mg.argmax(x), [[3]])
+    with static.program_guard(prog):
+        with pytest.raises(ProgramError, match="starts from a Variable"):
+            static.append_backward(3.0)
+        with pytest.raises(ProgramError, match="the loss must be a floating-point number"):
+            static.append_backward(y)
+        with pytest.raises(ProgramError, match="only floating-point values have gradients"):
+            static.gradients(y, [prog.global_block().var("v0")])
+
+
+def test_seeds_fit_their_targets_in_number_and_shape():
+    prog, (x,), y = program(lambda x: x * 2.0, [[3]])
+    with static.program_guard(prog):
+        with pytest.raises(ProgramError, match="1 targets need 1 target_gradients, 2 were given"):
+            static.gradients(y, [x], [x, x])
+        with pytest.raises(ProgramError, match="must have the shape of its target"):
+            static.gradients(y, [x], [mg.sum(x)])
+        with pytest.raises(ProgramError, match=r"gradients\(\) takes Variables"):
+            static.gradients(y, [3.0])
+        with pytest.raises(ProgramError, match=r"gradients\(\) takes Variables"):
+            static.gradients([], [x])

@@ -7,6 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.eager import backward as backward_module
+from minigrad.registry import REGISTRY
 from tests.trust.test_state import interrupted
 
 
@@ -15,13 +16,14 @@ def leaf(value):
 
 
 def hooked_graph():
-    """x is used three times and u once; the oldest user of x is newer than the user of u."""
-    u, x = leaf(2.0), leaf(3.0)
+    """x is used three times, y and u once; between their users stand others."""
+    u, x, y = leaf(2.0), leaf(3.0), leaf(5.0)
     a = u * 1.0
     b = x * 2.0
-    c = a + b
-    out = c * x + x
-    return {"u": u, "x": x, "a": a, "b": b, "c": c}, out
+    c = y * 1.0
+    d = a + b + c
+    out = d * x + x
+    return {"u": u, "x": x, "y": y, "a": a, "b": b, "c": c, "d": d}, out
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -38,7 +40,15 @@ def test_a_leaf_comes_right_behind_the_oldest_of_its_users(nested):
         h.backward()
     else:
         out.backward()
-    assert seen == [("c", 3.0), ("b", 3.0), ("x", 6.0 + 8.0 + 1.0), ("a", 3.0), ("u", 3.0)]
+    assert seen == [
+        ("d", 3.0),
+        ("c", 3.0),
+        ("y", 3.0),
+        ("b", 3.0),
+        ("x", 20.0),
+        ("a", 3.0),
+        ("u", 3.0),
+    ]
 
 
 def test_a_walk_inside_a_walk_leaves_what_the_outer_one_has_gathered():
@@ -154,7 +164,7 @@ def test_a_seed_that_is_handed_on_stays_as_it_was(pass_on, root):
     mg.backward([*roots, out], [*seeds, seed])
     assert x.grad.tolist() == [4.0 + len(roots)] * 2
     assert all(s.tolist() == np.ones(s.shape).tolist() for s in (*seeds, seed, other))
-    assert not any(np.shares_memory(x.grad.data, s) for s in (*seeds, seed))
+    assert not any(np.shares_memory(x.grad._data, s) for s in (*seeds, seed))
 
 
 def test_a_node_that_is_a_root_and_on_the_way_to_another_leaves_its_seed_alone():
@@ -171,7 +181,7 @@ def test_a_gradient_does_not_share_memory_with_what_a_hook_returned():
     x.register_hook(lambda g: returned)
     (x * 3.0).sum().backward()
     assert x.grad.tolist() == [5.0, 6.0]
-    assert not np.shares_memory(x.grad.data, returned.data)
+    assert not np.shares_memory(x.grad._data, returned._data)
 
 
 class Twins(mg.Function):
@@ -209,3 +219,49 @@ def test_a_leaf_that_is_a_root_has_the_place_of_its_users_not_one_of_an_earlier_
     assert seen == ["x", "u"]
     assert (float(x.grad), float(u.grad)) == (5.0, 2.0)
     assert float(old) == 1.0
+
+
+def test_hooks_behind_the_commit_are_called_for_chosen_inputs_too():
+    x, y = leaf(2.0), leaf(3.0)
+    seen = []
+    for t in (x, y):
+        t.register_post_accumulate_grad_hook(lambda t: seen.append(float(t.grad)))
+    mg.backward(x * y, inputs=[x])
+    assert seen == [3.0]
+
+
+def test_a_function_sees_tensors_also_for_outputs_that_have_no_gradient():
+    x = leaf(0.5)
+    seen = []
+
+    class Noting(Grow):
+        @staticmethod
+        def backward(ctx, ge, gs):
+            seen.append((type(ge), type(gs)))
+            return Grow.backward(ctx, ge, gs)
+
+    for create in (False, True):
+        mg.grad(Noting.apply(x)[0], x, create_graph=create)
+    assert seen == [(mg.Tensor, mg.Tensor)] * 2
+
+
+def test_one_array_for_both_inputs_of_a_primitive_is_added_to_in_neither():
+    def kernel(x, y):
+        return x + y
+
+    made = mg.primitive(kernel, type="twins")
+
+    def rule(out_grad):
+        both = out_grad * 2.0
+        return both, both
+
+    made.grad(rule)
+    try:
+        x, y = leaf([1.0]), leaf([1.0])
+        a, b = x * 1.0, y * 1.0
+        a.register_hook(lambda g: None)
+        old = a * 3.0
+        (old + made(a, b)).backward(np.ones(1))
+        assert (x.grad.tolist(), y.grad.tolist()) == ([5.0], [2.0])
+    finally:
+        REGISTRY.pop(made.primitive.type)
