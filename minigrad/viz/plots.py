@@ -120,7 +120,7 @@ def memory_held(
         axes.annotate(
             f"peak {_bytes(ys[peak])}",
             (peak, ys[peak]),
-            (4, 4),
+            (4, 6),
             textcoords="offset points",
             color=TEXT,
             bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1},  # no line through the words
