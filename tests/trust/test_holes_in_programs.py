@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import linecache
 
 import numpy as np
@@ -215,3 +216,14 @@ def test_seeds_fit_their_targets_in_number_and_shape():
             static.gradients(y, [3.0])
         with pytest.raises(ProgramError, match=r"gradients\(\) takes Variables"):
             static.gradients([], [x])
+
+
+def test_building_leaves_the_collector_as_it_was():
+    assert gc.isenabled()
+    for _ in range(2):
+        prog, _, y = program(lambda x: x * 2.0, [[]])
+        with static.program_guard(prog):
+            static.append_backward(y)
+        running = gc.isenabled()
+        gc.enable()
+        assert running
