@@ -93,7 +93,7 @@ def test_a_trusted_notebook_shows_its_pictures_before_anything_runs(lab):
 )
 def test_everything_in_a_notebook_works(visit):
     assert unexpected_errors(visit) == []
-    moved = move_controls(visit.page) + step_players(visit.page)
+    moved = move_controls(visit.page) + step_players(visit.page) + search_pictures(visit.page)
     assert [what for what, works in moved if not works] == []
     assert moved or not any("interactive" in tags for tags, _ in visit.outputs())
     assert visit.errors == [], "the console"
@@ -158,7 +158,7 @@ def put_back(page, handle, value: str) -> None:
 def step_players(page) -> list[tuple[str, bool]]:
     """Step every player by its keys: for each whether picture and words follow."""
     done = []
-    for number, player in enumerate(page.query_selector_all(".mg-player")):
+    for number, player in enumerate(page.query_selector_all(".mg-player:not(.mg-explorer)")):
         player.scroll_into_view_if_needed()
         said = {player.query_selector(".mg-say").text_content()}
         for key in ("ArrowRight", "ArrowRight", "End", "Home"):
@@ -166,6 +166,18 @@ def step_players(page) -> list[tuple[str, bool]]:
             done.append((f"player {number} at {key}", moved))
             said.add(player.query_selector(".mg-say").text_content())
         done.append((f"what player {number} says", len(said) >= 3))
+    return done
+
+
+def search_pictures(page) -> list[tuple[str, bool]]:
+    """Search every picture that can be searched: for each whether it shows what it found."""
+    done = []
+    for number, picture in enumerate(page.query_selector_all(".mg-explorer")):
+        query = picture.query_selector(".mg-query")
+        query.scroll_into_view_if_needed()
+        found = changes(page, picture, lambda at=query: at.fill("x"))
+        done.append((f"search of picture {number}", found))
+        query.fill("")
     return done
 
 
