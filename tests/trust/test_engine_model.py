@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.trust.engine_machine import Session, seeded_session
 
 FIRST = [pytest.param(k, 10) for k in range(0, 100, 10)]
-LONG = [pytest.param(k, 100, marks=pytest.mark.long) for k in range(100, 200, 100)]
+LONG = [pytest.param(k, 100, marks=pytest.mark.long) for k in range(100, 400, 100)]
 
 
 @pytest.mark.parametrize(("first", "count"), [*FIRST, *LONG])
