@@ -17,9 +17,9 @@ import numpy as np
 
 from ...errors import ProgramError
 from ...registry import REGISTRY, Primitive
-from ..codegen.twins import Twins
 from .jax_kernels import COUNTERPARTS, REFUSED
 from .jax_loops import JaxLoops
+from .space_twins import SpaceTwins
 
 #: primitives whose arguments JAX would bring to another common dtype than NumPy does
 _PRODUCTS = ("matmul", "matmul_nt", "matmul_tn", "linear", "concat", "stack", "sum")
@@ -33,9 +33,9 @@ class JaxSpace(JaxLoops):
         self._functions: dict[str, Callable[..., Any]] = {}
 
     @cached_property
-    def twins(self) -> Twins:
+    def twins(self) -> SpaceTwins:
         """The twins of kernels without a counterpart."""
-        return JaxTwins(self)
+        return SpaceTwins(self, JaxNumPy(), lambda ufunc: getattr(jnp, ufunc.__name__))
 
     def __getattr__(self, type: str) -> Callable[..., Any]:
         found = self._functions.get(type)
@@ -57,31 +57,6 @@ class JaxSpace(JaxLoops):
             return jax.tree.map(strongly_typed, out)
 
         return call
-
-
-class JaxTwins(Twins):
-    """Twins of kernels that call jax.numpy."""
-
-    def __init__(self, space: JaxSpace) -> None:
-        self.numpy: Any = JaxNumPy()
-        self.space = space
-        self._spaces: dict[str, dict[str, Any]] = {}
-
-    def _space(self, function: Any) -> dict[str, Any]:
-        """Also what a module has bound of NumPy: ``_add_up = np.add.reduce``."""
-        space = super()._space(function)
-        for name, value in space.items():
-            owner = getattr(value, "__self__", None)
-            if isinstance(owner, np.ufunc):
-                space[name] = getattr(getattr(jnp, owner.__name__), value.__name__)
-        return space
-
-    def _applied(self, primitive: Any) -> Callable[..., Any]:
-        def apply(*args: Any, **attrs: Any) -> Any:
-            inputs, kept = primitive.bind(args, attrs)
-            return getattr(self.space, primitive.type)(*inputs, **kept)
-
-        return apply
 
 
 class JaxNumPy:

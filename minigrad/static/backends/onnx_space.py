@@ -15,13 +15,13 @@ from onnx import helper
 
 from ...errors import ProgramError
 from ...registry import REGISTRY
-from ..codegen.twins import Twins
 from .numpy_space import NumpySpace, Values
 from .onnx_graph import Graph, info
 from .onnx_kernels import COUNTERPARTS, Kernels
 from .onnx_numpy import OnnxNumPy
 from .onnx_symbol import Symbol
 from .onnx_ufunc import Ufunc
+from .space_twins import SpaceTwins
 
 
 class OnnxSpace(NumpySpace):
@@ -32,9 +32,9 @@ class OnnxSpace(NumpySpace):
         self.kernels = Kernels(graph, self.numpy)
 
     @cached_property
-    def twins(self) -> Twins:
+    def twins(self) -> SpaceTwins:
         """The twins of kernels without a counterpart."""
-        return OnnxTwins(self)
+        return SpaceTwins(self, self.numpy, lambda ufunc: Ufunc(self.graph, ufunc))
 
     def __getattr__(self, type: str) -> Callable[..., Any]:
         p = REGISTRY[type]
@@ -137,28 +137,3 @@ class OnnxSpace(NumpySpace):
             totals = tuple(t + s for t, s in zip(totals, shares, strict=True))
             rows.append(row)
         return grads, totals, tuple(self.numpy.stack(r) for r in zip(*rows[::-1], strict=True))
-
-
-class OnnxTwins(Twins):
-    """Twins of kernels that call `OnnxNumPy`."""
-
-    def __init__(self, space: OnnxSpace) -> None:
-        self.numpy: Any = space.numpy
-        self.space = space
-        self._spaces: dict[str, dict[str, Any]] = {}
-
-    def _space(self, function: Any) -> dict[str, Any]:
-        """Also what a module has bound of NumPy: ``_add_up = np.add.reduce``."""
-        space = super()._space(function)
-        for name, value in space.items():
-            owner = getattr(value, "__self__", None)
-            if isinstance(owner, np.ufunc):
-                space[name] = getattr(Ufunc(self.space.graph, owner), value.__name__)
-        return space
-
-    def _applied(self, primitive: Any) -> Callable[..., Any]:
-        def apply(*args: Any, **attrs: Any) -> Any:
-            inputs, kept = primitive.bind(args, attrs)
-            return getattr(self.space, primitive.type)(*inputs, **kept)
-
-        return apply

@@ -13,7 +13,7 @@ import numpy as np
 
 from .borders import is_zeros
 from .buffers import written
-from .schedule import Array, Call, Schedule, arrays_in, substitute
+from .schedule import Array, Call, Schedule, arrays_in, substitute_all
 
 #: so many of the first values of the backward pass are tried
 TRIED = 8
@@ -148,5 +148,4 @@ def _move(schedule: Schedule, k: int, rates: list[Call]) -> None:
     schedule.items.insert(k + 1, scaled)
     same = {id(c.out): c.args[1] for c in rates}
     schedule.items[:] = [i for i in schedule.items if not any(i is c for c in rates)]
-    for item in schedule.items:
-        substitute(item, same)
+    substitute_all(schedule, same)

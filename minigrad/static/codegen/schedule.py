@@ -261,6 +261,13 @@ def replace_arrays(value: Any, change: Any) -> Any:
     return value
 
 
+def current(array: Array, same: dict[int, Array]) -> Array:
+    """The Array that stands for this one: ``same`` is followed to its end."""
+    while id(array) in same:
+        array = same[id(array)]
+    return array
+
+
 def substitute(item: Any, same: dict[int, Array], deep: bool = True) -> None:
     """Let an item use other Arrays: ``same`` maps the id of an Array to the one that stands for it.
 
@@ -268,8 +275,7 @@ def substitute(item: Any, same: dict[int, Array], deep: bool = True) -> None:
     """
 
     def change(array: Array) -> Array:
-        while id(array) in same:
-            array = same[id(array)]
+        array = current(array, same)
         if any(id(r) in same for r in array.roots):
             roots = [s for r in array.roots for s in (change(r).roots if id(r) in same else (r,))]
             array.roots = tuple(dict.fromkeys(roots))
@@ -287,3 +293,10 @@ def substitute(item: Any, same: dict[int, Array], deep: bool = True) -> None:
     for each in fields(item) if same else ():
         if each.name not in ("op", "function"):
             setattr(item, each.name, changed(getattr(item, each.name)))
+
+
+def substitute_all(schedule: Schedule, same: dict[int, Array]) -> None:
+    """Let a schedule use other Arrays, in its items and in what it returns."""
+    for item in schedule.items:
+        substitute(item, same)
+    schedule.fetched = [current(a, same) for a in schedule.fetched]

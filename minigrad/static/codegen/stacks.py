@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .schedule import Array, Call, Schedule, arrays_in, substitute
+from .schedule import Array, Call, Schedule, arrays_in, substitute_all
 
 
 class Stacks:
@@ -96,6 +96,4 @@ class Stacks:
     def done(self) -> None:
         """Let the schedule read the Arrays where they are now."""
         self.schedule.items[:0] = self.before
-        for item in self.schedule.items:
-            substitute(item, self.moved)
-        self.schedule.fetched = [self.moved.get(id(a), a) for a in self.schedule.fetched]
+        substitute_all(self.schedule, self.moved)

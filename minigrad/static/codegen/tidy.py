@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .buffers import bodies, is_elementwise, leaving, written
-from .schedule import Array, Call, Schedule, arrays_in, replace_arrays, substitute
+from .schedule import Array, Call, Schedule, arrays_in, current, replace_arrays, substitute_all
 
 
 def tidy(schedule: Schedule) -> None:
@@ -24,17 +24,15 @@ def _drop_copies(schedule: Schedule) -> None:
     changed = {id(r) for a in written(schedule.items) for r in a.roots}
     same: dict[int, Array] = {}
 
-    def current(array: Array) -> Array:
-        while id(array) in same:
-            array = same[id(array)]
-        return array
+    def now(array: Array) -> Array:
+        return current(array, same)
 
     kept = []
     for item in schedule.items:
         if isinstance(item, Call):
             item.args, item.kwargs = (
-                replace_arrays(item.args, current),
-                replace_arrays(item.kwargs, current),
+                replace_arrays(item.args, now),
+                replace_arrays(item.kwargs, now),
             )
             if item.function is np.positive and item.into is None:
                 source, out = item.args[0], item.out
@@ -45,7 +43,7 @@ def _drop_copies(schedule: Schedule) -> None:
                     continue
         kept.append(item)
     schedule.items[:] = kept
-    schedule.fetched = [current(a) for a in schedule.fetched]
+    schedule.fetched = [now(a) for a in schedule.fetched]
 
 
 def _drop_copies_inside(schedule: Schedule) -> None:
@@ -55,8 +53,7 @@ def _drop_copies_inside(schedule: Schedule) -> None:
     for item in schedule.items:
         for body in bodies(item):
             _drop_copies_of(item, body, changed, same)
-    for item in schedule.items if same else ():
-        substitute(item, same)
+    substitute_all(schedule, same)
 
 
 def _drop_copies_of(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .buffers import bodies, is_elementwise, written
-from .schedule import Array, Call, Schedule, arrays_in, substitute
+from .schedule import Array, Call, Schedule, arrays_in, current, substitute
 
 #: constants of more elements than this are equal only to themselves
 LIMIT = 10_000
@@ -26,7 +26,7 @@ def one_value_each(schedule: Schedule) -> None:
     """``np.exp(e, e)`` becomes ``f = np.exp(e)`` where no view looks at ``e``; `plan_buffers` undoes it."""
     same: dict[int, Array] = {}
     _one_value_each(schedule.items, same)
-    schedule.fetched = [_last(a, same) for a in schedule.fetched]
+    schedule.fetched = [current(a, same) for a in schedule.fetched]
 
 
 def _one_value_each(items: list[Any], same: dict[int, Array]) -> None:
@@ -46,12 +46,6 @@ def _one_value_each(items: list[Any], same: dict[int, Array]) -> None:
             item.out, item.into = Array(old.recorder, old.like, old.name), None
             same[id(old)] = item.out
             own.add(id(item.out))
-
-
-def _last(array: Array, same: dict[int, Array]) -> Array:
-    while id(array) in same:
-        array = same[id(array)]
-    return array
 
 
 class _Merging:
@@ -78,7 +72,7 @@ class _Merging:
             elif isinstance(item, Call) and _is_pure(item) and self.is_finished([item]):
                 self.merge([item])
         self.items[:] = [i for i in self.items if id(i) not in self.dropped]
-        self.schedule.fetched = [self.same.get(id(a), a) for a in self.schedule.fetched]
+        self.schedule.fetched = [current(a, self.same) for a in self.schedule.fetched]
 
     def is_finished(self, calls: list[Call], own: int | None = None) -> bool:
         """Whether nothing that these calls read or make changes later on."""

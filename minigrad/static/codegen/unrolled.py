@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .pieces import is_sum
-from .schedule import Array, Call, Schedule, arrays_in, substitute
+from .schedule import Array, Call, Schedule, arrays_in, substitute_all
 from .stacks import Stacks
 from .steps import factors
 
@@ -169,6 +169,4 @@ def _rebuild(
         if id(item) not in gone:
             items.append(item)
     schedule.items[:] = items
-    for item in items:
-        substitute(item, same)
-    schedule.fetched = [same.get(id(a), a) for a in schedule.fetched]
+    substitute_all(schedule, same)
