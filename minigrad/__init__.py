@@ -16,11 +16,8 @@ from importlib import import_module
 from typing import Any
 
 from . import ops
-from .check import gradcheck, gradgradcheck
 from .eager import specialise as _specialise  # noqa: F401  (lends its function to the registry)
 from .eager.backward import backward, grad
-from .eager.checkpoint import checkpoint
-from .eager.explain import why
 from .eager.function import Function, once_differentiable
 from .eager.mode import (
     detect_anomaly,
@@ -33,7 +30,6 @@ from .eager.mode import (
 from .eager.tensor import Tensor, tensor
 from .elsewhere import FUNCTIONS, missing
 from .errors import MinigradError
-from .functional import hessian, hvp, jacobian, jvp, vjp
 from .ops import *  # noqa: F403
 from .registry import elementwise, primitive
 
@@ -42,14 +38,15 @@ __version__ = "0.1.0"
 #: loaded on first use: name → module that holds it
 _LATER = {
     "draw": "viz", "play": "viz", "watch": "viz", "trace": "tracing", "static": "static", "nn": "nn", "optim": "optim",
-    "data": "data", "viz": "viz", "course": "course",
+    "data": "data", "viz": "viz", "course": "course", "gradcheck": "check", "gradgradcheck": "check",
+    "hessian": "functional", "hvp": "functional", "jacobian": "functional", "jvp": "functional", "vjp": "functional",
+    "why": "eager.explain", "checkpoint": "eager.checkpoint",
 }  # fmt: skip
 
 __all__ = [
-    "Function", "MinigradError", "Tensor", "backward", "checkpoint", "detect_anomaly", "elementwise",
-    "enable_grad", "grad", "gradcheck", "gradgradcheck", "hessian", "hvp", "is_grad_enabled",
-    "jacobian", "jvp", "no_grad", "once_differentiable", "primitive",
-    "saved_tensors_hooks", "set_grad_enabled", "tensor", "vjp", "why", *({*ops.__all__} - {*_LATER}), *_LATER,
+    "Function", "MinigradError", "Tensor", "backward", "detect_anomaly", "elementwise", "enable_grad", "grad",
+    "is_grad_enabled", "no_grad", "once_differentiable", "primitive", "saved_tensors_hooks", "set_grad_enabled",
+    "tensor", *({*ops.__all__} - {*_LATER}), *_LATER,
 ]  # fmt: skip
 
 

@@ -103,7 +103,7 @@ class Primitive:
         return self.function
 
     def _add(self, inputs: tuple[str, ...], function: Callable[..., Any], joint_rule: bool) -> None:
-        reads = tuple(inspect.signature(function).parameters)
+        reads = parameters_of(function)
         legal = self.legal_reads()
         for name in reads:
             if name not in legal:
@@ -272,6 +272,17 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
     return made.function
 
 
+STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters; the code of a plain function tells them at once."""
+    if not isinstance(function, FunctionType) or function.__code__.co_flags & STARRED:
+        return tuple(inspect.signature(function).parameters)
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
 def _same_definition(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
     """Whether a cell of a notebook was run again."""
     places = {(k.__module__, k.__qualname__) for k in (old, new)}
@@ -335,7 +346,7 @@ def _public_function(made: Primitive, kernel: Callable[..., Any]) -> FunctionTyp
         kernel.__module__,
         kernel.__name__,
     )
-    public.__signature__ = inspect.signature(kernel)  # type: ignore[attr-defined]
+    public.__wrapped__ = kernel  # type: ignore[attr-defined]  # whose signature it shows
     public.primitive, public.grad = made, made.grad  # type: ignore[attr-defined]
     return public
 
