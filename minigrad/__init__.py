@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from . import ops
+from .calls import checked as _checked
 from .eager import specialise as _specialise  # noqa: F401  (lends its function to the registry)
 from .eager.backward import backward, grad
 from .eager.function import Function, once_differentiable
@@ -50,6 +51,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+tensor, grad, backward = _checked(tensor), _checked(grad), _checked(backward)
 globals().pop(
     "trace", None
 )  # the matrix's trace of ops; `minigrad.tracing.trace` serves both, loaded on first use

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .calls import checked
 from .eager.backward import grad
 from .eager.mode import enable_grad, no_grad
 from .eager.tensor import Tensor, wrap
@@ -15,6 +16,7 @@ from .errors import DTypeError, GradError, describe
 __minigrad_ops__ = True
 
 
+@checked
 def gradcheck(
     function: Callable[..., Any],
     inputs: Any,
@@ -61,6 +63,7 @@ def gradcheck(
     return True
 
 
+@checked
 def gradgradcheck(
     function: Callable[..., Any],
     inputs: Any,

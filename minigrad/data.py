@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .calls import checked
 from .errors import ShapeError, describe
 
 __all__ = ["Alphabet", "DataLoader", "Labelled", "Windows", "digits", "progress", "sonnets", "split", "windows"]
@@ -27,6 +28,7 @@ class Labelled(NamedTuple):
     labels: Array
 
 
+@checked
 def digits() -> Labelled:
     """Handwritten digits, each with what it shows.
 
@@ -45,6 +47,7 @@ def digits() -> Labelled:
         return Labelled(stored["images"] / 16.0, stored["labels"].astype(np.int64))
 
 
+@checked
 def split(data: Labelled, *, held_back: float = 0.2, seed: int = 0) -> tuple[Labelled, Labelled]:
     """Shuffle, then divide into examples to train with and examples held back for the test.
 
@@ -68,6 +71,7 @@ def split(data: Labelled, *, held_back: float = 0.2, seed: int = 0) -> tuple[Lab
 # -- text ----------------------------------------------------------------------------------------
 
 
+@checked
 def sonnets() -> str:
     """Six sonnets by William Shakespeare, 1609, in the public domain.
 
@@ -85,6 +89,7 @@ class Alphabet:
     (3, array([2, 0, 1]), 'nab')
     """
 
+    @checked
     def __init__(self, text: str) -> None:
         self.characters = "".join(sorted(set(text)))
         self.numbers = {c: k for k, c in enumerate(self.characters)}
@@ -115,6 +120,7 @@ class Windows(NamedTuple):
     following: Array
 
 
+@checked
 def windows(sequence: Array, length: int, every: int = 1) -> Windows:
     """All pieces of a length, one every ``every`` places: two arrays [pieces, length].
 
@@ -144,6 +150,7 @@ class DataLoader:
     [([0, 1], [0, 10]), ([2, 3], [20, 30]), ([4], [40])]
     """
 
+    @checked
     def __init__(
         self,
         data: Array | Sequence[Array],
@@ -190,6 +197,7 @@ class DataLoader:
             yield from self
 
 
+@checked
 def progress(steps: Iterable[Any], words: str = "") -> Iterable[Any]:
     """The same steps, with a progress bar on the screen where tqdm is installed.
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from types import CodeType
 from typing import Any
 
-from .repair import meant, repair
+from .repair import instead, meant, repair
 
 #: modules of Python through which a user's call may come: their lines are not the user's
 _PASSED_THROUGH = frozenset({"contextlib", "copy", "functools"})
@@ -141,19 +141,22 @@ def call_error(name: str, parameters: Iterable[str], count: int, unknown: str = 
     sum() has no keyword 'dim'; did you mean 'axis'?
     """
     known = [p.partition("=")[0].lstrip("*") for p in parameters]
-    line = user_line()
-    if unknown:
+    most = known.index("") if "" in known else len(known)  # what stands behind a * has a name
+    line, close, advice = user_line(), "", ""
+    if unknown and unknown in known:
+        what = f"got {unknown!r} twice, by position and by name"
+    elif unknown:
         close = meant(unknown, known)
+        advice = "" if close else instead(unknown)
         what = f"has no keyword {unknown!r}" + (f"; did you mean {close!r}?" if close else "")
-        if unknown in known:
-            what = f"got {unknown!r} twice, by position and by name"
-    elif count > len(known):
-        what = f"takes at most {len(known)} values, {count} were given"
+    elif count > most:
+        what = f"takes at most {most} value{'s' * (most != 1)}, {count} {'was' if count == 1 else 'were'} given"
     else:
         what = f"needs {known[count]!r}"
     return DTypeError(
         f"{name}() {what}\n  it is called as {name}({', '.join(parameters)})"
         + (f"\n  at {line}" if line else "")
+        + (f"\n  repair: {advice}" if advice else "")
     )
 
 

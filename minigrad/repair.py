@@ -36,7 +36,45 @@ _ELSEWHERE = {
     "index": ("indices",), "ksize": ("kernel_size",), "strides": ("stride",), "labels": ("target",),
     "diagonal": ("k", "offset"),
     "split_size_or_sections": ("num_or_sections",), "indices_or_sections": ("num_or_sections",), "logits": ("x",),
+    # layers
+    "in_features": ("inputs",), "input_size": ("inputs",), "out_features": ("outputs",), "hidden_size": ("hidden",),
+    "in_channels": ("channels",), "out_channels": ("filters",), "num_features": ("channels",),
+    "num_embeddings": ("words",), "embedding_dim": ("width",), "normalized_shape": ("width",), "embed_dim": ("width",),
+    "num_heads": ("heads",), "rng": ("seed", "generator"), "random_state": ("seed", "generator"),
+    # optimizers, schedules, data
+    "params": ("parameters",), "learning_rate": ("lr", "rate"), "lr": ("rate",), "eps": ("epsilon",),
+    "epsilon": ("eps",), "alpha": ("rho",), "T_max": ("steps",), "total_iters": ("steps",), "eta_min": ("end",),
+    "gamma": ("factor",), "step_size": ("every",), "max_norm": ("limit",), "clip_value": ("limit",),
+    "dataset": ("data",), "test_size": ("held_back",),
+    # derivatives and programs
+    "func": ("function",), "vector": ("v",), "grad": ("requires_grad", "gradient"),
+    "fetch": ("fetch_list",), "fetch_list": ("fetch",),
 }  # fmt: skip
+
+#: keywords of other libraries that no function here has → what to do without
+_INSTEAD = {
+    "inplace": "leave it out: a layer makes a new Tensor",
+    "device": "leave it out: all arrays are NumPy's",
+    "batch_first": "leave it out: sequences are [steps, batch, inputs], x.swapaxes(0, 1)",
+    "num_layers": "one layer each; the outputs of the first go into the second",
+    "bidirectional": "a second layer, which reads mg.flip(x, axis=0)",
+    "betas": "beta1=0.9, beta2=0.999",
+    "maximize": "make -loss small",
+    "num_workers": "leave it out: batches are cut where they are used",
+    "pin_memory": "leave it out: there are no devices",
+    "label_smoothing": "probabilities as the target: (1 - e) * mg.eye(n)[labels] + e / n",
+    "ignore_index": "leave these rows out: x[labels != k], labels[labels != k]",
+    "decay": "lr=optim.exponential(rate, factor), or weight_decay=…",
+}
+
+
+def instead(keyword: str) -> str:
+    """What to do without a keyword of another library; empty if nothing is known.
+
+    >>> instead("inplace")
+    'leave it out: a layer makes a new Tensor'
+    """
+    return _INSTEAD.get(keyword, "")
 
 
 def meant(name: str, known: Iterable[str]) -> str:
@@ -47,7 +85,8 @@ def meant(name: str, known: Iterable[str]) -> str:
     """
     names = list(known)
     elsewhere = [n for n in _ELSEWHERE.get(name, ()) if n in names]
-    return next(iter(elsewhere or difflib.get_close_matches(name, names, n=1)), "")
+    near = [] if name in _INSTEAD else difflib.get_close_matches(name, names, n=1)
+    return next(iter(elsewhere or near), "")
 
 
 def _axes(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:

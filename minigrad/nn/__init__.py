@@ -42,9 +42,10 @@ from .layers import (
     Linear,
     MaxPool2d,
 )
-from .module import Module, Parameter, Sequential, StateError
+from .module import Module, Parameter, StateError
 from .norm import BatchNorm, LayerNorm
 from .recurrent import GRU, LSTM, RNN
+from .sequential import Sequential
 from .storage import load, save
 
 __all__ = [

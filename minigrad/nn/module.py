@@ -11,15 +11,16 @@ in which they were set; attributes that begin with ``_`` are private.  Nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from ..calls import checked, checked_constructor, misfit
 from ..eager.tensor import Tensor, tensor
 from ..elsewhere import MODULES, missing
-from ..errors import DTypeError, MinigradError, ShapeError, describe, did_you_mean
-from ..values import Operators
+from ..errors import DTypeError, MinigradError, describe, did_you_mean
+from .lift import lift, program_of
 
 
 class StateError(MinigradError, ValueError):
@@ -33,6 +34,7 @@ class StateError(MinigradError, ValueError):
     """
 
 
+@checked
 def Parameter(data: Any, name: str | None = None, dtype: Any = None) -> Tensor:
     """A leaf Tensor that training changes; the data is copied.
 
@@ -63,6 +65,14 @@ class Module:
 
     training: bool = True
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        checked_constructor(cls)
+
+    @checked
+    def __init__(self) -> None:
+        """A module that is given nothing; others have their own."""
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; every module has its own."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(self, x): write one")
@@ -70,10 +80,19 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "_named" not in self.__dict__:
             self._name_tensors()
-        program = _program_of(args) or _program_of(kwargs.values())
-        if program is None:
-            return self.forward(*args, **kwargs)
-        variables = {id(at): _lift(program, path, at) for path, at in self.named_tensors()}
+        program = program_of(args) or program_of(kwargs.values())
+        try:
+            if program is None:
+                return self.forward(*args, **kwargs)
+            return self._append_to(program, args, kwargs)
+        except TypeError:
+            if error := misfit(self.forward, args, kwargs, f"{type(self).__name__}(…)"):
+                raise error from None
+            raise
+
+    def _append_to(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Forward in a Program, where every Tensor of the module is a Variable."""
+        variables = {id(at): lift(program, path, at) for path, at in self.named_tensors()}
         places = list(self._places())
         try:
             for _, home, key, at in places:  # in a Program, self.weight is a Variable
@@ -215,20 +234,6 @@ def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _lift(program: Any, path: str, at: Tensor) -> Any:
-    """The Variable of a Program that stands for a Tensor of a module; one per Tensor."""
-    known = program.lifted.get(id(at))
-    block = program.global_block()
-    if known is not None:
-        return block.vars[known[1]]
-    name, k = at.name or path, 0
-    while name in block.vars:
-        name, k = f"{at.name or path}_{k + 1}", k + 1
-    made = program.add_persistable(name, np.array(at._data), trainable=at.requires_grad)
-    program.lifted[id(at)] = (at, name)
-    return made
-
-
 def _is_fact(key: str, value: Any) -> bool:
     plain = isinstance(value, int | float | str | tuple) and not isinstance(value, bool)
     return plain and key[0] != "_" and not (isinstance(value, tuple) and _children(value))
@@ -266,49 +271,3 @@ def _fitting(path: str, at: Tensor, value: Any) -> np.ndarray[Any, Any]:
         shown = describe(array)
         raise StateError(f"{path!r} is {shown} in the state, the module has {describe(at)}")
     return array.astype(at.dtype)
-
-
-def _program_of(values: Any) -> Any:
-    """The Program that the first Variable among some values belongs to."""
-    for value in values:
-        if isinstance(value, list | tuple):
-            found = _program_of(value)
-            if found is not None:
-                return found
-        elif isinstance(value, Operators) and not isinstance(value, Tensor):
-            return value.block.program
-    return None
-
-
-class Sequential(Module):
-    """Modules and functions, one after the other.
-
-    >>> import minigrad as mg
-    >>> double = Sequential(mg.relu, lambda x: 2 * x)
-    >>> double(tensor([-1.0, 3.0]))
-    tensor([0., 6.])
-    >>> len(double), len(double[:1])
-    (2, 1)
-    """
-
-    def __init__(self, *layers: Callable[..., Any]) -> None:
-        for layer in layers:
-            if not callable(layer):
-                raise ShapeError(f"Sequential holds modules and functions, not {describe(layer)}")
-        self.layers = list(layers)
-
-    def forward(self, x: Any) -> Any:
-        """Through all layers in order."""
-        for layer in self.layers:
-            x = layer(x)
-        return x
-
-    def __getitem__(self, index: int | slice) -> Any:
-        """One layer, or a Sequential of some, which are shared."""
-        return Sequential(*self.layers[index]) if isinstance(index, slice) else self.layers[index]
-
-    def __iter__(self) -> Iterator[Callable[..., Any]]:
-        return iter(self.layers)
-
-    def __len__(self) -> int:
-        return len(self.layers)

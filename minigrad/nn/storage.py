@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..calls import checked
 from ..errors import describe
 from .module import Module, StateError
 
@@ -30,6 +31,7 @@ _HEADERS = {
 }
 
 
+@checked
 def save(state: Module | Mapping[str, Any], path: str | Path) -> None:
     """Write a module's state, or a state_dict, to ``.npz`` or ``.safetensors``.
 
@@ -58,6 +60,7 @@ def save(state: Module | Mapping[str, Any], path: str | Path) -> None:
         _safetensors().save_file(arrays, str(path))
 
 
+@checked
 def load(path: str | Path, limit: int = LIMIT) -> dict[str, np.ndarray[Any, Any]]:
     """Read a state: ``model.load_state_dict(load("model.npz"))``.
 

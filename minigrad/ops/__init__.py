@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from ..calls import checked
 from ..values import install
 from . import update
 from .activations import elu, erf, gelu, leaky_relu, relu, sigmoid, silu, softplus
-from .calls import checked
 from .compare import (
     abs,
     ceil,

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ops
+from ..calls import checked
 from .number import check_number
 
 
+@checked
 def clip_by_value(limit: float) -> Callable[[list[Any]], list[Any]]:
     """Every element between ``-limit`` and ``limit``.
 
@@ -20,6 +22,7 @@ def clip_by_value(limit: float) -> Callable[[list[Any]], list[Any]]:
     return lambda grads: [ops.clip(g, min=-limit, max=limit) for g in grads]
 
 
+@checked
 def clip_by_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
     """Every gradient of a parameter at most ``limit`` long, its direction kept.
 
@@ -31,6 +34,7 @@ def clip_by_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
     return lambda grads: [g * (limit / ops.maximum(_length([g]), limit)) for g in grads]
 
 
+@checked
 def clip_by_global_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
     """All gradients together at most ``limit`` long, their direction kept.
 

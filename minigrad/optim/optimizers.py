@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..calls import checked_constructor
 from ..eager.mode import no_grad
 from ..eager.tensor import Tensor
 from ..errors import GradError, ShapeError, describe, did_you_mean
@@ -58,6 +59,10 @@ class Optimizer:
         self.state = [
             {slot: _first(kind, p) for slot, kind in self.memory.items()} for p in self.parameters
         ]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        checked_constructor(cls)
 
     def rate(self, count: Any) -> Any:
         """The learning rate of a step."""

@@ -7,10 +7,12 @@ from math import pi
 from typing import Any
 
 from .. import ops
+from ..calls import checked
 
 Rate = float | Callable[[Any], Any]
 
 
+@checked
 def exponential(rate: float, factor: float) -> Rate:
     """``rate * factor ** count``.
 
@@ -21,6 +23,7 @@ def exponential(rate: float, factor: float) -> Rate:
     return lambda count: rate * ops.pow(factor, count)
 
 
+@checked
 def step_decay(rate: float, every: int, factor: float = 0.1) -> Rate:
     """Times ``factor`` after every ``every`` steps.
 
@@ -31,6 +34,7 @@ def step_decay(rate: float, every: int, factor: float = 0.1) -> Rate:
     return lambda count: rate * ops.pow(factor, ops.floor(count / every))
 
 
+@checked
 def linear(rate: float, steps: int, end: float = 0.0) -> Rate:
     """In a straight line from ``rate`` to ``end`` in ``steps`` steps, then constant.
 
@@ -41,6 +45,7 @@ def linear(rate: float, steps: int, end: float = 0.0) -> Rate:
     return lambda count: rate + (end - rate) * ops.minimum(count / steps, 1.0)
 
 
+@checked
 def cosine(rate: float, steps: int, end: float = 0.0) -> Rate:
     """Half a wave of the cosine from ``rate`` to ``end`` in ``steps`` steps, then constant.
 
@@ -56,6 +61,7 @@ def cosine(rate: float, steps: int, end: float = 0.0) -> Rate:
     return schedule
 
 
+@checked
 def warmup(rate: Rate, steps: int) -> Rate:
     """Up to a rate, or to a schedule, in a straight line over the first ``steps`` steps.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..calls import checked
 from ..errors import ProgramError, describe, did_you_mean, user_line
 from . import run_control as run_control
 from .limits import ELEMENTS
@@ -54,6 +55,7 @@ class Executor:
     def __init__(self) -> None:
         self.scope = Scope()
 
+    @checked
     def run(
         self,
         program: Program,

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ...calls import checked
 from ...errors import ProgramError, describe
 from ..program import Program
 from .lowering import needs
 
 
+@checked
 def export_onnx(
     program: Program,
     path: str | Path | None = None,

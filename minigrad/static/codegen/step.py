@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...calls import checked
 from ...errors import MinigradError, ProgramError, describe, did_you_mean, user_line
 from ..executor import Executor
 from ..naming import name_of, several
@@ -25,6 +26,7 @@ from .slabs import in_slab, state_slabs
 RUNGS = ("specialise", "decompose", "fold", "merge_duplicates", "dead_code", "buffers", "source")
 
 
+@checked
 def compile(
     program: Program,
     feed: Mapping[str, Any] | None = None,
