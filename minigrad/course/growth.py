@@ -141,7 +141,7 @@ def _found(
 ) -> Iterator[tuple[str, Definition]]:
     for node in body.body:
         if isinstance(node, ast.ClassDef):
-            yield prefix + node.name, _class_line(source, node)
+            yield prefix + node.name, _class_line(node)
             yield from _found(source, node, f"{prefix}{node.name}.")
         elif isinstance(node, _FUNCTIONS):
             yield prefix + node.name, Definition(ast.unparse(_bare(node)), _text(source, node))
@@ -151,7 +151,7 @@ def _found(
             yield prefix + name, Definition(ast.unparse(node), _text(source, node))
 
 
-def _class_line(source: str, node: ast.ClassDef) -> Definition:
+def _class_line(node: ast.ClassDef) -> Definition:
     """A class without what is inside: decorators, name, bases."""
     bare = copy.copy(node)
     bare.body = [ast.Pass()]

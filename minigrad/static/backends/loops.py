@@ -22,7 +22,7 @@ from .functional import FunctionWriter, Scope, names_of
 Statements = list[ast.stmt]
 
 
-def _tuple(w: FunctionWriter, scope: Scope, names: list[str]) -> ast.expr:
+def _tuple(scope: Scope, names: list[str]) -> ast.expr:
     return names_of([scope.find(n) for n in names], ast.Load())
 
 
@@ -42,10 +42,6 @@ def _call(names: list[str], path: str, *args: ast.expr) -> ast.stmt:
     return ast.Assign([names_of(names, ast.Store())], invoke(path, list(args)))
 
 
-def _inner(stem: str, parameters: list[str], body: Statements) -> ast.stmt:
-    return function(stem, parameters, body)
-
-
 def _fresh(w: FunctionWriter, stem: str) -> str:
     """An identifier for something that is no variable of the program."""
     return w.new(Scope(w.program.global_block()), stem)
@@ -58,14 +54,12 @@ def scan(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
     body = _unpacked(w, inner, op.attrs["carried"], "carried")
     body += _unpacked(w, inner, op.attrs["steps"], "slices")
     body += w.block(block, inner)
-    body.append(
-        _returns(_tuple(w, inner, op.attrs["next"]), _tuple(w, inner, op.attrs["step_out"]))
-    )
+    body.append(_returns(_tuple(inner, op.attrs["next"]), _tuple(inner, op.attrs["step_out"])))
     ends, stacked = _fresh(w, "ends"), _fresh(w, "stacked")
     kept = w.new(scope, op.outputs["scopes"][0])
-    seqs, starts = _tuple(w, scope, op.inputs["seq"]), _tuple(w, scope, op.inputs["x"])
+    seqs, starts = _tuple(scope, op.inputs["seq"]), _tuple(scope, op.inputs["x"])
     return [
-        _inner(name, ["carried", "slices"], body),
+        function(name, ["carried", "slices"], body),
         _call([ends, stacked, kept], "xp.scan", load(name), starts, seqs),
         *_unpacked(w, scope, op.outputs["out"], ends),
         *_unpacked(w, scope, op.outputs.get("stacked", []), stacked),
@@ -85,13 +79,13 @@ def while_loop(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
     inner = Scope(body_block, scope)
     does = _unpacked(w, inner, op.attrs["carried"], "carried")
     does += w.block(body_block, inner)
-    does.append(_returns(_tuple(w, inner, op.attrs["next"])))
+    does.append(_returns(_tuple(inner, op.attrs["next"])))
     ends, kept = _fresh(w, "ends"), w.new(scope, op.outputs["scopes"][0])
     save = ast.Constant(_is_read(w, op.outputs["scopes"][0]))
-    starts = _tuple(w, scope, op.inputs["x"])
+    starts = _tuple(scope, op.inputs["x"])
     return [
-        _inner(test, ["carried"], asks),
-        _inner(step, ["carried"], does),
+        function(test, ["carried"], asks),
+        function(step, ["carried"], does),
         _call([ends, kept], "xp.while_loop", load(test), load(step), starts, save),
         *_unpacked(w, scope, op.outputs["out"], ends),
     ]
@@ -110,7 +104,7 @@ def cond(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
         block = w.program.blocks[op.attrs[attr]]
         name, inner = _fresh(w, f"branch_{block.idx}"), Scope(block, scope)
         body = w.block(block, inner)
-        out.append(_inner(name, [], [*body, _returns(_tuple(w, inner, op.attrs[results]))]))
+        out.append(function(name, [], [*body, _returns(_tuple(inner, op.attrs[results]))]))
         branches.append(load(name))
     pred = load(scope.find(op.inputs["pred"][0]))
     found = _fresh(w, "found")
@@ -134,7 +128,7 @@ def cond_grad(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
                 inner.names[local] = scope.find(seed)
         body += w.block(grad_block, inner)
         locals_ = [op.attrs[f"{prefix}_params"][k] for k in wanted]
-        out.append(_inner(name, [], [*body, _returns(_tuple(w, inner, locals_))]))
+        out.append(function(name, [], [*body, _returns(_tuple(inner, locals_))]))
         branches.append(load(name))
     pred = load(scope.find(op.inputs["pred"][0]))
     found = _fresh(w, "found")
@@ -174,13 +168,13 @@ def loop_grad(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
         _local(op.attrs["params_local"], params),
         _local(op.attrs.get("steps_grad"), slices),
     )
-    body.append(_returns(*[_tuple(w, inner, g) for g in groups]))
+    body.append(_returns(*[_tuple(inner, g) for g in groups]))
     made = [_fresh(w, stem) for stem in ("starts_grad", "params_grad", "sequences_grad")]
     args = [
         load(scope.find(op.inputs["scopes"][0])),
-        _tuple(w, scope, _local(op.inputs.get("stacked_grad"), seeds)),
-        _tuple(w, scope, _local(op.inputs["out_grad"], flows)),
-        _tuple(w, scope, _local(op.inputs["params"], params)),
+        _tuple(scope, _local(op.inputs.get("stacked_grad"), seeds)),
+        _tuple(scope, _local(op.inputs["out_grad"], flows)),
+        _tuple(scope, _local(op.inputs["params"], params)),
     ]
     found = (
         ("x_grad", flows, made[0]),
@@ -188,7 +182,7 @@ def loop_grad(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
         ("seq_grad", slices, made[2]),
     )
     return [
-        _inner(name, ["grads", "carried", "slices", "seeds"], body),
+        function(name, ["grads", "carried", "slices", "seeds"], body),
         _call(made, "xp.loop_grad", load(name), *args),
         *(s for slot, ks, source in found for s in _results(w, scope, op, slot, ks, source)),
     ]

@@ -19,6 +19,8 @@ class NumpySpace:
     array([11.])
     """
 
+    numpy: Any = np  # or what stands for it: loops over steps are the same for any
+
     def __getattr__(self, type: str) -> Callable[..., Any]:
         return REGISTRY[type].kernel
 
@@ -33,7 +35,7 @@ class NumpySpace:
             kept.append((carried, slices))
             carried, out = step(carried, slices)
             outs.append(out)
-        return carried, tuple(np.stack(o) for o in zip(*outs, strict=True)), kept
+        return carried, tuple(self.numpy.stack(o) for o in zip(*outs, strict=True)), kept
 
     def while_loop(
         self,
@@ -53,10 +55,10 @@ class NumpySpace:
         self, back: Callable[..., Any], kept: Any, seeds: Values, grads: Values, params: Values
     ) -> Any:
         """The steps backwards: gradients of the starts, of what the body reads from outside, of the sequences."""
-        totals = tuple(np.zeros_like(p) for p in params)
+        totals = tuple(self.numpy.zeros_like(p) for p in params)
         rows = []
         for k in range(len(kept) - 1, -1, -1):
             grads, shares, row = back(grads, *kept[k], tuple(s[k] for s in seeds))
             totals = tuple(t + s for t, s in zip(totals, shares, strict=True))
             rows.append(row)
-        return grads, totals, tuple(np.stack(r) for r in zip(*rows[::-1], strict=True))
+        return grads, totals, tuple(self.numpy.stack(r) for r in zip(*rows[::-1], strict=True))

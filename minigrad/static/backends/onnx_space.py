@@ -1,7 +1,7 @@
 """``xp`` on ONNX: the kernels run on `Symbol`s, and leave nodes behind.
 
 Kernels have twins that call `OnnxNumPy`.  A few have a counterpart: where ONNX has the very operator (`Conv`, `Erf`),
-or where a kernel looks at values.  Loops over sequences are unrolled, branches become `If`, while loops become `Loop`.
+or where a kernel looks at values.  Sequences are unrolled as on NumPy, branches become `If`, while loops become `Loop`.
 """
 
 from __future__ import annotations
@@ -115,25 +115,3 @@ class OnnxSpace(NumpySpace):
     def _own(self, values: list[Symbol]) -> list[Symbol]:
         """Results an inner graph has made itself."""
         return [v.node("Identity") for v in values]
-
-    def scan(self, step: Callable[..., Any], starts: Values, sequences: Values) -> Any:
-        """The steps, one after the other."""
-        carried, kept, outs = starts, [], []
-        for k in range(len(sequences[0])):
-            slices = tuple(s[k] for s in sequences)
-            kept.append((carried, slices))
-            carried, out = step(carried, slices)
-            outs.append(out)
-        return carried, tuple(self.numpy.stack(o) for o in zip(*outs, strict=True)), kept
-
-    def loop_grad(
-        self, back: Callable[..., Any], kept: Any, seeds: Values, grads: Values, params: Values
-    ) -> Any:
-        """The steps backwards."""
-        totals: Values = tuple(self.numpy.zeros_like(p) for p in params)
-        rows = []
-        for k in range(len(kept) - 1, -1, -1):
-            grads, shares, row = back(grads, *kept[k], tuple(s[k] for s in seeds))
-            totals = tuple(t + s for t, s in zip(totals, shares, strict=True))
-            rows.append(row)
-        return grads, totals, tuple(self.numpy.stack(r) for r in zip(*rows[::-1], strict=True))
