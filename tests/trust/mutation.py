@@ -2,23 +2,25 @@
 
 The tests are collected and run once, with a note of the lines each one reaches.  Then every mutant is a fork of
 this process: the code of the changed function is replaced where it stands, and the tests that reach the changed line
-run, the quickest first, until one fails.  Mutants of what runs at import get a process of their own.
+run, the quickest first, until one fails.  Mutants of what runs at import (defaults, constants) import the package anew.
 
-Survivors that change nothing that matters stand in ``survivors.txt`` with a reason; they do not count.
+Survivors that change nothing that matters stand in ``survivors.txt`` with a reason; they are not run and do not count.
 """
 
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import resource
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ import numpy as np
 from tests.trust.altered import alter, source_of
 from tests.trust.coverage_of_items import reach, run
 from tests.trust.mutants import Mutant, mutants, mutated
-from tests.trust.patching import live_functions, patch
+from tests.trust.patching import Live, live_functions, patch
 
 ROOT = Path(__file__).parents[2]
 SURVIVORS = Path(__file__).with_name("survivors.txt")
@@ -50,7 +52,10 @@ FUZZERS = {
 #: tests of time are left out: mutants run side by side
 UNSTEADY = "not takes_time and not in_proportion and not per_op and not linear_in"
 MEMORY = 3 * 2**30
-FOUND, SURVIVED, AT_IMPORT = 1, 0, 3
+FOUND, SURVIVED, NO_TEST = 1, 0, 5  #: as pytest says it
+FORK, FRESH = get_context("fork"), get_context("forkserver")
+FRESH.set_forkserver_preload(["numpy", "pytest"])
+AT_MOST = 60  #: tests for a mutant that imports the package anew
 
 
 @dataclass
@@ -67,7 +72,7 @@ class Score:
         share = 100 * self.found / max(total, 1)
         text = f"{self.module}: {self.found} of {total} mutants found ({share:.1f} %)"
         if self.harmless:
-            text += f", {len(self.harmless)} more survive with a reason"
+            text += f", {len(self.harmless)} more have a reason"
         lines = [f"  survives: {key(self.module, m)}  # line {m.line}" for m in self.survivors]
         return "\n".join([text, *lines])
 
@@ -121,79 +126,95 @@ class Forks:
         self.reach = reach(session.items, set(files.values()))
         taken = time.perf_counter() - begin
         tell(f"{len(self.reach)} of {len(session.items)} tests pass and are used, {taken:.0f} s")
+        live = {file: live_functions(file) for file in files.values()}
+        self.control()
+        gc.freeze()  # forks share what nobody touches
         for module, file in files.items():
-            self.scores.append(self.score(module, file))
+            self.scores.append(self.score(module, file, live[file]))
             tell(str(self.scores[-1]))
         return True
 
-    def score(self, module: str, file: str) -> Score:
-        live, tree = live_functions(file), ast.parse(source_of(module))
+    def control(self) -> None:
+        """Nothing is found where nothing is changed."""
+        names = sorted(self.reach, key=lambda n: self.reach[n][0])[:AT_MOST]
+        process = FRESH.Process(target=be_fresh, args=("", -1, names, self.limit))
+        process.start()
+        process.join()
+        assert process.exitcode == SURVIVED, "the package as it is was found"
+
+    def score(self, module: str, file: str, live: Live) -> Score:
+        tree = ast.parse(source_of(module))
         todo, kept = chosen(module, self.args.sample, self.args.seed), reasons()
-        score = Score(module)
-        for k, (m, code) in enumerate(self.results(module, file, todo, live, tree), 1):
+        score = Score(module, harmless=[m for m in todo if key(module, m) in kept])
+        todo = [m for m in todo if m not in score.harmless]
+        for m, code in self.results(module, file, todo, live, tree):
             if code != SURVIVED:
                 score.found += 1
             else:
-                (score.harmless if key(module, m) in kept else score.survivors).append(m)
-            if k % 25 == 0:
-                tell(f"  {module}: {k} of {len(todo)}, {len(score.survivors)} survive")
+                score.survivors.append(m)
+                tell(f"  survives: {key(module, m)}  # line {m.line}")
         return score
 
     def results(
-        self, module: str, file: str, todo: list[Mutant], live: Any, tree: ast.Module
+        self, module: str, file: str, todo: list[Mutant], live: Live, tree: ast.Module
     ) -> Iterator[tuple[Mutant, int]]:
         """Every mutant with what its process said; several processes at a time."""
-        running: dict[int, tuple[Mutant, int]] = {}
+        running: dict[int, tuple[Mutant, Any, int]] = {}
         waiting = list(reversed(todo))
         while waiting or running:
             while waiting and len(running) < self.args.workers:
                 m = waiting.pop()
                 ours, theirs = os.pipe()
-                pid = os.fork()
-                if not pid:
-                    self.be(module, file, m, live, tree, theirs)
+                process = self.process(module, file, m, live, tree, theirs)
+                process.start()
                 os.close(theirs)
-                running[pid] = m, ours
-            pid, status = os.wait()
-            (m, ours), code = running.pop(pid), os.waitstatus_to_exitcode(status)
-            with open(ours, encoding="utf-8") as said:
-                self.kills.update(said.read().splitlines())
-            if code == AT_IMPORT:
-                names = [t.nodeid for t in self.reaching(file, m, everywhere=True)]
-                code = fresh(module, m, names)
-            yield m, code
+                running[process.sentinel] = m, process, ours
+            for ended in wait(list(running)):
+                m, process, ours = running.pop(ended)
+                process.join()
+                with open(ours, encoding="utf-8") as said:
+                    self.kills.update(said.read().splitlines())
+                yield m, process.exitcode
 
-    def be(self, module: str, file: str, m: Mutant, live: Any, tree: ast.Module, say: int) -> None:
+    def process(self, module: str, file: str, m: Mutant, live: Live, tree: Any, say: int) -> Any:
+        """The process that is the mutant: a fork of this one, or, if it must import anew, of one without the package."""
+        tests, changed = self.reaching(file, m), mutated(source_of(module), m.number)
+        if not tests or patch(live, tree, changed, file, dry=True):
+            return FORK.Process(target=self.be, args=(file, tests, live, tree, changed, say))
+        names = [t.nodeid for t in tests[:AT_MOST]]
+        return FRESH.Process(target=be_fresh, args=(module, m.number, names, self.limit))
+
+    @property
+    def limit(self) -> float:
+        return float(self.args.seconds * 6 + 20)
+
+    def be(
+        self, file: str, tests: list[Any], live: Live, tree: Any, changed: Any, say: int
+    ) -> None:
         """In a process of its own: be the mutant, say which test found it, and end."""
         code = FOUND
         try:
-            limited(self.args.seconds * 6 + 20)
-            if not patch(live, tree, mutated(source_of(module), m.number), file):
-                os._exit(AT_IMPORT)
-            tests = self.reaching(file, m)
-            with open(os.devnull, "w") as nowhere:
-                os.dup2(nowhere.fileno(), 1)
-                os.dup2(nowhere.fileno(), 2)
-                code = SURVIVED
-                for test, following in zip(tests, [*tests[1:], None], strict=True):
-                    if not run(test, following):
-                        os.write(say, test.nodeid.encode())
-                        code = FOUND
-                        break
+            limited(self.limit)
+            silent()
+            patch(live, tree, changed, file)
+            code = SURVIVED
+            for test, following in zip(tests, [*tests[1:], None], strict=True):
+                if not run(test, following):
+                    os.write(say, test.nodeid.encode())
+                    code = FOUND
+                    break
         finally:
             os._exit(code)
 
-    def reaching(self, file: str, m: Mutant, everywhere: bool = False) -> list[Any]:
-        """The tests that reach a mutant (its module), for some seconds.
+    def reaching(self, file: str, m: Mutant) -> list[Any]:
+        """The tests that reach a mutant, for some seconds: first what found others before, then what is quick.
 
-        First what found others before, then what is quick.
+        What runs at import is reached by those that reach a line which speaks of it, else by all of the module.
         """
-        lines = {(file, n) for n in range(m.lines[0], m.lines[1] + 1)}
-        if everywhere:
-            lines = {
-                line for _, reached in self.reach.values() for line in reached if line[0] == file
-            }
-        fitting = [n for n, (_, reached) in self.reach.items() if reached & lines]
+        reached = {n: {k for f, k in lines if f == file} for n, (_, lines) in self.reach.items()}
+        fitting: list[str] = []
+        for lines in (set(range(m.lines[0], m.lines[1] + 1)), mentions(file, m), None):
+            fitting = fitting or [n for n, r in reached.items() if (r & lines if lines else r)]
         fitting.sort(key=lambda n: self.reach[n][0] / (1 + self.kills[n]))
         total, tests = 0.0, []
         for name in fitting:
@@ -202,6 +223,18 @@ class Forks:
                 break
             tests.append(self.items[name])
         return tests
+
+
+def mentions(file: str, m: Mutant) -> set[int]:
+    """The lines of a module that speak of what a statement of it defines."""
+    tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    statement = next(n for n in tree.body if n.lineno <= m.line <= (n.end_lineno or n.lineno))
+    made = {
+        n.id
+        for n in ast.walk(statement)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    return {n.lineno for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in made}
 
 
 def tell(text: str) -> None:
@@ -222,20 +255,32 @@ def limited(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-# -- processes of their own ----------------------------------------------------------------
+def silent() -> None:
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
 
 
-def fresh(module: str, mutant: Mutant, tests: list[str], seconds: int = 900) -> int:
-    """Import the mutant anew and run some tests on it."""
-    command = [sys.executable, "-m", "tests.trust.mutation", module, str(mutant.number), *tests]
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+# -- processes that import the package anew ------------------------------------------------
+
+
+def be_fresh(module: str, number: int, tests: list[str], seconds: float) -> None:
+    """In a process that has not imported the package: import the mutant, and run some tests on it.
+
+    Number -1 is the package as it is.
+    """
+    code = FOUND
     try:
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, timeout=seconds
-        )
-    except subprocess.TimeoutExpired:
-        return FOUND
-    return SURVIVED if done.returncode == 0 else FOUND
+        limited(seconds)
+        silent()
+        os.chdir(ROOT)
+        sys.dont_write_bytecode = True
+        if number >= 0:
+            alter(module, lambda source: mutated(source, number))
+        files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
+        code = pytest_main(files, "-x", plugins=[Only(tests)])
+    finally:
+        os._exit(SURVIVED if code in (SURVIVED, NO_TEST) else FOUND)
 
 
 class Quick:
@@ -247,6 +292,18 @@ class Quick:
         phases = [Phase.explicit, Phase.generate]
         settings.register_profile("mutants", phases=phases, database=None, derandomize=True)
         settings.load_profile("mutants")
+
+
+class Only:
+    """A pytest plugin: of the files that are collected, these tests."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.order = {name: k for k, name in enumerate(names)}
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        items[:] = sorted(
+            (i for i in items if i.nodeid in self.order), key=lambda i: self.order[i.nodeid]
+        )
 
 
 def pytest_main(tests: list[str], *options: str, plugins: Any = ()) -> int:
@@ -261,8 +318,3 @@ def score(args: Any) -> list[Score]:
     forks = Forks(args)
     pytest_main(args.tests or tests_of(args.module), "--no-header", plugins=[forks])
     return forks.scores
-
-
-if __name__ == "__main__":
-    alter(sys.argv[1], lambda source: mutated(source, int(sys.argv[2])))
-    raise SystemExit(pytest_main(sys.argv[3:], "-x"))

@@ -36,12 +36,17 @@ def parts(code: CodeType) -> Iterator[CodeType]:
             yield from parts(c)
 
 
-def patch(live: Live, before: ast.Module, after: ast.Module, file: str) -> bool:
-    """Replace the code that differs; False if that is not all, and nothing is to be relied on."""
+def patch(live: Live, before: ast.Module, after: ast.Module, file: str, dry: bool = False) -> bool:
+    """Replace the code that differs; False if that is not all, and nothing is to be relied on.
+
+    With ``dry`` nothing is replaced, it is only said whether it could be.
+    """
     old, new = compile(before, file, "exec"), compile(after, file, "exec")
     changed = [
         (a, b) for a, b in zip(parts(old), parts(new), strict=True) if a != b and place(a) in live
     ]
+    if dry:
+        return bool(changed) and all(a.co_freevars == b.co_freevars for a, b in changed)
     try:
         for a, b in changed:
             for f in live[place(a)]:
