@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .schedule import Array, Call, Schedule, arrays_in
-from .slabs import in_slab
+from .slabs import in_slab, slab_name
 from .steps import factors
 
 
@@ -60,7 +60,7 @@ def _places(schedule: Schedule, slabs: list[list[str]]) -> dict[str, tuple[Array
     """Name of a parameter → its slab, where it begins and ends."""
     found = {}
     for names in slabs:
-        whole = schedule.state.get("+".join(names))
+        whole = schedule.state.get(slab_name(names))
         if whole is not None:
             shapes = [schedule.state[n].shape for n in names]
             for name, (start, stop) in zip(names, in_slab(whole.dtype, shapes)[1], strict=True):

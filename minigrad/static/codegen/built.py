@@ -13,6 +13,7 @@ from ..program import Program
 from .bias import fold_bias
 from .borders import fill_once
 from .buffers import plan_buffers
+from .commit import commit_at_once
 from .invariant import hoist
 from .lower import lower
 from .pieces import from_pieces
@@ -44,12 +45,13 @@ def scheduled(program: Program, step: Any) -> Schedule:
     if not step.exact:
         unrolled_at_once(schedule)
         at_once(schedule)
-    merge_updates(schedule, step.slabs)
+    merge_updates(schedule, step.memory.slabs)
     if not step.exact:
-        fold_bias(schedule, step.slabs)
+        fold_bias(schedule, step.memory.slabs)
         drop_unread(schedule)
         scale_early(schedule)
     fill_once(schedule)
+    commit_at_once(schedule, step.memory)
     return schedule
 
 
@@ -71,9 +73,8 @@ class Built:
             self.text.splitlines(True),
             self.filename,
         )
-        given = {
-            target: step.memory[name] for target, name in self.names.items() if name in step.memory
-        }
+        held = step.memory.arrays
+        given = {target: held[name] for target, name in self.names.items() if name in held}
         self.run, self.fits = space["prepare"](given, writer.kernels, writer.constants)
         self.feeds = tuple(schedule.feeds)
 

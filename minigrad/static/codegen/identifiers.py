@@ -30,6 +30,7 @@ RESERVED = {
     "type",
     "zeros",
     "too_many_steps",
+    "results",
 }
 
 

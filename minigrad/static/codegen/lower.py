@@ -41,10 +41,12 @@ class Lowering(ControlFlow):
                 made = Array(self.recorder, like, var.name, fixed=True)  # type: ignore[arg-type]
                 root.values[var.name] = made
                 (self.schedule.feeds if var.is_data else self.schedule.state)[var.name] = made
-        self.stored: dict[str, tuple[Array, Operator]] = {}  # state → what it holds at the end
-        self.inside = {
-            n for b in program.blocks[1:] for op in b.ops for n in op.output_names if is_state(b, n)
-        }
+        self.stored: dict[str, tuple[Array, Any]] = {}  # state → what it holds at the end
+        self.inside: dict[str, Array] = {}  # state that loops and branches write → a copy for them
+        for name in sorted(_state_written_inside(program)):
+            working = root.values[name] = self.recorder.copy(self.schedule.state[name])
+            working.name, self.inside[name] = name, working
+            self.stored[name] = working, None
         self.block(program.global_block(), root)
         self.schedule.fetched = [self.fetched(n, root) for n in fetch]
         self.store_all()
@@ -124,22 +126,18 @@ class Lowering(ControlFlow):
             names.values[name] = value
             return
         if name in self.inside:
-            self.keep_old_values(names, self.schedule.state[name])
-            self.store(name, value, self.recorder.op)
+            self.keep_old_values(names, self.inside[name])
+            self.recorder.setitem(self.inside[name], Ellipsis, value)
         else:  # stored when everything else has succeeded; until then the new value has the name
             names.values[name] = value
             self.stored[name] = value, self.recorder.op
-
-    def store(self, name: str, value: Array, op: Operator) -> None:
-        """Let a parameter take over a value."""
-        args = self.schedule.state[name], value
-        self.recorder.calls.append(Call("store", "np.copyto", np.copyto, args, {}, None, op))
 
     def store_all(self) -> None:
         """At the end the parameters change: an error on the way leaves them as they were."""
         values = [self.as_it_is(value) for value, _ in self.stored.values()]
         for (name, (_, op)), value in zip(self.stored.items(), values, strict=True):
-            self.store(name, value, op)
+            args = self.schedule.state[name], value
+            self.recorder.calls.append(Call("store", "np.copyto", np.copyto, args, {}, None, op))
 
     def fetched(self, name: str, root: Names) -> Array:
         """The value of a fetched name; from inside loops the list of its values."""
@@ -172,6 +170,13 @@ class Lowering(ControlFlow):
                 if value.shares(state) and not (value is state and name == state.name):
                     names.values[name] = self.recorder.copy(value)
             names = names.parent
+
+
+def _state_written_inside(program: Program) -> set[str]:
+    """Parameters that loops and branches write."""
+    return {
+        n for b in program.blocks[1:] for op in b.ops for n in op.output_names if is_state(b, n)
+    }
 
 
 def _arguments(

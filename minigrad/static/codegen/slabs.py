@@ -58,6 +58,11 @@ def _alike(a: Any, b: Any) -> bool:
     return bool(same)
 
 
+def slab_name(names: list[str]) -> str:
+    """What a slab is called; no variable's name has a space."""
+    return " ".join(names)
+
+
 def in_slab(
     dtype: np.dtype[Any], shapes: list[tuple[int, ...]]
 ) -> tuple[int, list[tuple[int, int]]]:
@@ -245,11 +250,11 @@ class _Merging:
         names = tuple(v.name for v in values)
         if names not in self.slabs or not all(v.fixed for v in values):
             raise _Mismatch
-        key = "+".join(names)
+        key = slab_name(list(names))
         if key not in self.schedule.state:
-            made = self.slab(
-                "all_" + (self.updates[0][0].op.type if self.updates[0][0].op else "state")
-            )
+            op: Any = self.updates[0][0].op
+            slot = next((s for s, held in op.outputs.items() if names[0] in held), "param_out")
+            made = self.slab(f"all_{op.type if slot == 'param_out' else slot.removesuffix('_out')}")
             made.fixed = True
             self.schedule.state[key] = made
         return self.schedule.state[key]

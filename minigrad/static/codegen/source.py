@@ -23,7 +23,7 @@ from .buffers import Plan
 from .identifiers import RESERVED, clean
 from .loops import LoopSource
 from .runtime import aligned_zeros
-from .schedule import Array, Branch, Call, Loop, Schedule, arrays_in
+from .schedule import Array, Branch, Call, Loop, Schedule
 from .syntax import Comment, assign, dotted, entry, function, invoke, load, store
 
 CHANGE = "parameters change from here on; an error before leaves them as they were"
@@ -58,10 +58,7 @@ class Writer(LoopSource):
             self.buffer(buffer)
         feeds = [self.name(a) for a in self.schedule.feeds.values()]
         self.table.update(zip(feeds, self.schedule.feeds, strict=True))
-        body = self.statements(self.schedule.items)
-        body.append(
-            ast.Return(ast.List([self.fetched(a) for a in self.schedule.fetched], ast.Load()))
-        )
+        body = self.body(self.schedule.items)
         step = function("step", feeds, body)
         fits = function("fits", feeds, [ast.Return(self.fits(feeds))])
         made = function(
@@ -75,6 +72,16 @@ class Writer(LoopSource):
             ],
         )
         return ast.Module([made], [])
+
+    def body(self, items: list[Any]) -> list[ast.stmt]:
+        """The statements of a run.  Results are copied before parameters change: copying needs memory, and may fail."""
+        last = len(items) - (1 if items and _changes_state(items[-1]) else 0)
+        out = self.statements(items[:last])
+        results = ast.List([self.fetched(a) for a in self.schedule.fetched], ast.Load())
+        if last == len(items):
+            return [*out, ast.Return(results)]
+        out.append(assign("results", results))
+        return [*out, *self.statements(items[last:]), ast.Return(load("results"))]
 
     def fits(self, feeds: list[str]) -> ast.expr:
         """Whether feeds are arrays of the shapes and dtypes that this source is for."""
@@ -156,7 +163,7 @@ class Writer(LoopSource):
                 continue
             if not self.changing and _changes_state(item):
                 self.changing = True
-                out.insert(len(out) - isinstance(out[-1], Comment), Comment(CHANGE))
+                out.insert(len(out) - bool(out and isinstance(out[-1], Comment)), Comment(CHANGE))
             for statement in made:
                 statement.op = item.op  # type: ignore[attr-defined]
             if isinstance(item, Call) and item.ignores:
@@ -184,8 +191,7 @@ class Writer(LoopSource):
         if (
             call.kind == "view"
             and isinstance(call.out, Array)
-            and id(call.args[0]) in self.fixed
-            and not arrays_in(call.args[1:])
+            and all(id(a) in self.fixed for a in call.reads())
         ) or id(call.out) in self.plan.constant:
             self.before += self.item(call)
         else:

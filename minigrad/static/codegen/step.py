@@ -20,8 +20,7 @@ from ..naming import name_of, several
 from ..passes import dead_code, decompose, fold, merge_duplicates, specialise
 from ..program import Program, Variable
 from .built import Built
-from .runtime import aligned_zeros
-from .slabs import in_slab, state_slabs
+from .memory import start_memory
 
 RUNGS = ("specialise", "decompose", "fold", "merge_duplicates", "dead_code", "buffers", "source")
 
@@ -92,8 +91,8 @@ class Step:
         self.single = isinstance(fetch, Variable | str)
         self.fetch = [name_of(v, "fetch") for v in several(fetch, "fetch")]
         self.data = {v.name: v for v in program.global_block().vars.values() if v.is_data}
-        self.slabs = state_slabs(program)
-        self.parameters, self.memory = _start_values(program, executor, self.slabs)
+        self.memory = start_memory(program, executor)
+        self.parameters = self.memory.parameters
         self.history: list[str] = []
         self.source = ""
         self.names: dict[str, str] = {}
@@ -110,9 +109,9 @@ class Step:
     def __call__(self, *given: Any, **feed: Any) -> Any:
         """Run it; returns one array per fetched variable, or one array if a single variable is fetched.
 
-        Feeds are named, ``step(x=…)``, or come as one dict as for an Executor.  An error leaves the parameters as they
-        were: they change after everything else has been computed.  An interrupt in these last lines, which write
-        what an optimizer remembers after the parameters, may leave one written and the other not.
+        Feeds are named, ``step(x=…)``, or come as one dict as for an Executor.  An error or an
+        interrupt leaves all parameters, and what an optimizer remembers of them, as they were: one call changes all of
+        it, after everything else has been computed.
         """
         if given:
             feed = self.named(given, feed)
@@ -237,31 +236,6 @@ class Step:
     def __repr__(self) -> str:
         lines = len(self.source.splitlines())
         return f"<compiled step: {', '.join(self.data)} → {', '.join(self.fetch)}; {lines} lines>"
-
-
-def _start_values(
-    program: Program, executor: Executor | None, slabs: list[list[str]]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The persistable variables, those that are updated alike side by side; and the same with the slabs."""
-    values = {} if executor is None else executor.scope.values
-    start = {}
-    for name, var in program.global_block().vars.items():
-        if var.persistable:
-            value = values.get(name, program.initial.get(name))
-            if value is None:
-                raise ProgramError(
-                    f"the parameter {name!r} has no value: give static.parameter an init"
-                )
-            start[name] = np.array(value, var.dtype)
-    memory = {}
-    for names in slabs:
-        length, places = in_slab(start[names[0]].dtype, [start[n].shape for n in names])
-        whole = memory["+".join(names)] = aligned_zeros(length, start[names[0]].dtype)
-        for name, (begin, end) in zip(names, places, strict=True):
-            part = whole[begin:end].reshape(start[name].shape)
-            part[...] = start[name]
-            start[name] = part
-    return start, {**start, **memory}
 
 
 def _named(feed: Any) -> dict[str, Any]:
