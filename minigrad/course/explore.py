@@ -199,8 +199,9 @@ def as_html(made: list[Bundle]) -> str:
 def part_html(part: Bundle) -> str:
     """A picture, or escaped text."""
     if "image/svg+xml" in part:
-        fitting = '<svg style="max-width:100%;height:auto" '
-        drawing = part["image/svg+xml"].replace("<svg ", fitting, 1)
+        drawing = part["image/svg+xml"]
+        if "max-width" not in drawing:  # one of ours knows how far its words may shrink
+            drawing = drawing.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
         return f'<div style="overflow-x:auto">{drawing}</div>'
     words = html.escape(part.get("text/plain", ""), quote=True)
     if "image/png" in part:

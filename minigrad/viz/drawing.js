@@ -28,14 +28,6 @@ function nodeId(group) {
   return group.id.slice(group.id.lastIndexOf("-") + 1);
 }
 
-// A drawing larger than its window scrolls to one of its parts.
-function scrollTo(pic, group) {
-  if (pic.scrollHeight <= pic.clientHeight + 4 && pic.scrollWidth <= pic.clientWidth + 4) return;
-  const at = group.getBoundingClientRect(), box = pic.getBoundingClientRect();
-  if (at.top < box.top + 40 || at.bottom > box.bottom - 40) pic.scrollTop += at.top - box.top - box.height / 2;
-  if (at.left < box.left + 40 || at.right > box.right - 40) pic.scrollLeft += at.left - box.left - box.width / 2;
-}
-
 // Twins light up together.  In a drawing that stands alone :has() does it; here a class does, because with :has() every
 // change of a frame costs two to three times as much.
 function lightTwins(svg) {

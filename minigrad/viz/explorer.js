@@ -2,7 +2,6 @@
 // With a kernel ("live") a click on a folded box asks for a new drawing; without one the search says what is inside.
 
 const WAIT = 150;                                   // milliseconds after the last letter
-const READABLE = 1.1;                               // pixels for a point of the drawing
 
 function counted(number, one) {
   return `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "es"}`;
@@ -22,14 +21,13 @@ function searchBar(root, live) {
   c.next = button("next-hit", "next", "next match (Enter)");
   c.count = make("span", "mg-count", { "aria-live": "polite" });
   bar.append(c.count);
-  c.fit = button("fit", "fit", "show all of it, or words that can be read");
-  c.fit.setAttribute("aria-pressed", "false");
   c.back = button("fold-back", "fold back", "undo the last opening (Backspace)");
   c.all = button("fold-all", "fold all", "fold everything again");
   c.back.hidden = c.all.hidden = !live;
-  c.pic = make("div", "mg-pic");
+  c.pic = make("div", "mg-pic", { role: "group", "aria-label": "the picture: + and − change its size, arrow keys scroll it" });
+  c.zoom = zoomable(c.pic);
   c.say = make("div", "mg-say", { "aria-live": "polite" });
-  root.append(bar, c.pic, c.say);
+  root.append(bar, c.pic, c.zoom.bar, c.say);
   return c;
 }
 
@@ -49,12 +47,13 @@ function render({ model, el }) {
   function paint() {
     const svg = drawing(model.get("svg"));
     groups = new Map();
+    c.zoom.bar.hidden = !svg;
     if (!svg) { const words = make("pre"); words.textContent = model.get("words"); c.pic.replaceChildren(words); }
     else {
       svg.setAttribute("role", "group");
       lightTwins(svg);
       c.pic.replaceChildren(svg);
-      size(svg);
+      c.zoom.show(svg);
       for (const group of svg.querySelectorAll("g.node")) groups.set(nodeId(group), group);
       for (const [id, words] of Object.entries(model.get("folds"))) asButton(groups.get(id), words);
     }
@@ -64,16 +63,6 @@ function render({ model, el }) {
     search(false);
     const focus = groups.get(model.get("focus"));
     if (focus) choose(focus);
-  }
-
-  // Words that can be read and a window that scrolls, or all of it at once.
-  function size(svg) {
-    const width = svg.viewBox.baseVal.width, fit = c.fit.getAttribute("aria-pressed") === "true";
-    const small = width * READABLE > c.pic.clientWidth && c.pic.clientWidth > 0;
-    c.fit.hidden = !small;
-    svg.style.maxWidth = fit || !small ? "" : "none";
-    svg.style.width = fit ? "100%" : small ? `${width * READABLE}px` : "";
-    svg.style.height = "auto";
   }
 
   function asButton(group, words) {
@@ -127,7 +116,7 @@ function render({ model, el }) {
   function choose(group) {
     for (const other of groups.values()) other.classList.remove("mg-here");
     group.classList.add("mg-here");
-    scrollTo(c.pic, group);
+    c.zoom.follow(group);
   }
 
   function ask(question) {
@@ -145,11 +134,6 @@ function render({ model, el }) {
 
   c.query.oninput = () => { clearTimeout(timer); timer = setTimeout(search, WAIT); };
   c.next.onclick = () => jump(1);
-  c.fit.onclick = () => {
-    c.fit.setAttribute("aria-pressed", String(c.fit.getAttribute("aria-pressed") !== "true"));
-    const svg = c.pic.querySelector("svg");
-    if (svg) size(svg);
-  };
   c.back.onclick = () => ask({ what: "back" });
   c.all.onclick = () => ask({ what: "all" });
   c.pic.onclick = (event) => {
@@ -161,6 +145,7 @@ function render({ model, el }) {
     const typing = event.target === c.query, fold = event.target.closest && event.target.closest("g.mg-fold");
     if (typing && event.key === "Enter") { clearTimeout(timer); if (at < 0 && !hits.length) search(); jump(event.shiftKey ? -1 : 1); }
     else if (typing && event.key === "Escape") { c.query.value = ""; search(); root.focus({ preventScroll: true }); }
+    else if (!typing && c.zoom.key(event)) { event.stopPropagation(); return; }
     else if (typing || event.target.tagName === "BUTTON") { event.stopPropagation(); return; }
     else if (fold && (event.key === "Enter" || event.key === " ")) open(nodeId(fold));
     else if (event.key === "/") c.query.focus();
@@ -172,5 +157,5 @@ function render({ model, el }) {
   model.on("change:drawn", paint);
   model.on("change:found", () => search(false));
   paint();
-  return () => clearTimeout(timer);
+  return () => { clearTimeout(timer); c.zoom.end(); };
 }

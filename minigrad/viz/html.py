@@ -63,7 +63,7 @@ render({{ model, el: document.getElementById("shown") }});
 
 def script(name: str) -> str:
     """The browser's half of a widget, with what all of them share."""
-    return f"{_text('drawing.js')}\n{_text(name)}"
+    return "\n".join(map(_text, ("drawing.js", "zoom.js", name)))
 
 
 def style() -> str:

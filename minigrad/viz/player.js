@@ -102,7 +102,8 @@ function controls(root) {
   c.iteration = make("span", "mg-iteration");
   bar.append(c.range, c.count, c.iteration);
   c.predict = button("predict", "predict: hide the next value and ask for it", "predict");
-  c.pic = make("div", "mg-pic");
+  c.pic = make("div", "mg-pic", { role: "group", "aria-label": "the picture: + and − change its size, arrow keys scroll it" });
+  c.zoom = zoomable(c.pic);
   c.say = make("div", "mg-say", { "aria-live": "polite" });
   c.formula = make("div", "mg-formula");
   c.form = make("form", "mg-ask", { hidden: "" });
@@ -114,7 +115,7 @@ function controls(root) {
   c.show.textContent = "show";
   c.form.append(c.ask, c.answer, c.check, c.show);
   c.verdict = make("div", "mg-verdict", { "aria-live": "polite" });
-  root.append(bar, c.pic, c.say, c.formula, c.form, c.verdict);
+  root.append(bar, c.pic, c.zoom.bar, c.say, c.formula, c.form, c.verdict);
   return c;
 }
 
@@ -124,12 +125,13 @@ function render({ model, el }) {
   const c = controls(root);
   const svg = drawing(model.get("svg"));
   if (svg) { lightTwins(svg); c.pic.append(svg); }
-  else { const words = make("pre"); words.textContent = model.get("words") || ""; c.pic.append(words); }
+  else { const words = make("pre"); words.textContent = model.get("words") || ""; c.pic.append(words); c.zoom.bar.hidden = true; }
   const { nodes, edges } = parts(svg, script);
   const shows = timeline(script);
   let timer = null, asked = null, painted = null;
   c.range.max = String(total);
   el.append(root);
+  if (svg) c.zoom.show(svg);
 
   const firstOf = (id) => script.first[id] ?? -1;
   const stateAt = (id, frame, active) => (active.has(id) ? "active" : firstOf(id) < frame ? "done" : "pending");
@@ -175,7 +177,7 @@ function render({ model, el }) {
 
   function follow(step) {
     const part = step && nodes.get(step.nodes[0]);
-    if (part) scrollTo(c.pic, part.group);
+    if (part) c.zoom.follow(part.group);
   }
 
   function go(frame, ask = false) {
@@ -240,7 +242,9 @@ function render({ model, el }) {
     End: () => c.last.onclick(), " ": toggle };
   root.onkeydown = (event) => {
     const typing = event.target === c.answer, button = event.target.tagName === "BUTTON" && event.key === " ";
-    if (typing || button || !(event.key in keys) || event.ctrlKey || event.metaKey || event.altKey) {
+    const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (!typing && plain && c.zoom.key(event)) { event.stopPropagation(); return; }
+    if (typing || button || !(event.key in keys) || !plain) {
       if (typing) event.stopPropagation();
       return;
     }
@@ -251,5 +255,5 @@ function render({ model, el }) {
   model.on("change:frame", paint);
   model.on("change:prediction", paint);
   paint();
-  return () => stop();
+  return () => { stop(); c.zoom.end(); };
 }

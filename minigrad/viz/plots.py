@@ -7,22 +7,17 @@ loaded on first use.
 
 from __future__ import annotations
 
-import functools
-import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from minigrad.viz.format import unwrap
-from minigrad.viz.style import BLUE, GREEN, GREY, OLIVE, PAPER, PURPLE, SMALL_TEXT, TEXT, VERMILLION
+from minigrad.viz.paper import SQUARE, card, legend
+from minigrad.viz.style import BLUE, GREEN, GREY, OLIVE, PAPER, PURPLE, TEXT, VERMILLION
 
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, OLIVE, GREY)
 MARKS = ("-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (1, 2)))  # colour is never the only carrier
-_LANDSCAPE, _SQUARE = (6.4, 3.6), (5.4, 5.0)
-
-
-# ---- the plots ---------------------------------------------------------------------------------
 
 
 def loss_curve(losses: Any, *, log: bool = True, title: str = "Loss") -> Any:
@@ -34,7 +29,7 @@ def loss_curve(losses: Any, *, log: bool = True, title: str = "Loss") -> Any:
     1
     """
     curves = losses if isinstance(losses, Mapping) else {"": losses}
-    figure, axes = _card(title, "step", "loss")
+    figure, axes = card(title, "step", "loss")
     positive = True
     for i, (name, values) in enumerate(curves.items()):
         ys = _numbers(values, f"the losses {name}".strip())
@@ -44,7 +39,7 @@ def loss_curve(losses: Any, *, log: bool = True, title: str = "Loss") -> Any:
     axes.locator_params(axis="x", integer=True)
     if log and positive:
         axes.set_yscale("log")
-    _legend(axes, len(curves) > 1)
+    legend(axes, len(curves) > 1)
     return figure
 
 
@@ -63,7 +58,7 @@ def contour_path(
     points = np.asarray([[float(np.asarray(unwrap(c))) for c in p] for p in path], dtype=float)
     if points.ndim != 2 or points.shape[1] != 2:
         raise ValueError(f"a path is a sequence of points (x, y), but it has shape {points.shape}")
-    figure, axes = _card(title, "x", "y", _SQUARE)
+    figure, axes = card(title, "x", "y", SQUARE)
     xs, ys = (_window(points[:, i], goal[i] if goal is not None else None, span) for i in (0, 1))
     grid = np.meshgrid(xs, ys)
     heights = np.asarray(f(*grid), dtype=float)
@@ -75,7 +70,7 @@ def contour_path(
     if goal is not None:
         axes.plot(*goal, "*", color=PURPLE, markersize=15, label="minimum")
     axes.set(xlim=(xs[0], xs[-1]), ylim=(ys[0], ys[-1]))
-    _legend(axes, True)
+    legend(axes, True)
     return figure
 
 
@@ -87,7 +82,7 @@ def gradient_sizes(gradients: Mapping[str, Any], *, title: str = "Size of the gr
     if not gradients:
         raise ValueError("there are no gradients to show: give a mapping name → gradient")
     sizes = {name: _size(unwrap(value)) for name, value in gradients.items()}
-    figure, axes = _card(title, "root mean square", "", (6.4, 1.5 + 0.34 * len(sizes)))
+    figure, axes = card(title, "root mean square", "", (6.4, 1.5 + 0.34 * len(sizes)))
     names, lengths = list(sizes), list(sizes.values())
     axes.barh(names, lengths, color="#FBD9C3", edgecolor=VERMILLION, linewidth=1.5)
     axes.invert_yaxis()
@@ -110,7 +105,7 @@ def memory_held(
     ``held`` is a sequence of bytes, or a mapping name → sequence to compare several ways.
     """
     curves = held if isinstance(held, Mapping) else {"": held}
-    figure, axes = _card(title, "operation", "bytes")
+    figure, axes = card(title, "operation", "bytes")
     for i, (name, values) in enumerate(curves.items()):
         ys = _numbers(values, f"the bytes {name}".strip())
         style = {"color": COLOURS[i % 6], "linestyle": MARKS[i % 6]}
@@ -137,7 +132,7 @@ def memory_held(
         )
     axes.margins(y=0.15)
     axes.set_ylim(bottom=0)
-    _legend(axes, len(curves) > 1)
+    legend(axes, len(curves) > 1)
     return figure
 
 
@@ -150,7 +145,7 @@ def error_valley(
     """
     steps = _numbers(eps, "the step sizes")
     curves = errors if isinstance(errors, Mapping) else {"": errors}
-    figure, axes = _card(title, "step size", "error")
+    figure, axes = card(title, "step size", "error")
     for i, (name, values) in enumerate(curves.items()):
         ys = _numbers(values, f"the errors {name}".strip())
         if len(ys) != len(steps):
@@ -173,7 +168,7 @@ def error_valley(
     if mark is not None:
         axes.axvline(mark, color=PURPLE, linestyle="--", linewidth=1.5)
     axes.margins(y=0.2)
-    _legend(axes, len(curves) > 1)
+    legend(axes, len(curves) > 1)
     return figure
 
 
@@ -186,7 +181,7 @@ def kink(
     title: str = "A kink has no single slope",
 ) -> Any:
     """A function with a kink, its slopes on both sides, and what the derivative says there."""
-    figure, axes = _card(title, "x", "")
+    figure, axes = card(title, "x", "")
     xs = np.linspace(at - width, at + width, 401)
     here = float(np.asarray(f(np.array(at))))
     axes.plot(
@@ -201,71 +196,8 @@ def kink(
         )
     said = float(np.asarray(derivative(np.array(at))))
     axes.plot(at, here, "o", color=PURPLE, markersize=8, label=f"the rule says {said:.3g}")
-    _legend(axes, True)
+    legend(axes, True)
     return figure
-
-
-# ---- paper -------------------------------------------------------------------------------------
-
-
-@functools.cache
-def _plot_class() -> type:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    class Plot(Figure):
-        """A Figure that shows itself in a notebook, with a description."""
-
-        def _repr_mimebundle_(
-            self, include: object = None, exclude: object = None
-        ) -> dict[str, Any]:
-            made = io.BytesIO()
-            FigureCanvasAgg(self).figure.savefig(made, format="png", dpi=110)
-            return {"image/png": made.getvalue(), "text/plain": repr(self)}
-
-        def __repr__(self) -> str:
-            names = [axes.get_title(loc="left") for axes in self.axes]
-            return f"<plot: {', '.join(names)}>"
-
-    return Plot
-
-
-def _card(title: str, x: str, y: str, size: tuple[float, float] = _LANDSCAPE) -> tuple[Any, Any]:
-    """An empty figure: a rounded card of paper on a transparent page, and axes on it."""
-    from matplotlib.patches import FancyBboxPatch
-
-    figure = _plot_class()(figsize=size, layout="constrained")
-    figure.patch.set_alpha(0)
-    figure.get_layout_engine().set(w_pad=0.14, h_pad=0.14)
-    style = "round,pad=0,rounding_size=0.03"
-    paper = FancyBboxPatch(
-        (0.006, 0.006),
-        0.988,
-        0.988,
-        boxstyle=style,
-        transform=figure.transFigure,
-        facecolor=PAPER,
-        edgecolor=GREY,
-        linewidth=1,
-        zorder=-10,
-    )
-    figure.patches.append(paper)
-    axes = figure.add_subplot()
-    axes.set_facecolor("none")
-    axes.set_title(title, loc="left", color=TEXT, fontweight="bold", fontsize=12)
-    axes.set_xlabel(x, color=TEXT)
-    axes.set_ylabel(y, color=TEXT)
-    axes.tick_params(which="both", colors=SMALL_TEXT)
-    axes.grid(True, color="#E4E4E4", linewidth=0.8)
-    axes.set_axisbelow(True)
-    for side, spine in axes.spines.items():
-        spine.set(visible=side in ("left", "bottom"), color=GREY)
-    return figure, axes
-
-
-def _legend(axes: Any, wanted: bool) -> None:
-    if wanted:
-        axes.legend(frameon=True, facecolor=PAPER, edgecolor=GREY, labelcolor=TEXT, fontsize=9)
 
 
 # ---- numbers -----------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from minigrad.viz.dot import node_classes
 from minigrad.viz.format import visible
 from minigrad.viz.graph import Graph
 from minigrad.viz.style import ACTIVE_FILLS, ACTIVE_WIDTH, GREY, NODE_STYLES, node_style
+from minigrad.viz.titles import clear_titles
 
 SVG = "http://www.w3.org/2000/svg"
 TAGS = frozenset({"svg", "g", "polygon", "polyline", "path", "ellipse", "text"})
@@ -52,7 +53,7 @@ ATTRIBUTES = frozenset(
 )
 _HARMLESS = re.compile(r"[\w\s.,:;#%()+*/-]*", re.ASCII)
 _SIZE_LIMIT = 20_000_000
-_WIDEST, _SMALLEST_SCALE = 720.0, 0.6  # points; below this scale the words cannot be read
+_WIDEST, _SMALLEST_SCALE = 720.0, 0.8  # points; below this scale words have less than 9 pixels
 _SMALL, _TIGHTER = 10.5, 0.96  # browsers set small letters wider than the layout measures them
 
 
@@ -66,6 +67,7 @@ def to_svg(graph: Graph, drawn: bytes) -> str:
     prefix = "mg" + hashlib.sha256(drawn).hexdigest()[:10]
     root = _cleaned(drawn)
     _fit(root)
+    clear_titles(root)
     _name_parts(graph, root, prefix)
     _introduce(graph, root, prefix)
     ET.register_namespace("", SVG)
@@ -95,7 +97,7 @@ def _cleaned(drawn: bytes) -> ET.Element:
 
 
 def _fit(root: ET.Element) -> None:
-    """Make a wide picture smaller: a notebook shows it at its own size and cuts off the rest."""
+    """Make a wide picture smaller, as long as it can be read; a notebook scrolls what is wider."""
     sizes = [root.get(side, "") for side in ("width", "height")]
     if not all(re.fullmatch(r"\d+(\.\d+)?pt", size) for size in sizes):
         return
@@ -191,7 +193,7 @@ def _introduce(graph: Graph, root: ET.Element, prefix: str) -> None:
     heads = (
         ("title", visible(graph.title) or words.split("\n", 1)[0]),
         ("desc", words),
-        ("style", style_sheet(graph, prefix)),
+        ("style", style_sheet(graph, prefix, _readable_width(root))),
     )
     for place, (tag, text) in enumerate(heads):
         made = ET.Element(f"{{{SVG}}}{tag}")
@@ -201,16 +203,22 @@ def _introduce(graph: Graph, root: ET.Element, prefix: str) -> None:
         root.insert(place, made)
 
 
-def style_sheet(graph: Graph, prefix: str) -> str:
+def _readable_width(root: ET.Element) -> float:
+    """Pixels: a picture that is narrower has words that are too small."""
+    numbers = re.findall(r"[\d.]+", root.get("viewBox", ""))
+    return _SMALLEST_SCALE * 4 / 3 * float(numbers[2]) if len(numbers) == 4 else 0.0
+
+
+def style_sheet(graph: Graph, prefix: str, width: float = 0.0) -> str:
     """Twins that light up together, and the look of pending and active nodes; every rule is bound
-    to this picture.
+    to this picture. A page narrower than ``width`` pixels scrolls.
     """
     pairs = sorted(
         {_pair(n.id, n.twin) for n in graph.nodes.values() if n.twin}, key=lambda n: (len(n), n)
     )
     shapes = ":is(polygon,ellipse,path,polyline)"
     rules = [
-        f"#{prefix}{{max-width:100%;height:auto}}",
+        f"#{prefix}{{max-width:max(100%,{width:.0f}px);height:auto}}",
         f"#{prefix} .node:hover>{shapes}{{stroke-width:4}}",
         *(f"#{prefix}:has(.t{p}:hover) .t{p}>{shapes}{{stroke-width:4}}" for p in pairs),
         f"#{prefix} .pending>{shapes}:not([stroke=none]){{stroke:{GREY};stroke-dasharray:1.5,3}}",

@@ -144,7 +144,7 @@ def test_a_drawing_of_any_depth_is_read_without_recursion():
     [
         ((600, 300), ("600pt", "300pt")),
         ((900, 300), ("720pt", "240pt")),
-        ((2000, 50), ("1200pt", "30pt")),
+        ((2000, 50), ("1600pt", "40pt")),
     ],
 )
 def test_a_wide_picture_becomes_smaller_but_stays_readable(drawn, shown):

@@ -1,0 +1,74 @@
+"""The paper that plots are drawn on: a card on a transparent page, in the colours of the pictures.
+
+matplotlib is loaded on first use.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from typing import Any
+
+from minigrad.viz.style import GREY, PAPER, SMALL_TEXT, TEXT
+
+LANDSCAPE, SQUARE = (6.4, 3.6), (5.4, 5.0)
+
+
+@functools.cache
+def _plot_class() -> type:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    class Plot(Figure):
+        """A Figure that shows itself in a notebook, with a description."""
+
+        def _repr_mimebundle_(
+            self, include: object = None, exclude: object = None
+        ) -> dict[str, Any]:
+            made = io.BytesIO()
+            FigureCanvasAgg(self).figure.savefig(made, format="png", dpi=110)
+            return {"image/png": made.getvalue(), "text/plain": repr(self)}
+
+        def __repr__(self) -> str:
+            names = [axes.get_title(loc="left") for axes in self.axes]
+            return f"<plot: {', '.join(names)}>"
+
+    return Plot
+
+
+def card(title: str, x: str, y: str, size: tuple[float, float] = LANDSCAPE) -> tuple[Any, Any]:
+    """An empty figure: a rounded card of paper on a transparent page, and axes on it."""
+    from matplotlib.patches import FancyBboxPatch
+
+    figure = _plot_class()(figsize=size, layout="constrained")
+    figure.patch.set_alpha(0)
+    figure.get_layout_engine().set(w_pad=0.14, h_pad=0.14)
+    style = "round,pad=0,rounding_size=0.03"
+    paper = FancyBboxPatch(
+        (0.006, 0.006),
+        0.988,
+        0.988,
+        boxstyle=style,
+        transform=figure.transFigure,
+        facecolor=PAPER,
+        edgecolor=GREY,
+        linewidth=1,
+        zorder=-10,
+    )
+    figure.patches.append(paper)
+    axes = figure.add_subplot()
+    axes.set_facecolor("none")
+    axes.set_title(title, loc="left", color=TEXT, fontweight="bold", fontsize=12)
+    axes.set_xlabel(x, color=TEXT)
+    axes.set_ylabel(y, color=TEXT)
+    axes.tick_params(which="both", colors=SMALL_TEXT)
+    axes.grid(True, color="#E4E4E4", linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side, spine in axes.spines.items():
+        spine.set(visible=side in ("left", "bottom"), color=GREY)
+    return figure, axes
+
+
+def legend(axes: Any, wanted: bool) -> None:
+    if wanted:
+        axes.legend(frameon=True, facecolor=PAPER, edgecolor=GREY, labelcolor=TEXT, fontsize=9)
