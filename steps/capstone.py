@@ -60,7 +60,15 @@ def written(function, values, wanted):
     with static.program_guard(program):
         variables = [static.parameter(name, value) if name in wanted
                      else static.data(name, np.shape(value)) for name, value in values.items()]
-        return program, function(*variables)
+        result = function(*variables)
+    unused = set(values) - {name for op in program.global_block().ops for name in op.input_names}
+    if unused:
+        raise ValueError(f"your function does not use {', '.join(sorted(unused))}: "
+                         "take it out of VALUES, WANTED and the parameters")
+    if not isinstance(result, static.Variable) or np.prod(result.shape) != 1:
+        raise ValueError(f"your function has to return one number, not {result!r}: "
+                         "end it with mg.sum or mg.mean")
+    return program, result
 
 
 def feed_of(values, wanted):

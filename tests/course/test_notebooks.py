@@ -43,7 +43,8 @@ def test_its_cells_are_those_of_the_step(committed):
     fresh = build.make(REAL, step, solved=solved)
     kept = ("id", "cell_type", "source", "metadata")
     for a, b in zip(notebook.joined(found)["cells"], fresh["cells"], strict=True):
-        assert {key: a[key] for key in kept} == {key: b[key] for key in kept}
+        same = {key: a[key] for key in kept} == {key: b[key] for key in kept}
+        assert same, f"the cell {b['id']} is another one: minigrad build {step.name}"
 
 
 def test_every_cell_ran_in_order_and_nothing_warned(committed):

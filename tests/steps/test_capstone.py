@@ -65,6 +65,21 @@ def test_attributes_reach_the_kernel_and_the_rule():
     agree("axes")
 
 
+def test_a_value_that_the_function_does_not_use_is_named():
+    with pytest.raises(ValueError, match=r"does not use b, c: take it out of VALUES, WANTED"):
+        step.written(lambda a, b, c: mg.sum(a), {name: ARRAY for name in "abc"}, ["b"])
+
+
+@pytest.mark.parametrize("function, said", [
+    (lambda x: x * x, r"one number, not Variable\(mul_0"),
+    (lambda x: (mg.sum(x), 1.0)[1], r"one number, not 1\.0"),
+    (lambda x: [mg.sum(x)], r"one number, not \[Variable"),
+], ids=["an array", "a bare number", "a list"])
+def test_a_result_that_is_not_one_number_is_refused(function, said):
+    with pytest.raises(ValueError, match=said):
+        step.written(function, {"x": ARRAY}, ["x"])
+
+
 def test_an_operation_that_linked_nodes_cannot_replay_is_named():
     program, result = step.written(lambda x: mg.sum(mg.concat([x, x])), {"x": ARRAY}, ["x"])
     with pytest.raises(ValueError, match="linked nodes cannot replay 'concat'"):

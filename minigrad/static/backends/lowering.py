@@ -12,7 +12,7 @@ from ...errors import ProgramError, did_you_mean, user_line
 from ...registry import Primitive
 from ..infer import like_value
 from ..op_info import find_info
-from ..passes import dead_code, decompose, fold, merge_duplicates, specialise
+from ..passes import climb
 from ..program import Operator, Program, Variable
 
 Shapes = dict[str, tuple[int, ...]]
@@ -20,8 +20,8 @@ Shapes = dict[str, tuple[int, ...]]
 
 def lowered(program: Program, shapes: Mapping[str, tuple[int, ...]], fetch: list[str]) -> Program:
     """The rungs of the compiler that are programs: open sizes filled in, grad ops written out, duplicates merged."""
-    made = decompose(specialise(program, shapes))
-    return dead_code(merge_duplicates(fold(made, fetch), fetch), fetch)
+    *_, (_, made) = climb(program, shapes, fetch)
+    return made
 
 
 def fetch_names(program: Program, fetch: Any) -> list[str]:

@@ -17,12 +17,12 @@ from ...calls import checked
 from ...errors import MinigradError, ProgramError, describe, did_you_mean, user_line
 from ..executor import Executor
 from ..naming import name_of, several
-from ..passes import dead_code, decompose, fold, merge_duplicates, specialise
+from ..passes import LADDER, climb
 from ..program import Program, Variable
 from .built import Built
 from .memory import start_memory
 
-RUNGS = ("specialise", "decompose", "fold", "merge_duplicates", "dead_code", "buffers", "source")
+RUNGS = (*LADDER, "buffers", "source")
 
 
 @checked
@@ -162,28 +162,16 @@ class Step:
                 shapes[name] = shape
         return None if any(-1 in s for s in shapes.values()) else shapes
 
-    def programs(self, shapes: dict[str, tuple[int, ...]] | None) -> Any:
-        """The rungs that are Programs, one after the other."""
-        program = specialise(self.program, shapes or {})
-        yield "specialise", program
-        program = decompose(program)
-        yield "decompose", program
-        program = fold(program, self.fetch)
-        yield "fold", program
-        program = merge_duplicates(program, self.fetch)
-        yield "merge_duplicates", program
-        yield "dead_code", dead_code(program, self.fetch)
-
     def rung(self, shapes: dict[str, tuple[int, ...]] | None, stop_after: str) -> Any:
         """What a rung of the ladder makes."""
-        for name, program in self.programs(shapes):
+        for name, program in climb(self.program, shapes or {}, self.fetch):
             if name == stop_after:
                 return program
         return Built(program, self).text
 
     def build(self, shapes: dict[str, tuple[int, ...]]) -> Built:
         """Compile for these shapes of the feeds."""
-        *_, (_, program) = self.programs(shapes)
+        *_, (_, program) = climb(self.program, shapes, self.fetch)
         built = Built(program, self)
         self._built[_key(shapes)] = built
         self._use(built)

@@ -1,4 +1,4 @@
-"""Passes: functions from Program to Program, one per file; together they are the ladder of the compiler.
+"""Passes: functions from Program to Program, one per file; together they are the `ladder` of the compiler.
 
     specialise → decompose → fold → merge_duplicates → dead_code      (then buffers → source, see `codegen`)
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 from .dead_code import dead_code
 from .decompose import decompose
 from .fold import fold
+from .ladder import LADDER, climb
 from .merge_duplicates import merge_duplicates
 from .specialise import specialise
 
-__all__ = ["dead_code", "decompose", "fold", "merge_duplicates", "specialise"]
+__all__ = ["LADDER", "climb", "dead_code", "decompose", "fold", "merge_duplicates", "specialise"]

@@ -1,0 +1,39 @@
+"""The ladder: the passes in the order in which compiled programs, and programs for JAX and ONNX, go through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..program import Program
+from .dead_code import dead_code
+from .decompose import decompose
+from .fold import fold
+from .merge_duplicates import merge_duplicates
+from .specialise import specialise
+
+#: rung → its pass, called with the program, the shapes of the feeds and the names that are fetched
+LADDER: dict[str, Callable[[Program, Mapping[str, Any], list[str]], Program]] = {
+    "specialise": lambda program, shapes, fetch: specialise(program, shapes),
+    "decompose": lambda program, shapes, fetch: decompose(program),
+    "fold": lambda program, shapes, fetch: fold(program, fetch),
+    "merge_duplicates": lambda program, shapes, fetch: merge_duplicates(program, fetch),
+    "dead_code": lambda program, shapes, fetch: dead_code(program, fetch),
+}
+
+
+def climb(
+    program: Program, shapes: Mapping[str, Any], fetch: list[str]
+) -> Iterator[tuple[str, Program]]:
+    """Each rung with the Program that stands on it, from the first to the last.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [-1]); y = x * 2.0; z = x + 1.0
+    >>> [(rung, len(made.global_block().ops)) for rung, made in climb(prog, {"x": (3,)}, [y.name])][-2:]
+    [('merge_duplicates', 2), ('dead_code', 1)]
+    """
+    for rung, run in LADDER.items():
+        program = run(program, shapes, fetch)
+        yield rung, program
