@@ -28,6 +28,7 @@ FUNCTIONS = words("""
     matmul dot outer einsum trace inv solve det cholesky take take_along_axis index_add scatter_add
     setitem softmax log_softmax cross_entropy nll binary_cross_entropy binary_cross_entropy_with_logits
     mse huber linear conv1d conv2d conv_transpose2d max_pool2d avg_pool2d batch_norm layer_norm
+    asinh acosh atanh log10 logaddexp isnan isinf isfinite nan_to_num repeat moveaxis tensordot cross kron
     embedding dropout zeros ones full arange eye linspace uniform normal sort topk argmax add_n
 """)
 TENSOR = words("""

@@ -6,7 +6,8 @@ from __future__ import annotations
 from ..calls import checked
 from ..values import install
 from . import update
-from .activations import elu, erf, gelu, leaky_relu, relu, sigmoid, silu, softplus
+from .activations import elu, erf, gelu, leaky_relu, logaddexp, relu, sigmoid, silu, softplus
+from .arrange import moveaxis, repeat
 from .compare import (
     abs,
     ceil,
@@ -40,6 +41,7 @@ from .elementwise import (
     log,
     log1p,
     log2,
+    log10,
     mul,
     neg,
     reciprocal,
@@ -51,6 +53,7 @@ from .elementwise import (
 from .fill import assign, astype, clone, fill_constant
 from .fill import fill_ones_like as ones_like
 from .fill import fill_zeros_like as zeros_like
+from .finite import isfinite, isinf, isnan, nan_to_num
 from .index import (
     embedding,
     getitem,
@@ -87,6 +90,7 @@ from .normalise import batch_norm, layer_norm, normalize
 from .order import argmax, argmin, argsort, sort, topk
 from .pool import avg_pool2d, max_pool2d
 from .power import pow
+from .products import cross, kron, tensordot
 from .random import dropout, normal, uniform
 from .reduce import all, any, max, mean, min, prod
 from .reduce import reduce_sum as sum
@@ -106,7 +110,21 @@ from .shape import (
 from .softmax import log_softmax, softmax
 from .solve import cholesky, det, inv, solve
 from .statistics import logsumexp, norm, std, var
-from .trigonometry import acos, asin, atan, atan2, cos, cosh, sin, sinh, tan, tanh
+from .trigonometry import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    sin,
+    sinh,
+    tan,
+    tanh,
+)
 
 transpose = permute_dims
 subtract, multiply, divide, negative = sub, mul, div, neg  # the array API's longer names

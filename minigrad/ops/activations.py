@@ -7,7 +7,7 @@ from math import sqrt as _sqrt
 
 import numpy as np
 
-from ..registry import primitive
+from ..registry import elementwise, primitive
 from .compare import where
 from .elementwise import exp
 from .erf import erf_of_array
@@ -90,6 +90,23 @@ def softplus(x):
 
 
 softplus.grad(x=lambda x, out_grad: out_grad * sigmoid(x))
+
+
+@elementwise
+def logaddexp(x, y):
+    """``log(exp(x) + exp(y))`` without overflow.
+
+    >>> import minigrad as mg
+    >>> mg.logaddexp(mg.tensor([0.0, 1000.0]), mg.tensor([0.0, 1000.0]))
+    tensor([6.9315e-01, 1.0007e+03])
+    """
+    return np.logaddexp(x, y)
+
+
+logaddexp.grad(
+    x=lambda x, y, out_grad: out_grad * sigmoid(x - y),
+    y=lambda x, y, out_grad: out_grad * sigmoid(y - x),
+)
 
 
 @primitive

@@ -245,3 +245,19 @@ def log2(x):
 log2.grad(x=lambda x, out_grad: out_grad / (x * LN2))
 
 LN2: float = _log(2.0)
+
+
+@primitive
+def log10(x):
+    """Logarithm to the base 10.
+
+    >>> import minigrad as mg
+    >>> mg.log10(mg.tensor([1.0, 100.0]))
+    tensor([0., 2.])
+    """
+    return np.log10(x)
+
+
+log10.grad(x=lambda x, out_grad: out_grad / (x * LN10))
+
+LN10: float = _log(10.0)

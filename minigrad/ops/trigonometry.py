@@ -149,3 +149,45 @@ def tanh(x):
 
 
 tanh.grad(x=lambda out, out_grad: out_grad * (1 - out * out))
+
+
+@primitive
+def asinh(x):
+    """Inverse hyperbolic sine.
+
+    >>> import minigrad as mg
+    >>> mg.asinh(mg.tensor([0.0, 1.0]))
+    tensor([0.    , 0.8814])
+    """
+    return np.arcsinh(x)
+
+
+asinh.grad(x=lambda x, out_grad: out_grad / sqrt(x * x + 1))
+
+
+@primitive
+def acosh(x):
+    """Inverse hyperbolic cosine, for x ≥ 1; the gradient at 1 is infinite.
+
+    >>> import minigrad as mg
+    >>> mg.acosh(mg.tensor([1.0, 2.0]))
+    tensor([0.   , 1.317])
+    """
+    return np.arccosh(x)
+
+
+acosh.grad(x=lambda x, out_grad: out_grad / (sqrt(x - 1) * sqrt(x + 1)))
+
+
+@primitive
+def atanh(x):
+    """Inverse hyperbolic tangent, for -1 ≤ x ≤ 1; the gradient at ±1 is infinite.
+
+    >>> import minigrad as mg
+    >>> mg.atanh(mg.tensor([0.0, 0.5]))
+    tensor([0.    , 0.5493])
+    """
+    return np.arctanh(x)
+
+
+atanh.grad(x=lambda x, out_grad: out_grad / (1 - x * x))

@@ -13,6 +13,7 @@ MISFIT = fails(ShapeError, "compared from the right", np.ones((2, 3)), np.ones(2
 WORDS = fails(DTypeError, "pass Tensors, arrays or numbers", np.ones(2), "text")
 ONE = [RAGGED, TEXT]
 TWO = [MISFIT, WORDS]
+ODD = np.array([[np.nan, np.inf, 1.0], [-np.inf, 0.0, -2.5]])
 erf_of = np.vectorize(erf, otypes=[float])
 
 
@@ -91,6 +92,7 @@ for _name, _function, _low, _high, _domain in [
     ("log", np.log, 0.2, 3, "x > 0"),
     ("log1p", np.log1p, -0.7, 3, "x > -1"),
     ("log2", np.log2, 0.2, 3, "x > 0"),
+    ("log10", np.log10, 0.2, 3, "x > 0"),
     ("sin", np.sin, -3, 3, "all numbers"),
     ("cos", np.cos, -3, 3, "all numbers"),
     ("tan", np.tan, -1.2, 1.2, "between the poles"),
@@ -100,11 +102,21 @@ for _name, _function, _low, _high, _domain in [
     ("sinh", np.sinh, -2, 2, "all numbers"),
     ("cosh", np.cosh, -2, 2, "all numbers"),
     ("tanh", np.tanh, -2, 2, "all numbers"),
+    ("asinh", np.arcsinh, -3, 3, "all numbers"),
+    ("acosh", np.arccosh, 1.2, 3, "x >= 1"),
+    ("atanh", np.arctanh, -0.9, 0.9, "-1 <= x <= 1"),
     ("sigmoid", lambda x: 1 / (1 + np.exp(-x)), -4, 4, "all numbers"),
     ("silu", lambda x: x / (1 + np.exp(-x)), -4, 4, "all numbers"),
 ]:
     record(_name, _function, unary(_low, _high), ONE, holomorphic=True, domain=_domain)
 record("atan2", np.arctan2, binary(gap=0.2), TWO, domain="all but the origin")
+record(
+    "logaddexp",
+    lambda x, y: np.log(np.exp(in_power(x, y)) + np.exp(in_power(y, x))),
+    binary(),
+    TWO,
+    holomorphic=True,
+)
 record("softplus", lambda x: like(x, np.log(1 + np.exp(x))), unary(-3, 3), ONE, holomorphic=False)
 record("erf", lambda x: like(x, erf_of(x)), unary(-3, 3), ONE)
 record("gelu", lambda x: like(x, x * (0.5 + 0.5 * erf_of(x / np.sqrt(2)))), unary(-3, 3), ONE)
@@ -166,6 +178,10 @@ record(
     "within", lambda x, min, max: (x >= min) & (x <= max), unary(min=-0.5, max=0.5), [ragged(min=0)]
 )
 record("abs", np.abs, unary(gap=0.1), ONE)
+for _name, _function in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite)]:
+    record(
+        _name, _function, [*unary(), s(ODD), s(f32(ODD))], ONE, domain="all numbers; no gradient"
+    )
 for _name, _function in [("sign", np.sign), ("floor", np.floor), ("ceil", np.ceil)]:
     record(_name, _function, unary(gap=0.1), ONE, domain="all numbers; zero gradient")
 record(

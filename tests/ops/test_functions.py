@@ -38,6 +38,53 @@ FUNCTIONS = {
     "dot": (mg.dot, np.dot, [A[0], B[0]]),
     "dot with a number": (lambda x: mg.dot(x, 3.0), lambda x: 3 * x, [A]),
     "outer": (mg.outer, np.outer, [A[0], B[1]]),
+    "tensordot": (lambda x, y: mg.tensordot(x, y, axes=([1], [1])), lambda x, y: x @ y.T, [A, B]),
+    "tensordot of all axes": (mg.tensordot, lambda x, y: (x * y).sum(), [A, B]),
+    "tensordot of none": (
+        lambda x, y: mg.tensordot(x, y, 0),
+        lambda x, y: np.tensordot(x, y, 0),
+        [A, B],
+    ),
+    "tensordot of one": (lambda x, y: mg.tensordot(x, y.T, axes=1), lambda x, y: x @ y.T, [A, B]),
+    "tensordot of negative axes": (
+        lambda x, y: mg.tensordot(x, y, axes=(-1, 1)),
+        lambda x, y: np.tensordot(x, y, axes=(-1, 1)),
+        [IMAGE, B[:, :2].reshape(3, 2)[:, [0, 1, 0, 1, 0]].reshape(3, 5)],
+    ),
+    "cross": (mg.cross, np.cross, [A[:, :3], B[:, :3]]),
+    "cross of one with many": (
+        lambda x, y: mg.cross(x, y, axis=0),
+        lambda x, y: np.cross(x, y, axis=0),
+        [A, B[:, :1]],
+    ),
+    "kron": (mg.kron, np.kron, [A, B[:2]]),
+    "kron of other ranks": (mg.kron, np.kron, [A[0], IMAGE]),
+    "moveaxis": (lambda x: mg.moveaxis(x, 0, -1), lambda x: np.moveaxis(x, 0, -1), [IMAGE]),
+    "moveaxis of two": (
+        lambda x: mg.moveaxis(x, (0, -1), (1, 0)),
+        lambda x: np.moveaxis(x, (0, -1), (1, 0)),
+        [IMAGE],
+    ),
+    "repeat": (lambda x: mg.repeat(x, 3), lambda x: np.repeat(x, 3), [A]),
+    "repeat along an axis": (
+        lambda x: mg.repeat(x, 2, axis=1),
+        lambda x: np.repeat(x, 2, axis=1),
+        [IMAGE],
+    ),
+    "repeat by numbers": (
+        lambda x: mg.repeat(x, [2, 0, 1], axis=-2),
+        lambda x: np.repeat(x, [2, 0, 1], axis=-2),
+        [A],
+    ),
+    "nan_to_num": (
+        lambda x: mg.nan_to_num(
+            mg.where(A > 1, np.nan, mg.where(A < -1, -np.inf, x)), 5.0, neginf=3.0
+        ),
+        lambda x: np.nan_to_num(
+            np.where(A > 1, np.nan, np.where(A < -1, -np.inf, x)), nan=5.0, neginf=3.0
+        ),
+        [A],
+    ),
     "trace": (mg.trace, np.trace, [A[:3, :3]]),
     "einsum": (lambda x, y: mg.einsum("ij,kj->ik", x, y), lambda x, y: x @ y.T, [A, B]),
     "clone": (mg.clone, np.array, [A]),
@@ -219,6 +266,9 @@ def test_0d_results_stay_arrays():
         lambda x: mg.mse(x, 1.0),
         lambda x: mg.clip(x, -1, 1),
         lambda x: mg.logsumexp(x),
+        lambda x: mg.nan_to_num(x),
+        lambda x: mg.logaddexp(x, 1.0),
+        lambda x: mg.log10(x),
     ],
 )
 def test_python_numbers_never_upcast_float32(f):
@@ -310,6 +360,18 @@ def test_creation_functions_make_leaves():
         (lambda: mg.norm(mg.ones([3]), ord=-1), ShapeError, "another p > 0"),
         (lambda: mg.einsum(mg.ones([3]), "i"), DTypeError, "takes the subscripts first"),
         (lambda: mg.ones([2, 3]) + mg.ones([2]), ShapeError, "compared from the right"),
+        (
+            lambda: mg.tensordot(mg.ones([2, 3]), mg.ones([2, 3]), axes=1),
+            ShapeError,
+            "tensordot(x: float64[2, 3], y: float64[2, 3], axes=1)",
+        ),
+        (lambda: mg.tensordot(mg.ones([2]), mg.ones([2])), ShapeError, "equally long one by one"),
+        (lambda: mg.cross(mg.ones([2]), mg.ones([3])), ShapeError, "the axis of length 3"),
+        (lambda: mg.cross(mg.ones([3]), mg.ones([3]), axis=1), ShapeError, "cross(x: float64[3]"),
+        (lambda: mg.moveaxis(mg.ones([2, 3]), 0, 2), ShapeError, "axes go from -2 to 1 here"),
+        (lambda: mg.moveaxis(mg.ones([2, 3]), (0, 1), 0), ShapeError, "one destination for each"),
+        (lambda: mg.repeat(mg.ones([2, 3]), [1, 2], axis=1), ShapeError, "or 3 of them"),
+        (lambda: mg.repeat(mg.ones([2]), 1.5), ShapeError, "repeats: float64[], axis=0"),
         (lambda: mg.ones([3])[5], ShapeError, "indices count from 0"),
         (lambda: mg.ones([2, 3]) @ mg.ones([2, 3]), ShapeError, "(x.mT)"),
     ],

@@ -17,7 +17,8 @@ SAME = {
     "add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "true_divide": "Div", "power": "Pow",
     "maximum": "Max", "minimum": "Min", "matmul": "MatMul", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "sin": "Sin",
     "cos": "Cos", "tan": "Tan", "arcsin": "Asin", "arccos": "Acos", "arctan": "Atan", "sinh": "Sinh", "cosh": "Cosh",
-    "tanh": "Tanh", "negative": "Neg", "absolute": "Abs", "sign": "Sign", "floor": "Floor", "ceil": "Ceil",
+    "tanh": "Tanh", "arcsinh": "Asinh", "arccosh": "Acosh", "arctanh": "Atanh",
+    "negative": "Neg", "absolute": "Abs", "sign": "Sign", "floor": "Floor", "ceil": "Ceil",
     "rint": "Round",
 }  # fmt: skip
 COMPARE = {
@@ -77,6 +78,10 @@ def _log2(graph: Graph, x: Any) -> Any:
     return ufunc(graph, np.log, x) / float(np.log(2.0))
 
 
+def _log10(graph: Graph, x: Any) -> Any:
+    return ufunc(graph, np.log, x) / float(np.log(10.0))
+
+
 def _arctan2(graph: Graph, y: Any, x: Any) -> Any:
     from .onnx_numpy import OnnxNumPy
 
@@ -112,13 +117,24 @@ def _isfinite(graph: Graph, x: Any) -> Any:
     return ufunc(graph, np.less, ufunc(graph, np.absolute, x), np.inf)
 
 
+def _isinf(graph: Graph, x: Any) -> Any:
+    return ufunc(graph, np.equal, ufunc(graph, np.absolute, x), np.inf)
+
+
+def _isnan(graph: Graph, x: Any) -> Any:
+    return ufunc(graph, np.not_equal, x, x)
+
+
 #: ufunc → how it is put together; logarithms and exponentials near 0 lose what log1p and expm1 would keep
 COMPOSED: dict[str, Callable[..., Any]] = {
     "log1p": _log1p,
     "expm1": _expm1,
     "logaddexp": _logaddexp,
     "log2": _log2,
+    "log10": _log10,
     "isfinite": _isfinite,
+    "isinf": _isinf,
+    "isnan": _isnan,
     "arctan2": _arctan2,
     "remainder": _remainder,
     "floor_divide": _floor_divide,
