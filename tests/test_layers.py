@@ -80,3 +80,10 @@ def test_every_file_that_design_names_exists():
 def test_design_names_every_folder_of_the_package():
     folders = {path.parent.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.*") if "__pycache__" not in path.parts}
     assert [name for name in sorted(folders - {"."}) if f"`{name}/" not in DESIGN] == []
+
+
+def test_design_names_every_file_of_the_engines_and_the_course():
+    files = [path for part in ("eager", "static", "course") for path in (ROOT / part).glob("*.py")]
+    names = [path.relative_to(ROOT).as_posix() for path in files if path.name != "__init__.py"]
+    unnamed = sorted(name for name in names if f"`{name}`" not in DESIGN)
+    assert not unnamed, f"give {', '.join(unnamed)} a row in docs/design.md"
