@@ -156,6 +156,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=None)
     parser.add_argument("--seconds", type=float, default=10.0, help="of tests for one mutant")
     parser.add_argument("--tests", action="append", default=[], help="instead of all that fit")
+    parser.add_argument("--again", default=None, help="what mutate printed: only its survivors")
     parser.add_argument("--log", default=None, help="a file to stop and go on with")
     parser.add_argument("--ops", type=int, default=1_000_000)
     args = parser.parse_args()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import pickle
-import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from _pytest.runner import runtestprotocol
+from coverage import Coverage
 
 Reach = dict[str, tuple[float, set[tuple[str, int]]]]  #: test → seconds, (file, line)
 
@@ -37,32 +35,25 @@ def reach(items: list[Any], files: set[str]) -> Reach:
 
 def _reach(items: list[Any], files: set[str]) -> Reach:
     found: Reach = {}
+    coverage = Coverage(data_file=None, include=sorted(files), config_file=False)
     for item, following in zip(items, [*items[1:], None], strict=True):
-        lines: set[tuple[str, int]] = set()
         begin = time.process_time()
-        sys.settrace(tracer(files, lines))
+        coverage.start()  # for each test: some of them trace, too
+        coverage.switch_context(item.nodeid)
         try:
             passed = run(item, following)
         finally:
-            sys.settrace(None)
+            coverage.stop()
         if passed:
-            found[item.nodeid] = (time.process_time() - begin, lines)
+            found[item.nodeid] = (time.process_time() - begin, set())
+    for file in files:
+        for line, names in coverage.get_data().contexts_by_lineno(file).items():
+            for name in names:
+                if name in found:
+                    found[name][1].add((file, line))
     return found
 
 
 def run(item: Any, following: Any) -> bool:
     """Whether one test passes, with its fixtures."""
     return all(r.passed for r in runtestprotocol(item, log=False, nextitem=following))
-
-
-def tracer(files: set[str], lines: set[tuple[str, int]]) -> Callable[..., Any]:
-    """Notes the lines of ``files`` that run."""
-
-    def note(frame: FrameType, event: str, arg: Any) -> Any:
-        lines.add((frame.f_code.co_filename, frame.f_lineno))
-        return note
-
-    def enter(frame: FrameType, event: str, arg: Any) -> Any:
-        return note if frame.f_code.co_filename in files else None
-
-    return enter

@@ -7,6 +7,7 @@ docstrings, texts of errors, what stands under ``TYPE_CHECKING``, and ``strict=`
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,8 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 class Mutant:
     """One change: which one of the module's, where, how the place reads before and after.
 
-    ``lines`` are those that run whenever the changed place does.
+    ``lines`` are those that run whenever the changed place does; of changes of a function that read alike this is
+    the ``nth``.
     """
 
     number: int
@@ -34,6 +36,7 @@ class Mutant:
     after: str
     lines: tuple[int, int] = (0, 0)
     function: str = ""
+    nth: int = 1
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.before}  →  {self.after}"
@@ -92,11 +95,15 @@ def mutants(source: str) -> list[Mutant]:
     found = []
     tree = ast.parse(source)
     where = _homes(tree)
+    alike: Counter[tuple[str, ...]] = Counter()
     for number, (node, attribute, value) in enumerate(list(changes(tree))):
         before, old = _shown(node), getattr(node, attribute)
         lines, function = where[id(node)]
         setattr(node, attribute, value)
-        found.append(Mutant(number, node.lineno, before, _shown(node), lines, function))  # type: ignore[attr-defined]
+        line, after = node.lineno, _shown(node)  # type: ignore[attr-defined]
+        alike[function, before, after] += 1
+        nth = alike[function, before, after]
+        found.append(Mutant(number, line, before, after, lines, function, nth))
         setattr(node, attribute, old)
     return found
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ import numpy as np
 from tests.trust.altered import alter, source_of
 from tests.trust.coverage_of_items import reach, run
 from tests.trust.mutants import Mutant, mutants, mutated
-from tests.trust.patching import Live, live_functions, patch
+from tests.trust.patching import Changes, Live, changes, live_functions, parts, patch
 
 ROOT = Path(__file__).parents[2]
 SURVIVORS = Path(__file__).with_name("survivors.txt")
@@ -55,7 +56,7 @@ MEMORY = 3 * 2**30
 FOUND, SURVIVED, NO_TEST = 1, 0, 5  #: as pytest says it
 FORK, FRESH = get_context("fork"), get_context("forkserver")
 FRESH.set_forkserver_preload(["numpy", "pytest"])
-AT_MOST = 60  #: tests for a mutant that imports the package anew
+AT_MOST = 120  #: tests for a mutant that imports the package anew
 
 
 @dataclass
@@ -79,7 +80,8 @@ class Score:
 
 def key(module: str, m: Mutant) -> str:
     """How a mutant is named in the list of survivors: without line numbers, which move."""
-    return f"{module.removeprefix('minigrad.')} | {m.function} | {m.before} → {m.after}"
+    again = f" ({m.nth})" if m.nth > 1 else ""
+    return f"{module.removeprefix('minigrad.')} | {m.function} | {m.before} → {m.after}{again}"
 
 
 def reasons() -> dict[str, str]:
@@ -135,19 +137,28 @@ class Forks:
         return True
 
     def control(self) -> None:
-        """Nothing is found where nothing is changed."""
+        """Nothing is found where nothing is changed, in either kind of process."""
         names = sorted(self.reach, key=lambda n: self.reach[n][0])[:AT_MOST]
-        process = FRESH.Process(target=be_fresh, args=("", -1, names, self.limit))
-        process.start()
-        process.join()
-        assert process.exitcode == SURVIVED, "the package as it is was found"
+        tests = [self.items[n] for n in names]
+        for process in (
+            FORK.Process(target=self.be, args=(tests, [], 2)),
+            FRESH.Process(target=be_fresh, args=("", -1, names, self.limit)),
+        ):
+            process.start()
+            process.join()
+            assert process.exitcode == SURVIVED, "the package as it is was found"
 
     def score(self, module: str, file: str, live: Live) -> Score:
-        tree = ast.parse(source_of(module))
+        source = source_of(module)
+        old = list(parts(compile(ast.parse(source), file, "exec")))
+        self.lines = {n: {k for f, k in r if f == file} for n, (_, r) in self.reach.items()}
         todo, kept = chosen(module, self.args.sample, self.args.seed), reasons()
         score = Score(module, harmless=[m for m in todo if key(module, m) in kept])
         todo = [m for m in todo if m not in score.harmless]
-        for m, code in self.results(module, file, todo, live, tree):
+        if self.args.again:
+            said = Path(self.args.again).read_text(encoding="utf-8")
+            todo = [m for m in todo if f"  survives: {key(module, m)}  # line {m.line}\n" in said]
+        for m, code in self.results(module, file, todo, live, old):
             if code != SURVIVED:
                 score.found += 1
             else:
@@ -156,7 +167,7 @@ class Forks:
         return score
 
     def results(
-        self, module: str, file: str, todo: list[Mutant], live: Live, tree: ast.Module
+        self, module: str, file: str, todo: list[Mutant], live: Live, old: list[CodeType]
     ) -> Iterator[tuple[Mutant, int]]:
         """Every mutant with what its process said; several processes at a time."""
         running: dict[int, tuple[Mutant, Any, int]] = {}
@@ -165,7 +176,7 @@ class Forks:
             while waiting and len(running) < self.args.workers:
                 m = waiting.pop()
                 ours, theirs = os.pipe()
-                process = self.process(module, file, m, live, tree, theirs)
+                process = self.process(module, file, m, live, old, theirs)
                 process.start()
                 os.close(theirs)
                 running[process.sentinel] = m, process, ours
@@ -176,11 +187,14 @@ class Forks:
                     self.kills.update(said.read().splitlines())
                 yield m, process.exitcode
 
-    def process(self, module: str, file: str, m: Mutant, live: Live, tree: Any, say: int) -> Any:
+    def process(
+        self, module: str, file: str, m: Mutant, live: Live, old: list[CodeType], say: int
+    ) -> Any:
         """The process that is the mutant: a fork of this one, or, if it must import anew, of one without the package."""
-        tests, changed = self.reaching(file, m), mutated(source_of(module), m.number)
-        if not tests or patch(live, tree, changed, file, dry=True):
-            return FORK.Process(target=self.be, args=(file, tests, live, tree, changed, say))
+        tests = self.reaching(file, m)
+        changed = changes(live, old, mutated(source_of(module), m.number), file)
+        if changed or not tests:
+            return FORK.Process(target=self.be, args=(tests, changed, say))
         names = [t.nodeid for t in tests[:AT_MOST]]
         return FRESH.Process(target=be_fresh, args=(module, m.number, names, self.limit))
 
@@ -188,15 +202,13 @@ class Forks:
     def limit(self) -> float:
         return float(self.args.seconds * 6 + 20)
 
-    def be(
-        self, file: str, tests: list[Any], live: Live, tree: Any, changed: Any, say: int
-    ) -> None:
+    def be(self, tests: list[Any], changed: Changes, say: int) -> None:
         """In a process of its own: be the mutant, say which test found it, and end."""
         code = FOUND
         try:
             limited(self.limit)
             silent()
-            patch(live, tree, changed, file)
+            patch(changed)
             code = SURVIVED
             for test, following in zip(tests, [*tests[1:], None], strict=True):
                 if not run(test, following):
@@ -207,15 +219,16 @@ class Forks:
             os._exit(code)
 
     def reaching(self, file: str, m: Mutant) -> list[Any]:
-        """The tests that reach a mutant, for some seconds: first what found others before, then what is quick.
+        """The tests that reach a mutant, for some seconds: first what found others before, is quick and reaches little.
 
         What runs at import is reached by those that reach a line which speaks of it, else by all of the module.
         """
-        reached = {n: {k for f, k in lines if f == file} for n, (_, lines) in self.reach.items()}
-        fitting: list[str] = []
-        for lines in (set(range(m.lines[0], m.lines[1] + 1)), mentions(file, m), None):
-            fitting = fitting or [n for n, r in reached.items() if (r & lines if lines else r)]
-        fitting.sort(key=lambda n: self.reach[n][0] / (1 + self.kills[n]))
+        first, last = m.lines
+        fitting = [n for n, r in self.lines.items() if any(k in r for k in range(first, last + 1))]
+        if not fitting:
+            lines = mentions(file, m)
+            fitting = [n for n, r in self.lines.items() if r & lines] or list(self.lines)
+        fitting.sort(key=lambda n: self.reach[n][0] * len(self.lines[n]) / (1 + self.kills[n]))
         total, tests = 0.0, []
         for name in fitting:
             total += self.reach[name][0]

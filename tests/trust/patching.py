@@ -36,21 +36,19 @@ def parts(code: CodeType) -> Iterator[CodeType]:
             yield from parts(c)
 
 
-def patch(live: Live, before: ast.Module, after: ast.Module, file: str, dry: bool = False) -> bool:
-    """Replace the code that differs; False if that is not all, and nothing is to be relied on.
+Changes = list[tuple[FunctionType, CodeType]]
 
-    With ``dry`` nothing is replaced, it is only said whether it could be.
-    """
-    old, new = compile(before, file, "exec"), compile(after, file, "exec")
-    changed = [
-        (a, b) for a, b in zip(parts(old), parts(new), strict=True) if a != b and place(a) in live
-    ]
-    if dry:
-        return bool(changed) and all(a.co_freevars == b.co_freevars for a, b in changed)
-    try:
-        for a, b in changed:
-            for f in live[place(a)]:
-                f.__code__ = b
-    except ValueError:  # a closure that reads other names than before
-        return False
-    return bool(changed)
+
+def changes(live: Live, before: list[CodeType], after: ast.Module, file: str) -> Changes:
+    """Which function is to get which code; none if that would not be all, and nothing is to be relied on."""
+    pairs = zip(before, parts(compile(after, file, "exec")), strict=True)
+    changed = [(a, b) for a, b in pairs if a != b and place(a) in live]
+    if any(a.co_freevars != b.co_freevars for a, b in changed):
+        return []
+    return [(f, b) for a, b in changed for f in live[place(a)]]
+
+
+def patch(changed: Changes) -> None:
+    """Replace the code that differs."""
+    for f, code in changed:
+        f.__code__ = code
