@@ -34,10 +34,14 @@ def cumprod(x, *, axis=None, reverse=False):
     return _running(np.multiply, x, axis, reverse)
 
 
+#: kind of dtype → what its sums are counted in, as in NumPy
+_WIDE = {"b": np.int_, "i": np.int_, "u": np.uint}
+
+
 def _running(ufunc, x, axis, reverse):
     x = np.asarray(x)
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
-    dtype = np.result_type(x, np.int_) if x.dtype.kind in "bi" else x.dtype
+    dtype = np.result_type(x, _WIDE.get(x.dtype.kind, x.dtype))
     if not reverse:
         return ufunc.accumulate(x, axis=axis, dtype=dtype)
     return np.flip(ufunc.accumulate(np.flip(x, axis), axis=axis, dtype=dtype), axis)
