@@ -1,0 +1,54 @@
+"""What no record of an op looked at until a mutant survived: corners of kernels and rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import ops
+from minigrad.ops.power import pow_log
+
+
+def same(found, wanted):
+    found = np.asarray(getattr(found, "data", found))
+    assert found.dtype == np.asarray(wanted).dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+def test_a_power_without_a_logarithm_is_the_power_also_at_zero():
+    x, y = np.array([0.0, 0.0, 2.0]), np.array([0.0, 2.0, 3.0])
+    same(pow_log(x, y, n=0), np.array([1.0, 0.0, 8.0]))
+
+
+def test_elu_may_end_at_zero():
+    same(mg.elu(np.array([-1.0, 2.0]), alpha=0.0), np.array([0.0, 2.0]))
+
+
+@pytest.mark.parametrize("scores", [[0, 1], np.array([0, 1], np.uint8), [False, True]])
+def test_softmax_takes_whole_numbers(scores):
+    e = np.exp([0.0, 1.0])
+    same(mg.softmax(scores), e / e.sum())
+    same(mg.log_softmax(scores), np.log(e / e.sum()))
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 2)])
+def test_softmax_of_nothing_is_nothing(shape):
+    for f in (mg.softmax, mg.log_softmax):
+        found = f(np.ones(shape))
+        assert found.shape == shape
+        assert found.dtype == float
+
+
+def test_softmax_of_large_scores_has_no_overflow():
+    x = np.array([[1000.0, 1000.0], [-1000.0, 0.0]])
+    same(mg.softmax(x), np.array([[0.5, 0.5], [0.0, 1.0]]))
+    same(mg.log_softmax(x), np.array([[-np.log(2), -np.log(2)], [-1000.0, 0.0]]))
+    assert np.isfinite(mg.cross_entropy(x, np.array([0, 1])))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8])
+def test_running_sums_of_small_whole_numbers_do_not_overflow(dtype):
+    x = np.ones(300, dtype)
+    assert int(mg.cumsum(x)[-1]) == int(mg.sum(x)) == 300
+    assert int(ops.cumprod(x + x)[7]) == (1 if dtype is bool else 256)
