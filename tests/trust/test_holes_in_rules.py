@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import ops
 from minigrad.ops.power import pow_log
+from minigrad.ops.reduce import expand_mean, over_count
 
 
 def same(found, wanted):
@@ -52,3 +53,14 @@ def test_running_sums_of_small_whole_numbers_do_not_overflow(dtype):
     x = np.ones(300, dtype)
     assert int(mg.cumsum(x)[-1]) == int(mg.sum(x)) == 300
     assert int(ops.cumprod(x + x)[7]) == (1 if dtype is bool else 256)
+
+
+@pytest.mark.parametrize("correction", [2, 3])
+def test_a_variance_of_too_few_is_nan_without_a_warning(correction):
+    x = mg.tensor([1.0, 4.0], requires_grad=True)
+    for f in (mg.var, mg.std):
+        y = f(x, correction=correction)
+        assert np.isnan(float(y))
+        assert np.isnan(mg.grad(y, x)[0].data).all()
+    for way in (expand_mean, over_count):
+        assert np.isnan(way(np.array(1.0), shape=(2,), correction=correction)).all()
