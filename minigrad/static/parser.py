@@ -216,7 +216,10 @@ def _literal(attr: str, text: str) -> Any:
         if not text.startswith("block "):
             raise ValueError(f"{attr} is a block")
         return int(text[6:])
-    value = ast.literal_eval(text)
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        raise ValueError(f"{attr!r} is no input slot, and {text:.80} no value of an attr") from None
     check_sizes(value)
     return from_plain(value)
 
