@@ -7,6 +7,8 @@ import pytest
 
 import minigrad as mg
 from minigrad import ops
+from minigrad.errors import ShapeError
+from minigrad.ops.linalg import matmul_nt, matmul_tn
 from minigrad.ops.power import pow_log
 from minigrad.ops.reduce import expand_mean, over_count
 
@@ -64,3 +66,26 @@ def test_a_variance_of_too_few_is_nan_without_a_warning(correction):
         assert np.isnan(mg.grad(y, x)[0].data).all()
     for way in (expand_mean, over_count):
         assert np.isnan(way(np.array(1.0), shape=(2,), correction=correction)).all()
+
+
+def test_products_are_summed_to_a_shape_of_lower_rank():
+    x, y = np.arange(24.0).reshape(3, 2, 4), np.arange(20.0).reshape(5, 4)
+    same(matmul_nt(x, y, shape=(2, 5)), (x @ y.T).sum(0))
+    same(matmul_tn(x.mT, y.T, shape=(3, 2, 5)), x @ y.T)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_the_bias_of_a_layer_may_have_another_dtype(dtype):
+    x, w = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+    b = np.arange(4).astype(dtype)
+    same(mg.linear(x, w, b), x @ w + b)
+    same(mg.linear(x[0], w[:, 0], np.float32(2.0)), np.float32(5.0))
+    assert float(mg.linear(x[0], w[:, 0], 0.5)) == 3.5
+
+
+def test_the_order_of_a_norm_is_above_zero():
+    x = np.array([4.0, 9.0])
+    assert float(mg.norm(x, 0.5)) == 25.0
+    for order in (0, -1, "fro"):
+        with pytest.raises(ShapeError, match="is no norm"):
+            mg.norm(x, order)
