@@ -9,6 +9,7 @@ import minigrad as mg
 from minigrad import ops
 from minigrad.errors import ShapeError
 from minigrad.ops.linalg import matmul_nt, matmul_tn
+from minigrad.ops.losses import over_rows
 from minigrad.ops.power import pow_log
 from minigrad.ops.reduce import expand_mean, over_count
 
@@ -89,3 +90,9 @@ def test_the_order_of_a_norm_is_above_zero():
     for order in (0, -1, "fro"):
         with pytest.raises(ShapeError, match="is no norm"):
             mg.norm(x, order)
+
+
+def test_one_row_is_divided_by_one():
+    same(over_rows(np.ones((1, 3))), np.ones((1, 3)))
+    same(over_rows(np.ones((4, 3))), np.full((4, 3), 0.25))
+    same(over_rows(np.ones((0, 3))), np.ones((0, 3)))
