@@ -41,9 +41,9 @@ Changes = list[tuple[FunctionType, CodeType]]
 
 def changes(live: Live, before: list[CodeType], after: ast.Module, file: str) -> Changes:
     """Which function is to get which code; none if that would not be all, and nothing is to be relied on."""
-    pairs = zip(before, parts(compile(after, file, "exec")), strict=True)
-    changed = [(a, b) for a, b in pairs if a != b and place(a) in live]
-    if any(a.co_freevars != b.co_freevars for a, b in changed):
+    new = list(parts(compile(after, file, "exec")))
+    changed = [(a, b) for a, b in zip(before, new, strict=False) if a != b and place(a) in live]
+    if len(before) != len(new) or any(a.co_freevars != b.co_freevars for a, b in changed):
         return []
     return [(f, b) for a, b in changed for f in live[place(a)]]
 

@@ -96,3 +96,15 @@ def test_one_row_is_divided_by_one():
     same(over_rows(np.ones((1, 3))), np.ones((1, 3)))
     same(over_rows(np.ones((4, 3))), np.full((4, 3), 0.25))
     same(over_rows(np.ones((0, 3))), np.ones((0, 3)))
+
+
+def test_logarithms_of_a_binary_entropy_end_at_minus_100():
+    x, t = np.array([0.0, 1.0]), np.array([1.0, 0.0])
+    same(mg.binary_cross_entropy(x, t, reduction="none"), np.array([100.0, 100.0]))
+
+
+@pytest.mark.parametrize("loss", [mg.mse, mg.huber])
+def test_a_list_that_only_broadcasting_makes_fit_is_refused(loss):
+    with pytest.raises(ShapeError, match="would broadcast"):
+        loss(mg.ones([2, 1]), [1.0, 2.0])
+    assert float(loss(mg.ones([2]), [1.0, 1.0])) == 0.0
