@@ -9,10 +9,11 @@ import jax
 import numpy as np
 
 from ...errors import MinigradError, ProgramError, describe, user_line
+from ..codegen.memory import start_values
 from ..program import Program, Variable
 from .functional import functional_source
 from .jax_space import JaxSpace
-from .lowering import data_of, feed_shapes, fetch_names, lowered, start_values
+from .lowering import data_of, feed_shapes, fetch_names, lowered
 
 
 class JaxStep:

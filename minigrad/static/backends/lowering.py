@@ -58,21 +58,6 @@ def data_of(program: Program) -> dict[str, Variable]:
     return {v.name: v for v in program.global_block().vars.values() if v.is_data}
 
 
-def start_values(program: Program, executor: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """The persistable variables: as the executor has them, else as the program says."""
-    values = {} if executor is None else executor.scope.values
-    start = {}
-    for name, var in program.global_block().vars.items():
-        if var.persistable:
-            value = values.get(name, program.initial.get(name))
-            if value is None:
-                raise ProgramError(
-                    f"the parameter {name!r} has no value: give static.parameter an init"
-                )
-            start[name] = np.array(value, var.dtype)
-    return start
-
-
 def primitive_of(op: Operator, backend: str) -> Primitive:
     """The primitive of an operator.  Errors: `ProgramError` for anything else, and types that are no identifiers."""
     info = find_info(op.type)

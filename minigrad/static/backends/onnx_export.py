@@ -14,9 +14,10 @@ import onnx
 from onnx import helper
 
 from ...errors import ProgramError, user_line
+from ..codegen.memory import start_values
 from ..program import Program
 from .functional import functional_source
-from .lowering import data_of, feed_shapes, fetch_names, lowered, start_values
+from .lowering import data_of, feed_shapes, fetch_names, lowered
 from .onnx_graph import Graph, info
 from .onnx_space import OnnxSpace
 from .onnx_symbol import Symbol

@@ -184,11 +184,6 @@ class CallSource(Identifiers):
         return known
 
 
-def name_key(identifier: str) -> str:
-    """The key of a parameter in what ``prepare`` is given."""
-    return identifier
-
-
 def _is_default(key: str, value: Any) -> bool:
     return (key == "keepdims" and value is False) or (key == "initial" and value is None)
 

@@ -33,7 +33,7 @@ class Memory:
 
 def start_memory(program: Program, executor: Executor | None) -> Memory:
     """Lay out the persistable variables: what is updated alike side by side, what is only read elsewhere."""
-    start, slabs = _start_values(program, executor), state_slabs(program)
+    start, slabs = start_values(program, executor), state_slabs(program)
     in_slabs = {name for names in slabs for name in names}
     written = {n for block in program.blocks for op in block.ops for n in op.output_names}
     alone = [[name] for name in start if name in written - in_slabs]
@@ -58,7 +58,7 @@ def start_memory(program: Program, executor: Executor | None) -> Memory:
     return Memory(start, {**arrays, **start}, slabs, places)
 
 
-def _start_values(program: Program, executor: Executor | None) -> dict[str, Any]:
+def start_values(program: Program, executor: Executor | None) -> dict[str, Any]:
     """Copies of the values that the persistable variables have now."""
     values = {} if executor is None else executor.scope.values
     start = {}
