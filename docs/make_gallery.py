@@ -28,7 +28,7 @@ h2 { margin: 2.5rem 0 0.3rem; font-size: 1.15rem; }
 div { padding: 1rem 1.5rem; overflow-x: auto; }
 div.dark { background: #111111; }
 a { color: #0072B2; }
-img { max-width: 100%; height: auto; }
+img { max-width: none; height: auto; }
 iframe { width: 100%; height: 34rem; border: 0; }
 """
 

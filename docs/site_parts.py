@@ -34,6 +34,7 @@ CONTENTS = {
 }
 #: ``<!-- names of minigrad in minigrad.ops -->`` on a page of the reference stands for these names.
 NAMES_OF = re.compile(r"^<!-- names of (\S+) in (\S+) -->$", re.M)
+PAGE = 690  # points of a drawing whose words can be read in a column of the site
 PACKAGES = (
     "minigrad",
     "minigrad.static",
@@ -137,6 +138,18 @@ def describe_pictures(app: Any, doctree: nodes.document) -> None:
             words = words_of(bundle, Path(app.srcdir))
             for image in bundle.findall(nodes.image):
                 image["alt"] = words
+    for image in doctree.findall(nodes.image):
+        width = width_of(Path(app.srcdir) / image["uri"].lstrip("/"))
+        if width > PAGE:  # made no smaller than its words allow, and scrolled
+            image["classes"].append("wide")
+            image["width"] = f"{width * 16 / 15:.0f}px"
+
+
+def width_of(path: Path) -> float:
+    """The width of an SVG in points; 0 for other images."""
+    head = path.read_text("utf-8")[:2000] if path.suffix == ".svg" and path.exists() else ""
+    found = re.search(r'viewBox="\S+ \S+ ([\d.]+)', head)
+    return float(found[1]) if found else 0.0
 
 
 def words_of(bundle: nodes.container, root: Path) -> str:

@@ -175,8 +175,9 @@ function render({ model, el }) {
     c.predict.setAttribute("aria-pressed", String(Boolean(model.get("prediction"))));
   }
 
+  // Before anything has run, what comes first is in view.
   function follow(step) {
-    const part = step && nodes.get(step.nodes[0]);
+    const next = step || steps[0], part = next && nodes.get(next.nodes[0]);
     if (part) c.zoom.follow(part.group);
   }
 
