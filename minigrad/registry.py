@@ -235,6 +235,9 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
             f"a primitive of type {name!r} is registered already: {REGISTRY[name].kernel.__module__}; "
             f"repair: another name for the function, or type={name + '_2'!r}"
         )
+    called = kernel.__name__ if kernel.__name__.isidentifier() else name
+    if not called.isidentifier():
+        raise RuleError(f"a primitive needs a name, and {called!r} is none; repair: def, or type=…")
     inputs, attrs, optional, list_input = [], {}, set(), None
     for p in inspect.signature(kernel).parameters.values():
         if p.kind is p.VAR_KEYWORD:
@@ -268,7 +271,7 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
         kernel.__globals__["__minigrad_ops__"] = (
             True  # frames of such modules are never "the user's line"
         )
-    made.function = _public_function(made, kernel)
+    made.function = _public_function(made, kernel, called)
     return made.function
 
 
@@ -327,8 +330,8 @@ class _Required:
 REQUIRED = _Required()  #: default of an attr that has none
 
 
-def _public_function(made: Primitive, kernel: Callable[..., Any]) -> FunctionType:
-    """The function users call.
+def _public_function(made: Primitive, kernel: Callable[..., Any], called: str) -> FunctionType:
+    """The function users call; it has the kernel's name, or the type's where the kernel is a lambda.
 
     It starts as `_first_call`, which asks the eager engine to specialise it: the engine then replaces the *code* of
     this very function, so whoever imported it before gets the fast version too.
@@ -340,12 +343,8 @@ def _public_function(made: Primitive, kernel: Callable[..., Any]) -> FunctionTyp
         "__minigrad_ops__": True,
         "__builtins__": __builtins__,
     }
-    public = FunctionType(FIRST_CALL, namespace, kernel.__name__)
-    public.__doc__, public.__module__, public.__qualname__ = (
-        made.doc,
-        kernel.__module__,
-        kernel.__name__,
-    )
+    public = FunctionType(FIRST_CALL, namespace, called)
+    public.__doc__, public.__module__, public.__qualname__ = made.doc, kernel.__module__, called
     public.__wrapped__ = kernel  # type: ignore[attr-defined]  # whose signature it shows
     public.primitive, public.grad = made, made.grad  # type: ignore[attr-defined]
     return public

@@ -55,11 +55,8 @@ def node_class(primitive: Primitive) -> type[Node]:
             if len(primitive.differentiable) <= 2
             else ManyNode
         )
-        kept = [
-            f"_{n}"
-            for n in primitive.reads()
-            if not n.endswith("_grad") and n not in primitive.saved()
-        ]
+        elsewhere = {*primitive.saved(), *(f"{o}_grad" for o in primitive.outputs)}
+        kept = [f"_{n}" for n in primitive.reads() if n not in elsewhere]
         namespace = {
             "__slots__": (*slots, *kept, *_shape_slot(primitive)),
             "primitive": primitive,
