@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .calls import checked
-from .errors import ShapeError, describe
+from .errors import ShapeError, describe, refusal
 
 __all__ = ["Alphabet", "DataLoader", "Labelled", "Windows", "digits", "progress", "sonnets", "split", "windows"]
 
@@ -58,7 +58,8 @@ def split(data: Labelled, *, held_back: float = 0.2, seed: int = 0) -> tuple[Lab
     (1438, 359)
     """
     if not 0 < held_back < 1:
-        raise ValueError(f"held_back is {held_back}: give the share to hold back, between 0 and 1")
+        what = f"held_back is {held_back}: give the share to hold back, between 0 and 1"
+        raise refusal(what, "split(data, held_back=0.2)")
     order = np.random.default_rng(seed).permutation(len(data.labels))
     first = round(held_back * len(order))
     test, train = order[:first], order[first:]
@@ -165,9 +166,12 @@ class DataLoader:
         lengths = {len(a) if a.ndim else -1 for a in self.arrays}
         if len(lengths) != 1 or -1 in lengths:
             shown = ", ".join(map(describe, self.arrays)) or "nothing"
-            raise ShapeError(f"DataLoader takes arrays with equally many examples, not {shown}")
+            what = f"DataLoader takes arrays with equally many examples, not {shown}"
+            raise refusal(what, "one axis 0 for all: DataLoader((images, labels))")
         if not isinstance(batch_size, int | np.integer) or batch_size < 1:
-            raise ShapeError(f"batch_size is {batch_size!r}: give a whole number above 0")
+            several = hasattr(batch_size, "shape") or isinstance(batch_size, list | tuple)
+            what = f"batch_size is {describe(batch_size)}: give a whole number above 0"
+            raise refusal(what, "DataLoader((images, labels))" if several else "batch_size=32")
         self.batch_size, self.shuffle, self.drop_last = int(batch_size), shuffle, drop_last
         self.seed, self.passes = seed, 0
 
@@ -189,10 +193,9 @@ class DataLoader:
     def forever(self) -> Iterator[Any]:
         """Batch after batch, pass after pass."""
         if not len(self):
-            raise ShapeError(
-                f"a pass has no batch: {len(self.arrays[0])} examples in batches of "
-                f"{self.batch_size}, drop_last={self.drop_last}"
-            )
+            given = f"{len(self.arrays[0])} examples in batches of {self.batch_size}"
+            what = f"a pass has no batch: {given}, drop_last={self.drop_last}"
+            raise refusal(what, "a smaller batch_size, or drop_last=False")
         while True:
             yield from self
 

@@ -134,6 +134,18 @@ def describe(value: Any) -> str:
     return repr(value) if isinstance(value, int | float | complex | None) else type(value).__name__
 
 
+def refusal(what: str, repair: str, error: type[MinigradError] = ShapeError) -> MinigradError:
+    """An error to raise: what is wrong, the user's line, the repair.
+
+    >>> print(refusal("lr is -1", "lr=0.01"))                       # doctest: +ELLIPSIS
+    lr is -1
+      at ...
+      repair: lr=0.01
+    """
+    line = user_line()
+    return error(what + (f"\n  at {line}" if line else "") + f"\n  repair: {repair}")
+
+
 def call_error(name: str, parameters: Iterable[str], count: int, unknown: str = "") -> DTypeError:
     """What to raise for a call with an unknown keyword, or with too many or too few values.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Sequence
+from math import prod
 from typing import Any
 
 
@@ -16,6 +18,8 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception) -> str:
     """
     text = str(cause)
     shapes = [tuple(s) for a in args if (s := getattr(a, "shape", None)) is not None]
+    if "must be an integer array" in text or re.search("from dtype.'float.*to dtype.'int", text):
+        return "indices are integers: indices.astype(int)"
     if isinstance(cause, TypeError):
         return "pass Tensors, arrays or numbers, and attrs of the type the docstring names"
     for needle, advice in _ADVICE:
@@ -110,6 +114,8 @@ def _matmul(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
     if len(shapes) < 2 or not shapes[0] or not shapes[1]:
         return "a matrix product needs at least one axis on each side; a number scales with *"
     x, y = shapes[0], shapes[1]
+    if len(x) > 2 and len(y) == 2 and prod(x[1:]) == y[0]:
+        return f"all {y[0]} numbers of an example in one row: x.flatten(start=1), nn.Flatten()"
     return (
         f"the last axis of the first ({x[-1]}) must be as long as the rows of the second "
         f"({y[-2] if len(y) > 1 else y[0]}); perhaps one of them is meant transposed (x.mT)"
@@ -150,6 +156,7 @@ _ADVICE: list[tuple[str, Callable[..., str]]] = [
         _says("the matrix must be symmetric with positive eigenvalues; try x @ x.mT + eye(n)"),
     ),
     ("Integers to negative integer powers", _says("write the base as a float: 2.0 ** -1")),
+    ("same number of dimensions", _says("indices have an axis for each axis of x; add one with expand_dims")),
     ("size not equal to one", _says("only axes of length 1 can be squeezed")),
     ("einstein", _says("one letter per axis of each operand, as in 'ij,jk->ik'")),
     ("operand", _says("one letter per axis of each operand, as in 'ij,jk->ik'")),

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from ..errors import ShapeError, describe
-from ..ops.refuse import refusal
+from ..errors import describe, refusal
 from . import init
 from .layers import Linear
 from .module import Module
@@ -32,9 +31,9 @@ class MultiHeadAttention(Module):
     ) -> None:
         init.sizes("MultiHeadAttention", width=width, heads=heads)
         if width % heads:
-            raise ShapeError(
-                f"MultiHeadAttention({width}, heads={heads}): {width} columns do not "
-                f"divide into {heads} heads"
+            what = f"{width} columns do not divide into {heads} heads"
+            raise refusal(
+                f"MultiHeadAttention({width}, heads={heads}): {what}", "heads that divide the width"
             )
         draw = init.generator(seed)
         self.width, self.heads = width, heads

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..eager.tensor import Tensor
-from ..errors import DTypeError, ShapeError, describe
+from ..errors import DTypeError, describe, refusal
 from .module import Parameter
 
 Seed = int | np.random.Generator
@@ -44,14 +44,15 @@ def generator(seed: Seed) -> np.random.Generator:
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
         return np.random.default_rng(seed)
     advice = "seed=0, or a generator to draw on: np.random.default_rng(0)"
-    raise DTypeError(f"seed is {describe(seed)}; repair: {advice}")
+    raise refusal(f"seed is {describe(seed)}", advice, DTypeError)
 
 
 def floating(dtype: Any) -> np.dtype[Any]:
     """The dtype of parameters."""
     made: np.dtype[Any] = np.dtype(dtype)
     if made.kind != "f":
-        raise DTypeError(f"parameters are real floating-point numbers, not {made}")
+        what = f"parameters are real floating-point numbers, not {made}"
+        raise refusal(what, "dtype=float, or dtype=np.float32", DTypeError)
     return made
 
 
@@ -59,4 +60,5 @@ def sizes(layer: str, **given: Any) -> None:
     """Check that sizes are whole numbers above 0.  Errors: `ShapeError` that quotes the size."""
     for name, value in given.items():
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise ShapeError(f"{layer}({name}={value!r}): give a whole number above 0")
+            what = f"{layer}({name}={value!r}): give a whole number above 0"
+            raise refusal(what, f"{layer}(…, {name}=8)")

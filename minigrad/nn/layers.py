@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from ..errors import ShapeError
+from ..errors import refusal
 from . import init
 from .module import Module
 
@@ -34,14 +34,10 @@ class Linear(Module):
         return ops.linear(x, self.weight, self.bias)
 
 
-class Conv2d(Module):
-    """Filters that slide over images: ``x`` [batch, channels, height, width]; ``weight`` [filters,
-    channels / groups, ``*kernel_size``].
+class Filters(Module):
+    """What both convolutions share: ``weight``, filters over some channels each, and a bias for each filter."""
 
-    >>> import minigrad as mg
-    >>> Conv2d(1, 8, kernel_size=3, padding=1)(mg.zeros([2, 1, 8, 8])).shape
-    (2, 8, 8, 8)
-    """
+    transposed = False
 
     def __init__(
         self,
@@ -56,33 +52,42 @@ class Conv2d(Module):
         seed: init.Seed = 0,
         dtype: Any = float,
     ) -> None:
-        size = _window("Conv2d", channels, filters, groups, kernel_size)
-        draw, inputs = init.generator(seed), channels // groups * int(np.prod(size))
+        size = _window(type(self).__name__, channels, filters, groups, kernel_size)
+        whole, shared = (channels, filters) if self.transposed else (filters, channels)
+        draw, inputs = init.generator(seed), shared // groups * int(np.prod(size))
         self.channels, self.filters, self.kernel_size, self.stride = channels, filters, size, stride
         self.padding, self.dilation, self.groups = padding, dilation, groups
-        self.weight = init.fan_in((filters, channels // groups, *size), inputs, draw, dtype)
+        self.weight = init.fan_in((whole, shared // groups, *size), inputs, draw, dtype)
         self.bias = init.fan_in((filters,), inputs, draw, dtype) if bias else None
+
+    def _how(self) -> dict[str, Any]:
+        names = ("stride", "padding", "dilation", "groups")
+        return {name: getattr(self, name) for name in names}
+
+
+class Conv2d(Filters):
+    """Filters that slide over images: ``x`` [batch, channels, height, width]; ``weight`` [filters,
+    channels / groups, ``*kernel_size``].
+
+    >>> import minigrad as mg
+    >>> Conv2d(1, 8, kernel_size=3, padding=1)(mg.zeros([2, 1, 8, 8])).shape
+    (2, 8, 8, 8)
+    """
 
     def forward(self, x: Any) -> Any:
         """[batch, filters, height, width]; the last two as stride and padding say."""
-        return ops.conv2d(
-            x,
-            self.weight,
-            self.bias,
-            stride=self.stride,
-            padding=self.padding,
-            dilation=self.dilation,
-            groups=self.groups,
-        )
+        return ops.conv2d(x, self.weight, self.bias, **self._how())
 
 
-class ConvTranspose2d(Module):
+class ConvTranspose2d(Filters):
     """`Conv2d` transposed, to make images larger: ``weight`` [channels, filters / groups, ``*kernel_size``].
 
     >>> import minigrad as mg
     >>> ConvTranspose2d(8, 4, kernel_size=2, stride=2)(mg.zeros([2, 8, 4, 4])).shape
     (2, 4, 8, 8)
     """
+
+    transposed = True
 
     def __init__(
         self,
@@ -98,26 +103,15 @@ class ConvTranspose2d(Module):
         seed: init.Seed = 0,
         dtype: Any = float,
     ) -> None:
-        size = _window("ConvTranspose2d", channels, filters, groups, kernel_size)
-        draw, inputs = init.generator(seed), filters // groups * int(np.prod(size))
-        self.channels, self.filters, self.kernel_size, self.stride = channels, filters, size, stride
-        self.padding, self.output_padding = padding, output_padding
-        self.dilation, self.groups = dilation, groups
-        self.weight = init.fan_in((channels, filters // groups, *size), inputs, draw, dtype)
-        self.bias = init.fan_in((filters,), inputs, draw, dtype) if bias else None
+        super().__init__(
+            channels, filters, kernel_size, stride, padding, dilation, groups, bias, seed, dtype
+        )
+        self.output_padding = output_padding
 
     def forward(self, x: Any) -> Any:
         """[batch, filters, height, width]; the last two as stride and padding say."""
-        return ops.conv_transpose2d(
-            x,
-            self.weight,
-            self.bias,
-            stride=self.stride,
-            padding=self.padding,
-            output_padding=self.output_padding,
-            dilation=self.dilation,
-            groups=self.groups,
-        )
+        how = {**self._how(), "output_padding": self.output_padding}
+        return ops.conv_transpose2d(x, self.weight, self.bias, **how)
 
 
 def _window(
@@ -126,13 +120,14 @@ def _window(
     """The size of a filter, after all sizes are checked."""
     init.sizes(layer, channels=channels, filters=filters, groups=groups)
     if channels % groups or filters % groups:
-        raise ShapeError(
-            f"{layer}(groups={groups}): {channels} channels and {filters} filters "
-            f"do not divide into {groups} groups"
-        )
+        what = f"{channels} channels and {filters} filters do not divide into {groups} groups"
+        raise refusal(f"{layer}(groups={groups}): {what}", "sizes that groups divides, or groups=1")
     size = (kernel_size, kernel_size) if np.ndim(kernel_size) == 0 else tuple(kernel_size)
     for n in size:
         init.sizes(layer, kernel_size=n)
+    if len(size) != 2:
+        what = f"{layer}(kernel_size={kernel_size!r}): images have height and width"
+        raise refusal(what, "kernel_size=3, or kernel_size=(3, 5)")
     return size
 
 
@@ -214,7 +209,8 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5, seed: init.Seed = 0) -> None:
         if not 0 <= p < 1:
-            raise ShapeError(f"Dropout(p={p!r}): the probability is at least 0 and below 1")
+            what = f"Dropout(p={p!r}): the probability is at least 0 and below 1"
+            raise refusal(what, "the share that is dropped: Dropout(p=0.5)")
         self.p = p
         self._draw = init.generator(seed)
 

@@ -19,7 +19,7 @@ import numpy as np
 from ..calls import checked, checked_constructor, misfit
 from ..eager.tensor import Tensor, tensor
 from ..elsewhere import MODULES, missing
-from ..errors import DTypeError, MinigradError, describe, did_you_mean
+from ..errors import DTypeError, MinigradError, describe, did_you_mean, refusal
 from .lift import lift, program_of
 
 
@@ -27,10 +27,11 @@ class StateError(MinigradError, ValueError):
     """A stored state does not fit the module.
 
     >>> from minigrad import nn
-    >>> nn.Linear(3, 2).load_state_dict({"wieght": [1.0], "bias": [0.0, 0.0]})
+    >>> nn.Linear(3, 2).load_state_dict({"wieght": [1.0], "bias": [0.0, 0.0]})      # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
     minigrad.nn.module.StateError: this Linear has no 'wieght'; did you mean 'weight'? Known: 'weight', 'bias'
+      at ...
     """
 
 
@@ -206,15 +207,17 @@ class Module:
         """
         own = dict(self.named_tensors())
         if not isinstance(state, Mapping):
-            raise StateError(f"a state is a mapping from paths to arrays, not {describe(state)}")
+            what = f"a state is a mapping from paths to arrays, not {describe(state)}"
+            raise refusal(what, "model.load_state_dict(nn.load(path))", StateError)
         for path in state:
             if path not in own:
-                kind = type(self).__name__
-                raise StateError(f"this {kind} has no {path!r}{did_you_mean(path, own)}")
+                what = f"this {type(self).__name__} has no {path!r}{did_you_mean(path, own)}"
+                raise refusal(what, _RENAME, StateError)
         new = {}
         for path, at in own.items():
             if path not in state:
-                raise StateError(f"the state has no {path!r}{did_you_mean(path, state)}")
+                what = f"the state has no {path!r}{did_you_mean(path, state)}"
+                raise refusal(what, _ADD, StateError)
             new[path] = _fitting(path, at, state[path])
         for path, at in own.items():
             at.data = new[path]
@@ -228,6 +231,10 @@ class Module:
             inside = [(depth + 1, f"{key}: ", at) for key, at in _inner_modules(module)]
             waiting += reversed(inside)
         return "\n".join(lines)
+
+
+_RENAME = "state.pop(path), or rename it: state[new] = state.pop(old)"
+_ADD = "model.load_state_dict({**model.state_dict(), **state}) keeps what the module has"
 
 
 def _join(path: str, key: str) -> str:
@@ -269,5 +276,7 @@ def _fitting(path: str, at: Tensor, value: Any) -> np.ndarray[Any, Any]:
     number = array.dtype.kind in "fiub" and np.can_cast(array.dtype, at.dtype, "same_kind")
     if array.shape != at.shape or not number:
         shown = describe(array)
-        raise StateError(f"{path!r} is {shown} in the state, the module has {describe(at)}")
+        what = f"{path!r} is {shown} in the state, the module has {describe(at)}"
+        turned = " (weights of PyTorch are transposed: weight.T)" * (array.shape == at.shape[::-1])
+        raise refusal(what, f"a model of the same sizes{turned}", StateError)
     return array.astype(at.dtype)

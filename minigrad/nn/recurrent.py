@@ -14,8 +14,7 @@ import numpy as np
 
 from .. import ops
 from ..eager.tensor import Tensor, tensor
-from ..errors import describe
-from ..ops.refuse import refusal
+from ..errors import describe, refusal
 from ..values import Operators
 from . import init
 from .module import Module

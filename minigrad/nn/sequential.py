@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import ShapeError, describe
+from ..errors import MinigradError, describe, refusal
 from .module import Module
 
 
@@ -22,8 +22,8 @@ class Sequential(Module):
 
     def __init__(self, *layers: Callable[..., Any]) -> None:
         for layer in layers:
-            if not callable(layer):
-                raise ShapeError(f"Sequential holds modules and functions, not {describe(layer)}")
+            if not callable(layer) or isinstance(layer, type):
+                raise _no_layer(layer)
         self.layers = list(layers)
 
     def forward(self, x: Any) -> Any:
@@ -41,3 +41,13 @@ class Sequential(Module):
 
     def __len__(self) -> int:
         return len(self.layers)
+
+
+def _no_layer(given: Any) -> MinigradError:
+    """The error for what can stand in no row of layers."""
+    shown, advice = describe(given), "mg.relu, not mg.relu(x): it will be called on what comes in"
+    if isinstance(given, type):
+        shown, advice = f"the class {given.__name__}", f"{given.__name__}(), a layer of it"
+    elif isinstance(given, list | tuple):
+        advice = "Sequential(*layers)"
+    return refusal(f"Sequential holds modules and functions, not {shown}", advice)

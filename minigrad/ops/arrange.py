@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import describe
+from ..errors import describe, refusal
 from .axes import axis_tuple
 from .index import take
 from .join import tile
-from .refuse import refusal
 from .shape import expand_dims, flatten, permute_dims, reshape
 
 

@@ -170,8 +170,17 @@ def _check(x, w, groups):
         raise ValueError(
             f"x of shape {list(x.shape)} and filters of shape {list(w.shape)} do not fit in "
             f"{groups} group(s); repair: x is [batch, channels, height, width], "
-            f"w is [out, channels / groups, height, width]"
+            f"w is [out, channels / groups, height, width]{_order(x.shape, w.shape[1:2], groups)}"
         )
+
+
+def _order(shape, width, groups):
+    """What makes images of them, where one step is enough."""
+    channels = [n * groups for n in width]
+    if len(shape) == 3 and channels == [1]:
+        return "; x.expand_dims(1) adds the axis of the channel"
+    last = len(shape) == 4 and channels == [shape[3]]
+    return "; x.permute_dims(0, 3, 1, 2) puts the channels second" if last else ""
 
 
 def _fits(values, shape, filters, stride, padding, dilation):

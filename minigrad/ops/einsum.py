@@ -6,10 +6,9 @@ from string import ascii_letters
 
 import numpy as np
 
-from ..errors import DTypeError
+from ..errors import DTypeError, refusal
 from ..registry import primitive
 from .infer import shape_attr
-from .refuse import refusal
 
 
 def einsum(subscripts, *operands):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import IndexShapeError, describe, user_line
+from ..errors import IndexShapeError, describe, refusal
 from ..registry import Value, primitive
 from .axes import axis_tuple
 from .infer import shape_attr
@@ -71,10 +71,9 @@ def _index_array(part):
         return array.astype(np.intp)  # an empty list
     if array.dtype.kind not in "iub":
         shown = repr(part) if isinstance(part, str | float) else describe(array)
-        raise IndexShapeError(
-            f"{shown} is no index\n  at {user_line()}\n"
-            f"  repair: numbers, slices, None, ..., integer arrays or a mask of bools"
-        )
+        cast = "; index.astype(int)" * (array.dtype.kind == "f")
+        advice = f"numbers, slices, None, ..., integer arrays or a mask of bools{cast}"
+        raise refusal(f"{shown} is no index", advice, IndexShapeError)
     return array
 
 

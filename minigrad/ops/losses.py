@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import IndexShapeError, ShapeError, describe, refusal
 from ..registry import elementwise, primitive
 from .activations import softplus
 from .axes import axis_tuple
 from .compare import abs, maximum, minimum
-from .elementwise import log, square
+from .elementwise import log, square, sub
 from .index import take_along_axis
 from .reduce import mean, reduce_sum
-from .refuse import refusal
 from .shape import expand_dims, squeeze
 from .softmax import log_softmax, lowered, softmax
 
@@ -27,7 +27,8 @@ def cross_entropy(x, target, axis=-1, reduction="mean"):
     >>> mg.cross_entropy(mg.tensor([[0.0, 0.0]]), [1])
     tensor(0.6931)
     """
-    if np.dtype(getattr(target, "dtype", None) or np.asarray(target).dtype).kind == "f":
+    target = _array(target)
+    if _dtype(target).kind == "f" and alike(np.shape(x), np.shape(target)):
         losses = -reduce_sum(target * log_softmax(x, axis=axis), axis=axis)
     elif reduction == "mean":
         return mean_cross_entropy(x, target, axis=axis)
@@ -82,20 +83,55 @@ over_rows.grad(x=lambda out_grad, axis: over_rows(out_grad, axis=axis))
 def _classes(x, target, axis):
     """Integer targets, checked."""
     x, target = np.asarray(x), np.asarray(target)
-    (axis,) = axis_tuple(axis, x.ndim)
-    rows = x.shape[:axis] + x.shape[axis + 1 :]
-    if target.shape != rows or target.dtype.kind not in "iu":
-        raise ValueError(
-            f"{target.dtype}{list(target.shape)} does not name one class for each row; "
-            f"repair: integers of shape {list(rows)}"
-        )
-    low, high = np.minimum.reduce, np.maximum.reduce
-    if target.size and not (low(target, None) >= 0 and high(target, None) < x.shape[axis]):
-        raise IndexError(
-            f"classes from {target.min()} to {target.max()} are not all among "
-            f"0 … {x.shape[axis] - 1}; repair: count classes from 0"
-        )
+    if wrong := misnamed(x.shape, target, axis):
+        raise ValueError("; repair: ".join(wrong))
+    if wrong := uncounted(target, x.shape[axis]):
+        raise IndexError("; repair: ".join(wrong))
     return target
+
+
+def uncounted(target, classes):
+    """What is wrong with targets that are not all classes, and the repair; None if they are."""
+    low, high = np.minimum.reduce, np.maximum.reduce
+    if not target.size or (low(target, None) >= 0 and high(target, None) < classes):
+        return None
+    what = f"classes from {target.min()} to {target.max()} are not all among 0 … {classes - 1}"
+    return what, "count classes from 0"
+
+
+def misnamed(shape, target, axis):
+    """What is wrong with targets that do not name one class for each row, and the repair; None if they do."""
+    (axis,) = axis_tuple(axis, len(shape))
+    rows, given, dtype = shape[:axis] + shape[axis + 1 :], np.shape(target), _dtype(target)
+    if dtype.kind in "iu" and alike(given, rows):
+        return None
+    advice = f"integers of shape {list(rows)}"
+    if alike(given, shape):  # one truth value, or one share, for each class
+        advice += f": labels.argmax(axis={axis}); cross_entropy takes probabilities, too: labels.astype(float)"
+    elif len(given) == len(shape) and 1 in given and np.prod(given) == np.prod(rows):
+        advice += f": labels.reshape({', '.join(map(str, rows))})" + ".astype(int)" * (
+            dtype.kind not in "iu"
+        )
+    elif alike(given, rows):
+        advice += ": labels.astype(int)"
+    return f"{dtype}{list(given)} does not name one class for each row", advice
+
+
+def alike(a, b):
+    """Whether two shapes are the same, as far as they are known."""
+    return a == b or (
+        len(a) == len(b) and all(m == n or -1 in (m, n) for m, n in zip(a, b, strict=True))
+    )
+
+
+def _values(value):
+    """The array of a value; None for a Variable, whose values are known when it runs."""
+    array = getattr(value, "_data", value)
+    return array if isinstance(array, np.ndarray | np.generic) else None
+
+
+def _dtype(value):
+    return np.dtype(getattr(value, "dtype", None) or np.asarray(value).dtype)
 
 
 def _places(shape, target, axis):
@@ -115,8 +151,13 @@ def nll(x, target, axis=-1, reduction="mean"):
     >>> mg.nll(mg.tensor([[-1.0, -2.0]]), [1])
     tensor(2.)
     """
-    if not hasattr(target, "shape"):
-        target = np.asarray(target)
+    target = _array(target)
+    wrong, error, values = misnamed(np.shape(x), target, axis), ShapeError, _values(target)
+    if not wrong and values is not None:
+        wrong, error = uncounted(values, np.shape(x)[axis]), IndexShapeError
+    if wrong:
+        shown = f"nll(x: {describe(x)}, target: {describe(target)}, axis={axis}) is not possible"
+        raise refusal(f"{shown}: {wrong[0]}", wrong[1], error)
     picked = take_along_axis(x, expand_dims(target, axis=axis), axis=axis)
     return reduced(-squeeze(picked, axis=axis), reduction)
 
@@ -147,7 +188,8 @@ def binary_cross_entropy(x, target, reduction="mean"):
     >>> mg.binary_cross_entropy(mg.tensor([0.5]), [1.0])
     tensor(0.6931)
     """
-    return reduced(binary_entropy(x, _array(target)), reduction)
+    x, target = _pair("binary_cross_entropy", x, target)
+    return reduced(binary_entropy(x, target), reduction)
 
 
 def binary_cross_entropy_with_logits(x, target, reduction="mean"):
@@ -157,7 +199,8 @@ def binary_cross_entropy_with_logits(x, target, reduction="mean"):
     >>> mg.binary_cross_entropy_with_logits(mg.tensor([0.0]), [1.0])
     tensor(0.6931)
     """
-    return reduced(softplus(x) - x * _array(target), reduction)
+    x, target = _pair("binary_cross_entropy_with_logits", x, target)
+    return reduced(softplus(x) - x * target, reduction)
 
 
 @primitive(title="MeanSquare")
@@ -190,10 +233,8 @@ def mse(x, y, reduction="mean"):
     >>> mg.mse(mg.tensor([1.0, 2.0]), [0.0, 0.0])
     tensor(2.5)
     """
-    difference = _difference("mse", x, y)
-    return (
-        mean_square(difference) if reduction == "mean" else reduced(square(difference), reduction)
-    )
+    x, y = _pair("mse", x, y)
+    return mean_square(x - y) if reduction == "mean" else reduced(square(x - y), reduction)
 
 
 def huber(x, y, delta=1.0, reduction="mean"):
@@ -203,23 +244,21 @@ def huber(x, y, delta=1.0, reduction="mean"):
     >>> mg.huber(mg.tensor([0.5, 3.0]), [0.0, 0.0], reduction="none")
     tensor([0.125, 2.5  ])
     """
-    far = abs(_difference("huber", x, y))
+    far = abs(sub(*_pair("huber", x, y)))
     near = minimum(far, delta)
     return reduced(near * (far - 0.5 * near), reduction)
 
 
-def _difference(op, x, y):
-    """``x - y``; two shapes that only broadcasting makes fit are a mistake in a loss."""
-    a, b = getattr(x, "shape", ()), getattr(y, "shape", None)
-    if b is None:
-        y = _array(y)
-        b = getattr(y, "shape", ())
-    if a != b and a and b:
+def _pair(op, x, y):
+    """What a loss compares; two shapes that only broadcasting makes fit are a mistake in it."""
+    x, y = _array(x), _array(y)
+    a, b = np.shape(x), np.shape(y)
+    if a and b and not alike(a, b):
         raise refusal(
             f"{op}(x: {list(a)}, y: {list(b)}) would broadcast, and compare each element with many",
             "reshape one of them to the shape of the other",
         )
-    return x - y
+    return x, y
 
 
 def _array(value):

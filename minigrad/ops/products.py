@@ -6,12 +6,11 @@ from string import ascii_letters
 
 import numpy as np
 
-from ..errors import describe
+from ..errors import describe, refusal
 from .axes import axis_tuple
 from .einsum import einsum
 from .elementwise import mul, sub
 from .join import roll
-from .refuse import refusal
 from .shape import reshape
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import refusal
 from ..registry import primitive
 from .create import leaf
-from .refuse import refusal
 
 
 @primitive(type="dropout", nondiff=("seed",))

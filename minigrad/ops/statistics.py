@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import refusal
 from ..registry import primitive
 from .axes import count_over, expand_reduced
 from .compare import abs
 from .elementwise import exp, safe_div
 from .reduce import expand_mean, max, mean, min, reduce_sum
-from .refuse import refusal
 
 
 @primitive

@@ -6,7 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError, describe
+from ..errors import describe, refusal
+
+ADVICE = {
+    "lr": "0.01, or a schedule: lr=optim.cosine(0.01, steps=1000)",
+    "weight_decay": "0.0001",
+    "momentum": "0.9",
+}
+ADVICE |= {"beta1": "0.9", "beta2": "0.999", "rho": "0.99", "epsilon": "1e-8", "limit": "1.0"}
+
+
+def check_steps(name: str, value: Any) -> None:
+    """A number above 0.  Errors: `ShapeError` that quotes it."""
+    if not isinstance(value, int | float | np.floating | np.integer) or not value > 0:
+        raise refusal(
+            f"{name} is {describe(value)}: give a number of steps above 0", f"{name}=1000"
+        )
 
 
 def check_number(name: str, value: Any, below: float = float("inf")) -> None:
@@ -14,4 +29,5 @@ def check_number(name: str, value: Any, below: float = float("inf")) -> None:
     real = isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
     if not real or not 0 <= value < below:
         end = "" if below == float("inf") else f" and below {below}"
-        raise ShapeError(f"{name} is {describe(value)}: give a number of at least 0{end}")
+        what = f"{name} is {describe(value)}: give a number of at least 0{end}"
+        raise refusal(what, f"{name}={ADVICE.get(name, '0.1')}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from ..calls import checked_constructor
 from ..eager.mode import no_grad
 from ..eager.tensor import Tensor
-from ..errors import GradError, ShapeError, describe, did_you_mean
+from ..errors import GradError, describe, did_you_mean, refusal
 from ..registry import REGISTRY
 from .number import check_number
+from .parameters import leaves
 from .schedules import Rate
 
 Array = np.ndarray[Any, Any]
@@ -50,9 +51,12 @@ class Optimizer:
         clip: Callable[[list[Any]], list[Any]] | None = None,
         **attrs: Any,
     ) -> None:
-        self.parameters = _leaves(parameters)
+        self.parameters = leaves(parameters)
         if not callable(lr):
             check_number("lr", lr)
+            if not lr:
+                freeze = "lr=0.01; parameters that shall stay: layer.requires_grad_(False)"
+                raise refusal("lr is 0: no parameter would move", freeze)
         self.lr, self.weight_decay, self.clip, self.attrs = lr, weight_decay, clip, attrs
         check_number("weight_decay", weight_decay)
         self.count = 0
@@ -71,7 +75,8 @@ class Optimizer:
     def step(self) -> None:
         """Update every parameter that has a gradient; all of them or, at an error, none."""
         if not self.parameters:
-            raise GradError("this optimizer has no parameters: give them, as in SGD(model, lr=0.1)")
+            what = "this optimizer has no parameters"
+            raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
         clipped = self._clipped(self.clip) if self.clip else None
         rate, kernel, attrs = float(self.rate(self.count)), REGISTRY[self.type].kernel, self.attrs
         made, dtype, lr, decay = [], None, None, self.weight_decay
@@ -141,10 +146,12 @@ class Optimizer:
             if name not in own or name not in state:
                 known, what = (own, "unknown") if name not in own else (state, "missing")
                 hint = did_you_mean(name, known)
-                raise ShapeError(f"{what} entry {name!r} in the state of {self!r}{hint}")
+                advice = "the state of an optimizer of the same kind: optimizer.state_dict()"
+                raise refusal(f"{what} entry {name!r} in the state of {self!r}{hint}", advice)
             if np.shape(state[name]) != own[name].shape:
                 shown = describe(np.asarray(state[name]))
-                raise ShapeError(f"{name!r} is {shown}, expected {describe(own[name])}")
+                what = f"{name!r} is {shown}, expected {describe(own[name])}"
+                raise refusal(what, "the same parameters in the same order")
         self.count = int(state["count"])
         self.state = [
             {slot: np.asarray(state[f"{slot}.{k}"], own[f"{slot}.{k}"].dtype) for slot in s}
@@ -180,7 +187,7 @@ class SGD(Optimizer):
     ) -> None:
         check_number("momentum", momentum, below=1)
         if nesterov and not momentum:
-            raise ShapeError("nesterov looks ahead along the velocity; repair: momentum=0.9")
+            raise refusal("nesterov looks ahead along the velocity", "momentum=0.9")
         attrs: dict[str, Any] = {"mu": momentum, "use_nesterov": nesterov} if momentum else {}
         if momentum:
             self.type, self.memory = "momentum", {"velocity": "zeros"}
@@ -274,24 +281,6 @@ class AdamW(Adam):
         check_number("weight_decay", weight_decay)
         super().__init__(parameters, lr, beta1, beta2, epsilon, clip=clip)
         self.attrs["weight_decay"] = weight_decay  # the primitive's own
-
-
-def _leaves(parameters: Any) -> list[Tensor]:
-    if parameters is None:
-        return []
-    if isinstance(parameters, Tensor):
-        raise GradError("parameters is one Tensor; repair: a list of Tensors, or a module")
-    given = parameters.parameters() if hasattr(parameters, "parameters") else parameters
-    if not isinstance(given, Iterable):
-        raise GradError(f"parameters are Tensors or a module, not {describe(parameters)}")
-    found: dict[int, Tensor] = {}
-    for p in given:
-        if not isinstance(p, Tensor) or not p.is_leaf or not p.requires_grad:
-            raise GradError(f"a parameter is a leaf Tensor that requires grad, not {describe(p)}")
-        found[id(p)] = p
-    if not found:
-        raise GradError("there are no parameters to train: the list is empty")
-    return list(found.values())
 
 
 def _unlike(p: Tensor) -> GradError:

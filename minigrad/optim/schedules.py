@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import ops
 from ..calls import checked
+from .number import check_steps
 
 Rate = float | Callable[[Any], Any]
 
@@ -31,6 +32,7 @@ def step_decay(rate: float, every: int, factor: float = 0.1) -> Rate:
     >>> [float(schedule(count)) for count in (0, 1, 2, 4)]
     [0.4, 0.4, 0.2, 0.1]
     """
+    check_steps("every", every)
     return lambda count: rate * ops.pow(factor, ops.floor(count / every))
 
 
@@ -42,6 +44,7 @@ def linear(rate: float, steps: int, end: float = 0.0) -> Rate:
     >>> [float(schedule(count)) for count in (0, 2, 4, 9)]
     [0.4, 0.2, 0.0, 0.0]
     """
+    check_steps("steps", steps)
     return lambda count: rate + (end - rate) * ops.minimum(count / steps, 1.0)
 
 
@@ -53,6 +56,8 @@ def cosine(rate: float, steps: int, end: float = 0.0) -> Rate:
     >>> [round(float(schedule(count)), 3) for count in (0, 5, 10, 20)]
     [0.1, 0.05, 0.0, 0.0]
     """
+
+    check_steps("steps", steps)
 
     def schedule(count: Any) -> Any:
         way = ops.minimum(count / steps, 1.0)
@@ -69,6 +74,8 @@ def warmup(rate: Rate, steps: int) -> Rate:
     >>> [round(float(schedule(count)), 3) for count in (0, 1, 3, 9)]
     [0.1, 0.2, 0.4, 0.4]
     """
+
+    check_steps("steps", steps)
 
     def schedule(count: Any) -> Any:
         full = rate(count) if callable(rate) else rate
