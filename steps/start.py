@@ -17,6 +17,9 @@
 # ## The steps
 #
 # <!-- steps -->
+#
+# **The capstone**, after step 20: bring [a function of your own](capstone.ipynb), see it in five
+# pictures, and hunt a planted bug.
 
 # %% [markdown]
 # ## Your own function

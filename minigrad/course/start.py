@@ -1,4 +1,4 @@
-"""The table of steps: what the start page and the README show."""
+"""The table of steps on the start page."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ PARTS = {
 }
 
 
-def table(course: Course, folder: str = "") -> str:
-    """The steps in a markdown table; ``folder`` leads to the notebooks."""
+def table(course: Course) -> str:
+    """The steps in a markdown table, with links for a page that stands beside the notebooks."""
     lines = ["| step | goal | time | needs | solved |", "|---|---|---|---|---|"]
     for number in course.paths:
         if number in PARTS:
             lines.append(f"| **{PARTS[number]}** | | | | |")
-        lines.append(_row(course.step(number), folder))
+        lines.append(_row(course.step(number)))
     return "\n".join(lines)
 
 
-def _row(step: Step, folder: str) -> str:
-    link = f"[{step.number}. {step.title}]({folder}{step.name}.ipynb)"
-    cells = [link, step.goal, step.time, step.needs, f"[solved]({folder}solved/{step.name}.ipynb)"]
+def _row(step: Step) -> str:
+    link = f"[{step.number}. {step.title}]({step.name}.ipynb)"
+    cells = [link, step.goal, step.time, step.needs, f"[solved](solved/{step.name}.ipynb)"]
     return "| " + " | ".join(cell.replace("|", "\\|").rstrip(".") for cell in cells) + " |"
