@@ -153,6 +153,67 @@ def recurrent_net():
     return [loss, "w@GRAD", "u@GRAD", "h0@GRAD", ys[0]], {"xs": numbers(2, 5, 2, 3)}
 
 
+def lstm(h, c, x, wx, wh, b):
+    i, f, g, o = mg.split(mg.linear(x, wx, b) + h @ wh, num_or_sections=4, axis=1)
+    c = mg.sigmoid(f) * c + mg.sigmoid(i) * mg.tanh(g)
+    return mg.sigmoid(o) * mg.tanh(c), c
+
+
+def lstm_parameters():
+    shapes = {"wx": (3, 20), "wh": (5, 20), "b": (20,)}
+    return [static.parameter(n, numbers(k, *s)) for k, (n, s) in enumerate(shapes.items())]
+
+
+@case
+def unrolled_lstm():
+    xs, h0 = static.data("xs", [6, 2, 3]), static.data("h0", [2, 5])
+    parameters, h, c, hs = lstm_parameters(), h0, h0, []
+    for k in range(6):
+        h, c = lstm(h, c, xs[k], *parameters)
+        hs.append(h)
+    loss = (h * h).sum() + mg.tanh(c).sum()
+    static.append_backward(loss, parameter_list=["wx", "wh", "b", "h0"])
+    for n in ("wx", "wh", "b"):
+        update("sgd", {"param": n, "grad": f"{n}@GRAD"}, {"param_out": n}, learning_rate=0.1)
+    return [loss, hs[2], "wh@GRAD", "h0@GRAD"], {"xs": numbers(5, 6, 2, 3), "h0": numbers(6, 2, 5)}
+
+
+@case
+def lstm_in_a_loop():
+    xs, h0 = static.data("xs", [6, 2, 3]), static.data("h0", [2, 5])
+    parameters = lstm_parameters()
+
+    def cell(x, h, c):
+        h, c = lstm(h, c, x, *parameters)
+        return [h], [h, c]
+
+    (ys,), _ = static.static_rnn(cell, [xs], [h0, h0])
+    loss = (ys * ys).sum()
+    static.append_backward(loss)
+    return [loss, ys, "wx@GRAD", "wh@GRAD"], {"xs": numbers(5, 6, 2, 3), "h0": numbers(6, 2, 5)}
+
+
+@case
+def joined_products():
+    x, y = static.data("x", [3, 4]), static.data("y", [3, 2])
+    a, b = x * 2.0, mg.exp(y)
+    z = mg.concat([a, x + 1.0, b, y * y], axis=1)
+    t = mg.concat([x * x, x - 1.0], axis=0)
+    u = mg.concat([a, a], axis=0)
+    return [z, t, u, a], {"x": numbers(0, 3, 4), "y": numbers(1, 3, 2)}
+
+
+@case
+def gates_that_are_read_elsewhere():
+    z, w = static.data("z", [3, 8]), static.parameter("w", numbers(2, 8, 8))
+    a, b = mg.split(z @ w, 2, axis=1)
+    c, d, e = mg.split(mg.tanh(z), (2, 2, 4), axis=-1)
+    gate, other = mg.sigmoid(a), mg.tanh(b)
+    loss = (gate * other * b).sum() + (mg.sigmoid(c) * mg.sigmoid(d) * mg.tanh(e)[:, :2]).sum()
+    static.append_backward(loss)
+    return [loss, gate, "w@GRAD"], {"z": numbers(1, 3, 8)}
+
+
 @case
 def gradient_of_a_sequence():
     w, xs = static.parameter("w", numbers(0, 3, 3) / 2), static.parameter("xs", numbers(5, 4, 2, 3))

@@ -69,6 +69,18 @@ def elman(steps=50):
     return mg.cross_entropy(mg.linear(h, parameter("wo", 64, 10), parameter("bo", 10)), t)
 
 
+def lstm(steps=50):
+    x, t = static.data("x", [steps, 16, 64], F), static.data("t", [16], np.int64)
+    wx, wh, b = parameter("wx", 64, 256), parameter("wh", 64, 256), parameter("b", 256)
+    h = c = static.data("start", [16, 64], F)
+    for k in range(steps):
+        gates = mg.linear(x[k], wx, b) + mg.matmul(h, wh)
+        i, f, g, o = mg.split(gates, num_or_sections=4, axis=1)
+        c = mg.sigmoid(f) * c + mg.sigmoid(i) * mg.tanh(g)
+        h = mg.sigmoid(o) * mg.tanh(c)
+    return mg.cross_entropy(mg.linear(h, parameter("wo", 64, 10), parameter("bo", 10)), t)
+
+
 W1s = perceptron([8, 16, 16, 1], 16, mg.tanh, mg.mse)
 W1 = perceptron([784, 128, 64, 10], 32, mg.relu, mg.cross_entropy)
 
@@ -98,11 +110,23 @@ def is_view(value):
         (W1s, False, 26, 1),
         (W1, True, 40, 3),
         (W1, False, 37, 3),
-        (convolutions, True, 102, 3),
-        (elman, True, 767, 3),
-        (elman, False, 427, 3),
+        (convolutions, True, 97, 3),
+        (elman, True, 669, 3),
+        (elman, False, 332, 3),
+        (lstm, True, 2223, 3),
+        (lstm, False, 1085, 3),
     ],
-    ids=["W1s", "W1s inexact", "W1", "W1 inexact", "W5", "W6e", "W6e inexact"],
+    ids=[
+        "W1s",
+        "W1s inexact",
+        "W1",
+        "W1 inexact",
+        "W5",
+        "W6e",
+        "W6e inexact",
+        "W6l",
+        "W6l inexact",
+    ],
 )
 def test_a_training_step_makes_at_most_so_many_calls_and_arrays(build, exact, calls, arrays):
     assert np.less_equal(counted(trained(build, exact)), (calls, arrays)).all()

@@ -10,11 +10,13 @@ import numpy as np
 
 from ...errors import ProgramError
 from ..program import Program
+from .alike import alike_at_once
 from .bias import fold_bias
 from .borders import fill_once
 from .buffers import plan_buffers
 from .commit import commit_at_once
 from .invariant import hoist
+from .joined import join_in_place
 from .lower import lower
 from .pieces import from_pieces
 from .pooled import relu_after_pooling
@@ -25,6 +27,7 @@ from .source import Writer
 from .steps import at_once
 from .syntax import compile_tree, rendered
 from .tidy import drop_unread, tidy
+from .turned import turn_once
 from .twice import merge_calls, one_value_each
 from .unrolled import unrolled_at_once
 
@@ -45,6 +48,10 @@ def scheduled(program: Program, step: Any) -> Schedule:
     if not step.exact:
         unrolled_at_once(schedule)
         at_once(schedule)
+    alike_at_once(schedule, step.exact)
+    join_in_place(schedule, step.exact)
+    if not step.exact:
+        turn_once(schedule)
     merge_updates(schedule, step.memory.slabs)
     if not step.exact:
         fold_bias(schedule, step.memory.slabs)

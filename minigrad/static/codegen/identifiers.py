@@ -107,6 +107,9 @@ class Identifiers:
 
     def constant(self, array: np.ndarray[Any, Any]) -> str:
         """An array known before the first run."""
+        for target, known in self.constants.items():
+            if known is array:
+                return target
         target = self.unique("k1")
         self.constants[target] = array
         self.before.append(assign(target, entry("constants", target)))

@@ -77,7 +77,7 @@ class _Linear:
         self.rates, self.fetched = rates, schedule.fetched
         self.later = schedule.items[k + 1 :]
         self.roots = {id(schedule.items[k].out)}
-        zeros = {id(c.out) for c in schedule.items if is_zeros(c) or _is_slab(c)}
+        zeros = {id(c.out) for c in schedule.items if is_zeros(c) or _is_slab(c) or _is_open(c)}
         before = {id(r) for a in written(schedule.items[:k]) for r in a.roots}
         self.zeros = zeros - before  # and written in proportion, if at all
 
@@ -121,6 +121,11 @@ class _Linear:
 
 def _is_slab(item: Any) -> bool:
     return isinstance(item, Call) and item.kind == "slab" and item.function is np.zeros
+
+
+def _is_open(item: Any) -> bool:
+    """Whether a call makes memory with nothing in it yet: what is read of it, was written before."""
+    return isinstance(item, Call) and item.kind == "fill" and item.args[1] is None
 
 
 def _keeps_proportion(call: Call, given: list[bool]) -> bool:

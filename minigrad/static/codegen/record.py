@@ -29,7 +29,7 @@ _FACTS: dict[Any, Callable[..., Any]] = {
 }
 _VIEWS = {
     np.reshape, np.transpose, np.swapaxes, np.expand_dims, np.squeeze, np.broadcast_to, np.moveaxis, np.flip,
-    np.diagonal, np.ravel, np.split,
+    np.diagonal, np.ravel,
 }  # fmt: skip
 _JOINS = {np.concatenate, np.stack}
 _WRITES = {np.put_along_axis, np.copyto}
@@ -122,6 +122,8 @@ class Recorder(Decisions):
             raise Unrecordable("a decision on values")
         if function in _FILLS:
             return self.fill(args[0].shape, _FILLS[function], kwargs.get("dtype") or args[0].dtype)
+        if function is np.split:
+            return self.split(*args, **kwargs)
         if function in _VIEWS:
             return self._view(_path(function), function, args, kwargs)
         if function in _WRITES:
@@ -141,9 +143,6 @@ class Recorder(Decisions):
     def _view(self, path: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         source = args[0]
         made = function(source.like, *args[1:], **kwargs)
-        if isinstance(made, list):
-            out: Any = [Array(self, m, roots=source.roots) for m in made]
-            return self._add("view", path, function, args, kwargs, out)
         if np.may_share_memory(made, source.like) or not made.size:
             return self._add(
                 "view", path, function, args, kwargs, Array(self, made, roots=source.roots)
@@ -151,6 +150,15 @@ class Recorder(Decisions):
         if function is np.reshape:
             return self._reshaped_copy(source, made)
         return self._add("fresh", path, function, args, kwargs, Array(self, made))
+
+    def split(self, source: Any, sections: Any, axis: int = 0) -> list[Any]:
+        """``np.split`` as slices: views, which are made once where the memory stays."""
+        parts, start, before = [], 0, (slice(None),) * (axis % source.ndim)
+        for part in np.split(source.like, sections, axis):
+            stop = start + part.shape[axis]
+            parts.append(source[(*before, slice(start, stop))])
+            start = stop
+        return parts
 
     def _reshaped_copy(self, source: Any, made: np.ndarray[Any, Any]) -> Any:
         """A reshape that no view can be: the elements are copied into memory of the new shape."""

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from .schedule import Array, Call, Schedule, arrays_in, substitute_all
+
+#: one in so many values may be copied into a stack
+FEW = 4
 
 
 class Stacks:
@@ -18,6 +23,11 @@ class Stacks:
         self.makers = {
             id(a): c for c in schedule.items if isinstance(c, Call) for a in arrays_in([c.out])
         }
+        self.views = {
+            id(c.out): c
+            for c in schedule.items
+            if isinstance(c, Call) and c.kind == "view" and c.function is operator.getitem
+        }
         self.place: dict[int, tuple[Array, int]] = {}  # id of an Array → its stack, its place there
         self.moved: dict[int, Array] = {}
         self.before: list[Call] = []
@@ -26,10 +36,10 @@ class Stacks:
         """Where an Array lies among others of its shape: in a stack, or as ``x[k]`` in x."""
         if id(array) in self.place:
             return self.place[id(array)]
-        maker = self.makers.get(id(array))
-        if maker is None or maker.function is not operator.getitem or maker.kind != "view":
+        view = self.views.get(id(array))
+        if view is None:
             return None
-        whole, index = maker.args
+        whole, index = view.args
         k = index[0] if isinstance(index, tuple) and len(index) == 1 else index
         plain = type(k) is int and whole.dtype == array.dtype and whole.shape[1:] == array.shape
         return (whole, k % whole.shape[0]) if plain and whole.like.flags.c_contiguous else None
@@ -47,14 +57,22 @@ class Stacks:
         """All the rows of matrices, one below the other; None where they cannot be brought together."""
         if len({(a.shape, a.dtype, a.ndim) for a in arrays}) > 1 or arrays[0].ndim != 2:
             return None
-        found = self.consecutive(arrays)
-        if found is None:
-            if len(set(map(id, arrays))) < len(arrays) or not all(map(self.movable, arrays)):
-                return None
-            found = self.stack(arrays), 0
-        whole, start = found
-        some = whole if len(arrays) == len(whole) else whole[start : start + len(arrays)]
-        made: Any = np.reshape(some, (-1, arrays[0].shape[-1]))
+        if self.consecutive(arrays) is None and not self.stackable(arrays, FEW):
+            return None
+        made: Any = np.reshape(self.whole(arrays), (-1, arrays[0].shape[-1]))
+        return made  # type: ignore[no-any-return]
+
+    def stackable(self, arrays: list[Array], few: int = 0) -> bool:
+        """Whether they can be put side by side; ``few``: one in so many may be copied there."""
+        copies = sum(not self.movable(a) for a in arrays)
+        return len(set(map(id, arrays))) == len(arrays) and copies * (
+            few or len(arrays) + 1
+        ) <= len(arrays)
+
+    def whole(self, arrays: list[Array]) -> Array:
+        """One array of them all, where they lie side by side or can be put so."""
+        whole, start = self.consecutive(arrays) or (self.stack(arrays), 0)
+        made: Any = whole if len(arrays) == len(whole) else whole[start : start + len(arrays)]
         return made  # type: ignore[no-any-return]
 
     def consecutive(self, arrays: list[Array]) -> tuple[Array, int] | None:
@@ -78,7 +96,7 @@ class Stacks:
         )
 
     def stack(self, arrays: list[Array]) -> Array:
-        """Let these be made side by side."""
+        """Let these be made side by side; what comes from elsewhere (a first state that is fed) is copied there."""
         first = arrays[0]
         like = np.empty((len(arrays), *first.shape), first.dtype)
         whole = Array(first.recorder, like, f"every_{first.name or 'value'}")
@@ -87,13 +105,28 @@ class Stacks:
         for k, array in enumerate(arrays):
             member = Array(array.recorder, like[k], array.name, (whole,))
             self.before.append(Call("view", "[]", operator.getitem, (whole, k), {}, member))
+            self.place[id(member)] = whole, k
+            if not self.movable(array):
+                np.copyto(member, array)
+                continue
             maker = self.makers[id(array)]
             maker.out, maker.into = member, member
             self.moved[id(array)] = member
-            self.place[id(array)] = self.place[id(member)] = whole, k
+            self.place[id(array)] = whole, k
         return whole
 
     def done(self) -> None:
         """Let the schedule read the Arrays where they are now."""
         self.schedule.items[:0] = self.before
         substitute_all(self.schedule, self.moved)
+
+
+@contextmanager
+def recorded(recorder: Any, calls: list[Any], op: Any) -> Iterator[None]:
+    """NumPy calls on Arrays go into ``calls`` meanwhile."""
+    before = recorder.calls, recorder.op
+    recorder.calls, recorder.op = calls, op
+    try:
+        yield
+    finally:
+        recorder.calls, recorder.op = before

@@ -17,9 +17,10 @@ from ...calls import checked
 from ...errors import MinigradError, ProgramError, describe, did_you_mean, user_line
 from ..executor import Executor
 from ..naming import name_of, several
-from ..passes import LADDER, climb
+from ..passes import LADDER, climb, specialise
 from ..program import Program, Variable
 from .built import Built
+from .gates import gates_at_once
 from .memory import start_memory
 
 RUNGS = (*LADDER, "buffers", "source")
@@ -162,16 +163,23 @@ class Step:
                 shapes[name] = shape
         return None if any(-1 in s for s in shapes.values()) else shapes
 
+    def programs(self, shapes: dict[str, tuple[int, ...]] | None) -> Any:
+        """The rungs that are Programs, one after the other."""
+        program = self.program
+        if not self.exact:
+            program = gates_at_once(specialise(program, shapes or {}), self.fetch)
+        return climb(program, shapes or {}, self.fetch)
+
     def rung(self, shapes: dict[str, tuple[int, ...]] | None, stop_after: str) -> Any:
         """What a rung of the ladder makes."""
-        for name, program in climb(self.program, shapes or {}, self.fetch):
+        for name, program in self.programs(shapes):
             if name == stop_after:
                 return program
         return Built(program, self).text
 
     def build(self, shapes: dict[str, tuple[int, ...]]) -> Built:
         """Compile for these shapes of the feeds."""
-        *_, (_, program) = climb(self.program, shapes, self.fetch)
+        *_, (_, program) = self.programs(shapes)
         built = Built(program, self)
         self._built[_key(shapes)] = built
         self._use(built)

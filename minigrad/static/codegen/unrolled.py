@@ -9,15 +9,13 @@ What `steps` does for loops, for a network that was unrolled: with other last bi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from .pieces import is_sum
 from .schedule import Array, Call, Schedule, arrays_in, substitute_all
-from .stacks import Stacks
+from .stacks import Stacks, recorded
 from .steps import factors
 
 #: so many products are made one
@@ -147,17 +145,6 @@ class _Sums:
         self.schedule.items[at:at] = made
         self.gone.add(id(end))
         self.gone.update(id(c) for t, c in calls if id(t) in pairs)
-
-
-@contextmanager
-def recorded(recorder: Any, calls: list[Any], op: Any) -> Iterator[None]:
-    """NumPy calls on Arrays go into ``calls`` meanwhile."""
-    before = recorder.calls, recorder.op
-    recorder.calls, recorder.op = calls, op
-    try:
-        yield
-    finally:
-        recorder.calls, recorder.op = before
 
 
 def _rebuild(

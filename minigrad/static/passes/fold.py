@@ -204,4 +204,4 @@ def _is_power_of_two(value: float) -> bool:
 
 def _is_neutral(op: Operator) -> bool:
     number, slots = _NEUTRAL.get(op.type, (None, ""))
-    return any(s not in op.inputs and op.attrs.get(s) == number for s in slots)
+    return any(s not in op.inputs and np.ndim(v := op.attrs.get(s)) == 0 and v == number for s in slots)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from ..op_info import find_info
 from ..program import Block, Operator, Program
 from .names import (
@@ -70,4 +72,12 @@ def _key(op: Operator, fixed: set[str], known: set[str]) -> Any:
         return None
     if not fixed.issuperset(op.output_names) or not known.issuperset(op.input_names):
         return None
-    return op.type, repr(sorted(op.inputs.items())), repr(sorted(op.attrs.items(), key=repr))
+    attrs = {k: _contents(v) for k, v in op.attrs.items()}
+    return op.type, repr(sorted(op.inputs.items())), repr(sorted(attrs.items()))
+
+
+def _contents(value: Any) -> Any:
+    """An attr by all it contains: the text of a large array leaves elements out."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    return [*map(_contents, value)] if isinstance(value, list | tuple) else value
