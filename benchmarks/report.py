@@ -21,7 +21,7 @@ def page(table: Table, peers: list[str], rounds: int, extra: list[str]) -> str:
         "# Benchmarks", "",
         f"Time of a training step, one thread; lower is better. Median of {rounds} interleaved rounds; gradients agree before anything is timed. "
         f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}.", "",
-        "![times to NumPy by hand](pictures/benchmarks.svg)", "",
+        f"![{described(table, peers)}](pictures/benchmarks.svg)", "",
         "## To NumPy by hand (allocating)", "", *grid(table, peers, "by hand"), "",
         "By hand, in µs: " + ", ".join(f"{name} {t}" for name, t in absolute.items()) + ".", "",
         "## To the floor (NumPy in memory made once)", "", *grid(table, peers, "floor"), "",
@@ -29,6 +29,24 @@ def page(table: Table, peers: list[str], rounds: int, extra: list[str]) -> str:
         "## Beside them", "", *(f"* {e}" for e in extra), *(["", "Not measured:", "", *notes] if notes else []), "",
         "Made by `python benchmarks/run.py --write docs`.", "",
     ])  # fmt: skip
+
+
+def described(table: Table, peers: list[str]) -> str:
+    """The chart in words: what is shown, and where minigrad stands."""
+    from run import ratios
+
+    found = {name: ratios(row, "by hand") for name, row in table.items()}
+    said = [f"Chart of the table below: one row per workload ({', '.join(table)}), one dot per peer, at its time relative to NumPy by hand on a logarithmic axis"]
+    for peer in (p for p in peers if p.startswith("minigrad")):
+        times = [r[peer] for r in found.values() if peer in r]
+        if times:
+            said.append(f"{peer} takes {min(times):.2f} to {max(times):.2f} of that time (median {statistics.median(times):.2f})")
+    ours = "minigrad compiled inexact"
+    for other in ("PyTorch", "JAX jit"):
+        both = [r for r in found.values() if ours in r and other in r]
+        if both:
+            said.append(f"{ours} is faster than {other} in {sum(r[ours] < r[other] for r in both)} of {len(both)} workloads")
+    return "; ".join(said) + "."
 
 
 def grid(table: Table, peers: list[str], base: str) -> list[str]:

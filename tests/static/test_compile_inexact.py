@@ -174,6 +174,30 @@ def test_relu_is_made_of_what_pooling_leaves():
     assert "(3, 2, 8, 8), 0" not in source and "(3, 2, 4, 4), 0" in source
 
 
+# -- gates ---------------------------------------------------------------------------------
+
+
+def gated(finish):
+    prog = static.Program()
+    with static.program_guard(prog):
+        a, b = mg.split(static.data("z", [2, 4], F), 2, axis=1)
+        y = finish(mg.sigmoid(a), mg.tanh(b))
+    return static.compile(prog, fetch=y, exact=False)
+
+
+def test_gates_are_one_tanh():
+    step, z = gated(lambda a, b: a * b), numbers(1, 2, 4)
+    assert step.source.count("np.tanh") == 1
+    assert "np.exp" not in step.source
+    expected = np.tanh(z[:, 2:]) / (1 + np.exp(-z[:, :2]))
+    np.testing.assert_allclose(step(z=z), expected, rtol=1e-6)
+
+
+def test_a_sigmoid_whose_logarithm_is_taken_keeps_its_small_values():
+    step = gated(lambda a, b: mg.log(a) + b)
+    np.testing.assert_allclose(step(z=np.full((2, 4), -20, F)), -21, rtol=1e-6)
+
+
 # -- borders -------------------------------------------------------------------------------
 
 

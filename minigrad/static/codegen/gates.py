@@ -2,8 +2,8 @@
 
 ``sigmoid(z) = tanh(z / 2) / 2 + 1 / 2``, so where parts of z go through either, ``tanh(z * a) * a + b`` is all of them,
 with rows a and b that hold 1/2 for sigmoids, 1 and 0 for tanh.  The slopes are ``a² - (out - b)²``.  An LSTM has four
-such gates; one call on memory without gaps costs less than four on its columns.  The last bits differ, hence for
-``exact=False``.
+such gates; one call on memory without gaps costs less than four on its columns.  The last bits differ (those of
+1/2, where a sigmoid is near 0), hence for ``exact=False``.
 """
 
 from __future__ import annotations
@@ -60,15 +60,25 @@ class _Gates:
 
     def fits(self, split: Operator) -> bool:
         z = self.block.find_var(split.inputs["x"][0])
-        last = z is not None and split.attrs.get("axis", 0) in (-1, len(z.shape) - 1)
-        return last and -1 not in z.shape and z.dtype.kind == "f" and len(z.shape) > 1
+        if z is None or -1 in z.shape or z.dtype.kind != "f" or len(z.shape) < 2:
+            return False
+        return split.attrs.get("axis", 0) in (-1, len(z.shape) - 1)
 
     def activation(self, part: str) -> Any:
         """The sigmoid or tanh that reads a part, if nothing else does but its gradient."""
         readers = self.readers.get(part, [])
         plain = len(readers) == 1 and readers[0].type in ("sigmoid", "tanh") and part in self.free
         own = plain and readers[0] in self.block.ops and readers[0].output_names[0] in self.once
-        return readers[0] if own else None
+        return (
+            readers[0] if own and (readers[0].type == "tanh" or self.is_gate(readers[0])) else None
+        )
+
+    def is_gate(self, sigmoid: Operator) -> bool:
+        """Whether it is only multiplied and added.  As a tanh, sigmoid(-20) may be 0: its logarithm would tell."""
+        readers = self.readers.get(sigmoid.output_names[0], [])
+        return all(
+            op.type.removesuffix("_grad") in ("mul", "add", "sub", "sigmoid") for op in readers
+        )
 
     def row(self, split: Operator, acts: list[Operator], sigmoid: float, tanh: float) -> Any:
         """A number for each column, by what its part goes through."""

@@ -107,7 +107,8 @@ class Stacks:
             self.before.append(Call("view", "[]", operator.getitem, (whole, k), {}, member))
             self.place[id(member)] = whole, k
             if not self.movable(array):
-                np.copyto(member, array)
+                place: Any = member
+                np.copyto(place, array)
                 continue
             maker = self.makers[id(array)]
             maker.out, maker.into = member, member

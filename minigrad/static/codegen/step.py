@@ -43,7 +43,7 @@ def compile(
     leaves sizes open; ``fetch``, a variable or a list of them (inside loops: a value per step);
     ``executor``, whose parameters it reads and updates (its own copies without);
     ``exact=False``, faster, with other last bits: products of all steps, and of a layer with its bias, are made at
-    once, relu comes after pooling, the learning rate goes into the first gradient;
+    once, relu comes after pooling, the learning rate goes into the first gradient, gates are made together;
     ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text) instead;
     ``backend="jax"``, a `JaxStep`: one pure function under `jax.jit`, where ``max_steps`` bounds while loops that
     are differentiated.

@@ -204,4 +204,5 @@ def _is_power_of_two(value: float) -> bool:
 
 def _is_neutral(op: Operator) -> bool:
     number, slots = _NEUTRAL.get(op.type, (None, ""))
-    return any(s not in op.inputs and np.ndim(v := op.attrs.get(s)) == 0 and v == number for s in slots)
+    values = [op.attrs.get(s) for s in slots if s not in op.inputs]
+    return any(not isinstance(v, np.ndarray) and v == number for v in values)
