@@ -108,17 +108,21 @@ class _Groups:
             return ("number", type(value), repr(value))
         if any(value is a for a in call.args[:k]):
             return ("as", next(j for j, a in enumerate(call.args) if a is value))
+        if not self.is_final(value):
+            return None
         if value.ndim < call.out.ndim:
             return ("one", id(value))
-        if value.shape != call.out.shape or not self.is_final(value):
+        if value.shape != call.out.shape:
             return None
         at, maker = self.stacks.at(value), self.makers.get(id(value))
         return ("each", value.dtype, id(at[0]) if at else maker.path if maker else "")
 
     def is_final(self, array: Array) -> bool:
-        """Whether its memory is written once: as a whole, or as a stack, member by member."""
+        """Whether its memory is written once: as a whole, or as a stack, member by member; parameters change last."""
         for root in array.roots:
-            if id(root) not in self.final:
+            if root.fixed:
+                self.final[id(root)] = True
+            elif id(root) not in self.final:
                 places = [self.stacks.at(t) for t in self.targets.get(id(root), [])]
                 members = {at[1] for at in places if at and at[0] is root}
                 self.final[id(root)] = len(members) == len(places)
