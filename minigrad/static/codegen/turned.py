@@ -30,7 +30,7 @@ def turn_once(schedule: Schedule) -> None:
     ...     h, w = static.data("h", [2, 2]), static.parameter("w", [[0.1, 0.2], [0.3, 0.4]])
     ...     for _ in range(5):
     ...         h = mg.tanh(h @ w.T)
-    >>> "np.positive(t1, w_turned)" in static.compile(prog, fetch=h, exact=False).source
+    >>> "np.positive(permute_dims_0, w_turned)" in static.compile(prog, fetch=h, exact=False).source
     True
     """
     views = {
