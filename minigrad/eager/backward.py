@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import GradError, user_line
 from .accumulate import accumulated, commit, fitted, named
-from .grad_fn import AccumulateGrad, Leaf, Output
+from .grad_fn import Leaf, Output
 from .inplace import check_versions, newest_change
 from .mode import MODE, enable_grad
 from .seeds import edge_of, seeds, unit_seed
@@ -184,24 +184,20 @@ def _usual_walk(output: Tensor, seed: Any, retain: bool) -> bool:
     """
     global last_start
     root = output._node
-    if root.__class__ is Leaf or root.hooks is not None:
+    if root.__class__ is Leaf:
         return False
     epoch = next_epoch()
     root.mark = epoch
-    order, leaves = [root], []
-    see = order.append
+    order: list[Any] = [root]
+    leaves: list[Any] = []
+    see, end = order.append, leaves.append
     for n in order:  # which grows on the way
-        for m in (n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1):
-            if m is not None and m.mark != epoch:
-                if m.hooks is not None:  # or an output of several
-                    return False
-                m.mark = epoch
-                if m.__class__ is AccumulateGrad:
-                    if m.accumulated:
-                        return False
-                    leaves.append(m)
-                else:
-                    see(m)
+        if n.hooks is not None:  # or an output of several
+            return False
+        n.reach(epoch, see, end)
+    for m in leaves:
+        if m.hooks is not None or m.accumulated:
+            return False
     order.sort(key=by_seq)
     if newest_change() > order[0].seq:
         check_versions(order)

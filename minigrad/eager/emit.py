@@ -18,6 +18,7 @@ def source(primitive: Primitive) -> str:
             apply_source(primitive) or "# generic path\n",
             pull_source(primitive),
             push_source(primitive),
+            reach_source(primitive),
             free_source(primitive),
         ]
     )
@@ -126,9 +127,12 @@ def _write_saved(p: Primitive, w: Writer) -> None:
             w(f"n_._{r} = {r} if {kept} else _frozen({r})")
         elif r in p.attrs:
             w(f"n_._{r} = {r}")
-        elif r.endswith("_shape") and r.removesuffix("_shape") in p.inputs:
-            name = r.removesuffix("_shape")
-            w(f"n_._{r} = getattr(d_{name}, 'shape', ())")
+        elif r.endswith("_shape") and (name := r.removesuffix("_shape")) in p.inputs:
+            asking = [n for n in p.differentiable if r in p.rules[n].reads]
+            if asking == [name]:  # what has an edge has a shape; without one nobody will ask
+                w(f"n_._{r} = None if e_{name} is None else d_{name}.shape")
+            else:
+                w(f"n_._{r} = getattr(d_{name}, 'shape', ())")
         elif r.endswith("_dtype") and r.removesuffix("_dtype") in p.inputs:
             w(f"n_._{r} = getattr(d_{r.removesuffix('_dtype')}, 'dtype', None)")
     if p.broadcasts:
@@ -163,6 +167,19 @@ def push_source(p: Primitive) -> str:
         w(f"    if h is None: e_{n}.g = g_{n}; e_{n}.own = g_{n} is not g and g_{n}.base is None")
         w(f"    elif e_{n}.own: h += g_{n}; e_{n}.g = h")
         w(f"    else: e_{n}.g = h + g_{n}; e_{n}.own = True")
+    return w.text
+
+
+def reach_source(p: Primitive) -> str:
+    """The text of ``reach``: `Node.reach` for the edges of this class."""
+    w = Writer("def reach(n, epoch, see, end):")
+    for edge in _edges(p):
+        w(f"m = {edge}")
+        w("if m is not None and m.mark != epoch:")
+        w("    m.mark = epoch")
+        w("    if m.__class__ is AccumulateGrad: end(m)")
+        w("    else: see(m)")
+    w("return")
     return w.text
 
 

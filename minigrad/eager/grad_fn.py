@@ -127,6 +127,13 @@ class Node:
                 m.g = h + p
                 m.own = True
 
+    def reach(self, epoch: int, see: Callable[[Any], None], end: Callable[[Any], None]) -> None:
+        """Mark what the edges lead to and a walk has not met: ``see(node)``, or ``end(AccumulateGrad)``."""
+        for m in (self.e0, self.e1, *self.more):
+            if m is not None and m.mark != epoch:
+                m.mark = epoch
+                (end if m.__class__ is AccumulateGrad else see)(m)
+
     def pull_graph(self, g: Any) -> Any:
         """The same as Tensors that have a graph themselves: derivatives of any order."""
         raise NotImplementedError

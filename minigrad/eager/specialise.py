@@ -2,8 +2,9 @@
 
 A generic ``apply(primitive, *args)`` that loops over slots costs about a microsecond per op, more than many a NumPy
 call.  So each primitive gets functions of straight-line code, written on first use: ``apply`` (compute, and leave
-a node behind), ``pull`` (the node's gradient rules, on arrays) and ``push`` (the same, and each gradient is added
-where its edge leads).  `emit.py` has the texts; for ``mul`` they read, in essence:
+a node behind), ``pull`` (the node's gradient rules, on arrays), ``push`` (the same, and each gradient is added
+where its edge leads), ``reach`` (where its edges lead) and ``free``.  `emit.py` has the texts; for ``mul`` they read,
+in essence:
 
     def mul(x, y):
         out = kernel(x._data, y._data)                 t = Tensor(out)
@@ -29,9 +30,9 @@ import numpy as np
 from ..errors import op_error
 from ..ops.shape import sum_to
 from ..registry import FIRST_CALL, HOOKS, REQUIRED, Primitive, Value, frozen
-from .emit import apply_source, free_source, is_generic, pull_source, push_source
+from .emit import apply_source, free_source, is_generic, pull_source, push_source, reach_source
 from .emit import source as source
-from .grad_fn import FREED, REMEMBERED_BYTES, Leaf, ManyNode, Node, next_seq
+from .grad_fn import FREED, REMEMBERED_BYTES, AccumulateGrad, Leaf, ManyNode, Node, next_seq
 from .mode import GRAD, MODE
 from .record import GenericNode, apply_generic, not_tensors, observe, own
 
@@ -66,7 +67,8 @@ def node_class(primitive: Primitive) -> type[Node]:
         made = _NODE_CLASSES[primitive.type] = type(f"{title}Backward0", (base,), namespace)
         made.__module__ = __name__
         if base is not GenericNode:
-            made.pull, made.push, made.free = _first_pull, _first_push, _first_free  # type: ignore[method-assign, assignment]
+            made.pull, made.push = _first_pull, _first_push  # type: ignore[method-assign, assignment]
+            made.reach, made.free = _first_reach, _first_free  # type: ignore[method-assign, assignment]
     return made
 
 
@@ -115,6 +117,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
         Tensor=Tensor,
         Value=Value,
         Leaf=Leaf,
+        AccumulateGrad=AccumulateGrad,
         GRAD=GRAD,
         _mode=MODE.get,
         _new=object.__new__,
@@ -182,6 +185,11 @@ def _first_push(n: Node) -> None:
     primitive = n.primitive
     type(n).push = _compile(push_source(primitive), "push", {}, primitive)  # type: ignore[method-assign]
     n.push()
+
+
+def _first_reach(n: Node, *walk: Any) -> None:
+    type(n).reach = _compile(reach_source(n.primitive), "reach", {}, n.primitive)  # type: ignore[method-assign]
+    n.reach(*walk)
 
 
 def _first_free(n: Node, remember: bool = False) -> None:

@@ -15,6 +15,8 @@ from .join import diagonal
 from .reduce import reduce_sum
 from .shape import expand_dims, flatten, sum_to, unbroadcast
 
+FEW = 2**14  #: up to so many elements np.dot is faster than np.matmul; the bits are the same
+
 
 @primitive
 def matmul(x, y):
@@ -61,7 +63,8 @@ matmul_nt.grad(
 def matmul_tn(x, y, *, shape):
     """``xᵀ @ y`` summed to ``shape``: the gradient of a product's second factor."""
     if x.ndim == y.ndim == len(shape) == 2:
-        return np.dot(x.T, y)
+        few = shape[0] * shape[1] <= FEW  # np.dot writes zeros before it writes the product
+        return np.dot(x.T, y) if few else np.matmul(x.T, y)
     if len(shape) == 1:
         if x.ndim == 1:
             return x * y

@@ -12,7 +12,7 @@ from .compare import abs, maximum, minimum
 from .elementwise import log, square, sub
 from .index import take_along_axis
 from .reduce import mean, reduce_sum
-from .shape import expand_dims, squeeze
+from .shape import expand_dims, squeeze, unbroadcast
 from .softmax import log_softmax, lowered, softmax
 
 # -- classification ------------------------------------------------------------------------
@@ -203,23 +203,28 @@ def binary_cross_entropy_with_logits(x, target, reduction="mean"):
     return reduced(softplus(x) - x * target, reduction)
 
 
-@primitive(title="MeanSquare")
-def mean_square(x):
-    """Mean of the squares of all elements, in one product."""
-    flat = np.asarray(x).reshape(-1)
-    return flat.dot(flat) / (flat.size or np.nan)
-
-
-mean_square.grad(x=lambda x, out_grad: mean_square_slope(x, out_grad))
+@primitive(type="mse", title="MseLoss")
+def mean_square_error(x, y):
+    """Mean of the squared differences."""
+    d = np.subtract(x, y).reshape(-1)
+    return d.dot(d) / (d.size or np.nan)
 
 
 @primitive
 def mean_square_slope(x, g):
-    """``2 g x / n``: the gradient of `mean_square`, linear in both arguments."""
+    """``2 g x / n``: the gradient of the mean of x², linear in both arguments."""
     x = np.asarray(x)
     return x * (g * (2 / (x.size or np.nan)))
 
 
+mean_square_error.grad(
+    x=lambda x, y, out_grad, x_shape: unbroadcast(
+        mean_square_slope(x - y, out_grad), shape=x_shape
+    ),
+    y=lambda x, y, out_grad, y_shape: unbroadcast(
+        mean_square_slope(y - x, out_grad), shape=y_shape
+    ),
+)
 mean_square_slope.grad(
     x=lambda g, out_grad: mean_square_slope(out_grad, g),
     g=lambda x, out_grad: mean(out_grad * x) * 2,
@@ -234,7 +239,7 @@ def mse(x, y, reduction="mean"):
     tensor(2.5)
     """
     x, y = _pair("mse", x, y)
-    return mean_square(x - y) if reduction == "mean" else reduced(square(x - y), reduction)
+    return mean_square_error(x, y) if reduction == "mean" else reduced(square(x - y), reduction)
 
 
 def huber(x, y, delta=1.0, reduction="mean"):

@@ -13,9 +13,10 @@ from ..registry import primitive
 @primitive(outputs=("param_out",), nondiff=("param", "grad", "learning_rate"))
 def sgd(param, grad, learning_rate):
     """``param - learning_rate * grad``."""
-    step = learning_rate * grad
-    own = getattr(step, "size", 0) > 1 and step.dtype is param.dtype  # a number may stand for it
-    return np.subtract(param, step, step) if own else _like(param, param - step)
+    step = np.multiply(learning_rate, grad)
+    if step.size > 1 and step.dtype is param.dtype:  # a number may stand for the gradient
+        return np.subtract(param, step, step)
+    return _like(param, param - step)
 
 
 @primitive(outputs=("param_out", "velocity_out"))

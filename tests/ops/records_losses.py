@@ -7,7 +7,6 @@ import numpy as np
 from minigrad.errors import DTypeError, ShapeError
 from tests.opinfo import (
     LAYOUTS,
-    RAGGED,
     binary,
     draw,
     f32,
@@ -77,10 +76,10 @@ def per_element(x, n):
 
 
 record(
-    "mean_square",
-    lambda x: per_element(np.sum(x * x), np.size(x)),
-    FULL,
-    [RAGGED, fails(DTypeError, "pass Tensors", {})],
+    "mse",
+    lambda x, y: per_element(np.sum((x - y) ** 2), np.size(x - y)),
+    [a for a in binary() if np.size(np.subtract(*a.args))],
+    [fails(ShapeError, "compared from the right", np.ones(2), np.ones(3))],
     holomorphic=True,
 )
 record(
