@@ -108,3 +108,17 @@ def test_a_list_that_only_broadcasting_makes_fit_is_refused(loss):
     with pytest.raises(ShapeError, match="would broadcast"):
         loss(mg.ones([2, 1]), [1.0, 2.0])
     assert float(loss(mg.ones([2]), [1.0, 1.0])) == 0.0
+
+
+def test_a_list_joined_in_a_row_hands_back_gradients_in_its_shapes():
+    x, y = (mg.tensor(np.ones(s), requires_grad=True) for s in [(2, 3), (4,)])
+    (mg.concat([x, y], axis=None) * np.arange(10.0)).sum().backward()
+    same(x.grad, np.arange(6.0).reshape(2, 3))
+    same(y.grad, np.arange(6.0, 10.0))
+
+
+def test_one_part_is_a_split_and_none_is_not():
+    (whole,) = mg.split(np.arange(3.0), 1)
+    same(whole, np.arange(3.0))
+    with pytest.raises(ShapeError, match="equal parts"):
+        mg.split(np.arange(3.0), 0)
