@@ -96,6 +96,7 @@ def test_one_row_is_divided_by_one():
     same(over_rows(np.ones((1, 3))), np.ones((1, 3)))
     same(over_rows(np.ones((4, 3))), np.full((4, 3), 0.25))
     same(over_rows(np.ones((0, 3))), np.ones((0, 3)))
+    same(over_rows(np.ones((4, 1))), np.full((4, 1), 0.25))
 
 
 def test_logarithms_of_a_binary_entropy_end_at_minus_100():
