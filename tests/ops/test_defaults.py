@@ -15,10 +15,16 @@ from tests.ops.test_records import OF_THE_PACKAGE
 
 #: attr and value → the primitives that have it (numbers and truth values; the others are None, texts or required)
 DEFAULTS: dict[tuple[str, float], str] = {
-    ("axis", -1): "add_along_axis argsort cross_entropy log_softmax normalize over_rows softmax softmax_less_target "
+    (
+        "axis",
+        -1,
+    ): "add_along_axis argsort cross_entropy log_softmax normalize over_rows softmax softmax_less_target "
     "sort take_along_axis topk",
     ("axis", 0): "concat expand_dims index_add scatter_add split split_like stack unbind",
-    ("keepdims", False): "arg_max arg_min expand_mean expand_reduced l2_norm logsumexp mean reduce_all reduce_any "
+    (
+        "keepdims",
+        False,
+    ): "arg_max arg_min expand_mean expand_reduced l2_norm logsumexp mean reduce_all reduce_any "
     "reduce_max reduce_min reduce_prod reduce_sum std tie_share var",
     ("correction", 0): "expand_mean over_count std var",
     ("descending", False): "argsort sort",
@@ -27,7 +33,10 @@ DEFAULTS: dict[tuple[str, float], str] = {
     ("stride", 1): "conv2d conv2d_input conv2d_weight conv_transpose2d",
     ("dilation", 1): "conv2d conv2d_input conv2d_weight conv_transpose2d",
     ("groups", 1): "conv2d conv2d_input conv2d_weight conv_transpose2d",
-    ("padding", 0): "avg_pool2d avg_unpool conv2d conv2d_input conv2d_weight conv_transpose2d max_pick max_pool2d "
+    (
+        "padding",
+        0,
+    ): "avg_pool2d avg_unpool conv2d conv2d_input conv2d_weight conv_transpose2d max_pick max_pool2d "
     "max_unpool",
     ("output_padding", 0): "conv_transpose2d",
     ("offset", 0): "diagonal put_diagonal",
