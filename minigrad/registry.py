@@ -154,9 +154,12 @@ class Primitive:
         self, args: tuple[Any, ...], attrs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Sort the arguments of a call into inputs and attrs: a list slot may be given a list, attrs by position."""
-        plain = not (attrs or self.attrs or self.list_input) and len(args) == len(self.inputs)
-        if plain and not any(a is None for a in args):
-            return args, {}  # the usual call of an operator like mul
+        if not (attrs or self.attrs or self.list_input) and len(args) == len(self.inputs):
+            for a in args:
+                if a is None:
+                    break
+            else:
+                return args, {}  # the usual call of an operator like mul
         if self.list_input and args and isinstance(args[0], list | tuple):
             args, extra = tuple(args[0]), args[1:]
         else:

@@ -14,8 +14,10 @@ from ..ops.shape import sum_to, unbroadcast
 from ..registry import Primitive, Value
 from .grad_fn import Leaf, ManyNode, Node, Output, Packed, frame_of_user, next_seq, unpack
 from .mode import GRAD, MODE, Mode
+from .tensor import Tensor, wrap
 
 CHANGEABLE = (np.ndarray, list, tuple)  # a union made in the call would cost as much as the op
+LISTS = (list, tuple)
 
 
 def own(value: Any) -> Any:
@@ -25,8 +27,6 @@ def own(value: Any) -> Any:
 
 def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     """Apply a primitive to arguments of which none, or not all, are plain Tensors."""
-    from .tensor import Tensor
-
     foreign = [a for a in _flat(args) if isinstance(a, Value) and not isinstance(a, Tensor)]
     if foreign:
         return foreign[0].apply_primitive(primitive, args, attrs)
@@ -41,13 +41,11 @@ def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, An
 
 
 def _flat(args: Any) -> list[Any]:
-    return [b for a in args for b in (a if isinstance(a, list | tuple) else (a,))]
+    return [b for a in args for b in (a if isinstance(a, LISTS) else (a,))]
 
 
 def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     """Apply any primitive: the meaning of the specialised functions, written as loops over slots."""
-    from .tensor import Tensor, wrap
-
     args, attrs = primitive.bind(args, attrs)
     if not any(isinstance(a, Tensor) for a in args) or any(
         isinstance(a, Value) and not isinstance(a, Tensor) for a in args
@@ -237,8 +235,6 @@ def _sum_to_values(value: Any, shape: Any) -> Any:
 
 def _as_tensor(node: Node, name: str, value: Any) -> Any:
     """A saved value as the Tensor it was: joined to the graph by the edge of its slot."""
-    from .tensor import wrap
-
     p = node.primitive
     if value is None or not (isinstance(value, np.ndarray | np.generic | list)):
         return value
@@ -267,7 +263,6 @@ def _as_tensor(node: Node, name: str, value: Any) -> Any:
 
 def _joined(value: Any, edge: Any) -> Any:
     from .grad_fn import AccumulateGrad
-    from .tensor import wrap
 
     return edge.variable if edge.__class__ is AccumulateGrad else wrap(value, edge)
 

@@ -7,11 +7,10 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..collector import paused_collector
 from ..errors import ProgramError, describe, did_you_mean, user_line
 from .backward_passes import BackwardJob, Callback
 from .control_parts import check_callable
@@ -55,18 +54,6 @@ def append_backward(
         return _append_backward(
             block, loss, parameter_list, no_grad_set, callbacks, checkpoints, trace
         )
-
-
-@contextmanager
-def paused_collector() -> Iterator[None]:
-    """Building makes many objects and no garbage; looking for some all the time would cost more than building."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def _append_backward(

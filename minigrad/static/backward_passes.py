@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from .control_grad import control_grad_op
 from .expand import expand_grad_op
 from .grad_maker import make_grad_ops
+from .grad_names import GradNames
 from .infer import infer_outputs
-from .op_info import CONTROL, find_info
+from .op_info import find_info
 from .op_path import Path, find_op_path
 from .overwritten import check_overwritten
 from .program import EMPTY, Block, Operator, Variable
@@ -35,7 +37,7 @@ class BackwardJob:
     block: Block
     wanted: set[str]
     no_grad: set[str]
-    grad_name: Callable[[str], str]
+    names: GradNames
     trace: list[Any] | None = None
     callbacks: Sequence[Callback] | None = None
     ops: list[Operator] = field(default_factory=list)
@@ -44,11 +46,10 @@ class BackwardJob:
     pruned: list[tuple[str, str]] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
 
-    def note(self, name: str) -> None:
-        """The gradient of this name is being made."""
-        self.grad_of[self.grad_name(name)] = name
-        if name in self.wanted:
-            self.reached.add(name)
+    @property
+    def grad_name(self) -> Callable[[str], str]:
+        """Name of a variable → name of its gradient."""
+        return self.names.__getitem__
 
     def build(
         self, seeds: list[tuple[str, Operator]], checkpoints: Iterable[Any] | None = None
@@ -57,9 +58,13 @@ class BackwardJob:
         forward = self.block.ops
         self.targets = [n for n, _ in seeds]
         path = find_op_path(
-            self.block, forward, [n for n, _ in seeds], self.wanted, self.no_grad, self.pruned
+            self.block, forward, self.targets, self.wanted, self.no_grad, self.pruned
         )
+        differentiated = [*self.targets, *chain.from_iterable(inputs for _, inputs in path)]
+        self.reached = self.wanted.intersection(differentiated)
+        self.names.name_all(differentiated)
         self.ops = make_raw_grad_ops(self, forward, path, seeds)
+        self.grad_of = self.names.sources()
         self._show("raw")
         if checkpoints is not None:
             from .recompute import recompute_segments
@@ -98,39 +103,25 @@ def make_raw_grad_ops(
 ) -> list[Operator]:
     """Seeds first, then the grad ops of the path in reverse; gradients may be written several times."""
     made = [op for _, op in seeds]
-    have: set[str] = set()
-    for name, _ in seeds:
-        have.add(name)
-        job.note(name)
-    grad_of, grad_name, wanted = job.grad_of, job.grad_name, job.wanted
+    have = {name for name, _ in seeds}
     for k, inputs in path:
         op = forward[k]
         made += _grad_ops_of(job, op, inputs, have)
-        for names in op.outputs.values():
-            have.difference_update(names)
-            for name in names:
-                grad_of.setdefault(grad_name(name), name)
+        have.difference_update(*op.outputs.values())
         have |= inputs
-        for name in inputs:
-            grad_of[grad_name(name)] = name
-        if not wanted.isdisjoint(inputs):
-            job.reached |= inputs & wanted
     return made
 
 
 def _grad_ops_of(
     job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]
 ) -> list[Operator]:
-    if op.type == "cond_grad":
-        return expand_grad_op(job, op, inputs, have)
-    if op.type in CONTROL:
-        return [control_grad_op(job, op, inputs, have)]
     info = find_info(op.type)
     assert info is not None
-    if info.is_grad:
+    if info.forward is not None and not info.is_grad:
+        return make_grad_ops(job.block, op, info.forward, inputs, have, job.names)
+    if info.forward is not None or op.type == "cond_grad":
         return expand_grad_op(job, op, inputs, have)
-    assert info.forward is not None
-    return make_grad_ops(job.block, op, info.forward, inputs, have, job.grad_name)
+    return [control_grad_op(job, op, inputs, have)]
 
 
 # -- add up --------------------------------------------------------------------------------
@@ -204,20 +195,17 @@ def renamed(name: str, k: int, block_idx: int) -> str:
 
 def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list[Operator]:
     """A gradient that an operator reads and nobody makes is zero: ``fill_zeros_like`` right before the reader."""
-    made: set[str] = set()
+    unmade = set(grad_of)
     out: list[Operator] = []
     for op in ops:
-        for names in op.inputs.values():
-            for name in names:
-                if name not in made and name in grad_of:
-                    zero = Operator(
-                        "fill_zeros_like", {"x": [grad_of[name]]}, {"out": [name]}, {}, "backward"
-                    )
-                    out.append(zero.at(op))
-                    made.add(name)
+        if not unmade.isdisjoint(chain.from_iterable(op.inputs.values())):
+            for name in op.input_names:
+                if name in unmade:
+                    slots = {"x": [grad_of[name]]}, {"out": [name]}
+                    out.append(Operator("fill_zeros_like", *slots, {}, "backward").at(op))
+                    unmade.remove(name)
         out.append(op)
-        for names in op.outputs.values():
-            made.update(names)
+        unmade.difference_update(*op.outputs.values())
     return out
 
 
@@ -233,12 +221,11 @@ def append_to_block(
     """Append the operators; each gradient variable is created with the shape of its variable."""
     context: dict[str, Any] = {"grad_to_var": grad_of}
     clips = block.program.error_clips
-    written = block.written
+    written, append = block.written, block.ops.append
     for op in ops:
         declare_outputs(block, op, grad_of)
-        block.ops.append(op)
-        for names in op.outputs.values():
-            written.update(names)
+        append(op)
+        written.update(*op.outputs.values())
         if clips:
             block.ops += error_clips(block, op, grad_of)
         if callbacks:
@@ -272,7 +259,9 @@ def declare_outputs(block: Block, op: Operator, grad_of: dict[str, str]) -> None
             base = grad_of.get(name)
             if base is None:
                 base = grad_of.get(name.partition("@RENAME@")[0], "")
-            like = block.find_var(base)
+            like = variables.get(base)
+            if like is None:
+                like = block.find_var(base)
             if like is not None:
                 variables[name] = Variable.like(block, name, like)
             else:

@@ -163,7 +163,7 @@ class Block:
         for slot, arg in zip(primitive.slot_names(len(args)), args, strict=True):
             if arg is None:
                 continue
-            if isinstance(arg, bool | int | float) and slot != primitive.list_input:
+            if isinstance(arg, NUMBERS) and slot != primitive.list_input:
                 kept[slot] = arg
             else:
                 inputs.setdefault(slot, []).append(self.program.as_variable(arg, self).name)
@@ -179,7 +179,7 @@ class Block:
     def _append(self, op: Operator, user: bool = False) -> Operator:
         """Append a checked operator: infer and declare its outputs, remember the user's line."""
         if user:
-            frame = user_frame(2)
+            frame = user_frame(3)  # inside append_op or append_primitive
             if frame is not None:
                 op.code, op.lasti = frame.f_code, frame.f_lasti
         before = len(self.vars)
@@ -210,9 +210,12 @@ class Block:
         return f"<block {self.idx}, parent {self.parent}: {len(self.ops)} ops, {len(self.vars)} variables>"
 
 
+#: numbers, and what attrs may be compared by: a union made in the call would cost as much as the rest of it
+NUMBERS = (bool, int, float)
+COMPARED = (int, float, str, tuple)
+
+
 def _is_default(value: Any, default: Any) -> bool:
     return value is default or (
-        type(value) is type(default)
-        and isinstance(value, int | float | str | tuple)
-        and value == default
+        type(value) is type(default) and isinstance(value, COMPARED) and value == default
     )

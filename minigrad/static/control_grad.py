@@ -212,17 +212,18 @@ def _grad_block(
 
     program = job.block.program
     made = program.create_block(job.block.idx, forward_block=body.idx)
-    local = GradNames(_own_names(body)).__getitem__
-    inner = BackwardJob(made, wanted, job.no_grad, local, callbacks=job.callbacks)
+    names_here = GradNames(_own_names(body))
+    local = names_here.__getitem__
+    inner = BackwardJob(made, wanted, job.no_grad, names_here, callbacks=job.callbacks)
     given = [Operator("given", {}, {"out": [local(n)]}, {}, "backward") for n in seeds]
     path = find_op_path(body, body.ops, seeds, wanted, job.no_grad, job.pruned)
     ops = make_raw_grad_ops(inner, body.ops, path, list(zip(seeds, given, strict=True)))
-    ops = fill_missing_gradients(add_up_repeated_gradients(ops, made.idx), inner.grad_of)
+    ops = fill_missing_gradients(add_up_repeated_gradients(ops, made.idx), names_here.sources())
     check_overwritten(body, ops)
     names = [op.outputs["out"][0] for op in given]
     for name, seed in zip(names, seeds, strict=True):
         _declare(made, name, body.var(seed))
-    clips = [c for op in given for c in error_clips(made, op, inner.grad_of)]
+    clips = [c for op in given for c in error_clips(made, op, names_here.sources())]
     ops = [*clips, *(op for op in ops if op.type != "given")]
     written = {n for op in ops for n in op.output_names} | set(names)
     for name in sorted(wanted):
@@ -230,9 +231,8 @@ def _grad_block(
             ops.append(
                 Operator("fill_zeros_like", {"x": [name]}, {"out": [local(name)]}, {}, "backward")
             )
-            inner.grad_of[local(name)] = name
     made.written.update(names)
-    append_to_block(made, ops, inner.grad_of, inner.callbacks)
+    append_to_block(made, ops, names_here.sources(), inner.callbacks)
     return made, names, local
 
 

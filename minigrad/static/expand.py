@@ -69,8 +69,6 @@ def expand_grad_op(
                 "assign", {"x": [grad_name(name)]}, {"out": [grad_name(inner)]}, {}, "backward"
             )
             made.append(copy.at(op))
-            job.grad_of[grad_name(inner)] = inner
-            job.grad_of.setdefault(grad_name(name), name)
             ready.append(inner)
     for k, wanted in find_op_path(block, ops, ready, inputs, job.no_grad, []):
         grads = _grad_ops(job, ops[k], wanted, ready)
@@ -78,8 +76,6 @@ def expand_grad_op(
             grad.copy_of = op
         made += grads
         ready += sorted(wanted)
-        for name in (*sorted(wanted), *ops[k].output_names):
-            job.grad_of.setdefault(grad_name(name), name)
     return made
 
 
@@ -91,4 +87,4 @@ def _grad_ops(
     info = find_info(op.type)
     assert info is not None
     assert info.forward is not None
-    return make_grad_ops(job.block, op, info.forward, wanted, have, job.grad_name)
+    return make_grad_ops(job.block, op, info.forward, wanted, have, job.names)

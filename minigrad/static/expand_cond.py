@@ -79,7 +79,8 @@ class BlockCopier:
         for slots in (made.inputs, made.outputs):
             for slot, listed in slots.items():
                 slots[slot] = [names.get(n, n) for n in listed]
-        made.reads = None if op.reads is None else tuple(names.get(n, n) for n in op.reads)
+        if op.reads is not None:
+            made.reads = tuple(names.get(n, n) for n in op.reads)
         for attr in BLOCK_ATTRS:
             if attr in op.attrs:
                 made.attrs[attr] = self._block(op.attrs[attr], target, names).idx

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..ops.shape import sum_to, unbroadcast
 from ..registry import Primitive
+from .grad_names import GradNames
 from .infer import like_value
 from .op_info import CONTROL, find_info
 from .operator import EMPTY, Operator
@@ -65,23 +66,24 @@ def make_grad_ops(
     p: Primitive,
     wanted: set[str],
     have: Container[str],
-    grad_name: GradName,
+    grads: GradNames,
 ) -> list[Operator]:
     """The grad ops of one operator of a straight line, of primitive ``p``.
 
     ``wanted``: the input names that want a gradient; ``have``: the outputs whose gradient exists.
     """
     if p.grad_maker is not None:
-        made = p.grad_maker(block, op, wanted, have, grad_name)
+        made = p.grad_maker(block, op, wanted, have, grads.__getitem__)
         if made is not None:
             return list(made)
-    return [default_grad_op(block, op, p, wanted, grad_name)]
+    return [default_grad_op(block, op, p, wanted, grads)]
 
 
 @dataclass(slots=True)
 class Plan:
     """Which slots the grad op has for some wanted inputs, and how it comes by them."""
 
+    type: str
     operands: tuple[
         tuple[str, bool, bool], ...
     ]  # input, is its value read, only if it was stretched
@@ -102,6 +104,7 @@ def plan_of(p: Primitive, wanted: tuple[str, ...], slots: tuple[str, ...]) -> Pl
             operands.append((s, s in reads, s not in reads and s not in shapes))
     operands += [(s, False, False) for s in slots if s.endswith("_like")]
     return Plan(
+        f"{p.type}_grad",
         tuple(operands),
         tuple(o for o in p.outputs if o in reads),
         tuple((o, f"{o}_grad") for o in p.outputs if f"{o}_grad" in reads),
@@ -110,41 +113,34 @@ def plan_of(p: Primitive, wanted: tuple[str, ...], slots: tuple[str, ...]) -> Pl
 
 
 def default_grad_op(
-    block: Block, op: Operator, p: Primitive, wanted: set[str], grad_name: GradName
+    block: Block, op: Operator, p: Primitive, wanted: set[str], grads: GradNames
 ) -> Operator:
     """``<type>_grad``, with exactly the slots that the wanted rules read."""
-    slots, rules = op.inputs, p.rules
-    chosen: list[str] = []
+    slots, results, rules = op.inputs, op.outputs, p.rules
+    chosen: tuple[str, ...] = ()
     for s, names in slots.items():
         if s in rules and not wanted.isdisjoint(names):
-            chosen.append(s)
-    plan = plan_of(p, tuple(chosen), tuple(slots))
+            chosen += (s,)
+    plan = plan_of(p, chosen, tuple(slots))
     inputs: dict[str, list[str]] = {}
-    reads: list[str] = []
-    for s, is_read, if_stretched in plan.operands:
+    for s, _, if_stretched in plan.operands:
         names = slots[s]
-        if if_stretched and not _sums_back(block, op, names[0]):
-            continue
-        inputs[s] = names.copy()
-        if is_read:
-            reads += names
+        if not if_stretched or _sums_back(block, op, names[0]):
+            inputs[s] = [*names]
     for o in plan.results:
-        names = op.outputs[o]
-        inputs[o] = names.copy()
-        reads += names
+        inputs[o] = [*results[o]]
     for o, slot in plan.given:
-        inputs[slot] = list(map(grad_name, op.outputs[o]))
+        names = results[o]
+        inputs[slot] = [grads[names[0]]] if len(names) == 1 else [grads[n] for n in names]
     outputs: dict[str, list[str]] = {}
     for s, slot in plan.made:
         names = slots[s]
         outputs[slot] = (
-            list(map(grad_name, names))
-            if wanted.issuperset(names)
-            else [grad_name(n) if n in wanted else EMPTY for n in names]
+            [grads[names[0]]]
+            if len(names) == 1
+            else [grads[n] if n in wanted else EMPTY for n in names]
         )
-    made = Operator(op.type + "_grad", inputs, outputs, op.attrs, "backward", op)
-    made.reads = tuple(reads)
-    return made
+    return Operator(plan.type, inputs, outputs, op.attrs, "backward", op)
 
 
 def _sums_back(block: Block, op: Operator, name: str) -> bool:

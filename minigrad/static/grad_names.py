@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,13 +23,23 @@ class GradNames(dict[str, str]):
         self[name] = made
         return made
 
+    def name_all(self, names: Iterable[str]) -> None:
+        """Make the names of many gradients at once, unless one is taken: then they are made one by one."""
+        made = {name: f"{name}@GRAD" for name in names}
+        if self.taken.isdisjoint(made.values()):
+            self.update(made)
 
-def free_names(blocks: Iterable[Block]) -> Callable[[str], str]:
+    def sources(self) -> dict[str, str]:
+        """Gradient → variable, for all that were asked for."""
+        return {gradient: name for name, gradient in self.items()}
+
+
+def free_names(blocks: Iterable[Block]) -> GradNames:
     """The naming of one call of append_backward: no name that these blocks have already.
 
     >>> from minigrad import static
     >>> prog = static.parse("block 0:\\n  data x: float64[2]\\n  x@GRAD = exp(x)")
-    >>> free_names(prog.blocks)("x")
+    >>> free_names(prog.blocks)["x"]
     'x@GRAD@2'
     """
-    return GradNames({n for b in blocks for n in b.vars}).__getitem__
+    return GradNames(set().union(*(b.vars for b in blocks)))

@@ -15,14 +15,14 @@ import numpy as np
 from ..errors import MinigradError, ProgramError, op_error, user_line
 from ..registry import Primitive
 from .limits import ELEMENTS, refuse, result_size
-from .op_info import CONTROL, find_info
+from .op_info import find_info
 from .operator import EMPTY
 from .stand_ins import known_mask, stand_ins
+from .variable import Variable, check_name
 
 if TYPE_CHECKING:
     from .block import Block
     from .operator import Operator
-    from .variable import Variable
 
 Type = tuple[tuple[int, ...], np.dtype[Any]]  #: shape and dtype
 
@@ -37,18 +37,18 @@ def infer_outputs(block: Block, op: Operator) -> None:
     Control flow is left alone, and gradients that are declared: whoever builds them says what they are.
     """
     info = find_info(op.type)
-    if info is None or op.type in CONTROL:
+    primitive = None if info is None else info.forward
+    if info is None or primitive is None:
         return
-    primitive = info.forward
-    assert primitive is not None
     if info.is_grad:
         _declare_gradients(block, op, primitive)
         return
-    variables = {s: [block.var(n) for n in names] for s, names in op.inputs.items()}
+    variables = {s: [*map(block.var, names)] for s, names in op.inputs.items()}
     types = _output_types(op, primitive, variables)
-    if not op.outputs:
-        _name_outputs(block, op, primitive, len(types))
     stop = _stops(primitive, variables)
+    if not op.outputs:
+        _make_outputs(block, op, primitive, types, stop)
+        return
     for name, (shape, dtype) in _pairs(op, primitive, types):
         if name != EMPTY:
             _declare(block, op, name, shape, dtype, stop or dtype.kind != "f")
@@ -66,8 +66,16 @@ def _declare_gradients(block: Block, op: Operator, p: Primitive) -> None:
             _declare(block, op, name, shape, dtype, stop=False)
 
 
-def _name_outputs(block: Block, op: Operator, p: Primitive, count: int) -> None:
-    made = [block.program.unique_name(op.type) for _ in range(count)]
+def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], stop: bool) -> None:
+    """New variables for the outputs, under names nobody has yet."""
+    made = []
+    for shape, dtype in types:
+        name = block.program.unique_name(op.type)
+        check_name(name)
+        block.vars[name] = Variable(
+            block, name, shape, dtype, derived_stop=stop or dtype.kind != "f"
+        )
+        made.append(name)
     if len(p.outputs) > 1:
         op.outputs = {slot: [n] for slot, n in zip(p.outputs, made, strict=True)}
     else:
@@ -140,28 +148,30 @@ def _stops(p: Primitive, variables: dict[str, list[Variable]]) -> bool:
 
 
 def _output_types(op: Operator, p: Primitive, variables: dict[str, list[Variable]]) -> list[Type]:
-    given: dict[str, list[Type]] = {}
     key: list[Any] = [p, _hashable(op.attrs)]
     known = key[1] is not None
     for slot, vs in variables.items():
-        types = given[slot] = [(v.shape, v.dtype) for v in vs]
-        key += slot, *types
+        key.append(slot)
         for v in vs:
+            key += v.shape, v.dtype
             if v.dtype.kind == "b" and known_mask(v) is not None:
                 known = False
-    if not known:
-        return _computed_types(op, p, variables, given)
-    asked = tuple(key)
-    found = _FOUND.get(asked)
+    asked = tuple(key) if known else None
+    found = None if asked is None else _FOUND.get(asked)
     if found is None:
-        if len(_FOUND) > 10_000:
-            _FOUND.clear()
-        found = _FOUND[asked] = _computed_types(op, p, variables, given)
+        given = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
+        found = _computed_types(op, p, variables, given)
+        if asked is not None:
+            if len(_FOUND) > 10_000:
+                _FOUND.clear()
+            _FOUND[asked] = found
     return found
 
 
 def _hashable(attrs: dict[str, Any]) -> Any:
     """A key for attrs, in which 1, 1.0 and True differ; None if there are attrs of other types."""
+    if not attrs:
+        return ()
     out = []
     for name, value in attrs.items():
         kind = type(value)

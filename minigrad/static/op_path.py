@@ -77,15 +77,14 @@ def _flows(
     """For each operator the inputs through which gradients flow to something wanted; None if there are none."""
     reaching = set(floating(block, wanted - no_grad))
     slots: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-    find = block.find_var
+    own, find = block.vars, block.find_var
     flows: list[set[str] | None] = []
     for op in ops:
-        sources, results = slots.get(op.type) or slots.setdefault(op.type, flow_slots(op.type))
-        inputs: set[str] = set()
-        for slot in sources:
-            for name in op.inputs.get(slot, ()):
-                if name in reaching:
-                    inputs.add(name)
+        if op.type not in slots:
+            slots[op.type] = flow_slots(op.type)
+        sources, results = slots[op.type]
+        given = op.inputs
+        inputs = {n for slot in sources if slot in given for n in given[slot] if n in reaching}
         flows.append(inputs or None)
         if not inputs:
             if not reaching.isdisjoint(op.output_names):
@@ -93,8 +92,8 @@ def _flows(
             continue
         for slot in results:
             for name in op.outputs.get(slot, ()):
-                var = find(name)
-                if name not in no_grad and var is not None and var.dtype.kind == "f":
+                var = own[name] if name in own else find(name)
+                if var is not None and var.dtype.kind == "f" and name not in no_grad:
                     reaching.add(name)
     return flows
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import code_line
+from .op_info import find_info
 
 EMPTY = "@EMPTY@"  #: stands where a list of gradients has none
 CONSTANT = "const"  #: how the names of numbers and arrays used as they are begin
@@ -15,7 +16,7 @@ class Operator:
     """One operation of a Block: type, slots of names, attrs, role.
 
     ``forward_op``: what a grad op differentiates; ``copy_of``: what it computes again;
-    ``reads``: the names whose *values* it needs (of others the shape is enough).
+    ``reads``: the names whose *values* a backward operator needs (of others the shape is enough).
 
     >>> from minigrad import static
     >>> prog = static.Program()
@@ -27,6 +28,7 @@ class Operator:
     """
 
     __slots__ = (
+        "_reads",
         "attrs",
         "code",
         "copy_of",
@@ -34,7 +36,6 @@ class Operator:
         "inputs",
         "lasti",
         "outputs",
-        "reads",
         "role",
         "type",
     )
@@ -56,17 +57,36 @@ class Operator:
         if forward_op is not None:
             self.code, self.lasti = forward_op.code, forward_op.lasti
         self.copy_of: Operator | None = None
-        self.reads: tuple[str, ...] | None = None
+        self._reads: tuple[str, ...] | None = None
 
     @property
     def input_names(self) -> list[str]:
         """All names it reads, in slot order."""
-        return _flat(self.inputs)
+        found: list[str] = []
+        for names in self.inputs.values():
+            found += names
+        return found
 
     @property
     def output_names(self) -> list[str]:
         """All names it writes, in slot order."""
-        return _flat(self.outputs)
+        found: list[str] = []
+        for names in self.outputs.values():
+            found += names
+        return found
+
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        """The names whose values it needs: as set, else what the rules of a grad op read; None if nobody knows."""
+        info = find_info(self.type) if self._reads is None and self.role == "backward" else None
+        if info is None or info.forward is None or not info.is_grad:
+            return self._reads
+        saved = info.forward.saved([slot.removesuffix("_grad") for slot in self.outputs])
+        return tuple(n for slot in saved for n in self.inputs.get(slot, ()))
+
+    @reads.setter
+    def reads(self, names: tuple[str, ...]) -> None:
+        self._reads = names
 
     @property
     def source_line(self) -> str:
@@ -93,17 +113,10 @@ class Operator:
             self.role,
             self.forward_op,
         )
-        made.reads, made.copy_of = self.reads, self.copy_of
+        made._reads, made.copy_of = self._reads, self.copy_of
         return made.at(self)
 
     def __repr__(self) -> str:
         from .printer import format_op
 
         return format_op(self)
-
-
-def _flat(slots: dict[str, list[str]]) -> list[str]:
-    out: list[str] = []
-    for names in slots.values():
-        out += names
-    return out

@@ -103,9 +103,9 @@ class _Again:
 
     def redirect(self, op: Operator, of: int) -> None:
         """Let an operator read the values that were computed again."""
+        op.reads = tuple(n for n in op.reads or () if n not in self.fresh)
         for slot, names in op.inputs.items():
             op.inputs[slot] = [f"{n}@RECOMPUTE" if n in self.fresh else n for n in names]
-        op.reads = tuple(n for n in op.reads or () if n not in self.fresh)
 
 
 def _temporary(block: Block, name: str) -> bool:

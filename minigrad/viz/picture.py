@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import contextlib
 import functools
-import gc
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from minigrad.collector import paused_collector
 from minigrad.viz import layout
 from minigrad.viz.describe import describe
 from minigrad.viz.dot import to_dot
@@ -214,7 +214,7 @@ def view_of_graph(
     x: Any, detail: str, values: bool | str, names: Names, expand: str | None
 ) -> View:
     """The graph of anything that `draw` takes, folded as ``detail`` says."""
-    with _collector_paused():
+    with paused_collector():
         whole = whole_of(x, detail, values, names)
         return View(whole, detail, found_ops(whole, expand) if expand is not None else ())
 
@@ -226,18 +226,6 @@ def whole_of(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     _checked("detail", detail, ("auto", "full", "ops", "folded", "pruned"))
     _checked("values", values, (True, False, "grad"))
     return source_of(x)(x, detail, values, names)
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Thousands of nodes are made and none is garbage: looking for it costs a fifth of the time."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def _checked(what: str, given: Any, known: tuple[Any, ...]) -> Any:

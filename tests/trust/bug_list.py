@@ -343,7 +343,7 @@ STATIC = [
         ("the sum stands behind its readers", "if name in writers: close(name, position)", "pass"),
         (
             "a missing gradient is not filled with zeros",
-            "if name not in made and name in grad_of:",
+            "if name in unmade:",
             "if False:",
         ),
         (
