@@ -128,3 +128,18 @@ def test_gradients_with_a_graph_have_memory_of_their_own():
     g, x.grad = x.grad, None
     (g * g).backward()
     assert float(x.grad) == 24.0
+
+
+def test_a_constant_array_that_becomes_a_number_leaves_the_order_in_memory():
+    """Two gradients of one value, added, lie row by row; as a number they let a sum go column by column."""
+    prog = mg.static.Program()
+    with mg.static.program_guard(prog):
+        x, s = mg.static.data("x", (23, 17)), mg.static.data("s", ())
+        y = s / (mg.square(x.T) + 1.0)
+        pairs = mg.static.append_backward(y.sum() + y.mean(), [s])
+    fetch = [pairs[0][1]]
+    rng, step = np.random.default_rng(0), None
+    for _ in range(20):
+        feed = {"x": rng.uniform(0.1, 1, (23, 17)), "s": np.float64(1.3)}
+        step = step or mg.static.compile(prog, feed=feed, fetch=fetch)
+        assert step(**feed)[0] == mg.static.Executor().run(prog, feed, fetch)[0]

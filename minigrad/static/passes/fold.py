@@ -31,6 +31,11 @@ from .names import (
 )
 
 _SAME_SHAPE = frozenset({"reshape", "broadcast_to", "unbroadcast", "expand_reduced"})
+#: rows stay rows: kernels whose result lies in memory as their inputs do
+_AS_THEIR_INPUTS = frozenset(
+    {"reshape", "expand_dims", "squeeze", "assign", "getitem", "concat", "reduce_sum", "unbroadcast", "expand_reduced"}
+)
+_ALWAYS_ROWS = frozenset({"matmul", "matmul_nt", "matmul_tn", "linear", "fill_constant"})
 _NEUTRAL = {"mul": (1, "xy"), "div": (1, "y")}
 _LIMIT = 1_000_000
 
@@ -66,6 +71,8 @@ class _Folding:
         self.same: dict[str, str] = {}
         self.constant: dict[str, Operator] = {}
         self.makers: dict[str, Operator] = {}
+        self.rows = set(given)  # arrays that lie row by row in memory, as the data are taken to do
+        self.loose: set[str] = set()  # constants that are one number in memory: no order of their own
 
     def run(self) -> None:
         kept = []
@@ -74,7 +81,7 @@ class _Folding:
             info = find_info(op.type)
             if info is not None and info.forward is not None and not info.is_grad:
                 op = self.folded(op, info.forward)
-                self.remember(op)
+                self.remember(op, info.forward)
                 source = self.passed_on(op)
                 if source is not None:
                     self.same[op.output_names[0]] = source
@@ -94,12 +101,35 @@ class _Folding:
             self.one_factor(op)
         return op
 
-    def remember(self, op: Operator) -> None:
+    def remember(self, op: Operator, p: Primitive) -> None:
+        in_rows = self.makes_rows(op, p)
         for name in op.output_names:
+            if in_rows:
+                self.rows.add(name)
             if name in self.once:
                 self.makers[name] = op
                 if op.type == "fill_constant":
                     self.constant[name] = op
+
+    def makes_rows(self, op: Operator, p: Primitive) -> bool:
+        """Whether the result lies row by row; where operands differ, NumPy takes rows."""
+        if op.type in _ALWAYS_ROWS:
+            return True
+        if op.type in _AS_THEIR_INPUTS:
+            return all(map(self.in_rows, op.input_names))
+        if not p.broadcasts:
+            return False
+        shape = self.block.var(op.output_names[0]).shape
+        full = (n for n in op.input_names if self.block.var(n).shape == shape)
+        return any(n in self.rows and n not in self.loose for n in full)
+
+    def in_rows(self, name: str) -> bool:
+        """Whether a result that this array decides lies row by row."""
+        return self.has_no_order(name) or name in self.rows
+
+    def has_no_order(self, name: str) -> bool:
+        """Whether elements stand along one axis at most, or are one number in memory."""
+        return name in self.loose or sum(n != 1 for n in self.block.var(name).shape) < 2
 
     # -- the rules -------------------------------------------------------------------------
 
@@ -131,17 +161,32 @@ class _Folding:
         if -1 in var.shape or int(np.prod(var.shape)) > _LIMIT or var.dtype.kind not in "fiub":
             return None
         if op.type in ("fill_zeros_like", "fill_ones_like"):
+            if not self.in_rows(op.input_names[0]):
+                self.loose.add(var.name)
             return _filled(op, var, float(op.type == "fill_ones_like"))
         if not op.inputs or not all(n in self.constant for n in op.input_names):
             return None
-        slots = {s: [_value(self.constant[n]) for n in names] for s, names in op.inputs.items()}
+        slots = {s: [self.value(n) for n in names] for s, names in op.inputs.items()}
         with np.errstate(all="ignore"):
             result = np.asarray(run_kernel(p, slots, op.attrs))
-        uniform = result.size > 0 and (result == result.flat[0]).all()
-        return _filled(op, var, result.flat[0].item()) if uniform else None
+        if not result.size or not (result == result.flat[0]).all():
+            return None
+        if not any(result.strides):
+            self.loose.add(op.output_names[0])
+        return _filled(op, var, result.flat[0].item())
+
+    def value(self, name: str) -> np.ndarray[Any, Any]:
+        """A constant as it lies in memory where the program is interpreted."""
+        attrs = self.constant[name].attrs
+        shape, value = attrs.get("shape", ()), attrs.get("value", 0.0)
+        full = np.full((1,) * len(shape) if name in self.loose else shape, value, attrs.get("dtype", "float64"))
+        return np.broadcast_to(full, shape)
 
     def numbers(self, op: Operator, p: Primitive) -> None:
-        """A constant array becomes a number, where the other operand has the shape and dtype of the result."""
+        """A constant array becomes a number, where the other operand has the shape and dtype of the result.
+
+        And its order in memory, too: sums over several axes go through memory as it lies.
+        """
         if len(p.inputs) != 2 or len(op.input_names) != 2:
             return
         out = self.block.var(op.output_names[0])
@@ -150,7 +195,8 @@ class _Folding:
             filled = self.constant.get(name)
             if filled is None or array.dtype != self.block.var(name).dtype:
                 continue
-            if array.shape == out.shape and -1 not in out.shape and array.dtype.kind == "f":
+            order = self.has_no_order(name) or self.in_rows(op.inputs[other][0])
+            if order and array.shape == out.shape and -1 not in out.shape and array.dtype.kind == "f":
                 del op.inputs[slot]
                 op.attrs = {**op.attrs, slot: filled.attrs["value"]}
                 return
@@ -176,12 +222,6 @@ def _filled(op: Operator, var: Any, value: Any) -> Operator:
     made = Operator("fill_constant", {}, op.outputs, attrs, op.role, op.forward_op)
     made.code, made.lasti = op.code, op.lasti
     return made
-
-
-def _value(op: Operator) -> np.ndarray[Any, Any]:
-    attrs = op.attrs
-    one = np.full((), attrs.get("value", 0.0), attrs.get("dtype", "float64"))
-    return np.broadcast_to(one, attrs.get("shape", ()))
 
 
 def _factor(op: Operator) -> float | None:
