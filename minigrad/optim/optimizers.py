@@ -54,9 +54,6 @@ class Optimizer:
         self.parameters = leaves(parameters)
         if not callable(lr):
             check_number("lr", lr)
-            if not lr:
-                freeze = "lr=0.01; parameters that shall stay: layer.requires_grad_(False)"
-                raise refusal("lr is 0: no parameter would move", freeze)
         self.lr, self.weight_decay, self.clip, self.attrs = lr, weight_decay, clip, attrs
         check_number("weight_decay", weight_decay)
         self.count = 0

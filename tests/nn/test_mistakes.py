@@ -71,7 +71,6 @@ MISTAKES = {
     "arrays": (lambda: optim.SGD([np.ones(2)]), ["not float64[2]"], "nn.Parameter(values)"),
     "one Tensor": (lambda: optim.SGD(X), ["parameters is one Tensor"], "a list of Tensors"),
     "a frozen module": (lambda: optim.SGD(nn.Linear(1, 1).requires_grad_(False)), ["no parameters"], "model.requires_grad_()"),
-    "a rate of 0": (lambda: optim.SGD([X], lr=0), ["lr is 0"], "lr=0.01"),
     "a negative rate": (lambda: optim.Adam([X], lr=-0.1), ["lr is -0.1"], "optim.cosine(0.01"),
     "a rate that is a Tensor": (lambda: optim.Adam([X], lr=mg.tensor(0.1)), ["lr is float64[]"], "lr=0.01"),
     "no steps": (lambda: optim.cosine(0.1, 0), ["steps is 0"], "steps=1000"),
