@@ -39,8 +39,8 @@ def _in_items(items: list[Any], uses: Counter[int], exact: bool) -> None:
         for body in bodies(item):
             _in_items(body, uses, exact)
     block = _Block(items, uses)
-    for call in [c for c in items if is_sum(c)]:
-        if call in items:
+    for call in block.sums if len(block.pieces) > 1 else ():
+        if any(i is call for i in items):
             block.rewrite(call, exact)
 
 
@@ -85,6 +85,9 @@ class _Block:
                 fits = isinstance(value, Array) and (value.shape, value.dtype) == _kind(view.out)
                 if fits and fill is not None and fill.kind == "fill" and fill.args[1] == 0:
                     self.pieces[id(fill.out)] = Piece(fill, view, call)
+        sums = [c for c in items if is_sum(c)]
+        inner = {id(a) for c in sums for a in c.reads() if uses[id(a)] == 1}
+        self.sums = [c for c in sums if id(c.out) not in inner]  # those that no larger sum takes in
 
     def terms(self, call: Call) -> tuple[list[Array], list[Call]]:
         """What is added up, and the calls that do it."""
@@ -108,7 +111,7 @@ class _Block:
         terms, sums = self.terms(call)
         pieces = [p for t in terms if (p := self.piece(t))]
         others = [t for t in terms if not self.piece(t)]
-        if len(pieces) < 2 or len(others) > 1 or self.out_is_inner(call):
+        if len(pieces) < 2 or len(others) > 1:
             return
         covered = np.zeros(call.out.shape, np.int8)
         for p in pieces:
@@ -122,12 +125,6 @@ class _Block:
         at = self.items.index(call)
         self.items[at : at + 1] = made
         self.items[:] = [i for i in self.items if not any(i is g for g in gone)]
-
-    def out_is_inner(self, call: Call) -> bool:
-        """Whether a larger sum takes this one in."""
-        return self.uses[id(call.out)] == 1 and any(
-            is_sum(c) and any(a is call.out for a in c.reads()) for c in self.items
-        )
 
     def start(self, call: Call, others: list[Array], full: bool) -> list[Call]:
         """What the pieces are put into."""
