@@ -43,7 +43,8 @@ TESTS = {
     "minigrad.registry": ["tests/eager", "tests/ops/test_records.py", "minigrad/registry.py"],
     "minigrad.nn": ["tests/nn", "minigrad/nn"],
     "minigrad.functional": ["tests/eager", "minigrad/functional.py"],
-    "": [f"tests/trust/test_{n}.py" for n in ("corpus", "regressions", "state")],
+    "": [f"tests/trust/test_{n}.py" for n in ("corpus", "regressions", "state")]
+    + sorted(f"tests/trust/{file.name}" for file in Path(__file__).parent.glob("test_holes*.py")),
 }
 #: what finds most, before it is known what finds what
 FUZZERS = {

@@ -110,3 +110,28 @@ def test_a_gradient_that_is_asked_for_and_excluded_is_excluded():
         static.append_backward(mg.sum(x * w), no_grad_set=[x])
     assert not prog.global_block().has_var("x@GRAD")
     assert prog.global_block().has_var("w@GRAD")
+
+
+def test_whole_numbers_have_no_gradient_in_a_program():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, n = static.data("x", [2]), static.data("n", [2], dtype="int64")
+        by_n, by_x = static.gradients(mg.sum(x * n), [n, x])
+    assert by_n is None
+    feed = {"x": [1.0, 2.0], "n": [3, 4]}
+    assert static.Executor().run(prog, feed, [by_x])[0].tolist() == [3.0, 4.0]
+
+
+def test_one_rule_for_two_inputs_gives_both_gradients_in_a_program():
+    made = mg.primitive(lambda x, y: x * 2.0 + y * 3.0, type="of_a_test_of_two")
+    made.grad(lambda out_grad: (out_grad * 2.0, out_grad * 3.0))
+    try:
+        prog = static.Program()
+        with static.program_guard(prog):
+            x, y = static.data("x", [2]), static.data("y", [2])
+            both = static.gradients(mg.sum(made(x, y)), [x, y])
+        feed = {"x": [1.0, 1.0], "y": [1.0, 1.0]}
+        found = [g.tolist() for g in static.Executor().run(prog, feed, both)]
+    finally:
+        REGISTRY.pop("of_a_test_of_two")
+    assert found == [[2.0, 2.0], [3.0, 3.0]]

@@ -265,3 +265,27 @@ def test_one_array_for_both_inputs_of_a_primitive_is_added_to_in_neither():
         assert (x.grad.tolist(), y.grad.tolist()) == ([5.0], [2.0])
     finally:
         REGISTRY.pop(made.primitive.type)
+
+
+def test_a_usual_backward_inside_a_walk_does_not_take_what_the_outer_one_has_gathered():
+    x = leaf(1.0)
+    a = x * 2.0
+    b = x * 3.0  # the newer one: its gradient waits at x when the hook of a is called
+    inner = []
+
+    def hook(g):
+        (x * 5.0).backward()
+        inner.append(float(x.grad))
+
+    a.register_hook(hook)
+    (a + b).backward()
+    assert inner == [5.0]
+    assert float(x.grad) == 10.0
+
+
+def test_gradients_that_are_returned_share_no_memory_with_the_seed_nor_with_each_other():
+    x, y, seed = leaf([1.0, 2.0]), leaf([3.0, 4.0]), np.ones(2)
+    by_x, by_y = mg.grad(x + y, [x, y], seed)
+    by_x[0] = by_y[1] = 7.0
+    assert (by_x.tolist(), by_y.tolist()) == ([7.0, 1.0], [1.0, 7.0])
+    assert seed.tolist() == [1.0, 1.0]
