@@ -227,3 +227,28 @@ def test_building_leaves_the_collector_as_it_was():
         running = gc.isenabled()
         gc.enable()
         assert running
+
+
+def test_a_target_that_nothing_computes_has_itself_as_gradient():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x = static.data("x", [2])
+        (by_x,) = static.gradients(x, [x])
+    assert static.Executor().run(prog, {"x": [5.0, 6.0]}, [by_x])[0].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("kind", ["data", "a parameter"])
+def test_a_loss_that_nothing_computes_is_refused(kind):
+    prog = static.Program()
+    with static.program_guard(prog):
+        loss = static.data("v", []) if kind == "data" else static.parameter("v", 1.0)
+        with pytest.raises(ProgramError, match=f"no operator of this .* loss 'v'; it is {kind}"):
+            static.append_backward(loss)
+
+
+def test_a_parameter_list_names_variables_of_the_program():
+    prog = static.Program()
+    with static.program_guard(prog):
+        weight = static.parameter("weight", 2.0)
+        with pytest.raises(ProgramError, match="'wieght', which is no variable(.|\n)*weight"):
+            static.append_backward(weight * weight, parameter_list=["wieght"])
