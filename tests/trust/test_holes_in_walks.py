@@ -289,3 +289,33 @@ def test_gradients_that_are_returned_share_no_memory_with_the_seed_nor_with_each
     by_x[0] = by_y[1] = 7.0
     assert (by_x.tolist(), by_y.tolist()) == ([7.0, 1.0], [1.0, 7.0])
     assert seed.tolist() == [1.0, 1.0]
+
+
+class Triplets(mg.Function):
+    """x + y + z; backward gives one array to x and z, and what it is told to y."""
+
+    @staticmethod
+    def forward(ctx, x, y, z, by_y):
+        ctx.by_y = by_y
+        return x + y + z
+
+    @staticmethod
+    def backward(ctx, g):
+        both = g * 2.0
+        return both, None if ctx.by_y is None else g * ctx.by_y, both, None
+
+
+@pytest.mark.parametrize("by_y", [None, 7.0])
+@pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.parametrize("hooked", [True, False])
+def test_a_gradient_may_be_missing_or_given_twice_or_not_wanted(by_y, wanted, hooked):
+    x, z = leaf([1.0]), leaf([1.0])
+    y = mg.tensor([1.0], requires_grad=wanted)
+    a, b, c = x * 1.0, y * 1.0, z * 1.0
+    if hooked:  # then it is the long walk
+        a.register_hook(lambda g: None)
+    old = a * 3.0
+    made = Triplets.apply(a, b, c, by_y)
+    (old + made + b * 5.0).backward(np.ones(1))
+    assert (x.grad.tolist(), z.grad.tolist()) == ([5.0], [2.0])
+    assert y.grad.tolist() == [5.0 + (by_y or 0.0)] if wanted else y.grad is None
