@@ -43,6 +43,12 @@ def test_the_directory_of_the_package_is_its_public_names():
     assert "minigrad.ops" in sys.modules
 
 
+def test_static_lists_its_names_and_answers_a_misspelt_one():
+    assert [n for n in dir(mg.static) if n[:2] != "__"] == sorted(mg.static.__all__)
+    with pytest.raises(AttributeError, match=r"(?s)no attribute 'append_backwards'.*repair: static.append_backward$"):
+        mg.static.append_backwards
+
+
 @pytest.mark.parametrize("name", ["T", "mT"])
 def test_examples_of_properties_run(name):
     finder = doctest.DocTestParser()

@@ -2,62 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..errors import DTypeError, describe, user_line
 from ..registry import Primitive, Value
+from .explanation import Explanation, Explanations, short
 from .grad_fn import AccumulateGrad, Leaf, Node, Output
 from .linked import gradients_made, is_linked, is_net, paths_to
 from .paths import MOST_PATHS, count_paths, followed, labels, place_of
 from .rerun import nodes_below, remembered_values, rerun
 from .tensor import Tensor, wrap
-
-
-@dataclass
-class Explanation:
-    """What `why` found: ``paths``, from the output to the value, with what each gave; or ``reason``, why there is none.
-
-    The contributions add up to ``total``.
-    """
-
-    name: str
-    total: Any = None
-    paths: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)
-    reason: str = ""
-    note: str = ""
-    made: bool = False  # by operators, which have no values: ``paths`` name them
-    grouped: bool = False  # one of the ``paths`` for each use of the value, whichever way the gradient came to it
-
-    def __str__(self) -> str:
-        if self.reason:
-            return f"{self.name} has no gradient: {self.reason}"
-        if self.made:
-            return "\n".join(
-                [f"the gradient of {self.name} is made by:", *(f"  {p[0]}" for p, _ in self.paths)]
-            )
-        kind = "use(s) of it, a path to each" if self.grouped else "path(s)"
-        ways = f", from {len(self.paths)} {kind}:" if self.paths else ""
-        lines = [f"the gradient of {self.name} is {_short(self.total)}{ways}"]
-        lines += [
-            f"  {_short(value) if value is not None else '?':>12}  by  {' → '.join(path)}"
-            for path, value in self.paths
-        ]
-        return "\n".join([*lines, *([self.note] if self.note else [])])
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        return {"text/plain": str(self)}
-
-
-def _short(value: Any) -> str:
-    array = np.asarray(getattr(value, "_data", value))
-    if array.size > 8:
-        return f"{array.dtype}{list(array.shape)}, sum {array.sum():.5g}"
-    return " ".join(np.array2string(array, precision=5, separator=", ").split())  # in one line
 
 
 def why(x: Any, output: Any = None) -> Any:
@@ -167,18 +123,6 @@ def _of_linked(x: Any, output: Any) -> Explanation:
             reason="backward has not come to it by " + " or ".join(" → ".join(p) for p in paths),
         )
     return Explanation(name, grad, [(p, None) for p in paths])
-
-
-class Explanations(list[Any]):
-    """One explanation after the other."""
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self))
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        return {"text/plain": str(self)}
 
 
 def _parts(x: Any) -> list[Any]:
@@ -296,7 +240,7 @@ def _noted(made: Explanation, x: Tensor, ran: bool) -> Explanation:
             "zero_grad() forgets them)"
         )
     elif old is not None and not np.allclose(old._data, made.total._data, equal_nan=True):
-        made.note = f"  (.grad is {_short(old)}: a hook, another output or an earlier backward made the difference)"
+        made.note = f"  (.grad is {short(old)}: a hook, another output or an earlier backward made the difference)"
     return made
 
 

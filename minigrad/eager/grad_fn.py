@@ -12,7 +12,6 @@ The arrows that PyTorch shows as ``next_functions`` are these edges; the engine 
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -42,12 +41,9 @@ class Hooks:
     __slots__ = ("post", "pre", "retained", "tensor")
 
     def __init__(self) -> None:
-        self.tensor: dict[
-            int, dict[int, Callable[..., Any]]
-        ] = {}  # output index → hooks on that output's gradient
-        self.retained: dict[
-            int, weakref.ref[Any]
-        ] = {}  # output index → the tensor that wants `.grad`
+        # output index → hooks on that output's gradient; the tensor that wants `.grad`
+        self.tensor: dict[int, dict[int, Callable[..., Any]]] = {}
+        self.retained: dict[int, weakref.ref[Any]] = {}
         self.pre: dict[int, Callable[..., Any]] = {}
         self.post: dict[int, Callable[..., Any]] = {}
 
@@ -299,11 +295,3 @@ class Packed:
 def unpack(value: Any) -> Any:
     """A saved value as it was saved."""
     return value.unpack(value.value) if value.__class__ is Packed else value
-
-
-def frame_of_user(depth: int) -> Any:
-    """The nearest frame that is not a module of ops."""
-    frame: Any = sys._getframe(depth)
-    while frame is not None and "__minigrad_ops__" in frame.f_globals:
-        frame = frame.f_back
-    return frame

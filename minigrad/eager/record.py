@@ -5,15 +5,16 @@ The generic path serves primitives with list slots or several outputs, and argum
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
-from ..errors import AnomalyError, describe, op_error
+from ..errors import op_error
 from ..ops.shape import sum_to, unbroadcast
 from ..registry import Primitive, Value
-from .grad_fn import Leaf, ManyNode, Node, Output, Packed, frame_of_user, next_seq, unpack
-from .mode import GRAD, MODE, Mode
+from .grad_fn import AccumulateGrad, Leaf, ManyNode, Node, Output, Packed, next_seq, unpack
+from .mode import GRAD, MODE, Mode, check_finite
 from .tensor import Tensor, wrap
 
 CHANGEABLE = (np.ndarray, list, tuple)  # a union made in the call would cost as much as the op
@@ -151,7 +152,7 @@ def _record(
             np.shape(a) for n, a in zip(slots, arrays, strict=True) if n in primitive.rules
         )
         node._shapes = shapes if any(s != np.shape(outs[0]._data) for s in shapes) else None
-    frame = frame_of_user(3)
+    frame = _frame_of_user(3)
     node.code, node.lasti = frame.f_code, frame.f_lasti
     names = primitive.outputs if several else [primitive.outputs[0]] * len(outs)
     for k, (name, out) in enumerate(zip(names, outs, strict=True)):
@@ -161,6 +162,14 @@ def _record(
             out._cut = primitive
     if mode is not GRAD:
         observe(mode, node, args, attrs, outs)
+
+
+def _frame_of_user(depth: int) -> Any:
+    """The nearest frame that is not a module of ops."""
+    frame: Any = sys._getframe(depth)
+    while frame is not None and "__minigrad_ops__" in frame.f_globals:
+        frame = frame.f_back
+    return frame
 
 
 def _fact(value: Any, what: str) -> Any:
@@ -184,20 +193,6 @@ def observe(
             if isinstance(value, np.ndarray | np.generic):
                 setattr(node, slot, Packed(pack(np.asarray(value)), unpack_hook))
         node._hooks()
-
-
-def check_finite(op_type: str, value: Any, args: tuple[Any, ...], line: str, verb: str) -> None:
-    """Raise `AnomalyError` if a value holds a NaN or an infinity."""
-    if value is None or np.asarray(value).dtype.kind not in "fc" or np.isfinite(value).all():
-        return
-    what = "nan" if np.isnan(value).any() else "inf"
-    inputs = ", ".join(
-        describe(a) if np.ndim(getattr(a, "_data", a)) else f"{getattr(a, '_data', a)}"
-        for a in args
-    )
-    raise AnomalyError(
-        f"{op_type} {verb} {what} from ({inputs})\n  at {line}\n  this is the first op that did"
-    )
 
 
 class GenericNode(ManyNode):
@@ -262,8 +257,6 @@ def _as_tensor(node: Node, name: str, value: Any) -> Any:
 
 
 def _joined(value: Any, edge: Any) -> Any:
-    from .grad_fn import AccumulateGrad
-
     return edge.variable if edge.__class__ is AccumulateGrad else wrap(value, edge)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..errors import DTypeError, GradError, ShapeError, describe
 from ..registry import HOOKS, Primitive
-from .grad_fn import Leaf, Node, Output
 from .inplace import version_of
 from .tensor_backward import BackwardMethods
 from .tensor_inplace import InPlaceMethods
@@ -158,100 +157,6 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
         return self._data.size
 
     @property
-    def requires_grad(self) -> bool:
-        """Whether gradients flow to this Tensor; may be set on leaves.
-
-        >>> x = tensor(1.0, requires_grad=True)
-        >>> x.requires_grad, (x * 2).requires_grad, x.detach().requires_grad
-        (True, True, False)
-        """
-        return self._node is not None
-
-    @requires_grad.setter
-    def requires_grad(self, wanted: bool) -> None:
-        if self._node is not None and self._node.__class__ is not Leaf:
-            if wanted:
-                return
-            raise GradError(
-                f"requires_grad of a non-leaf follows from its inputs{at_line()}\n"
-                f"  repair: use x.detach() to cut the graph"
-            )
-        if wanted and self._data.dtype.kind != "f":
-            isreal = self._data.dtype.kind != "c"
-            advice = (
-                "pass dtype=float, or write the numbers as 1.0 instead of 1"
-                if isreal
-                else "keep the real and the imaginary part as two Tensors"
-            )
-            raise DTypeError(
-                f"only real floating-point Tensors can require grad, not {describe(self)}"
-                f"{'' if isreal else ' (complex)'}{at_line()}\n  repair: {advice}"
-            )
-        if bool(wanted) != (self._node is not None):
-            self._node = Leaf() if wanted else None
-
-    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set `requires_grad` and return self.
-
-        >>> tensor([1.0]).requires_grad_()
-        tensor([1.], requires_grad=True)
-        """
-        self.requires_grad = requires_grad
-        return self
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether no op made this Tensor (as far as gradients are concerned).
-
-        >>> x = tensor(1.0, requires_grad=True)
-        >>> x.is_leaf, (x * 2).is_leaf
-        (True, False)
-        """
-        return self._node is None or self._node.__class__ is Leaf
-
-    @property
-    def grad_fn(self) -> Node | None:
-        """The backward node that made this Tensor; None for a leaf.
-
-        >>> x = tensor(1.0, requires_grad=True)
-        >>> (x * 2).grad_fn.name()
-        'MulBackward0'
-        """
-        node = self._node
-        return (
-            None
-            if node is None or node.__class__ is Leaf
-            else node.node
-            if node.__class__ is Output
-            else node
-        )
-
-    @property
-    def output_nr(self) -> int:
-        """Which output of its grad_fn this Tensor is.
-
-        >>> [part.output_nr for part in tensor([1.0, 2.0], requires_grad=True).unbind()]
-        [0, 1]
-        """
-        return self._node.index if self._node.__class__ is Output else 0
-
-    @property
-    def retains_grad(self) -> bool:
-        """Whether this non-leaf keeps its ``.grad``.
-
-        >>> y = tensor(1.0, requires_grad=True) * 2
-        >>> y.retain_grad()
-        >>> y.retains_grad
-        True
-        """
-        fn = self.grad_fn
-        return (
-            fn is not None
-            and fn.hooks is not None
-            and fn.hooks.retained.get(self.output_nr, lambda: None)() is self
-        )
-
-    @property
     def _version(self) -> int:
         return version_of(self._data)
 
@@ -344,7 +249,12 @@ def tensor(
     >>> tensor([[1.0, 2.0]], requires_grad=True)
     tensor([[1., 2.]], requires_grad=True)
     """
-    return Tensor(data, requires_grad, dtype, name)
+    made = wrap(_array(data, dtype))
+    if name is not None:
+        made._name = name
+    if requires_grad:
+        made.requires_grad = True
+    return made
 
 
 HOOKS["tensor"] = tensor  # creation functions (zeros, arange, …) make leaves with it

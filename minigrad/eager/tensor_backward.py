@@ -1,4 +1,4 @@
-"""What a Tensor can be asked about gradients: backward, hooks, detach."""
+"""What a Tensor can be asked about gradients: its place in the graph, backward, hooks, detach."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import GradError, describe
+from ..errors import DTypeError, GradError, describe
 from ..values import Operators
-from .grad_fn import HookHandle, Hooks, Leaf
+from .grad_fn import HookHandle, Hooks, Leaf, Node, Output
 from .tensor_values import at_line
 
 if TYPE_CHECKING:
@@ -25,9 +25,110 @@ class BackwardMethods(Operators):
     """The part of `Tensor` that concerns its graph."""
 
     __slots__ = ()
+    _data: Any
     _node: Any
     _grad: Any
     _cut: Any
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this Tensor; may be set on leaves.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(1.0, requires_grad=True)
+        >>> x.requires_grad, (x * 2).requires_grad, x.detach().requires_grad
+        (True, True, False)
+        """
+        return self._node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        if self._node is not None and self._node.__class__ is not Leaf:
+            if wanted:
+                return
+            raise GradError(
+                f"requires_grad of a non-leaf follows from its inputs{at_line()}\n"
+                f"  repair: use x.detach() to cut the graph"
+            )
+        if wanted and self._data.dtype.kind != "f":
+            isreal = self._data.dtype.kind != "c"
+            advice = (
+                "pass dtype=float, or write the numbers as 1.0 instead of 1"
+                if isreal
+                else "keep the real and the imaginary part as two Tensors"
+            )
+            raise DTypeError(
+                f"only real floating-point Tensors can require grad, not {describe(self)}"
+                f"{'' if isreal else ' (complex)'}{at_line()}\n  repair: {advice}"
+            )
+        if bool(wanted) != (self._node is not None):
+            self._node = Leaf() if wanted else None
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Set `requires_grad` and return self.
+
+        >>> from minigrad import tensor
+        >>> tensor([1.0]).requires_grad_()
+        tensor([1.], requires_grad=True)
+        """
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no op made this Tensor (as far as gradients are concerned).
+
+        >>> from minigrad import tensor
+        >>> x = tensor(1.0, requires_grad=True)
+        >>> x.is_leaf, (x * 2).is_leaf
+        (True, False)
+        """
+        return self._node is None or self._node.__class__ is Leaf
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The backward node that made this Tensor; None for a leaf.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(1.0, requires_grad=True)
+        >>> (x * 2).grad_fn.name()
+        'MulBackward0'
+        """
+        node = self._node
+        return (
+            None
+            if node is None or node.__class__ is Leaf
+            else node.node
+            if node.__class__ is Output
+            else node
+        )
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its grad_fn this Tensor is.
+
+        >>> from minigrad import tensor
+        >>> [part.output_nr for part in tensor([1.0, 2.0], requires_grad=True).unbind()]
+        [0, 1]
+        """
+        return self._node.index if self._node.__class__ is Output else 0
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether this non-leaf keeps its ``.grad``.
+
+        >>> from minigrad import tensor
+        >>> y = tensor(1.0, requires_grad=True) * 2
+        >>> y.retain_grad()
+        >>> y.retains_grad
+        True
+        """
+        fn = self.grad_fn
+        return (
+            fn is not None
+            and fn.hooks is not None
+            and fn.hooks.retained.get(self.output_nr, lambda: None)() is self
+        )
 
     def backward(
         self,
@@ -110,7 +211,7 @@ class BackwardMethods(Operators):
     def _hook_table(self) -> Hooks:
         place = self._node
         if place.__class__ is not Leaf:
-            return self.grad_fn._hooks()  # type: ignore[no-any-return]
+            return self.grad_fn._hooks()  # type: ignore[union-attr]
         if place.hooks is None:
             place.hooks = Hooks()
             if place.node is not None:

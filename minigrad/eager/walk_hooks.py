@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ShapeError, describe
 from .grad_fn import Packed, unpack
-from .record import check_finite
+from .mode import check_finite
 from .tensor import Tensor, wrap
 
 

@@ -7,7 +7,7 @@ from ..calls import checked
 from ..values import install
 from . import update
 from .activations import elu, erf, gelu, leaky_relu, logaddexp, relu, sigmoid, silu, softplus
-from .arrange import moveaxis, repeat
+from .arrange import flip, moveaxis, repeat, roll
 from .compare import (
     abs,
     ceil,
@@ -55,7 +55,6 @@ from .fill import fill_ones_like as ones_like
 from .fill import fill_zeros_like as zeros_like
 from .finite import isfinite, isinf, isnan, nan_to_num
 from .index import (
-    embedding,
     getitem,
     index_add,
     scatter_add,
@@ -67,9 +66,7 @@ from .join import (
     add_n,
     concat,
     diagonal,
-    flip,
     pad,
-    roll,
     split,
     stack,
     tile,
@@ -95,7 +92,7 @@ from .random import dropout, normal, uniform
 from .reduce import all, any, max, mean, min, prod
 from .reduce import reduce_sum as sum
 from .remainder import floor_divide, mod
-from .rows import merge_rows, select_rows
+from .rows import embedding, merge_rows, select_rows
 from .scan import cumprod, cumsum
 from .shape import (
     broadcast_to,

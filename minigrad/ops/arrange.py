@@ -1,10 +1,11 @@
-"""Orders of axes and of elements, made of other functions."""
+"""Orders of axes and of elements."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..errors import describe, refusal
+from ..registry import primitive
 from .axes import axis_tuple
 from .index import take
 from .join import tile
@@ -58,3 +59,35 @@ def repeat(x, repeats, axis=None):
             f"a whole number from 0 on, or {places} of them",
         )
     return take(x, np.repeat(np.arange(places), numbers), axis=axis)
+
+
+@primitive(view=True)
+def flip(x, *, axis=None):
+    """Reverse the order along axes (all by default).
+
+    >>> import minigrad as mg
+    >>> mg.flip(mg.tensor([1.0, 2.0, 3.0]))
+    tensor([3., 2., 1.])
+    """
+    return np.flip(x, axis)
+
+
+flip.grad(x=lambda out_grad, axis: flip(out_grad, axis=axis))
+
+
+@primitive
+def roll(x, *, shift, axis=None):
+    """Move elements along axes; what leaves at one end comes in at the other.
+
+    >>> import minigrad as mg
+    >>> mg.roll(mg.tensor([1.0, 2.0, 3.0]), shift=1)
+    tensor([3., 1., 2.])
+    """
+    return np.roll(x, shift, axis)
+
+
+def _back(shift):
+    return tuple(-s for s in shift) if isinstance(shift, tuple | list) else -shift
+
+
+roll.grad(x=lambda out_grad, shift, axis: roll(out_grad, shift=_back(shift), axis=axis))

@@ -293,14 +293,3 @@ scatter_add.grad(
         take_along_axis(out_grad, indices, axis=axis), shape=y_shape
     ),
 )
-
-
-def embedding(indices, weight):
-    """The rows of a table at integer indices: shape ``[*indices.shape, weight.shape[1]]``.
-
-    >>> import minigrad as mg
-    >>> mg.embedding([1, 0], mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    tensor([[3., 4.],
-            [1., 2.]])
-    """
-    return take(weight, indices, axis=0)

@@ -1,4 +1,4 @@
-"""Putting values together, taking them apart, and moving elements about."""
+"""Putting values together, taking them apart; what stands on a diagonal and beside it."""
 
 from __future__ import annotations
 
@@ -212,40 +212,6 @@ untile.grad(
         tile(out_grad, repetitions=repetitions), shape=x_shape
     )
 )
-
-# -- order ---------------------------------------------------------------------------------
-
-
-@primitive(view=True)
-def flip(x, *, axis=None):
-    """Reverse the order along axes (all by default).
-
-    >>> import minigrad as mg
-    >>> mg.flip(mg.tensor([1.0, 2.0, 3.0]))
-    tensor([3., 2., 1.])
-    """
-    return np.flip(x, axis)
-
-
-flip.grad(x=lambda out_grad, axis: flip(out_grad, axis=axis))
-
-
-@primitive
-def roll(x, *, shift, axis=None):
-    """Move elements along axes; what leaves at one end comes in at the other.
-
-    >>> import minigrad as mg
-    >>> mg.roll(mg.tensor([1.0, 2.0, 3.0]), shift=1)
-    tensor([3., 1., 2.])
-    """
-    return np.roll(x, shift, axis)
-
-
-def _back(shift):
-    return tuple(-s for s in shift) if isinstance(shift, tuple | list) else -shift
-
-
-roll.grad(x=lambda out_grad, shift, axis: roll(out_grad, shift=_back(shift), axis=axis))
 
 # -- triangles and diagonals ---------------------------------------------------------------
 

@@ -7,10 +7,10 @@ from string import ascii_letters
 import numpy as np
 
 from ..errors import describe, refusal
+from .arrange import roll
 from .axes import axis_tuple
 from .einsum import einsum
 from .elementwise import mul, sub
-from .join import roll
 from .shape import reshape
 
 

@@ -1,10 +1,11 @@
-"""Rows that go different ways: chosen by a mask, put together again."""
+"""Rows of a table: found by their number, chosen by a mask, put together again."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..registry import primitive
+from .index import take
 
 # How many rows a mask chooses is known when it has values: in a Program that size is -1.
 
@@ -83,3 +84,14 @@ merge_rows.grad(
     yes=lambda mask, out_grad: select_rows(out_grad, mask),
     no=lambda mask, out_grad: select_rows(out_grad, ~mask),
 )
+
+
+def embedding(indices, weight):
+    """The rows of a table at integer indices: shape ``[*indices.shape, weight.shape[1]]``.
+
+    >>> import minigrad as mg
+    >>> mg.embedding([1, 0], mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [1., 2.]])
+    """
+    return take(weight, indices, axis=0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..elsewhere import missing
+from ..repair import meant
 from . import makers as makers
 from . import net as net
 from .arrays import array_length, array_read, array_write, create_array
@@ -34,6 +36,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
-        raise AttributeError(f"module 'minigrad.static' has no attribute {name!r}")
+        close = meant(name, __all__)
+        raise missing("module 'minigrad.static'", name, f"static.{close}" if close else None)
     value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(n for n in globals() if n[:2] == "__")})

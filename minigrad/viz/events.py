@@ -18,21 +18,6 @@ from minigrad.viz.graph import Graph, Node
 from minigrad.viz.live import live_lines
 from minigrad.viz.reading import Links, is_op
 
-KINDS = (
-    "forward",
-    "seed",
-    "backward",
-    "accumulate",
-    "update",
-    "enter",
-    "leave",
-    "append",
-    "rename",
-    "sum",
-    "prune",
-    "zeros",
-    "create",
-)
 _VERBS = {
     "op": "forward",
     "grad_op": "backward",

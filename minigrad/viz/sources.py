@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from minigrad.viz.graph import Graph
+from minigrad.viz.links import function_like, outputs_of, variable_like
 from minigrad.viz.names import Names
+from minigrad.viz.of_grad_fn import of_grad_fn
+from minigrad.viz.of_module import is_module, of_module
+from minigrad.viz.of_net import is_net, of_net
+from minigrad.viz.of_nodes import of_links, of_run
+from minigrad.viz.of_program import is_program, of_program
+from minigrad.viz.of_scope import all_values, is_registry, is_scope, of_registry, of_scope
+from minigrad.viz.watching import watch
 
 Source = Callable[[Any, str, bool | str, Names], Graph]
 
@@ -30,33 +38,8 @@ def _drawn(x: Any) -> bool:
     return isinstance(x, Graph) or isinstance(getattr(x, "graph", None), Graph)
 
 
-def _graph(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
-    return x if isinstance(x, Graph) else x.graph
-
-
-def _is_run(x: Any) -> bool:
-    from minigrad.viz.watching import watch
-
-    return isinstance(x, watch)
-
-
-def _run(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
-    from minigrad.viz.of_nodes import of_run
-
-    return of_run(x, names, bool(values))
-
-
-def _is_program(x: Any) -> bool:
-    from minigrad.viz.of_program import is_program
-
-    return is_program(_whole(x[0] if _with_scope(x) else x))
-
-
-def _program(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
-    from minigrad.viz.of_program import of_program
-
-    program, scope = _parted(x)
-    return of_program(_whole(program), scope if values else None, detail)
+def _several(x: Any) -> Any:
+    return x if isinstance(x, (list, tuple)) else [x]
 
 
 def _whole(x: Any) -> Any:
@@ -64,33 +47,22 @@ def _whole(x: Any) -> Any:
     return getattr(x, "program", x)
 
 
-def _is_net(x: Any) -> bool:
-    from minigrad.viz.of_net import is_net
-
-    return is_net(x[0] if _with_scope(x) else x)
-
-
-def _net(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
-    from minigrad.viz.of_net import of_net
-
-    net, scope = _parted(x)
-    return of_net(net, scope if values else None)
-
-
 def _with_scope(x: Any) -> bool:
     """A pair (program or net, values by name or a scope)."""
     if not (isinstance(x, tuple) and len(x) == 2):
         return False
-    return isinstance(x[1], Mapping) or _is_scope(x[1])
+    return isinstance(x[1], Mapping) or is_scope(x[1])
 
 
-def _parted(x: Any) -> tuple[Any, Mapping[str, Any] | None]:
-    """What to draw, and its values by name: those of a scope with all its parents."""
-    from minigrad.viz.of_scope import all_values
+def _first(x: Any) -> Any:
+    return x[0] if _with_scope(x) else x
 
-    if not _with_scope(x):
-        return x, None
-    return x[0], x[1] if isinstance(x[1], Mapping) else all_values(x[1])
+
+def _scope(x: Any, values: bool | str) -> Mapping[str, Any] | None:
+    """The values by name that are given with what to draw: those of a scope with all its parents."""
+    if not (values and _with_scope(x)):
+        return None
+    return x[1] if isinstance(x[1], Mapping) else all_values(x[1])
 
 
 def _is_grad_fn(x: Any) -> bool:
@@ -102,91 +74,44 @@ def _is_grad_fn(x: Any) -> bool:
     )
 
 
-def _grad_fn(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
-    from minigrad.viz.of_grad_fn import of_grad_fn
-
-    return of_grad_fn(x if isinstance(x, (list, tuple)) else [x], names, values)
-
-
 def _is_linked(x: Any) -> bool:
-    from minigrad.viz.links import function_like, variable_like
-
-    several = x if isinstance(x, (list, tuple)) else [x]
+    several = _several(x)
     return bool(several) and all(variable_like(v) or function_like(v) for v in several)
 
 
-def _linked(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
-    from minigrad.viz.links import outputs_of
-    from minigrad.viz.of_nodes import of_links
-
-    several = x if isinstance(x, (list, tuple)) else [x]
-    return of_links([v for thing in several for v in outputs_of(thing)], names, bool(values))
-
-
-def _is_scope(x: Any) -> bool:
-    from minigrad.viz.of_scope import is_scope
-
-    return is_scope(x)
-
-
-def _scope(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
-    from minigrad.viz.of_scope import of_scope
-
-    return of_scope(x)
-
-
-def _is_registry(x: Any) -> bool:
-    from minigrad.viz.of_scope import is_registry
-
-    return is_registry(x)
-
-
-def _registry(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
-    from minigrad.viz.of_scope import of_registry
-
-    return of_registry(x)
-
-
-def _is_module(x: Any) -> bool:
-    from minigrad.viz.of_module import is_module
-
-    return is_module(x)
-
-
-def _module(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
-    from minigrad.viz.of_module import of_module
-
-    return of_module(x, bool(values))
-
-
-def _is_variables(x: Any) -> bool:
+def _are_variables(x: Any) -> bool:
     """Variables of one program: the program is drawn."""
     several = isinstance(x, (list, tuple)) and len(x) > 0
-    return several and all(_is_program(getattr(v, "program", None)) for v in x)
+    return several and all(is_program(_whole(getattr(v, "program", None))) for v in x)
 
 
-def _variables(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
-    return _program(x[0].program, detail, values, names)
+def _named(x: Any) -> dict[str, Any]:
+    """A primitive as a registry of one."""
+    return {str(getattr(x, "type", None) or type(x).__name__): x}
 
 
-def _is_primitive(x: Any) -> bool:
-    return _is_registry({"": x})
-
-
-def _primitive(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
-    return _registry({str(getattr(x, "type", None) or type(x).__name__): x}, detail, values, names)
-
-
+#: whether it fits, and what draws it: the first that fits does
 _SOURCES: tuple[tuple[Callable[[Any], bool], Source], ...] = (
-    (_drawn, _graph),
-    (_is_run, _run),
-    (_is_program, _program),
-    (_is_net, _net),
-    (_is_grad_fn, _grad_fn),
-    (_is_linked, _linked),
-    (_is_scope, _scope),
-    (_is_registry, _registry),
-    (_is_module, _module),
-    (_is_variables, _variables),
-    (_is_primitive, _primitive),
+    (_drawn, lambda x, *_: x if isinstance(x, Graph) else x.graph),
+    (lambda x: isinstance(x, watch), lambda x, _, values, names: of_run(x, names, bool(values))),
+    (
+        lambda x: is_program(_whole(_first(x))),
+        lambda x, detail, values, _: of_program(_whole(_first(x)), _scope(x, values), detail),
+    ),
+    (
+        lambda x: is_net(_first(x)),
+        lambda x, _, values, names: of_net(_first(x), _scope(x, values)),
+    ),
+    (_is_grad_fn, lambda x, _, values, names: of_grad_fn(_several(x), names, values)),
+    (
+        _is_linked,
+        lambda x, _, values, names: of_links(
+            [v for thing in _several(x) for v in outputs_of(thing)], names, bool(values)
+        ),
+    ),
+    (is_scope, lambda x, *_: of_scope(x)),
+    (is_registry, lambda x, *_: of_registry(x)),
+    (is_module, lambda x, _, values, names: of_module(x, bool(values))),
+    (_are_variables, lambda x, detail, *_: of_program(x[0].program, None, detail)),
+    (lambda x: is_registry(_named(x)), lambda x, *_: of_registry(_named(x))),
 )

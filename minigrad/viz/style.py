@@ -21,7 +21,6 @@ FAINT_TEXT = "#5A5A5A"  # what was dropped
 PAPER = "#FFFFFF"  # chips, legend and notes
 FONT = "DejaVu Sans,Verdana,Geneva,sans-serif"  # the first two have the same widths
 
-PAGES = ("#FFFFFF", "#111111")
 ACTIVE_WIDTH = 5
 
 
@@ -175,13 +174,3 @@ def contrast(one: str, other: str) -> float:
     """
     light, dark = sorted((luminance(one), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
-
-
-def palette() -> frozenset[str]:
-    """Every colour a picture may use."""
-    nodes = {c for s in NODE_STYLES.values() for c in (s.stroke, s.fill, s.text)}
-    regions = {c for s in REGION_STYLES.values() for c in (s.stroke, s.fill)}
-    lines = {s.stroke for s in EDGE_STYLES.values()} | set(_OF_SIDE.values())
-    return frozenset(
-        nodes | regions | lines | set(ACTIVE_FILLS.values()) | {TEXT, SMALL_TEXT, FAINT_TEXT, PAPER}
-    )

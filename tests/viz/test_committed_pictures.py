@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from minigrad.viz.graph import NODE_KINDS
-from minigrad.viz.style import palette
 from tests.viz import svg_facts as facts
+from tests.viz.palette import palette
 
 SOLVED = sorted((Path(__file__).parents[2] / "notebooks" / "solved").glob("step*.ipynb"))
 STATES = {"pending", "active", "done"}

@@ -14,8 +14,8 @@ from minigrad.viz.graph import Graph
 from minigrad.viz.labels import quote
 from minigrad.viz.names import Names
 from minigrad.viz.of_nodes import of_links
-from minigrad.viz.style import palette
 from tests.viz.linked_nodes import random_variable
+from tests.viz.palette import palette
 
 SCRIPT = """
 from minigrad.viz import draw

@@ -19,8 +19,8 @@ from minigrad.viz.graph import Graph
 from minigrad.viz.of_program import is_program, of_program
 from minigrad.viz.picture import Picture, draw
 from minigrad.viz.spelling import EMPTY, is_gradient, pairs
-from minigrad.viz.style import palette
 from tests.viz import sample_programs as samples
+from tests.viz.palette import palette
 
 SAMPLES = [samples.shared_w, samples.with_sgd, samples.while_loop, samples.zeros_and_pruned]
 RANDOM = range(500)

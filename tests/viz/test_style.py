@@ -9,7 +9,6 @@ from minigrad.viz.style import (
     ACTIVE_FILLS,
     EDGE_STYLES,
     NODE_STYLES,
-    PAGES,
     PAPER,
     REGION_STYLES,
     SMALL_TEXT,
@@ -20,6 +19,7 @@ from minigrad.viz.style import (
     region_style,
 )
 
+PAGES = ("#FFFFFF", "#111111")  # a light theme and a dark one
 STROKES = {
     *(s.stroke for s in NODE_STYLES.values()),
     *(s.stroke for s in EDGE_STYLES.values()),

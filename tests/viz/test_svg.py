@@ -11,9 +11,9 @@ from minigrad.viz.graph import Graph
 from minigrad.viz.names import Names
 from minigrad.viz.of_nodes import of_links
 from minigrad.viz.picture import Picture
-from minigrad.viz.style import palette
 from minigrad.viz.svg import to_svg
 from tests.viz.linked_nodes import Square, Variable, backward, random_variable
+from tests.viz.palette import palette
 from tests.viz.svg_facts import SVG, active_content, colours, parsed, parts
 
 pytestmark = pytest.mark.skipif(not layout.available(), reason="no layout engine")

@@ -22,7 +22,6 @@ from .pieces import from_pieces
 from .pooled import relu_after_pooling
 from .rates import scale_early
 from .schedule import Schedule
-from .slabs import merge_updates
 from .source import Writer
 from .steps import at_once
 from .syntax import compile_tree, rendered
@@ -30,6 +29,7 @@ from .tidy import drop_unread, tidy
 from .turned import turn_once
 from .twice import merge_calls, one_value_each
 from .unrolled import unrolled_at_once
+from .updates import merge_updates
 
 _numbers = itertools.count(1)
 

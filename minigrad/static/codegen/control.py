@@ -26,12 +26,19 @@ class ControlFlow:
     gathered: dict[str, Array]  # … → the list of their values
     inner: dict[int, Any]  # id of a list of frames → names of the forward step(s)
 
-    def begin(self, body: Block, local: str, source: Array | None, like: Any = None) -> Array:
-        """The Array of a name that a block is given."""
-        like = source.like if source is not None else like
-        made = Array(self.recorder, like, local)
+    def begin(self, local: str, source: Array | None) -> Array:
+        """The Array of a name that a block is given, which may share memory with its source."""
+        made = Array(self.recorder, source.like if source is not None else None, local)  # type: ignore[arg-type]
         if source is not None:
             made.roots = (made, *source.roots)
+        return made
+
+    def slice(self, item: Loop, seq: Array, local: str) -> Array:
+        """The Array of what a step reads of a sequence."""
+        like: Any = None if seq.like is None else np.empty(seq.shape[1:], seq.dtype)
+        made = Array(self.recorder, like, local)
+        made.roots = (made, *seq.roots)
+        item.slices.append((seq, made))
         return made
 
     def frames(self, names: Names, op: Operator, item: Any, inner: Any) -> None:
@@ -60,15 +67,11 @@ class ControlFlow:
         body = self.program.blocks[op.attrs["sub_block"]]
         inner = Names(body, names)
         starts = [names.find(n, self) for n in op.inputs["x"]]
-        begins = [self.begin(body, n, s) for n, s in zip(op.attrs["carried"], starts, strict=True)]
+        begins = [self.begin(n, s) for n, s in zip(op.attrs["carried"], starts, strict=True)]
         inner.values.update(zip(op.attrs["carried"], begins, strict=True))
         for local, name in zip(op.attrs.get("steps", ()), op.inputs.get("seq", ()), strict=True):
             seq = names.find(name, self)
-            inner.values[local] = self.begin(
-                body, local, None, None if seq.like is None else np.empty(seq.shape[1:], seq.dtype)
-            )
-            inner.values[local].roots = (inner.values[local], *seq.roots)
-            item.slices.append((seq, inner.values[local]))
+            inner.values[local] = self.slice(item, seq, local)
         if op.type == "while":
             cond = self.program.blocks[op.attrs["cond_block"]]
             test = Names(cond, inner)
@@ -98,21 +101,14 @@ class ControlFlow:
         for local, name in zip(op.attrs["next_grad"], op.inputs["out_grad"], strict=True):
             if local != EMPTY:
                 starts.append(names.find(name, self))
-                begins.append(self.begin(block, local, starts[-1]))
+                begins.append(self.begin(local, starts[-1]))
                 inner.values[local] = begins[-1]
         for local, name in zip(
             op.attrs.get("step_out_grad", ()), op.inputs.get("stacked_grad", ()), strict=True
         ):
             if local != EMPTY:
                 seq = names.find(name, self)
-                inner.values[local] = self.begin(
-                    block,
-                    local,
-                    None,
-                    None if seq.like is None else np.empty(seq.shape[1:], seq.dtype),
-                )
-                inner.values[local].roots = (inner.values[local], *seq.roots)
-                item.slices.append((seq, inner.values[local]))
+                inner.values[local] = self.slice(item, seq, local)
         self.body(item, block, inner)
         self.recorder.op = op
         nexts = [inner.find(n, self) for n in op.attrs["carried_grad"] if n != EMPTY]

@@ -76,7 +76,7 @@ class LoopSource(CallSource):
         if item.products:
             yield self.products(item, gathered)
         for (value, made), (_, target) in zip(item.stacked, lists, strict=True):
-            yield self.stacked(item, value, made, target, backward)
+            yield self.stacked(value, made, target, backward)
 
     def products(self, item: Loop, gathered: dict[int, str]) -> ast.stmt:
         """The products of all steps' factors; zeros if there was no step."""
@@ -146,9 +146,7 @@ class LoopSource(CallSource):
         more = invoke("np.add", [load(target), self.value(value), *([load(target)] if own else [])])
         return assign(target, ast.IfExp(nothing, self.value(value), more))
 
-    def stacked(
-        self, item: Loop, value: Array, made: Array, target: str, backward: bool
-    ) -> ast.stmt:
+    def stacked(self, value: Array, made: Array, target: str, backward: bool) -> ast.stmt:
         """The values of all steps as one array; none gives an empty one."""
         order = (
             ast.Subscript(load(target), ast.Slice(step=ast.Constant(-1)), ast.Load())

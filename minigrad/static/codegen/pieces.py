@@ -143,14 +143,14 @@ class _Block:
         turned = Call(view.kind, view.path, view.function, view.args, view.kwargs, made, p.copy.op)
         other = made if more else 0.0
         maker = self.makers.get(id(value))
-        if not exact and not more and maker is not None and self.may_write(maker, value, made):
+        if not exact and not more and maker is not None and self.may_write(maker, value):
             self.items[:] = [i for i in self.items if i is not maker]
             maker.out = maker.into = made
             return [turned, maker]
         add = Call("compute", "np.add", np.add, (value, other), {}, made, p.copy.op, made)
         return [turned, add]
 
-    def may_write(self, maker: Call, value: Array, made: Array) -> bool:
+    def may_write(self, maker: Call, value: Array) -> bool:
         """Whether the call that makes a piece can write it where it belongs."""
         return (
             is_elementwise(maker)

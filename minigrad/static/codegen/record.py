@@ -221,34 +221,20 @@ class Recorder(Decisions):
         """In another dtype; the Array itself if that changes nothing."""
         if dtype == source.dtype and not copy:
             return source
-        return self._add(
-            "fresh",
-            ".astype",
-            np.ndarray.astype,
-            (source, dtype),
-            {},
-            Array(self, np.empty_like(source.like, dtype)),
-        )
+        out = Array(self, np.empty_like(source.like, dtype))
+        return self._add("fresh", ".astype", np.ndarray.astype, (source, dtype), {}, out)
 
     def copy(self, source: Array) -> Any:
         """A copy in memory of its own."""
-        like = np.empty_like(source.like)
-        return (
-            self._add("compute", "np.positive", np.positive, (source,), {}, Array(self, like))
-            if source.dtype.kind in "fiu"
-            else self._add("fresh", "np.array", np.array, (source,), {}, Array(self, like))
-        )
+        out = Array(self, np.empty_like(source.like))
+        if source.dtype.kind in "fiu":
+            return self._add("compute", "np.positive", np.positive, (source,), {}, out)
+        return self._add("fresh", "np.array", np.array, (source,), {}, out)
 
     def fill(self, shape: Any, value: Any, dtype: Any) -> Any:
         """An array of one value; None leaves the elements open."""
-        return self._add(
-            "fill",
-            "np.full",
-            np.full,
-            (shape, value, np.dtype(dtype)),
-            {},
-            Array(self, np.empty(shape, dtype)),
-        )
+        out = Array(self, np.empty(shape, dtype))
+        return self._add("fill", "np.full", np.full, (shape, value, out.dtype), {}, out)
 
     def _add(self, kind: str, path: str, function: Any, args: Any, kwargs: Any, out: Any) -> Any:
         self.calls.append(

@@ -170,7 +170,6 @@ class Loop:
     totals: list[tuple[Array, Array, Array]] = field(default_factory=list)
     #: x (None for a sum over rows) and g of a step, the sum of all ``x.T @ g``, what is like it
     products: list[tuple[Array | None, Array, Array, Array]] = field(default_factory=list)
-
     #: the value of a step that is fetched (or the list of an inner loop), the list of all of them
     gathered: list[tuple[Array, Array]] = field(default_factory=list)
 
@@ -202,9 +201,7 @@ class Branch:
     op: Operator
     pred: Array
     bodies: tuple[list[Any], list[Any]]
-    results: list[
-        tuple[Any, Any, Array]
-    ]  # value if true, value if false, result; None is zeros of the fourth
+    results: list[tuple[Any, Any, Array]]  # value if true, value if false, result
     frames: Array | None = None
     saved: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
     backward: bool = False
@@ -228,13 +225,12 @@ class Schedule:
     feeds: dict[str, Array]
     state: dict[str, Array]  # persistable variables, and slabs of them
     fetched: list[Array]
-    loops: dict[int, Loop | Branch] = field(
-        default_factory=dict
-    )  # id of a frames Array → who filled it
-    lists: set[int] = field(default_factory=set)  # ids of Arrays that stand for lists of values
-    same: dict[int, Array] = field(
-        default_factory=dict
-    )  # id of an Array → the one that stands for it
+    #: id of a frames Array → who filled it
+    loops: dict[int, Loop | Branch] = field(default_factory=dict)
+    #: ids of Arrays that stand for lists of values
+    lists: set[int] = field(default_factory=set)
+    #: id of an Array → the one that stands for it
+    same: dict[int, Array] = field(default_factory=dict)
 
 
 def arrays_in(value: Any) -> list[Array]:

@@ -1,0 +1,65 @@
+"""What `why` found, and how it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Explanation:
+    """What `why` found: ``paths``, from the output to the value, with what each gave; or ``reason``, why there is none.
+
+    The contributions add up to ``total``.
+    """
+
+    name: str
+    total: Any = None
+    paths: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)
+    reason: str = ""
+    note: str = ""
+    made: bool = False  # by operators, which have no values: ``paths`` name them
+    grouped: bool = False  # one of the ``paths`` for each use of the value, whichever way the gradient came to it
+
+    def __str__(self) -> str:
+        if self.reason:
+            return f"{self.name} has no gradient: {self.reason}"
+        if self.made:
+            return "\n".join(
+                [f"the gradient of {self.name} is made by:", *(f"  {p[0]}" for p, _ in self.paths)]
+            )
+        kind = "use(s) of it, a path to each" if self.grouped else "path(s)"
+        ways = f", from {len(self.paths)} {kind}:" if self.paths else ""
+        lines = [f"the gradient of {self.name} is {short(self.total)}{ways}"]
+        lines += [
+            f"  {short(value) if value is not None else '?':>12}  by  {' → '.join(path)}"
+            for path, value in self.paths
+        ]
+        return "\n".join([*lines, *([self.note] if self.note else [])])
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": str(self)}
+
+
+def short(value: Any) -> str:
+    """A value in one line: a large one by its dtype, shape and sum."""
+    array = np.asarray(getattr(value, "_data", value))
+    if array.size > 8:
+        return f"{array.dtype}{list(array.shape)}, sum {array.sum():.5g}"
+    return " ".join(np.array2string(array, precision=5, separator=", ").split())  # in one line
+
+
+class Explanations(list[Any]):
+    """One explanation after the other."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": str(self)}
