@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .arguments import Value
 from .errors import DTypeError, describe, user_line
-from .registry import Value
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from ..registry import REQUIRED, Primitive
+from ..arguments import REQUIRED
+from ..registry import Primitive
 
 
 def source(primitive: Primitive) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import Value
 from ..errors import DTypeError, describe, user_line
-from ..registry import Primitive, Value
+from ..registry import Primitive
 from .explanation import Explanation, Explanations, short
 from .grad_fn import AccumulateGrad, Leaf, Node, Output
 from .linked import gradients_made, is_linked, is_net, paths_to

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import Value
 from ..errors import op_error
 from ..ops.shape import sum_to, unbroadcast
-from ..registry import Primitive, Value
+from ..registry import Primitive
 from .grad_fn import AccumulateGrad, Leaf, ManyNode, Node, Output, Packed, next_seq, unpack
 from .mode import GRAD, MODE, Mode, check_finite
 from .tensor import Tensor, wrap

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import Value, elementwise, primitive
+from ..arguments import Value
+from ..registry import elementwise, primitive
 from .fill import fill_zeros_like
 
 # -- comparisons: no gradient --------------------------------------------------------------

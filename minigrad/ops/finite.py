@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import Value, primitive
+from ..arguments import Value
+from ..registry import primitive
 from .compare import equal, where
 from .fill import assign
 

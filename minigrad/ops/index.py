@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arguments import Value
 from ..errors import IndexShapeError, describe, refusal
-from ..registry import Value, primitive
+from ..registry import primitive
 from .axes import axis_tuple
 from .infer import shape_attr
 from .shape import unbroadcast

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..arguments import REQUIRED
 from ..errors import ProgramError, did_you_mean, user_line
-from ..registry import REGISTRY, REQUIRED, Primitive
+from ..registry import REGISTRY, Primitive
 
 
 @dataclass(slots=True, eq=False)

@@ -41,6 +41,7 @@ TESTS = {
     "minigrad.ops": ["tests/ops", "tests/eager/test_engine.py", "minigrad/ops"],
     "minigrad.static": ["tests/static", "minigrad/static"],
     "minigrad.registry": ["tests/eager", "tests/ops/test_records.py", "minigrad/registry.py"],
+    "minigrad.arguments": ["tests/eager", "tests/ops/test_records.py", "minigrad/arguments.py"],
     "minigrad.nn": ["tests/nn", "minigrad/nn"],
     "minigrad.functional": ["tests/eager", "minigrad/functional.py"],
     "": [f"tests/trust/test_{n}.py" for n in ("corpus", "regressions", "state")]
