@@ -13,9 +13,7 @@ class Value:
 
     __slots__ = ()
 
-    def apply_primitive(
-        self, primitive: Any, args: tuple[Any, ...], attrs: dict[str, Any]
-    ) -> Any:
+    def apply_primitive(self, primitive: Any, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Apply a primitive to arguments of which at least one is of this engine."""
         raise NotImplementedError
 

@@ -45,7 +45,10 @@ def test_the_directory_of_the_package_is_its_public_names():
 
 def test_static_lists_its_names_and_answers_a_misspelt_one():
     assert [n for n in dir(mg.static) if n[:2] != "__"] == sorted(mg.static.__all__)
-    with pytest.raises(AttributeError, match=r"(?s)no attribute 'append_backwards'.*repair: static.append_backward$"):
+    with pytest.raises(
+        AttributeError,
+        match=r"(?s)no attribute 'append_backwards'.*repair: static.append_backward$",
+    ):
         mg.static.append_backwards
 
 
