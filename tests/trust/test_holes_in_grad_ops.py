@@ -135,3 +135,14 @@ def test_one_rule_for_two_inputs_gives_both_gradients_in_a_program():
     finally:
         REGISTRY.pop("of_a_test_of_two")
     assert found == [[2.0, 2.0], [3.0, 3.0]]
+
+
+def test_second_derivatives_of_joined_parts_of_which_one_is_of_open_size():
+    at = {"a": np.full((2, 3), 2.0), "b": np.full((1, 3), 3.0)}
+    prog = static.Program()
+    with static.program_guard(prog):
+        parts = [static.data("a", [2, 3]), static.data("b", [-1, 3])]
+        first = static.gradients(mg.sum(mg.concat(parts) ** 3), parts)
+        second = static.gradients([mg.sum(g) for g in first], parts)
+    found = static.Executor().run(prog, at, second)
+    assert [g.tolist() for g in found] == [[[12.0] * 3] * 2, [[18.0] * 3]]
