@@ -319,3 +319,40 @@ def test_a_gradient_may_be_missing_or_given_twice_or_not_wanted(by_y, wanted, ho
     (old + made + b * 5.0).backward(np.ones(1))
     assert (x.grad.tolist(), z.grad.tolist()) == ([5.0], [2.0])
     assert y.grad.tolist() == [5.0 + (by_y or 0.0)] if wanted else y.grad is None
+
+
+def test_a_function_to_which_no_gradient_comes_is_not_asked_for_any():
+    called = []
+
+    class Two(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0, x * 2.0
+
+        @staticmethod
+        def backward(ctx, g, h):
+            called.append("two")
+            return g + h
+
+    class Stop(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    x = leaf([1.0])
+    (Stop.apply(Two.apply(x)[0]) + x * 3.0).backward(np.ones(1))
+    assert called == []
+    assert x.grad.tolist() == [3.0]
+
+
+def test_a_retained_gradient_shares_memory_with_nothing():
+    x, seed = leaf([1.0, 2.0]), np.ones(2)
+    h = x + 1.0
+    h.retain_grad()
+    h.backward(seed)
+    h.grad[0] = 7.0
+    assert (x.grad.tolist(), seed.tolist()) == ([1.0, 1.0], [1.0, 1.0])
