@@ -356,3 +356,10 @@ def test_a_retained_gradient_shares_memory_with_nothing():
     h.backward(seed)
     h.grad[0] = 7.0
     assert (x.grad.tolist(), seed.tolist()) == ([1.0, 1.0], [1.0, 1.0])
+
+
+def test_a_seed_that_is_a_leaf_is_a_gradient_of_its_own_that_leads_back_to_it():
+    x, seed = leaf([1.0]), leaf([3.0])
+    (x + 1.0).backward(seed, create_graph=True)
+    assert x.grad is not seed and x.grad.tolist() == [3.0]
+    assert mg.grad((x.grad * x.grad).sum(), seed)[0].tolist() == [6.0]
