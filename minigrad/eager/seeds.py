@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, ShapeError, describe, user_line
+from ..errors import DTypeError, GradError, describe, refusal, user_line
 from .accumulate import named
 from .grad_fn import Leaf
 from .tensor import Tensor, wrap
@@ -18,12 +18,17 @@ _UNITS: dict[type, Any] = {t: t(1) for t in (np.float32, np.float64)}
 
 def edge_of(tensor: Any, what: str) -> Any:
     if not isinstance(tensor, Tensor):
-        raise DTypeError(f"{what} must be Tensors, not {describe(tensor)}")
+        raise refusal(
+            f"{what} must be Tensors, not {describe(tensor)}",
+            "the Tensors that the output was computed from",
+            DTypeError,
+        )
     edge = tensor._node
     if edge is None:
-        raise GradError(
-            f"one of the {what}{named(tensor)} does not require grad; create it with "
-            "requires_grad=True"
+        raise refusal(
+            f"one of the {what}{named(tensor)} does not require grad",
+            "create it with requires_grad=True",
+            GradError,
         )
     return edge.accumulator(tensor) if edge.__class__ is Leaf else edge
 
@@ -31,8 +36,10 @@ def edge_of(tensor: Any, what: str) -> Any:
 def seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
     seeds = [None] * len(outputs) if given is None else as_list(given)
     if len(seeds) != len(outputs):
-        raise GradError(
-            f"{len(outputs)} outputs need {len(outputs)} gradients, {len(seeds)} were given"
+        raise refusal(
+            f"{len(outputs)} outputs need {len(outputs)} gradients, {len(seeds)} were given",
+            "a list with one for each output; None for an output that is one number",
+            GradError,
         )
     made = []
     for out, seed in zip(outputs, seeds, strict=True):
@@ -41,7 +48,11 @@ def seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
             made.append(wrap(np.asarray(unit)) if create_graph else unit)
             continue
         if not isinstance(out, Tensor):
-            raise DTypeError(f"backward starts from a Tensor, not from {describe(out)}")
+            raise refusal(
+                f"backward starts from a Tensor, not from {describe(out)}",
+                "the result of an op on Tensors; numpy(), item() and float() lose the graph",
+                DTypeError,
+            )
         if out._node is None:
             raise GradError(no_graph(out))
         if out._data.dtype.kind != "f":
@@ -68,9 +79,10 @@ def seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
                     f"  repair: gradient=… of shape {list(out.shape)}"
                 )
             if array.shape != out.shape:
-                raise ShapeError(
+                raise refusal(
                     f"the seed {describe(array)} must have the shape of the output, "
-                    f"{list(out.shape)}\n  at {user_line()}"
+                    f"{list(out.shape)}",
+                    f"gradient=… of shape {list(out.shape)}",
                 )
             array = array.astype(out._data.dtype, copy=False)
         made.append(

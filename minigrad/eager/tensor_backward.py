@@ -205,7 +205,8 @@ class BackwardMethods(Operators):
         tensor: Any = self
         return (
             f"{what} on {describe(self)}, which does not require grad: no gradient will ever "
-            f"reach it\n  why: {no_graph_reason(tensor)}{at_line()}"
+            f"reach it\n  why: {no_graph_reason(tensor)}{at_line()}\n"
+            "  repair: create the inputs with requires_grad=True, before they are used"
         )
 
     def _hook_table(self) -> Hooks:

@@ -10,7 +10,7 @@ import numpy as np
 from ..calls import checked_constructor
 from ..eager.mode import no_grad
 from ..eager.tensor import Tensor
-from ..errors import GradError, describe, did_you_mean, refusal
+from ..errors import GradError, MinigradError, describe, did_you_mean, refusal
 from ..registry import REGISTRY
 from .number import check_number
 from .parameters import leaves
@@ -280,9 +280,13 @@ class AdamW(Adam):
         self.attrs["weight_decay"] = weight_decay  # the primitive's own
 
 
-def _unlike(p: Tensor) -> GradError:
+def _unlike(p: Tensor) -> MinigradError:
     what, grad = p.name or "a parameter", p.grad
-    return GradError(f"the gradient of {what} is {describe(grad)}, the parameter {describe(p)}")
+    return refusal(
+        f"the gradient of {what} is {describe(grad)}, the parameter {describe(p)}",
+        "optimizer.zero_grad() where a parameter is given other data, then backward again",
+        GradError,
+    )
 
 
 def _first(kind: Any, p: Tensor) -> Any:
