@@ -141,6 +141,7 @@ _ADVICE: list[tuple[str, Callable[..., str]]] = [
     ("out of bounds", _says("indices count from 0, or from -1 backwards")),
     ("zero-dimensional", _says("a single number has no axis to join along; use stack")),
     ("concatenat", _says("all sizes but that of the joined axis must be equal")),
+    ("input arrays must have same number", _says("all need equally many axes; add one with expand_dims")),
     ("index", _says("one index per axis: numbers, slices, None, ..., integer arrays or a mask")),
     ("repeated axis", _says("name each axis once")),
     ("zero-size array", _says("only sum, prod, any and all are defined for no elements")),

@@ -98,6 +98,7 @@ CALLS = [
     (lambda: mg.reshape(mg.tensor([1.0])), "reshape() needs 'shape'", "called as reshape(x, shape"),
     (lambda: mg.concat([mg.tensor([1.0])], 0, 0), "concat() takes at most 2 values, 3 were given", "called as concat(*x, axis=0"),
     (lambda: mg.data.DataLoader(np.ones((2, 1)), batch_size=3, drop_last=True).forever().__next__(), "2 examples in batches of 3", "repair: a smaller batch_size"),
+    (lambda: mg.concat([leaf([1.0]), leaf([[1.0]])]), "concat(x: float64[1], x: float64[1, 1], axis=0) is not possible", "repair: all need equally many axes"),
     # losses
     (lambda: cross_entropy([0.5, 0.5]), "float64[2] does not name one class for each row", "repair: integers of shape [2]: labels.astype(int)"),
     (lambda: cross_entropy([[0], [1]]), "int64[2, 1] does not name one class for each row", "repair: integers of shape [2]: labels.reshape(2)"),
@@ -106,6 +107,8 @@ CALLS = [
     (lambda: mg.nll(leaf(np.zeros((2, 3))), [1.0, 2.0]), "nll(x: float64[2, 3], target: float64[2]", "repair: integers of shape [2]: labels.astype(int)"),
     # layers
     (lambda: nn.MultiHeadAttention(8, heads=3), "MultiHeadAttention(8, heads=3): 8 columns do not divide into 3 heads", "repair: heads that divide the width"),
+    (lambda: nn.MultiHeadAttention(4)(np.ones((1, 3, 4)), mask=np.ones((5, 5), bool)), "a mask bool[5, 5] for scores [batch, heads, rows, columns] = [1, 1, 3, 3]", "repair: one bool for each row"),
+    (lambda: nn.Linear(2, 3).astype(int), "parameters are real floating-point numbers, not int64"),
     (lambda: nn.Linear(2, 3, seed="a"), "seed is", "repair: seed=0, or a generator"),
     (lambda: nn.Linear(0, 3), "0): give a whole number above 0", "repair: Linear(…,"),
     (lambda: nn.Conv2d(4, 6, 3, groups=4), "Conv2d(groups=4): 4 channels and 6 filters do not divide into 4 groups", "repair: sizes that groups divides"),
