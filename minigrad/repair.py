@@ -141,7 +141,10 @@ _ADVICE: list[tuple[str, Callable[..., str]]] = [
     ("out of bounds", _says("indices count from 0, or from -1 backwards")),
     ("zero-dimensional", _says("a single number has no axis to join along; use stack")),
     ("concatenat", _says("all sizes but that of the joined axis must be equal")),
-    ("input arrays must have same number", _says("all need equally many axes; add one with expand_dims")),
+    (
+        "input arrays must have same number",
+        _says("all need equally many axes; add one with expand_dims"),
+    ),
     ("index", _says("one index per axis: numbers, slices, None, ..., integer arrays or a mask")),
     ("repeated axis", _says("name each axis once")),
     ("zero-size array", _says("only sum, prod, any and all are defined for no elements")),
@@ -157,7 +160,10 @@ _ADVICE: list[tuple[str, Callable[..., str]]] = [
         _says("the matrix must be symmetric with positive eigenvalues; try x @ x.mT + eye(n)"),
     ),
     ("Integers to negative integer powers", _says("write the base as a float: 2.0 ** -1")),
-    ("same number of dimensions", _says("indices have an axis for each axis of x; add one with expand_dims")),
+    (
+        "same number of dimensions",
+        _says("indices have an axis for each axis of x; add one with expand_dims"),
+    ),
     ("size not equal to one", _says("only axes of length 1 can be squeezed")),
     ("einstein", _says("one letter per axis of each operand, as in 'ij,jk->ik'")),
     ("operand", _says("one letter per axis of each operand, as in 'ij,jk->ik'")),

@@ -138,7 +138,9 @@ CALLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "words"), [(c, w) for c, *w in CALLS], ids=[w[0] for _, *w in CALLS])
+@pytest.mark.parametrize(
+    ("call", "words"), [(c, w) for c, *w in CALLS], ids=[w[0] for _, *w in CALLS]
+)
 def test_an_error_says_these_words_in_this_order(call, words):
     with pytest.raises((MinigradError, AttributeError)) as caught:
         call()

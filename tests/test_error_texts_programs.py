@@ -87,7 +87,9 @@ CALLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "words"), [(c, w) for c, *w in CALLS], ids=[w[0] for _, *w in CALLS])
+@pytest.mark.parametrize(
+    ("call", "words"), [(c, w) for c, *w in CALLS], ids=[w[0] for _, *w in CALLS]
+)
 def test_an_error_says_these_words_in_this_order(call, words):
     with pytest.raises((MinigradError, AttributeError, KeyError, ValueError)) as caught:
         call()
@@ -102,6 +104,8 @@ def test_a_picture_without_a_layout_engine_says_what_to_install(monkeypatch, tmp
     monkeypatch.setattr(layout, "layout", lambda *args: None)
     monkeypatch.setattr(layout, "available", lambda: False)
     picture = mg.draw(mg.sin(mg.tensor(1.0, requires_grad=True)))
-    with pytest.raises(RuntimeError, match=r"cannot draw 'a\.pdf': No layout engine found: .*pip install"):
+    with pytest.raises(
+        RuntimeError, match=r"cannot draw 'a\.pdf': No layout engine found: .*pip install"
+    ):
         picture.save(tmp_path / "a.pdf")
     assert not list(tmp_path.iterdir())
