@@ -35,7 +35,7 @@ def chain(length: int = 1_000_000) -> str:
     )
 
 
-def import_time(rounds: int = 7) -> str:
+def import_time(rounds: int = 15) -> str:
     """W9: importing, beside importing NumPy; the best of several, taken in turns."""
     best = {"import numpy": 1e9, "import minigrad": 1e9}
     with tempfile.TemporaryDirectory() as cache:  # with bytecode from the second time on, as installed packages have it
