@@ -249,12 +249,7 @@ def tensor(
     >>> tensor([[1.0, 2.0]], requires_grad=True)
     tensor([[1., 2.]], requires_grad=True)
     """
-    made = wrap(_array(data, dtype))
-    if name is not None:
-        made._name = name
-    if requires_grad:
-        made.requires_grad = True
-    return made
+    return Tensor(data, requires_grad, dtype, name)
 
 
 HOOKS["tensor"] = tensor  # creation functions (zeros, arange, …) make leaves with it

@@ -7,7 +7,6 @@ import gc
 import linecache
 import sys
 import threading
-import time
 import warnings
 from contextlib import contextmanager
 
@@ -20,6 +19,7 @@ from minigrad.eager import backward as backward_module
 from minigrad.eager import walk as walk_module
 from minigrad.eager.inplace import memory_of
 from minigrad.errors import GradError
+from tests.work import calls
 
 ERRORS = (ValueError, KeyboardInterrupt, MemoryError, StopIteration)
 BY_ERROR = pytest.mark.parametrize("error", ERRORS, ids=[e.__name__ for e in ERRORS])
@@ -538,20 +538,17 @@ def test_a_chain_of_a_hundred_thousand_ops_through_every_kind_of_walk():
         del y
 
 
-def test_appending_the_backward_part_takes_time_in_proportion_to_the_operators():
-    def seconds(count):
+def test_appending_the_backward_part_is_work_in_proportion_to_the_operators():
+    def work(count):
         prog = static.Program()
         with static.program_guard(prog):
             y = static.parameter("w", 0.5)
             for _ in range(count):
                 y = mg.sin(y)
-            begin = time.process_time()
-            static.append_backward(y)
-        return time.process_time() - begin
+            return calls(lambda: static.append_backward(y))
 
-    seconds(100)
-    small, large = min(seconds(500) for _ in range(2)), seconds(4000)
-    assert large < 8 * small * 3, f"500 operators {small:.3f} s, 4000 operators {large:.3f} s"
+    work(100)
+    assert work(4000) < 8.1 * work(500)
 
 
 # -- threads and tasks ---------------------------------------------------------------------

@@ -135,7 +135,7 @@ class _Gates:
         )
         last = Operator("mul", {"x": [joined], "y": [steep]}, {"out": [out]}, {}, joint.role)
         at = self.block.ops.index(joint)
-        self.block.ops[at : at + 1] = [*made, joint, self.like(last, joint)]
+        self.block.ops[at : at + 1] = [*made, joint, _standing_for(joint, last)]
         self.block.ops = [op for op in self.block.ops if not any(op is s for s in slopes)]
 
     def slope(self, act: Operator) -> Any:
@@ -151,13 +151,8 @@ class _Gates:
         """One more operator; returns the name of what it makes."""
         name = self.new(like)
         op = Operator(kind, inputs, {"out": [name]}, attrs, origin.role)
-        made.append(self.like(op, origin))
+        made.append(_standing_for(origin, op))
         return name
-
-    def like(self, op: Operator, origin: Operator) -> Operator:
-        """The operator, standing for another one in messages and comments."""
-        op.forward_op, op.code, op.lasti = origin.forward_op, origin.code, origin.lasti
-        return op
 
     def new(self, like: str) -> str:
         var = self.block.find_var(like)
@@ -165,3 +160,9 @@ class _Gates:
         name = self.block.program.unique_name(like)
         self.block.vars[name] = Variable.like(self.block, name, var)
         return name
+
+
+def _standing_for(origin: Operator, op: Operator) -> Operator:
+    """The operator, which messages and comments call by another one's name."""
+    op.forward_op = origin.forward_op
+    return op.at(origin)

@@ -33,7 +33,8 @@ from .names import (
 _SAME_SHAPE = frozenset({"reshape", "broadcast_to", "unbroadcast", "expand_reduced"})
 #: rows stay rows: kernels whose result lies in memory as their inputs do
 _AS_THEIR_INPUTS = frozenset(
-    {"reshape", "expand_dims", "squeeze", "assign", "getitem", "concat", "reduce_sum", "unbroadcast", "expand_reduced"}
+    {"reshape", "expand_dims", "squeeze", "assign", "concat"}
+    | {"reduce_sum", "unbroadcast", "expand_reduced"}
 )
 _ALWAYS_ROWS = frozenset({"matmul", "matmul_nt", "matmul_tn", "linear", "fill_constant"})
 _NEUTRAL = {"mul": (1, "xy"), "div": (1, "y")}
