@@ -64,7 +64,9 @@ def test_numbers_of_numpy_and_classes_of_numbers_have_a_plain_form():
         assert to_plain(kind) == ["dtype", name]
 
 
-@pytest.mark.parametrize("value", [object(), {1: 2}, {1}, str, np.array(["a"]), 1j, b"x"], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", [object(), {1: 2}, {1}, str, np.array(["a"]), 1j, b"x"], ids=lambda v: type(v).__name__
+)
 def test_what_has_no_plain_form_is_refused(value):
     with pytest.raises(TypeError, match="cannot be stored"):
         to_plain(value)

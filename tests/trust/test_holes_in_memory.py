@@ -1,0 +1,147 @@
+"""Whose memory a gradient is: what no test looked at until a mutant survived."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.registry import REGISTRY
+
+
+def leaf(value):
+    return mg.tensor(value, requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    "pass_on", [lambda x: x + 1.0, lambda x: mg.reshape(x, shape=(2, 1)), lambda x: x * 1.0]
+)
+@pytest.mark.parametrize("root", ["above", "the leaf", "a node"])
+def test_a_seed_that_is_handed_on_stays_as_it_was(pass_on, root):
+    """In the long walk; the gradient by x begins as the seed, or as a view of it, and grows."""
+    x = leaf([1.0, 2.0])
+    x.register_hook(lambda g: None)
+    late = pass_on(x * 3.0)
+    early = pass_on(x)
+    out = early + late
+    seed, other = np.ones(out.shape), np.ones(2)
+    roots = {"above": [], "the leaf": [x], "a node": [pass_on(x)]}[root]
+    seeds = [np.ones(r.shape) for r in roots]
+    mg.backward([*roots, out], [*seeds, seed])
+    assert x.grad.tolist() == [4.0 + len(roots)] * 2
+    assert all(s.tolist() == np.ones(s.shape).tolist() for s in (*seeds, seed, other))
+    assert not any(np.shares_memory(x.grad._data, s) for s in (*seeds, seed))
+
+
+def test_a_node_that_is_a_root_and_on_the_way_to_another_leaves_its_seed_alone():
+    x = leaf([1.0, 2.0])
+    h = x * 1.0
+    seed = np.ones(2)
+    mg.backward([h, h * 2.0], [seed, np.ones(2)])
+    assert x.grad.tolist() == [3.0, 3.0]
+    assert seed.tolist() == [1.0, 1.0]
+
+
+def test_a_gradient_does_not_share_memory_with_what_a_hook_returned():
+    x, returned = leaf([1.0, 2.0]), mg.tensor([5.0, 6.0])
+    x.register_hook(lambda g: returned)
+    (x * 3.0).sum().backward()
+    assert x.grad.tolist() == [5.0, 6.0]
+    assert not np.shares_memory(x.grad._data, returned._data)
+
+
+class Twins(mg.Function):
+    """x + y, whose backward gives one new array to both."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        return x + y
+
+    @staticmethod
+    def backward(ctx, g):
+        both = g * 2.0
+        return both, both
+
+
+def test_one_array_for_two_inputs_of_a_function_is_added_to_in_neither():
+    x, y = leaf([1.0]), leaf([1.0])
+    a, b = x * 1.0, y * 1.0
+    old = a * 3.0
+    (old + Twins.apply(a, b)).backward(np.ones(1))
+    assert (x.grad.tolist(), y.grad.tolist()) == ([5.0], [2.0])
+
+
+def test_one_array_for_both_inputs_of_a_primitive_is_added_to_in_neither():
+    def kernel(x, y):
+        return x + y
+
+    made = mg.primitive(kernel, type="twins")
+
+    def rule(out_grad):
+        both = out_grad * 2.0
+        return both, both
+
+    made.grad(rule)
+    try:
+        x, y = leaf([1.0]), leaf([1.0])
+        a, b = x * 1.0, y * 1.0
+        a.register_hook(lambda g: None)
+        old = a * 3.0
+        (old + made(a, b)).backward(np.ones(1))
+        assert (x.grad.tolist(), y.grad.tolist()) == ([5.0], [2.0])
+    finally:
+        REGISTRY.pop(made.primitive.type)
+
+
+def test_gradients_that_are_returned_share_no_memory_with_the_seed_nor_with_each_other():
+    x, y, seed = leaf([1.0, 2.0]), leaf([3.0, 4.0]), np.ones(2)
+    by_x, by_y = mg.grad(x + y, [x, y], seed)
+    by_x[0] = by_y[1] = 7.0
+    assert (by_x.tolist(), by_y.tolist()) == ([7.0, 1.0], [1.0, 7.0])
+    assert seed.tolist() == [1.0, 1.0]
+
+
+class Triplets(mg.Function):
+    """x + y + z; backward gives one array to x and z, and what it is told to y."""
+
+    @staticmethod
+    def forward(ctx, x, y, z, by_y):
+        ctx.by_y = by_y
+        return x + y + z
+
+    @staticmethod
+    def backward(ctx, g):
+        both = g * 2.0
+        return both, None if ctx.by_y is None else g * ctx.by_y, both, None
+
+
+@pytest.mark.parametrize("by_y", [None, 7.0])
+@pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.parametrize("hooked", [True, False])
+def test_a_gradient_may_be_missing_or_given_twice_or_not_wanted(by_y, wanted, hooked):
+    x, z = leaf([1.0]), leaf([1.0])
+    y = mg.tensor([1.0], requires_grad=wanted)
+    a, b, c = x * 1.0, y * 1.0, z * 1.0
+    if hooked:  # then it is the long walk
+        a.register_hook(lambda g: None)
+    old = a * 3.0
+    made = Triplets.apply(a, b, c, by_y)
+    (old + made + b * 5.0).backward(np.ones(1))
+    assert (x.grad.tolist(), z.grad.tolist()) == ([5.0], [2.0])
+    assert y.grad.tolist() == [5.0 + (by_y or 0.0)] if wanted else y.grad is None
+
+
+def test_a_retained_gradient_shares_memory_with_nothing():
+    x, seed = leaf([1.0, 2.0]), np.ones(2)
+    h = x + 1.0
+    h.retain_grad()
+    h.backward(seed)
+    h.grad[0] = 7.0
+    assert (x.grad.tolist(), seed.tolist()) == ([1.0, 1.0], [1.0, 1.0])
+
+
+def test_a_seed_that_is_a_leaf_is_a_gradient_of_its_own_that_leads_back_to_it():
+    x, seed = leaf([1.0]), leaf([3.0])
+    (x + 1.0).backward(seed, create_graph=True)
+    assert x.grad is not seed and x.grad.tolist() == [3.0]
+    assert mg.grad((x.grad * x.grad).sum(), seed)[0].tolist() == [6.0]
