@@ -38,13 +38,15 @@ SURVIVORS = Path(__file__).with_name("survivors.txt")
 #: the tests that are collected, by what a module belongs to; "" is for all
 TESTS = {
     "minigrad.eager": ["tests/eager", "minigrad/eager"],
-    "minigrad.ops": ["tests/ops", "tests/eager/test_engine.py", "minigrad/ops"],
+    "minigrad.ops": ["tests/ops", "tests/eager", "minigrad/ops"],
+    "minigrad.ops.infer": ["tests/static", "tests/trust/test_inference.py"],
     "minigrad.static": ["tests/static", "minigrad/static"],
     "minigrad.registry": ["tests/eager", "tests/ops/test_records.py", "minigrad/registry.py"],
     "minigrad.arguments": ["tests/eager", "tests/ops/test_records.py", "minigrad/arguments.py"],
     "minigrad.nn": ["tests/nn", "minigrad/nn"],
     "minigrad.functional": ["tests/eager", "minigrad/functional.py"],
-    "": [f"tests/trust/test_{n}.py" for n in ("corpus", "regressions", "state")]
+    "": [f"tests/trust/test_{n}.py" for n in ("corpus", "error_texts", "regressions", "state")]
+    + ["tests/test_error_texts.py", "tests/test_error_texts_programs.py"]
     + sorted(f"tests/trust/{file.name}" for file in Path(__file__).parent.glob("test_holes*.py")),
 }
 #: what finds most, before it is known what finds what
@@ -292,6 +294,7 @@ def be_fresh(module: str, number: int, tests: list[str], seconds: float) -> None
         sys.dont_write_bytecode = True
         if number >= 0:
             alter(module, lambda source: mutated(source, number))
+            __import__(module)  # now: a file with doctests pytest would read by itself, unaltered
         files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
         code = pytest_main(files, "-x", plugins=[Only(tests)])
     finally:

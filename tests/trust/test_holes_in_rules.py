@@ -123,3 +123,21 @@ def test_one_part_is_a_split_and_none_is_not():
     same(whole, np.arange(3.0))
     with pytest.raises(ShapeError, match="equal parts"):
         mg.split(np.arange(3.0), 0)
+
+
+#: reduction → its value and its gradient for the number 2
+OF_A_NUMBER = {
+    "sum": (2.0, 1.0), "mean": (2.0, 1.0), "max": (2.0, 1.0), "prod": (2.0, 1.0), "var": (0.0, 0.0),
+    "std": (0.0, 0.0), "norm": (2.0, 1.0), "logsumexp": (2.0, 1.0), "normalize": (0.0, 0.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_A_NUMBER)
+@pytest.mark.parametrize("axis", [0, -1])
+def test_a_single_number_is_reduced_along_the_axes_0_and_minus_1(name, axis):
+    x = mg.tensor(2.0, requires_grad=True)
+    y = getattr(mg, name)(x, axis=axis)
+    assert (float(y), float(mg.grad(y, x)[0])) == OF_A_NUMBER[name]
+    for wrong in (1, -2):
+        with pytest.raises(ShapeError):
+            getattr(mg, name)(x, axis=wrong)
