@@ -1,4 +1,8 @@
-"""JupyterLab in headless Chromium, for tests: one server and one page for all notebooks."""
+"""Headless Chromium for tests, and JupyterLab in it: one server and one page for all notebooks.
+
+Skipped where there is no Chromium or no playwright; ``MINIGRAD_BROWSER=required`` makes that an
+error.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 FLAGS = [
     "--no-sandbox",
@@ -36,6 +42,33 @@ def chromium() -> str | None:
     """The browser of this machine."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     return next((found for name in names if (found := shutil.which(name))), None)
+
+
+def missing() -> str | None:
+    """Why the browser cannot be driven here."""
+    if chromium() is None:
+        return "no Chromium here: install the package chromium"
+    try:
+        import playwright  # noqa: F401
+    except ImportError:
+        return "no playwright here: pip install playwright (its browser download is not needed)"
+    return None
+
+
+@contextlib.contextmanager
+def browser() -> Iterator[Any]:
+    """The browser, started; the test is skipped where there is none."""
+    reason = missing()
+    if reason and os.environ.get("MINIGRAD_BROWSER") == "required":
+        pytest.fail(reason)
+    if reason:
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        running = play.chromium.launch(executable_path=chromium(), args=FLAGS)
+        yield running
+        running.close()
 
 
 def course_copy(source: Path, folder: Path) -> Path:

@@ -1,7 +1,6 @@
 """Every notebook in a real JupyterLab in a real browser: run, move each control, step each player.
 
-Skipped where there is no Chromium or no playwright; ``MINIGRAD_BROWSER=required`` makes that an
-error, ``MINIGRAD_SHOTS=folder`` keeps a picture of each notebook.
+``MINIGRAD_SHOTS=folder`` keeps a picture of each notebook.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from jupyter_browser import FLAGS, Lab, chromium, course_copy, server
+from jupyter_browser import Lab, browser, course_copy, server
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted(
@@ -28,32 +27,13 @@ SHOWN = """area => [...area.querySelectorAll('.mg-explore, .widget-html, .widget
 WIDGETS = ".jp-OutputArea-output:is(.jupyter-widgets, :has(.jupyter-widgets))"
 
 
-def missing() -> str | None:
-    """Why the browser cannot be driven here."""
-    if chromium() is None:
-        return "no Chromium here: install the package chromium"
-    try:
-        import playwright  # noqa: F401
-    except ImportError:
-        return "no playwright here: pip install playwright (its browser download is not needed)"
-    return None
-
-
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     """One server and one page for all notebooks."""
-    reason = missing()
-    if reason and os.environ.get("MINIGRAD_BROWSER") == "required":
-        pytest.fail(reason)
-    if reason:
-        pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    root = course_copy(ROOT, tmp_path_factory.mktemp("course"))
-    with server(root, tmp_path_factory.mktemp("jupyter")) as address, sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
-        yield Lab(browser.new_page(viewport={"width": 1200, "height": 1000}), address)
-        browser.close()
+    with browser() as running:
+        root = course_copy(ROOT, tmp_path_factory.mktemp("course"))
+        with server(root, tmp_path_factory.mktemp("jupyter")) as address:
+            yield Lab(running.new_page(viewport={"width": 1200, "height": 1000}), address)
 
 
 @pytest.fixture

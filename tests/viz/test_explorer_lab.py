@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 import pytest
 
-from minigrad.viz import layout
 from tests import jupyter_browser
-
-needs_layout = pytest.mark.skipif(not layout.available(), reason="no layout engine")
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 
 CELLS = [
     """import numpy as np, minigrad as mg
@@ -31,14 +25,11 @@ mg.draw(mg.sin(hostile) * hostile, widget=True)""",
 
 @pytest.mark.browser
 @pytest.mark.xdist_group("browser")
-@needs_layout
-@needs_chromium
 def test_in_jupyterlab_a_click_opens_a_search_jumps_and_everything_folds_back(
-    tmp_path, monkeypatch
+    browser, tmp_path, monkeypatch
 ):
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("jupyterlab")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     monkeypatch.setattr(jupyter_browser, "trust", lambda *_: None)
     root, private = tmp_path / "course", tmp_path / "private"
     root.mkdir()
@@ -46,11 +37,9 @@ def test_in_jupyterlab_a_click_opens_a_search_jumps_and_everything_folds_back(
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     nbformat.write(book, root / "big.ipynb")
-    with jupyter_browser.server(root, private) as address, sync_api.sync_playwright() as play:
-        running = play.chromium.launch(executable_path=CHROMIUM, args=jupyter_browser.FLAGS)
-        lab = jupyter_browser.Lab(
-            running.new_page(viewport={"width": 1200, "height": 1000}), address
-        )
+    with jupyter_browser.server(root, private) as address:
+        page = browser.new_page(viewport={"width": 1200, "height": 1000})
+        lab = jupyter_browser.Lab(page, address)
         lab.page.on("dialog", lambda d: (lab.errors.append(f"dialog {d.message}"), d.dismiss()))
         for theme in ("Light", "Dark"):
             lab.theme(f"JupyterLab {theme}")
@@ -63,7 +52,7 @@ def test_in_jupyterlab_a_click_opens_a_search_jumps_and_everything_folds_back(
                 group.click(force=True)
             photograph(lab.page, theme)
             lab.close()
-        running.close()
+        page.close()
     assert (lab.errors, lab.outside) == ([], set())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minigrad.viz import draw, layout
+from minigrad.viz import draw
 from minigrad.viz.fold import FULL, folded
 from minigrad.viz.graph import Graph
 from minigrad.viz.names import Names
@@ -13,9 +13,8 @@ from minigrad.viz.of_nodes import of_links
 from minigrad.viz.reading import is_op
 from tests.viz import sample_programs as samples
 from tests.viz.linked_nodes import Add, Function, Mul, Square, Variable
+from tests.viz.needs import needs_layout
 from tests.work import calls
-
-needs_layout = pytest.mark.skipif(not layout.available(), reason="no layout engine")
 
 
 class Sine(Function):

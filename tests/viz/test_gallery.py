@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docs import gallery_pictures, make_gallery
-from minigrad.viz import layout
+from tests.viz.needs import needs_layout
 from tests.viz.svg_facts import active_content, overlapping
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -24,7 +24,7 @@ def test_the_committed_page_shows_it_on_white_and_on_black(make):
     ET.fromstring((DOCS / name).read_text(encoding="utf-8"))
 
 
-@pytest.mark.skipif(not layout.available(), reason="no layout engine")
+@needs_layout
 @pytest.mark.parametrize("make", GRAPHS, ids=lambda m: m.__name__)
 def test_it_is_drawn_without_overlap_and_runs_nothing(make):
     picture = make()

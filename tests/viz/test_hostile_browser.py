@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-
 import pytest
 
-from minigrad.viz import layout
 from minigrad.viz.picture import Picture
 from tests.viz.test_hostile_names import NAMES, everywhere
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-    pytest.mark.skipif(not layout.available(), reason="no layout engine"),
-]
+pytestmark = pytest.mark.browser
 WATCHED = """() => {
     const pictures = [...document.querySelectorAll('svg.mg-picture')];
     const nodes = pictures.map(p => p.querySelectorAll('g.node').length);
@@ -28,15 +19,6 @@ HOVER = """() => {
     return getComputedStyle(picture.querySelector('[id$="-n3"] polygon[stroke]:not([stroke=none])'))
         .strokeWidth;
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 def test_showing_and_hovering_runs_nothing_and_asks_for_nothing(browser, tmp_path):

@@ -9,11 +9,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from minigrad.viz import draw, layout
+from minigrad.viz import draw
 from minigrad.viz.format import shorten, visible
 from minigrad.viz.graph import Graph
 from minigrad.viz.picture import Picture
 from tests.viz.linked_nodes import Add, Square, Variable, backward
+from tests.viz.needs import needs_layout
 from tests.viz.svg_facts import SVG, active_content, parts, texts
 
 MARKUP = [
@@ -209,7 +210,6 @@ SHAPES = [
     "%1",
 ]
 NAMES = MARKUP + QUOTES + BACKSLASHES + INVISIBLE + SCRIPTS + SHAPES
-needs_layout = pytest.mark.skipif(not layout.available(), reason="no layout engine")
 
 
 def everywhere(name):

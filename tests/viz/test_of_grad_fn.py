@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minigrad.viz import draw, layout
+from minigrad.viz import draw
 from minigrad.viz.grad_nodes import Walk, forward_name
 from minigrad.viz.names import Names
 from minigrad.viz.of_grad_fn import of_grad_fn
 from tests.viz.linked_nodes import AccumulateGrad, Tensor, random_tensor, unbind
+from tests.viz.needs import needs_layout
 from tests.viz.svg_facts import centres, overlapping
 
 RANDOM = range(40)
-needs_layout = pytest.mark.skipif(not layout.available(), reason="no layout engine")
 
 
 def example():

@@ -13,6 +13,7 @@ from minigrad.viz.of_net import is_net, leaves, of_net
 from minigrad.viz.picture import draw
 from minigrad.viz.spelling import base
 from tests.viz import sample_programs as samples
+from tests.viz.needs import needs_layout
 from tests.viz.sample_programs import Net, Op
 
 
@@ -166,7 +167,7 @@ def test_draw_takes_an_operator_a_net_a_pair_and_a_pair_with_values():
     assert not is_net((forward, backward, forward))
 
 
-@pytest.mark.skipif(not layout.available(), reason="no layout engine")
+@needs_layout
 def test_twins_of_random_nests_share_a_rank_and_stand_left_and_right():
     rng = random.Random(7)
     for _ in range(8):

@@ -23,10 +23,10 @@ from tests.viz.linked_nodes import (
     functions_behind,
     random_variable,
 )
+from tests.viz.needs import needs_layout
 from tests.viz.svg_facts import centres, overlapping, parts
 
 RANDOM = range(60)
-needs_layout = pytest.mark.skipif(not layout.available(), reason="no layout engine")
 
 
 def kinds(graph, kind):

@@ -19,6 +19,7 @@ from minigrad.viz.of_program import is_program, of_program
 from minigrad.viz.picture import Picture, draw
 from minigrad.viz.spelling import EMPTY, is_gradient, pairs
 from tests.viz import sample_programs as samples
+from tests.viz.needs import needs_layout
 from tests.viz.palette import palette
 from tests.work import calls
 
@@ -210,7 +211,7 @@ def positions(graph: Graph):
     return {r[1]: tuple(map(float, r[2:6])) for r in rows if r[0] == "node" and r[1] in graph.nodes}
 
 
-@pytest.mark.skipif(not layout.available(), reason="no layout engine")
+@needs_layout
 @pytest.mark.parametrize("make", [*SAMPLES, *range(12)])
 def test_twins_share_a_rank_forward_stands_left_and_no_boxes_overlap(make):
     program = samples.random_program(make) if isinstance(make, int) else make()
@@ -228,7 +229,7 @@ def test_twins_share_a_rank_forward_stands_left_and_no_boxes_overlap(make):
             assert apart, (graph.nodes[one].name, graph.nodes[other].name)
 
 
-@pytest.mark.skipif(not layout.available(), reason="no layout engine")
+@needs_layout
 def test_sub_blocks_stand_below_the_block_that_holds_them():
     graph = of_program(samples.while_loop())
     at = positions(graph)

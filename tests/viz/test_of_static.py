@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from minigrad.viz import layout
 from minigrad.viz.graph import Graph
 from minigrad.viz.of_program import held_blocks, of_program
 from minigrad.viz.picture import Picture
 from minigrad.viz.spelling import flat, is_gradient
 from tests.static.random_programs import program, recipe
+from tests.viz.needs import needs_layout
 from tests.viz.svg_facts import centres, overlapping
 from tests.viz.test_of_program import (  # noqa: F401  (collected here with the programs below)
     test_every_line_is_a_name_in_a_slot_and_every_name_is_a_line_or_a_chip,
@@ -103,7 +103,7 @@ def test_every_block_is_a_region_joined_to_the_operator_that_holds_it(drawn):
         assert idx == {b.idx for b in prog.blocks if b.ops}
 
 
-@pytest.mark.skipif(not layout.available(), reason="no layout engine")
+@needs_layout
 @pytest.mark.parametrize("seed", range(12))
 def test_twins_share_a_rank_and_no_boxes_overlap(seed):
     graph = of_program(program(recipe(seed, 4 + seed % 6))[0])

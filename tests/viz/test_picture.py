@@ -8,11 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from minigrad.viz import Graph, Picture, draw, layout
+from minigrad.viz import Graph, Picture, draw
 from minigrad.viz.format import explain_value, format_value, same_value
 from tests.viz.linked_nodes import Square, Variable, backward
-
-needs_layout = pytest.mark.skipif(not layout.available(), reason="no layout engine")
+from tests.viz.needs import needs_layout
 
 
 def names_of(picture):

@@ -1,13 +1,11 @@
-"""The player: what it shows as text, as static frames, as a widget, and in a real browser."""
+"""The player: what it shows as text, as static frames and as a widget."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 import xml.etree.ElementTree as ET
 
-import numpy as np
 import pytest
 
 from minigrad.viz import layout
@@ -16,8 +14,8 @@ from minigrad.viz.film import Film
 from minigrad.viz.graph import Graph
 from minigrad.viz.player import Player, play
 from tests.viz import sample_programs as samples
+from tests.viz.needs import needs_layout
 
-drawn = pytest.mark.skipif(not layout.available(), reason="no layout engine")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -32,16 +30,13 @@ def small_film(name="x", answer="9"):
     )
 
 
-# ---- without a browser -------------------------------------------------------------------------
-
-
 def test_the_text_of_a_player_is_the_log_of_its_events():
     text = repr(play(samples.shared_w()))
     assert text.splitlines()[0] == "Program: 6 ops, 8 grad ops"
     assert "14. Add up #13 sum takes w@GRAD@RENAME@0, w@GRAD@RENAME@1 and gives w@GRAD" in text
 
 
-@drawn
+@needs_layout
 def test_a_frame_hides_what_is_not_known_yet_and_never_moves_anything():
     film = small_film()
     before, after = film.svg(0), film.svg(1)
@@ -59,7 +54,7 @@ def shapes(svg):
     ]
 
 
-@drawn
+@needs_layout
 def test_states_are_classes_on_nodes():
     root = ET.fromstring(small_film().svg(1))
     classes = [
@@ -69,7 +64,7 @@ def test_states_are_classes_on_nodes():
     assert sum("pending" in c for c in classes) == 0
 
 
-@drawn
+@needs_layout
 def test_static_frames_are_the_first_the_middle_and_the_last():
     frames = play(samples.shared_w()).film.static_frames()
     assert [words.split(".")[0] for words, _ in frames] == [
@@ -80,7 +75,7 @@ def test_static_frames_are_the_first_the_middle_and_the_last():
     assert play(samples.shared_w()).frames().count("<figure>") == 3
 
 
-@drawn
+@needs_layout
 def test_a_notebook_gets_the_widget_its_static_frames_and_its_text():
     pytest.importorskip("anywidget")
     bundle = play(samples.shared_w())._repr_mimebundle_()
@@ -157,228 +152,3 @@ def test_playing_loads_widgets_only_when_one_is_shown():
         "assert not {'anywidget', 'ipywidgets', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-# ---- in a browser ------------------------------------------------------------------------------
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-NODES = """() => [...document.querySelectorAll('g.node')].map(g => [
-    g.id.split('-').pop(),
-    [...g.classList],
-    [...g.querySelectorAll('text')].map(t => t.textContent)])"""
-BOXES = """() => [...document.querySelectorAll('g.node, g.edge')].map(
-    g => JSON.stringify(g.querySelector('path, polygon, ellipse').getBBox()))"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = (
-        shutil.which("chromium")
-        or shutil.which("chromium-browser")
-        or shutil.which("google-chrome")
-    )
-    if path is None:
-        pytest.skip("no Chromium on this machine")
-    if not layout.available():
-        pytest.skip("no layout engine")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=FLAGS)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def show(browser, tmp_path):
-    """Open a player in a page; afterwards nothing may have gone wrong or left the machine."""
-    errors, asked, pages = [], [], []
-
-    def opened(player, scheme="light"):
-        page = browser.new_page(viewport={"width": 1000, "height": 800}, color_scheme=scheme)
-        page.on("pageerror", lambda e: errors.append(str(e)))
-        page.on("dialog", lambda d: (errors.append(f"dialog {d.message}"), d.dismiss()))
-        page.on("console", lambda m: m.type == "error" and errors.append(m.text))
-        page.on("request", lambda r: None if r.url.startswith("file:") else asked.append(r.url))
-        page.goto(player.save(tmp_path / f"{len(pages)}.html").as_uri())
-        page.wait_for_selector(".mg-player")
-        pages.append(page)
-        return page
-
-    yield opened
-    for page in pages:
-        page.close()
-    assert errors == []
-    assert asked == []
-
-
-def frame_of(page):
-    return int(page.get_attribute(".mg-player", "data-frame"))
-
-
-def test_keys_buttons_and_slider_move_through_the_frames(show):
-    page = show(play(samples.shared_w()))
-    page.focus(".mg-player")
-    for key, frame in (
-        ("ArrowRight", 1),
-        ("ArrowRight", 2),
-        ("ArrowLeft", 1),
-        ("End", 14),
-        ("Home", 0),
-    ):
-        page.keyboard.press(key)
-        assert frame_of(page) == frame, key
-    for button, frame in (("next", 1), ("last", 14), ("back", 13), ("first", 0)):
-        page.click(f".mg-{button}")
-        assert frame_of(page) == frame, button
-    page.fill(".mg-range", "9")
-    assert frame_of(page) == 9
-    assert page.text_content(".mg-count") == "9 of 14"
-
-
-def test_play_runs_to_the_end_and_space_stops_it(show):
-    page = show(play(samples.shared_w()))
-    page.focus(".mg-player")
-    page.keyboard.press(" ")
-    page.wait_for_selector('.mg-player[data-frame="1"]')
-    page.keyboard.press(" ")
-    assert page.get_attribute(".mg-play", "aria-label") == "play (Space)"
-
-
-def test_a_click_on_a_node_jumps_to_the_step_that_wrote_it(show):
-    player = play(samples.shared_w())
-    page = show(player)
-    node = next(n for n in player.graph.nodes.values() if n.name == "h2@GRAD")
-    page.click(f'g.node[id$="-{node.id}"] text')
-    assert frame_of(page) == player.film.first[node.id] + 1
-    assert "active" in page.get_attribute(f'g.node[id$="-{node.id}"]', "class")
-
-
-def test_the_browser_shows_what_the_film_says_in_every_frame(show):
-    values = {"h": np.array(2.0), "loss": np.array(0.5), "w@GRAD": np.array([1.0, 2.0])}
-    player = play((samples.shared_w(), values))
-    page = show(player)
-    page.focus(".mg-player")
-    for number in range(len(player.film)):
-        frame = player.film.frame(number)
-        assert page.text_content(".mg-say") == frame.text
-        seen = page.evaluate(NODES)
-        for node, classes, texts in seen:
-            if node in frame.states:
-                assert frame.states[node] in classes
-            assert set(frame.texts.get(node, ())) <= set(texts)
-        page.keyboard.press("ArrowRight")
-
-
-def test_nothing_moves_between_frames(show):
-    page = show(play(samples.while_loop()))
-    page.focus(".mg-player")
-    before = page.evaluate(BOXES)
-    page.keyboard.press("End")
-    assert page.evaluate(BOXES) == before
-
-
-def test_prediction_hides_the_next_value_asks_and_tells(show):
-    player = play((samples.shared_w(), {"h": np.array(2.0), "h2": np.array(4.0)}), prediction=True)
-    page = show(player)
-    page.click(".mg-next")
-    assert page.text_content(".mg-question") == "h = ?"
-    node = next(n for n in player.graph.nodes.values() if n.name == "h")
-    assert "2" not in page.text_content(f'g.node[id$="-{node.id}"] >> css=text:last-of-type')
-    assert "what comes next" in page.text_content(".mg-say")
-    page.keyboard.type("2.001")
-    page.keyboard.press("Enter")
-    assert page.text_content(".mg-verdict") == "Right: 2."
-    page.focus(".mg-player")
-    page.keyboard.press("ArrowRight")
-    page.fill(".mg-answer", "5")
-    page.click(".mg-check")
-    assert page.text_content(".mg-verdict") == "Not quite: you said 5, it is 4."
-    page.click(".mg-predict")
-    page.click(".mg-next")
-    assert not page.is_visible(".mg-ask")
-
-
-def test_a_screen_reader_hears_every_step(show):
-    page = show(play(samples.shared_w()))
-    assert page.get_attribute(".mg-say", "aria-live") == "polite"
-    assert page.get_attribute(".mg-player svg.mg-picture", "role") == "img"
-    names = page.eval_on_selector_all(
-        ".mg-bar button", "all => all.map(b => b.getAttribute('aria-label'))"
-    )
-    assert len(names) == 6
-    assert all(names)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_loop_tells_its_iteration_in_both_themes(show, scheme):
-    scopes = [{"t": np.array([2.0, 3.0])}, {"t": np.array([4.0, 9.0])}]
-    page = show(play((samples.while_loop(), {"step_scopes": scopes})), scheme)
-    page.focus(".mg-player")
-    seen = []
-    for _ in range(20):
-        page.keyboard.press("ArrowRight")
-        seen.append(page.text_content(".mg-iteration"))
-    assert [s for s in dict.fromkeys(seen) if s] == ["iteration 0", "iteration 1"]
-
-
-HOSTILE = [
-    "</script><script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    '" onload="alert(1)',
-    "]]>",
-    "javascript:alert(1)",
-    "&lt;b&gt;",
-    "{{7*7}}",
-    "${alert(1)}",
-    "\\N\\G",
-    "'; alert(1); '",
-]
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_name_is_shown_and_runs_nothing(show, name):
-    page = show(Player(small_film(name, answer=name[:28])))
-    page.focus(".mg-player")
-    page.keyboard.press("ArrowRight")
-    assert name[:28] in page.text_content(".mg-say")
-    assert page.query_selector_all("img, .mg-pic script, iframe") == []
-
-
-def test_a_frame_takes_at_most_fifty_milliseconds_at_four_hundred_nodes(show):
-    player = Player(play_of(samples.big_program(160)))
-    assert len(player.graph.nodes) >= 400
-    page = show(player)
-    page.focus(".mg-player")
-    taken = []
-    for _ in range(40):
-        page.keyboard.press("ArrowRight")
-        taken.append(float(page.get_attribute(".mg-player", "data-milliseconds")))
-    assert sorted(taken)[len(taken) * 9 // 10] <= 50, taken
-
-
-def test_under_the_mouse_a_node_and_its_twin_light_up_without_a_rule_that_slows_every_frame(show):
-    page = show(play(samples.shared_w()))
-    assert ":has(" not in page.locator("svg style").first.text_content()
-    page.locator("g.op.fwd[class*=' tn'] polygon").first.hover(force=True)
-    assert page.locator("g.mg-lit").count() == 2
-    assert page.locator("g.mg-lit.bwd").count() == 1
-    page.mouse.move(0, 0)
-    assert page.locator("g.mg-lit").count() == 0
-
-
-def play_of(program):
-    from minigrad.viz.events import run_events
-    from minigrad.viz.of_program import of_program
-
-    graph = of_program(program)
-    return Film(graph, run_events(graph))

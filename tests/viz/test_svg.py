@@ -6,17 +6,17 @@ import re
 
 import pytest
 
-from minigrad.viz import layout
 from minigrad.viz.graph import Graph
 from minigrad.viz.names import Names
 from minigrad.viz.of_nodes import of_links
 from minigrad.viz.picture import Picture
 from minigrad.viz.svg import to_svg
 from tests.viz.linked_nodes import Square, Variable, backward, random_variable
+from tests.viz.needs import needs_layout
 from tests.viz.palette import palette
 from tests.viz.svg_facts import SVG, active_content, colours, parsed, parts
 
-pytestmark = pytest.mark.skipif(not layout.available(), reason="no layout engine")
+pytestmark = needs_layout
 BARE = b'<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="9pt">%s</svg>'
 
 

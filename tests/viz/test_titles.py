@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-import pytest
-
-from minigrad.viz import layout
 from minigrad.viz.graph import Graph
 from minigrad.viz.picture import Picture
 from minigrad.viz.titles import clear_titles
+from tests.viz.needs import needs_layout
 from tests.viz.svg_facts import SVG, parsed, parts
 
 FRAME = (
@@ -63,7 +61,7 @@ def test_a_drawing_without_frames_is_left_alone():
     assert len(root[0]) == 0
 
 
-@pytest.mark.skipif(not layout.available(), reason="no layout engine")
+@needs_layout
 def test_a_line_into_a_nested_frame_does_not_run_through_its_title():
     g = Graph(direction="TB")
     outer = g.region("outer")

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-
 import pytest
 
-from minigrad.viz import layout
 from minigrad.viz.player import play
 from tests.viz import sample_programs as samples
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-    pytest.mark.skipif(not layout.available(), reason="no layout engine"),
-]
+pytestmark = pytest.mark.browser
 SMALLEST = """() => Math.min(...[...document.querySelectorAll('.mg-pic text')].map(text =>
     parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"""
 WINDOW = """() => { const pic = document.querySelector('.mg-pic');
@@ -33,15 +24,6 @@ IN_VIEW = """() => { const box = document.querySelector('.mg-pic').getBoundingCl
         const at = group.getBoundingClientRect();
         return at.left >= box.left && at.right <= box.right && at.top >= box.top
             && at.bottom <= box.bottom; }); }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 @pytest.fixture

@@ -1,0 +1,9 @@
+"""What some tests of pictures cannot do without."""
+
+from __future__ import annotations
+
+import pytest
+
+from minigrad.viz import layout
+
+needs_layout = pytest.mark.skipif(not layout.available(), reason="no layout engine")
