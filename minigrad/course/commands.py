@@ -170,7 +170,7 @@ def _executed(
         return []
     with tqdm(total=len(notebooks), unit="notebook", disable=None, leave=False) as bar:
 
-        def done(index: int, ran: Ran) -> None:
+        def done(index: int) -> None:
             bar.set_postfix_str(targets[index].step.name)
             bar.update()
 

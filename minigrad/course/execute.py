@@ -49,11 +49,12 @@ def run_all(
     root: Path,
     *,
     go_on: bool = False,
-    done: Callable[[int, Ran], None] = lambda index, ran: None,
+    done: Callable[[int], None] = lambda _: None,
 ) -> list[Ran]:
     """Execute notebooks, `KERNELS` at a time, with ``root/notebooks`` as working folder.
 
-    ``go_on`` runs the cells after one that failed too; ``done`` is called after each notebook.
+    ``go_on`` runs the cells after one that failed too; ``done`` gets the index of each notebook
+    that has run.
     """
     _warm_up()
     return asyncio.run(_run_all(notebooks, root, go_on, done))
@@ -65,14 +66,14 @@ def plain_text(text: str) -> str:
 
 
 async def _run_all(
-    notebooks: Sequence[Notebook], root: Path, go_on: bool, done: Callable[[int, Ran], None]
+    notebooks: Sequence[Notebook], root: Path, go_on: bool, done: Callable[[int], None]
 ) -> list[Ran]:
     slots = asyncio.Semaphore(KERNELS)
 
     async def one(index: int, notebook: Notebook) -> Ran:
         async with slots:
             ran = await _run(notebook, root, go_on)
-        done(index, ran)
+        done(index)
         return ran
 
     return list(await asyncio.gather(*(one(i, notebook) for i, notebook in enumerate(notebooks))))

@@ -31,27 +31,22 @@ def build_events(
     builder recorded: (name of the pass, the operators after it); its order is kept and the changed
     lines are quoted.
     """
-    told = passes(trace or ())
-    by_kind = {
-        "append": _appended,
-        "rename": _renamed,
-        "sum": _summed,
-        "prune": _pruned,
-        "zeros": _zeroed,
-        "create": _created,
+    told, links = passes(trace or ()), Links(graph)
+    made = {
+        "append": _appended(graph),
+        "rename": _renamed(graph, links, told.get("rename", [])),
+        "sum": _summed(graph, links),
+        "prune": _pruned(graph, told.get("prune", [])),
+        "zeros": _zeroed(graph, links),
+        "create": _created(graph, links),
     }
-    order = (
-        list(dict.fromkeys([*told, *(k for k in by_kind if k not in told)]))
-        if told
-        else list(by_kind)
-    )
+    order = list(dict.fromkeys([*told, *made]))
     if "rename" in order and "sum" in order:  # one pass of the builder does both
         order.remove("sum")
         order.insert(order.index("rename") + 1, "sum")
     if "append" in order:
         order.insert(0, order.pop(order.index("append")))
-    links = Links(graph)
-    return [e for kind in order for e in by_kind[kind](graph, links, told.get(kind, []))]
+    return [event for kind in order for event in made[kind]]
 
 
 def passes(trace: Sequence[tuple[str, Sequence[Any]]]) -> dict[str, list[str]]:
@@ -73,7 +68,7 @@ def _of_kind(graph: Graph, *kinds: str) -> list[Node]:
     return [n for n in graph.nodes.values() if n.kind in kinds and n.side == "backward"]
 
 
-def _appended(graph: Graph, links: Links, told: list[str]) -> list[Event]:
+def _appended(graph: Graph) -> list[Event]:
     ops = [
         n
         for n in graph.nodes.values()
@@ -108,7 +103,7 @@ def _renamed(graph: Graph, links: Links, told: list[str]) -> list[Event]:
     ]
 
 
-def _summed(graph: Graph, links: Links, told: list[str]) -> list[Event]:
+def _summed(graph: Graph, links: Links) -> list[Event]:
     return [
         Event(
             "sum",
@@ -119,7 +114,7 @@ def _summed(graph: Graph, links: Links, told: list[str]) -> list[Event]:
     ]
 
 
-def _pruned(graph: Graph, links: Links, told: list[str]) -> list[Event]:
+def _pruned(graph: Graph, told: list[str]) -> list[Event]:
     return [
         Event(
             "prune",
@@ -130,7 +125,7 @@ def _pruned(graph: Graph, links: Links, told: list[str]) -> list[Event]:
     ]
 
 
-def _zeroed(graph: Graph, links: Links, told: list[str]) -> list[Event]:
+def _zeroed(graph: Graph, links: Links) -> list[Event]:
     return [
         Event(
             "zeros",
@@ -141,7 +136,7 @@ def _zeroed(graph: Graph, links: Links, told: list[str]) -> list[Event]:
     ]
 
 
-def _created(graph: Graph, links: Links, told: list[str]) -> list[Event]:
+def _created(graph: Graph, links: Links) -> list[Event]:
     done = {o.id for n in _of_kind(graph, "sum", "zeros") for o in links.after[n.id]}
     kinds = _of_kind(graph, "gradient", "leaf_gradient", "renamed")
     grads = [n for n in kinds if n.id not in done and "@RENAME@" not in n.name]

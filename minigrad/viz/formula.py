@@ -46,8 +46,7 @@ class Formula:
         shown = {k: number_text(v) for k, v in values.items()}
         if any(not shown.get(n) for n in self.reads()):
             return ""
-        text = _short(f"= {written(self.results[0], {k: v for k, v in shown.items() if v}, ' · ')}")
-        return text
+        return _short(f"= {written(self.results[0], {k: v for k, v in shown.items() if v}, ' · ')}")
 
     @functools.lru_cache(maxsize=1024)  # noqa: B019
     def reads(self) -> list[str]:
@@ -72,7 +71,7 @@ class Formula:
 
 def forward_formula(function: Any) -> Formula | None:
     """What ``forward`` of a function object computes."""
-    return _read(_read_forward, *_methods(type(function)))
+    return _read(_read_forward, _methods(type(function))[0])
 
 
 def backward_formula(function: Any) -> Formula | None:
@@ -98,10 +97,10 @@ def _names(method: Any) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _read(read: Any, forward: Any, backward: Any) -> Formula | None:
-    """Read once per pair of methods: a class whose methods are replaced is read again."""
+def _read(read: Any, *methods: Any) -> Formula | None:
+    """Read once per method: where a class gets another one, that is read, too."""
     try:
-        formula: Formula = read(forward, backward)
+        formula: Formula = read(*methods)
     except (NotUnderstood, RecursionError):
         return None
     return formula if all(formula.lines()) else None
@@ -114,20 +113,20 @@ def _short(line: str) -> str:
 # Reading ----------------------------------------------------------------
 
 
-def _read_forward(forward: Any, backward: Any) -> Formula:
+def _read_forward(forward: Any) -> Formula:
     names = _parameters(forward)
     results = _returned(forward, {n: ast.Name(n) for n in names}, names)
-    return Formula(
-        results, ("y",) if len(results) == 1 else tuple(f"y{i}" for i in range(len(results)))
-    )
+    return Formula(results, _numbered("y", len(results)))
 
 
 def _read_backward(forward: Any, backward: Any) -> Formula:
     inputs = _parameters(forward) if forward is not None else ()
     results = _returned(backward, {n: ast.Name(n) for n in _parameters(backward)}, inputs)
-    return Formula(
-        results, ("gx",) if len(results) == 1 else tuple(f"gx{i}" for i in range(len(results)))
-    )
+    return Formula(results, _numbered("gx", len(results)))
+
+
+def _numbered(name: str, count: int) -> tuple[str, ...]:
+    return (name,) if count == 1 else tuple(f"{name}{i}" for i in range(count))
 
 
 def _parameters(method: Any) -> tuple[str, ...]:

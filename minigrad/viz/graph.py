@@ -10,6 +10,7 @@ Vocabulary
     twin     the node of the other side that stands on the same rank (op and grad op, variable and gradient)
     region   a block, a net, or one side of the drawing; regions nest
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -17,37 +18,37 @@ from typing import Any
 
 #: What a node can be; `style.NODE_STYLES` holds the look of each.
 NODE_KINDS = (
-    "value",        # a forward value that some op computed
-    "leaf",         # a leaf that wants a gradient, or a parameter
-    "data",         # data, a constant, a reference to an outer scope, @EMPTY@: no gradient flows to it
-    "output",       # the output or loss the backward pass starts from
-    "op",           # a forward operator
-    "grad_op",      # an operator (or grad_fn node) of the backward side
-    "gradient",     # the gradient of a value
+    "value",  # a forward value that some op computed
+    "leaf",  # a leaf that wants a gradient, or a parameter
+    "data",  # data, a constant, a reference to an outer scope, @EMPTY@: no gradient flows to it
+    "output",  # the output or loss the backward pass starts from
+    "op",  # a forward operator
+    "grad_op",  # an operator (or grad_fn node) of the backward side
+    "gradient",  # the gradient of a value
     "leaf_gradient",  # the gradient of a leaf or parameter: where backward ends
-    "seed",         # where the backward pass starts: loss@GRAD = 1
-    "sum",          # the op that adds several gradients up
-    "accumulate",   # AccumulateGrad, and the `+=` of linked nodes
-    "renamed",      # one of several parts of a gradient: w@GRAD@RENAME@0
-    "zeros",        # fill_zeros_like, the op
-    "zero",         # the zero it makes
-    "pruned",       # a grad op that was dropped, with the reason
-    "scopes",       # step scopes of a loop
-    "folded",       # a repeated segment, drawn once
+    "seed",  # where the backward pass starts: loss@GRAD = 1
+    "sum",  # the op that adds several gradients up
+    "accumulate",  # AccumulateGrad, and the `+=` of linked nodes
+    "renamed",  # one of several parts of a gradient: w@GRAD@RENAME@0
+    "zeros",  # fill_zeros_like, the op
+    "zero",  # the zero it makes
+    "pruned",  # a grad op that was dropped, with the reason
+    "scopes",  # step scopes of a loop
+    "folded",  # a repeated segment, drawn once
 )
 
 #: What a line between two nodes can mean; `style.EDGE_STYLES` holds the look of each.
 EDGE_KINDS = (
-    "flow",         # forward: a value goes into an op or comes out of it
-    "grad",         # backward: a gradient goes into an op or comes out of it
-    "accumulate",   # a gradient goes into a sum
-    "twin",         # op and its grad op
-    "saved",        # a forward value that a grad op reads
-    "ref",          # a Python reference worth seeing: creator, grad_fn, variable
-    "weak",         # a weak reference
-    "sub_block",    # an op and the block it holds
-    "loop",         # a value carried to the next iteration
-    "entry",        # an op type and its grad op type, in the picture of a registry
+    "flow",  # forward: a value goes into an op or comes out of it
+    "grad",  # backward: a gradient goes into an op or comes out of it
+    "accumulate",  # a gradient goes into a sum
+    "twin",  # op and its grad op
+    "saved",  # a forward value that a grad op reads
+    "ref",  # a Python reference worth seeing: creator, grad_fn, variable
+    "weak",  # a weak reference
+    "sub_block",  # an op and the block it holds
+    "loop",  # a value carried to the next iteration
+    "entry",  # an op type and its grad op type, in the picture of a registry
 )
 
 
@@ -66,13 +67,13 @@ class Node:
     side: str = "forward"
     region: str | None = None
     twin: str | None = None
-    number: int | None = None           # position of an op in its block: drawn as "#3"
+    number: int | None = None  # position of an op in its block: drawn as "#3"
     ports: tuple[tuple[str, str], ...] = ()
-    reads: tuple[str, ...] = ()         # names of the forward values a grad op reads: "reads h, w"
-    bold: bool = False                  # an op that holds a sub-block
+    reads: tuple[str, ...] = ()  # names of the forward values a grad op reads: "reads h, w"
+    bold: bool = False  # an op that holds a sub-block
     tooltip: str = ""
-    state: str = "done"                 # "pending" | "active" | "done": what the player shows
-    data: dict[str, Any] = field(default_factory=dict)   # facts for tests and widgets: never drawn
+    state: str = "done"  # "pending" | "active" | "done": what the player shows
+    data: dict[str, Any] = field(default_factory=dict)  # facts for tests and widgets: never drawn
 
 
 @dataclass(slots=True)
@@ -95,7 +96,7 @@ class Region:
     label: str
     side: str = "forward"
     parent: str | None = None
-    strong: bool = False                # a sub-block: saturated fill, heavier border
+    strong: bool = False  # a sub-block: saturated fill, heavier border
 
 
 @dataclass(slots=True)
@@ -107,8 +108,10 @@ class Graph:
     nodes: dict[str, Node] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     regions: dict[str, Region] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)       # what was folded or left out: shown below the picture
-    steps: list[str] = field(default_factory=list)       # the order of events in words, for `describe`
+    notes: list[str] = field(
+        default_factory=list
+    )  # what was folded or left out: shown below the picture
+    steps: list[str] = field(default_factory=list)  # the order of events in words, for `describe`
 
     def node(self, kind: str, name: str, **fields: Any) -> Node:
         """Add a node; its id is the next counter.

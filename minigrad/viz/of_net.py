@@ -124,7 +124,7 @@ class NetDrawing:
         )
         self.nops.append((op, node))
 
-    def look(self, name: str, side: str, written: bool) -> tuple[str, str, str, str]:
+    def look(self, name: str, written: bool) -> tuple[str, str, str, str]:
         """Kind, value, words and tooltip of a name."""
         kind, word = (
             self.gradient(name, written) if is_gradient(name) else self.value(name, written)

@@ -98,10 +98,7 @@ _SOURCES: tuple[tuple[Callable[[Any], bool], Source], ...] = (
         lambda x: is_program(_whole(_first(x))),
         lambda x, detail, values, _: of_program(_whole(_first(x)), _scope(x, values), detail),
     ),
-    (
-        lambda x: is_net(_first(x)),
-        lambda x, _, values, names: of_net(_first(x), _scope(x, values)),
-    ),
+    (lambda x: is_net(_first(x)), lambda x, _, values, *rest: of_net(_first(x), _scope(x, values))),
     (_is_grad_fn, lambda x, _, values, names: of_grad_fn(_several(x), names, values)),
     (
         _is_linked,
@@ -111,7 +108,7 @@ _SOURCES: tuple[tuple[Callable[[Any], bool], Source], ...] = (
     ),
     (is_scope, lambda x, *_: of_scope(x)),
     (is_registry, lambda x, *_: of_registry(x)),
-    (is_module, lambda x, _, values, names: of_module(x, bool(values))),
+    (is_module, lambda x, _, values, *rest: of_module(x, bool(values))),
     (_are_variables, lambda x, detail, *_: of_program(x[0].program, None, detail)),
     (lambda x: is_registry(_named(x)), lambda x, *_: of_registry(_named(x))),
 )

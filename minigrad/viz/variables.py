@@ -44,7 +44,7 @@ class Looks:
     facts: Facts
     block: Any
 
-    def __call__(self, name: str, side: str, written: bool) -> tuple[str, str, str, str]:
+    def __call__(self, name: str, written: bool) -> tuple[str, str, str, str]:
         if name == EMPTY:
             return "data", "", "no gradient", "no gradient is wanted here"
         home, var = find_var(self.facts.program, self.block, name)

@@ -55,9 +55,8 @@ class watch:
         self.snapshots: list[Snapshot] = []
         self.inner: list[Event] = []
         self.names: dict[str, Any] = {}  # variables of the caller that hold what was seen
-        self._open: list[
-            tuple[str, int]
-        ] = []  # the calls that have not ended: (kind, id of the function)
+        # the calls that have not ended: (kind, id of the function)
+        self._open: list[tuple[str, int]] = []
         self._before: list[tuple[type, str, Any]] = []
 
     def __enter__(self) -> watch:

@@ -44,8 +44,8 @@ class Placed:
     shape_only: list[str] = field(default_factory=list)  # … and those it reads for their shape
 
 
-#: (name, side, whether an op writes it) -> (kind, value as text or nothing, a few words, tooltip)
-Look = Callable[[str, str, bool], tuple[str, str, str, str]]
+#: (name, whether an op writes it) -> (kind, value as text or nothing, a few words, tooltip)
+Look = Callable[[str, bool], tuple[str, str, str, str]]
 
 
 class Wiring:
@@ -56,16 +56,15 @@ class Wiring:
         self.current: dict[str, Node] = {}
         self.versions: dict[str, list[Node]] = {}
         self.writer: dict[str, Placed] = {}  # node id -> who wrote it
-        self.touched: dict[
-            str, list[str | None]
-        ] = {}  # node id -> regions of the ops that touch it
+        # node id -> regions of the ops that touch it
+        self.touched: dict[str, list[str | None]] = {}
         self.placed: list[Placed] = []
 
     # -- values
 
     def version(self, name: str, side: str, written: bool) -> Node:
         """The next version of a name, as a node; it becomes the current one."""
-        kind, value, word, tooltip = self.look(name, side, written)
+        kind, value, word, tooltip = self.look(name, written)
         lines = tuple(filter(None, (value, word)))
         node = self.graph.node(
             kind,
