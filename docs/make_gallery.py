@@ -115,7 +115,10 @@ def section(name: str, words: str, path: str) -> str:
 def markdown(entries: list[tuple[str, str, str]]) -> str:
     """The gallery for viewers of Markdown, in whatever theme they have."""
     parts = [f"## {name}\n\n{words}\n\n![{words}]({path})\n" for name, words, path in entries]
-    intro = "Made by `python docs/make_gallery.py`; `docs/gallery.html` shows the same on white and on black."
+    intro = (
+        "Made by `python docs/make_gallery.py`; `docs/gallery.html` shows the same on white and on "
+        "black. Where a wide picture is shrunk to the page, a click on it shows it in its own size."
+    )
     return f"# Gallery\n\n{intro}\n\n" + "\n".join(parts)
 
 
