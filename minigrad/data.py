@@ -12,7 +12,10 @@ import numpy.typing as npt
 from .calls import checked
 from .errors import ShapeError, describe, refusal
 
-__all__ = ["Alphabet", "DataLoader", "Labelled", "Windows", "digits", "progress", "sonnets", "split", "windows"]
+__all__ = [
+    "Alphabet", "DataLoader", "Labelled", "Windows",
+    "digits", "progress", "sonnets", "split", "windows",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 

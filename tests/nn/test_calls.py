@@ -92,7 +92,9 @@ def test_a_keyword_that_nothing_here_stands_for_is_answered_with_what_to_do_with
     with pytest.raises(DTypeError) as found:
         call()
     assert "did you mean" not in str(found.value)
-    assert f"repair: {advice}" in str(found.value) or advice in str(found.value).split("repair: ")[1]
+    assert (
+        f"repair: {advice}" in str(found.value) or advice in str(found.value).split("repair: ")[1]
+    )
 
 
 #: what may be called with any name, and what is no function of the package's own
@@ -134,7 +136,13 @@ def test_in_a_program_a_wrong_call_of_a_module_says_the_same_and_leaves_the_modu
 
 
 def test_a_constructor_shows_its_own_parameters_to_tools():
-    assert list(inspect.signature(nn.Linear).parameters) == ["inputs", "outputs", "bias", "seed", "dtype"]
+    assert list(inspect.signature(nn.Linear).parameters) == [
+        "inputs",
+        "outputs",
+        "bias",
+        "seed",
+        "dtype",
+    ]
     assert list(inspect.signature(optim.cosine).parameters) == ["rate", "steps", "end"]
     assert inspect.signature(nn.ReLU).parameters == {}
 

@@ -1,4 +1,5 @@
 """The capstone: any function through every engine, and a bug to hunt."""
+
 import numpy as np
 import pytest
 from literate import cells, load, verdict_on
@@ -16,14 +17,19 @@ CORPUS = {
     "chain": (lambda x: mg.sum(mg.exp(mg.sin(x))), {"x": ARRAY}, ["x"]),
     "reuse": (lambda x: mg.sum(x * x + x), {"x": ARRAY}, ["x"]),
     "a stretched row": (lambda x, b: mg.sum((x + b) * x), {"x": ARRAY, "b": ARRAY[0]}, ["x", "b"]),
-    "a stretched column": (lambda x, b: mg.mean(mg.tanh(x * b)),
-                           {"x": ARRAY, "b": ARRAY[:, :1]}, ["b"]),
+    "a stretched column": (
+        lambda x, b: mg.mean(mg.tanh(x * b)),
+        {"x": ARRAY, "b": ARRAY[:, :1]},
+        ["b"],
+    ),
     "a stretched number": (lambda x, s: mg.sum(x * s), {"x": ARRAY, "s": np.array(3.0)}, ["s"]),
     "constants": (lambda x: mg.sum(2 / (3 + x * x) - (1 - x) * 4), {"x": ARRAY}, ["x"]),
     "axes": (lambda x: mg.sum(mg.mean(x * x, axis=0) * mg.sum(x, axis=0)), {"x": ARRAY}, ["x"]),
-    "layers": (lambda x, w: mg.mean(mg.tanh(mg.matmul(mg.tanh(mg.matmul(x, w)), w)) ** 2),
-               {"x": ARRAY, "w": np.array([[0.5, 0.1, -0.2], [0.3, -0.4, 0.6], [1.0, 0.2, 0.7]])},
-               ["x", "w"]),
+    "layers": (
+        lambda x, w: mg.mean(mg.tanh(mg.matmul(mg.tanh(mg.matmul(x, w)), w)) ** 2),
+        {"x": ARRAY, "w": np.array([[0.5, 0.1, -0.2], [0.3, -0.4, 0.6], [1.0, 0.2, 0.7]])},
+        ["x", "w"],
+    ),
 }
 
 
@@ -70,11 +76,15 @@ def test_a_value_that_the_function_does_not_use_is_named():
         step.written(lambda a, b, c: mg.sum(a), {name: ARRAY for name in "abc"}, ["b"])
 
 
-@pytest.mark.parametrize("function, said", [
-    (lambda x: x * x, r"one number, not Variable\(mul_0"),
-    (lambda x: (mg.sum(x), 1.0)[1], r"one number, not 1\.0"),
-    (lambda x: [mg.sum(x)], r"one number, not \[Variable"),
-], ids=["an array", "a bare number", "a list"])
+@pytest.mark.parametrize(
+    "function, said",
+    [
+        (lambda x: x * x, r"one number, not Variable\(mul_0"),
+        (lambda x: (mg.sum(x), 1.0)[1], r"one number, not 1\.0"),
+        (lambda x: [mg.sum(x)], r"one number, not \[Variable"),
+    ],
+    ids=["an array", "a bare number", "a list"],
+)
 def test_a_result_that_is_not_one_number_is_refused(function, said):
     with pytest.raises(ValueError, match=said):
         step.written(function, {"x": ARRAY}, ["x"])
@@ -100,8 +110,9 @@ def test_a_planted_bug_spoils_a_gradient_but_not_the_value(name, seed):
     names = [op.output_names[0] for op in hunt.program.global_block().ops if op.role == "forward"]
     names += [f"{each}@GRAD" for each in wanted]
     made = static.Executor().run(hunt.program, feed=step.feed_of(values, wanted), fetch_list=names)
-    wrong = [each for each, value in zip(names, made, strict=True)
-             if not np.allclose(value, found[each])]
+    wrong = [
+        each for each, value in zip(names, made, strict=True) if not np.allclose(value, found[each])
+    ]
     assert wrong
     assert all(each.endswith("@GRAD") for each in wrong)
 
@@ -113,8 +124,9 @@ def test_the_picture_shows_the_value_that_the_changed_operator_reads(seed):
     (found,) = [text for text in map(hunt.guess, range(len(ops))) if text.startswith("Found.")]
     if "it reads" in found:
         number, other = int(found.split()[2].rstrip(",")), found.split("it reads ")[1].split()[0]
-        (line,) = [line for line in mg.draw(hunt.program).text.splitlines()
-                   if f"#{number} " in line]
+        (line,) = [
+            line for line in mg.draw(hunt.program).text.splitlines() if f"#{number} " in line
+        ]
         assert other in line.split(" reads ")[1]
 
 
@@ -172,25 +184,39 @@ def test_every_engine_draws_the_function_of_the_page():
 
 
 MUTANTS = {
-    "links: overwrite": ("each.grad = part if each.grad is None else each.grad + part",
-                         "each.grad = part"),
-    "links: nothing summed back": ("        return np.sum(grad, axis=thin, keepdims=True) if thin "
-                                   "else grad", "        return grad"),
+    "links: overwrite": (
+        "each.grad = part if each.grad is None else each.grad + part",
+        "each.grad = part",
+    ),
+    "links: nothing summed back": (
+        "        return np.sum(grad, axis=thin, keepdims=True) if thin else grad",
+        "        return grad",
+    ),
     "links: new axes are kept": ("grad = np.sum(grad, axis=tuple(range(extra)))", "grad = grad"),
-    "links: constants forgotten": ("self.constants = {**primitive.attrs, **attrs}",
-                                   "self.constants = {**primitive.attrs}"),
-    "links: no seed": ("boxes[result.name].grad = np.ones_like(",
-                       "boxes[result.name].grad = np.zeros_like("),
-    "links: the shape of the gradient": ('f"{slot}_shape": np.shape(box.data)',
-                                         'f"{slot}_shape": np.shape(out_grad)'),
-    "grad_fn: data want gradients": ("requires_grad=name in wanted", "requires_grad=True and "
-                                     "name not in wanted"),
+    "links: constants forgotten": (
+        "self.constants = {**primitive.attrs, **attrs}",
+        "self.constants = {**primitive.attrs}",
+    ),
+    "links: no seed": (
+        "boxes[result.name].grad = np.ones_like(",
+        "boxes[result.name].grad = np.zeros_like(",
+    ),
+    "links: the shape of the gradient": (
+        'f"{slot}_shape": np.shape(box.data)',
+        'f"{slot}_shape": np.shape(out_grad)',
+    ),
+    "grad_fn: data want gradients": (
+        "requires_grad=name in wanted",
+        "requires_grad=True and name not in wanted",
+    ),
     "net: w is left out": ("no_grad=set(values) - set(wanted)", "no_grad=set(values)"),
     "program: parameters are data": ("if name in wanted\n", "if name not in wanted\n"),
     "judge: one-sided": ("for step in (eps, -eps):", "for step in (eps, 0):"),
     "judge: moves the user's array": ("name: values[name].copy()}", "name: values[name]}"),
-    "any number of inputs": ("primitive is None or primitive.list_input or",
-                             "primitive is None or"),
+    "any number of inputs": (
+        "primitive is None or primitive.list_input or",
+        "primitive is None or",
+    ),
 }
 
 

@@ -1,4 +1,5 @@
 """Step 10: grad_fn, next_functions, AccumulateGrad."""
+
 import gc
 import weakref
 
@@ -74,7 +75,7 @@ def test_a_leaf_has_one_accumulate_grad_and_does_not_keep_it_alive():
         alive = weakref.ref(x), weakref.ref(step.gradient_edge(x)[0])
         y = x * 2
         del x, y, _
-        assert [each() for each in alive] == [None, None]     # no circle: freed at once
+        assert [each() for each in alive] == [None, None]  # no circle: freed at once
     finally:
         gc.enable()
 
@@ -143,7 +144,7 @@ def test_numbers_of_earlier_steps():
     x = leaf(2.0)
     s = x * x
     (s * s + s * s).backward()
-    assert numbers(x) == [64]           # the diamond of step 6
+    assert numbers(x) == [64]  # the diamond of step 6
     a = leaf(2.0)
     b = a + a
     (b + b).backward()
@@ -155,7 +156,7 @@ def test_fifty_doublings_take_one_call_per_node():
     for _ in range(50):
         y = y + y
     y.backward()
-    assert numbers(x) == [2 ** 50]
+    assert numbers(x) == [2**50]
 
 
 def test_a_node_waits_for_the_longest_way():
@@ -166,12 +167,12 @@ def test_a_node_waits_for_the_longest_way():
     for _ in range(3):
         late = late * 1.0
     (s * late).backward()
-    assert numbers(x) == [4 * 2.0 ** 3]
+    assert numbers(x) == [4 * 2.0**3]
     x = leaf(2.0)
     s = x * x
     late = (s * 1.0) * 1.0
     (late * s).backward()
-    assert numbers(x) == [4 * 2.0 ** 3]
+    assert numbers(x) == [4 * 2.0**3]
 
 
 def test_gradients_agree_with_central_differences():
@@ -182,8 +183,10 @@ def test_gradients_agree_with_central_differences():
     x, y = leaf(0.7), leaf(-1.3)
     f(x, y).backward()
     eps = 1e-6
-    slopes = [(f(step.Tensor(0.7 + eps), y).data - f(step.Tensor(0.7 - eps), y).data) / (2 * eps),
-              (f(x, step.Tensor(-1.3 + eps)).data - f(x, step.Tensor(-1.3 - eps)).data) / (2 * eps)]
+    slopes = [
+        (f(step.Tensor(0.7 + eps), y).data - f(step.Tensor(0.7 - eps), y).data) / (2 * eps),
+        (f(x, step.Tensor(-1.3 + eps)).data - f(x, step.Tensor(-1.3 - eps)).data) / (2 * eps),
+    ]
     np.testing.assert_allclose(numbers(x, y), slopes, rtol=1e-8)
 
 
@@ -224,17 +227,22 @@ def test_a_hundred_thousand_nodes_need_no_recursion():
 def test_the_mistake_every_path_is_walked():
     sources = cells("step10_grad_fn", "mistake")
     start = next(i for i, text in enumerate(sources) if "def walk_every_path" in text)
-    _, printed = run_cells("step10_grad_fn", [
-        "a, b, d = (Tensor(n, requires_grad=True) for n in (2., 3., 4.))\ne = (a + b) * d",
-        *sources[start:start + 2]])
+    _, printed = run_cells(
+        "step10_grad_fn",
+        [
+            "a, b, d = (Tensor(n, requires_grad=True) for n in (2., 3., 4.))\ne = (a + b) * d",
+            *sources[start : start + 2],
+        ],
+    )
     assert printed == "5 calls\ntensor(4.) tensor(4.) tensor(5.)\ntensor(1024.) 2047 calls\n"
 
 
 def test_the_mistake_a_gradient_that_is_recorded():
     *_, e = example()
     to_c, to_d = e.grad_fn(step.Tensor(1.0))
-    assert repr((to_c, to_d)) == ("(tensor(4., grad_fn=<MulBackward0>), "
-                                  "tensor(5., grad_fn=<MulBackward0>))")
+    assert repr((to_c, to_d)) == (
+        "(tensor(4., grad_fn=<MulBackward0>), tensor(5., grad_fn=<MulBackward0>))"
+    )
 
 
 def test_bad_input_is_named():
@@ -254,32 +262,42 @@ def test_b_is_what_next_functions_says():
     graph = mg.draw(e).graph
     backward = [n for n in graph.nodes.values() if n.kind in ("grad_op", "accumulate")]
     assert sorted(n.name for n in backward) == sorted(
-        node.name() for node in step.count_edges(e.grad_fn))
+        node.name() for node in step.count_edges(e.grad_fn)
+    )
     ids = {n.id for n in backward}
     drawn = [edge for edge in graph.edges if edge.tail in ids and edge.head in ids]
     assert len(drawn) == sum(step.count_edges(e.grad_fn).values())
 
 
 MUTANTS = {
-    "the output index is lost": ("return (tensor.grad_fn, tensor.output_nr)",
-                                 "return (tensor.grad_fn, 0)"),
+    "the output index is lost": (
+        "return (tensor.grad_fn, tensor.output_nr)",
+        "return (tensor.grad_fn, 0)",
+    ),
     "outputs are not numbered": ("output_nr=i)", "output_nr=0)"),
     "a new AccumulateGrad for every use": ("    if node is None:   ", "    if True:  "),
     "the leaf holds its node": ("weakref.ref(node)", "(lambda: node)"),
     "constants get an edge": ("    if not tensor.requires_grad:\n        return (None, 0)\n", ""),
-    "overwrite at the leaf": ("(zero if self.variable.grad is None else self.variable.grad) + grad",
-                              "zero + grad"),
+    "overwrite at the leaf": (
+        "(zero if self.variable.grad is None else self.variable.grad) + grad",
+        "zero + grad",
+    ),
     "the first gradient is not copied": (
         "(zero if self.variable.grad is None else self.variable.grad) + grad",
-        "grad if self.variable.grad is None else self.variable.grad + grad"),
+        "grad if self.variable.grad is None else self.variable.grad + grad",
+    ),
     "overwrite in the slot": ("grad if slots[slot] is None else slots[slot] + grad", "grad"),
     "no waiting": ("counts[target] += 1", "counts[target] = 1"),
-    "recorded while walking": ("with record(False):\n        deliver",
-                               "with record(True):\n        deliver"),
+    "recorded while walking": (
+        "with record(False):\n        deliver",
+        "with record(True):\n        deliver",
+    ),
     "the switch is ignored": ('wanted = MODE["record"] and any', "wanted = any"),
     "the switch is not put back": ('        MODE["record"] = before', "        pass"),
-    "put back without finally": ("    try:\n        yield\n    finally:\n        MODE",
-                                 "    if True:\n        yield\n        MODE"),
+    "put back without finally": (
+        "    try:\n        yield\n    finally:\n        MODE",
+        "    if True:\n        yield\n        MODE",
+    ),
     "constants are recorded": ("if wanted else None", "if True else None"),
     "factors swapped": ("return grad * y, grad * x", "return grad * x, grad * y"),
     "plus forgets one": ("return grad, grad", "return grad, grad * 0"),

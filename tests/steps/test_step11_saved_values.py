@@ -1,4 +1,5 @@
 """Step 11: saved values."""
+
 import gc
 import weakref
 
@@ -37,17 +38,31 @@ def complex_step(f, *numbers):
 
 
 def test_every_row_of_the_table_against_the_complex_step():
-    numpy = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
-             "neg": np.negative, "sin": np.sin, "cos": np.cos, "exp": np.exp, "log": np.log,
-             "tanh": np.tanh}
+    numpy = {
+        "add": np.add,
+        "sub": np.subtract,
+        "mul": np.multiply,
+        "div": np.divide,
+        "neg": np.negative,
+        "sin": np.sin,
+        "cos": np.cos,
+        "exp": np.exp,
+        "log": np.log,
+        "tanh": np.tanh,
+    }
     for name, f in numpy.items():
         numbers = (0.7, 1.3) if name in BINARY else (0.7,)
         assert step.TABLE.keys() >= {name}
-        np.testing.assert_allclose(gradient(getattr(step, name), *numbers),
-                                   complex_step(f, *numbers), rtol=1e-12, err_msg=name)
+        np.testing.assert_allclose(
+            gradient(getattr(step, name), *numbers),
+            complex_step(f, *numbers),
+            rtol=1e-12,
+            err_msg=name,
+        )
     for n in (3, 2, 1, -1, 0.5):
-        np.testing.assert_allclose(gradient(lambda x, n=n: x ** n, 0.7),
-                                   complex_step(lambda z, n=n: z ** n, 0.7), rtol=1e-12)
+        np.testing.assert_allclose(
+            gradient(lambda x, n=n: x**n, 0.7), complex_step(lambda z, n=n: z**n, 0.7), rtol=1e-12
+        )
 
 
 def test_the_table_has_no_other_rows():
@@ -60,12 +75,12 @@ def test_values_of_the_table_are_numpys():
         np.testing.assert_array_equal(getattr(step, name)(x, y).data, f(x.data, y.data))
     for name in ("sin", "cos", "exp", "log", "tanh"):
         np.testing.assert_array_equal(getattr(step, name)(x).data, getattr(np, name)(x.data))
-    np.testing.assert_array_equal((x ** 3).data, x.data ** 3)
+    np.testing.assert_array_equal((x**3).data, x.data**3)
 
 
 def test_operators_take_numbers_on_either_side():
     x = leaf(4.0)
-    (2 / x - (1 - x) * 3 + (-x) / 2 + x ** 2).backward()
+    (2 / x - (1 - x) * 3 + (-x) / 2 + x**2).backward()
     assert x.grad.data == -2 / 16 + 3 - 0.5 + 8
 
 
@@ -79,7 +94,11 @@ def test_a_node_keeps_the_names_its_formulas_use():
 def test_what_only_an_unwanted_gradient_needs_is_not_kept():
     x = leaf(0.5)
     assert [kept(x * 3), kept(3 * x), kept(x / 2), kept(2 / x)] == [
-        ["y"], ["y"], ["y"], ["out", "y"]]
+        ["y"],
+        ["y"],
+        ["y"],
+        ["out", "y"],
+    ]
     assert kept(step.mul(3, x)) == ["x"]
 
 
@@ -87,7 +106,7 @@ def test_the_node_keeps_tensors_not_copies():
     x, y = leaf(0.5), leaf(4.0)
     node = (x * y).grad_fn
     assert node.saved["x"].unpack("x", node) is x
-    node = step.sin(x * 2).grad_fn          # nobody else holds x * 2
+    node = step.sin(x * 2).grad_fn  # nobody else holds x * 2
     assert node.saved["x"].unpack("x", node).grad_fn.name() == "MulBackward0"
     out = step.exp(x)
     assert out.grad_fn.saved["out"].unpack("out", out.grad_fn) is out
@@ -203,7 +222,7 @@ def test_the_mistake_the_engine_believes_the_table():
 
 def test_numbers_of_earlier_steps():
     x = leaf(0.5)
-    y = step.exp(x ** 2) ** 2
+    y = step.exp(x**2) ** 2
     y.backward()
     assert (str(y.data), str(x.grad.data)) == ("1.648721270700128", "3.297442541400256")
     a, b, d = leaf(2.0), leaf(3.0), leaf(4.0)
@@ -216,8 +235,8 @@ def test_numbers_of_earlier_steps():
     ((x + x) + x).backward()
     assert x.grad.data == 3
     x = leaf(2.0)
-    s = x ** 2
-    (s ** 2 + s ** 2).backward()
+    s = x**2
+    (s**2 + s**2).backward()
     assert x.grad.data == 64
     x = leaf([5.0, 7.0])
     y = step.unbind(x)[1] * 3
@@ -233,7 +252,7 @@ def test_b_is_what_next_functions_says_and_f_what_is_kept():
     backward = [n for n in graph.nodes.values() if n.kind in ("grad_op", "accumulate")]
     assert sorted(n.name for n in backward) == ["AccumulateGrad", "MulBackward0", "SinBackward0"]
     y.backward()
-    assert "SinBackward0" in mg.draw(y).text        # a freed graph can be drawn too
+    assert "SinBackward0" in mg.draw(y).text  # a freed graph can be drawn too
 
 
 MUTANTS = {
@@ -245,22 +264,36 @@ MUTANTS = {
     "the version is not compared": ("if tensor.version != self.version:", "if False:"),
     "add_ does not count": ("        self.version += 1\n", ""),
     "add_ makes a new array": ("self.data += np", "self.data = self.data + np"),
-    "the version is kept too late": ("self.data, self.version = tensor.data, tensor.version",
-                                     "self.data, self.version = tensor.data, 0"),
+    "the version is kept too late": (
+        "self.data, self.version = tensor.data, tensor.version",
+        "self.data, self.version = tensor.data, 0",
+    ),
     "the own result is held": ("weakref.ref(tensor) if own else lambda: tensor", "lambda: tensor"),
-    "an input is held weakly": ("weakref.ref(tensor) if own else lambda: tensor",
-                                "weakref.ref(tensor)"),
-    "a copy is kept": ("self.data, self.version = tensor.data,",
-                       "self.data, self.version = tensor.data.copy(),"),
-    "a kept result forgets its node": ("return Tensor(self.data, grad_fn=node)",
-                                       "return Tensor(self.data)"),
+    "an input is held weakly": (
+        "weakref.ref(tensor) if own else lambda: tensor",
+        "weakref.ref(tensor)",
+    ),
+    "a copy is kept": (
+        "self.data, self.version = tensor.data,",
+        "self.data, self.version = tensor.data.copy(),",
+    ),
+    "a kept result forgets its node": (
+        "return Tensor(self.data, grad_fn=node)",
+        "return Tensor(self.data)",
+    ),
     "everything is kept": ("for name in values if name in reads}", "for name in values}"),
-    "kept for unwanted gradients": ("for (target, _), code in wanted if target for name",
-                                    "for (target, _), code in wanted for name"),
-    "the result for the input": ("zip(formulas, inputs, strict=True), out=out)",
-                                 "zip(formulas, [out] * 2), out=out)"),
-    "the input for the result": ("strict=True), out=out), node",
-                                 "strict=True), out=inputs[0]), node"),
+    "kept for unwanted gradients": (
+        "for (target, _), code in wanted if target for name",
+        "for (target, _), code in wanted for name",
+    ),
+    "the result for the input": (
+        "zip(formulas, inputs, strict=True), out=out)",
+        "zip(formulas, [out] * 2), out=out)",
+    ),
+    "the input for the result": (
+        "strict=True), out=out), node",
+        "strict=True), out=inputs[0]), node",
+    ),
     "attributes are lost": ("node.attrs = attrs", "node.attrs = {'n': 2}"),
     "sub adds": ('x="grad", y="-grad")', 'x="grad", y="grad")'),
     "sine without slope": ('x="grad * cos(x)")', 'x="grad")'),
@@ -272,8 +305,10 @@ MUTANTS = {
     "rsub": ("return sub(other, self)", "return sub(self, other)"),
     "rdiv": ("return div(other, self)", "return div(self, other)"),
     "overwrite in the slot": ("grad if slots[slot] is None else slots[slot] + grad", "grad"),
-    "the output index is lost": ("return (tensor.grad_fn, tensor.output_nr)",
-                                 "return (tensor.grad_fn, 0)"),
+    "the output index is lost": (
+        "return (tensor.grad_fn, tensor.output_nr)",
+        "return (tensor.grad_fn, 0)",
+    ),
 }
 
 

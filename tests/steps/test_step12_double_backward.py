@@ -1,4 +1,5 @@
 """Step 12: the gradient of the gradient."""
+
 import numpy as np
 import pytest
 from literate import cells, load, verdict_on
@@ -25,7 +26,7 @@ def nodes(tensor):
 
 def test_first_and_second_derivative_of_the_quartic():
     x = leaf(2.0)
-    y = x ** 4 - 2 * x ** 2
+    y = x**4 - 2 * x**2
     slope = step.grad(y, x, create_graph=True)
     assert repr(slope) == "tensor(24., grad_fn=<AddBackward0>)"
     assert repr(step.grad(slope, x)) == "tensor(44.)"
@@ -34,7 +35,7 @@ def test_first_and_second_derivative_of_the_quartic():
 
 def test_the_same_by_backward_and_clearing():
     x = leaf(2.0)
-    (x ** 4 - 2 * x ** 2).backward(create_graph=True)
+    (x**4 - 2 * x**2).backward(create_graph=True)
     slope, x.grad = x.grad, None
     slope.backward()
     assert (slope.data, x.grad.data) == (24, 44)
@@ -42,26 +43,26 @@ def test_the_same_by_backward_and_clearing():
 
 def test_the_mistake_gradients_accumulate_in_the_second_walk_too():
     x = leaf(2.0)
-    (x ** 4 - 2 * x ** 2).backward(create_graph=True)
+    (x**4 - 2 * x**2).backward(create_graph=True)
     x.grad.backward()
     assert x.grad.data == 68
 
 
 def test_without_the_switch_a_gradient_is_a_constant():
     x = leaf(2.0)
-    y = x ** 4
+    y = x**4
     y.backward()
     assert x.grad.grad_fn is None
     with pytest.raises(RuntimeError, match=r"from tensor\(32\.\): it depends on no tensor"):
         x.grad.backward()
-    assert step.grad(x ** 4, x).grad_fn is None
+    assert step.grad(x**4, x).grad_fn is None
     assert step.MODE["record"]
 
 
 def test_derivatives_of_the_hyperbolic_tangent_to_order_six():
     x = 1.0
     t = np.tanh(x)
-    p = np.polynomial.Polynomial([0, 1])            # the n-th derivative is a polynomial in tanh
+    p = np.polynomial.Polynomial([0, 1])  # the n-th derivative is a polynomial in tanh
     expected = []
     for _ in range(7):
         expected.append(p(t))
@@ -90,12 +91,13 @@ def test_every_row_of_the_table_in_second_order():
         "cos": (lambda x: step.cos(x), [np.cos(0.7), -np.sin(0.7), -np.cos(0.7)]),
         "reciprocal": (lambda x: 1 / x, [1 / 0.7, -1 / 0.49, 2 / 0.343]),
         "division": (lambda x: (x * x) / (x * 3), [0.7 / 3, 1 / 3, 0]),
-        "power": (lambda x: x ** 3, [0.343, 3 * 0.49, 4.2]),
+        "power": (lambda x: x**3, [0.343, 3 * 0.49, 4.2]),
         "product": (lambda x: x * -x - x, [-0.49 - 0.7, -2.4, -2]),
     }
     for name, (f, expected) in known.items():
-        np.testing.assert_allclose(orders(f, 0.7, 2), expected, rtol=1e-12, atol=1e-14,
-                                   err_msg=name)
+        np.testing.assert_allclose(
+            orders(f, 0.7, 2), expected, rtol=1e-12, atol=1e-14, err_msg=name
+        )
 
 
 def test_a_kept_result_that_nobody_else_holds_can_be_derived():
@@ -117,19 +119,19 @@ def test_mixed_derivatives_are_symmetric():
 def test_second_derivatives_go_through_several_outputs():
     x = leaf([2.0, 3.0])
     p, q = step.unbind(x)
-    slope = step.grad(p ** 3 * q, x, create_graph=True)
+    slope = step.grad(p**3 * q, x, create_graph=True)
     assert slope.data.tolist() == [36, 8]
     assert step.grad(slope, x, grad_output=[1.0, 0.0]).data.tolist() == [36, 12]
 
 
 def test_the_third_derivative_of_the_square_at_zero_is_zero():
-    assert orders(lambda x: x ** 2, 0.0, 3) == [0, 0, 2, 0]
-    assert orders(lambda x: x ** 2.0, 0.0, 3) == [0, 0, 2, 0]
+    assert orders(lambda x: x**2, 0.0, 3) == [0, 0, 2, 0]
+    assert orders(lambda x: x**2.0, 0.0, 3) == [0, 0, 2, 0]
 
 
 def test_the_mistake_zero_times_infinity():
     source = next(text for text in cells("step12_double_backward", "mistake") if "oldpow" in text)
-    notebook = vars(load("step12_double_backward"))     # formulas look for names where they are
+    notebook = vars(load("step12_double_backward"))  # formulas look for names where they are
     exec(source, notebook)
     assert repr(notebook["y"]) == "tensor(nan, grad_fn=<MulBackward0>)"
 
@@ -137,7 +139,7 @@ def test_the_mistake_zero_times_infinity():
 def test_newton_needs_seven_steps():
     x = leaf(2.0)
     for _ in range(7):
-        slope = step.grad(x ** 4 - 2 * x ** 2, x, create_graph=True)
+        slope = step.grad(x**4 - 2 * x**2, x, create_graph=True)
         x = leaf(x.data - slope.data / step.grad(slope, x).data)
     assert abs(x.data - 1) < 1e-15
 
@@ -192,7 +194,7 @@ def test_a_value_changed_between_the_two_walks_is_found():
 
 def test_numbers_of_earlier_steps():
     x = leaf(0.5)
-    y = step.exp(x ** 2) ** 2
+    y = step.exp(x**2) ** 2
     y.backward()
     assert (str(y.data), str(x.grad.data)) == ("1.648721270700128", "3.297442541400256")
     a, b, d = leaf(2.0), leaf(3.0), leaf(4.0)
@@ -202,8 +204,8 @@ def test_numbers_of_earlier_steps():
     e.backward()
     assert [t.grad.data for t in (a, b, d)] == [4, 4, 5]
     x = leaf(2.0)
-    s = x ** 2
-    (s ** 2 + s ** 2).backward()
+    s = x**2
+    (s**2 + s**2).backward()
     assert x.grad.data == 64
     x = leaf(3.0)
     y = x * x
@@ -225,17 +227,24 @@ MUTANTS = {
     "create_graph is ignored": ("with record(create_graph):", "with record(False):"),
     "always recorded": ("with record(create_graph):", "with record(True):"),
     "create_graph is not passed on": ("retain_graph, create_graph)\n", "retain_graph)\n"),
-    "create_graph frees": ("retain_graph = create_graph if retain_graph is None else retain_graph",
-                           "retain_graph = bool(retain_graph)"),
+    "create_graph frees": (
+        "retain_graph = create_graph if retain_graph is None else retain_graph",
+        "retain_graph = bool(retain_graph)",
+    ),
     "retain_graph is ignored": (
         "retain_graph = create_graph if retain_graph is None else retain_graph",
-        "retain_graph = create_graph"),
+        "retain_graph = create_graph",
+    ),
     "grad fills .grad": ("if wanted and isinstance(node, AccumulateGrad):", "if False:"),
     "the slot of a wanted edge is lost": ("{each: grads[each[1]] for", "{each: grads[0] for"),
-    "kept values are constants": ("        return tensor\n\n\nclass Node",
-                                  "        return Tensor(tensor.data)\n\n\nclass Node"),
-    "a kept result forgets its node": ("return Tensor(self.data, grad_fn=node)",
-                                       "return Tensor(self.data)"),
+    "kept values are constants": (
+        "        return tensor\n\n\nclass Node",
+        "        return Tensor(tensor.data)\n\n\nclass Node",
+    ),
+    "a kept result forgets its node": (
+        "return Tensor(self.data, grad_fn=node)",
+        "return Tensor(self.data)",
+    ),
     "the version is not compared": ("if tensor.version != self.version:", "if False:"),
     "power without its extra case": (" if n else grad * 0", ""),
     "power ends one order too early": ("if n else grad * 0", "if n > 1 else grad * 0"),
@@ -243,11 +252,14 @@ MUTANTS = {
     "second input is not named": ("on input {number}, {inputs[number]}", "on {inputs[0]}"),
     "an unreached input is silent": ("        if each is None:", "        if False:"),
     "overwrite in the slot": ("grad if slots[slot] is None else slots[slot] + grad", "grad"),
-    "overwrite at the leaf": ("(zero if self.variable.grad is None else self.variable.grad) + grad",
-                              "zero + grad"),
+    "overwrite at the leaf": (
+        "(zero if self.variable.grad is None else self.variable.grad) + grad",
+        "zero + grad",
+    ),
     "stack is no operation": (
         "return results(StackBackward0(*rows), np.stack([row.data for row in rows]))[0]",
-        "return Tensor(np.stack([row.data for row in rows]))"),
+        "return Tensor(np.stack([row.data for row in rows]))",
+    ),
 }
 
 

@@ -1,4 +1,5 @@
 """Step 13: operators by name."""
+
 import json
 from types import SimpleNamespace
 
@@ -46,8 +47,9 @@ def test_every_rule_of_the_table_agrees_with_central_differences():
     point = {"x": 1.3, "y": -0.7}
     for kind in [each for each, info in step.OPS.items() if info.grad]:
         slots = step.OPS[kind].inputs
-        made = step.Operator(kind, {s: s for s in slots}, {"out": "v"},
-                             {"n": 3} if kind == "power" else {})
+        made = step.Operator(
+            kind, {s: s for s in slots}, {"out": "v"}, {"n": 3} if kind == "power" else {}
+        )
         scope = step.Scope({**{s: point[s] for s in slots}, "v@GRAD": 1.0})
         made.run(scope)
         step.build_grad_op(made).run(scope)
@@ -63,8 +65,9 @@ def test_a_grad_op_reads_what_its_rule_names_and_nothing_else():
     assert mul_grad.type == "mul_grad"
     assert mul_grad.inputs == {"x": ["c"], "y": ["d"], "out_grad": ["e@GRAD"]}
     assert mul_grad.outputs == {"x_grad": ["c@GRAD"], "y_grad": ["d@GRAD"]}
-    exp_grad, add_grad = (step.build_grad_op(each) for each in (
-        op("exp", "v", x="u"), op("add", "c", x="a", y="b")))
+    exp_grad, add_grad = (
+        step.build_grad_op(each) for each in (op("exp", "v", x="u"), op("add", "c", x="a", y="b"))
+    )
     assert exp_grad.inputs == {"out": ["v"], "out_grad": ["v@GRAD"]}
     assert add_grad.inputs == {"out_grad": ["c@GRAD"]}
 
@@ -85,22 +88,30 @@ def test_lists_of_names_are_copied_not_shared():
 
 
 def test_slots_stand_in_the_order_of_the_registry_however_they_are_given():
-    scope = run(with_grads([step.Operator("mul", {"y": "d", "x": "c"}, {"out": "e"})]),
-                c=5.0, d=4.0, e_GRAD=1.0)
+    scope = run(
+        with_grads([step.Operator("mul", {"y": "d", "x": "c"}, {"out": "e"})]),
+        c=5.0,
+        d=4.0,
+        e_GRAD=1.0,
+    )
     assert (scope["c@GRAD"], scope["d@GRAD"]) == (4.0, 5.0)
 
 
 def test_what_is_written_to_empty_is_thrown_away():
-    half = step.Operator("mul_grad", {"x": "c", "y": "d", "out_grad": "e@GRAD"},
-                         {"x_grad": "c@GRAD", "y_grad": step.EMPTY})
+    half = step.Operator(
+        "mul_grad",
+        {"x": "c", "y": "d", "out_grad": "e@GRAD"},
+        {"x_grad": "c@GRAD", "y_grad": step.EMPTY},
+    )
     scope = run([half], c=5.0, d=4.0, e_GRAD=1.0)
     assert dict(scope) == {"c": 5.0, "d": 4.0, "e@GRAD": 1.0, "c@GRAD": 4.0}
 
 
 def test_a_description_goes_through_json_and_runs_on_other_numbers():
     text = json.dumps([vars(each) for each in with_grads(example())])
-    scope = run([step.Operator(**record) for record in json.loads(text)],
-                a=1.0, b=1.0, d=10.0, e_GRAD=1.0)
+    scope = run(
+        [step.Operator(**record) for record in json.loads(text)], a=1.0, b=1.0, d=10.0, e_GRAD=1.0
+    )
     assert (scope["e"], scope["a@GRAD"], scope["d@GRAD"]) == (20.0, 10.0, 2.0)
 
 
@@ -120,10 +131,13 @@ def test_the_mistake_grad_ops_in_forward_order_read_what_nobody_wrote():
 
 
 def test_the_mistake_two_writers_of_one_gradient_overwrite_each_other():
-    shared = [op("mul", "y1", x="x1", y="W"), op("mul", "y2", x="x2", y="W"),
-              op("add", "y", x="y1", y="y2")]
+    shared = [
+        op("mul", "y1", x="x1", y="W"),
+        op("mul", "y2", x="x2", y="W"),
+        op("add", "y", x="y1", y="y2"),
+    ]
     scope = run(with_grads(shared), x1=2.0, x2=5.0, W=3.0, y_GRAD=1.0)
-    assert (scope["y"], scope["W@GRAD"]) == (21.0, 2.0)      # 7 is right
+    assert (scope["y"], scope["W@GRAD"]) == (21.0, 2.0)  # 7 is right
 
 
 def test_bad_input_is_quoted():
@@ -140,8 +154,10 @@ def test_bad_input_is_quoted():
 def test_the_picture_shows_the_operators_and_the_grad_ops_that_ran():
     viz = pytest.importorskip("minigrad.viz")
     ops = example()
-    forward, backward = (SimpleNamespace(type="net", inputs={}, outputs={}, attrs={}, ops=each)
-                         for each in (ops, with_grads(ops)[2:]))
+    forward, backward = (
+        SimpleNamespace(type="net", inputs={}, outputs={}, attrs={}, ops=each)
+        for each in (ops, with_grads(ops)[2:])
+    )
     scope = run(with_grads(ops), a=2.0, b=3.0, d=4.0, e_GRAD=1.0)
     nodes = viz.draw(((forward, backward), scope)).graph.nodes.values()
     assert [n.name for n in nodes if n.kind == "op"] == ["add", "mul"]
@@ -153,25 +169,31 @@ def test_the_picture_shows_the_operators_and_the_grad_ops_that_ran():
 MUTANTS = {
     "the grad type is the type": ("grad_type = find(op.type).grad  ", "grad_type = op.type  "),
     "every slot is copied": ("for slot in reads if slot in forward}", "for slot in forward}"),
-    "outputs are not copied": ("forward = {**op.inputs, **op.outputs}",
-                               "forward = {**op.inputs}"),
-    "attributes are forgotten": ("(grad_type, inputs, outputs, op.attrs)",
-                                 "(grad_type, inputs, outputs)"),
+    "outputs are not copied": ("forward = {**op.inputs, **op.outputs}", "forward = {**op.inputs}"),
+    "attributes are forgotten": (
+        "(grad_type, inputs, outputs, op.attrs)",
+        "(grad_type, inputs, outputs)",
+    ),
     "attributes are shared": ("self.attrs = dict(attrs or {})", "self.attrs = attrs or {}"),
     "lists are shared": ("else list(given[slot])", "else given[slot]"),
     "empty is written": ("if name != EMPTY:", "if True:"),
     "a second meaning is taken": ("if type in OPS:", "if False:"),
-    "slots in the given order": ("\n            for slot in slots}",
-                                 "\n            for slot in given}"),
+    "slots in the given order": (
+        "\n            for slot in slots}",
+        "\n            for slot in given}",
+    ),
     "attributes become slots": ("if p.kind is not p.KEYWORD_ONLY]", "]"),
-    "the rule of mul exchanged": ("(out_grad * y, out_grad * x)",
-                                  "(out_grad * x, out_grad * y)"),
+    "the rule of mul exchanged": ("(out_grad * y, out_grad * x)", "(out_grad * x, out_grad * y)"),
     "add forgets its second input": ("(out_grad, out_grad)", "(out_grad, 0 * out_grad)"),
     "the input for the output": ("lambda out, out_grad: out", "lambda x, out_grad: x"),
-    "the value for its gradient": ("\n        inputs[slot + \"_grad\"] = [name + GRAD",
-                                   "\n        inputs[slot + \"_grad\"] = [name"),
-    "inputs get the output's gradient": ("in op.inputs.items():\n        outputs",
-                                         "in op.outputs.items():\n        outputs"),
+    "the value for its gradient": (
+        '\n        inputs[slot + "_grad"] = [name + GRAD',
+        '\n        inputs[slot + "_grad"] = [name',
+    ),
+    "inputs get the output's gradient": (
+        "in op.inputs.items():\n        outputs",
+        "in op.outputs.items():\n        outputs",
+    ),
 }
 
 

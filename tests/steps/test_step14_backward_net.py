@@ -1,4 +1,5 @@
 """Step 14: a network is an operator."""
+
 import numpy as np
 import pytest
 from literate import load, verdict_on
@@ -15,8 +16,9 @@ def example():
 
 
 def affine(x, w, b, out):
-    return step.NetOp([op("mul", out + "_part", x=x, y=w), op("add", out, x=out + "_part", y=b)],
-                      "affine")
+    return step.NetOp(
+        [op("mul", out + "_part", x=x, y=w), op("add", out, x=out + "_part", y=b)], "affine"
+    )
 
 
 def two_layers():
@@ -55,7 +57,7 @@ def test_a_net_reads_what_it_does_not_write_and_says_what_leaves_it():
     assert net.inputs == {"x": ["x", "w1", "b1", "w2", "b2"]}
     assert net.outputs == {"out": ["y"], "inner": ["h", "h_part", "y_part"]}
     late = step.NetOp([op("square", "b", x="a"), op("square", "a", x="c")])
-    assert late.inputs["x"] == ["a", "c"]           # a is read before it is written
+    assert late.inputs["x"] == ["a", "c"]  # a is read before it is written
 
 
 def test_an_op_gives_its_grad_op_at_once():
@@ -64,13 +66,16 @@ def test_an_op_gives_its_grad_op_at_once():
 
 
 def test_the_nesting_is_mirrored():
-    assert str(step.backward(two_layers())) == """two_layers_grad:
+    assert (
+        str(step.backward(two_layers()))
+        == """two_layers_grad:
     affine_grad:
         y_part@GRAD, b2@GRAD = add_grad(out_grad=y@GRAD)
         h@GRAD, w2@GRAD = mul_grad(x=h, y=w2, out_grad=y_part@GRAD)
     affine_grad:
         h_part@GRAD, b1@GRAD = add_grad(out_grad=h@GRAD)
         x@GRAD, w1@GRAD = mul_grad(x=x, y=w1, out_grad=h_part@GRAD)"""
+    )
 
 
 def test_a_nest_has_the_gradients_of_the_flat_net():
@@ -91,10 +96,19 @@ def test_the_gradients_agree_with_central_differences():
 
 def test_a_real_layer_agrees_with_central_differences():
     random = np.random.default_rng(0)
-    values = {"x": random.normal(size=(3, 2)), "w": random.normal(size=(2, 4)),
-              "b": random.normal(size=4)}
-    fc = step.NetOp([op("matmul", "p", x="x", y="w"), op("rowwise_add", "s", x="p", b="b"),
-                     op("sigmoid", "y", x="s")], "fc")
+    values = {
+        "x": random.normal(size=(3, 2)),
+        "w": random.normal(size=(2, 4)),
+        "b": random.normal(size=4),
+    }
+    fc = step.NetOp(
+        [
+            op("matmul", "p", x="x", y="w"),
+            op("rowwise_add", "s", x="p", b="b"),
+            op("sigmoid", "y", x="s"),
+        ],
+        "fc",
+    )
     scope = step.Scope({**values, "y@GRAD": np.ones((3, 4))})
     fc.run(scope)
     step.backward(fc).run(scope)
@@ -121,8 +135,10 @@ def test_all_outputs_or_all_inputs_without_gradient_give_a_nop():
 
 def test_a_nop_makes_the_next_ones_and_empties_whole_nets():
     frozen = step.backward(two_layers(), {"h"})
-    assert lines(frozen) == ["y_part@GRAD, b2@GRAD = add_grad(out_grad=y@GRAD)",
-                             "@EMPTY@, w2@GRAD = mul_grad(x=h, y=w2, out_grad=y_part@GRAD)"]
+    assert lines(frozen) == [
+        "y_part@GRAD, b2@GRAD = add_grad(out_grad=y@GRAD)",
+        "@EMPTY@, w2@GRAD = mul_grad(x=h, y=w2, out_grad=y_part@GRAD)",
+    ]
     assert frozen.ops[1].ops == []
     scope = run(two_layers(), START, {"h"})
     assert (scope["w2@GRAD"], scope["b2@GRAD"]) == (2.5, 1.0)
@@ -138,7 +154,7 @@ def test_a_name_is_reached_by_one_reader_when_another_reader_is_blocked():
     scope = step.Scope({"x": 3.0, "y@GRAD": 1.0})
     net.run(scope)
     step.backward(net, {"z"}).run(scope)
-    assert scope["x@GRAD"] == 108.0                 # 4x³
+    assert scope["x@GRAD"] == 108.0  # 4x³
 
 
 def test_only_wanted_gradients_leave_the_backward_net():
@@ -190,29 +206,43 @@ def test_the_picture_shows_the_frames_and_the_operators_that_ran():
 
 
 MUTANTS = {
-    "not reversed": ("in reversed(op.ops)]\n        return NetOp(inside, op.type",
-                     "in op.ops]\n        return NetOp(inside, op.type"),
-    "nets are flattened": ("\n        return NetOp(inside, op.type",
-                           "\n        inside = [o for i in inside for o in getattr(i, 'ops', [i])]"
-                           "\n        return NetOp(inside, op.type"),
+    "not reversed": (
+        "in reversed(op.ops)]\n        return NetOp(inside, op.type",
+        "in op.ops]\n        return NetOp(inside, op.type",
+    ),
+    "nets are flattened": (
+        "\n        return NetOp(inside, op.type",
+        "\n        inside = [o for i in inside for o in getattr(i, 'ops', [i])]"
+        "\n        return NetOp(inside, op.type",
+    ),
     "no_grad is not passed on": ("mirror(inner, no_grad, known)", "mirror(inner, set(), known)"),
-    "unwanted results are written": ("[EMPTY if name.removesuffix(GRAD) in no_grad else name",
-                                     "[name"),
+    "unwanted results are written": (
+        "[EMPTY if name.removesuffix(GRAD) in no_grad else name",
+        "[name",
+    ),
     "wanted is not asked": ("if not wanted or not reached:", "if not reached:"),
     "reached is not asked": ("if not wanted or not reached:", "if not wanted:"),
     "known never grows": ("    known.update(names(grad_op.outputs))\n", ""),
     "known is a copy": ("mirror(inner, no_grad, known)", "mirror(inner, no_grad, set(known))"),
     "all outputs must be reached": ("or not reached:", "or len(reached) < len(names(op.outputs)):"),
     "all inputs must be wanted": ("if not wanted or", "if len(wanted) < len(names(op.inputs)) or"),
-    "a blocked loss is known": ("for name in op.outputs[\"out\"] if name not in no_grad}",
-                                "for name in op.outputs[\"out\"]}"),
-    "inner names are lost": ("read |= {*names(op.inputs), *op.outputs.get(\"inner\", [])}",
-                             "read |= {*names(op.inputs)}"),
+    "a blocked loss is known": (
+        'for name in op.outputs["out"] if name not in no_grad}',
+        'for name in op.outputs["out"]}',
+    ),
+    "inner names are lost": (
+        'read |= {*names(op.inputs), *op.outputs.get("inner", [])}',
+        "read |= {*names(op.inputs)}",
+    ),
     "empty leaves the net": ("        written.pop(EMPTY, None)\n", ""),
-    "written names are inputs": ("for name in names(op.inputs) if name not in written}",
-                                 "for name in names(op.inputs)}"),
-    "run backwards": ("        for op in self.ops:\n            op.run(scope)",
-                      "        for op in reversed(self.ops):\n            op.run(scope)"),
+    "written names are inputs": (
+        "for name in names(op.inputs) if name not in written}",
+        "for name in names(op.inputs)}",
+    ),
+    "run backwards": (
+        "        for op in self.ops:\n            op.run(scope)",
+        "        for op in reversed(self.ops):\n            op.run(scope)",
+    ),
     "strangers are let in": ("    if strangers:", "    if False:"),
     "bias gradient not summed": ("(out_grad, out_grad.sum(axis=0))", "(out_grad, out_grad)"),
     "matmul not transposed": ("out_grad @ y.T", "out_grad @ y"),

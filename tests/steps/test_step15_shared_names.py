@@ -1,4 +1,5 @@
 """Step 15: shared names and zeros."""
+
 import random
 
 import numpy as np
@@ -24,13 +25,20 @@ def run(op, values, no_grad=(), seed="y"):
 
 
 def shared():
-    return net(op("mul", "y1", x="x1", y="W"), op("mul", "y2", x="x2", y="W"),
-               op("add", "y", x="y1", y="y2"))
+    return net(
+        op("mul", "y1", x="x1", y="W"),
+        op("mul", "y2", x="x2", y="W"),
+        op("add", "y", x="y1", y="y2"),
+    )
 
 
 def diamond():
-    return net(op("square", "a", x="x"), op("square", "b", x="a"), op("square", "c", x="a"),
-               op("add", "y", x="b", y="c"))
+    return net(
+        op("square", "a", x="x"),
+        op("square", "b", x="a"),
+        op("square", "c", x="a"),
+        op("add", "y", x="b", y="c"),
+    )
 
 
 def halves():
@@ -61,8 +69,10 @@ def test_the_mistake_without_the_repair_the_last_writer_wins():
 
 def test_one_writer_gives_neither_parts_nor_a_sum():
     grads = step.backward(net(op("add", "c", x="a", y="b"), op("mul", "e", x="c", y="d")))
-    assert lines(grads) == ["c@GRAD, d@GRAD = mul_grad(x=c, y=d, out_grad=e@GRAD)",
-                            "a@GRAD, b@GRAD = add_grad(out_grad=c@GRAD)"]
+    assert lines(grads) == [
+        "c@GRAD, d@GRAD = mul_grad(x=c, y=d, out_grad=e@GRAD)",
+        "a@GRAD, b@GRAD = add_grad(out_grad=c@GRAD)",
+    ]
 
 
 def test_the_golden_numbers_of_the_earlier_steps():
@@ -86,15 +96,17 @@ def test_reuse_on_one_path_and_on_several():
 
 def test_fifty_doublings_at_once():
     doublings = net(*[op("add", f"v{k + 1}", x=f"v{k}", y=f"v{k}") for k in range(50)])
-    assert run(doublings, {"v0": 1.0}, seed="v50")["v0@GRAD"] == 2 ** 50
+    assert run(doublings, {"v0": 1.0}, seed="v50")["v0@GRAD"] == 2**50
 
 
 def test_the_sum_stands_directly_behind_the_last_writer():
     grads = lines(step.backward(diamond()))
-    assert grads[1:] == ["a@GRAD@RENAME@0 = square_grad(x=a, out_grad=c@GRAD)",
-                         "a@GRAD@RENAME@1 = square_grad(x=a, out_grad=b@GRAD)",
-                         "a@GRAD = sum(x=[a@GRAD@RENAME@0, a@GRAD@RENAME@1])",
-                         "x@GRAD = square_grad(x=x, out_grad=a@GRAD)"]
+    assert grads[1:] == [
+        "a@GRAD@RENAME@0 = square_grad(x=a, out_grad=c@GRAD)",
+        "a@GRAD@RENAME@1 = square_grad(x=a, out_grad=b@GRAD)",
+        "a@GRAD = sum(x=[a@GRAD@RENAME@0, a@GRAD@RENAME@1])",
+        "x@GRAD = square_grad(x=x, out_grad=a@GRAD)",
+    ]
 
 
 def test_the_mistake_a_sum_at_the_end_comes_too_late_for_a_reader():
@@ -109,8 +121,9 @@ def test_the_mistake_a_sum_at_the_end_comes_too_late_for_a_reader():
 
 def test_three_users_give_three_parts_and_one_sum():
     users = [op("mul", f"y{k}", x=f"x{k}", y="W") for k in (1, 2, 3)]
-    grads = lines(step.backward(net(*users, op("add", "t", x="y1", y="y2"),
-                                    op("add", "y", x="t", y="y3"))))
+    grads = lines(
+        step.backward(net(*users, op("add", "t", x="y1", y="y2"), op("add", "y", x="t", y="y3")))
+    )
     assert sum("RENAME" in line.split(" = ")[0] for line in grads) == 3
     parts = ", ".join(f"W@GRAD@RENAME@{k}" for k in range(3))
     assert [line for line in grads if "sum(" in line] == [f"W@GRAD = sum(x=[{parts}])"]
@@ -119,8 +132,10 @@ def test_three_users_give_three_parts_and_one_sum():
 def test_one_list_slot_that_writes_a_name_twice_gives_two_parts():
     made = net(step.Operator("split", {"x": "x"}, {"out": ["p", "p"]}))
     step.add_up(made)
-    assert lines(made) == ["[p@RENAME@0, p@RENAME@1] = split(x=x)",
-                           "p = sum(x=[p@RENAME@0, p@RENAME@1])"]
+    assert lines(made) == [
+        "[p@RENAME@0, p@RENAME@1] = split(x=x)",
+        "p = sum(x=[p@RENAME@0, p@RENAME@1])",
+    ]
 
 
 def test_a_missing_gradient_of_a_used_operator_is_a_zero_right_before_its_reader():
@@ -227,38 +242,58 @@ def test_the_pictures_are_the_two_published_figures():
     kinds = {n.name: n.kind for n in graph.nodes.values()}
     assert kinds["sum"] == "sum"
     assert [name for name, kind in kinds.items() if kind == "renamed"] == [
-        "W@GRAD@RENAME@0", "W@GRAD@RENAME@1"]
+        "W@GRAD@RENAME@0",
+        "W@GRAD@RENAME@1",
+    ]
     assert kinds["W@GRAD"] == "leaf_gradient"
 
 
 MUTANTS = {
     "nothing is added up": ("        if name == EMPTY or len(found) == 1:", "        if True:"),
-    "empty is added up": ("        if name == EMPTY or len(found) == 1:",
-                          "        if len(found) == 1:"),
-    "a single writer is renamed": ("        if name == EMPTY or len(found) == 1:",
-                                   "        if name == EMPTY:"),
+    "empty is added up": (
+        "        if name == EMPTY or len(found) == 1:",
+        "        if len(found) == 1:",
+    ),
+    "a single writer is renamed": (
+        "        if name == EMPTY or len(found) == 1:",
+        "        if name == EMPTY:",
+    ),
     "numbers from one": ("for k in range(len(found))]", "for k in range(1, len(found) + 1)]"),
-    "the first part is forgotten": ('Operator("sum", {"x": parts}, {"out": name}))',
-                                    'Operator("sum", {"x": parts[1:]}, {"out": name}))'),
+    "the first part is forgotten": (
+        'Operator("sum", {"x": parts}, {"out": name}))',
+        'Operator("sum", {"x": parts[1:]}, {"out": name}))',
+    ),
     "the sum stands before the last writer": ("home.ops.index(last) + 1,", "home.ops.index(last),"),
-    "the sum stands at the end": ("home.ops.insert(home.ops.index(last) + 1, ",
-                                  "home.ops.insert(len(home.ops), "),
-    "the sum stands behind the first writer": ("home, last, _, _ = found[-1]",
-                                               "home, last, _, _ = found[0]"),
+    "the sum stands at the end": (
+        "home.ops.insert(home.ops.index(last) + 1, ",
+        "home.ops.insert(len(home.ops), ",
+    ),
+    "the sum stands behind the first writer": (
+        "home, last, _, _ = found[-1]",
+        "home, last, _, _ = found[0]",
+    ),
     "parts in reverse": ("zip(parts, found, strict=True)", "zip(parts[::-1], found, strict=True)"),
     "one place per slot": ("            listed[position] = part", "            listed[0] = part"),
-    "nests are not entered": ("            waiting += [(op, inner) for inner in reversed(op.ops)]",
-                              "            pass"),
-    "nests backwards": ("for inner in reversed(op.ops)]\n        else:",
-                        "for inner in op.ops]\n        else:"),
+    "nests are not entered": (
+        "            waiting += [(op, inner) for inner in reversed(op.ops)]",
+        "            pass",
+    ),
+    "nests backwards": (
+        "for inner in reversed(op.ops)]\n        else:",
+        "for inner in op.ops]\n        else:",
+    ),
     "no zeros": ("    fill_zeros(net, given)\n", ""),
     "given is zero": ("    known = set(given)\n    for home", "    known = set()\n    for home"),
     "what was written is zero": ("        known.update(names(op.outputs))\n", ""),
-    "zeros behind the reader": ("home.ops.insert(home.ops.index(op), fill)",
-                                "home.ops.insert(home.ops.index(op) + 1, fill)"),
+    "zeros behind the reader": (
+        "home.ops.insert(home.ops.index(op), fill)",
+        "home.ops.insert(home.ops.index(op) + 1, fill)",
+    ),
     "ones instead of zeros": ("np.zeros_like(x)", "np.ones_like(x)"),
-    "the sum forgets the last": ('register("sum", lambda *x: sum(x))',
-                                 'register("sum", lambda *x: sum(x[:-1]))'),
+    "the sum forgets the last": (
+        'register("sum", lambda *x: sum(x))',
+        'register("sum", lambda *x: sum(x[:-1]))',
+    ),
     "a second value is taken": ("    if again:", "    if False:"),
     "always a net": ("return made if net.ops == [made] else net", "return net"),
     "never a net": ("return made if net.ops == [made] else net", "return made"),

@@ -1,4 +1,5 @@
 """Step 16: a network over time."""
+
 import numpy as np
 import pytest
 from literate import load, verdict_on
@@ -11,21 +12,37 @@ def op(type, out, **inputs):
 
 
 def linear():
-    return step.NetOp([op("mul", "decayed", x="h_pre", y="W"), op("add", "h", x="decayed", y="x")],
-                      "step")
+    return step.NetOp(
+        [op("mul", "decayed", x="h_pre", y="W"), op("add", "h", x="decayed", y="x")], "step"
+    )
 
 
 def nonlinear():
-    return step.NetOp([op("mul", "decayed", x="h_pre", y="W"), op("mul", "gate", x="h_pre", y="W"),
-                       op("mul", "fed", x="x", y="U"), op("add", "s", x="decayed", y="fed"),
-                       op("tanh", "t", x="s"), op("sigmoid", "g", x="gate"),
-                       op("mul", "h", x="t", y="g")], "step")
+    return step.NetOp(
+        [
+            op("mul", "decayed", x="h_pre", y="W"),
+            op("mul", "gate", x="h_pre", y="W"),
+            op("mul", "fed", x="x", y="U"),
+            op("add", "s", x="decayed", y="fed"),
+            op("tanh", "t", x="s"),
+            op("sigmoid", "g", x="gate"),
+            op("mul", "h", x="t", y="g"),
+        ],
+        "step",
+    )
 
 
 def vectors():
-    return step.NetOp([op("matmul", "decayed", x="h_pre", y="W"), op("matmul", "fed", x="x", y="U"),
-                       op("add", "s", x="decayed", y="fed"), op("rowwise_add", "r", x="s", b="b"),
-                       op("tanh", "h", x="r")], "step")
+    return step.NetOp(
+        [
+            op("matmul", "decayed", x="h_pre", y="W"),
+            op("matmul", "fed", x="x", y="U"),
+            op("add", "s", x="decayed", y="fed"),
+            op("rowwise_add", "r", x="s", b="b"),
+            op("tanh", "h", x="r"),
+        ],
+        "step",
+    )
 
 
 def rnn(stepnet):
@@ -43,11 +60,16 @@ def numbered(stepnet, t):
     """A copy of the step net for step t; only W, U and b keep their names."""
     local = {name: f"{name}[{t}]" for name in ["x", *step.names(stepnet.outputs)]}
     local["h_pre"] = f"h[{t - 1}]" if t else "h0"
-    return step.NetOp([step.Operator(
-        each.type,
-        {slot: [local.get(n, n) for n in listed] for slot, listed in each.inputs.items()},
-        {slot: [local[n] for n in listed] for slot, listed in each.outputs.items()})
-        for each in stepnet.ops])
+    return step.NetOp(
+        [
+            step.Operator(
+                each.type,
+                {slot: [local.get(n, n) for n in listed] for slot, listed in each.inputs.items()},
+                {slot: [local[n] for n in listed] for slot, listed in each.outputs.items()},
+            )
+            for each in stepnet.ops
+        ]
+    )
 
 
 def run_unrolled(stepnet, values, seeds):
@@ -101,7 +123,7 @@ def test_the_rnn_equals_the_unrolled_net_to_the_last_digit():
 
 
 def test_the_rnn_equals_the_unrolled_net_when_a_step_reads_w_twice():
-    for T in (1, 3):                    # the sums group differently: not the last digit
+    for T in (1, 3):  # the sums group differently: not the last digit
         assert_same_as_unrolled(nonlinear, SAMPLE | {"U": 0.7, "xs": np.linspace(-1, 1, T)}, 1e-14)
 
 
@@ -142,14 +164,19 @@ def central_differences(values, seeds, name):
 
 
 def test_the_rnn_stands_in_a_net_like_any_other_operator():
-    net = step.NetOp([op("mul", "h0", x="a", y="W"), step.RnnOp(linear(), "xs", "h0", "hs", "hT"),
-                      op("mul", "y", x="hT", y="W")])
+    net = step.NetOp(
+        [
+            op("mul", "h0", x="a", y="W"),
+            step.RnnOp(linear(), "xs", "h0", "hs", "hT"),
+            op("mul", "y", x="hT", y="W"),
+        ]
+    )
     values = {"a": 2.0, "W": 0.5, "xs": np.array([1.0, 2.0])}
     scope = run(net, values, {"y": 1.0}, {"hs"})
     # h0 = aW, hT = (aW·W + 1)·W + 2, y = W·hT = aW⁴ + W² + 2W
-    assert scope["y"] == 2 * 0.5 ** 4 + 0.25 + 1.0
-    assert scope["a@GRAD"] == 0.5 ** 4
-    assert scope["W@GRAD"] == 4 * 2 * 0.5 ** 3 + 2 * 0.5 + 2
+    assert scope["y"] == 2 * 0.5**4 + 0.25 + 1.0
+    assert scope["a@GRAD"] == 0.5**4
+    assert scope["W@GRAD"] == 4 * 2 * 0.5**3 + 2 * 0.5 + 2
 
 
 def test_unwanted_gradients_are_not_written():
@@ -176,7 +203,7 @@ def test_the_mistake_one_scope_for_all_steps_reads_the_last_state_every_time():
         step.backward(linear()).run(scope)
         total += scope["W@GRAD"]
         scope["h@GRAD"] = scope["h_pre@GRAD"]
-    assert (scope["h_pre@GRAD"], total) == (0.0625, 8.203125)       # 6.25 is right for W
+    assert (scope["h_pre@GRAD"], total) == (0.0625, 8.203125)  # 6.25 is right for W
 
 
 def test_a_scope_looks_up_in_its_parents_and_writes_into_itself():
@@ -190,21 +217,35 @@ def test_a_scope_looks_up_in_its_parents_and_writes_into_itself():
 
 
 def test_a_step_net_that_does_not_fit_is_refused():
-    for only in (op("square", "h", x="h_pre"), op("square", "h", x="x"),
-                 op("add", "y", x="x", y="h_pre")):
+    for only in (
+        op("square", "h", x="h_pre"),
+        op("square", "h", x="x"),
+        op("add", "y", x="x", y="h_pre"),
+    ):
         with pytest.raises(ValueError, match="a step net reads x and h_pre and leaves h, but this"):
             step.RnnOp(step.NetOp([only]), "xs", "h0", "hs", "hT")
 
 
 def test_the_golden_numbers_of_the_earlier_steps():
-    diamond = step.NetOp([op("square", "a", x="x"), op("square", "b", x="a"),
-                          op("square", "c", x="a"), op("add", "y", x="b", y="c")])
+    diamond = step.NetOp(
+        [
+            op("square", "a", x="x"),
+            op("square", "b", x="a"),
+            op("square", "c", x="a"),
+            op("add", "y", x="b", y="c"),
+        ]
+    )
     assert run(diamond, {"x": 2.0}, {"y": 1.0})["x@GRAD"] == 64.0
     example = step.NetOp([op("add", "c", x="a", y="b"), op("mul", "e", x="c", y="d")])
     scope = run(example, {"a": 2.0, "b": 3.0, "d": 4.0}, {"e": 1.0})
     assert (scope["e"], scope["a@GRAD"], scope["b@GRAD"], scope["d@GRAD"]) == (20.0, 4.0, 4.0, 5.0)
-    shared = step.NetOp([op("mul", "y1", x="x1", y="W"), op("mul", "y2", x="x2", y="W"),
-                         op("add", "y", x="y1", y="y2")])
+    shared = step.NetOp(
+        [
+            op("mul", "y1", x="x1", y="W"),
+            op("mul", "y2", x="x2", y="W"),
+            op("add", "y", x="y1", y="y2"),
+        ]
+    )
     assert run(shared, {"x1": 2.0, "x2": 5.0, "W": 3.0}, {"y": 1.0})["W@GRAD"] == 7.0
     chain = step.NetOp([op("square", "a", x="x"), op("exp", "b", x="a"), op("square", "y", x="b")])
     assert str(run(chain, {"x": np.array(0.5)}, {"y": 1.0})["x@GRAD"]) == "3.297442541400256"
@@ -217,38 +258,50 @@ def test_the_picture_shows_both_step_nets_and_the_state_going_round():
     labels = " ".join(region.label for region in graph.regions.values())
     assert "step net, once per step" in labels
     assert "step net backwards, last step first" in labels
-    loops = [(graph.nodes[e.tail].name, graph.nodes[e.head].name) for e in graph.edges
-             if e.kind == "loop"]
+    loops = [
+        (graph.nodes[e.tail].name, graph.nodes[e.head].name)
+        for e in graph.edges
+        if e.kind == "loop"
+    ]
     assert loops == [("h", "h_pre"), ("h_pre@GRAD", "h@GRAD")]
 
 
 MUTANTS = {
-    "steps in forward order": ("in zip(reversed(steps), reversed(states_grad), strict=True):\n"
-                               "            step[\"h\" + GRAD]",
-                               "in zip(steps, states_grad, strict=True):\n"
-                               "            step[\"h\" + GRAD]"),
-    "the state is not handed on": ("            state_grad = step[\"h_pre\" + GRAD]\n", ""),
+    "steps in forward order": (
+        "in zip(reversed(steps), reversed(states_grad), strict=True):\n"
+        '            step["h" + GRAD]',
+        'in zip(steps, states_grad, strict=True):\n            step["h" + GRAD]',
+    ),
+    "the state is not handed on": ('            state_grad = step["h_pre" + GRAD]\n', ""),
     "outside is forgotten": ("= from_outside + state_grad", "= state_grad"),
     "w is overwritten": ("sums = [total + step[name + GRAD]", "sums = [step[name + GRAD]"),
     "elements in reverse": ("elements_grad.insert(0, step[", "elements_grad.append(step["),
-    "one scope for all steps": ("            step = Scope(x=element, h_pre=state)\n"
-                                "            step.parent = scope",
-                                "            step = scope\n"
-                                "            scope.update(x=element, h_pre=state)"),
-    "the first state in every step": ("Scope(x=element, h_pre=state)",
-                                      "Scope(x=element, h_pre=scope[start])"),
+    "one scope for all steps": (
+        "            step = Scope(x=element, h_pre=state)\n            step.parent = scope",
+        "            step = scope\n            scope.update(x=element, h_pre=state)",
+    ),
+    "the first state in every step": (
+        "Scope(x=element, h_pre=state)",
+        "Scope(x=element, h_pre=scope[start])",
+    ),
     "no parent": ("            step.parent = scope\n", ""),
-    "the last state of no steps": ("        scope[last] = state\n",
-                                   "        scope[last] = steps[-1]['h']\n"),
+    "the last state of no steps": (
+        "        scope[last] = state\n",
+        "        scope[last] = steps[-1]['h']\n",
+    ),
     "states without shape": ("(len(steps), *np.shape(state)))", "-1)"),
-    "elements without shape": ("np.reshape(elements_grad, np.shape(scope[self.inputs[\"x\"][0]]))",
-                               "np.array(elements_grad)"),
+    "elements without shape": (
+        'np.reshape(elements_grad, np.shape(scope[self.inputs["x"][0]]))',
+        "np.array(elements_grad)",
+    ),
     "ones for sums": ("np.zeros_like(scope[name]) for name", "np.ones_like(scope[name]) for name"),
-    "empty is written": ("            if name != EMPTY:\n                scope[name] = value\n\n\n"
-                         "# %% [markdown]\n# The `RnnOp`",
-                         "            scope[name] = value\n\n\n# %% [markdown]\n# The `RnnOp`"),
+    "empty is written": (
+        "            if name != EMPTY:\n                scope[name] = value\n\n\n"
+        "# %% [markdown]\n# The `RnnOp`",
+        "            scope[name] = value\n\n\n# %% [markdown]\n# The `RnnOp`",
+    ),
     "parents are not asked": ("if self.parent is not None:", "if False:"),
-    "any step net": ("        if not {\"x\", \"h_pre\"} <= {*reads}", "        if False"),
+    "any step net": ('        if not {"x", "h_pre"} <= {*reads}', "        if False"),
     "names that leave are not asked": (' or stepnet.outputs["out"] != ["h"]:', ":"),
     "state is shared": ('if name not in ("x", "h_pre")]', 'if name not in ("x",)]'),
 }

@@ -1,4 +1,5 @@
 """Step 17: Program, Block, Op, Variable, and append_backward on a straight line."""
+
 import numpy as np
 import pytest
 from literate import cells, load, run_cells, verdict_on
@@ -61,7 +62,8 @@ def test_the_lines_of_the_program():
         "  #1 e = mul(x=c, y=d)",
         "  #2 e@GRAD = fill_constant(shape=(), value=1.0)",
         "  #3 c@GRAD, d@GRAD = mul_grad(x=c, y=d, out_grad=e@GRAD)",
-        "  #4 a@GRAD, b@GRAD = add_grad(out_grad=c@GRAD)"]
+        "  #4 a@GRAD, b@GRAD = add_grad(out_grad=c@GRAD)",
+    ]
 
 
 def test_a_grad_op_reads_only_what_its_rules_name():
@@ -195,7 +197,8 @@ def test_gradient_variables_have_the_shape_of_their_forward_variable():
     step.append_backward(loss)
     shapes = {name: v.shape for name, v in loss.block.vars.items()}
     assert {n: s for n, s in shapes.items() if "@" in n} == {
-        f"{n}@GRAD": s for n, s in shapes.items() if "@" not in n}
+        f"{n}@GRAD": s for n, s in shapes.items() if "@" not in n
+    }
 
 
 def test_the_parameter_list_chooses_the_pairs_and_not_the_ops():

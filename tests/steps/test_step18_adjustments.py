@@ -1,4 +1,5 @@
 """Step 18: gradients added up, branches removed, zeros filled, variables created."""
+
 import itertools
 
 import numpy as np
@@ -68,6 +69,7 @@ def gradients(loss, values):
 
 # ---- the numbers of the earlier steps
 
+
 def test_the_running_example():
     block = block_of("abd")
     block.append_op("add", "a", "b", out="c")
@@ -113,6 +115,7 @@ def test_b_is_a_plus_a_and_c_is_b_plus_b():
 
 # ---- adding up
 
+
 def test_the_mistake_the_second_writer_overwrites_the_first():
     loss = shared()
     loss.block.ops += raw(loss)
@@ -126,12 +129,19 @@ def test_a_gradient_written_twice_is_renamed_and_summed():
     assert str(loss.block.program).splitlines()[4:] == [
         "  #3 h@GRAD, w@GRAD@RENAME@0 = mul_grad(x=h, y=w, out_grad=y@GRAD)",
         "  #4 w@GRAD@RENAME@1 = mul_grad(x=x, y=w, out_grad=h@GRAD)",
-        "  #5 w@GRAD = sum(x=[w@GRAD@RENAME@0, w@GRAD@RENAME@1])"]
+        "  #5 w@GRAD = sum(x=[w@GRAD@RENAME@0, w@GRAD@RENAME@1])",
+    ]
 
 
 def test_a_sum_stands_right_before_the_first_reader():
     assert appended(diamond()) == [
-        "fill_constant", "add_grad", "square_grad", "square_grad", "sum", "square_grad"]
+        "fill_constant",
+        "add_grad",
+        "square_grad",
+        "square_grad",
+        "sum",
+        "square_grad",
+    ]
 
 
 def test_the_mistake_a_sum_at_the_end_comes_too_late():
@@ -170,6 +180,7 @@ def test_adding_up_leaves_the_list_it_was_given_alone():
 
 # ---- pruning
 
+
 def test_rule_one_an_op_that_writes_nothing_wanted_is_dropped():
     _, dropped = step.remove_no_grad_branch(raw(towers()), {"x", "z"})
     assert [record[:2] for record in dropped] == [("exp_grad", "nobody wants what it writes")]
@@ -179,7 +190,9 @@ def test_rule_two_an_op_that_gets_only_zeros_is_dropped_and_it_cascades():
     ops, dropped = step.remove_no_grad_branch(raw(towers()), {"x", "z", "s"})
     assert [op.type for op in ops] == ["fill_constant", "reduce_sum_grad", "mul_grad"]
     assert [record[:2] for record in dropped[1:]] == [
-        ("square_grad", "only zeros come in"), ("mul_grad", "only zeros come in")]
+        ("square_grad", "only zeros come in"),
+        ("mul_grad", "only zeros come in"),
+    ]
 
 
 def test_an_op_that_stays_writes_only_what_is_wanted():
@@ -209,7 +222,10 @@ def test_data_that_is_read_twice_leaves_no_parts_behind():
     block = block_of("w", "x")
     block.append_op("mul", "x", "w", out="h")
     assert appended(block.append_op("mul", "h", "x", out="y")) == [
-        "fill_constant", "mul_grad", "mul_grad"]
+        "fill_constant",
+        "mul_grad",
+        "mul_grad",
+    ]
     assert [op.writes for op in block.ops[3:]] == [["h@GRAD"], ["w@GRAD"]]
 
 
@@ -225,6 +241,7 @@ def test_an_unknown_name_in_the_no_grad_set_is_an_error():
 
 
 # ---- zeros
+
 
 def test_an_unused_output_gets_a_zero_right_before_its_reader():
     loss = half()
@@ -247,19 +264,21 @@ def test_a_part_that_is_missing_in_a_sum_is_a_zero():
     loss = shared()
     step.append_backward(loss, no_grad_set={"h"})
     scope = step.run(loss.block.program, {"x": 3.0, "w": 5.0})
-    assert scope["w@GRAD"] == 15            # h counts as a constant
+    assert scope["w@GRAD"] == 15  # h counts as a constant
     assert scope["w@GRAD@RENAME@1"] == 0
 
 
 # ---- variables
+
 
 def test_every_gradient_gets_a_variable_in_the_shape_of_its_forward_variable():
     loss = towers()
     step.append_backward(loss)
     written = {name for op in loss.block.ops for name in op.writes}
     assert written <= set(loss.block.vars)
-    assert all(loss.block.vars[name].shape == loss.block.var(name.split("@")[0]).shape
-               for name in written)
+    assert all(
+        loss.block.vars[name].shape == loss.block.var(name.split("@")[0]).shape for name in written
+    )
 
 
 def test_variables_are_created_from_the_given_op_on():
@@ -283,6 +302,7 @@ def test_the_errors_of_step_17_are_still_there():
 
 # ---- random networks against finite differences, and the picture
 
+
 def network(seed):
     """A random network of 3 to 9 ops over vectors, with reuse, unused outputs and data."""
     rng = np.random.default_rng(seed)
@@ -297,7 +317,7 @@ def network(seed):
             sizes[2] += [f"a{k}", f"b{k}"]
         else:
             type = ["square", "mul", "add", "sub", "mul"][kind]
-            block.append_op(type, *pick[:1 if type == "square" else 2], out=f"v{k}")
+            block.append_op(type, *pick[: 1 if type == "square" else 2], out=f"v{k}")
             sizes[size].append(f"v{k}")
     block.append_op("mean", sizes[4][-1], out="mean4")
     block.append_op("mean", sizes[2][-1], out="mean2")
@@ -357,10 +377,14 @@ def test_the_picture_shows_parts_sum_zeros_and_what_was_pruned():
 
 
 def test_the_lists_the_notebook_shows_are_those_the_engine_makes():
-    shown = [source for source in cells("step18_adjustments")
-             if "def raw(loss)" in source or "def everything" in source]
-    helpers = [source.split("explore(passes")[0].replace("import minigrad as mg", "")
-               for source in shown]
+    shown = [
+        source
+        for source in cells("step18_adjustments")
+        if "def raw(loss)" in source or "def everything" in source
+    ]
+    helpers = [
+        source.split("explore(passes")[0].replace("import minigrad as mg", "") for source in shown
+    ]
     space, _ = run_cells("step18_adjustments", helpers)
     loss = space["everything"]()
     added = space["add_up_repeated_outputs"](space["raw"](loss))
@@ -371,8 +395,10 @@ def test_the_lists_the_notebook_shows_are_those_the_engine_makes():
 
 MUTANTS = {
     "parts are not counted": ("@RENAME@{len(parts[name])}", "@RENAME@0"),
-    "no sum before the reader": ("            if name in parts:\n                add_up(name)",
-                                 "            pass"),
+    "no sum before the reader": (
+        "            if name in parts:\n                add_up(name)",
+        "            pass",
+    ),
     "no sum at the end": ("for name in list(parts):", "for name in ():"),
     "a sum of the first part only": ('{"x": parts.pop(name)}', '{"x": parts.pop(name)[:1]}'),
     "three writers needed": ("if times[name] > 1}", "if times[name] > 2}"),
@@ -386,23 +412,28 @@ MUTANTS = {
     "no zeros": ("        for name in missing:\n", "        for name in ():\n"),
     "unwanted outputs stay": ("[-1].outputs = outputs", "[-1].outputs = op.outputs"),
     "the seed is dropped": ("if gradients and len(missing)", "if len(missing)"),
-    "pruned outputs count as made": ("            dropped.append((op.type, \"only",
-                                     "            made |= set(op.writes)\n"
-                                     "            dropped.append((op.type, \"only"),
+    "pruned outputs count as made": (
+        '            dropped.append((op.type, "only',
+        '            made |= set(op.writes)\n            dropped.append((op.type, "only',
+    ),
     "nothing is given": ("made, result, dropped = set(given)", "made, result, dropped = set()"),
     "places are lost": (
         "for name in names] for slot, names in op.outputs.items()}\n        outputs",
-        "for name in names[:1]] for slot, names in op.outputs.items()}\n        outputs"),
+        "for name in names[:1]] for slot, names in op.outputs.items()}\n        outputs",
+    ),
     "empty gets a variable": ('if name == "@EMPTY@":', "if False:"),
     "stop_gradient ignored": ("if v.stop_gradient}", "if False}"),
     "no_grad_set ignored": ("for name in no_grad_set}", "for name in ()}"),
     "unreached ops are visited": (
         "        if needed & set(op.writes) and OPS[op.type].rules:\n            needed",
-        "        if OPS[op.type].rules:\n            needed"),
+        "        if OPS[op.type].rules:\n            needed",
+    ),
     "not reversed": ("for op in reversed(block.ops):", "for op in block.ops:"),
     "variables from the first op on": ("for op in block.ops[start:]:", "for op in block.ops:"),
-    "variables without shape": ("block.create_var(name, block.var(forward).shape)",
-                                "block.create_var(name, ())"),
+    "variables without shape": (
+        "block.create_var(name, block.var(forward).shape)",
+        "block.create_var(name, ())",
+    ),
     "a zero is one": ("np.zeros_like(x)", "np.ones_like(x)"),
 }
 

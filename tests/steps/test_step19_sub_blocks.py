@@ -1,4 +1,5 @@
 """Step 19: loops and branches, differentiated by the step's own code."""
+
 import re
 from functools import cache
 
@@ -47,22 +48,27 @@ def counted(main, state, write_body, also=()):
     body.append_op("increment", "i", out="i_next")
     body.append_op("less_than", "i_next", "n", out="more_next")
     at = len(main.ops)
-    counters = {"i": ("zero", "i_next", f"turns_{at}"),
-                "more": (f"any_{at - 1}", "more_next", f"rest_{at}")}
+    counters = {
+        "i": ("zero", "i_next", f"turns_{at}"),
+        "more": (f"any_{at - 1}", "more_next", f"rest_{at}"),
+    }
     return notebook("hold")(main, "while", "more", state | counters, sub_block=body)
 
 
 def measured(loss, values, name, eps=1e-6):
-    ends = [step.run(loss.block.program, values | {name: values[name] + sign * eps})[loss.name]
-            for sign in (1, -1)]
+    ends = [
+        step.run(loss.block.program, values | {name: values[name] + sign * eps})[loss.name]
+        for sign in (1, -1)
+    ]
     return (ends[0] - ends[1]) / (2 * eps)
 
 
 def check_against_measured_slopes(loss, values, names):
     for name in names:
         scope = step.run(loss.block.program, values)
-        np.testing.assert_allclose(scope[f"{name}@GRAD"], measured(loss, values, name),
-                                   rtol=1e-6, atol=1e-7, err_msg=name)
+        np.testing.assert_allclose(
+            scope[f"{name}@GRAD"], measured(loss, values, name), rtol=1e-6, atol=1e-7, err_msg=name
+        )
 
 
 def power(n, x=2.0, w=3.0):
@@ -72,6 +78,7 @@ def power(n, x=2.0, w=3.0):
 
 
 # ---- the numbers of the earlier steps
+
 
 def test_the_running_example():
     block = block_of("abd")
@@ -107,11 +114,12 @@ def test_the_two_writers_of_step_13():
 
 # ---- a loop
 
+
 @pytest.mark.parametrize("n", range(7))
 def test_x_times_w_to_the_n(n):
     _, scope = power(n)
-    assert scope["y"] == 2 * 3 ** n
-    assert scope["x@GRAD"] == 3 ** n
+    assert scope["y"] == 2 * 3**n
+    assert scope["x@GRAD"] == 3**n
     assert scope["w@GRAD"] == (n * 2 * 3 ** (n - 1) if n else 0)
     assert len(scope["step_scopes_1"]) == n
 
@@ -136,8 +144,9 @@ def test_the_mistake_one_scope_for_all_turns():
     y, scope = power(3)
     scope = scope.new_child({"step_scopes_1": [scope["step_scopes_1"][-1]] * 3})
     grad = y.block.ops[-1]
-    made = dict(zip(grad.writes, step.run_steps_grad(grad, scope, y.block.program.blocks),
-                    strict=True))
+    made = dict(
+        zip(grad.writes, step.run_steps_grad(grad, scope, y.block.program.blocks), strict=True)
+    )
     assert made["w@GRAD"] == 234
 
 
@@ -156,7 +165,8 @@ def test_the_lines_of_the_program():
         "  #2 more_next = less_than(x=i_next, y=n)",
         "block 2 (parent 0)",
         "  #0 s_next@GRAD = assign(x=y@GRAD)",
-        "  #1 s@GRAD, w@GRAD = mul_grad(x=s, y=w, out_grad=s_next@GRAD)"]
+        "  #1 s@GRAD, w@GRAD = mul_grad(x=s, y=w, out_grad=s_next@GRAD)",
+    ]
 
 
 def test_a_grad_block_has_two_links_its_father_and_its_forward_block():
@@ -165,7 +175,14 @@ def test_a_grad_block_has_two_links_its_father_and_its_forward_block():
     y = notebook("nested")()
     step.append_backward(y)
     assert [(b.parent, b.forward_block) for b in y.block.program.blocks] == [
-        (-1, -1), (0, -1), (1, -1), (1, -1), (0, 1), (4, 2), (4, 3)]
+        (-1, -1),
+        (0, -1),
+        (1, -1),
+        (1, -1),
+        (0, 1),
+        (4, 2),
+        (4, 3),
+    ]
 
 
 def test_role_and_forward_op_are_for_the_reader_only():
@@ -199,11 +216,14 @@ def test_fifty_turns():
 
 def test_a_carried_value_may_be_called_like_the_data_it_starts_from():
     main = block_of("w", ["n", "zero", "s"])
-    y = counted(main, {"s": ("s", "s_next", "y")},
-                lambda body: body.append_op("mul", "s", "w", out="s_next"))
+    y = counted(
+        main,
+        {"s": ("s", "s_next", "y")},
+        lambda body: body.append_op("mul", "s", "w", out="s_next"),
+    )
     step.append_backward(y)
     scope = step.run(main.program, {"w": 3.0, "n": 4, "zero": 0, "s": 1.0})
-    assert scope["w@GRAD"] == 4 * 3 ** 3
+    assert scope["w@GRAD"] == 4 * 3**3
 
 
 def test_inside_a_block_no_gradient_is_made_for_data():
@@ -222,33 +242,47 @@ def test_inside_a_block_no_gradient_is_made_for_data():
     write_body(body)
     body.append_op("increment", "i", out="i_next")
     body.append_op("less_than", "i_next", "n", out="more_next")
-    y = notebook("hold")(main, "while", "more", {
-        "s": ("one", "s_next", "y"), "c": ("one", "c_next", "c_end"),
-        "i": ("zero", "i_next", "turns"), "more": ("any", "more_next", "rest")}, sub_block=body)
+    y = notebook("hold")(
+        main,
+        "while",
+        "more",
+        {
+            "s": ("one", "s_next", "y"),
+            "c": ("one", "c_next", "c_end"),
+            "i": ("zero", "i_next", "turns"),
+            "more": ("any", "more_next", "rest"),
+        },
+        sub_block=body,
+    )
     step.append_backward(y)
     written = {name for op in main.program.blocks[2].ops for name in op.writes}
     assert written == {"s_next@GRAD", "k@GRAD", "w@GRAD", "m@GRAD", "s@GRAD"}
-    check_against_measured_slopes(
-        y, {"w": 1.5, "n": 3, "zero": 0, "d": 0.5, "one": 1.0}, "w")
+    check_against_measured_slopes(y, {"w": 1.5, "n": 3, "zero": 0, "d": 0.5, "one": 1.0}, "w")
 
 
 def test_the_start_may_be_data_while_the_carried_value_has_a_gradient():
     main = block_of("w", ["n", "zero", "one"])
-    y = counted(main, {"p": ("one", "p_next", "y")},
-                lambda body: body.append_op("mul", "p", "w", out="p_next"))
+    y = counted(
+        main,
+        {"p": ("one", "p_next", "y")},
+        lambda body: body.append_op("mul", "p", "w", out="p_next"),
+    )
     step.append_backward(y)
     scope = step.run(main.program, {"w": 3.0, "n": 4, "zero": 0, "one": 1.0})
-    assert scope["w@GRAD"] == 4 * 3 ** 3
+    assert scope["w@GRAD"] == 4 * 3**3
     assert "one@GRAD" not in scope
 
 
 def test_the_start_may_be_shared_as_well():
     main = block_of("w", ["n", "zero"])
-    y = counted(main, {"p": ("w", "p_next", "y")},
-                lambda body: body.append_op("mul", "p", "w", out="p_next"))
+    y = counted(
+        main,
+        {"p": ("w", "p_next", "y")},
+        lambda body: body.append_op("mul", "p", "w", out="p_next"),
+    )
     step.append_backward(y)
     scope = step.run(main.program, {"w": 3.0, "n": 4, "zero": 0})
-    assert scope["w@GRAD"] == 5 * 3 ** 4
+    assert scope["w@GRAD"] == 5 * 3**4
 
 
 def test_a_value_handed_on_that_is_also_read_in_the_turn():
@@ -257,8 +291,11 @@ def test_a_value_handed_on_that_is_also_read_in_the_turn():
         body.append_op("add", "total", "s_next", out="total_next")
 
     main = block_of("wx", ["n", "zero", "nought"])
-    counted(main, {"s": ("x", "s_next", "s_end"),
-                   "total": ("nought", "total_next", "total_end")}, write_body)
+    counted(
+        main,
+        {"s": ("x", "s_next", "s_end"), "total": ("nought", "total_next", "total_end")},
+        write_body,
+    )
     loss = main.append_op("mul", "s_end", "total_end", out="loss")
     step.append_backward(loss)
     values = {"w": 1.3, "x": 0.7, "n": 4, "zero": 0, "nought": 0.0}
@@ -267,8 +304,9 @@ def test_a_value_handed_on_that_is_also_read_in_the_turn():
 
 def test_a_gradient_of_the_same_name_outside_does_not_leak_in():
     main = block_of("wxs", ["n", "zero"])
-    y = counted(main, {"s": ("x", "s_next", "y")},
-                lambda body: body.append_op("assign", "w", out="s_next"))
+    y = counted(
+        main, {"s": ("x", "s_next", "y")}, lambda body: body.append_op("assign", "w", out="s_next")
+    )
     loss = main.append_op("mul", y.name, "s", out="loss")
     step.append_backward(loss)
     values = {"w": 1.5, "x": 0.7, "s": 2.0, "zero": 0}
@@ -290,10 +328,16 @@ def test_only_one_of_two_carried_values_is_used():
 
 def test_two_loops_share_a_parameter_and_one_feeds_the_other():
     main = block_of("wx", ["n", "zero"])
-    counted(main, {"s": ("x", "s_next", "h")},
-            lambda body: body.append_op("mul", "s", "w", out="s_next"))
-    y = counted(main, {"t": ("h", "t_next", "y")},
-                lambda body: body.append_op("sub", "t", "w", out="t_next"))
+    counted(
+        main,
+        {"s": ("x", "s_next", "h")},
+        lambda body: body.append_op("mul", "s", "w", out="s_next"),
+    )
+    y = counted(
+        main,
+        {"t": ("h", "t_next", "y")},
+        lambda body: body.append_op("sub", "t", "w", out="t_next"),
+    )
     step.append_backward(y)
     check_against_measured_slopes(y, {"w": 1.2, "x": 0.8, "n": 3, "zero": 0}, "wx")
 
@@ -312,18 +356,27 @@ def test_a_loop_over_vectors():
     body.append_op("mul", "s", "w", out="s_next")
     body.append_op("increment", "i", out="i_next")
     body.append_op("less_than", "i_next", "n", out="more_next")
-    notebook("hold")(main, "while", "more", {
-        "s": ("x", "s_next", "y"), "i": ("zero", "i_next", "turns"),
-        "more": ("any", "more_next", "rest")}, sub_block=body)
+    notebook("hold")(
+        main,
+        "while",
+        "more",
+        {
+            "s": ("x", "s_next", "y"),
+            "i": ("zero", "i_next", "turns"),
+            "more": ("any", "more_next", "rest"),
+        },
+        sub_block=body,
+    )
     step.append_backward(main.append_op("reduce_sum", "y", out="loss"))
     x, w = np.array([1.0, 2.0, -1.0]), np.array([2.0, -1.0, 3.0])
     for n in (0, 3):
         scope = step.run(main.program, {"x": x, "w": w, "n": n, "zero": 0})
-        np.testing.assert_allclose(scope["x@GRAD"], w ** n)
+        np.testing.assert_allclose(scope["x@GRAD"], w**n)
         np.testing.assert_allclose(scope["w@GRAD"], n * x * w ** max(n - 1, 0))
 
 
 # ---- a branch
+
 
 @pytest.mark.parametrize(("x", "expected"), [(3.0, (15, 5, 3)), (-3.0, (9, -6, 0))])
 def test_the_branch_not_taken_gives_zero(x, expected):
@@ -356,6 +409,7 @@ def test_a_branch_without_else_is_the_identity_when_it_is_not_taken():
 
 # ---- one inside the other
 
+
 def test_a_branch_inside_a_loop_agrees_with_measured_slopes():
     y = notebook("nested")()
     step.append_backward(y)
@@ -366,12 +420,18 @@ def test_a_branch_inside_a_loop_agrees_with_measured_slopes():
 
 def test_a_loop_inside_a_loop_agrees_with_measured_slopes():
     def inner(body):
-        counted(body, {"t": ("s", "t_next", "s_next")},
-                lambda deep: deep.append_op("mul", "t", "w", out="t_next"))
+        counted(
+            body,
+            {"t": ("s", "t_next", "s_next")},
+            lambda deep: deep.append_op("mul", "t", "w", out="t_next"),
+        )
 
     main = block_of("xw", ["n", "zero"])
-    y = counted(main, {"s": ("x", "s_end", "y")},
-                lambda body: (inner(body), body.append_op("add", "s_next", "w", out="s_end")))
+    y = counted(
+        main,
+        {"s": ("x", "s_end", "y")},
+        lambda body: (inner(body), body.append_op("add", "s_next", "w", out="s_end")),
+    )
     step.append_backward(y)
     for n in range(4):
         check_against_measured_slopes(y, {"x": 0.9, "w": 1.1, "n": n, "zero": 0}, "xw")
@@ -389,7 +449,7 @@ def random_program(seed):
         for k in range(rng.integers(1, 5)):
             type = str(rng.choice(["add", "sub", "mul", "assign"]))
             pick = [str(rng.choice(names[-3:])), str(rng.choice(["w", "u", *names]))]
-            out = block.append_op(type, *pick[:1 if type == "assign" else 2], out=f"{prefix}{k}")
+            out = block.append_op(type, *pick[: 1 if type == "assign" else 2], out=f"{prefix}{k}")
             names.append(out.name)
         return names[-1]
 
@@ -405,8 +465,7 @@ def random_program(seed):
                 result = write(branch, f"{prefix}v", depth + 1, f"{prefix}v")
                 branch.append_op("assign", result, out=f"{prefix}r")
             state = {f"{prefix}v": (last, f"{prefix}r", f"{prefix}b")}
-            hold(block, "if_else", f"{prefix}small", state,
-                 sub_block=held[0], else_block=held[1])
+            hold(block, "if_else", f"{prefix}small", state, sub_block=held[0], else_block=held[1])
             last = line(block, [f"{prefix}b"], f"{prefix}m")
         elif kind == 2:
             start = last
@@ -415,6 +474,7 @@ def random_program(seed):
             def body(inner):
                 ends.append(write(inner, f"{prefix}s", depth + 1, f"{prefix}s"))
                 inner.append_op("assign", ends[0], out=f"{prefix}e")
+
             counted(block, {f"{prefix}s": (start, f"{prefix}e", f"{prefix}o")}, body)
             last = line(block, [f"{prefix}o"], f"{prefix}n")
         return last
@@ -444,6 +504,7 @@ def check_random(seed):
 
 # ---- the picture
 
+
 def test_the_picture_shows_every_block_and_what_is_carried():
     viz = pytest.importorskip("minigrad.viz")
     y, _ = power(3)
@@ -451,8 +512,11 @@ def test_the_picture_shows_every_block_and_what_is_carried():
     labels = [region.label for region in graph.regions.values()]
     assert len(labels) == 4
     assert any("block 2 (parent 0, forward block 1" in label for label in labels)
-    carried = [(graph.nodes[e.tail].name, graph.nodes[e.head].name)
-               for e in graph.edges if e.kind == "loop"]
+    carried = [
+        (graph.nodes[e.tail].name, graph.nodes[e.head].name)
+        for e in graph.edges
+        if e.kind == "loop"
+    ]
     assert carried == [("s_next", "s"), ("i_next", "i"), ("s@GRAD", "y@GRAD")]
     assert sum(edge.kind == "sub_block" for edge in graph.edges) == 2
 
@@ -467,10 +531,16 @@ def test_the_ops_of_the_picture_are_the_ops_that_ran():
     finally:
         step.compute = real
     assert [op.type for op in ran] == [
-        "less_than", *["mul", "increment", "less_than"] * 2, "fill_constant",
-        *["assign", "mul_grad"] * 2]
-    names = {node.name.split(" ")[0] for node in viz.draw(y.block.program).graph.nodes.values()
-             if node.number is not None}
+        "less_than",
+        *["mul", "increment", "less_than"] * 2,
+        "fill_constant",
+        *["assign", "mul_grad"] * 2,
+    ]
+    names = {
+        node.name.split(" ")[0]
+        for node in viz.draw(y.block.program).graph.nodes.values()
+        if node.number is not None
+    }
     assert names == {op.type for op in ran} | {"while", "while_grad"}
 
 
@@ -478,9 +548,11 @@ def test_the_notebook_prints_the_parts_by_hand():
     by_hand = [s for s in CELLS if "step_scopes_1" in s and "def " not in s]
     by_hand = [s for s in by_hand if "reversed" in s or "[-1]] * 3" in s]
     [hold] = [s for s in CELLS if "def hold(" in s]
-    space = [hold.replace("mg.draw(y.block.program)", ""),
-             "values = {'x': 2.0, 'w': 3.0, 'n': 3, 'zero': 0}",
-             "scope = run(y.block.program, values)"]
+    space = [
+        hold.replace("mg.draw(y.block.program)", ""),
+        "values = {'x': 2.0, 'w': 3.0, 'n': 3, 'zero': 0}",
+        "scope = run(y.block.program, values)",
+    ]
     _, printed = run_cells("step19_sub_blocks", [*space, *by_hand])
     assert "[18.0, 18.0, 18.0] sum: 54.0" in printed
     assert "[18.0, 54.0, 162.0] sum: 234.0" in printed
@@ -488,52 +560,82 @@ def test_the_notebook_prints_the_parts_by_hand():
 
 
 MUTANTS = {
-    "one scope for all steps": ("step = scope.new_child(dict(zip(carry, now, strict=True)))",
-                                "step = scope\n        scope.update(zip(carry, now, strict=True))"),
+    "one scope for all steps": (
+        "step = scope.new_child(dict(zip(carry, now, strict=True)))",
+        "step = scope\n        scope.update(zip(carry, now, strict=True))",
+    ),
     "the loop makes one step": ('while op.type == "while" or not steps:', "while not steps:"),
     "the branch goes on": ('while op.type == "while" or not steps:', "while True:"),
     "what nobody wants is kept": ('scope.pop("@EMPTY@", None)', "pass"),
     "a limit that is too low": ("if len(steps) == 10_000:", "if len(steps) == 20:"),
-    "the condition is not asked": ('held = "sub_block" if step[condition] else "else_block"\n'
-                                   "        if held", 'held = "sub_block"\n        if held'),
-    "nothing is handed on": ("now = [step[name] for name in carry.values()]",
-                             "now = [step[name] for name in carry]"),
+    "the condition is not asked": (
+        'held = "sub_block" if step[condition] else "else_block"\n        if held',
+        'held = "sub_block"\n        if held',
+    ),
+    "nothing is handed on": (
+        "now = [step[name] for name in carry.values()]",
+        "now = [step[name] for name in carry]",
+    ),
     "steps are forgotten": ("        steps.append(step)", "        steps = [step]"),
     "not from the last step": ("for step in reversed(scope[op", "for step in (scope[op"),
     "backward in the outer scope": (
-        "[held]], step)\n        made", "[held]], scope)\n        made"),
-    "backward in the wrong branch": ('held = "sub_block" if step[condition] else "else_block"\n'
-                                     "        run_block", 'held = "sub_block"\n        run_block'),
+        "[held]], step)\n        made",
+        "[held]], scope)\n        made",
+    ),
+    "backward in the wrong branch": (
+        'held = "sub_block" if step[condition] else "else_block"\n        run_block',
+        'held = "sub_block"\n        run_block',
+    ),
     "carried gradients are added up": (
         "flowing = {name: made.get(grad_name(name), ",
-        "flowing = {name: flowing[name] + made.get(grad_name(name), "),
-    "shared gradients are overwritten": ("total[name] + made.get(grad_name(name), 0.0)",
-                                         "made.get(grad_name(name), 0.0)"),
-    "gradients of outer scopes are taken": ("made.get(grad_name(name), np.zeros",
-                                            "step.get(grad_name(name), np.zeros"),
-    "the carried gradient stays": ("made.get(grad_name(name), np.zeros(np.shape(step[name])))",
-                                   "flowing[name]"),
-    "shared and carried change places": ('{"x_grad": flowing, "shared_grad": total}',
-                                         '{"x_grad": total, "shared_grad": flowing}'),
-    "no recursion": ("        append_backward_ops(block, grad_block,",
-                     "        append_backward_ops(Program().blocks[0], grad_block,"),
+        "flowing = {name: flowing[name] + made.get(grad_name(name), ",
+    ),
+    "shared gradients are overwritten": (
+        "total[name] + made.get(grad_name(name), 0.0)",
+        "made.get(grad_name(name), 0.0)",
+    ),
+    "gradients of outer scopes are taken": (
+        "made.get(grad_name(name), np.zeros",
+        "step.get(grad_name(name), np.zeros",
+    ),
+    "the carried gradient stays": (
+        "made.get(grad_name(name), np.zeros(np.shape(step[name])))",
+        "flowing[name]",
+    ),
+    "shared and carried change places": (
+        '{"x_grad": flowing, "shared_grad": total}',
+        '{"x_grad": total, "shared_grad": flowing}',
+    ),
+    "no recursion": (
+        "        append_backward_ops(block, grad_block,",
+        "        append_backward_ops(Program().blocks[0], grad_block,",
+    ),
     "the forward block as father": ("parent=target_block.idx, for", "parent=block.idx, for"),
     "no forward block": ("forward_block=block.idx)", "forward_block=-1)"),
-    "one grad block for both": ("attrs[held] = grad_block.idx",
-                                'attrs["sub_block"] = grad_block.idx'),
+    "one grad block for both": (
+        "attrs[held] = grad_block.idx",
+        'attrs["sub_block"] = grad_block.idx',
+    ),
     "outer stops reach inside": ("no_grad - set(block.vars) | stopped", "no_grad | stopped"),
     "stops inside do not count": ("- set(block.vars) | stopped", "- set(block.vars)"),
     "outer stops do not reach inside": ("no_grad - set(block.vars) | stopped", "stopped"),
     "counters flow": ("if not body.var(name).stop_gradient]", "]"),
     "reads of a held op are not needed": (
         "            needed |= set(op.reads)\n            ops.append(make_steps_grad_op",
-        "            ops.append(make_steps_grad_op"),
+        "            ops.append(make_steps_grad_op",
+    ),
     "inner variables are not created": (
-        "            append_backward_vars(blocks[op.attrs[held]], 0)", "            pass"),
-    "names are looked up at home": ("home = block if block.forward_block == -1 else blocks",
-                                    "home = block if True else blocks"),
-    "assign passes nothing on": ("lambda x: x, x=lambda out_grad: out_grad)",
-                                 "lambda x: x, x=lambda out_grad: 0 * out_grad)"),
+        "            append_backward_vars(blocks[op.attrs[held]], 0)",
+        "            pass",
+    ),
+    "names are looked up at home": (
+        "home = block if block.forward_block == -1 else blocks",
+        "home = block if True else blocks",
+    ),
+    "assign passes nothing on": (
+        "lambda x: x, x=lambda out_grad: out_grad)",
+        "lambda x: x, x=lambda out_grad: 0 * out_grad)",
+    ),
 }
 
 

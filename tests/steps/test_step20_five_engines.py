@@ -1,4 +1,5 @@
 """Step 20: one model, five engines."""
+
 import json
 import subprocess
 import sys
@@ -16,8 +17,12 @@ step = load("step20_five_engines")
 
 
 def engines():
-    return {"links": step.by_links, "grad_fn": step.by_grad_fn, "net": step.by_net,
-            "program": step.by_program}
+    return {
+        "links": step.by_links,
+        "grad_fn": step.by_grad_fn,
+        "net": step.by_net,
+        "program": step.by_program,
+    }
 
 
 def slopes(name, eps=1e-6):
@@ -27,14 +32,15 @@ def slopes(name, eps=1e-6):
         up, down = step.numbers(), step.numbers()
         up[name][place] += eps
         down[name][place] -= eps
-        found[place] = (step.by_hand(step.MODEL, up)[0]
-                        - step.by_hand(step.MODEL, down)[0]) / (2 * eps)
+        found[place] = (step.by_hand(step.MODEL, up)[0] - step.by_hand(step.MODEL, down)[0]) / (
+            2 * eps
+        )
     return found
 
 
 def test_the_numbers_recorded_with_another_framework():
     loss, grads, _ = step.by_hand(step.MODEL, step.numbers())
-    assert abs(loss - 15.880781572111172) < 1e-12        # PyTorch 2.13.0, float64
+    assert abs(loss - 15.880781572111172) < 1e-12  # PyTorch 2.13.0, float64
     np.testing.assert_allclose(grads["w"][2], [6.6487, 7.6046, 1.3127], atol=5e-5)
     np.testing.assert_allclose(grads["v"].ravel(), [-1.4538, -4.4088, -5.0052], atol=5e-5)
 
@@ -64,8 +70,14 @@ def test_engines_leave_their_input_alone():
 
 
 def test_they_take_another_model_of_the_same_kind():
-    model = [("mul", ["x", "w"], "a"), ("exp", ["a"], "b"), ("mul", ["b", "a"], "c"),
-             ("mul", ["c", "v"], "d"), ("sub", ["d", "t"], "e"), ("reduce_sum", ["e"], "loss")]
+    model = [
+        ("mul", ["x", "w"], "a"),
+        ("exp", ["a"], "b"),
+        ("mul", ["b", "a"], "c"),
+        ("mul", ["c", "v"], "d"),
+        ("sub", ["d", "t"], "e"),
+        ("reduce_sum", ["e"], "loss"),
+    ]
     values = {name: np.array([0.5, -0.25]) * k for k, name in enumerate("xwvt", 1)}
     a = values["x"] * values["w"]
     by_w = values["v"] * np.exp(a) * (1 + a) * values["x"]
@@ -79,8 +91,9 @@ def test_creator_grad_fn_and_grad_operator_are_partners():
     _, boxes = step.by_links(step.MODEL, step.numbers())[2]
     _, tensors = step.by_grad_fn(step.MODEL, step.numbers())[2]
     program, _ = step.by_program(step.MODEL, step.numbers())[2]
-    grad_ops = {op.forward_op.output_names[0]: op.type
-                for op in program.global_block().ops if op.forward_op}
+    grad_ops = {
+        op.forward_op.output_names[0]: op.type for op in program.global_block().ops if op.forward_op
+    }
     for kind, _, name in step.MODEL:
         assert type(boxes[name].creator).__name__.lower() == kind.replace("_", "")
         assert tensors[name].grad_fn.name().endswith("Backward0")
@@ -111,8 +124,9 @@ def test_every_engine_with_a_graph_can_be_drawn():
     def kinds(drawn):
         return [node.kind for node in drawn.graph.nodes.values()]
 
-    (box, _), (tensor, _) = (e(step.MODEL, step.numbers())[2] for e in (step.by_links,
-                                                                       step.by_grad_fn))
+    (box, _), (tensor, _) = (
+        e(step.MODEL, step.numbers())[2] for e in (step.by_links, step.by_grad_fn)
+    )
     for drawn in (mg.draw(box), mg.draw(tensor)):
         assert kinds(drawn).count("op") == len(step.MODEL)
         assert kinds(drawn).count("grad_op") == len(step.MODEL)
@@ -145,7 +159,7 @@ def test_the_planted_bug_is_where_the_exercise_says():
     assert program.global_block().ops[NUMBER].type == "tanh_grad"
     broken = planted_bug(program)
     (line,) = [line for line in mg.draw(broken).text.splitlines() if f"#{NUMBER} " in line]
-    assert line.split(" reads ")[1].split()[0] == "h"           # the picture shows it
+    assert line.split(" reads ")[1].split()[0] == "h"  # the picture shows it
     feed = {name: values[name] for name in ("x", "t")}
     loss, v, w = static.Executor().run(broken, feed=feed, fetch_list=["loss", "v@GRAD", "w@GRAD"])
     truth = step.by_hand(step.MODEL, values)
@@ -157,14 +171,22 @@ def test_the_planted_bug_is_where_the_exercise_says():
 def test_a_program_survives_the_end_of_its_process():
     text = step.by_program(step.MODEL, step.numbers())[2][0].to_json()
     feed = {name: step.numbers()[name].tolist() for name in ("x", "t")}
-    script = ("import json, sys, numpy as np\nfrom minigrad import static\n"
-              "text, feed = json.load(sys.stdin)\n"
-              "feed = {n: np.array(v) for n, v in feed.items()}\n"
-              "program = static.Program.from_json(text)\n"
-              "(g,) = static.Executor().run(program, feed=feed, fetch_list=['v@GRAD'])\n"
-              "print(json.dumps(g.tolist()))")
-    ran = subprocess.run([sys.executable, "-c", script], input=json.dumps([text, feed]), cwd=ROOT,
-                         capture_output=True, text=True, check=True)
+    script = (
+        "import json, sys, numpy as np\nfrom minigrad import static\n"
+        "text, feed = json.load(sys.stdin)\n"
+        "feed = {n: np.array(v) for n, v in feed.items()}\n"
+        "program = static.Program.from_json(text)\n"
+        "(g,) = static.Executor().run(program, feed=feed, fetch_list=['v@GRAD'])\n"
+        "print(json.dumps(g.tolist()))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        input=json.dumps([text, feed]),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     expected = step.by_hand(step.MODEL, step.numbers())[1]["v"]
     np.testing.assert_allclose(json.loads(ran.stdout), expected, rtol=0, atol=1e-12)
 
@@ -176,12 +198,16 @@ MUTANTS = {
     "links: forward order": ("in reversed(model):                    #", "in model:  #"),
     "links: the wrong slot": ("kind.rules[slot].function(", "kind.rules[kind.inputs[0]].function("),
     "links: the seed is zero": ("np.ones_like(loss.data)", "np.zeros_like(loss.data)"),
-    "grad_fn: data want gradients, parameters not": ("requires_grad=name in PARAMETERS",
-                                                     "requires_grad=name not in PARAMETERS"),
+    "grad_fn: data want gradients, parameters not": (
+        "requires_grad=name in PARAMETERS",
+        "requires_grad=name not in PARAMETERS",
+    ),
     "net: the seed is two": ('np.ones_like(scope["loss"])', '2 * np.ones_like(scope["loss"])'),
     "net: w is left out": ("no_grad=set(values) - set(PARAMETERS)", 'no_grad={"x", "t", "w"}'),
-    "slots in the other order": ("in zip(REGISTRY[kind].inputs, reads, strict=True)}",
-                                 "in zip(REGISTRY[kind].inputs, reads[::-1], strict=True)}"),
+    "slots in the other order": (
+        "in zip(REGISTRY[kind].inputs, reads, strict=True)}",
+        "in zip(REGISTRY[kind].inputs, reads[::-1], strict=True)}",
+    ),
     "digits: the right answer is not subtracted": ("- mg.sum(scores * answers, axis=1)", ""),
     "digits: uphill": ("- rate * grad.numpy()", "+ rate * grad.numpy()"),
     "digits: the lowest score": ("np.argmax(scores", "np.argmin(scores"),

@@ -31,7 +31,8 @@ class Hunt:
         if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
             raise TypeError(
                 f"a guess is the number of an operator, from 0 to {len(ops) - 1}, not {number!r}: "
-                "write hunt.guess(12) for the one that the picture calls #12")
+                "write hunt.guess(12) for the one that the picture calls #12"
+            )
         if not 0 <= number < len(ops):
             raise IndexError(f"the program has the operators 0 to {len(ops) - 1}, not {number}")
         if number == self._number:
@@ -62,8 +63,10 @@ def plant(program: Any, feed: Mapping[str, Any], wanted: Sequence[str], seed: in
             return Hunt(program, number, story)
         op.inputs, op.attrs, op.reads = before
         program.changed()
-    raise ValueError("no bug can be hidden here: give a program with a backward part, and the "
-                     "names of the gradients that it makes")
+    raise ValueError(
+        "no bug can be hidden here: give a program with a backward part, and the "
+        "names of the gradients that it makes"
+    )
 
 
 def gradients(program: Any, feed: Mapping[str, Any], wanted: Sequence[str]) -> list[Any]:

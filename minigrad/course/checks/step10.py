@@ -1,9 +1,13 @@
 """The checkers of step 10."""
+
 from minigrad.course.check import Mismatch, checker, same
 
 
-@checker("10a", hint="follow next_functions with a list of nodes still to see; an AccumulateGrad "
-                     "knows its leaf as .variable; one leaf may be met more than once")
+@checker(
+    "10a",
+    hint="follow next_functions with a list of nodes still to see; an AccumulateGrad "
+    "knows its leaf as .variable; one leaf may be met more than once",
+)
 def leaves(leaves, Tensor):
     a, b, d = (Tensor(float(n), requires_grad=True) for n in (2, 3, 4))
     compare("leaves of (a + b) * d", leaves((a + b) * d), [a, b, d])
@@ -15,7 +19,7 @@ def leaves(leaves, Tensor):
     compare("leaves of a sum of 3001 terms", leaves(y), [a, b])
     y = a
     for _ in range(40):
-        y = y + y           # 2**40 paths, 40 nodes
+        y = y + y  # 2**40 paths, 40 nodes
     compare("leaves of 40 doublings", leaves(y), [a])
 
 
@@ -24,8 +28,11 @@ def compare(what, observed, expected):
         raise Mismatch(what, list(observed), expected)
 
 
-@checker("10b", hint="a product has two inputs: x itself, a leaf, and a sum; 2 is a constant, "
-                     "so its edge leads to None")
+@checker(
+    "10b",
+    hint="a product has two inputs: x itself, a leaf, and a sum; 2 is a constant, "
+    "so its edge leads to None",
+)
 def prediction(names, Tensor):
     x = Tensor(5.0, requires_grad=True)
     top = (x * (x + 2)).grad_fn
@@ -36,8 +43,11 @@ def prediction(names, Tensor):
         same(f"name {number}", repr(name), repr(true))
 
 
-@checker("10c", hint="unbind gives two outputs of one node; which edge comes first is the order of "
-                     "the inputs of the next operation")
+@checker(
+    "10c",
+    hint="unbind gives two outputs of one node; which edge comes first is the order of "
+    "the inputs of the next operation",
+)
 def crossed(crossed, Tensor):
     x = Tensor([5.0, 7.0], requires_grad=True)
     made = crossed(x)

@@ -1,4 +1,5 @@
 """The checkers of step 11."""
+
 import math
 from functools import partial
 
@@ -26,14 +27,15 @@ def lean_tanh(tanh, Tensor):
     row("tanh(x)", tanh, Tensor, math.tanh, lambda x: 1 - math.tanh(x) ** 2, points=(-0.5, 0, 2))
 
 
-@checker("11c", hint="both need a node that keeps something: x * x keeps its factors, "
-                      "exp(x) its result")
+@checker(
+    "11c", hint="both need a node that keeps something: x * x keeps its factors, exp(x) its result"
+)
 def both_errors(functions, Tensor):
     for function, words in zip(functions, ("a second time", "changed in place"), strict=True):
         name = function.__name__
         x = Tensor(0.5, requires_grad=True)
         error = raises(f"{name}(x)", RuntimeError, partial(function, x))
-        if isinstance(error, NotImplementedError):      # a RuntimeError too: nothing written yet
+        if isinstance(error, NotImplementedError):  # a RuntimeError too: nothing written yet
             raise error
         if words not in str(error):
             raise Mismatch(f"the error of {name}(x)", str(error), f"an error that says {words!r}")

@@ -1,4 +1,5 @@
 """The checkers of step 12."""
+
 import numpy as np
 
 from minigrad.course.check import checker, close
@@ -6,24 +7,39 @@ from minigrad.course.check import checker, close
 
 def saddle(x, y):
     """A function whose second derivatives are 2y, 2x and 6y."""
-    return x ** 2 * y + y ** 3
+    return x**2 * y + y**3
 
 
-@checker("12a", hint="first all slopes with create_graph=True, then the derivatives of each slope; "
-                     "a graph that is walked several times must keep its values")
+@checker(
+    "12a",
+    hint="first all slopes with create_graph=True, then the derivatives of each slope; "
+    "a graph that is walked several times must keep its values",
+)
 def hessian(hessian, rosenbrock):
-    close("the Hessian of Rosenbrock at (-1, 2)", hessian(rosenbrock, -1.0, 2.0),
-          np.array([[402.0, 400.0], [400.0, 200.0]]))
-    close("the Hessian of x²y + y³ at (3, 5)", hessian(saddle, 3.0, 5.0),
-          np.array([[10.0, 6.0], [6.0, 30.0]]))
+    close(
+        "the Hessian of Rosenbrock at (-1, 2)",
+        hessian(rosenbrock, -1.0, 2.0),
+        np.array([[402.0, 400.0], [400.0, 200.0]]),
+    )
+    close(
+        "the Hessian of x²y + y³ at (3, 5)",
+        hessian(saddle, 3.0, 5.0),
+        np.array([[10.0, 6.0], [6.0, 30.0]]),
+    )
 
 
 @checker("12b", hint="the sum of slope * v over all inputs is one number: derive it for all inputs")
 def hvp(hvp, rosenbrock):
-    close("H v of Rosenbrock at (-1, 2) with v = (1, -2)",
-          hvp(rosenbrock, [-1.0, 2.0], [1.0, -2.0]), np.array([402.0 - 800, 400.0 - 400]))
-    close("H v of x²y + y³ at (3, 5) with v = (2, 1)",
-          hvp(saddle, [3.0, 5.0], [2.0, 1.0]), np.array([26.0, 42.0]))
+    close(
+        "H v of Rosenbrock at (-1, 2) with v = (1, -2)",
+        hvp(rosenbrock, [-1.0, 2.0], [1.0, -2.0]),
+        np.array([402.0 - 800, 400.0 - 400]),
+    )
+    close(
+        "H v of x²y + y³ at (3, 5) with v = (2, 1)",
+        hvp(saddle, [3.0, 5.0], [2.0, 1.0]),
+        np.array([26.0, 42.0]),
+    )
     calls = []
 
     def counted(*inputs):
@@ -36,26 +52,33 @@ def hvp(hvp, rosenbrock):
 
     def watched(*inputs):
         total = sum(inputs[1:], inputs[0])
-        node = total.grad_fn            # every walk to the inputs passes here
+        node = total.grad_fn  # every walk to the inputs passes here
         node.backward = seen(node.backward, walks)
-        return total ** 3
+        return total**3
 
-    close("H v of (x + y + z)³ at (1, 2, 3) with v = (1, 0, -2)",
-          hvp(watched, [1.0, 2.0, 3.0], [1.0, 0.0, -2.0]), np.full(3, -36.0))
+    close(
+        "H v of (x + y + z)³ at (1, 2, 3) with v = (1, 0, -2)",
+        hvp(watched, [1.0, 2.0, 3.0], [1.0, 0.0, -2.0]),
+        np.full(3, -36.0),
+    )
     close("the number of walks for 3 numbers", len(walks), 2)
 
 
 def seen(backward, walks):
     """The same function; each call leaves a mark in walks."""
+
     def marked(*grads, **saved):
         walks.append(len(walks))
         return backward(*grads, **saved)
+
     return marked
 
 
 @checker("12c", hint="the first gradient is still in x.grad when the second arrives")
 def second_derivative(second_derivative):
-    close("the second derivative of x⁴ - 2x² at 2",
-          float(second_derivative(lambda x: x ** 4 - 2 * x ** 2, 2.0)), 44.0)
-    close("the second derivative of x³ at 5",
-          float(second_derivative(lambda x: x ** 3, 5.0)), 30.0)
+    close(
+        "the second derivative of x⁴ - 2x² at 2",
+        float(second_derivative(lambda x: x**4 - 2 * x**2, 2.0)),
+        44.0,
+    )
+    close("the second derivative of x³ at 5", float(second_derivative(lambda x: x**3, 5.0)), 30.0)

@@ -1,4 +1,5 @@
 """The checkers of step 13."""
+
 from functools import partial
 
 import numpy as np
@@ -7,8 +8,14 @@ from minigrad.course.check import Mismatch, checker, close, raises, same
 
 #: The shortest lists of forward slots that a gradient can do with; each of them is right.
 SHORTEST = {
-    "add": [""], "neg": [""], "mul": ["x y"], "exp": ["out"], "log": ["x"], "tanh": ["x", "out"],
-    "sqrt": ["x", "out"], "div": ["x y", "y out"],
+    "add": [""],
+    "neg": [""],
+    "mul": ["x y"],
+    "exp": ["out"],
+    "log": ["x"],
+    "tanh": ["x", "out"],
+    "sqrt": ["x", "out"],
+    "div": ["x y", "y out"],
 }
 
 

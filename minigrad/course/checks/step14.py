@@ -1,4 +1,5 @@
 """The checkers of step 14."""
+
 import numpy as np
 
 from minigrad.course.check import Mismatch, checker, close, same
@@ -51,11 +52,19 @@ def slopes(values, name, eps=1e-5):
 @checker("14b", hint="a net in the net: flatten it first, then take its operators")
 def flatten(flatten, NetOp, Operator, backward):
     def chain(start, length):
-        return [Operator("square", {"x": f"v{i}"}, {"out": f"v{i + 1}"})
-                for i in range(start, start + length)]
+        return [
+            Operator("square", {"x": f"v{i}"}, {"out": f"v{i + 1}"})
+            for i in range(start, start + length)
+        ]
 
-    nest = NetOp([*chain(0, 1), NetOp([*chain(1, 2), NetOp(chain(3, 2), "deep")], "middle"),
-                  NetOp(chain(5, 1))], "nest")
+    nest = NetOp(
+        [
+            *chain(0, 1),
+            NetOp([*chain(1, 2), NetOp(chain(3, 2), "deep")], "middle"),
+            NetOp(chain(5, 1)),
+        ],
+        "nest",
+    )
     flat = flatten(nest)
     same("the type of what flatten returns", type(flat).__name__, "NetOp")
     wanted = [f"v{i + 1} = square(x=v{i})" for i in range(6)]
@@ -70,8 +79,13 @@ def flatten(flatten, NetOp, Operator, backward):
 @checker("14c", hint="the gradient of b2 comes from the last operator: cut right behind it")
 def lonely(lonely, NetOp, Operator, backward):
     def affine(x, w, b, out):
-        return NetOp([Operator("mul", {"x": x, "y": w}, {"out": out + "_part"}),
-                      Operator("add", {"x": out + "_part", "y": b}, {"out": out})], "affine")
+        return NetOp(
+            [
+                Operator("mul", {"x": x, "y": w}, {"out": out + "_part"}),
+                Operator("add", {"x": out + "_part", "y": b}, {"out": out}),
+            ],
+            "affine",
+        )
 
     if not isinstance(lonely, set | frozenset | list | tuple):
         raise Mismatch("lonely", lonely, "a set of names")

@@ -1,4 +1,5 @@
 """The checkers of step 15."""
+
 import numpy as np
 
 from minigrad.course.check import Mismatch, checker, close, same
@@ -41,8 +42,12 @@ def run_adding(run_adding, Scope, Operator, NetOp, build_grad_op, backward):
         "y = x * x": [op("mul", "y", x="x", y="x")],
         "y = (x + x) + x": [op("add", "t", x="x", y="x"), op("add", "y", x="t", y="x")],
         "y = x² · x": [op("square", "t", x="x"), op("mul", "y", x="t", y="x")],
-        "the diamond": [op("square", "a", x="x"), op("square", "b", x="a"),
-                        op("square", "c", x="a"), op("add", "y", x="b", y="c")],
+        "the diamond": [
+            op("square", "a", x="x"),
+            op("square", "b", x="a"),
+            op("square", "c", x="a"),
+            op("add", "y", x="b", y="c"),
+        ],
     }
     for what, ops in nets.items():
         right, observed = (Scope({"x": np.array([2.0, 3.0]), "y@GRAD": np.ones(2)}) for _ in "ab")

@@ -1,4 +1,5 @@
 """The checkers of step 16."""
+
 import numpy as np
 
 from minigrad.course.check import checker, close, same
@@ -6,8 +7,12 @@ from minigrad.course.check import checker, close, same
 
 @checker("16a", hint="the last step comes first; its way to the end has length 0")
 def parts(parts):
-    for W, h0, xs in ((0.5, 1.0, [1.0, 2.0, 3.0, 4.0]), (-2.0, 3.0, [1.0, 5.0]), (0.3, 2.0, [7.0]),
-                      (0.5, 1.0, [])):
+    for W, h0, xs in (
+        (0.5, 1.0, [1.0, 2.0, 3.0, 4.0]),
+        (-2.0, 3.0, [1.0, 5.0]),
+        (0.3, 2.0, [7.0]),
+        (0.5, 1.0, []),
+    ):
         observed = list(parts(W, h0, xs))
         expected, state, states = [], h0, []
         for x in xs:
@@ -22,9 +27,14 @@ def parts(parts):
 
 @checker("16b", hint="last step first; h@GRAD is states_grad[t] plus the step after's h_pre@GRAD")
 def walk_back(walk_back, RnnOp, NetOp, Operator, Scope, backward):
-    net = NetOp([Operator("mul", {"x": "h_pre", "y": "W"}, {"out": "decayed"}),
-                 Operator("add", {"x": "decayed", "y": "x"}, {"out": "sum"}),
-                 Operator("tanh", {"x": "sum"}, {"out": "h"})], "step")
+    net = NetOp(
+        [
+            Operator("mul", {"x": "h_pre", "y": "W"}, {"out": "decayed"}),
+            Operator("add", {"x": "decayed", "y": "x"}, {"out": "sum"}),
+            Operator("tanh", {"x": "sum"}, {"out": "h"}),
+        ],
+        "step",
+    )
     four = [0.5, -0.3, 0.8, 0.1], [1.0, 5.0, -2.0, 3.0]
     for xs, states_grad in (four, ([0.4], [2.0]), ([], [])):
         scope = Scope(W=0.7, h0=0.2, xs=np.array(xs))

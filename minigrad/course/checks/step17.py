@@ -1,4 +1,5 @@
 """The checkers of step 17."""
+
 import numpy as np
 
 from minigrad.course.check import Mismatch, checker, close, same
@@ -6,22 +7,33 @@ from minigrad.course.check import Mismatch, checker, close, same
 
 @checker("17a", hint="remember len(loss.block.ops), append, and return str(op) for what is behind")
 def appended(appended, Program):
-    same("the lines appended to y = square(x)", appended(square(Program)), [
-        "y@GRAD = fill_constant(shape=(), value=1.0)",
-        "x@GRAD = square_grad(x=x, out_grad=y@GRAD)"])
+    same(
+        "the lines appended to y = square(x)",
+        appended(square(Program)),
+        [
+            "y@GRAD = fill_constant(shape=(), value=1.0)",
+            "x@GRAD = square_grad(x=x, out_grad=y@GRAD)",
+        ],
+    )
     same("the number of lines appended to e = (a + b) * d", len(appended(product(Program))), 3)
     loss = square(Program)
     appended(loss)
     same("the length of the program afterwards", len(loss.block.ops), 3)
 
 
-@checker("17b", hint="append_backward(loss, [name]) returns one pair; "
-                     "run(loss.block.program, values) gives a scope")
+@checker(
+    "17b",
+    hint="append_backward(loss, [name]) returns one pair; "
+    "run(loss.block.program, values) gives a scope",
+)
 def slope(slope, Program):
-    values = {"a0": 2.0, "b0": 3.0, "d0": 4.0}      # two letters: a name is no list of names
+    values = {"a0": 2.0, "b0": 3.0, "d0": 4.0}  # two letters: a name is no list of names
     for name, expected in (("a0", 4.0), ("b0", 4.0), ("d0", 5.0)):
-        close(f"the gradient of (a0 + b0) * d0 for {name} at 2, 3, 4",
-              slope(product(Program, *values), name, dict(values)), expected)
+        close(
+            f"the gradient of (a0 + b0) * d0 for {name} at 2, 3, 4",
+            slope(product(Program, *values), name, dict(values)),
+            expected,
+        )
     close("the gradient of x² for x at -1.5", slope(square(Program), "x", {"x": -1.5}), -3.0)
 
 

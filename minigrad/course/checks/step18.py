@@ -1,4 +1,5 @@
 """The checkers of step 18."""
+
 from collections import Counter
 
 import numpy as np
@@ -31,12 +32,18 @@ def without_zeros(without_zeros, half, everything, shared, append_backward):
         append_backward(loss)
         at = [op.type for op in loss.block.ops].index("fill_zeros_like")
         expected = f"#{at} split_grad reads 'b@GRAD', which nobody wrote or fed"
-        same(f"what the executor says about {name}",
-             without_zeros(loss.block.program, dict(values)), expected)
+        same(
+            f"what the executor says about {name}",
+            without_zeros(loss.block.program, dict(values)),
+            expected,
+        )
     loss = shared()
     append_backward(loss)
-    same("the outcome of shared(), which has no zeros",
-         without_zeros(loss.block.program, {"x": 3.0, "w": 5.0}), None)
+    same(
+        "the outcome of shared(), which has no zeros",
+        without_zeros(loss.block.program, {"x": 3.0, "w": 5.0}),
+        None,
+    )
 
 
 def appended(network, append_backward, **options):

@@ -1,4 +1,5 @@
 """The checkers of step 19."""
+
 from minigrad.course.check import Mismatch, checker, close, same
 
 
@@ -19,7 +20,7 @@ def power_body(write_body, power_of_x, append_backward, run):
     for n in (0, 1, 2, 5):
         values = {"x": 3.0, "n": n, "zero": 0, "one": 1.0}
         scope = run(y.block.program, values)
-        close(f"x**{n} at x = 3", scope["y"], 3.0 ** n)
+        close(f"x**{n} at x = 3", scope["y"], 3.0**n)
         if "x@GRAD" not in scope:
             raise Mismatch("the gradient of x", "missing", "there: some op of the body reads x")
         close(f"the gradient of x**{n} at x = 3", scope["x@GRAD"], n * 3.0 ** (n - 1))

@@ -1,4 +1,5 @@
 """The checkers of step 20, and the program with a planted bug."""
+
 from typing import Any
 
 import numpy as np
@@ -8,15 +9,26 @@ from minigrad.course.check import Mismatch, checker, close, same
 from minigrad.registry import REGISTRY, primitive
 
 
-@checker("20a", hint="kernel: x / (1 + np.abs(x)). Rule: out_grad divided twice by 1 + abs(x), "
-                     "with Python's operators, so that arrays, tensors and variables can go in")
+@checker(
+    "20a",
+    hint="kernel: x / (1 + np.abs(x)). Rule: out_grad divided twice by 1 + abs(x), "
+    "with Python's operators, so that arrays, tensors and variables can go in",
+)
 def softsign(kernel, rule, by_links, by_grad_fn, by_net, by_program):
-    values = {"x": np.array([3.0, -1.0, 0.5]), "w": np.array([-2.0, 0.25, 1.0]),
-              "v": np.array([1.0])}
+    values = {
+        "x": np.array([3.0, -1.0, 0.5]),
+        "w": np.array([-2.0, 0.25, 1.0]),
+        "v": np.array([1.0]),
+    }
     size = 1 + np.abs(values["w"])
     close("the kernel at (-2, 0.25, 1)", kernel(values["w"]), values["w"] / size)
-    model = [("softsign", ["w"], "a"), ("mul", ["a", "x"], "b"), ("reduce_sum", ["b"], "part"),
-             ("reduce_sum", ["v"], "one"), ("mul", ["part", "one"], "loss")]
+    model = [
+        ("softsign", ["w"], "a"),
+        ("mul", ["a", "x"], "b"),
+        ("reduce_sum", ["b"], "part"),
+        ("reduce_sum", ["v"], "one"),
+        ("mul", ["part", "one"], "loss"),
+    ]
     REGISTRY.pop("softsign", None)
     primitive(kernel, type="softsign").grad(x=rule)
     try:
@@ -24,9 +36,9 @@ def softsign(kernel, rule, by_links, by_grad_fn, by_net, by_program):
             loss, grads, _ = engine(model, values)
             name = engine.__name__
             close(f"the value {name}", float(loss), values["x"] @ (values["w"] / size))
-            close(f"the gradient {name}", grads["w"], values["x"] / size ** 2)
+            close(f"the gradient {name}", grads["w"], values["x"] / size**2)
         reads = REGISTRY["softsign"].rules["x"].reads
-        with static.program_guard(static.Program()):        # the third reading: rules write rules
+        with static.program_guard(static.Program()):  # the third reading: rules write rules
             rule(*(static.data(each, [3]) for each in reads))
     finally:
         REGISTRY.pop("softsign", None)
@@ -36,7 +48,7 @@ def planted_bug(program: Any) -> Any:
     """The program of step 20 with one grad operator changed: it reads the wrong value."""
     op = program.global_block().ops[NUMBER]
     op.inputs = {**op.inputs, "out": ["h"]}
-    op.reads = ("h",)                                       # pictures show what it reads now
+    op.reads = ("h",)  # pictures show what it reads now
     program.changed()
     return program
 
@@ -45,15 +57,21 @@ NUMBER, NAME = 13, "g"
 PARAMETERS = (("u", 2.0), ("w", 3.0))
 
 
-@checker("20b", hint="each tanh_grad should read the result of the tanh above it: follow the line "
-                     "to its partner, and compare with what it says it reads")
+@checker(
+    "20b",
+    hint="each tanh_grad should read the result of the tanh above it: follow the line "
+    "to its partner, and compare with what it says it reads",
+)
 def find_the_bug(number, name):
     same("the number of the operator", number, NUMBER)
     same("the name it should read", name, NAME)
 
 
-@checker("20c", hint="static.Program.from_json makes a program, Executor().run fetches by name; "
-                     "the gradient of w is called w@GRAD")
+@checker(
+    "20c",
+    hint="static.Program.from_json makes a program, Executor().run fetches by name; "
+    "the gradient of w is called w@GRAD",
+)
 def gradient_from_text(gradient_from_text):
     for name, slope in (("u", 12.0), ("w", 8.0)):
         program = static.Program()

@@ -60,7 +60,12 @@ def value_not_quoted(thing):
 
 WRONG = {
     "4a": [(recursive, Variable, Square, Exp), (the_last_first, Variable, Square, Exp)],
-    "4b": [(the_value, square, exp), (of_the_result, square, exp), (two_x, square, exp), (by_central_difference, square, exp)],
+    "4b": [
+        (the_value, square, exp),
+        (of_the_result, square, exp),
+        (two_x, square, exp),
+        (by_central_difference, square, exp),
+    ],
     "4c": [
         (short, Variable, square),
         (always_the_leaf, Variable, square),

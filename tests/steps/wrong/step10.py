@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 10: every one must fail its check."""
+
 from literate import load
 
 step = load("step10_grad_fn")
@@ -27,13 +28,17 @@ def recursive(tensor):
 
 
 def first_layer_only(tensor):
-    return [node.variable for node, _ in tensor.grad_fn.next_functions
-            if isinstance(node, step.AccumulateGrad)]
+    return [
+        node.variable
+        for node, _ in tensor.grad_fn.next_functions
+        if isinstance(node, step.AccumulateGrad)
+    ]
 
 
 def nodes_for_leaves(tensor):
-    return [node for node in step.count_edges(tensor.grad_fn)
-            if isinstance(node, step.AccumulateGrad)]
+    return [
+        node for node in step.count_edges(tensor.grad_fn) if isinstance(node, step.AccumulateGrad)
+    ]
 
 
 def straight(x):
@@ -56,13 +61,21 @@ def both_scaled(x):
 
 
 WRONG = {
-    "10a": [(each, step.Tensor) for each in
-            (one_per_path, recursive, first_layer_only, nodes_for_leaves)],
-    "10b": [(names, step.Tensor) for names in
-            (["MulBackward0", "AccumulateGrad", "AddBackward0", "AccumulateGrad"],
-             ["AddBackward0", "MulBackward0", "AccumulateGrad", None],
-             ["MulBackward0", None, "AddBackward0", None],
-             ["MulBackward0", "AddBackward0", "AccumulateGrad", None], [])],
-    "10c": [(each, step.Tensor) for each in
-            (straight, unbound_twice, one_output_twice, both_scaled)],
+    "10a": [
+        (each, step.Tensor)
+        for each in (one_per_path, recursive, first_layer_only, nodes_for_leaves)
+    ],
+    "10b": [
+        (names, step.Tensor)
+        for names in (
+            ["MulBackward0", "AccumulateGrad", "AddBackward0", "AccumulateGrad"],
+            ["AddBackward0", "MulBackward0", "AccumulateGrad", None],
+            ["MulBackward0", None, "AddBackward0", None],
+            ["MulBackward0", "AddBackward0", "AccumulateGrad", None],
+            [],
+        )
+    ],
+    "10c": [
+        (each, step.Tensor) for each in (straight, unbound_twice, one_output_twice, both_scaled)
+    ],
 }

@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 11: every one must fail its check."""
+
 import numpy as np
 from literate import load
 
@@ -51,12 +52,32 @@ def changed_behind_its_back(x):
 
 
 WRONG = {
-    "11a": [(root(formula), step.Tensor) for formula in
-            ("grad / (2 * power(x, n=0.5))", "grad / out", "grad * 2 * out", "1 / (2 * out)")],
-    "11b": [(lean(formula), step.Tensor) for formula in
-            ("grad * (1 - tanh(x) * tanh(x))", "grad * (1 - out)", "1 - out * out",
-             "grad * (1 + out * out)")],
-    "11c": [((first, second), step.Tensor) for first, second in
-            ((twice_through_a_sum, changed), (twice_with_retain_graph, changed),
-             (twice, changed_but_not_kept), (twice, changed_behind_its_back), (changed, twice))],
+    "11a": [
+        (root(formula), step.Tensor)
+        for formula in (
+            "grad / (2 * power(x, n=0.5))",
+            "grad / out",
+            "grad * 2 * out",
+            "1 / (2 * out)",
+        )
+    ],
+    "11b": [
+        (lean(formula), step.Tensor)
+        for formula in (
+            "grad * (1 - tanh(x) * tanh(x))",
+            "grad * (1 - out)",
+            "1 - out * out",
+            "grad * (1 + out * out)",
+        )
+    ],
+    "11c": [
+        ((first, second), step.Tensor)
+        for first, second in (
+            (twice_through_a_sum, changed),
+            (twice_with_retain_graph, changed),
+            (twice, changed_but_not_kept),
+            (twice, changed_behind_its_back),
+            (changed, twice),
+        )
+    ],
 }

@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 12: every one must fail its check."""
+
 import numpy as np
 from literate import load
 
@@ -6,7 +7,7 @@ step = load("step12_double_backward")
 
 
 def rosenbrock(x, y):
-    return (1 - x) ** 2 + 100 * (y - x ** 2) ** 2
+    return (1 - x) ** 2 + 100 * (y - x**2) ** 2
 
 
 def leaves_of(numbers):
@@ -47,8 +48,12 @@ def gradient_times_vector(f, numbers, vector):
 def without_cross_terms(f, numbers, vector):
     leaves = leaves_of(numbers)
     slopes = step.grad(f(*leaves), *leaves, create_graph=True)
-    return np.array([step.grad(s * v, x, create_graph=True).data
-                     for s, v, x in zip(slopes, vector, leaves, strict=True)])
+    return np.array(
+        [
+            step.grad(s * v, x, create_graph=True).data
+            for s, v, x in zip(slopes, vector, leaves, strict=True)
+        ]
+    )
 
 
 def with_the_whole_matrix(f, numbers, vector):
@@ -92,9 +97,13 @@ def subtracted(f, number):
 
 
 WRONG = {
-    "12a": [(each, rosenbrock) for each in
-            (diagonal_only, outer_product, forgot_create_graph, freed_too_early)],
-    "12b": [(each, rosenbrock) for each in
-            (gradient_times_vector, without_cross_terms, with_the_whole_matrix, row_by_row)],
+    "12a": [
+        (each, rosenbrock)
+        for each in (diagonal_only, outer_product, forgot_create_graph, freed_too_early)
+    ],
+    "12b": [
+        (each, rosenbrock)
+        for each in (gradient_times_vector, without_cross_terms, with_the_whole_matrix, row_by_row)
+    ],
     "12c": [(not_cleared,), (cleared_too_early,), (subtracted,)],
 }

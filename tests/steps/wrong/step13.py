@@ -1,30 +1,48 @@
 """Plausible wrong answers to the exercises of step 13: every one must fail its check."""
+
 from steps.step13_registry import OPS, Operator, Scope, build_grad_op, register
 
 ENGINE = (OPS, Operator, Scope, build_grad_op)
 
 
 def factor_as_a_slot():
-    register("scale", lambda x, factor: factor * x,
-             "scale_grad", lambda x, factor, out_grad: (factor * out_grad, x * out_grad))
+    register(
+        "scale",
+        lambda x, factor: factor * x,
+        "scale_grad",
+        lambda x, factor, out_grad: (factor * out_grad, x * out_grad),
+    )
 
 
 def reads_x_for_nothing():
-    register("scale", lambda x, *, factor: factor * x,
-             "scale_grad", lambda x, out_grad, *, factor: factor * out_grad)
+    register(
+        "scale",
+        lambda x, *, factor: factor * x,
+        "scale_grad",
+        lambda x, out_grad, *, factor: factor * out_grad,
+    )
 
 
 def factor_forgotten_in_the_rule():
-    register("scale", lambda x, *, factor: factor * x,
-             "scale_grad", lambda out_grad, *, factor: out_grad)
+    register(
+        "scale", lambda x, *, factor: factor * x, "scale_grad", lambda out_grad, *, factor: out_grad
+    )
 
 
 def no_grad_op():
     register("scale", lambda x, *, factor: factor * x)
 
 
-NEEDED = {"add": "", "mul": "x y", "neg": "", "exp": "out", "log": "x", "tanh": "out",
-          "sqrt": "out", "div": "y out"}
+NEEDED = {
+    "add": "",
+    "mul": "x y",
+    "neg": "",
+    "exp": "out",
+    "log": "x",
+    "tanh": "out",
+    "sqrt": "out",
+    "div": "y out",
+}
 
 KNOWN = ["add", "mul", "sigmoid"]
 
@@ -70,10 +88,23 @@ def enroll_twice(type, known):
 
 
 WRONG = {
-    "13a": [(factor_as_a_slot, *ENGINE), (reads_x_for_nothing, *ENGINE),
-            (factor_forgotten_in_the_rule, *ENGINE), (no_grad_op, *ENGINE)],
-    "13b": [(NEEDED | {"exp": "x"},), (NEEDED | {"add": "x y"},), (NEEDED | {"div": "x y out"},),
-            (NEEDED | {"log": "out"},)],
-    "13c": [(silent_lookup, enroll), (lookup_that_lists_everything, enroll),
-            (lookup_without_proposal, enroll), (lookup, enroll_in_place), (lookup, enroll_twice)],
+    "13a": [
+        (factor_as_a_slot, *ENGINE),
+        (reads_x_for_nothing, *ENGINE),
+        (factor_forgotten_in_the_rule, *ENGINE),
+        (no_grad_op, *ENGINE),
+    ],
+    "13b": [
+        (NEEDED | {"exp": "x"},),
+        (NEEDED | {"add": "x y"},),
+        (NEEDED | {"div": "x y out"},),
+        (NEEDED | {"log": "out"},),
+    ],
+    "13c": [
+        (silent_lookup, enroll),
+        (lookup_that_lists_everything, enroll),
+        (lookup_without_proposal, enroll),
+        (lookup, enroll_in_place),
+        (lookup, enroll_twice),
+    ],
 }

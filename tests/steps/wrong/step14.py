@@ -1,11 +1,14 @@
 """Plausible wrong answers to the exercises of step 14: every one must fail its check."""
+
 from steps.step14_backward_net import NetOp, Operator, Scope, backward
 
 
 def layer(x, w, b, out, product, total):
-    return [Operator("matmul", {"x": x, "y": w}, {"out": product}),
-            Operator("rowwise_add", {"x": product, "b": b}, {"out": total}),
-            Operator("sigmoid", {"x": total}, {"out": out})]
+    return [
+        Operator("matmul", {"x": x, "y": w}, {"out": product}),
+        Operator("rowwise_add", {"x": product, "b": b}, {"out": total}),
+        Operator("sigmoid", {"x": total}, {"out": out}),
+    ]
 
 
 def fc_with_fixed_names(x, w, b, out):
@@ -60,10 +63,29 @@ def flatten_to_a_list(net):
 
 
 WRONG = {
-    "14a": [(each, NetOp, Scope, backward) for each in (
-        fc_with_fixed_names, fc_as_a_list, fc_without_type, fc_with_mul, fc_without_sigmoid)],
-    "14b": [(each, NetOp, Operator, backward) for each in (
-        flatten_one_level, flatten_backwards, flatten_drops_nets, flatten_to_a_list)],
-    "14c": [(each, NetOp, Operator, backward) for each in (
-        {"h"}, {"x", "w1", "b1"}, {"y"}, set(), {"y_part", "b2"}, {"x", "w2", "h_part"})],
+    "14a": [
+        (each, NetOp, Scope, backward)
+        for each in (
+            fc_with_fixed_names,
+            fc_as_a_list,
+            fc_without_type,
+            fc_with_mul,
+            fc_without_sigmoid,
+        )
+    ],
+    "14b": [
+        (each, NetOp, Operator, backward)
+        for each in (flatten_one_level, flatten_backwards, flatten_drops_nets, flatten_to_a_list)
+    ],
+    "14c": [
+        (each, NetOp, Operator, backward)
+        for each in (
+            {"h"},
+            {"x", "w1", "b1"},
+            {"y"},
+            set(),
+            {"y_part", "b2"},
+            {"x", "w2", "h_part"},
+        )
+    ],
 }

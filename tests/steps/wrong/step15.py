@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 15: every one must fail its check."""
+
 from steps.step15_shared_names import (
     NetOp,
     Operator,
@@ -29,13 +30,24 @@ def last_first():
 
 
 def the_third_without_w():
-    return NetOp([op("mul", "y1", x="x1", y="W"), op("mul", "y2", x="x2", y="W"),
-                  op("add", "t", x="y1", y="y2"), op("add", "y", x="t", y="x3")])
+    return NetOp(
+        [
+            op("mul", "y1", x="x1", y="W"),
+            op("mul", "y2", x="x2", y="W"),
+            op("add", "t", x="y1", y="y2"),
+            op("add", "y", x="t", y="x3"),
+        ]
+    )
 
 
 def factored_out():
-    return NetOp([op("add", "s", x="x1", y="x2"), op("add", "t", x="s", y="x3"),
-                  op("mul", "y", x="t", y="W")])
+    return NetOp(
+        [
+            op("add", "s", x="x1", y="x2"),
+            op("add", "t", x="s", y="x3"),
+            op("mul", "y", x="t", y="W"),
+        ]
+    )
 
 
 def grads(*ops):
@@ -88,14 +100,26 @@ def only_old_names(ops, scope):
 
 
 WRONG = {
-    "15a": [(three, [2.0, 5.0, 11.0], Scope, backward, places),
-            (last_first, [11.0, 5.0, 2.0], Scope, backward, places),
-            (three, [18.0, 0.0, 0.0], Scope, backward, places),
-            (the_third_without_w, [5.0, 2.0], Scope, backward, places),
-            (factored_out, [18.0], Scope, backward, places)],
-    "15b": [(each, Scope, Operator, NetOp) for each in (
-        grads("exp", "split"), grads("exp", "split", "zero"), grads("zero", "split", "exp"),
-        grads("exp", "zero", "swapped"), grads("exp", "zero x", "split"), grads("exp", "short"))],
-    "15c": [(each, Scope, Operator, NetOp, build_grad_op, backward) for each in (
-        overwriting, in_place, once_per_operator, only_old_names)],
+    "15a": [
+        (three, [2.0, 5.0, 11.0], Scope, backward, places),
+        (last_first, [11.0, 5.0, 2.0], Scope, backward, places),
+        (three, [18.0, 0.0, 0.0], Scope, backward, places),
+        (the_third_without_w, [5.0, 2.0], Scope, backward, places),
+        (factored_out, [18.0], Scope, backward, places),
+    ],
+    "15b": [
+        (each, Scope, Operator, NetOp)
+        for each in (
+            grads("exp", "split"),
+            grads("exp", "split", "zero"),
+            grads("zero", "split", "exp"),
+            grads("exp", "zero", "swapped"),
+            grads("exp", "zero x", "split"),
+            grads("exp", "short"),
+        )
+    ],
+    "15c": [
+        (each, Scope, Operator, NetOp, build_grad_op, backward)
+        for each in (overwriting, in_place, once_per_operator, only_old_names)
+    ],
 }

@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 16: every one must fail its check."""
+
 from steps.step16_rnn_op import NetOp, Operator, RnnOp, Scope, backward
 
 ENGINE = (RnnOp, NetOp, Operator, Scope, backward)
@@ -76,11 +77,30 @@ def walk_in_the_last_scope(step_grad, steps, states_grad):
 
 
 WRONG = {
-    "16a": [(each,) for each in (parts_in_forward_order, parts_of_the_state_after,
-                                 parts_one_step_too_far, parts_without_the_way)],
-    "16b": [(each, *ENGINE) for each in (
-        walk_forward, walk_without_handing_on, walk_from_the_last_state_only,
-        walk_that_needs_a_step, walk_in_the_last_scope)],
-    "16c": [(lambda W, T: W ** (T - 1),), (lambda W, T: T * W,), (lambda W, T: W,),
-            (lambda W, T: W ** T if T else 0.0,), (lambda W, T: abs(W) ** T,)],
+    "16a": [
+        (each,)
+        for each in (
+            parts_in_forward_order,
+            parts_of_the_state_after,
+            parts_one_step_too_far,
+            parts_without_the_way,
+        )
+    ],
+    "16b": [
+        (each, *ENGINE)
+        for each in (
+            walk_forward,
+            walk_without_handing_on,
+            walk_from_the_last_state_only,
+            walk_that_needs_a_step,
+            walk_in_the_last_scope,
+        )
+    ],
+    "16c": [
+        (lambda W, T: W ** (T - 1),),
+        (lambda W, T: T * W,),
+        (lambda W, T: W,),
+        (lambda W, T: W**T if T else 0.0,),
+        (lambda W, T: abs(W) ** T,),
+    ],
 }

@@ -1,10 +1,12 @@
 """Plausible wrong answers to the exercises of step 17: every one must fail its check."""
+
 import runpy
 from pathlib import Path
 
 STEP = runpy.run_path(str(Path(__file__).parents[3] / "steps" / "step17_program.py"))
 Program, append_backward, run, grad_name = (
-    STEP[name] for name in ("Program", "append_backward", "run", "grad_name"))
+    STEP[name] for name in ("Program", "append_backward", "run", "grad_name")
+)
 
 
 def every_line(loss):
@@ -21,7 +23,7 @@ def counted_too_late(loss):
 def without_the_seed(loss):
     before = len(loss.block.ops)
     append_backward(loss)
-    return [str(op) for op in loss.block.ops[before + 1:]]
+    return [str(op) for op in loss.block.ops[before + 1 :]]
 
 
 def first_pair(loss, name, values):
@@ -58,7 +60,11 @@ def always_v(v):
 
 WRONG = {
     "17a": [(every_line, Program), (counted_too_late, Program), (without_the_seed, Program)],
-    "17b": [(first_pair, Program), (the_parameter_itself, Program), (the_variable, Program),
-            (a_name_for_a_list, Program)],
+    "17b": [
+        (first_pair, Program),
+        (the_parameter_itself, Program),
+        (the_variable, Program),
+        (a_name_for_a_list, Program),
+    ],
     "17c": [(the_mean, Program), (the_name, Program), (always_v, Program)],
 }

@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 18: every one must fail its check."""
+
 import runpy
 from pathlib import Path
 
@@ -58,10 +59,14 @@ TYPES = ["fill_constant", "reduce_sum_grad", "add_grad", "square_grad", "mul_gra
 NETWORKS = (half, half, shared, append_backward)
 
 WRONG = {
-    "18a": [(answer, residual, append_backward) for answer in (
-        TYPES[:-1],                                            # no sum
-        [*TYPES[:4], "sum", "mul_grad"],                       # the sum too early
-        [TYPES[0], *reversed(TYPES[1:5]), "sum"])],            # forward order
+    "18a": [
+        (answer, residual, append_backward)
+        for answer in (
+            TYPES[:-1],  # no sum
+            [*TYPES[:4], "sum", "mul_grad"],  # the sum too early
+            [TYPES[0], *reversed(TYPES[1:5]), "sum"],  # forward order
+        )
+    ],
     "18b": [(answer, residual, append_backward) for answer in ({"w"}, {"r"}, {"x"}, set(), "q")],
     "18c": [(answer, *NETWORKS) for answer in (nothing_removed, only_the_type, always_an_error)],
 }

@@ -2,6 +2,7 @@
 
 The networks are those of the notebook's own cells.
 """
+
 import runpy
 from pathlib import Path
 
@@ -13,7 +14,8 @@ for _cell in read_step(PATH).cells:
     if any(f"def {name}(" in _cell.source for name in ("hold", "branch", "power_of_x", "nested")):
         exec(_cell.source.split("\n\n\ny = ")[0], SPACE)
 branch, power_of_x, nested, append_backward, run = (
-    SPACE[name] for name in ("branch", "power_of_x", "nested", "append_backward", "run"))
+    SPACE[name] for name in ("branch", "power_of_x", "nested", "append_backward", "run")
+)
 
 
 def count_from_the_old_i(body):
@@ -43,12 +45,16 @@ POWER = (power_of_x, append_backward, run)
 NESTED = (nested, append_backward)
 
 WRONG = {
-    "19a": [((5.0, 3.0), (-6.0, -3.0), *BRANCH),         # the other branch counts, too
-            ((5.0, 3.0), (-6.0, None), *BRANCH),         # missing instead of zero
-            ((11.0, 3.0), (-1.0, -3.0), *BRANCH)],       # both branches added up
+    "19a": [
+        ((5.0, 3.0), (-6.0, -3.0), *BRANCH),  # the other branch counts, too
+        ((5.0, 3.0), (-6.0, None), *BRANCH),  # missing instead of zero
+        ((11.0, 3.0), (-1.0, -3.0), *BRANCH),  # both branches added up
+    ],
     "19b": [(body, *POWER) for body in (count_from_the_old_i, squares, adds, writes_p_again)],
-    "19c": [({0: -1, 1: 0, 2: 1, 3: 1, 4: 1, 5: 2, 6: 3}, *NESTED),      # the forward block
-            ({0: -1, 1: 0, 2: 1, 3: 1, 4: 0, 5: 0, 6: 0}, *NESTED),      # always the root
-            ({0: -1, 1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5}, *NESTED),      # the block before
-            ({0: -1, 1: 0}, *NESTED)],
+    "19c": [
+        ({0: -1, 1: 0, 2: 1, 3: 1, 4: 1, 5: 2, 6: 3}, *NESTED),  # the forward block
+        ({0: -1, 1: 0, 2: 1, 3: 1, 4: 0, 5: 0, 6: 0}, *NESTED),  # always the root
+        ({0: -1, 1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5}, *NESTED),  # the block before
+        ({0: -1, 1: 0}, *NESTED),
+    ],
 }

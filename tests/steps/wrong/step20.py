@@ -1,4 +1,5 @@
 """Plausible wrong answers to the exercises of step 20: every one must fail its check."""
+
 import numpy as np
 from literate import load
 
@@ -48,9 +49,16 @@ def a_list(text, feed, name):
 
 
 WRONG = {
-    "20a": [(lambda x: x / (1 + x), right, *ENGINES)] + [
-        (soft, each, *ENGINES) for each in (not_squared, drops_what_arrives, only_for_arrays,
-                                            reads_the_result_for_the_input)],
+    "20a": [(lambda x: x / (1 + x), right, *ENGINES)]
+    + [
+        (soft, each, *ENGINES)
+        for each in (
+            not_squared,
+            drops_what_arrives,
+            only_for_arrays,
+            reads_the_result_for_the_input,
+        )
+    ],
     "20b": [(15, "h"), (13, "h"), (12, "g"), (13, "q")],
     "20c": [(each,) for each in (value_instead, always_w, a_list)],
 }
