@@ -9,8 +9,9 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
-from minigrad.errors import DTypeError, IndexShapeError, ShapeError
+from minigrad.errors import DTypeError, IndexShapeError, ProgramError, ShapeError
 from minigrad.ops.erf import _coefficients, erf_of_array
+from minigrad.ops.random import dropout_of
 
 
 def leaf(value):
@@ -161,3 +162,30 @@ def test_a_border_is_never_the_largest_of_a_window(dtype):
         for i in range(3)
     ]
     assert found.dtype == dtype and found[0, 0].tolist() == wanted
+
+
+def test_products_of_different_ranks_and_open_sizes():
+    x, y = np.arange(6.0).reshape(2, 3), np.array([1.0, 10.0])
+    for a, b in [(x, y), (y, x), (x, np.float64(2.0))]:
+        assert np.array_equal(mg.kron(a, b), np.kron(a, b))
+    with static.program_guard(static.Program()):
+        a, b = static.data("a", [2, -1]), static.data("b", [3, 4])
+        with pytest.raises(ProgramError, match="declare a size that must match"):
+            mg.tensordot(a, b, 1)
+        with pytest.raises(ShapeError, match="pairs axes of other lengths"):
+            mg.tensordot(static.data("c", [2, 2]), b, 1)
+    for axis in (0, 2, -3):
+        with pytest.raises(ShapeError, match=rf"axis={axis}\) needs vectors of three numbers"):
+            mg.cross(x, x, axis=axis)
+    assert mg.cross(x, x[::-1]).tolist() == [[-3.0, 6.0, -3.0], [3.0, -6.0, 3.0]]
+
+
+def test_nothing_is_dropped_with_probability_0_and_half_by_default():
+    x = np.ones(1000)
+    assert mg.dropout(x, 0.0) is x is mg.dropout(x, training=False)
+    assert dropout_of(x, 0, p=0.0).tolist() == x.tolist()
+    found = mg.dropout(x, seed=0)
+    assert set(found.tolist()) == {0.0, 2.0} and 400 < np.count_nonzero(found) < 600
+    for p in (-0.1, 1.0):
+        with pytest.raises(ShapeError, match="is not a probability below 1"):
+            mg.dropout(x, p, seed=0)
