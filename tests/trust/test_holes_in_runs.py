@@ -140,3 +140,61 @@ def test_names_without_a_value_are_an_error():
     run = Run(static.Program(), scope, 10, check_finite=False)
     with pytest.raises(ProgramError, match="'w' is read before anything wrote it"):
         run.value(scope, "w")
+
+
+# -- what goes in and what comes out -------------------------------------------------------
+
+
+def test_a_feed_is_a_dict_and_a_scope_is_a_scope():
+    prog, y = chain(1, size=2)
+    run = static.Executor().run
+    with pytest.raises(ProgramError, match=r"feed is a dict, name → array, not (.|\n)*repair: feed="):
+        run(prog, [np.ones(2)], [y])
+    with pytest.raises(ProgramError, match="scope is a static.Scope, not "):
+        run(prog, {"x": np.ones(2)}, [y], scope={})
+
+
+def test_nan_is_a_value_unless_it_is_asked_about():
+    prog, y = chain(1, size=2)
+    assert np.isnan(static.Executor().run(prog, {"x": [np.nan, 1.0]}, [y])[0][0])
+
+
+def test_data_that_is_only_fetched_must_be_fed_and_belongs_to_the_caller():
+    prog, y = chain(1, size=2)
+    with static.program_guard(prog):
+        alone = static.data("alone", [2])
+    given = np.ones(2)
+    with pytest.raises(ProgramError, match="'alone', but it was not fed"):
+        static.Executor().run(prog, {"x": given}, [y, alone])
+    assert static.Executor().run(prog, {"x": given}, [y])[0].shape == (2,)
+    found = static.Executor().run(prog, {"x": given, "alone": given}, [alone, "x", alone])
+    assert not any(np.shares_memory(f, given) for f in found)
+    assert not np.shares_memory(found[0], found[2])
+
+
+def test_a_value_of_a_branch_that_was_not_taken_cannot_be_fetched():
+    inside = []
+    prog = static.Program()
+    with static.program_guard(prog):
+        x = static.data("x", [])
+
+        def double():
+            inside.append(x * 2.0)
+            return inside[0]
+
+        static.cond(x > 0.0, double, lambda: x)
+    assert static.Executor().run(prog, {"x": 1.5}, inside)[0].tolist() == 3.0
+    with pytest.raises(ProgramError, match="has no value in this run: the block it belongs to"):
+        static.Executor().run(prog, {"x": -1.5}, inside)
+
+
+def test_a_scope_that_is_given_keeps_the_scopes_of_gradients_for_looking_at():
+    prog = static.Program()
+    with static.program_guard(prog):
+        w = static.parameter("w", 2.0)
+        _, y = static.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * w), [0, 1.0])
+        static.append_backward(y)
+    scope = static.Scope()
+    static.Executor().run(prog, scope=scope)
+    (steps,) = [v for v in scope.values.values() if isinstance(v, list)]
+    assert [any(n.startswith("@GRAD@SCOPE_") for n in s.values) for s in steps] == [True] * 3

@@ -1,0 +1,87 @@
+"""Inferred shapes and dtypes of ops that no stand-in can run: against the kernel, and with open sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import static
+from minigrad.errors import ProgramError
+from minigrad.ops.infer import broadcasted, like_x, reshaped, shape_attr, solved
+
+F4, F8, I8 = np.dtype("float32"), np.dtype("float64"), np.dtype("int64")
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"x": [((2,), F4)]}, ((7,), F4)),
+        ({"x": [((2,), F4)], "y": [((2,), F8)]}, ((7,), F8)),
+        ({"x": [((2,), F4)], "w": [((2,), F8)]}, ((7,), F8)),
+        ({"x": [((2,), I8)], "y": [((2,), F4)]}, ((7,), F4)),
+        ({"x": [((2,), I8)]}, ((7,), I8)),
+        ({"x": [((2,), I8), ((9,), F4)]}, ((7,), F4)),
+        ({"x": [((2,), F4)], "indices": [((2,), F8)]}, ((7,), F4)),
+        ({"x": [((2,), F4)], "shape_like": [((5, -1), F8)]}, ((5, -1), F4)),
+    ],
+)
+def test_the_shape_of_an_attr_has_the_dtype_of_the_real_numbers(given, wanted):
+    assert shape_attr(given, {"shape": [7]}) == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("shape", "to", "wanted"),
+    [
+        ((2, 3), (3, 2), (3, 2)),
+        ((2, 3), (-1,), (6,)),
+        ((2, 3), 6, (6,)),
+        ((2, 3), -1, (6,)),
+        ((-1, 3), (-1,), (-1,)),
+        ((-1, 3), (3, -1), (3, -1)),
+        ((-1, 3), 6, (6,)),
+        ((0, 3), (3, 0), (3, 0)),
+    ],
+)
+def test_a_reshaped_value_has_known_sizes_where_all_are_known(shape, to, wanted):
+    assert reshaped({"x": [(shape, F4)]}, {"shape": to}) == [(wanted, F4)]
+    like = {"x": [(shape, F4)], "shape_like": [((4, -1), F8)]}
+    assert reshaped(like, {"shape": to}) == [((4, -1), F4)]
+
+
+def test_sizes_that_do_not_fit_are_found_where_all_are_known():
+    x = {"x": [((2, 3), F4)]}
+    with pytest.raises(ValueError, match="cannot reshape"):
+        reshaped(x, {"shape": (4,)})
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        broadcasted(x, {"shape": (4, 5)})
+    assert broadcasted(x, {"shape": (5, 2, 3)}) == [((5, 2, 3), F4)]
+    assert broadcasted({"x": [((-1, 3), F4)]}, {"shape": (2, 3)}) == [((2, 3), F4)]
+    assert broadcasted(x, {"shape": (-1, 3)}) == [((-1, 3), F4)]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [((3, 3), (3,)), ((3, 3), (3, 2)), ((5, 3, 3), (3,)), ((5, 3, 3), (3, 2)), ((5, 1, 3, 3), (4, 3, 2)), ((3, 3), (4, 3, 2))],
+)  # fmt: skip
+def test_solutions_have_the_shape_that_comes_out(a, b):
+    matrices = np.zeros(a, F4) + np.eye(3, dtype=F4)
+    out = mg.solve(matrices, np.ones(b, F4))
+    assert solved({"a": [(a, F4)], "b": [(b, F4)]}, {}) == [(out.shape, F4)]
+    assert solved({"a": [(a, F4)], "b": [(b, F8)]}, {})[0][1] == F8
+    assert solved({"a": [(a, I8)], "b": [(b, I8)]}, {})[0][1] == F8
+
+
+def test_an_inverse_has_the_shape_of_its_matrix():
+    assert like_x({"x": [((-1, 3, 3), F4)]}, {}) == [((-1, 3, 3), F4)]
+    assert like_x({"x": [((3, 3), I8)]}, {}) == [((3, 3), F8)]
+
+
+def test_programs_ask_these_functions():
+    with static.program_guard(static.Program()):
+        x = static.data("x", [2, 3])
+        assert mg.reshape(x, shape=(-1,)).shape == (6,)
+        with pytest.raises(ProgramError, match="reshape"):
+            mg.reshape(x, shape=(4,))
+        with pytest.raises(ProgramError, match="broadcast_to"):
+            mg.broadcast_to(x, (4, 5))
