@@ -245,7 +245,7 @@ class Forks:
 def mentions(file: str, m: Mutant) -> set[int]:
     """The lines of a module that speak of what a statement of it defines."""
     tree = ast.parse(Path(file).read_text(encoding="utf-8"))
-    statement = next(n for n in tree.body if n.lineno <= m.lines[0] <= (n.end_lineno or n.lineno))
+    statement = next(n for n in tree.body if m.lines[0] <= (n.end_lineno or n.lineno))
     made = {
         n.id
         for n in ast.walk(statement)

@@ -148,7 +148,9 @@ def test_names_without_a_value_are_an_error():
 def test_a_feed_is_a_dict_and_a_scope_is_a_scope():
     prog, y = chain(1, size=2)
     run = static.Executor().run
-    with pytest.raises(ProgramError, match=r"feed is a dict, name → array, not (.|\n)*repair: feed="):
+    with pytest.raises(
+        ProgramError, match=r"feed is a dict, name → array, not (.|\n)*repair: feed="
+    ):
         run(prog, [np.ones(2)], [y])
     with pytest.raises(ProgramError, match="scope is a static.Scope, not "):
         run(prog, {"x": np.ones(2)}, [y], scope={})

@@ -1,0 +1,129 @@
+"""What no test of control flow looked at until a mutant survived: limits, empty loops, what branches return."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import static
+from minigrad.errors import ProgramError
+
+
+@pytest.fixture
+def prog():
+    made = static.Program()
+    with static.program_guard(made):
+        yield made
+
+
+def run(prog, fetch, **feed):
+    return [np.asarray(v).tolist() for v in static.Executor().run(prog, feed, fetch)]
+
+
+def test_a_loop_may_take_all_steps_of_its_limit_and_not_one_more(prog):
+    (i,) = static.while_loop(lambda i: i < 5, lambda i: [i + 1], [0])
+    assert static.Executor().run(prog, {}, [i], step_limit=5)[0] == 5
+    with pytest.raises(ProgramError, match="did not end within 4 steps"):
+        static.Executor().run(prog, {}, [i], step_limit=4)
+
+
+@pytest.mark.parametrize("shape", [[], [1], [1, 1]])
+def test_a_decision_is_one_bool_of_any_rank(prog, shape):
+    x = static.data("x", shape)
+    y = static.cond(x > 0.0, lambda: mg.sum(x) * 2.0, lambda: -mg.sum(x))
+    i, _ = static.while_loop(
+        lambda i, z: mg.reshape(z < 3.0, shape=shape), lambda i, z: [i + 1, z + 1.0], [0, y]
+    )
+    for value, wanted in [(1.0, [2.0, 1]), (-1.5, [1.5, 2])]:
+        assert run(prog, [y, i], x=np.full(shape, value)) == wanted
+
+
+@pytest.mark.parametrize("shape", [[2], [-1], [1, 2], [0]])
+def test_more_than_one_bool_decides_nothing(prog, shape):
+    x = static.data("x", shape)
+    with pytest.raises(ProgramError, match="cond decides on one bool, not"):
+        static.cond(x > 0.0, lambda: x, lambda: x)
+    with pytest.raises(ProgramError, match="cond decides on one bool, not"):
+        static.cond(mg.sum(x), lambda: x, lambda: x)
+    with pytest.raises(ProgramError, match="while_loop goes on while one bool holds, not"):
+        static.while_loop(lambda i: x > 0.0, lambda i: [i + 1], [0])
+
+
+def test_a_condition_may_be_a_value_from_outside(prog):
+    go, x = static.data("go", [], "bool"), static.data("x", [])
+    (y,) = static.while_loop(lambda y: go, lambda y: [y * 2.0], [x])
+    assert run(prog, [y], go=False, x=3.0) == [3.0]
+    with pytest.raises(ProgramError, match="did not end within 7 steps"):
+        static.Executor().run(prog, {"go": True, "x": 3.0}, [y], step_limit=7)
+
+
+def test_numbers_start_a_loop_and_are_handed_on(prog):
+    out = static.while_loop(
+        lambda n, x, b: n < 2, lambda n, x, b: [n + 1, 7, True], [0, 0.5, False]
+    )
+    assert [v.dtype.kind for v in out] == ["i", "f", "b"]
+    assert run(prog, out) == [2, 7.0, True]
+    with pytest.raises(ProgramError, match="loop_vars is a list of Variables or numbers, not "):
+        static.while_loop(lambda n: n < 2, lambda n: n, 0)
+    with pytest.raises(ProgramError, match="needs at least one loop variable"):
+        static.while_loop(lambda: True, lambda: [], [])
+
+
+def test_a_branch_returns_a_value_or_several_or_none(prog):
+    x = static.data("x", [])
+    for packed, kind in [(lambda v: (v, v), tuple), (lambda v: [v], list), (lambda v: None, list)]:
+        got = static.cond(x > 0.0, lambda p=packed: p(x * 2.0), lambda p=packed: p(x))
+        assert type(got) is kind and len(got) == len(packed(x) or ())
+        assert all(run(prog, list(got), x=3.0)[k] == 6.0 for k in range(len(got)))
+    for one, other in [((x, x), [x, x]), ((x,), (x, x)), (x, (x,))]:
+        with pytest.raises(ProgramError, match="return different structures: .* and "):
+            static.cond(x > 0.0, lambda r=one: r, lambda r=other: r)
+
+
+def test_a_size_that_differs_between_branches_is_open_behind_them(prog):
+    x, y = static.data("x", [-1, 2]), static.data("y", [3, 2])
+    z = static.cond(mg.sum(x) > 0.0, lambda: x * 1.0, lambda: y * 1.0)
+    assert z.shape == (-1, 2)
+    with pytest.raises(ProgramError, match="return different types for value 0"):
+        static.cond(mg.sum(x) > 0.0, lambda: x, lambda: mg.sum(y, axis=1))
+
+
+@pytest.mark.parametrize("rows", [[-1], [4]])
+def test_if_else_packs_as_its_branches_do(prog, rows):
+    x = static.data("x", rows)
+    several = static.if_else(x > 0.0, lambda r: (r, -r), lambda r: (r * 0.0, r), x)
+    listed = static.if_else(x > 0.0, lambda r: [r], lambda r: [-r], x)
+    assert (type(several), type(listed)) == (tuple, list)
+    found = run(prog, [*several, *listed], x=[1.0, -2.0, 3.0, -4.0])
+    assert found == [[1.0, -0.0, 3.0, -0.0], [-1.0, -2.0, -3.0, -4.0], [1.0, 2.0, 3.0, 4.0]]
+    for mask in (x, mg.sum(x) > 0.0, mg.expand_dims(x > 0.0, axis=1)):
+        with pytest.raises(ProgramError, match="if_else takes one bool per row, not"):
+            static.if_else(mask, lambda r: r, lambda r: r, x)
+
+
+def test_sequences_have_one_length_and_may_be_empty(prog):
+    a, b, c = (static.data(n, s) for n, s in [("a", [-1, 2]), ("b", [3, 2]), ("c", [4, 2])])
+    step = lambda x, y, s: ([s + x, x * y], [s + y])
+    with pytest.raises(ProgramError, match="have different lengths"):
+        static.static_rnn(step, [b, c], [mg.sum(a, axis=0)])
+    with pytest.raises(ProgramError, match="needs sequences"):
+        static.static_rnn(lambda s: ([s], [s]), [], [0.0])
+    a.stop_gradient = False
+    (outs, products), (last,) = static.static_rnn(step, [a, a], [np.zeros(2)])
+    (by_a,) = static.gradients([outs, products, last], [a])
+    assert outs.shape == (-1, 2)
+    assert run(prog, [outs, last, by_a], a=np.zeros((0, 2))) == [[], [0.0, 0.0], []]
+    found = static.Executor().run(prog, {"a": np.zeros((0, 2))}, [outs, by_a])
+    assert [f.shape for f in found] == [(0, 2), (0, 2)]
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert run(prog, [outs, last, by_a], a=x) == [
+        [[1.0, 2.0], [4.0, 6.0]], [4.0, 6.0], [[5.0, 7.0], [8.0, 10.0]],
+    ]  # fmt: skip
+
+
+def test_the_result_of_a_loop_of_no_step_has_the_gradient_of_its_start(prog):
+    w, x = static.parameter("w", 3.0), static.parameter("x", 2.0)
+    _, y = static.while_loop(lambda i, y: i < 0, lambda i, y: [i + 1, y * w], [0, x * 1.0])
+    static.append_backward(y * 5.0)
+    assert run(prog, ["x@GRAD", "w@GRAD"]) == [5.0, 0.0]
