@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import MinigradError
+from minigrad.registry import REGISTRY
 from minigrad.static.literals import from_plain
 from minigrad.static.net import Operator
 from minigrad.viz import layout
@@ -60,6 +63,58 @@ def operator(**values):
     return Operator("matmul", {"x": "a", "y": "b"}, {"out": "c"}).run(values)
 
 
+def broken(change):
+    """A program with a branch, changed by hand, and what `verify` says of it."""
+    program = static.Program()
+    with static.program_guard(program):
+        x, w = static.data("x", [2]), static.parameter("w", [1.0, 2.0])
+        static.cond(mg.sum(x) > 0.0, lambda: x * w, lambda: x)
+    change(program)
+    static.verify(program)
+
+
+def of_a_branch():
+    inside = []
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.data("x", [])
+        static.cond(x > 0.0, lambda: inside.append(x * 2.0) or inside[0], lambda: x)
+    return static.compile(program, fetch=inside)(x=1.0)
+
+
+def without_start_value():
+    program = static.Program()
+    with static.program_guard(program):
+        y = static.parameter("w", [1.0]) * 2.0
+    del program.initial["w"]
+    return static.compile(program, fetch=y)()
+
+
+def with_primitive(kernel, then, rule=None, shape=(2,)):
+    """``then(program, result)`` with a primitive of this kernel, for so long."""
+    made = mg.primitive(kernel, type="strange")
+    try:
+        if rule is not None:
+            made.grad(x=rule)
+        program = static.Program()
+        with static.program_guard(program):
+            x = static.data("x", shape)
+            x.stop_gradient = False
+            y = made(x)
+            if rule is not None:
+                static.gradients(y, [x])
+        return then(program, y)
+    finally:
+        REGISTRY.pop("strange")
+
+
+def exported(make, shape=(2,)):
+    program = static.Program()
+    with static.program_guard(program):
+        fetch = make(static.data("x", shape))
+    return static.export_onnx(program, fetch=fetch)
+
+
 #: a call and words of its error, which stand there in this order
 CALLS = [
     (lambda: building(lambda x: static.gradients([x * 2.0], [x], [None, None])), "1 targets need 1 target_gradients, 2 were given"),
@@ -82,9 +137,38 @@ CALLS = [
     (lambda: parsed("var y: float64[2]", "z = sin(x=y)"), "block 0, #0 sin: it reads 'y' before anything wrote it"),
     (lambda: with_attr("axis", object(), static.Program.to_json), "reduce_sum: an attr of type object cannot be stored"),
     (lambda: with_attr("axs", 0, static.verify), "block 0, #0: reduce_sum has no attr 'axs'; did you mean 'axis'?"),
+    (lambda: broken(lambda p: setattr(p.blocks[1], "parent", 5)), "block 1 lies in block 5, grad of -1: both must come before it"),
+    (lambda: broken(lambda p: setattr(p.global_block().vars["x"], "shape", (-2,))), "x: float64[-2]", "a size is -1 (any) or at least 0"),
+    (lambda: broken(lambda p: setattr(p.blocks[1].vars["mul_0"], "persistable", True)), "'mul_0' is data or outlives a run, so it must be declared in block 0, not in 1"),
+    (lambda: broken(lambda p: p.initial.update(nobody=np.ones(2))), "'nobody' has a start value but is no variable that outlives a run"),
+    (lambda: broken(lambda p: p.initial.update(w=np.ones(3))), "the start value of Variable(w: float64[2]) is float64[3]"),
+    (lambda: static.parse("# nothing"), "a program starts with 'block 0:'"),
+    (lambda: parsed("block 1 in 3:"), "line 2: block 1 lies in block 3, which is not there yet"),
+    (lambda: parsed("block 1 in 0 grad of 4:"), "line 2: a block lies in a block before it, and is the grad block of one before it"),
+    (lambda: parsed("data x: float64[2]", "sin(x)"), "line 3: sin has no name for its result"),
+    (lambda: parsed("data x: float64[2] = [1.0, 2.0]"), "line 2: only a constant has a value here"),
+    (lambda: building(lambda x: x.program.global_block().append_op("split", {"x": [x]}, {"out": ["a", "b", "c"]})), "split has 2 outputs, 3 names were given for them"),
+    (lambda: Operator("split", {"x": "a"}, {"out": ["b", "c", "d"]}).run({"a": np.ones(4)}), "split(x=a) failed with a: float64[4]: 2 values for 3 names"),
+    # compiled, exported, decomposed
+    (of_a_branch, "'mul_0' is computed in a branch: compiled programs fetch from the root and from loops", "repair: let cond return it"),
+    (without_start_value, "the parameter 'w' has no value: give static.parameter an init"),
+    (lambda: with_primitive(lambda x: x * 1.0, lambda program, y: static.decompose(program), lambda out_grad, x_shape: out_grad * x_shape[0], (-1,)), "a gradient rule computes with the shape of 'x', which has a size -1", "repair: declare the data with its full shape"),
+    (lambda: static.export_onnx("program"), "export_onnx takes a Program, not str"),
     # pictures
     (lambda: mg.draw(mg.sin(mg.tensor(1.0, requires_grad=True)), detail="ful"), "unknown detail 'ful'; known: auto, full"),
 ]  # fmt: skip
+
+
+#: those that need onnx
+EXPORTS = [
+    (lambda: exported(lambda x: x[x > 0.0]), "gather has no counterpart in ONNX: how many elements a mask chooses is not known", "use where instead"),
+    (lambda: exported(lambda x: mg.sum(x, axis=1), (2, 0)), "reduce_sum has no counterpart in ONNX: ONNX has no reduction over no elements"),
+    (lambda: with_primitive(lambda x: np.spacing(x), lambda p, y: static.export_onnx(p, fetch=y)), "strange has no counterpart in ONNX: ONNX has no counterpart of np.spacing"),
+    (lambda: with_primitive(lambda x: x if x[0] > 0 else -x, lambda p, y: static.export_onnx(p, fetch=y)), "strange has no counterpart in ONNX: a kernel looks at a value"),
+    (lambda: static.export_onnx(open_sum()[0], feed={"x": (1,), "y": (1,)}, fetch="nobody"), "fetch names 'nobody', which is no variable of the root block"),
+]  # fmt: skip
+if find_spec("onnx"):
+    CALLS += EXPORTS
 
 
 @pytest.mark.parametrize(

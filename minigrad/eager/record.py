@@ -28,18 +28,11 @@ def own(value: Any) -> Any:
 
 
 def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-    """Apply a primitive to arguments of which none, or not all, are plain Tensors."""
+    """Apply a primitive to arguments of which one is a Value, but no plain Tensor."""
     foreign = [a for a in _flat(args) if isinstance(a, Value) and not isinstance(a, Tensor)]
     if foreign:
         return foreign[0].apply_primitive(primitive, args, attrs)
-    if any(
-        isinstance(a, Tensor) for a in _flat(args)
-    ):  # a subclass of Tensor: the generic path knows it
-        return apply_generic(primitive, args, attrs)
-    try:
-        return primitive.kernel(*args, **attrs)
-    except Exception as error:
-        raise op_error(primitive.type, primitive.inputs, args, attrs, error) from error
+    return apply_generic(primitive, args, attrs)  # a subclass of Tensor: the generic path knows it
 
 
 def _flat(args: Any) -> list[Any]:

@@ -85,3 +85,27 @@ def test_programs_ask_these_functions():
             mg.reshape(x, shape=(4,))
         with pytest.raises(ProgramError, match="broadcast_to"):
             mg.broadcast_to(x, (4, 5))
+
+
+def test_rows_that_a_mask_chooses_are_open_in_number_and_keep_their_shape():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, mask = static.data("x", [4, 2, 3]), static.data("mask", [4], "bool")
+        x.stop_gradient = False
+        yes, no = mg.select_rows(x, mask), mg.select_rows(mg.astype(x, "float32"), ~mask)
+        both = mg.merge_rows(mask, yes, no)
+        (by_x,) = static.gradients(both, [x])
+        (again,) = static.gradients(mg.sum(by_x * by_x), [x])
+    shown = {v.name: (v.shape, v.dtype.name) for v in (yes, no, both, by_x)}
+    assert list(shown.values()) == [
+        ((-1, 2, 3), "float64"), ((-1, 2, 3), "float32"), ((4, 2, 3), "float64"), ((4, 2, 3), "float64"),
+    ]  # fmt: skip
+    assert again is None
+    spread = static.decompose(prog)
+    kinds = [op.type for op in spread.global_block().ops]
+    assert kinds.count("spread_rows") == 2
+    for read in (prog, spread):
+        feed = {"x": np.ones((4, 2, 3)), "mask": [True, False, True, True]}
+        assert (
+            static.Executor().run(read, feed, by_x.name)[0].tolist() == np.ones((4, 2, 3)).tolist()
+        )

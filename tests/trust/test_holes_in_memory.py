@@ -145,3 +145,11 @@ def test_a_seed_that_is_a_leaf_is_a_gradient_of_its_own_that_leads_back_to_it():
     (x + 1.0).backward(seed, create_graph=True)
     assert x.grad is not seed and x.grad.tolist() == [3.0]
     assert mg.grad((x.grad * x.grad).sum(), seed)[0].tolist() == [6.0]
+
+
+def test_a_gradient_that_began_as_a_leaf_has_a_place_of_its_own_in_the_graph():
+    x, seed = leaf([1.0]), leaf([3.0])
+    (x + 1.0).backward(seed, create_graph=True)
+    assert not x.grad.is_leaf
+    (x.grad * x.grad).sum().backward()
+    assert seed.grad.tolist() == [6.0]
