@@ -127,3 +127,15 @@ def test_the_result_of_a_loop_of_no_step_has_the_gradient_of_its_start(prog):
     _, y = static.while_loop(lambda i, y: i < 0, lambda i, y: [i + 1, y * w], [0, x * 1.0])
     static.append_backward(y * 5.0)
     assert run(prog, ["x@GRAD", "w@GRAD"]) == [5.0, 0.0]
+
+
+def test_gradients_go_round_only_for_what_depends_on_something_wanted(prog):
+    """``b`` is read by the result, and nothing wanted lies behind it: the grad block has no part for it."""
+    x, c = static.data("x", []), static.data("c", [])
+    x.stop_gradient = False
+    step = lambda i, a, b: [i + 1, mg.sin(a), b * 2.0]
+    _, a, b = static.while_loop(lambda i, a, b: i < 3, step, [0, x, c])
+    static.gradients(a * b, [x])
+    (op,) = [op for op in prog.global_block().ops if op.type == "while_grad"]
+    assert [n == "@EMPTY@" for n in op.attrs["carried_grad"]] == [True, False, True]
+    assert [n == "@EMPTY@" for n in op.inputs["out_grad"]] == [True, False, True]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.errors import DTypeError, GradError
 from minigrad.registry import REGISTRY
 
 
@@ -153,3 +154,37 @@ def test_a_gradient_that_began_as_a_leaf_has_a_place_of_its_own_in_the_graph():
     assert not x.grad.is_leaf
     (x.grad * x.grad).sum().backward()
     assert seed.grad.tolist() == [6.0]
+
+
+def test_a_gradient_with_a_graph_keeps_it_when_one_without_is_added():
+    x = leaf([3.0])
+    (x * x * x).sum().backward(create_graph=True)
+    (x * 2.0).sum().backward()
+    assert x.grad.tolist() == [29.0]
+    assert mg.grad(x.grad.sum(), x)[0].tolist() == [18.0]
+
+
+def test_a_change_of_one_value_of_a_list_that_was_saved_is_noticed():
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    a, b = x * 1.0, y * 1.0
+    out = mg.einsum("i,i->", a, b)
+    b.add_(1.0)
+    with pytest.raises(GradError, match="Einsum.* saved x(.|\n)*changed in place afterwards"):
+        out.backward()
+
+
+def test_what_was_freed_is_said_even_if_it_changed_afterwards():
+    x = leaf([1.0, 2.0])
+    y = (x * x).sum()
+    y.backward()
+    with mg.no_grad():
+        x.add_(1.0)
+    with pytest.raises(GradError, match="a second time, but its saved values"):
+        y.backward()
+
+
+def test_a_complex_number_is_no_place_to_start_from():
+    z = leaf(2.0) * 1j
+    for seed in (None, np.array(1j)):
+        with pytest.raises(DTypeError, match="only real floating-point outputs have gradients"):
+            mg.backward(z, seed)

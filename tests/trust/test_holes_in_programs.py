@@ -167,6 +167,11 @@ def test_types_say_through_which_slots_gradients_flow():
     assert flow_slots("mul") == (("x", "y"), ("out",))
     assert flow_slots("while")[0] == ("x", "params", "seq")
     assert flow_slots("argmax") == ((), ())
+    for control in ("while", "cond", "recurrent"):
+        assert "out_grad" in flow_slots(f"{control}_grad")[0], (
+            "so that a second derivative is refused"
+        )
+        assert "params_grad" in flow_slots(f"{control}_grad")[1]
     assert set(flow_slots("mul_grad")[0]) >= {"x", "y", "out_grad"}
     assert flow_slots("mul_grad")[1] == ("x_grad", "y_grad")
 
