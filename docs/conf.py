@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import site_parts
 
 project = "minigrad"
-author = "the minigrad authors"
+author = project_copyright = "the minigrad authors"
 root_doc = "README"
 include_patterns = ["*.md", "docs/*.md", "docs/reference/*.md", "notebooks/**.ipynb"]
 exclude_patterns = ["docs/_build", "**/.ipynb_checkpoints", "notebooks/**.fresh.ipynb"]
