@@ -16,8 +16,11 @@ LANDSCAPE, SQUARE = (6.4, 3.6), (5.4, 5.0)
 
 @functools.cache
 def _plot_class() -> type:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install 'minigrad[course]'") from error
 
     class Plot(Figure):
         """A Figure that shows itself in a notebook, with a description."""
@@ -38,9 +41,9 @@ def _plot_class() -> type:
 
 def card(title: str, x: str, y: str, size: tuple[float, float] = LANDSCAPE) -> tuple[Any, Any]:
     """An empty figure: a rounded card of paper on a transparent page, and axes on it."""
+    figure = _plot_class()(figsize=size, layout="constrained")
     from matplotlib.patches import FancyBboxPatch
 
-    figure = _plot_class()(figsize=size, layout="constrained")
     figure.patch.set_alpha(0)
     figure.get_layout_engine().set(w_pad=0.14, h_pad=0.14)
     style = "round,pad=0,rounding_size=0.03"

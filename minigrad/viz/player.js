@@ -4,8 +4,8 @@ const STATES = ["pending", "active", "done"];
 const LINE_STATES = ["waiting", "running", "still"];
 const SVG = "http://www.w3.org/2000/svg";
 const SIGNS = {                                     // drawn, because fonts lack them: polygons in a square of 12
-  first: ["1,1 3,1 3,11 1,11", "11,1 4,6 11,11"], back: ["9,1 2,6 9,11"], play: ["2,1 11,6 2,11"],
-  next: ["1,1 7,6 1,11", "8,1 10,1 10,11 8,11"], last: ["1,1 8,6 1,11", "9,1 11,1 11,11 9,11"], pause: ["2,1 5,1 5,11 2,11", "7,1 10,1 10,11 7,11"],
+  first: ["0,1 2,1 2,11 0,11", "7,1 2,6 7,11", "12,1 7,6 12,11"], back: ["7,1 1,6 7,11", "8,1 10,1 10,11 8,11"], play: ["2,1 11,6 2,11"],
+  next: ["5,1 11,6 5,11", "2,1 4,1 4,11 2,11"], last: ["10,1 12,1 12,11 10,11", "0,1 5,6 0,11", "5,1 10,6 5,11"], pause: ["2,1 5,1 5,11 2,11", "7,1 10,1 10,11 7,11"],
 };
 const SLOW = 900;                                   // milliseconds between two steps while playing
 

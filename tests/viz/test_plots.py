@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from minigrad.viz import plots
+from minigrad.viz import paper, plots
 from minigrad.viz.style import PAPER, contrast
 
 
@@ -122,3 +122,10 @@ def test_wrong_input_is_named():
 def test_matplotlib_is_loaded_on_first_use():
     code = "import sys, minigrad.viz.plots; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
+    paper._plot_class.cache_clear()
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"pip install 'minigrad\[course\]'"):
+        plots.loss_curve([1.0, 0.5])
