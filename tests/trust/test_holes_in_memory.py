@@ -188,3 +188,78 @@ def test_a_complex_number_is_no_place_to_start_from():
     for seed in (None, np.array(1j)):
         with pytest.raises(DTypeError, match="only real floating-point outputs have gradients"):
             mg.backward(z, seed)
+
+
+def test_a_list_op_in_the_usual_walk_adds_to_what_is_there_and_leaves_it_alone():
+    """Gradients that come first, in place, to memory of others, and through a list op that none comes to."""
+
+    class Stop(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    x = leaf([1.0, 2.0])
+    y = x * 1.0
+    first = mg.stack([y, y, x]) * np.array([[1.0], [10.0], [100.0]])
+    unread = Stop.apply(mg.stack([x, x]))
+    seeded = mg.concat([y, y])
+    (mg.sum(first) + mg.sum(unread) + mg.sum(seeded * 1.0) + mg.sum(y * 7.0)).backward()
+    assert x.grad.tolist() == [120.0, 120.0]
+    seed = np.ones((2, 2))
+    mg.stack([x, x]).backward(seed)
+    assert (x.grad.tolist(), seed.tolist()) == ([122.0, 122.0], [[1.0, 1.0]] * 2)
+
+
+def test_changes_in_place_of_parts_and_of_what_cannot_be_written_to():
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    y = x * 1.0
+    view = y[:1]
+    with pytest.raises(GradError, match=r"float64\[2\] has views"):
+        y.add_(1.0)
+    with pytest.raises(GradError, match=r"float64\[1\] is a view of another Tensor"):
+        view.add_(1.0)
+    base = mg.zeros([3])
+    base[1:] += w
+    base.sum().backward()
+    assert (base.tolist(), w.grad.tolist()) == ([0.0, 3.0, 4.0], [1.0, 1.0])
+    wide = mg.broadcast_to(mg.tensor([1.0]), (3,))
+    assert wide.add_(1.0).tolist() == [2.0] * 3
+
+
+def test_a_part_that_keeps_its_gradient_keeps_that_of_the_value_it_has_now():
+    class Pair(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0, x * 2.0
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g + h * 2.0
+
+    x = leaf(3.0)
+    one, two = Pair.apply(x)
+    for part in (one, two):
+        part.retain_grad()
+        part.mul_(5.0)
+        assert part.retains_grad
+    (one * 7.0 + two * 11.0).backward()
+    assert [float(v.grad) for v in (one, two, x)] == [7.0, 11.0, 5.0 * 7.0 + 2.0 * 5.0 * 11.0]
+
+
+def test_a_hook_can_be_removed_at_the_end_of_a_block_and_freed_values_say_so():
+    x = leaf(3.0)
+    seen = []
+    with x.register_hook(lambda g: seen.append(float(g))) as handle:
+        (x * 2.0).backward()
+    (x * 2.0).backward()
+    handle.remove()
+    assert seen == [2.0]
+    big = leaf(np.ones(1000))
+    out = (big * big).sum()
+    node = out.grad_fn.next_functions[0][0]
+    out.backward()
+    assert repr(node._saved_x) == "<freed by backward>"
