@@ -7,6 +7,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.eager import backward as backward_module
+from minigrad.eager.grad_fn import Node
+from minigrad.registry import REGISTRY
 from tests.trust.test_state import interrupted
 
 
@@ -228,3 +230,43 @@ def test_a_function_to_which_no_gradient_comes_is_not_asked_for_any():
     (Stop.apply(Two.apply(x)[0]) + x * 3.0).backward(np.ones(1))
     assert called == []
     assert x.grad.tolist() == [3.0]
+
+
+def a_bit_of_everything(primitive):
+    """Leaves, seed and result of a graph in which gradients are handed on, views, new, missing and added up."""
+    x, y, w = leaf([1.0, 2.0]), leaf([3.0, 5.0]), leaf([[0.5, 1.0], [2.0, 4.0]])
+    a = x * 1.0
+    b = mg.reshape(mg.reshape(a, shape=(2, 1)), shape=(2,))
+    c = mg.linear(mg.expand_dims(a + y, axis=0), w, y)
+    unread = primitive(mg.sin(a), b)  # gives the first of both no gradient
+    late = a + b + mg.tanh(y) * mg.reshape(c, shape=(2,)) + mg.where(a > 1.5, a, y)
+    v, u = y * 2.0, a * 3.0
+    between = u * 5.0  # comes back to u when u and v hold one array
+    return (x, y, w), np.array([1.0, 10.0]), (u + v) + between + late + unread + a * b
+
+
+def test_the_generated_walk_does_what_it_is_written_after(monkeypatch):
+    """`Node.push` and `Node.reach` say in Python what `emit` writes for every primitive."""
+    made = mg.primitive(lambda x, y: x * 0.0 + y, type="second_of_both")
+    made.grad(lambda out_grad: (None, out_grad))
+    try:
+        found = []
+        for plain in (False, True):
+            leaves, seed, out = a_bit_of_everything(made)
+            if plain:
+                for kind in {type(n) for n in nodes_behind(out)}:
+                    for name in ("push", "reach"):
+                        monkeypatch.setattr(kind, name, getattr(Node, name))
+            out.backward(seed)
+            assert seed.tolist() == [1.0, 10.0]
+            found.append([x.grad.tolist() for x in leaves])
+        assert found[0] == found[1]
+    finally:
+        REGISTRY.pop(made.primitive.type)
+
+
+def nodes_behind(out):
+    found = [out.grad_fn]
+    for node in found:
+        found += [n for n, _ in node.next_functions if isinstance(n, Node) and n not in found]
+    return [n for n in found if n.name() != "AccumulateGrad"]
