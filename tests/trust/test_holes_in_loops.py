@@ -139,3 +139,38 @@ def test_gradients_go_round_only_for_what_depends_on_something_wanted(prog):
     (op,) = [op for op in prog.global_block().ops if op.type == "while_grad"]
     assert [n == "@EMPTY@" for n in op.attrs["carried_grad"]] == [True, False, True]
     assert [n == "@EMPTY@" for n in op.inputs["out_grad"]] == [True, False, True]
+
+
+def test_a_start_that_is_overwritten_has_a_gradient_where_no_step_is_taken(prog):
+    x, n = static.data("x", []), static.data("n", [], "int64")
+    x.stop_gradient = False
+    other = static.data("other", [])
+    other.stop_gradient = False
+    step = lambda i, y, z: [i + 1, n * 2.0, z * 3.0]
+    _, y, _ = static.while_loop(lambda i, y, z: i < n, step, [0, x * 5.0, other])
+    by_x, by_other = static.gradients(y, [x, other])
+    assert by_other is None
+    (op,) = [op for op in prog.global_block().ops if op.type == "while_grad"]
+    assert [name == "@EMPTY@" for name in op.attrs["carried_grad"]] == [True, False, True]
+    for steps, wanted in [(0, 5.0), (1, 0.0), (2, 0.0)]:
+        assert run(prog, [by_x], x=1.0, other=1.0, n=steps) == [wanted]
+
+
+def test_a_branch_makes_no_gradients_that_nobody_wants(prog):
+    x, c = static.data("x", []), static.data("c", [])
+    x.stop_gradient = False
+    y = static.cond(x > 0.0, lambda: x * c, lambda: x - c)
+    (by_x,) = static.gradients(y, [x])
+    assert not any("c@GRAD" in name for block in prog.blocks for name in block.vars)
+    assert [run(prog, [by_x], x=v, c=7.0)[0] for v in (2.0, -2.0)] == [7.0, 1.0]
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_a_loop_that_reads_a_gradient_and_its_variable_keeps_them_apart(prog, steps):
+    x = static.parameter("x", 3.0)
+    (g,) = static.gradients(x * x, [x])
+    (_, s) = static.while_loop(
+        lambda i, s: i < steps, lambda i, s: [i + 1, s + x * g], [0, x * 0.0]
+    )
+    (by_x,) = static.gradients(s, [x])
+    assert run(prog, [g, s, by_x]) == [6.0, 18.0 * steps, 12.0 * steps]

@@ -12,6 +12,7 @@ from minigrad.ops.linalg import matmul_nt, matmul_tn
 from minigrad.ops.losses import over_rows
 from minigrad.ops.power import pow_log
 from minigrad.ops.reduce import expand_mean, over_count
+from minigrad.ops.update import momentum, sgd
 
 
 def same(found, wanted):
@@ -141,3 +142,15 @@ def test_a_single_number_is_reduced_along_the_axes_0_and_minus_1(name, axis):
     for wrong in (1, -2):
         with pytest.raises(ShapeError):
             getattr(mg, name)(x, axis=wrong)
+
+
+@pytest.mark.parametrize("size", [(), (1,), (3,)])
+def test_a_step_of_an_optimizer_keeps_shape_and_dtype_of_the_parameter(size):
+    param = np.full(size, 2.0, np.float32)
+    for grad in (np.ones(size), np.ones(size, np.float32), np.float64(1.0), np.float32(1.0)):
+        for rate in (0.5, np.float32(0.5), np.float64(0.5)):
+            same(sgd(param, grad, rate), np.full(size, 1.5, np.float32))
+            made, velocity = momentum(param, grad, np.zeros(size, np.float32), rate)
+            same(made, np.full(size, 1.5, np.float32))
+            same(velocity, np.ones(size, np.float32))
+    assert (param == 2.0).all()
