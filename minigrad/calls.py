@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from .errors import DTypeError, call_error
 
+__minigrad_ops__ = True  # frames of this module are never "the user's line"
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -19,7 +19,6 @@ from .mode import GRAD, MODE, Mode, check_finite
 from .tensor import Tensor, wrap
 
 CHANGEABLE = (np.ndarray, list, tuple)  # a union made in the call would cost as much as the op
-LISTS = (list, tuple)
 
 
 def own(value: Any) -> Any:
@@ -29,14 +28,10 @@ def own(value: Any) -> Any:
 
 def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     """Apply a primitive to arguments of which one is a Value, but no plain Tensor."""
-    foreign = [a for a in _flat(args) if isinstance(a, Value) and not isinstance(a, Tensor)]
+    foreign = [a for a in args if isinstance(a, Value) and not isinstance(a, Tensor)]
     if foreign:
         return foreign[0].apply_primitive(primitive, args, attrs)
     return apply_generic(primitive, args, attrs)  # a subclass of Tensor: the generic path knows it
-
-
-def _flat(args: Any) -> list[Any]:
-    return [b for a in args for b in (a if isinstance(a, LISTS) else (a,))]
 
 
 def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:

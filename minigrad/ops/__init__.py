@@ -123,6 +123,7 @@ from .trigonometry import (
     tanh,
 )
 
+__minigrad_ops__ = True  # frames of this module are never "the user's line"
 transpose = permute_dims
 subtract, multiply, divide, negative = sub, mul, div, neg  # the array API's longer names
 remainder = mod

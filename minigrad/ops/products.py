@@ -13,6 +13,10 @@ from .einsum import einsum
 from .elementwise import mul, sub
 from .shape import reshape
 
+__minigrad_ops__ = (
+    True  # as in every module that defines a primitive: no frame of it is "the user's line"
+)
+
 
 def tensordot(x, y, axes=2):
     """Sum of products over the last axes of ``x`` and the first of ``y``: so many, or a pair of lists of axes.

@@ -197,7 +197,7 @@ class Forks:
         """The process that is the mutant: a fork of this one, or, if it must import anew, of one without the package."""
         tests = self.reaching(file, m)
         changed = changes(live, old, mutated(source_of(module), m.number), file)
-        if changed or not tests:
+        if (changed and self.runs(m)) or not tests:
             return FORK.Process(target=self.be, args=(tests, changed, say))
         names = [t.nodeid for t in tests[:AT_MOST]]
         return FRESH.Process(target=be_fresh, args=(module, m.number, names, self.limit))
@@ -222,13 +222,17 @@ class Forks:
         finally:
             os._exit(code)
 
+    def runs(self, m: Mutant) -> list[str]:
+        """The tests that reach a mutant; none if it runs at import only, like what a decorator does."""
+        places = range(m.lines[0], m.lines[1] + 1)
+        return [n for n, r in self.lines.items() if any(k in r for k in places)]
+
     def reaching(self, file: str, m: Mutant) -> list[Any]:
         """The tests that reach a mutant, for some seconds: first what found others before, is quick and reaches little.
 
         What runs at import is reached by those that reach a line which speaks of it, else by all of the module.
         """
-        first, last = m.lines
-        fitting = [n for n, r in self.lines.items() if any(k in r for k in range(first, last + 1))]
+        fitting = self.runs(m)
         if not fitting:
             lines = mentions(file, m)
             fitting = [n for n, r in self.lines.items() if r & lines] or list(self.lines)

@@ -189,3 +189,12 @@ def test_nothing_is_dropped_with_probability_0_and_half_by_default():
     for p in (-0.1, 1.0):
         with pytest.raises(ShapeError, match="is not a probability below 1"):
             mg.dropout(x, p, seed=0)
+
+
+def test_one_pair_of_borders_counts_for_every_axis():
+    x = np.ones((2, 3))
+    for width in ([[1, 2]], (1, 2)):
+        assert np.array_equal(mg.pad(x, pad_width=width), np.pad(x, (1, 2)))
+    for width in ([[1, 2, 3]], [[1, 2]] * 3, (1, 2, 3)):
+        with pytest.raises(ShapeError, match="does not fit 2 axes"):
+            mg.pad(x, pad_width=width)

@@ -174,3 +174,33 @@ def test_a_loop_that_reads_a_gradient_and_its_variable_keeps_them_apart(prog, st
     )
     (by_x,) = static.gradients(s, [x])
     assert run(prog, [g, s, by_x]) == [6.0, 18.0 * steps, 12.0 * steps]
+
+
+def test_one_value_counts_as_a_list_of_one_and_no_case_as_the_default(prog):
+    (n,) = static.while_loop(lambda n: n < 4, lambda n: n + 3, [0])
+    x = static.data("x", [])
+    assert static.switch([], default=lambda: x) is x
+    assert run(prog, [n], x=0.0) == [6]
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_gradients_end_at_integers_and_at_what_reads_nothing_wanted(prog, wanted):
+    x, inside = static.data("x", []), []
+    x.stop_gradient = not wanted
+
+    def step(i, y):
+        inside.append((i, y))
+        return [i + 1, y * 2.0]
+
+    out = static.while_loop(lambda i, y: i < 2, step, [0, x])
+    assert [v.stop_gradient for v in out] == [True, not wanted]
+    assert [v.stop_gradient for v in inside[0]] == [True, False]
+    scopes = prog.global_block().ops[-1].outputs["scopes"][0]
+    assert prog.global_block().var(scopes).stop_gradient
+
+
+def test_a_step_returns_a_pair(prog):
+    x = static.data("x", [3])
+    for returned in ([[x], [x]], (x, x, x), (x,), x):
+        with pytest.raises(ProgramError, match=r"returns \(outputs, next_states\)"):
+            static.static_rnn(lambda a, s, r=returned: r, [x], [0.0])

@@ -164,15 +164,6 @@ def test_a_gradient_with_a_graph_keeps_it_when_one_without_is_added():
     assert mg.grad(x.grad.sum(), x)[0].tolist() == [18.0]
 
 
-def test_a_change_of_one_value_of_a_list_that_was_saved_is_noticed():
-    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
-    a, b = x * 1.0, y * 1.0
-    out = mg.einsum("i,i->", a, b)
-    b.add_(1.0)
-    with pytest.raises(GradError, match="Einsum.* saved x(.|\n)*changed in place afterwards"):
-        out.backward()
-
-
 def test_what_was_freed_is_said_even_if_it_changed_afterwards():
     x = leaf([1.0, 2.0])
     y = (x * x).sum()

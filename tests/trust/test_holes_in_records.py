@@ -1,0 +1,126 @@
+"""The general way of recording, for lists, several outputs and subclasses: what mutants showed nobody had tested."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.eager import backward as backward_module
+from minigrad.eager import walk as walk_module
+from minigrad.errors import GradError
+from minigrad.registry import REGISTRY
+
+
+def leaf(value):
+    return mg.tensor(value, requires_grad=True)
+
+
+@pytest.mark.parametrize("changed", [0, 1])
+def test_a_change_of_one_value_of_a_list_that_was_saved_is_noticed(changed):
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    values = [x * 1.0, y * 1.0]
+    out = mg.einsum("i,i->", *values)
+    values[changed].add_(1.0)
+    with pytest.raises(GradError, match="Einsum.* saved x(.|\n)*changed in place afterwards"):
+        out.backward()
+
+
+def test_a_subclass_of_tensor_is_a_tensor_to_every_op():
+    class Mine(mg.Tensor):
+        pass
+
+    x = Mine([1.0, 2.0], requires_grad=True)
+    for function, by_x in [
+        (lambda v: v * 3.0, [3.0, 3.0]),
+        (lambda v: mg.concat([v, v * v]), [3.0, 5.0]),
+        (lambda v: mg.exp(v) * 0.0 + 2.0 * v, [2.0, 2.0]),
+        (lambda v: v * mg.tensor([[1.0, 2.0], [3.0, 4.0]]), [4.0, 6.0]),
+        (lambda v: mg.ones([3, 1]) * v + v, [6.0, 6.0]),
+    ]:
+        x.grad = None
+        mg.sum(function(x)).backward()
+        assert x.grad.tolist() == by_x
+
+
+def test_parts_of_memory_that_a_user_holds_are_saved_as_copies():
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    y = x * 1.0
+    held = y.data  # which its user may change
+    first, second = mg.unbind(y)
+    out = (first * second).sum()
+    held[:] = 100.0
+    try:
+        out.backward()
+    except GradError:
+        return
+    assert x.grad.tolist() == [[3.0, 4.0], [1.0, 2.0]]
+
+
+def test_an_array_in_a_list_may_change_afterwards():
+    x, held = leaf([1.0, 2.0]), np.array([3.0, 4.0])
+    out = mg.einsum("i,i->", x, held)
+    held[:] = 100.0
+    out.backward()
+    assert x.grad.tolist() == [3.0, 4.0]
+
+
+def test_a_leaf_in_a_list_lives_as_long_as_its_graph():
+    x, seen = leaf(1.0), []
+    temporary = leaf(2.0)
+    temporary.register_post_accumulate_grad_hook(lambda t: seen.append(float(t.grad)))
+    out = mg.stack([temporary, x]).sum()
+    del temporary
+    out.backward()
+    assert (float(x.grad), seen) == (1.0, [1.0])
+
+
+def test_a_rule_may_read_a_list_of_results_and_the_shape_of_a_slot_with_a_longer_name():
+    made = mg.primitive(lambda my_x: [np.exp(my_x), np.sin(my_x)], type="pair", list_output=True)
+
+    def rule(out, out_grad, my_x_shape):
+        assert my_x_shape == (2,)
+        return (
+            out_grad[0] * out[0] + out_grad[1] * out[1]
+        )  # the second is wrong on purpose: sin, not cos
+
+    made.grad(my_x=rule)
+    try:
+        x = leaf([0.5, 1.0])
+        one, two = made(x)
+        (one * 2.0 + two * 3.0).sum().backward()
+        wanted = 2.0 * np.exp([0.5, 1.0]) + 3.0 * np.sin([0.5, 1.0])
+        np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-15)
+    finally:
+        REGISTRY.pop(made.primitive.type)
+
+
+def test_the_first_walk_of_a_process_meets_every_node(monkeypatch):
+    for module in (backward_module, walk_module):
+        monkeypatch.setattr(module, "next_epoch", count(1).__next__)
+    x = leaf([1.0, 2.0])
+    (mg.sum(mg.stack([x * 2.0, x])) + mg.sum(mg.unbind(x)[0])).backward()
+    assert x.grad.tolist() == [4.0, 3.0]
+
+
+MADE_OF_OTHERS = [
+    lambda x: mg.concat([x, x]), lambda x: mg.einsum("i,i->", x, x), lambda x: mg.tensordot(x, x, 1), lambda x: mg.kron(x, x),
+    lambda x: mg.clip(x, 0.0, 1.0), lambda x: mg.astype(x, "float32"), lambda x: x[[0]], lambda x: mg.setitem(x, 1.0, 0),
+    lambda x: mg.layer_norm(x), lambda x: mg.embedding([0], x), lambda x: mg.nan_to_num(x), lambda x: mg.split(x)[0],
+    lambda x: mg.cross(mg.repeat(x, [1, 2]), mg.ones([3])), lambda x: mg.dropout(x, 0.5, seed=0), lambda x: x.clone(),
+    lambda x: mg.mse(x, [1.0, 2.0]), lambda x: mg.conv1d(x.reshape(1, 1, 2), mg.ones([1, 1, 1])), lambda x: x + 1.0,
+    lambda x: x.reshape(2, 1), lambda x: x.T, lambda x: x.permute_dims(0), lambda x: x.broadcast_to(3, 2), lambda x: mg.norm(x),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", MADE_OF_OTHERS)
+def test_every_node_knows_the_line_of_its_user_behind_the_functions_of_the_package(make):
+    out = make(leaf([1.0, 2.0]))  # THE LINE, or the one of the lambda
+    nodes = [out.grad_fn]
+    for node in nodes:
+        nodes += [
+            n for n, _ in node.next_functions if n is not None and n.name() != "AccumulateGrad"
+        ]
+    assert {n.where().split(":")[0] for n in nodes} == {"test_holes_in_records.py"}
