@@ -229,7 +229,7 @@ class BackwardMethods(Operators):
         >>> x.grad is None
         True
         """
-        old = self._grad
+        old = self.grad  # as a Tensor: `_grad` may still be an array
         self._grad = None if set_to_none or old is None else self._wrap(np.zeros_like(old._data))
 
     def detach(self) -> Tensor:

@@ -78,9 +78,9 @@ def _einsum(s: Shapes, attrs: dict[str, Any]) -> int:
     terms, _, out = str(attrs.get("subscripts", "")).replace(" ", "").partition("->")
     sizes: dict[str, int] = {}
     for term, shape in zip(terms.split(","), s["x"], strict=False):
-        for letter, n in zip(
-            term.replace(".", ""), shape[::-1] if "." in term else shape, strict=False
-        ):
+        head, _, tail = term.partition("...")
+        ends = *zip(head, shape, strict=False), *zip(tail[::-1], shape[::-1], strict=False)
+        for letter, n in ends:
             sizes[letter] = max(n, sizes.get(letter, 1))
     return math.prod(sizes.get(letter, 1) for letter in out)
 

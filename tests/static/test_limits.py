@@ -29,6 +29,17 @@ CASES = [
     ("pad", {"x": [(2, 3)]}, {"pad_width": ((1, 2), (0, 3))}),
     ("pad", {"x": [(2, 3)]}, {"pad_width": 2}),
     ("take", {"x": [(4, 3)], "indices": [(5, 6)]}, {"axis": 0}),
+    ("take", {"x": [(4, 3)], "indices": [(5, 6)]}, {"axis": None}),
+    ("take", {"x": [(1, 3)], "indices": [(5,)]}, {"axis": 0}),
+    ("add", {"x": [(1,)], "y": [()]}, {}),
+    ("matmul_nt", {"x": [(3, 2)], "y": [(5, 2)]}, {"shape": (3, 5)}),
+    ("matmul_nt", {"x": [(4, 3, 2)], "y": [(4, 5, 2)]}, {"shape": (4, 3, 5)}),
+    ("matmul_tn", {"x": [(2, 3)], "y": [(2, 5)]}, {"shape": (3, 5)}),
+    ("matmul_tn", {"x": [(4, 2, 3)], "y": [(4, 2, 5)]}, {"shape": (4, 3, 5)}),
+    ("einsum", {"x": [(3, 1)]}, {"subscripts": "i...->i..."}),
+    ("einsum", {"x": [(1, 2, 30), (1, 4, 50)]}, {"subscripts": "...ij,...kl->...ik"}),
+    ("einsum", {"x": [(2, 1, 30)]}, {"subscripts": "a...b->b...a"}),
+    ("einsum", {"x": [(1, 1), (1, 1)]}, {"subscripts": "ij,jk->ik"}),
 ]
 
 
@@ -49,6 +60,26 @@ def test_the_gradients_of_a_product_are_as_large_as_foretold(sizes):
     size = result_size("matmul_grad", REGISTRY["matmul"], slots, {})
     leading = int(np.prod(np.broadcast_shapes(x[:-2], y[:-2])))
     assert size == leading * max(x[-2] * x[-1], y[-2] * y[-1])
+
+
+@pytest.mark.parametrize("slot", ["x", "y"])
+def test_one_gradient_of_a_product_is_as_large_as_what_it_is_the_gradient_of(slot):
+    """The gradient of y is made of x, and the other way round; the other slot is left out."""
+    x, y, g = (7, 3, 2), (2, 5), (7, 3, 5)
+    made_of = {"x": {"y": [y]}, "y": {"x": [x]}}[slot]
+    size = result_size("matmul_grad", REGISTRY["matmul"], {**made_of, "out_grad": [g]}, {})
+    assert size == {"x": 7 * 3 * 2, "y": 7 * 2 * 5}[slot]  # of y before it is summed
+    assert (
+        result_size("matmul_grad", REGISTRY["matmul"], {"out_grad": [(1, 1)], "x": [(1, 1)]}, {})
+        == 1
+    )
+
+
+def test_the_gradient_of_what_grows_does_not_grow():
+    shapes = {"x": [(1, 4)], "out_grad": [(3, 4)]}
+    assert (
+        result_size("broadcast_to_grad", REGISTRY["broadcast_to"], shapes, {"shape": (3, 4)}) == 0
+    )
 
 
 N = 2**22

@@ -155,7 +155,7 @@ def test_the_largest_none_and_all_of_a_list():
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.float32, bool])
 def test_a_border_is_never_the_largest_of_a_window(dtype):
-    x = np.array([[-3, -2], [-1, -4]]).astype(dtype)[None, None]
+    x = np.array([[-3, 0], [-1, -4]]).astype(dtype)[None, None]
     found = mg.max_pool2d(x, kernel_size=2, padding=1, stride=1)
     wanted = [
         [x[..., max(i - 1, 0) : i + 1, max(j - 1, 0) : j + 1].max() for j in range(3)]
@@ -198,3 +198,28 @@ def test_one_pair_of_borders_counts_for_every_axis():
     for width in ([[1, 2, 3]], [[1, 2]] * 3, (1, 2, 3)):
         with pytest.raises(ShapeError, match="does not fit 2 axes"):
             mg.pad(x, pad_width=width)
+
+
+def test_images_in_another_order_are_told_which_step_is_missing():
+    for shape, filters, advice in [
+        ([2, 8, 8], [4, 1, 3, 3], r"x\.expand_dims\(1\) adds"),
+        ([2, 8, 8, 3], [4, 3, 3, 3], r"x\.permute_dims\(0, 3, 1, 2\) puts"),
+        ([2, 8, 8], [4, 3, 3, 3], r"height, width\]$"),
+        ([2, 8, 8, 3], [4, 5, 3, 3], r"height, width\]$"),
+    ]:
+        with pytest.raises(ShapeError, match=advice):
+            mg.conv2d(mg.ones(shape), mg.ones(filters))
+
+
+def test_einsum_takes_its_letters_first():
+    with pytest.raises(DTypeError, match="einsum takes the subscripts first"):
+        mg.einsum(leaf([1.0]), "i->")
+
+
+def test_indices_of_the_same_dtype_are_still_copied_when_their_user_may_change_them():
+    w, x = leaf([1.0, 2.0, 3.0]), mg.tensor([0, 2])
+    held = x.data
+    y = w[mg.astype(x, x.dtype)]
+    held[:] = 1
+    y.sum().backward()
+    assert w.grad.tolist() == [1.0, 0.0, 1.0]

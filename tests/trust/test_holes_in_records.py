@@ -10,7 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad.eager import backward as backward_module
 from minigrad.eager import walk as walk_module
-from minigrad.errors import GradError
+from minigrad.errors import AnomalyError, GradError, ShapeError
 from minigrad.registry import REGISTRY
 
 
@@ -39,6 +39,8 @@ def test_a_subclass_of_tensor_is_a_tensor_to_every_op():
         (lambda v: mg.exp(v) * 0.0 + 2.0 * v, [2.0, 2.0]),
         (lambda v: v * mg.tensor([[1.0, 2.0], [3.0, 4.0]]), [4.0, 6.0]),
         (lambda v: mg.ones([3, 1]) * v + v, [6.0, 6.0]),
+        (lambda v: mg.linear(v, leaf([[1.0, 2.0], [3.0, 4.0]]), leaf([0.0, 0.0])), [3.0, 7.0]),
+        (lambda v: mg.linear(mg.ones([1, 2]), leaf([[1.0, 2.0], [3.0, 4.0]]), v), [1.0, 1.0]),
     ]:
         x.grad = None
         mg.sum(function(x)).backward()
@@ -117,10 +119,115 @@ MADE_OF_OTHERS = [
 
 @pytest.mark.parametrize("make", MADE_OF_OTHERS)
 def test_every_node_knows_the_line_of_its_user_behind_the_functions_of_the_package(make):
-    out = make(leaf([1.0, 2.0]))  # THE LINE, or the one of the lambda
+    out = make(leaf([1.0, 2.0]))  # THE LINE
     nodes = [out.grad_fn]
     for node in nodes:
         nodes += [
             n for n, _ in node.next_functions if n is not None and n.name() != "AccumulateGrad"
         ]
     assert {n.where().split(":")[0] for n in nodes} == {"test_holes_in_records.py"}
+    assert not any("THE LINE" in n.where() for n in nodes), "the caller of the lambda"
+
+
+def test_a_result_without_gradient_has_none_though_its_neighbour_has():
+    made = mg.primitive(
+        lambda x: (np.exp(x), x * 2.0), type="with_rest", outputs=("out", "rest"), nondiff=("rest",)
+    )
+    made.grad(x=lambda out, out_grad: out_grad * out)
+    try:
+        x = leaf([0.5, 1.0])
+        out, rest = made(x)
+        assert (out.requires_grad, rest.requires_grad) == (True, False)
+        (g,) = mg.grad(out.sum(), x, create_graph=True)
+        np.testing.assert_allclose(mg.grad(g.sum(), x)[0].numpy(), np.exp([0.5, 1.0]), rtol=1e-15)
+    finally:
+        REGISTRY.pop(made.primitive.type)
+
+
+def test_switches_are_seen_by_list_ops_too():
+    x, packed = leaf([1.0, 2.0]), []
+    with mg.saved_tensors_hooks(lambda v: packed.append(1) or v, lambda v: v):
+        out, _ = mg.topk(x, k=1)
+    assert packed
+    out.sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0]
+    with mg.detect_anomaly(), np.errstate(all="ignore"), pytest.raises(AnomalyError):
+        mg.concat([x, np.array([np.nan])])
+
+
+def test_a_number_among_saved_values_does_not_widen_a_second_derivative():
+    x = mg.tensor([1.0, 2.0], dtype="float32", requires_grad=True)
+    for y in (x * 2.0, x**3.0, x / 2.0):
+        (g,) = mg.grad((y * x).sum(), x, create_graph=True)
+        (h,) = mg.grad(g.sum(), x)
+        assert (g.dtype, h.dtype) == (np.float32, np.float32)
+
+
+def test_hooks_see_tensors_one_for_each_place_and_none_where_there_is_none():
+    x, c, seen = leaf([1.0, 2.0]), mg.tensor([3.0, 4.0]), []
+    out = c * x
+    out.register_hook(lambda g: seen.append(type(g)))
+    out.grad_fn.register_hook(
+        lambda grads, given: seen.append((grads[0], type(grads[1]), len(given)))
+    )
+    out.grad_fn.register_prehook(lambda given: seen.append([type(g) for g in given]))
+    out.sum().backward()
+    assert seen == [mg.Tensor, [mg.Tensor], (None, mg.Tensor, 1)]
+    seen.clear()
+    first, second = mg.unbind(x * 1.0)
+    first.grad_fn.register_hook(
+        lambda grads, given: seen.append([None if g is None else g.tolist() for g in given])
+    )
+    (second * 5.0).backward()
+    assert len(seen[0]) == 2 and seen[0][1] == 5.0
+
+
+def test_two_gradients_that_are_kept_share_no_memory():
+    x = leaf([1.0, 2.0])
+    one = x + 1.0
+    two = one + 1.0
+    for t in (one, two):
+        t.retain_grad()
+    two.backward(np.ones(2))
+    one.grad[0] = 7.0
+    assert (two.grad.tolist(), x.grad.tolist()) == ([1.0, 1.0], [1.0, 1.0])
+
+
+def test_what_a_tensor_says_of_its_gradient():
+    x = leaf([3.0])
+    y = x * 2.0
+    y.requires_grad = True  # which it does
+    with pytest.raises(GradError, match="follows from its inputs"):
+        y.requires_grad = False
+    assert not (x.retains_grad or y.retains_grad)
+    y.register_hook(lambda g: None)
+    assert not y.retains_grad
+    x.zero_grad(set_to_none=False)
+    assert x.grad is None
+    y.backward()
+    x.zero_grad(set_to_none=False)
+    assert x.grad.tolist() == [0.0]
+    x.zero_grad()
+    assert x.grad is None
+
+
+def test_nodes_have_the_name_of_their_primitive_or_the_title_it_was_given():
+    x = leaf([3.0])
+    names = [t.grad_fn.name() for t in (mg.concat([x]), mg.logsumexp(x), mg.max(x), mg.abs(x))]
+    assert names == ["CatBackward0", "LogsumexpBackward0", "MaxBackward0", "AbsBackward0"]
+    for _ in range(2):  # a name that is given again has nodes of its own
+        made = mg.primitive(lambda x: x * 2.0, type="strange_twin")
+        made.grad(x=lambda out_grad: out_grad * 2.0)
+        try:
+            y = made(x)
+            assert (y.grad_fn.name(), y.grad_fn.primitive) == (
+                "StrangeTwinBackward0",
+                made.primitive,
+            )
+        finally:
+            REGISTRY.pop(made.primitive.type)
+
+
+def test_a_list_that_is_no_array_is_refused_in_the_name_of_the_op():
+    with pytest.raises(ShapeError, match="equally long"):
+        mg.add([[1], [1, 2]], leaf(1.0))
