@@ -257,3 +257,43 @@ def test_a_parameter_list_names_variables_of_the_program():
         weight = static.parameter("weight", 2.0)
         with pytest.raises(ProgramError, match="'wieght', which is no variable(.|\n)*weight"):
             static.append_backward(weight * weight, parameter_list=["wieght"])
+
+
+def test_every_grad_op_that_is_not_made_has_its_reason():
+    prog = static.Program()
+    with static.program_guard(prog):
+        w, v = static.parameter("w", [1.0, 2.0]), static.parameter("v", [3.0, 4.0])
+        s = mg.sin(static.data("d", [2]))
+        mg.exp(w)
+        mask = w > 1.5
+        place = mg.argmax(w * 2.0)
+        cut = mg.cos(v)
+        loss = mg.sum(w * s * mg.astype(mask, float) + cut) * mg.astype(place, float)
+        static.append_backward(loss, no_grad_set=[cut])
+    assert prog.pruned == [
+        ("cast_grad", "#11 cast: nothing wanted lies behind its inputs"),
+        ("cast_grad", "#7 cast: nothing wanted lies behind its inputs"),
+        ("cos_grad", "#5 cos: gradients end at cos_0"),
+        ("arg_max_grad", "#4 arg_max: it has no gradient rule"),
+        ("mul_grad", "#3 mul: gradients end before they come back to it"),
+        ("greater_than_grad", "#2 greater_than: it has no gradient rule"),
+        ("exp_grad", "#1 exp: the loss does not depend on exp_0"),
+        ("sin_grad", "#0 sin: nothing wanted lies behind its inputs"),
+    ]
+
+
+@pytest.mark.parametrize("last", ["add", "fill_ones_like"])
+def test_a_name_that_nobody_wants_may_have_two_values(last):
+    prog = static.Program()
+    with static.program_guard(prog):
+        w = static.parameter("w", [1.0, 2.0])
+        t = w + w
+        a = t + t
+        inputs = {"x": a, "y": a} if last == "add" else {"x": a}
+        prog.global_block().append_op(last, inputs, {"out": t.name})
+        static.append_backward(mg.sum(t + w))
+    factor = 9.0 if last == "add" else 1.0
+    assert static.Executor().run(prog, fetch_list="w@GRAD")[0].tolist() == [factor] * 2
+    assert sum(op.type == "add_grad" for op in prog.global_block().ops) == (
+        4 if last == "add" else 1
+    )
