@@ -231,3 +231,33 @@ def test_nodes_have_the_name_of_their_primitive_or_the_title_it_was_given():
 def test_a_list_that_is_no_array_is_refused_in_the_name_of_the_op():
     with pytest.raises(ShapeError, match="equally long"):
         mg.add([[1], [1, 2]], leaf(1.0))
+
+
+def test_a_node_tells_its_edges_and_what_it_saved():
+    x, y = leaf([3.0]), leaf([4.0])
+    sine, product, scaled = mg.sin(x).grad_fn, (x * y).grad_fn, (x * 2.0).grad_fn
+    parts = mg.unbind(mg.exp(x))
+    behind = (parts[0] * y[0]).grad_fn
+    shown = [
+        [(n and n.name(), k) for n, k in node.next_functions]
+        for node in (sine, product, scaled, behind)
+    ]
+    end = ("AccumulateGrad", 0)
+    assert shown == [
+        [end],
+        [end, end],
+        [end, (None, 0)],
+        [("UnbindBackward0", 0), ("GetitemBackward0", 0)],
+    ]
+    assert {n: v.tolist() for n, v in product.saved.items()} == {"x": [3.0], "y": [4.0]}
+    assert set(scaled.saved) == {"y"} and set(sine.saved) == {"x"}
+
+
+def test_the_node_where_backward_began_remembers_what_passed_there():
+    x = leaf([3.0])
+    y = (x * x).sum()
+    assert y.grad_fn.remembered() == {}
+    y.backward()
+    found = y.grad_fn.remembered()
+    assert sorted(found) == ["gradients", "saved", "seed"]
+    assert sorted(g.item() for g in found["gradients"].values()) == [1.0, 3.0, 3.0]
