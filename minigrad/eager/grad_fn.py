@@ -173,7 +173,9 @@ class Node:
             value = getattr(self, slot)
             if value is not None:
                 self.freed = True
-                if not remember or getattr(value, "nbytes", 0) > REMEMBERED_BYTES:
+                parts = value if isinstance(value, list) else [value]
+                size = sum(getattr(v, "nbytes", 0) for v in parts)
+                if not remember or size > REMEMBERED_BYTES:
                     setattr(self, slot, FREED)
 
     def name(self) -> str:

@@ -261,3 +261,20 @@ def test_the_node_where_backward_began_remembers_what_passed_there():
     found = y.grad_fn.remembered()
     assert sorted(found) == ["gradients", "saved", "seed"]
     assert sorted(g.item() for g in found["gradients"].values()) == [1.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("elements", "kept"), [(1, True), (64, True), (65, False), (100_000, False)]
+)
+def test_a_list_that_was_saved_is_let_go_of_unless_it_is_small(elements, kept):
+    """1024 bytes are kept for `mg.why`: two lists of 64 numbers."""
+    x = leaf(np.ones(elements))
+    out = mg.einsum("i,i->", x, x)
+    node = out.grad_fn
+    out.backward(retain_graph=True)
+    assert not node.freed
+    out.backward()
+    assert node.freed and isinstance(node._saved_x, list) == kept
+    assert node.next_functions[0][0].where() == "a leaf"
+    with pytest.raises(GradError, match="a second time"):
+        out.backward()
