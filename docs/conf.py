@@ -17,7 +17,13 @@ import site_parts
 project = "minigrad"
 author = project_copyright = "the minigrad authors"
 root_doc = "README"
-include_patterns = ["*.md", "docs/*.md", "docs/reference/*.md", "notebooks/**.ipynb"]
+include_patterns = [
+    "*.md",
+    "docs/*.md",
+    "docs/reference/*.md",
+    "examples/*.md",
+    "notebooks/**.ipynb",
+]
 exclude_patterns = ["docs/_build", "**/.ipynb_checkpoints", "notebooks/**.fresh.ipynb"]
 
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
