@@ -18,6 +18,7 @@ from .grad_fn import AccumulateGrad, Leaf, ManyNode, Node, Output, Packed, next_
 from .mode import GRAD, MODE, Mode, check_finite
 from .tensor import Tensor, wrap
 
+__minigrad_ops__ = True  # frames of this module are never "the user's line"
 CHANGEABLE = (np.ndarray, list, tuple)  # a union made in the call would cost as much as the op
 
 

@@ -9,6 +9,7 @@ import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
 from minigrad.ops.infer import broadcasted, like_x, reshaped, shape_attr, solved
+from minigrad.ops.rows import spread_rows
 
 F4, F8, I8 = np.dtype("float32"), np.dtype("float64"), np.dtype("int64")
 
@@ -94,16 +95,18 @@ def test_rows_that_a_mask_chooses_are_open_in_number_and_keep_their_shape():
         x.stop_gradient = False
         yes, no = mg.select_rows(x, mask), mg.select_rows(mg.astype(x, "float32"), ~mask)
         both = mg.merge_rows(mask, yes, no)
+        apart = spread_rows(no, ~mask)
         (by_x,) = static.gradients(both, [x])
         (again,) = static.gradients(mg.sum(by_x * by_x), [x])
-    shown = {v.name: (v.shape, v.dtype.name) for v in (yes, no, both, by_x)}
+    shown = {v.name: (v.shape, v.dtype.name) for v in (yes, no, both, by_x, apart)}
     assert list(shown.values()) == [
         ((-1, 2, 3), "float64"), ((-1, 2, 3), "float32"), ((4, 2, 3), "float64"), ((4, 2, 3), "float64"),
+        ((4, 2, 3), "float32"),
     ]  # fmt: skip
     assert again is None
     spread = static.decompose(prog)
     kinds = [op.type for op in spread.global_block().ops]
-    assert kinds.count("spread_rows") == 2
+    assert kinds.count("spread_rows") == 3
     for read in (prog, spread):
         feed = {"x": np.ones((4, 2, 3)), "mask": [True, False, True, True]}
         assert (

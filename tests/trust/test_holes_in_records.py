@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad import static
 from minigrad.eager import backward as backward_module
 from minigrad.eager import walk as walk_module
-from minigrad.errors import AnomalyError, GradError, ShapeError
+from minigrad.errors import AnomalyError, GradError, ProgramError, ShapeError
 from minigrad.registry import REGISTRY
 
 
@@ -43,7 +44,9 @@ def test_a_subclass_of_tensor_is_a_tensor_to_every_op():
         (lambda v: mg.linear(mg.ones([1, 2]), leaf([[1.0, 2.0], [3.0, 4.0]]), v), [1.0, 1.0]),
     ]:
         x.grad = None
-        mg.sum(function(x)).backward()
+        out = function(x)
+        assert out.grad_fn.where().startswith("test_holes_in_records.py")
+        mg.sum(out).backward()
         assert x.grad.tolist() == by_x
 
 
@@ -278,3 +281,26 @@ def test_a_list_that_was_saved_is_let_go_of_unless_it_is_small(elements, kept):
     assert node.next_functions[0][0].where() == "a leaf"
     with pytest.raises(GradError, match="a second time"):
         out.backward()
+
+
+def test_a_variable_of_a_program_decides_wherever_it_stands():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x = static.data("x", [2])
+        for made in (
+            mg.add(np.ones(2), x),
+            mg.where(x > 0.0, np.ones(2), x),
+            mg.concat([np.ones(2), x]),
+        ):
+            assert isinstance(made, static.Variable)
+        for mixed in (lambda t: mg.add(t, x), lambda t: mg.concat([t, x])):
+            with pytest.raises(ProgramError, match="Tensor"):
+                mixed(leaf([1.0, 2.0]))
+
+
+def test_lists_leave_no_graph_where_none_is_wanted():
+    x = leaf([1.0, 2.0])
+    with mg.no_grad():
+        assert mg.concat([x, x]).grad_fn is None
+    assert mg.concat([mg.ones([1]), mg.ones([2])]).grad_fn is None
+    assert mg.concat([mg.ones([1]), x]).grad_fn is not None
