@@ -201,14 +201,15 @@ def test_one_pair_of_borders_counts_for_every_axis():
 
 
 def test_images_in_another_order_are_told_which_step_is_missing():
-    for shape, filters, advice in [
-        ([2, 8, 8], [4, 1, 3, 3], r"x\.expand_dims\(1\) adds"),
-        ([2, 8, 8, 3], [4, 3, 3, 3], r"x\.permute_dims\(0, 3, 1, 2\) puts"),
-        ([2, 8, 8], [4, 3, 3, 3], r"height, width\]$"),
-        ([2, 8, 8, 3], [4, 5, 3, 3], r"height, width\]$"),
+    for shape, filters, groups, advice in [
+        ([2, 8, 8], [4, 1, 3, 3], 1, r"x\.expand_dims\(1\) adds"),
+        ([2, 8, 8, 3], [4, 3, 3, 3], 1, r"x\.permute_dims\(0, 3, 1, 2\) puts"),
+        ([2, 8, 8, 4], [4, 2, 3, 3], 2, r"x\.permute_dims\(0, 3, 1, 2\) puts"),
+        ([2, 8, 8], [4, 3, 3, 3], 1, r"height, width\]$"),
+        ([2, 8, 8, 3], [4, 5, 3, 3], 1, r"height, width\]$"),
     ]:
         with pytest.raises(ShapeError, match=advice):
-            mg.conv2d(mg.ones(shape), mg.ones(filters))
+            mg.conv2d(mg.ones(shape), mg.ones(filters), groups=groups)
 
 
 def test_einsum_takes_its_letters_first():

@@ -98,6 +98,8 @@ def test_a_rule_may_read_a_list_of_results_and_the_shape_of_a_slot_with_a_longer
         (one * 2.0 + two * 3.0).sum().backward()
         wanted = 2.0 * np.exp([0.5, 1.0]) + 3.0 * np.sin([0.5, 1.0])
         np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-15)
+        (g,) = mg.grad(made(x)[0].sum(), x, create_graph=True)
+        np.testing.assert_allclose(mg.grad(g.sum(), x)[0].numpy(), np.exp([0.5, 1.0]), rtol=1e-15)
     finally:
         REGISTRY.pop(made.primitive.type)
 
