@@ -224,3 +224,26 @@ def test_indices_of_the_same_dtype_are_still_copied_when_their_user_may_change_t
     held[:] = 1
     y.sum().backward()
     assert w.grad.tolist() == [1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("stride", [1, (2, 1), (1, 3)])
+@pytest.mark.parametrize(
+    ("padding", "dilation"), [(0, 1), ((1, 2), 1), ((2, 0), (1, 2)), (1, (2, 1))]
+)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_gradients_of_convolutions_are_those_of_a_linear_map(stride, padding, dilation, groups):
+    """One by one: the gradient by an element is the seed times the result for that element alone."""
+    rng = np.random.default_rng(4)
+    x = rng.integers(-3, 4, (2, 2, 5, 4)).astype(float)
+    w = rng.integers(-3, 4, (2, 2 // groups, 3, 2)).astype(float)
+    how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    leaves = leaf(x), leaf(w)
+    out = mg.conv2d(*leaves, **how)
+    seed = rng.integers(-3, 4, out.shape).astype(float)
+    by_x, by_w = mg.grad(out, leaves, seed)
+    for k in range(x.size):
+        alone = np.eye(1, x.size, k).reshape(x.shape)
+        assert by_x.numpy().flat[k] == (mg.conv2d(alone, w, **how) * seed).sum()
+    for k in range(w.size):
+        alone = np.eye(1, w.size, k).reshape(w.shape)
+        assert by_w.numpy().flat[k] == (mg.conv2d(x, alone, **how) * seed).sum()
