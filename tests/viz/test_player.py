@@ -6,6 +6,7 @@ import json
 import sys
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
 from minigrad.viz import layout
@@ -124,6 +125,17 @@ def test_without_a_layout_engine_the_text_remains(monkeypatch, tmp_path):
     player = Player(small_film())
     assert set(player._repr_mimebundle_()) == {"text/plain"}
     assert "Square gives 9" in player.save(tmp_path / "x.html").read_text(encoding="utf-8")
+
+
+@needs_layout
+def test_a_loop_shows_the_values_of_each_iteration():
+    scopes = [{"t": np.array([2.0, 3.0])}, {"t": np.array([4.0, 9.0])}]
+    film = play((samples.while_loop(), {"step_scopes": scopes})).film
+    for iteration, words in enumerate(("[2, 3]", "[4, 9]")):
+        number = next(n for n in range(len(film)) if (words,) in film.frame(n).texts.values())
+        assert film.frame(number).iteration == iteration
+        assert words in film.svg(number)
+        assert words not in film.svg(number - 1)
 
 
 def test_a_player_is_saved_as_html_only(tmp_path):
