@@ -50,9 +50,8 @@ def to_dot(
     lines += [_twin_line(graph, *pair) for pair in _pairs(graph)]
     lines += _mirror_lines(graph)
     lines += anchor_lines(graph) if graph.edges else _columns(graph)
-    return "\n".join(
-        [*lines, *_footer(graph, legend), "}", ""]
-    )  # last: frames would inherit the label
+    lines += _footer(graph, legend)  # last: frames would inherit the label
+    return "\n".join([*lines, "}", ""])
 
 
 def _limits(graph: Graph, dpi: int | None, paper: bool) -> list[str]:

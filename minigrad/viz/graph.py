@@ -18,38 +18,38 @@ from typing import Any
 
 #: What a node can be; `style.NODE_STYLES` holds the look of each.
 NODE_KINDS = (
-    "value",  # a forward value that some op computed
-    "leaf",  # a leaf that wants a gradient, or a parameter
-    "data",  # data, a constant, a reference to an outer scope, @EMPTY@: no gradient flows to it
-    "output",  # the output or loss the backward pass starts from
-    "op",  # a forward operator
-    "grad_op",  # an operator (or grad_fn node) of the backward side
-    "gradient",  # the gradient of a value
+    "value",        # a forward value that some op computed
+    "leaf",         # a leaf that wants a gradient, or a parameter
+    "data",         # data, a constant, a reference to an outer scope, @EMPTY@: no gradient flows to it
+    "output",       # the output or loss the backward pass starts from
+    "op",           # a forward operator
+    "grad_op",      # an operator (or grad_fn node) of the backward side
+    "gradient",     # the gradient of a value
     "leaf_gradient",  # the gradient of a leaf or parameter: where backward ends
-    "seed",  # where the backward pass starts: loss@GRAD = 1
-    "sum",  # the op that adds several gradients up
-    "accumulate",  # AccumulateGrad, and the `+=` of linked nodes
-    "renamed",  # one of several parts of a gradient: w@GRAD@RENAME@0
-    "zeros",  # fill_zeros_like, the op
-    "zero",  # the zero it makes
-    "pruned",  # a grad op that was dropped, with the reason
-    "scopes",  # step scopes of a loop
-    "folded",  # a repeated segment, drawn once
-)
+    "seed",         # where the backward pass starts: loss@GRAD = 1
+    "sum",          # the op that adds several gradients up
+    "accumulate",   # AccumulateGrad, and the `+=` of linked nodes
+    "renamed",      # one of several parts of a gradient: w@GRAD@RENAME@0
+    "zeros",        # fill_zeros_like, the op
+    "zero",         # the zero it makes
+    "pruned",       # a grad op that was dropped, with the reason
+    "scopes",       # step scopes of a loop
+    "folded",       # a repeated segment, drawn once
+)  # fmt: skip
 
 #: What a line between two nodes can mean; `style.EDGE_STYLES` holds the look of each.
 EDGE_KINDS = (
-    "flow",  # forward: a value goes into an op or comes out of it
-    "grad",  # backward: a gradient goes into an op or comes out of it
-    "accumulate",  # a gradient goes into a sum
-    "twin",  # op and its grad op
-    "saved",  # a forward value that a grad op reads
-    "ref",  # a Python reference worth seeing: creator, grad_fn, variable
-    "weak",  # a weak reference
-    "sub_block",  # an op and the block it holds
-    "loop",  # a value carried to the next iteration
-    "entry",  # an op type and its grad op type, in the picture of a registry
-)
+    "flow",         # forward: a value goes into an op or comes out of it
+    "grad",         # backward: a gradient goes into an op or comes out of it
+    "accumulate",   # a gradient goes into a sum
+    "twin",         # op and its grad op
+    "saved",        # a forward value that a grad op reads
+    "ref",          # a Python reference worth seeing: creator, grad_fn, variable
+    "weak",         # a weak reference
+    "sub_block",    # an op and the block it holds
+    "loop",         # a value carried to the next iteration
+    "entry",        # an op type and its grad op type, in the picture of a registry
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -108,9 +108,7 @@ class Graph:
     nodes: dict[str, Node] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     regions: dict[str, Region] = field(default_factory=dict)
-    notes: list[str] = field(
-        default_factory=list
-    )  # what was folded or left out: shown below the picture
+    notes: list[str] = field(default_factory=list)  # what was left out: shown below the picture
     steps: list[str] = field(default_factory=list)  # the order of events in words, for `describe`
 
     def node(self, kind: str, name: str, **fields: Any) -> Node:

@@ -123,9 +123,8 @@ def _exchange(process: subprocess.Popen[bytes], source: bytes, form: str) -> byt
         json.dumps({"format": form, "bytes": len(source)}).encode() + b"\n" + source
     )
     process.stdin.flush()
-    reply = json.loads(
-        process.stdout.readline()
-    )  # an empty line, from a dead worker, is a ValueError
+    # an empty line, from a dead worker, is a ValueError
+    reply = json.loads(process.stdout.readline())
     made = process.stdout.read(reply["bytes"])
     return made if not reply["problem"] else None
 
