@@ -220,6 +220,7 @@ def test_nodes_have_the_name_of_their_primitive_or_the_title_it_was_given():
     x = leaf([3.0])
     names = [t.grad_fn.name() for t in (mg.concat([x]), mg.logsumexp(x), mg.max(x), mg.abs(x))]
     assert names == ["CatBackward0", "LogsumexpBackward0", "MaxBackward0", "AbsBackward0"]
+    assert type(mg.concat([x]).grad_fn) is type(mg.concat([x, x]).grad_fn)
     for _ in range(2):  # a name that is given again has nodes of its own
         made = mg.primitive(lambda x: x * 2.0, type="strange_twin")
         made.grad(x=lambda out_grad: out_grad * 2.0)

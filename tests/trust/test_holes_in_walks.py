@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.eager import backward as backward_module
 from minigrad.eager.grad_fn import Node
+from minigrad.errors import AnomalyError
 from minigrad.registry import REGISTRY
 from tests.trust.test_state import interrupted
 
@@ -270,3 +271,25 @@ def nodes_behind(out):
     for node in found:
         found += [n for n, _ in node.next_functions if isinstance(n, Node) and n not in found]
     return [n for n in found if n.name() != "AccumulateGrad"]
+
+
+def test_anomaly_mode_names_what_went_into_a_rule_of_several_gradients_with_a_graph_too():
+    class Broken(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0, x * 2.0
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return (g + h) * float("inf")
+
+    for create in (False, True):
+        x = leaf(1.0)
+        one, two = Broken.apply(x)
+        with (
+            mg.detect_anomaly(),
+            np.errstate(all="ignore"),
+            pytest.raises(AnomalyError, match=r"made \(backward\)|inf"),
+        ):
+            mg.backward(one + two * 3.0, create_graph=create)
+        assert x.grad is None
