@@ -204,3 +204,12 @@ def test_a_step_returns_a_pair(prog):
     for returned in ([[x], [x]], (x, x, x), (x,), x):
         with pytest.raises(ProgramError, match=r"returns \(outputs, next_states\)"):
             static.static_rnn(lambda a, s, r=returned: r, [x], [0.0])
+
+
+def test_sequences_of_open_and_known_length_go_together_and_operators_know_their_line(prog):
+    a, b = static.data("a", [-1]), static.data("b", [3])
+    (outs,), _ = static.static_rnn(lambda x, y, s: ([x + y], [s]), [a, b], [0.0])  # THE STEP
+    assert run(prog, [outs], a=[1.0, 2.0, 3.0], b=[10.0, 20.0, 30.0]) == [[11.0, 22.0, 33.0]]
+    assert "# THE STEP" in prog.global_block().ops[-1].source_line
+    static.while_loop(lambda i: i < 2, lambda i: i + 1, [0])  # THE LOOP
+    assert "# THE LOOP" in prog.global_block().ops[-1].source_line
