@@ -97,8 +97,7 @@ class MinigradEager(Library):
             firsts = mg.grad(self.loss(), self.params, create_graph=True)
             self.found = mg.grad(firsts, self.params, self.v)
             return
-        for p in self.params:
-            p.grad = None
+        self.optimizer.zero_grad()
         self.loss().backward()
 
     def step(self) -> None:

@@ -27,9 +27,6 @@ def commit(new: list[tuple[Tensor, Any]], hooks: list[Any]) -> None:
 
 def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Any:
     """The new ``.grad`` of a leaf, a Tensor or an array, in memory of its own, in the leaf's shape and dtype."""
-    data = tensor._data
-    if own and tensor._grad is None and g.dtype is data.dtype and g.shape == data.shape:
-        return g if g.__class__ is np.ndarray else wrap(g)
     old = tensor.grad
     if create or isinstance(g, Tensor):
         g = g if isinstance(g, Tensor) else wrap(np.array(g))

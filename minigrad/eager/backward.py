@@ -11,13 +11,13 @@ and the graph as they were.
 from __future__ import annotations
 
 import threading
-import weakref
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from ..errors import GradError, user_line
-from .accumulate import accumulated, commit, fitted, named
+from .accumulate import accumulated, fitted, named
 from .grad_fn import Leaf, Output
 from .inplace import check_versions, newest_change
 from .mode import MODE, enable_grad
@@ -141,9 +141,9 @@ def _walk(
             for out, seed in roots:
                 edge = out._node
                 last_start = (
-                    (weakref.ref(edge.node), (edge.index, seed))
+                    (ref(edge.node), (edge.index, seed))
                     if edge.__class__ is Output
-                    else (weakref.ref(edge), (0, seed))
+                    else (ref(edge), (0, seed))
                     if edge.__class__ is not Leaf
                     else (None, None)
                 )
@@ -172,13 +172,7 @@ def _walk(
 
 
 def _usual(output: Tensor, seed: Any, retain: bool) -> bool:
-    """Whether the usual walk did it; not within another walk, nor looking for NaN."""
-    with _walking:
-        return not _depth and not MODE.get().anomaly and _usual_walk(output, seed, retain)
-
-
-def _usual_walk(output: Tensor, seed: Any, retain: bool) -> bool:
-    """Backward as it usually is: one output, all leaves, arrays, no hooks.  False if the graph is not of that kind.
+    """Backward as it usually is: one output, all leaves, arrays, no hooks.  False if this is not of that kind.
 
     This is `Walk` with everything left out that needs a test per node; nothing is different in what it computes.
     """
@@ -186,41 +180,48 @@ def _usual_walk(output: Tensor, seed: Any, retain: bool) -> bool:
     root = output._node
     if root.__class__ is Leaf:
         return False
-    epoch = next_epoch()
-    root.mark = epoch
-    order: list[Any] = [root]
-    leaves: list[Any] = []
-    see, end = order.append, leaves.append
-    for n in order:  # which grows on the way
-        if n.hooks is not None:  # or an output of several
+    with _walking:
+        if _depth or MODE.get().anomaly:  # within another walk, or looking for NaN
             return False
-        n.reach(epoch, see, end)
-    for m in leaves:
-        if m.hooks is not None or m.accumulated:
-            return False
-    order.sort(key=by_seq)
-    if newest_change() > order[0].seq:
-        check_versions(order)
-    last_start = (weakref.ref(root), (0, seed))
-    root.g, root.own = seed, False
-    try:
-        for n in reversed(order):
-            n.push()
-        pairs = []
+        epoch = next_epoch()
+        root.mark = epoch
+        order: list[Any] = [root]
+        leaves: list[Any] = []
+        see, end = order.append, leaves.append
+        for n in order:  # which grows on the way
+            if n.hooks is not None:  # or an output of several
+                return False
+            n.reach(epoch, see, end)
         for m in leaves:
-            leaf, g = m.ref(), m.g
-            if g is not None and leaf._node is not None:
-                pairs.append((leaf, accumulated(leaf, g, m.own, False)))
-        commit(pairs, [])
-    except BaseException:
-        for n in order:
-            n.g = None
-        raise
-    finally:
-        for m in leaves:
-            m.g = None
-    if not retain:
-        small = len(order) <= REMEMBERED_NODES
-        for n in order:
-            n.free(small)
+            if m.hooks is not None or m.accumulated:
+                return False
+        order.sort(key=by_seq)
+        if newest_change() > order[0].seq:
+            check_versions(order)
+        last_start = (ref(root), (0, seed))
+        root.g, root.own, new = seed, False, []
+        try:
+            for n in reversed(order):
+                n.push()
+            for m in leaves:
+                leaf, g = m.ref(), m.g
+                if g is not None and leaf._node is not None:
+                    data, before = leaf._data, leaf._grad
+                    usual = before is None and m.own and g.__class__ is np.ndarray
+                    if not usual or g.shape != data.shape or g.dtype is not data.dtype:
+                        g = accumulated(leaf, g, m.own, False)
+                    new.append((leaf, g, before))
+                m.g = None
+            for leaf, g, _ in new:
+                leaf._grad = g
+        except BaseException:
+            for n in order + leaves:
+                n.g = None
+            for leaf, _, before in new:
+                leaf._grad = before
+            raise
+        if not retain:
+            small = len(order) <= REMEMBERED_NODES
+            for n in order:
+                n.free(small)
     return True

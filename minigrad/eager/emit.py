@@ -43,7 +43,6 @@ def apply_source(p: Primitive) -> str | None:
         params += ["*more_", *settings, "**unknown_"]
     elif p.attrs:  # what else is given is refused, with the names that are known
         params += [*settings, "*more_", "**unknown_"]
-    attrs = "".join(f", {a}={a}" for a in p.attrs)
     args = ", ".join(p.inputs) + ("," if len(p.inputs) == 1 else "")
     attr_dict = "{" + ", ".join(f"{a!r}: {a}" for a in p.attrs) + "}"
     w = Writer(f"def {p.function.__name__}({', '.join(params)}):")
@@ -53,10 +52,9 @@ def apply_source(p: Primitive) -> str | None:
     for k, (a, d) in enumerate(p.attrs.items(), len(p.inputs)):
         if d is REQUIRED:
             w(f"if {a} is REQUIRED: raise _call_error({k})")
-    w("tensors_ = False")
     for n in p.inputs:
         edge = f"; e_{n} = {n}._node" if n in p.rules else ""
-        w(f"if {n}.__class__ is Tensor: d_{n} = {n}._data{edge}; tensors_ = True")
+        w(f"if {n}.__class__ is Tensor: d_{n} = {n}._data{edge}")
         w(
             f"elif {n}.__class__ is ndarray: d_{n} = {n}"
             + (f"; e_{n} = None" if n in p.rules else "")
@@ -66,20 +64,23 @@ def apply_source(p: Primitive) -> str | None:
         if absent and n not in p.optional:
             w(f"elif {n} is REQUIRED: raise _call_error({p.inputs.index(n)})")
         w(f"else: d_{n} = _plain({n})" + (f"; e_{n} = None" if n in p.rules else ""))
-    w(f"try: out_ = _kernel({(', '.join('d_' + n for n in p.inputs) + attrs).removeprefix(', ')})")
+    w(f"try: out_ = _kernel({', '.join([*('d_' + n for n in p.inputs), *p.attrs])})")
     w(
         f"except Exception as error_: raise _op_error(primitive.type, primitive.inputs, ({args}), "
         f"{attr_dict}, error_) from error_"
     )
-    w("if not tensors_: return out_")
+    arrays = " and ".join(f"{n}.__class__ is not Tensor" for n in p.inputs) or "True"
     exposed = (
         f"({p.inputs[0]}.__class__ is Tensor and {p.inputs[0]}._exposed)" if p.view else "False"
     )
-    w(f"t_ = _new(Tensor); t_._data = out_; t_._grad = None; t_._exposed = {exposed}")
+    made = f"t_ = _new(Tensor); t_._data = out_; t_._grad = None; t_._exposed = {exposed}"
     if not p.rules or "out" in p.nondiff:
-        w("t_._node = None; t_._cut = primitive; return t_")
+        w(f"if {arrays}: return out_")
+        w(f"{made}; t_._node = None; t_._cut = primitive; return t_")
         return w.text
     none = " and ".join(f"e_{n} is None" for n in p.differentiable)
+    w(f"if {none} and {arrays}: return out_")
+    w(made)
     w(f"if {none}: t_._node = None; return t_")
     w("m_ = _mode()")
     w("if m_ is not GRAD and not m_.grad: t_._node = None; t_._cut = 'no_grad'; return t_")

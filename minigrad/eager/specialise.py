@@ -30,7 +30,7 @@ import numpy as np
 from ..arguments import REQUIRED, Value, frozen
 from ..errors import op_error
 from ..ops.shape import sum_to
-from ..registry import FIRST_CALL, HOOKS, Primitive
+from ..registry import FIRST_CALL, HOOKS, STARRED, Primitive
 from .emit import apply_source, free_source, is_generic, pull_source, push_source, reach_source
 from .emit import source as source
 from .grad_fn import FREED, REMEMBERED_BYTES, AccumulateGrad, Leaf, ManyNode, Node, next_seq
@@ -114,7 +114,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
     rules = {f"rule_{k}": on_arrays(r.function) for k, r in enumerate(primitive.wanted_rules())}
     namespace.update(
         primitive=primitive,
-        _kernel=primitive.kernel,
+        _kernel=by_position(primitive),
         Tensor=Tensor,
         Value=Value,
         Leaf=Leaf,
@@ -152,7 +152,7 @@ def on_arrays(rule: Any) -> Any:
     if "__minigrad_ops__" not in names or not rule.__module__.startswith("minigrad.ops"):
         return rule  # a user may define a name anew at any time
     kernels = {
-        n: p.kernel
+        n: by_position(p)
         for n in rule.__code__.co_names
         if (p := getattr(names.get(n), "primitive", None)) is not None and not p.list_input
     }
@@ -163,6 +163,27 @@ def on_arrays(rule: Any) -> Any:
     )
     made.__kwdefaults__ = rule.__kwdefaults__
     return made
+
+
+def by_position(primitive: Primitive) -> Any:
+    """The kernel, which takes attrs by position, too: calls that name none stay in one loop of the interpreter."""
+    kernel, n = primitive.kernel, len(primitive.inputs)
+    if not isinstance(kernel, FunctionType) or kernel.__code__.co_flags & STARRED:
+        return lambda *given, **attrs: kernel(
+            *given[:n], **dict(zip(primitive.attrs, given[n:], strict=False)), **attrs
+        )
+    code, defaults = kernel.__code__, list(kernel.__defaults__ or ())
+    count = code.co_argcount + code.co_kwonlyargcount
+    for name in code.co_varnames[code.co_argcount : count]:
+        if defaults or name in (kernel.__kwdefaults__ or ()):
+            defaults.append((kernel.__kwdefaults__ or {}).get(name, REQUIRED))
+    return FunctionType(
+        code.replace(co_argcount=count, co_kwonlyargcount=0),
+        kernel.__globals__,
+        kernel.__name__,
+        tuple(defaults),
+        kernel.__closure__,
+    )
 
 
 def plain(value: Any) -> Any:

@@ -73,6 +73,7 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
                 f"this Tensor requires grad: its data must be floating-point, not {describe(array)}"
                 f"{at_line()}\n  repair: x.data = array.astype(x.dtype)"
             )
+        self._grad = self.grad  # what backward left as an array was made for the old value
         self._data, self._exposed = array, False
 
     @property

@@ -36,8 +36,8 @@ def _product(x, y):
 
 
 matmul.grad(
-    x=lambda y, out_grad, x_shape: matmul_nt(out_grad, y, shape=x_shape),
-    y=lambda x, out_grad, y_shape: matmul_tn(x, out_grad, shape=y_shape),
+    x=lambda y, out_grad, x_shape: matmul_nt(out_grad, y, x_shape),
+    y=lambda x, out_grad, y_shape: matmul_tn(x, out_grad, y_shape),
 )
 
 
@@ -100,9 +100,9 @@ def linear(x, w, b=None):
 
 
 linear.grad(
-    x=lambda w, out_grad, x_shape: matmul_nt(out_grad, w, shape=x_shape),
-    w=lambda x, out_grad, w_shape: matmul_tn(x, out_grad, shape=w_shape),
-    b=lambda out_grad, b_shape: unbroadcast(out_grad, shape=b_shape),
+    x=lambda w, out_grad, x_shape: matmul_nt(out_grad, w, x_shape),
+    w=lambda x, out_grad, w_shape: matmul_tn(x, out_grad, w_shape),
+    b=lambda out_grad, b_shape: unbroadcast(out_grad, b_shape),
 )
 
 

@@ -13,7 +13,7 @@ from .elementwise import log, square, sub
 from .index import take_along_axis
 from .reduce import mean, reduce_sum
 from .shape import expand_dims, squeeze, unbroadcast
-from .softmax import log_softmax, lowered, softmax
+from .softmax import log_softmax, lowered, shares, softmax
 
 # -- classification ------------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ def cross_entropy(x, target, axis=-1, reduction="mean"):
     if _dtype(target).kind == "f" and alike(np.shape(x), np.shape(target)):
         losses = -reduce_sum(target * log_softmax(x, axis=axis), axis=axis)
     elif reduction == "mean":
-        return mean_cross_entropy(x, target, axis=axis)
+        return mean_cross_entropy(x, target, axis)
     else:
         losses = nll(log_softmax(x, axis=axis), target, axis=axis, reduction="none")
     return reduced(losses, reduction)
@@ -52,7 +52,7 @@ def softmax_less_target(x, target, *, axis=-1):
 
     The classes were checked when the loss was computed.
     """
-    out, target = softmax(x, axis=axis), np.asarray(target)
+    out, target = shares(x, axis), np.asarray(target)
     out[_places(out.shape, target, axis)] -= 1
     out /= max(target.size, 1)
     return out
@@ -65,7 +65,7 @@ def _softmax_less_target_rule(x, target, out_grad, axis):
 
 
 mean_cross_entropy.grad(
-    x=lambda x, target, out_grad, axis: out_grad * softmax_less_target(x, target, axis=axis)
+    x=lambda x, target, out_grad, axis: out_grad * softmax_less_target(x, target, axis)
 )
 softmax_less_target.grad(x=_softmax_less_target_rule)
 
@@ -83,7 +83,8 @@ over_rows.grad(x=lambda out_grad, axis: over_rows(out_grad, axis=axis))
 def _classes(x, target, axis):
     """Integer targets, checked."""
     x, target = np.asarray(x), np.asarray(target)
-    if wrong := misnamed(x.shape, target, axis):
+    usual = axis == -1 and target.shape == x.shape[:-1] and target.dtype.kind in "iu"
+    if not usual and (wrong := misnamed(x.shape, target, axis)):
         raise ValueError("; repair: ".join(wrong))
     if wrong := uncounted(target, x.shape[axis]):
         raise IndexError("; repair: ".join(wrong))
@@ -238,7 +239,8 @@ def mse(x, y, reduction="mean"):
     >>> mg.mse(mg.tensor([1.0, 2.0]), [0.0, 0.0])
     tensor(2.5)
     """
-    x, y = _pair("mse", x, y)
+    if _shape(x) != _shape(y) or reduction != "mean":
+        x, y = _pair("mse", x, y)
     return mean_square_error(x, y) if reduction == "mean" else reduced(square(x - y), reduction)
 
 
@@ -257,13 +259,18 @@ def huber(x, y, delta=1.0, reduction="mean"):
 def _pair(op, x, y):
     """What a loss compares; two shapes that only broadcasting makes fit are a mistake in it."""
     x, y = _array(x), _array(y)
-    a, b = np.shape(x), np.shape(y)
+    a, b = _shape(x), _shape(y)
     if a and b and not alike(a, b):
         raise refusal(
             f"{op}(x: {list(a)}, y: {list(b)}) would broadcast, and compare each element with many",
             "reshape one of them to the shape of the other",
         )
     return x, y
+
+
+def _shape(value):
+    """The shape of what has one, at less cost than `np.shape`."""
+    return getattr(value, "shape", None)
 
 
 def _array(value):

@@ -68,5 +68,5 @@ def adam(
 
 
 def _like(param, value):
-    """A parameter keeps its dtype."""
-    return value if value.dtype is param.dtype else value.astype(param.dtype, copy=False)
+    """A parameter keeps its dtype, and stays an array if it is one number."""
+    return np.asarray(value, param.dtype)

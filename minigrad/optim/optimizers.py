@@ -74,50 +74,66 @@ class Optimizer:
         if not self.parameters:
             what = "this optimizer has no parameters"
             raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
-        clipped = self._clipped(self.clip) if self.clip else None
-        rate, kernel, attrs = float(self.rate(self.count)), REGISTRY[self.type].kernel, self.attrs
-        made, dtype, lr, decay = [], None, None, self.weight_decay
-        for p, state in zip(self.parameters, self.state, strict=True):
-            slope = p._grad if clipped is None else clipped.get(id(p))
-            if slope is None or p._node is None:
-                continue
-            value = p._data
-            if slope.__class__ is Tensor:
-                slope = slope._data
-            if slope.shape != value.shape:
-                raise _unlike(p)
-            if value.dtype is not dtype:  # as a Program has it: an array of the parameter's dtype
-                dtype = value.dtype
-                lr = np.asarray(rate, dtype)
-            if decay:
-                slope = slope + decay * value
-            if state or attrs:
-                made.append((p, state, kernel(value, slope, *state.values(), lr, **attrs)))
-            else:
-                made.append((p, state, kernel(value, slope, lr)))
-        for p, state, new in made:
-            if state:
-                new, *remembered = new
-                state.update(zip(self.memory, remembered, strict=True))
-            p._data = new if new.ndim else np.asarray(new)  # a new array: graphs keep the old value
+        rate = float(self.rate(self.count))
+        plain = not (self.memory or self.attrs or self.clip or self.weight_decay)
+        for p, new in self._plain(rate) if plain else self._general(rate):
+            p._data = new  # a new array: graphs keep the old value
             p._exposed = False
         self.count += 1
 
-    def _clipped(self, clip: Callable[[list[Any]], list[Any]]) -> dict[int, Array]:
-        """The gradients after clipping, by the id of their parameter."""
+    def _plain(self, rate: float) -> list[tuple[Tensor, Array]]:
+        """The new value of each parameter where nothing is remembered, clipped or added: small
+        networks spend much of their time here.
+        """
+        kernel, dtype, made = REGISTRY[self.type].kernel, None, []
+        for p in self.parameters:
+            g = p._grad
+            if g is None or p._node is None:
+                continue
+            value = p._data
+            if g.__class__ is Tensor:  # an array was left by backward, and fits
+                g = g._data
+                if g.shape != value.shape:
+                    raise _unlike(p)
+            if value.dtype is not dtype:  # as a Program has it: an array of the parameter's dtype
+                dtype = value.dtype
+                lr = np.asarray(rate, dtype)
+            made.append((p, kernel(value, g, lr)))
+        return made
+
+    def _general(self, rate: float) -> list[tuple[Tensor, Array]]:
+        """The new value of each parameter; what is remembered about all changes when all are made."""
         held = [p for p in self.parameters if p.requires_grad and p._grad is not None]
+        state = dict(zip(map(id, self.parameters), self.state, strict=True))
+        kernel, made = REGISTRY[self.type].kernel, []
+        for p, slope in zip(held, self._slopes(held), strict=True):
+            lr = np.asarray(rate, p._data.dtype)
+            given = p._data, slope, *state[id(p)].values(), lr
+            new = kernel(*given, **self.attrs)
+            made.append((p, new if self.memory else (new,)))
+        for p, (_, *remembered) in made:
+            state[id(p)].update(zip(self.memory, remembered, strict=True))
+        return [(p, new) for p, (new, *_) in made]
+
+    def _slopes(self, held: list[Tensor]) -> list[Array]:
+        """The gradients, clipped, with the share of the parameter that decays."""
         grads: list[Any] = [p.grad for p in held]
         for p, grad in zip(held, grads, strict=True):
             if grad.shape != p.shape:
                 raise _unlike(p)
-        with no_grad():
-            clipped = clip([g.detach() for g in grads]) if grads else []
-        return {id(p): g._data for p, g in zip(held, clipped, strict=True)}
+        if self.clip and grads:
+            with no_grad():
+                grads = self.clip([g.detach() for g in grads])
+        decay = self.weight_decay
+        return [
+            g._data + decay * p._data if decay else g._data
+            for p, g in zip(held, grads, strict=True)
+        ]
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
         for p in self.parameters:
-            p.grad = None
+            p._grad = None
 
     def minimize(self, loss: Any, parameter_list: Any = None, no_grad_set: Any = None) -> Any:
         """Append backward and update operators to the program of ``loss``; returns the (parameter,

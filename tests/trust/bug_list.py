@@ -40,11 +40,11 @@ EAGER = [
         (
             "nodes run oldest first",
             "for n in reversed(order): n.push()",
-            "for n in order:\n            n.push()",
+            "for n in order: n.push()",
         ),
         ("saved values have no versions", "if newest_change() > order[0].seq:", "if False:"),
-        ("saved values are never freed", "if not retain: small", "if False:\n        small"),
-        ("retain_graph is ignored", "if not retain: small", "if True:\n        small"),
+        ("saved values are never freed", "if not retain: small", "if False:\n            small"),
+        ("retain_graph is ignored", "if not retain: small", "if True:\n            small"),
         (
             "the root gets its gradient twice",
             "root.g, root.own = seed, False",
