@@ -199,7 +199,8 @@ def _usual(output: Tensor, seed: Any, retain: bool) -> bool:
         if newest_change() > order[0].seq:
             check_versions(order)
         last_start = (ref(root), (0, seed))
-        root.g, root.own, new = seed, False, []
+        root.g, root.own = seed, False
+        new: list[tuple[Tensor, Any, Any]] = []  # leaf, its new gradient, the one before
         try:
             for n in reversed(order):
                 n.push()
