@@ -52,9 +52,8 @@ __all__ = [
 
 
 tensor, grad, backward = _checked(tensor), _checked(grad), _checked(backward)
-globals().pop(
-    "trace", None
-)  # the matrix's trace of ops; `minigrad.tracing.trace` serves both, loaded on first use
+# the matrix's trace of ops; `minigrad.tracing.trace` serves both, loaded on first use
+globals().pop("trace", None)
 
 
 def __getattr__(name: str) -> Any:

@@ -62,12 +62,10 @@ class Primitive(Arguments):
     view: bool = False  # the output may share memory with the first input
     nondiff: frozenset[str] = frozenset()  # outputs through which no gradient flows
     rules: dict[str, Rule] = field(default_factory=dict)  # input → its rule
-    infer: Callable[..., Any] | None = (
-        None  # shapes and dtypes, where running the kernel on stand-ins will not do
-    )
-    grad_maker: Callable[..., Any] | None = (
-        None  # a Program's grad ops, where they are not `<type>_grad`
-    )
+    # shapes and dtypes, where running the kernel on stand-ins will not do
+    infer: Callable[..., Any] | None = None
+    # a Program's grad ops, where they are not `<type>_grad`
+    grad_maker: Callable[..., Any] | None = None
     title: str = ""  # eager name of its node, without "Backward0": "Sum" for reduce_sum
     function: Any = None  # the public function: `mg.exp`
     doc: str = ""

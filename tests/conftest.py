@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-os.environ.setdefault("MPLBACKEND", "agg")          # no window, whatever the machine offers
+os.environ.setdefault("MPLBACKEND", "agg")  # no window, whatever the machine offers
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

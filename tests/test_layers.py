@@ -1,4 +1,5 @@
 """Imports go down only."""
+
 from __future__ import annotations
 
 import ast
@@ -67,18 +68,30 @@ def test_no_file_imports_a_layer_above_it():
 
 def test_the_drawing_names_every_part_of_the_package_once():
     drawn = [name for line in layers() for name in line]
-    there = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    there = {
+        path.stem
+        for path in ROOT.iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
     assert sorted(drawn) == sorted(there - {"__init__"})
 
 
 def test_every_file_that_design_names_exists():
-    named = [n for row in re.findall(r"^\| (`.*?) \|", DESIGN, re.M) for n in re.findall(r"`([\w/]+(?:\.py|/))`", row)]
+    named = [
+        n
+        for row in re.findall(r"^\| (`.*?) \|", DESIGN, re.M)
+        for n in re.findall(r"`([\w/]+(?:\.py|/))`", row)
+    ]
     assert len(named) > 30
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_design_names_every_folder_of_the_package():
-    folders = {path.parent.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.*") if "__pycache__" not in path.parts}
+    folders = {
+        path.parent.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.*")
+        if "__pycache__" not in path.parts
+    }
     assert [name for name in sorted(folders - {"."}) if f"`{name}/" not in DESIGN] == []
 
 

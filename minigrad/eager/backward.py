@@ -28,10 +28,8 @@ from .walk import REMEMBERED_NODES, Walk, by_seq, next_epoch
 from .walk_hooks import as_list
 
 _walking = threading.RLock()
-last_start: tuple[Any, Any] = (
-    None,
-    None,
-)  #: where the last backward started: a weak reference to the node, (its output, the seed)
+#: where the last backward started: a weak reference to the node, (its output, the seed)
+last_start: tuple[Any, Any] = (None, None)
 _depth = 0
 
 

@@ -58,11 +58,11 @@ def check_versions(nodes: list[Any]) -> None:
     """Raise if a value that one of these nodes saved has changed since."""
     for node in nodes:
         for slot in () if node.freed else node.saved_slots:
-            value = getattr(node, slot)
+            value = unpack(getattr(node, slot))
             for array in value if isinstance(value, list) else [value]:
                 if array is None:
                     continue
-                found = _changes.get(id(memory_of(unpack(array))))
+                found = _changes.get(id(memory_of(array)))
                 if found is not None and found[0] > node.seq and found[2]() is not None:
                     raise GradError(
                         f"{node.name()} saved {slot.removeprefix('_saved_')} ({describe(array)}) "

@@ -6,6 +6,7 @@ The generic path serves primitives with list slots or several outputs, and argum
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -177,12 +178,19 @@ def observe(
     if mode.anomaly:
         check_finite(node.primitive.type, outs[0]._data, args, node.where(), "made")
     if mode.saved_hooks is not None:
-        pack, unpack_hook = mode.saved_hooks
         for slot in node.saved_slots:
-            value = getattr(node, slot)
-            if isinstance(value, np.ndarray | np.generic):
-                setattr(node, slot, Packed(pack(np.asarray(value)), unpack_hook))
+            setattr(node, slot, _packed(getattr(node, slot), *mode.saved_hooks))
         node._hooks()
+
+
+def _packed(value: Any, pack: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> Any:
+    """A saved value, or a list of them, as `saved_tensors_hooks` wants it kept."""
+    if isinstance(value, list):
+        parts = [_packed(v, pack, unpack_hook) for v in value]
+        return Packed(parts, lambda kept: [unpack(v) for v in kept])
+    if isinstance(value, np.ndarray | np.generic):
+        return Packed(pack(np.asarray(value)), unpack_hook)
+    return value
 
 
 class GenericNode(ManyNode):

@@ -37,9 +37,8 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
     _node: Any
     _exposed: bool
     _name: str | None
-    _cut: (
-        str | Primitive
-    )  # why there is no graph, for mg.why: a mode, detach, or an op without gradient
+    # why there is no graph, for mg.why: a mode, detach, or an op without gradient
+    _cut: str | Primitive
     _viewed: bool  # whether an op with a graph made a view of it; unset if not
     _grad: Any  # a Tensor, or the array that backward left; `grad` makes a Tensor of it
 

@@ -188,9 +188,8 @@ class Walk(Hooked):
         place.
         """
         create = self.create
-        k = len(
-            grads
-        )  # a rule may give one array to several inputs: then nobody may add to it in place
+        k = len(grads)
+        # a rule may give one array to several inputs: then nobody may add to it in place
         fresh = not create and (k == 1 or (k == 2 and grads[0] is not grads[1]))
         for m, p in zip((n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1), grads, strict=False):
             if p is None or m is None:

@@ -18,7 +18,7 @@ ADVICE |= {"beta1": "0.9", "beta2": "0.999", "rho": "0.99", "epsilon": "1e-8", "
 
 def check_steps(name: str, value: Any) -> None:
     """A number above 0.  Errors: `ShapeError` that quotes it."""
-    if not isinstance(value, int | float | np.floating | np.integer) or not value > 0:
+    if not _real(value) or not value > 0:
         raise refusal(
             f"{name} is {describe(value)}: give a number of steps above 0", f"{name}=1000"
         )
@@ -26,8 +26,12 @@ def check_steps(name: str, value: Any) -> None:
 
 def check_number(name: str, value: Any, below: float = float("inf")) -> None:
     """A real number from 0 on.  Errors: `ShapeError` that quotes it."""
-    real = isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
-    if not real or not 0 <= value < below:
+    if not _real(value) or not 0 <= value < below:
         end = "" if below == float("inf") else f" and below {below}"
         what = f"{name} is {describe(value)}: give a number of at least 0{end}"
         raise refusal(what, f"{name}={ADVICE.get(name, '0.1')}")
+
+
+def _real(value: Any) -> bool:
+    number = isinstance(value, int | float | np.floating | np.integer)
+    return number and not isinstance(value, bool)

@@ -15,15 +15,8 @@ LONGEST_NAME = 28
 LONGEST_LINE = 60
 FEW = 4  # arrays of up to this many elements are shown element by element
 
-_SHOWN = (
-    "Cc",
-    "Cf",
-    "Cs",
-    "Co",
-    "Cn",
-    "Zl",
-    "Zp",
-)  # categories of characters that do not show themselves
+#: categories of characters that do not show themselves
+_SHOWN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 
 def visible(text: object) -> str:

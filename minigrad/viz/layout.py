@@ -26,10 +26,8 @@ ADVICE = (
 )
 TIME_LIMIT = 10.0  # seconds for one picture
 SIZE_LIMIT = 2_000_000  # characters of DOT
-ENGINES: tuple[str, ...] = (
-    "pygraphviz",
-    "dot",
-)  # in the order of preference; () switches layout off
+#: in the order of preference; () switches layout off
+ENGINES: tuple[str, ...] = ("pygraphviz", "dot")
 SMALL_PNG = "png:cairo:gd"  # 256 colours: a third of the bytes
 FORMATS = ("svg", "png", "pdf", "plain", SMALL_PNG)
 

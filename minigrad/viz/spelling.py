@@ -10,13 +10,8 @@ from minigrad.viz.format import LONGEST_NAME
 EMPTY = "@EMPTY@"
 SUM_TYPES = ("sum", "add", "add_n")
 ZERO_TYPES = ("fill_zeros_like", "zeros_like")
-LOOPS = (
-    "while",
-    "recurrent",
-    "rnn",
-    "for_",
-    "scan",
-)  # operators that run what they hold several times
+#: operators that run what they hold several times
+LOOPS = ("while", "recurrent", "rnn", "for_", "scan")
 GRADIENT_KINDS = ("gradient", "leaf_gradient", "seed", "renamed", "zero", "accumulate")
 
 

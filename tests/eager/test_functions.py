@@ -165,6 +165,15 @@ def test_saved_tensors_hooks_pack_and_unpack():
     assert packed and np.allclose(x.grad.tolist(), 2 * np.array([1, 2]) * np.exp([1, 4]))
 
 
+def test_saved_tensors_hooks_see_the_values_of_a_saved_list():
+    x, w, packed = leaf([1.0, 2.0]), leaf([[1.0, 0.0], [3.0, 1.0]]), []
+    with mg.saved_tensors_hooks(lambda a: packed.append(a.shape) or a * 10, lambda a: a / 10):
+        y = mg.einsum("i,ij->j", x, w)
+    y.sum().backward()
+    assert sorted(packed) == [(2,), (2, 2)]
+    assert (x.grad.tolist(), w.grad.tolist()) == ([1.0, 4.0], [[1.0, 1.0], [2.0, 2.0]])
+
+
 def test_detect_anomaly_names_the_first_op_its_inputs_and_the_line():
     x = leaf([1.0, -1.0])
     with np.errstate(all="ignore"), mg.detect_anomaly(), pytest.raises(AnomalyError) as caught:

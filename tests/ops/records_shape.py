@@ -69,7 +69,10 @@ record(
         {"axes": (-1, 0, -2)},
         more=[s(draw(), axes=None)],
     ),
-    [fails(ShapeError, "each of the 2 axes once; swapaxes", np.ones((2, 3)), axes=(0, 1, 2)), RAGGED],
+    [
+        fails(ShapeError, "each of the 2 axes once; swapaxes", np.ones((2, 3)), axes=(0, 1, 2)),
+        RAGGED,
+    ],
     holomorphic=True,
 )
 record(

@@ -23,7 +23,20 @@ from tests.trust import readings
 from tests.trust.corpus import CASES
 
 #: what the runtime has in single precision only, although ONNX allows double
-SINGLE = {"tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "atan2", "erf", "gelu"}
+SINGLE = {
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "atan2",
+    "erf",
+    "gelu",
+}
 #: what ONNX has not, with a word of the message
 NONE = {
     "inv": "linalg.inv", "solve": "linalg.solve", "det": "cofactor", "cofactor": "svd", "cholesky": "cholesky",

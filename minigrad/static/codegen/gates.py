@@ -89,9 +89,8 @@ class _Gates:
         key = dtype, shape, *sizes, *values
         if key not in self.rows:
             row = np.repeat(np.array(values, dtype), sizes)
-            small = (
-                int(np.prod(shape)) * row.size <= SMALL
-            )  # an operand of equal shape is twice as fast
+            # an operand of equal shape is twice as fast
+            small = int(np.prod(shape)) * row.size <= SMALL
             self.rows[key] = np.tile(row, (*shape, 1)) if small else row
         return self.rows[key]
 

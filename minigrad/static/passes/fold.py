@@ -73,7 +73,8 @@ class _Folding:
         self.constant: dict[str, Operator] = {}
         self.makers: dict[str, Operator] = {}
         self.rows = set(given)  # arrays that lie row by row in memory, as the data are taken to do
-        self.loose: set[str] = set()  # constants that are one number in memory: no order of their own
+        # constants that are one number in memory: no order of their own
+        self.loose: set[str] = set()
 
     def run(self) -> None:
         kept = []
@@ -180,7 +181,9 @@ class _Folding:
         """A constant as it lies in memory where the program is interpreted."""
         attrs = self.constant[name].attrs
         shape, value = attrs.get("shape", ()), attrs.get("value", 0.0)
-        full = np.full((1,) * len(shape) if name in self.loose else shape, value, attrs.get("dtype", "float64"))
+        full = np.full(
+            (1,) * len(shape) if name in self.loose else shape, value, attrs.get("dtype", "float64")
+        )
         return np.broadcast_to(full, shape)
 
     def numbers(self, op: Operator, p: Primitive) -> None:
@@ -197,7 +200,12 @@ class _Folding:
             if filled is None or array.dtype != self.block.var(name).dtype:
                 continue
             order = self.has_no_order(name) or self.in_rows(op.inputs[other][0])
-            if order and array.shape == out.shape and -1 not in out.shape and array.dtype.kind == "f":
+            if (
+                order
+                and array.shape == out.shape
+                and -1 not in out.shape
+                and array.dtype.kind == "f"
+            ):
                 del op.inputs[slot]
                 op.attrs = {**op.attrs, slot: filled.attrs["value"]}
                 return
