@@ -78,8 +78,8 @@ def _append_backward(
     )
     job.build([(loss.name, _at_maker(block, loss.name, seed))], checkpoints)
     job.append()
-    found = [(v, block.find_var(job.grad_name(v.name))) for v in parameters]
-    return [(v, g) for v, g in found if g is not None and v.name in job.reached]
+    found = [(v, block.find_var(names[v.name])) for v in parameters if v.name in job.reached]
+    return [(v, g) for v, g in found if g is not None]
 
 
 def gradients(

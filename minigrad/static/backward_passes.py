@@ -15,13 +15,14 @@ from typing import Any
 
 from .control_grad import control_grad_op
 from .expand import expand_grad_op
-from .grad_maker import make_grad_ops
+from .grad_maker import default_grad_op, make_grad_ops, plain_primitive
 from .grad_names import GradNames
 from .infer import infer_outputs
 from .op_info import find_info
-from .op_path import Path, find_op_path
+from .op_path import Flow, Path, find_op_path
 from .overwritten import check_overwritten
-from .program import EMPTY, Block, Operator, Variable
+from .program import EMPTY, Block, Operator
+from .variable import plain_variable
 from .why import BackwardCall
 
 Callback = Callable[[Block, dict[str, Any]], None]
@@ -60,7 +61,7 @@ class BackwardJob:
         path = find_op_path(
             self.block, forward, self.targets, self.wanted, self.no_grad, self.pruned
         )
-        differentiated = [*self.targets, *chain.from_iterable(inputs for _, inputs in path)]
+        differentiated = [*self.targets, *chain.from_iterable(names for _, (names, _) in path)]
         self.reached = self.wanted.intersection(differentiated)
         self.names.name_all(differentiated)
         self.ops = make_raw_grad_ops(self, forward, path, seeds)
@@ -83,7 +84,9 @@ class BackwardJob:
         program.pruned += self.pruned
         length, written = len(self.block.ops), self.block.written
         append_to_block(self.block, self.ops, self.grad_of, self.callbacks)
-        gradients = {v: g for g, v in self.grad_of.items() if g in written}
+        gradients = dict(self.names)
+        if not written.issuperset(self.grad_of):
+            gradients = {v: g for v, g in gradients.items() if g in written}
         call = BackwardCall(
             self.block.idx, self.targets, self.wanted, self.no_grad, gradients, length
         )
@@ -104,21 +107,31 @@ def make_raw_grad_ops(
     """Seeds first, then the grad ops of the path in reverse; gradients may be written several times."""
     made = [op for _, op in seeds]
     have = {name for name, _ in seeds}
-    for k, inputs in path:
+    block, grads = job.block, job.names
+    plain = {t: plain_primitive(t) for t in {forward[k].type for k, _ in path}}
+    asked = None in plain.values()  # only other types ask what is there
+    for k, (inputs, slots) in path:
         op = forward[k]
-        made += _grad_ops_of(job, op, inputs, have)
-        have.difference_update(*op.outputs.values())
-        have |= inputs
+        p = plain[op.type]
+        if p is not None:
+            made.append(default_grad_op(block, op, p, inputs, slots, grads))
+        else:
+            made += _grad_ops_of(job, op, (inputs, slots), have)
+        if asked:
+            have.difference_update(*op.outputs.values())
+            have.update(inputs)
     return made
 
 
 def _grad_ops_of(
-    job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]
+    job: BackwardJob, op: Operator, flow: Flow, have: Container[str]
 ) -> list[Operator]:
+    """The grad ops of an operator that has not simply one named after it."""
+    inputs = set(flow[0])
     info = find_info(op.type)
     assert info is not None
     if info.forward is not None and not info.is_grad:
-        return make_grad_ops(job.block, op, info.forward, inputs, have, job.names)
+        return make_grad_ops(job.block, op, info.forward, flow, have, job.names)
     if info.forward is not None or op.type == "cond_grad":
         return expand_grad_op(job, op, inputs, have)
     return [control_grad_op(job, op, inputs, have)]
@@ -198,14 +211,16 @@ def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list
     unmade = set(grad_of)
     out: list[Operator] = []
     for op in ops:
-        if not unmade.isdisjoint(chain.from_iterable(op.inputs.values())):
-            for name in op.input_names:
+        for names in op.inputs.values():
+            for name in names:
                 if name in unmade:
                     slots = {"x": [grad_of[name]]}, {"out": [name]}
                     out.append(Operator("fill_zeros_like", *slots, {}, "backward").at(op))
                     unmade.remove(name)
         out.append(op)
-        unmade.difference_update(*op.outputs.values())
+        for names in op.outputs.values():
+            for name in names:
+                unmade.discard(name)
     return out
 
 
@@ -221,11 +236,10 @@ def append_to_block(
     """Append the operators; each gradient variable is created with the shape of its variable."""
     context: dict[str, Any] = {"grad_to_var": grad_of}
     clips = block.program.error_clips
-    written, append = block.written, block.ops.append
+    append = block.ops.append
     for op in ops:
         declare_outputs(block, op, grad_of)
         append(op)
-        written.update(*op.outputs.values())
         if clips:
             block.ops += error_clips(block, op, grad_of)
         if callbacks:
@@ -233,7 +247,6 @@ def append_to_block(
             with block.program.role_guard("backward"):
                 for callback in callbacks:
                     callback(block, context)
-    written.discard(EMPTY)
     block.program.changed()
 
 
@@ -249,22 +262,24 @@ def error_clips(block: Block, op: Operator, grad_of: dict[str, str]) -> list[Ope
 
 
 def declare_outputs(block: Block, op: Operator, grad_of: dict[str, str]) -> None:
-    """Create the output variables of a backward operator that do not exist in this block."""
-    variables = block.vars
-    complete = True
+    """Note what a backward operator writes; create the variables that do not exist in this block."""
+    variables, written = block.vars, block.written
+    unknown = []
     for names in op.outputs.values():
         for name in names:
-            if name in variables or name == EMPTY:
-                continue
-            base = grad_of.get(name)
-            if base is None:
-                base = grad_of.get(name.partition("@RENAME@")[0], "")
-            like = variables.get(base)
-            if like is None:
-                like = block.find_var(base)
-            if like is not None:
-                variables[name] = Variable.like(block, name, like)
-            else:
-                complete = False
-    if not complete:
+            if name not in variables:
+                base = grad_of.get(name)
+                if base is None:
+                    base = grad_of.get(name.partition("@RENAME@")[0], "")
+                like = variables.get(base)
+                if like is None:
+                    like = block.find_var(base)
+                if like is None:
+                    unknown.append(name)
+                    continue
+                variables[name] = plain_variable(block, name, like.shape, like.dtype, False)
+            written.add(name)
+    if unknown and unknown != [EMPTY] * len(unknown):
         infer_outputs(block, op)
+        written.update(unknown)
+        written.discard(EMPTY)

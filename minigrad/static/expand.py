@@ -17,6 +17,7 @@ from .program import EMPTY, Block, Operator, Variable
 
 if TYPE_CHECKING:
     from .backward_passes import BackwardJob
+    from .op_path import Flow
 
 
 def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:
@@ -70,21 +71,19 @@ def expand_grad_op(
             )
             made.append(copy.at(op))
             ready.append(inner)
-    for k, wanted in find_op_path(block, ops, ready, inputs, job.no_grad, []):
-        grads = _grad_ops(job, ops[k], wanted, ready)
+    for k, flow in find_op_path(block, ops, ready, inputs, job.no_grad, []):
+        grads = _grad_ops(job, ops[k], flow, ready)
         for grad in grads:
             grad.copy_of = op
         made += grads
-        ready += sorted(wanted)
+        ready += sorted({*flow[0]})
     return made
 
 
-def _grad_ops(
-    job: BackwardJob, op: Operator, wanted: set[str], have: Container[str]
-) -> list[Operator]:
+def _grad_ops(job: BackwardJob, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:
     if op.type in CONTROL:
-        return [control_grad_op(job, op, wanted, have)]
+        return [control_grad_op(job, op, set(flow[0]), have)]
     info = find_info(op.type)
     assert info is not None
     assert info.forward is not None
-    return make_grad_ops(job.block, op, info.forward, wanted, have, job.names)
+    return make_grad_ops(job.block, op, info.forward, flow, have, job.names)

@@ -8,7 +8,7 @@ the grad op of ``split`` is ``concat``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -60,23 +60,32 @@ def floating(block: Block, names: Iterable[str]) -> list[str]:
     return [n for n in names if (var := find(n)) is not None and var.dtype.kind == "f"]
 
 
+def plain_primitive(op_type: str) -> Primitive | None:
+    """The primitive whose grad op is simply ``<type>_grad``; None for any other type of operator."""
+    info = find_info(op_type)
+    if info is None or info.is_grad or info.forward is None or info.forward.grad_maker is not None:
+        return None
+    return info.forward
+
+
 def make_grad_ops(
     block: Block,
     op: Operator,
     p: Primitive,
-    wanted: set[str],
+    flow: tuple[Collection[str], tuple[str, ...]],
     have: Container[str],
     grads: GradNames,
 ) -> list[Operator]:
     """The grad ops of one operator of a straight line, of primitive ``p``.
 
-    ``wanted``: the input names that want a gradient; ``have``: the outputs whose gradient exists.
+    ``flow``: the inputs that want a gradient, and their slots; ``have``: the outputs whose gradient exists.
     """
+    wanted, slots = flow
     if p.grad_maker is not None:
-        made = p.grad_maker(block, op, wanted, have, grads.__getitem__)
+        made = p.grad_maker(block, op, set(wanted), have, grads.__getitem__)
         if made is not None:
             return list(made)
-    return [default_grad_op(block, op, p, wanted, grads)]
+    return [default_grad_op(block, op, p, wanted, slots, grads)]
 
 
 @dataclass(slots=True)
@@ -113,15 +122,16 @@ def plan_of(p: Primitive, wanted: tuple[str, ...], slots: tuple[str, ...]) -> Pl
 
 
 def default_grad_op(
-    block: Block, op: Operator, p: Primitive, wanted: set[str], grads: GradNames
+    block: Block,
+    op: Operator,
+    p: Primitive,
+    wanted: Collection[str],
+    chosen: tuple[str, ...],
+    grads: GradNames,
 ) -> Operator:
-    """``<type>_grad``, with exactly the slots that the wanted rules read."""
-    slots, results, rules = op.inputs, op.outputs, p.rules
-    chosen: tuple[str, ...] = ()
-    for s, names in slots.items():
-        if s in rules and not wanted.isdisjoint(names):
-            chosen += (s,)
-    plan = plan_of(p, chosen, tuple(slots))
+    """``<type>_grad``, with exactly the slots that the rules of the chosen inputs read."""
+    slots, results = op.inputs, op.outputs
+    plan = plan_of(p, chosen, (*slots,))
     inputs: dict[str, list[str]] = {}
     for s, _, if_stretched in plan.operands:
         names = slots[s]

@@ -31,7 +31,7 @@ class GradNames(dict[str, str]):
 
     def sources(self) -> dict[str, str]:
         """Gradient → variable, for all that were asked for."""
-        return {gradient: name for name, gradient in self.items()}
+        return dict(zip(self.values(), self, strict=True))
 
 
 def free_names(blocks: Iterable[Block]) -> GradNames:

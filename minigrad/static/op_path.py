@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ..errors import ProgramError
 from .grad_maker import floating, flow_slots
 from .op_info import find_info
 from .program import Block, Operator
 
-Path = list[tuple[int, set[str]]]  #: operators, last first: (index, inputs that want a gradient)
+Flow = tuple[Collection[str], tuple[str, ...]]  #: the inputs that want a gradient, and their slots
+Flows = list[Flow | None]  #: one per operator, None where nothing wanted lies behind it
+Path = list[tuple[int, Flow]]  #: operators, last first
+FEW = 8  #: so many names are looked through one by one; more are a set
 
 
 def find_op_path(
@@ -31,18 +34,21 @@ def find_op_path(
     path: Path = []
     left_out: list[int] = []
     for k in range(len(ops) - 1, -1, -1):
-        outputs, inputs = ops[k].output_names, flows[k]
-        if inputs is None or needed.isdisjoint(outputs):
+        flow, asked = flows[k], False
+        for names in ops[k].outputs.values():
+            for name in names:
+                if name in needed:
+                    needed.remove(name)
+                    asked = True
+        if flow is None or not asked:
             left_out.append(k)
-            needed.difference_update(outputs)
             if read:
-                closed.update((n, k) for n in outputs if n in read)
+                closed.update((n, k) for n in ops[k].output_names if n in read)
             continue
-        path.append((k, inputs))
-        needed.difference_update(outputs)
-        needed |= inputs
-        if not wanted.isdisjoint(inputs):
-            for name in inputs & wanted:
+        path.append((k, flow))
+        for name in flow[0]:
+            needed.add(name)
+            if name in wanted:
                 if name in closed:
                     raise ProgramError(_two_values(ops, name, k, closed[name], read[name]))
                 read.setdefault(name, k)
@@ -55,46 +61,56 @@ def _left_out(
     ops: Sequence[Operator],
     indices: set[int],
     behind: set[str],
-    flows: list[set[str] | None],
+    flows: Flows,
     no_grad: set[str],
 ) -> list[tuple[str, str]]:
     """The grad ops that are not made, last first, with the reasons; ``behind`` starts as the targets."""
     found = []
     for k in range(len(ops) - 1, -1, -1):
-        op, inputs = ops[k], flows[k]
+        op, flow = ops[k], flows[k]
         used = not behind.isdisjoint(op.output_names)
         if used:
             behind.update(op.input_names)
-        if k in indices and op.role == "forward" and (used or inputs):
-            reason = _why_not(op, inputs, used, no_grad)
+        if k in indices and op.role == "forward" and (used or flow):
+            reason = _why_not(op, flow, used, no_grad)
             found.append((f"{op.type}_grad", f"#{k} {op.type}: {reason}"))
     return found
 
 
-def _flows(
-    block: Block, ops: Sequence[Operator], wanted: set[str], no_grad: set[str]
-) -> list[set[str] | None]:
-    """For each operator the inputs through which gradients flow to something wanted; None if there are none."""
+def _flows(block: Block, ops: Sequence[Operator], wanted: set[str], no_grad: set[str]) -> Flows:
+    """For each operator the inputs through which gradients flow to something wanted."""
     reaching = set(floating(block, wanted - no_grad))
     slots: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     own, find = block.vars, block.find_var
-    flows: list[set[str] | None] = []
+    flows: Flows = []
     for op in ops:
         if op.type not in slots:
             slots[op.type] = flow_slots(op.type)
         sources, results = slots[op.type]
         given = op.inputs
-        inputs = {n for slot in sources if slot in given for n in given[slot] if n in reaching}
-        flows.append(inputs or None)
+        inputs: list[str] = []
+        through: tuple[str, ...] = ()
+        for slot in sources:
+            if slot in given:
+                before = len(inputs)
+                for name in given[slot]:
+                    if name in reaching:
+                        inputs.append(name)
+                if len(inputs) > before:
+                    through += (slot,)
         if not inputs:
+            flows.append(None)
             if not reaching.isdisjoint(op.output_names):
                 reaching.difference_update(n for n in op.output_names if n not in wanted)
             continue
+        flows.append((inputs if len(inputs) <= FEW else set(inputs), through))
+        made = op.outputs
         for slot in results:
-            for name in op.outputs.get(slot, ()):
-                var = own[name] if name in own else find(name)
-                if var is not None and var.dtype.kind == "f" and name not in no_grad:
-                    reaching.add(name)
+            if slot in made:
+                for name in made[slot]:
+                    var = own[name] if name in own else find(name)
+                    if var is not None and var.dtype.kind == "f" and name not in no_grad:
+                        reaching.add(name)
     return flows
 
 
@@ -108,7 +124,7 @@ def _two_values(ops: Sequence[Operator], name: str, first: int, writer: int, las
     )
 
 
-def _why_not(op: Operator, inputs: set[str] | None, used: bool, no_grad: set[str]) -> str:
+def _why_not(op: Operator, flow: Flow | None, used: bool, no_grad: set[str]) -> str:
     if not used:
         return f"the loss does not depend on {', '.join(op.output_names)}"
     info = find_info(op.type)
@@ -119,6 +135,6 @@ def _why_not(op: Operator, inputs: set[str] | None, used: bool, no_grad: set[str
         return f"gradients end at {', '.join(dict.fromkeys(cut))}"
     return (
         "nothing wanted lies behind its inputs"
-        if inputs is None
+        if flow is None
         else "gradients end before they come back to it"
     )

@@ -49,13 +49,14 @@ class Operator:
         role: str = "forward",
         forward_op: Operator | None = None,
     ) -> None:
-        self.type, self.inputs, self.outputs = type, inputs, outputs
+        self.type = type
+        self.inputs = inputs
+        self.outputs = outputs
         self.attrs: dict[str, Any] = {} if attrs is None else attrs
-        self.role, self.forward_op = role, forward_op
-        self.code: Any = None
-        self.lasti = 0
-        if forward_op is not None:
-            self.code, self.lasti = forward_op.code, forward_op.lasti
+        self.role = role
+        self.forward_op = forward_op
+        self.code: Any = None if forward_op is None else forward_op.code
+        self.lasti: int = 0 if forward_op is None else forward_op.lasti
         self.copy_of: Operator | None = None
         self._reads: tuple[str, ...] | None = None
 

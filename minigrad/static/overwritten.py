@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
 from ..errors import ProgramError
 from .program import EMPTY, Block, Operator
@@ -34,16 +36,15 @@ def check_overwritten(block: Block, ops: Sequence[Operator]) -> None:
 
 def _overwritten(block: Block) -> dict[str, int]:
     """The names that hold several values in a block, with the operator that wrote the last one."""
-    last: dict[str, int] = {}
-    repeated: set[str] = set()
-    for k, op in enumerate(block.ops):
-        for names in op.outputs.values():
-            for name in names:
-                if name in last:
-                    repeated.add(name)
-                last[name] = k
-    for name in last:
-        var = block.vars.get(name)
-        if name != EMPTY and (var is None or var.is_data or var.persistable):
+    written = [*chain.from_iterable(names for op in block.ops for names in op.outputs.values())]
+    once = set(written)
+    repeated = once - block.vars.keys()
+    for name, var in block.vars.items():
+        if (var.is_data or var.persistable) and name in once:
             repeated.add(name)
-    return {n: last[n] for n in repeated if n != EMPTY}
+    if len(written) > len(once):
+        repeated.update(name for name, count in Counter(written).items() if count > 1)
+    repeated.discard(EMPTY)
+    if not repeated:
+        return {}
+    return {n: k for k, op in enumerate(block.ops) for n in op.output_names if n in repeated}

@@ -82,14 +82,10 @@ class Variable(Operators):
         self.persistable, self.trainable, self.is_data = persistable, trainable, is_data
         self._stop, self._derived_stop = stop_gradient, derived_stop
 
-    @classmethod
-    def like(cls, block: Block, name: str, other: Variable) -> Variable:
+    @staticmethod
+    def like(block: Block, name: str, other: Variable) -> Variable:
         """A plain variable with the shape and dtype of another: what a gradient is."""
-        made = cls.__new__(cls)
-        made.block, made.name, made.shape, made.dtype = block, name, other.shape, other.dtype
-        made.persistable = made.trainable = made.is_data = made._derived_stop = False
-        made._stop = None
-        return made
+        return plain_variable(block, name, other.shape, other.dtype, False)
 
     @property
     def stop_gradient(self) -> bool:
@@ -158,6 +154,24 @@ class Variable(Operators):
 
     def __repr__(self) -> str:
         return f"Variable({self.name}: {self.dtype}{list(self.shape)})"
+
+
+def plain_variable(
+    block: Block, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], stop: bool
+) -> Variable:
+    """A variable for what an operator makes, with a shape and a dtype that are known to be good."""
+    made: Variable = _new(Variable)
+    made.block = block
+    made.name = name
+    made.shape = shape
+    made.dtype = dtype
+    made.persistable = made.trainable = made.is_data = False
+    made._stop = None
+    made._derived_stop = stop
+    return made
+
+
+_new: Any = object.__new__
 
 
 def check_name(name: Any) -> None:

@@ -348,13 +348,13 @@ STATIC = [
         ),
         (
             "grad ops in the order of the forward part",
-            "for k, inputs in path: op = forward[k]",
-            "for k, inputs in path[::-1]:\n        op = forward[k]",
+            "for k, (inputs, slots) in path: op = forward[k]",
+            "for k, (inputs, slots) in path[::-1]:\n        op = forward[k]",
         ),
     ),
     *bugs(
         "static.op_path",
-        ("the path ends at the first operator", "needed |= inputs if", "if"),
+        ("the path ends at the first operator", "needed.add(name) if", "if"),
         (
             "what is not wanted cuts the path",
             "reaching.add(name)",
