@@ -152,21 +152,31 @@ class Block:
                 self.program.initial.pop(name, None)
                 counts.pop(CONSTANT) if count is None else counts.update({CONSTANT: count})
             raise
-        made = [self.vars[n] for n in op.output_names]
-        return made if primitive.list_output or len(primitive.outputs) > 1 else made[0]
+        if primitive.list_output or len(primitive.outputs) > 1:
+            return [self.vars[n] for n in op.output_names]
+        return self.vars[op.outputs[primitive.outputs[0]][0]]
 
     def _operator(
         self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
     ) -> Operator:
         inputs: dict[str, list[str]] = {}
         kept: dict[str, Any] = {}
-        for slot, arg in zip(primitive.slot_names(len(args)), args, strict=True):
-            if arg is None:
+        several = primitive.list_input
+        slots = primitive.slot_names(len(args)) if several else primitive.inputs
+        for slot, arg in zip(slots, args, strict=True):
+            if arg.__class__ is Variable and arg.block is self:
+                name = arg.name
+            elif arg is None:
                 continue
-            if isinstance(arg, NUMBERS) and slot != primitive.list_input:
+            elif isinstance(arg, NUMBERS) and slot != several:
                 kept[slot] = arg
+                continue
             else:
-                inputs.setdefault(slot, []).append(self.program.as_variable(arg, self).name)
+                name = self.program.as_variable(arg, self).name
+            if slot in inputs:
+                inputs[slot].append(name)
+            else:
+                inputs[slot] = [name]
         for name, value in attrs.items():
             if isinstance(value, ShapeOf):
                 inputs[f"{name}_like"] = [value.name]

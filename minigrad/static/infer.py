@@ -18,7 +18,7 @@ from .limits import ELEMENTS, refuse, result_size
 from .op_info import find_info
 from .operator import EMPTY
 from .stand_ins import known_mask, stand_ins
-from .variable import Variable, check_name
+from .variable import Variable, check_name, plain_variable
 
 if TYPE_CHECKING:
     from .block import Block
@@ -28,6 +28,7 @@ Type = tuple[tuple[int, ...], np.dtype[Any]]  #: shape and dtype
 
 _TRIALS = ((3, True), (5, False))  # a size for -1, and what masks hold
 _FOUND: dict[Any, list[Type]] = {}  # layers repeat, so most answers are known
+_NAMED: set[str] = set()  # types of operators after which variables may be named
 _PLAIN = (int, float, bool, str, type(None))
 
 
@@ -43,9 +44,7 @@ def infer_outputs(block: Block, op: Operator) -> None:
     if info.is_grad:
         _declare_gradients(block, op, primitive)
         return
-    variables = {s: [*map(block.var, names)] for s, names in op.inputs.items()}
-    types = _output_types(op, primitive, variables)
-    stop = _stops(primitive, variables)
+    types, stop = _output_types(block, op, primitive)
     if not op.outputs:
         _make_outputs(block, op, primitive, types, stop)
         return
@@ -71,10 +70,11 @@ def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], s
     made = []
     for shape, dtype in types:
         name = block.program.unique_name(op.type)
-        check_name(name)
-        block.vars[name] = Variable(
-            block, name, shape, dtype, derived_stop=stop or dtype.kind != "f"
-        )
+        if op.type not in _NAMED or len(name) > 200:
+            check_name(name)
+            _NAMED.add(op.type)
+        cut = stop or dtype.kind != "f"
+        block.vars[name] = plain_variable(block, name, shape, dtype, cut)
         made.append(name)
     if len(p.outputs) > 1:
         op.outputs = {slot: [n] for slot, n in zip(p.outputs, made, strict=True)}
@@ -137,35 +137,30 @@ def fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     )
 
 
-def _stops(p: Primitive, variables: dict[str, list[Variable]]) -> bool:
-    """Whether no gradient can flow to any input that has a rule."""
-    for slot, vs in variables.items():
-        if slot in p.rules:
-            for v in vs:
-                if not v.stop_gradient:
-                    return False
-    return True
-
-
-def _output_types(op: Operator, p: Primitive, variables: dict[str, list[Variable]]) -> list[Type]:
+def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type], bool]:
+    """Shapes and dtypes of the outputs, and whether no gradient can flow to any input that has a rule."""
     key: list[Any] = [p, _hashable(op.attrs)]
-    known = key[1] is not None
-    for slot, vs in variables.items():
+    known, stop = key[1] is not None, True
+    for slot, names in op.inputs.items():
         key.append(slot)
-        for v in vs:
+        for name in names:
+            v = block.var(name)
             key += v.shape, v.dtype
-            if v.dtype.kind == "b" and known_mask(v) is not None:
+            if v.persistable and known_mask(v) is not None:
                 known = False
+            if stop and slot in p.rules and not v.stop_gradient:
+                stop = False
     asked = tuple(key) if known else None
     found = None if asked is None else _FOUND.get(asked)
     if found is None:
+        variables = {s: [*map(block.var, names)] for s, names in op.inputs.items()}
         given = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
         found = _computed_types(op, p, variables, given)
         if asked is not None:
             if len(_FOUND) > 10_000:
                 _FOUND.clear()
             _FOUND[asked] = found
-    return found
+    return found, stop
 
 
 def _hashable(attrs: dict[str, Any]) -> Any:
