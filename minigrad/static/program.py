@@ -24,6 +24,7 @@ import numpy as np
 from ..errors import ProgramError, describe, user_line
 from ..values import Operators
 from .block import Block
+from .lift import lift
 from .operator import CONSTANT, EMPTY, Operator
 from .variable import ShapeOf, Variable, check_name
 
@@ -169,45 +170,13 @@ class Program:
                 )
             return value
         if isinstance(value, Operators):
-            return self._lift(value)
+            return lift(self, value)
         array = np.asarray(value)
         if array.dtype.kind not in "fiub":
             raise ProgramError(
                 f"a program computes with numbers, not with {describe(value)}\n  at {user_line()}"
             )
         return self.constant(array)
-
-    def _lift(self, tensor: Any) -> Variable:
-        if not self.lifts_tensors:
-            raise ProgramError(
-                f"a Tensor ({describe(tensor)}) cannot be mixed with Variables: it has a value now, "
-                f"they get theirs when the program runs.\n"
-                f"  at {user_line()}\n  repair: static.parameter(name, tensor) or static.data(name, "
-                f"shape), or mg.trace(f) for a whole function"
-            )
-        if self.derive is not None:
-            self.derive(tensor)
-        known = self.lifted.get(id(tensor))
-        if known is not None:
-            return self.blocks[0].vars[known[1]]
-        if not tensor.is_leaf:
-            raise ProgramError(
-                f"a Tensor ({describe(tensor)}, grad_fn=<{tensor.grad_fn.name()}>) was computed outside of "
-                f"the traced function, or changed in place: the program does not know what it came from.\n"
-                f"  at {user_line()}\n"
-                f"  repair: compute it inside the function, or pass x.detach() for a constant"
-            )
-        if tensor.requires_grad:
-            name = (
-                tensor.name
-                if tensor.name and tensor.name not in self.blocks[0].vars
-                else self.unique_name("param")
-            )
-            made = self.add_persistable(name, tensor.detach().numpy(), trainable=True)
-        else:
-            made = self.constant(tensor.numpy())
-        self.lifted[id(tensor)] = (tensor, made.name)
-        return made
 
     def constant(self, array: np.ndarray[Any, Any]) -> Variable:
         """A persistable variable that never changes and has no gradient."""
