@@ -105,18 +105,18 @@ def conv_transpose2d(x, w, b=None, *, stride=1, padding=0, output_padding=0, dil
             f"x needs [batch, {w.shape[0]}, height, width] for filters {list(w.shape)}; "
             f"repair: w is [channels of x, channels of the result / groups, height, width]"
         )
-    how = zip(
-        x.shape[2:],
-        w.shape[2:],
-        *map(_pair, (stride, padding, dilation, output_padding)),
-        strict=True,
-    )
-    size = [(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, k, s, p, d, extra in how]
-    shape = (len(x), w.shape[1] * groups, *size)
+    shape = transposed_shape(x, w, groups, stride, padding, dilation, output_padding)
     out = conv2d_input(
         x, w, shape=shape, stride=stride, padding=padding, dilation=dilation, groups=groups
     )
     return out if b is None else out + np.reshape(b, (-1, 1, 1))
+
+
+def transposed_shape(x, w, groups, *how):
+    """The shape of a `conv_transpose2d`; ``how``: stride, padding, dilation, output padding."""
+    sides = zip(x.shape[2:], w.shape[2:], *map(_pair, how), strict=True)
+    size = [(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, k, s, p, d, extra in sides]
+    return (len(x), w.shape[1] * groups, *size)
 
 
 conv_transpose2d.grad(

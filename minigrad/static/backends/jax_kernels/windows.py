@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ....ops.conv import _pair
+from ....ops.conv import _pair, transposed_shape
 from ....ops.pool import _lowest, _plan
 from .table import counterpart, zeros
 
@@ -70,14 +70,7 @@ def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
 
 @counterpart
 def conv_transpose2d(x, w, b=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1):
-    how = zip(
-        x.shape[2:],
-        w.shape[2:],
-        *map(_pair, (stride, padding, dilation, output_padding)),
-        strict=True,
-    )
-    size = [(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, k, s, p, d, extra in how]
-    shape = (len(x), w.shape[1] * groups, *size)
+    shape = transposed_shape(x, w, groups, stride, padding, dilation, output_padding)
     out = conv2d_input(
         x, w, shape=shape, stride=stride, padding=padding, dilation=dilation, groups=groups
     )
