@@ -119,6 +119,7 @@ def test_rules_read_as_they_are_written():
     assert texts["tanh", "x"] == "g·(1 − out·out)"
     assert texts["relu", "x"] == "g·(out > 0)"
     assert texts["log", "x"] == "g / x"
+    assert (texts["matmul", "x"], texts["matmul", "y"]) == ("g @ yᵀ", "xᵀ @ g")
     assert len(texts) > 30
 
 
@@ -126,5 +127,5 @@ def test_a_rule_reads_no_names_but_its_own():
     import re
 
     for name, p, slot, text in known_texts():
-        words = set(re.findall(r"[a-z_]\w*\b(?!\()", text)) - {"g"}
+        words = set(re.findall(r"[a-z_]\w*\b(?!\()", text.replace("ᵀ", ""))) - {"g"}
         assert words <= {*p.rules[slot].reads, "pi", "x"}, (name, slot, text)
