@@ -152,7 +152,7 @@ def ratios(measured: dict[str, Any], base: str) -> dict[str, float]:
 def main() -> None:
     from extra import chain, import_time
     from peers import PEERS
-    from report import chart, page
+    from report import chart, charted, page
     from workloads import NAMES
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -170,7 +170,7 @@ def main() -> None:
     text = page(table, peers, options.rounds, [chain(), import_time()])
     print(text)
     if options.write:
-        chart(table, peers, options.write / "pictures" / "benchmarks.svg")
+        chart(charted(table), peers, options.write / "pictures" / "benchmarks.svg")
         (options.write / "benchmarks.md").write_text(text)
 
 
