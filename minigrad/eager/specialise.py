@@ -172,6 +172,8 @@ def by_position(primitive: Primitive) -> Any:
         return lambda *given, **attrs: kernel(
             *given[:n], **dict(zip(primitive.attrs, given[n:], strict=False)), **attrs
         )
+    if not primitive.attrs:
+        return kernel
     code, defaults = kernel.__code__, list(kernel.__defaults__ or ())
     count = code.co_argcount + code.co_kwonlyargcount
     for name in code.co_varnames[code.co_argcount : count]:
