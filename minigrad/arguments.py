@@ -18,6 +18,15 @@ class Value:
         raise NotImplementedError
 
 
+def as_list(value: Any) -> list[Any]:
+    """A list or tuple as a list, one thing as a list of it.
+
+    >>> as_list((1, 2)), as_list(3)
+    ([1, 2], [3])
+    """
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
 class _Required:
     def __repr__(self) -> str:
         return "required"

@@ -16,6 +16,7 @@ from weakref import ref
 
 import numpy as np
 
+from ..arguments import as_list
 from ..errors import GradError, user_line
 from .accumulate import accumulated, fitted, named
 from .grad_fn import Leaf, Output
@@ -25,7 +26,6 @@ from .seeds import edge_of, seeds, unit_seed
 from .tensor import Tensor, wrap
 from .tensor_backward import ENGINE
 from .walk import REMEMBERED_NODES, Walk, by_seq, next_epoch
-from .walk_hooks import as_list
 
 _walking = threading.RLock()
 #: where the last backward started: a weak reference to the node, (its output, the seed)

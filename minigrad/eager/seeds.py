@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import as_list
 from ..errors import DTypeError, GradError, describe, refusal, user_line
 from .accumulate import named
 from .grad_fn import Leaf
 from .tensor import Tensor, wrap
-from .walk_hooks import as_list
 
 #: seeds of outputs that are one number: to find one is faster than to make one
 _UNITS: dict[type, Any] = {t: t(1) for t in (np.float32, np.float64)}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import as_list
 from ..errors import ShapeError, describe
 from .grad_fn import Packed, unpack
 from .mode import check_finite
@@ -84,10 +85,6 @@ class Hooked:
                     n.where(),
                     "made (backward)",
                 )
-
-
-def as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _edge_positions(n: Any) -> Sequence[int]:

@@ -13,6 +13,13 @@ import numpy as np
 Given = dict[str, list[tuple[tuple[int, ...], Any]]]
 
 
+def fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether two shapes can be those of one value; -1 is an open size."""
+    return a == b or (
+        len(a) == len(b) and all(m == n or -1 in (m, n) for m, n in zip(a, b, strict=True))
+    )
+
+
 def shape_attr(given: Given, attrs: dict[str, Any]) -> list[tuple[tuple[int, ...], Any]]:
     """The output has the shape that an attr says: ops that are the way back of another op."""
     like = given.get("shape_like")

@@ -11,6 +11,7 @@ from .axes import axis_tuple
 from .compare import abs, maximum, minimum
 from .elementwise import log, square, sub
 from .index import take_along_axis
+from .infer import fits
 from .reduce import mean, reduce_sum
 from .shape import expand_dims, squeeze, unbroadcast
 from .softmax import log_softmax, lowered, shares, softmax
@@ -28,7 +29,7 @@ def cross_entropy(x, target, axis=-1, reduction="mean"):
     tensor(0.6931)
     """
     target = _array(target)
-    if _dtype(target).kind == "f" and alike(np.shape(x), np.shape(target)):
+    if _dtype(target).kind == "f" and fits(np.shape(x), np.shape(target)):
         losses = -reduce_sum(target * log_softmax(x, axis=axis), axis=axis)
     elif reduction == "mean":
         return mean_cross_entropy(x, target, axis)
@@ -104,25 +105,18 @@ def misnamed(shape, target, axis):
     """What is wrong with targets that do not name one class for each row, and the repair; None if they do."""
     (axis,) = axis_tuple(axis, len(shape))
     rows, given, dtype = shape[:axis] + shape[axis + 1 :], np.shape(target), _dtype(target)
-    if dtype.kind in "iu" and alike(given, rows):
+    if dtype.kind in "iu" and fits(given, rows):
         return None
     advice = f"integers of shape {list(rows)}"
-    if alike(given, shape):  # one truth value, or one share, for each class
+    if fits(given, shape):  # one truth value, or one share, for each class
         advice += f": labels.argmax(axis={axis}); cross_entropy takes probabilities, too: labels.astype(float)"
     elif len(given) == len(shape) and 1 in given and np.prod(given) == np.prod(rows):
         advice += f": labels.reshape({', '.join(map(str, rows))})" + ".astype(int)" * (
             dtype.kind not in "iu"
         )
-    elif alike(given, rows):
+    elif fits(given, rows):
         advice += ": labels.astype(int)"
     return f"{dtype}{list(given)} does not name one class for each row", advice
-
-
-def alike(a, b):
-    """Whether two shapes are the same, as far as they are known."""
-    return a == b or (
-        len(a) == len(b) and all(m == n or -1 in (m, n) for m, n in zip(a, b, strict=True))
-    )
 
 
 def _values(value):
@@ -260,7 +254,7 @@ def _pair(op, x, y):
     """What a loss compares; two shapes that only broadcasting makes fit are a mistake in it."""
     x, y = _array(x), _array(y)
     a, b = _shape(x), _shape(y)
-    if a and b and not alike(a, b):
+    if a and b and not fits(a, b):
         raise refusal(
             f"{op}(x: {list(a)}, y: {list(b)}) would broadcast, and compare each element with many",
             "reshape one of them to the shape of the other",

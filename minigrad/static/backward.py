@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..arguments import as_list
 from ..collector import paused_collector
 from ..errors import ProgramError, describe, did_you_mean, user_line
+from ..ops.infer import fits
 from .backward_passes import BackwardJob, Callback
 from .control_parts import check_callable
 from .grad_names import free_names
-from .infer import fits
 from .naming import name_of, names_of, several
 from .program import Block, Operator, Program, Variable
 
@@ -103,8 +104,8 @@ def gradients(
     >>> static.Executor().run(prog, fetch_list=[first, second])
     [array(27.), array(18.)]
     """
-    outs, ins = _list(targets), _list(inputs)
-    seeds = [None] * len(outs) if target_gradients is None else _list(target_gradients)
+    outs, ins = as_list(targets), as_list(inputs)
+    seeds = [None] * len(outs) if target_gradients is None else as_list(target_gradients)
     if len(seeds) != len(outs):
         raise ProgramError(
             f"{len(outs)} targets need {len(outs)} target_gradients, {len(seeds)} were given"
@@ -171,10 +172,6 @@ def _at_maker(block: Block, name: str, op: Operator) -> Operator:
         if name in maker.output_names:
             return op.at(maker)
     return op
-
-
-def _list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 # -- pass 1 to 3: what is asked ------------------------------------------------------------

@@ -9,8 +9,9 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from ..errors import ProgramError, describe, user_line
+from ..ops.infer import fits
 from ..registry import REGISTRY
-from .infer import Type, fits
+from .infer import Type
 from .program import EMPTY, Block, Operator, Program, Variable, default_program
 
 P = ParamSpec("P")

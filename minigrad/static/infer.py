@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import MinigradError, ProgramError, op_error, user_line
+from ..ops.infer import fits
 from ..registry import Primitive
 from .limits import ELEMENTS, refuse, result_size
 from .op_info import find_info
@@ -128,13 +129,6 @@ def _declare(
         )
     else:
         var.shape, var.dtype, var._derived_stop = shape, dtype, var._derived_stop and stop
-
-
-def fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether two shapes can be those of one value."""
-    return a == b or (
-        len(a) == len(b) and all(m == n or -1 in (m, n) for m, n in zip(a, b, strict=True))
-    )
 
 
 def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type], bool]:

@@ -8,11 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import DTypeError, GradError, ShapeError
 from minigrad.registry import REGISTRY
-
-
-def leaf(value):
-    return mg.tensor(value, requires_grad=True)
-
+from tests.trust.pieces import leaf
 
 # -- backward and its walk -----------------------------------------------------------------
 

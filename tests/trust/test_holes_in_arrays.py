@@ -12,10 +12,7 @@ from minigrad import static
 from minigrad.errors import DTypeError, IndexShapeError, ProgramError, ShapeError
 from minigrad.ops.erf import _coefficients, erf_of_array
 from minigrad.ops.random import dropout_of
-
-
-def leaf(value):
-    return mg.tensor(value, requires_grad=True)
+from tests.trust.pieces import leaf
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,7 @@ from minigrad.eager import backward as backward_module
 from minigrad.eager import walk as walk_module
 from minigrad.errors import AnomalyError, GradError, ProgramError, ShapeError
 from minigrad.registry import REGISTRY
-
-
-def leaf(value):
-    return mg.tensor(value, requires_grad=True)
+from tests.trust.pieces import leaf
 
 
 @pytest.mark.parametrize("changed", [0, 1])

@@ -10,11 +10,8 @@ from minigrad.eager import backward as backward_module
 from minigrad.eager.grad_fn import Node
 from minigrad.errors import AnomalyError
 from minigrad.registry import REGISTRY
+from tests.trust.pieces import Stop, leaf
 from tests.trust.test_state import interrupted
-
-
-def leaf(value):
-    return mg.tensor(value, requires_grad=True)
 
 
 def hooked_graph():
@@ -217,15 +214,6 @@ def test_a_function_to_which_no_gradient_comes_is_not_asked_for_any():
         def backward(ctx, g, h):
             called.append("two")
             return g + h
-
-    class Stop(mg.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1.0
-
-        @staticmethod
-        def backward(ctx, g):
-            return None
 
     x = leaf([1.0])
     (Stop.apply(Two.apply(x)[0]) + x * 3.0).backward(np.ones(1))
