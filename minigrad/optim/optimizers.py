@@ -82,9 +82,7 @@ class Optimizer:
         self.count += 1
 
     def _plain(self, rate: float) -> list[tuple[Tensor, Array]]:
-        """The new value of each parameter where nothing is remembered, clipped or added: small
-        networks spend much of their time here.
-        """
+        """The same where nothing is remembered, clipped or added: small networks live here."""
         kernel, dtype, made = REGISTRY[self.type].kernel, None, []
         for p in self.parameters:
             g = p._grad
@@ -107,8 +105,7 @@ class Optimizer:
         state = dict(zip(map(id, self.parameters), self.state, strict=True))
         kernel, made = REGISTRY[self.type].kernel, []
         for p, slope in zip(held, self._slopes(held), strict=True):
-            lr = np.asarray(rate, p._data.dtype)
-            given = p._data, slope, *state[id(p)].values(), lr
+            given = p._data, slope, *state[id(p)].values(), np.asarray(rate, p._data.dtype)
             new = kernel(*given, **self.attrs)
             made.append((p, new if self.memory else (new,)))
         for p, (_, *remembered) in made:
@@ -124,11 +121,10 @@ class Optimizer:
         if self.clip and grads:
             with no_grad():
                 grads = self.clip([g.detach() for g in grads])
-        decay = self.weight_decay
-        return [
-            g._data + decay * p._data if decay else g._data
-            for p, g in zip(held, grads, strict=True)
-        ]
+        slopes = [g._data for g in grads]
+        if self.weight_decay:
+            slopes = [g + self.weight_decay * p._data for p, g in zip(held, slopes, strict=True)]
+        return slopes
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
