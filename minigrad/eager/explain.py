@@ -10,7 +10,7 @@ from ..arguments import Value
 from ..errors import DTypeError, describe, user_line
 from ..registry import Primitive
 from .explanation import Explanation, Explanations, short
-from .grad_fn import AccumulateGrad, Leaf, Node, Output
+from .grad_fn import AccumulateGrad, Leaf, Node
 from .linked import gradients_made, is_linked, is_net, paths_to
 from .paths import MOST_PATHS, count_paths, followed, labels, place_of
 from .rerun import nodes_below, remembered_values, rerun
@@ -74,11 +74,7 @@ def why(x: Any, output: Any = None) -> Any:
         )
     edge = x._node.node if x._node.__class__ is Leaf else x._node
     found = nodes_below(root)
-    if (
-        edge is None
-        or edge.__class__ is Leaf
-        or (edge.node if edge.__class__ is Output else edge) not in found
-    ):
+    if place_of(edge)[0] not in found:
         return Explanation(
             name, reason=f"it is not on a path to the output: {root.name()} does not depend on it"
         )
@@ -128,11 +124,10 @@ def _of_linked(x: Any, output: Any) -> Explanation:
 
 def _parts(x: Any) -> list[Any]:
     """The Tensors or Variables of a Program or Block (the parameters), a module, an optimizer, a list, a dictionary."""
-    parameters = getattr(getattr(x, "program", x), "parameters", None)
-    if callable(parameters):
-        return list(parameters())
-    values = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
-    return [v for v in values if isinstance(v, Value)]
+    held = getattr(getattr(x, "program", x), "parameters", None)
+    if held is None:
+        held = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
+    return [v for v in (held() if callable(held) else held) if isinstance(v, Value)]
 
 
 def no_graph_reason(out: Tensor) -> str:
@@ -208,9 +203,9 @@ def _by_path(
 ) -> list[tuple[tuple[str, ...], Any]] | None:
     """What each path gave; None if they are too many, or if hooks or functions of the user's would run."""
     nodes = [n for n in found if n.primitive is not None]
-    foreign = any(n.hooks is not None or not (n.next_functions == () or n in nodes) for n in found)
+    foreign = any(n.hooks is not None or (n.primitive is None and n.next_functions) for n in found)
     counts = count_paths(nodes, place)
-    if foreign or counts.get(root, 0) > MOST_PATHS:
+    if foreign or counts[root] > MOST_PATHS:
         return None
     with remembered_values(nodes) as complete:
         trails = followed(root, *start, place, counts) if complete else None

@@ -50,7 +50,7 @@ def followed(
                 continue
             if edge == place:
                 done.append((here, np.array(p)))
-            elif edge[0] is not None and counts.get(edge[0], 0):
+            elif edge[0] is not None and counts.get(edge[0]):
                 further.append((edge[0], edge[1], p, here))
         waiting += sorted(further, key=lambda step: step[0].seq)
     return done

@@ -36,7 +36,7 @@ class Walk(Hooked):
         self.stack: list[Any] = []
         self.stash: list[Any] = []  # state of nodes that an outer walk is using
         self.leaves: list[tuple[Tensor, Any, bool]] = []
-        self.retained: list[tuple[Tensor, Any, bool]] = []
+        self.retained: list[tuple[Tensor, Any]] = []
         self.targets = targets
         self.captured: list[Any] = [None] * len(targets or ())
         self.anomaly = MODE.get().anomaly
@@ -235,7 +235,7 @@ class Walk(Hooked):
         given = {id(t) for t, _, _ in pairs}  # an input that is retained, too, gets it once
         new += [
             (t, accumulated(t, g, False, self.create))
-            for t, g, _ in self.retained
+            for t, g in self.retained
             if id(t) not in given
         ]
         hooks = []

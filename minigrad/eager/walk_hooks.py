@@ -18,7 +18,7 @@ class Hooked:
     """The part of `Walk` that calls hooks."""
 
     create: bool
-    retained: list[tuple[Tensor, Any, bool]]
+    retained: list[tuple[Tensor, Any]]
 
     def _tensor_hooks(self, n: Any, index: int, g: Any) -> Any:
         """Tensor hooks, then retain_grad."""
@@ -27,7 +27,7 @@ class Hooked:
         ref = n.hooks.retained.get(index)
         tensor = ref() if ref is not None else None
         if tensor is not None:
-            self.retained.append((tensor, g, False))
+            self.retained.append((tensor, g))
         return g
 
     def _shown(self, g: Any) -> Any:
@@ -66,7 +66,7 @@ class Hooked:
                 setattr(n, slot, value)
         for hook in list(n.hooks.post.values()):
             keep = _edge_positions(n)
-            shown = tuple(self._shown(grads[k]) if k < len(grads) else None for k in keep)
+            shown = tuple(self._shown(grads[k]) for k in keep)
             new = hook(shown, tuple(self._shown(x) for x in (g if several else [g])))
             if new is not None:
                 grads = list(grads)

@@ -18,7 +18,7 @@ from tests.trust.mutation import pytest_main, tell
 PACKAGE = Path(__file__).parents[2] / "minigrad"
 SLOW = (
     "test_seeded_bugs", "test_random_programs", "test_engine_model", "browser", "test_committed", "gallery",
-    "test_benchmarks", "test_examples", "test_readme", "tests/steps", "jupyter",
+    "test_benchmarks", "test_examples", "test_readme", "tests/steps/test_step", "jupyter",
 )  # fmt: skip
 MARK = "_raised_here"
 

@@ -261,7 +261,7 @@ def nodes_behind(out):
     return [n for n in found if n.name() != "AccumulateGrad"]
 
 
-def test_anomaly_mode_names_what_went_into_a_rule_of_several_gradients_with_a_graph_too():
+def test_anomaly_mode_names_every_gradient_that_went_into_a_rule_with_a_graph_too():
     class Broken(mg.Function):
         @staticmethod
         def forward(ctx, x):
@@ -277,7 +277,7 @@ def test_anomaly_mode_names_what_went_into_a_rule_of_several_gradients_with_a_gr
         with (
             mg.detect_anomaly(),
             np.errstate(all="ignore"),
-            pytest.raises(AnomalyError, match=r"made \(backward\)|inf"),
+            pytest.raises(AnomalyError, match=r"Broken\w* made \(backward\) inf from \(1.0, 3.0\)"),
         ):
             mg.backward(one + two * 3.0, create_graph=create)
         assert x.grad is None

@@ -28,6 +28,11 @@ class CubeOfBoxes(Function):
         return Variable(x**3)
 
 
+class CubeWithoutBoxes:
+    def __call__(self, input):
+        return input.data**3
+
+
 def central(f, x, eps=1e-4):
     return (f(Variable(x.data + eps)).data - f(Variable(x.data - eps)).data) / (2 * eps)
 
@@ -45,7 +50,12 @@ def eps_ignored(f, x, eps=1e-4):
 
 
 WRONG = {
-    "1a": [(Triple, Variable), (CubeOfSize, Variable), (CubeOfBoxes, Variable)],
+    "1a": [
+        (Triple, Variable),
+        (CubeOfSize, Variable),
+        (CubeOfBoxes, Variable),
+        (CubeWithoutBoxes, Variable),
+    ],
     "1b": [
         (central, Variable),
         (divided_by_two_eps, Variable),

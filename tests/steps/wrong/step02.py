@@ -51,6 +51,12 @@ class WrongSign(Sin):
         return -np.cos(self.input.data) * gy
 
 
+class WithoutBoxes(Sin):
+    def __call__(self, input):
+        self.input = input
+        return np.sin(input.data)
+
+
 def one_exp_for_both(x):
     E, B = Exp(), Square()
     a = E(x)
@@ -74,7 +80,13 @@ def another_order(x):
 
 
 WRONG = {
-    "2a": [(OwnSlope, Variable), (SlopeAtGy, Variable), (WrongSign, Variable), (Sin, Variable)],
+    "2a": [
+        (OwnSlope, Variable),
+        (SlopeAtGy, Variable),
+        (WrongSign, Variable),
+        (Sin, Variable),
+        (WithoutBoxes, Variable),
+    ],
     "2b": [(one_exp_for_both, Variable), (nothing_kept, Variable), (another_order, Variable)],
     "2c": [
         (lambda order: None if order == "CBA" else order[0],),

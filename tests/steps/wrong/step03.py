@@ -80,6 +80,28 @@ def only_once():
     return x, a, a
 
 
+def turned():
+    square = Square()
+    x = Variable(np.array(3.0))
+    a = square(x)
+    return square(a), a, x
+
+
+def exp_at_the_end():
+    x = Variable(np.array(3.0))
+    a = Square()(x)
+    return x, a, Exp()(a)
+
+
+def link_put_back():
+    square = Square()
+    x = Variable(np.array(3.0))
+    a = square(x)
+    y = square(a)
+    square.input = x
+    return x, a, y
+
+
 WRONG = {
     "3a": [
         (counts_boxes, Variable, Square),
@@ -87,5 +109,12 @@ WRONG = {
         (knows_the_example, Variable, Square),
     ],
     "3b": [(leaf_forgotten, Variable, Square, Exp), (first_function_first, Variable, Square, Exp)],
-    "3c": [(twice_new, Square), (called_on_x_again, Square), (only_once, Square)],
+    "3c": [
+        (twice_new, Square),
+        (called_on_x_again, Square),
+        (only_once, Square),
+        (turned, Square),
+        (exp_at_the_end, Square),
+        (link_put_back, Square),
+    ],
 }

@@ -58,6 +58,12 @@ def value_not_quoted(thing):
     return "a leaf: backward() starts at a result" if thing.creator is None else None
 
 
+def never_content(thing):
+    if isinstance(thing, float):
+        return f"{thing} is a float: use np.array({thing})"
+    return "a leaf: backward() starts at a result" if thing.creator is None else "call backward()"
+
+
 WRONG = {
     "4a": [(recursive, Variable, Square, Exp), (the_last_first, Variable, Square, Exp)],
     "4b": [
@@ -70,5 +76,6 @@ WRONG = {
         (short, Variable, square),
         (always_the_leaf, Variable, square),
         (value_not_quoted, Variable, square),
+        (never_content, Variable, square),
     ],
 }

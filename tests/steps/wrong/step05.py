@@ -38,6 +38,11 @@ class DivFirstOnly(Div):
         return gy / self.inputs[1].data, gy
 
 
+class SubAsList(Sub):
+    def backward(self, gy):
+        return [gy, -gy]
+
+
 class DivWithoutSign(Div):
     def backward(self, gy):
         x0, x1 = self.inputs[0].data, self.inputs[1].data
@@ -72,6 +77,13 @@ def gradients_of_the_results(x, functions):
     return found
 
 
+def the_last_alone(x, functions):
+    for f in functions:
+        x.cleargrad()
+        f(x).backward()
+    return x.grad
+
+
 def in_place(x, gx):
     if x.grad is None:
         x.grad = gx
@@ -87,6 +99,10 @@ def from_zero(x, gx):
     x.grad = x.grad + gx
 
 
+def given_back(x, gx):
+    return gx if x.grad is None else x.grad + gx
+
+
 WRONG = {
     "5a": [
         ((SubLikeAdd, Div), Variable),
@@ -94,11 +110,18 @@ WRONG = {
         ((Sub, DivFirstOnly), Variable),
         ((Sub, DivWithoutSign), Variable),
         ((Sub, DivWithoutGy), Variable),
+        ((SubAsList, Div), Variable),
     ],
     "5b": [
         (never_cleared, Variable),
         (cleared_once, Variable),
         (gradients_of_the_results, Variable),
+        (the_last_alone, Variable),
     ],
-    "5c": [(in_place, Variable), (overwrite, Variable), (from_zero, Variable)],
+    "5c": [
+        (in_place, Variable),
+        (overwrite, Variable),
+        (from_zero, Variable),
+        (given_back, Variable),
+    ],
 }

@@ -57,6 +57,10 @@ def recursive_postorder(y, seen=None):
     return list(seen)[::-1]
 
 
+def the_last_again_and_again(y):
+    return [y.creator for _ in functions_behind(y)]
+
+
 def twice_a_leaf(x):
     return x + x
 
@@ -74,6 +78,10 @@ def reused_but_right(x):
     return (x + x) + x
 
 
+def nothing_computed(x):
+    return x
+
+
 WRONG = {
     "6a": [
         (first_input_only, Variable, square),
@@ -88,11 +96,13 @@ WRONG = {
         (first_visit_only, Variable, square),
         (oldest_first, Variable, square),
         (recursive_postorder, Variable, square),
+        (the_last_again_and_again, Variable, square),
     ],
     "6c": [
         (twice_a_leaf, Variable),
         (the_diamond, Variable),
         (a_chain, Variable),
         (reused_but_right, Variable),
+        (nothing_computed, Variable),
     ],
 }

@@ -60,6 +60,16 @@ def swallows(name, value):
     setattr(Config, name, before)
 
 
+@contextlib.contextmanager
+def false_is_no_value(name, value):
+    before = getattr(Config, name)
+    setattr(Config, name, value or before)
+    try:
+        yield
+    finally:
+        setattr(Config, name, before)
+
+
 def just_again(y):
     y.backward(retain_grad=True)
 
@@ -86,6 +96,7 @@ WRONG = {
         (always_true_again, Config),
         (only_recording, Config),
         (swallows, Config),
+        (false_is_no_value, Config),
     ],
     "7c": [
         (just_again, Variable, square),

@@ -34,6 +34,12 @@ class WithoutGy(Power):
         return x1 * x0 ** (x1 - 1), x0**x1 * np.log(x0)
 
 
+class AsAList(Power):
+    def backward(self, gy):
+        x0, x1 = self.boxes
+        return [x1 * x0 ** (x1 - 1) * gy, x0**x1 * np.log(x0) * gy]
+
+
 class Tanh(Function):
     def forward(self, x):
         return np.tanh(x)
@@ -76,6 +82,10 @@ def out_of_the_box(x):
     return Variable(np.asarray((up - down) / (up + down)))
 
 
+def bare_numbers(x):
+    return np.tanh(x.data)
+
+
 def dot_of(y, name, variables_once=True):
     lines, functions = [], by_generation(y)
     met = [y, *(x for f in functions for x in f.inputs)]
@@ -109,16 +119,29 @@ def no_functions(y):
     return "\n".join(line for line in dot_of(y, numbered()).splitlines() if "shape=box" not in line)
 
 
+def without_direction(y):
+    return dot_of(y, numbered()).removeprefix("di")
+
+
+def arrows_to_nowhere(y):
+    lines = dot_of(y, numbered()).splitlines()
+    to_output = [k for k, line in enumerate(lines) if "->" in line][-1]
+    lines[to_output] = lines[to_output].split(" ->")[0] + " -> result"
+    return "\n".join(lines)
+
+
 WRONG = {
     "8a": [
         (ConstantExponent, Variable, gradcheck),
         (LogOfExponent, Variable, gradcheck),
         (WithoutGy, Variable, gradcheck),
+        (AsAList, Variable, gradcheck),
     ],
     "8b": [
         ((lambda x: TanhOfInput()(x), two, one), Variable, functions_behind),
         ((lambda x: TanhWithoutGy()(x), two, one), Variable, functions_behind),
         ((first, out_of_the_box, one), Variable, functions_behind),
+        ((first, bare_numbers, one), Variable, functions_behind),
         ((first, two, two), Variable, functions_behind),
         ((first, two, sigmoid_instead), Variable, functions_behind),
     ],
@@ -127,5 +150,7 @@ WRONG = {
         (variables_repeated, Variable),
         (edges_once, Variable),
         (no_functions, Variable),
+        (without_direction, Variable),
+        (arrows_to_nowhere, Variable),
     ],
 }

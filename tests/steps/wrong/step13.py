@@ -87,6 +87,12 @@ def enroll_twice(type, known):
     return [*known, type]
 
 
+def enroll_without_the_name(type, known):
+    if type in known:
+        raise ValueError("this type is registered already")
+    return [*known, type]
+
+
 WRONG = {
     "13a": [
         (factor_as_a_slot, *ENGINE),
@@ -99,6 +105,7 @@ WRONG = {
         (NEEDED | {"add": "x y"},),
         (NEEDED | {"div": "x y out"},),
         (NEEDED | {"log": "out"},),
+        ({kind: slots for kind, slots in NEEDED.items() if slots},),
     ],
     "13c": [
         (silent_lookup, enroll),
@@ -106,5 +113,6 @@ WRONG = {
         (lookup_without_proposal, enroll),
         (lookup, enroll_in_place),
         (lookup, enroll_twice),
+        (lookup, enroll_without_the_name),
     ],
 }

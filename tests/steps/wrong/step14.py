@@ -86,6 +86,7 @@ WRONG = {
             set(),
             {"y_part", "b2"},
             {"x", "w2", "h_part"},
+            "y_part",
         )
     ],
 }

@@ -116,6 +116,7 @@ WRONG = {
             grads("exp", "zero", "swapped"),
             grads("exp", "zero x", "split"),
             grads("exp", "short"),
+            ["exp_grad", "fill_zeros_like", "split_grad"],
         )
     ],
     "15c": [

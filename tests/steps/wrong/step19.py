@@ -56,5 +56,6 @@ WRONG = {
         ({0: -1, 1: 0, 2: 1, 3: 1, 4: 0, 5: 0, 6: 0}, *NESTED),  # always the root
         ({0: -1, 1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5}, *NESTED),  # the block before
         ({0: -1, 1: 0}, *NESTED),
+        ([-1, 0, 1, 1, 0, 4, 4], *NESTED),  # a list, in the order of the blocks
     ],
 }
