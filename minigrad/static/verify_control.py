@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ..errors import ProgramError
 from .op_info import CONTROL
@@ -52,7 +52,7 @@ def blocks_have_one_holder(program: Program) -> None:
     """Every block but the root is held by one operator, which stands in its parent (for a condition: holds that)."""
     holder: dict[int, Operator] = {}
     for block, k, op in _control(program):
-        needs = {a for a in BLOCK_ATTRS if op.type in CONTROL and a in CONTROL[op.type].attrs}
+        needs = {a for a in BLOCK_ATTRS if a in CONTROL[op.type].attrs}
         _require(
             needs == set(op.sub_blocks),
             block,
@@ -86,8 +86,6 @@ def blocks_have_one_holder(program: Program) -> None:
 def control_flow_fits(program: Program) -> None:
     """The names control flow hands in and out exist in its blocks, one for each value."""
     for block, k, op in _control(program):
-        if op.type not in _LISTS:
-            continue
         _require(
             len(op.outputs.get("scopes", op.inputs.get("scopes", ()))) == 1,
             block,
@@ -101,7 +99,7 @@ def control_flow_fits(program: Program) -> None:
             same = len(_slot(op, a)) == len(_slot(op, b))
             _require(same, block, k, op, f"{a!r} and {b!r} are not equally long")
         for attr, slot in _LISTS[op.type].items():
-            names = op.attrs.get(attr)
+            names: Any = op.attrs.get(attr)
             good = (
                 isinstance(names, list)
                 and len(names) == len(_slot(op, slot))
@@ -109,7 +107,7 @@ def control_flow_fits(program: Program) -> None:
             )
             _require(good, block, k, op, f"{attr!r} must be a list of names, as long as {slot!r}")
             inner = program.blocks[op.attrs["else_block" if attr in _IN_ELSE else "sub_block"]]
-            for name in names or ():
+            for name in names:
                 _require(
                     name == EMPTY or name in inner.vars,
                     block,
@@ -138,7 +136,7 @@ def given_names(program: Program) -> dict[int, set[str]]:
     given: dict[int, set[str]] = {}
     for _, _, op in _control(program):
         for attr in _GIVEN:
-            if attr in op.attrs and op.type in _LISTS:
+            if attr in op.attrs:
                 index = op.attrs["else_block" if attr in _IN_ELSE else "sub_block"]
                 given.setdefault(index, set()).update(op.attrs[attr])
     return given
@@ -149,7 +147,7 @@ def results_are_made(program: Program) -> None:
     made = {b.idx: {n for op in b.ops for n in op.output_names} for b in program.blocks[1:]}
     given = given_names(program)
     for block, k, op in _control(program):
-        for attr in _LISTS.get(op.type, ()):
+        for attr in _LISTS[op.type]:
             if attr in _GIVEN:
                 continue
             index = op.attrs["else_block" if attr in _IN_ELSE else "sub_block"]

@@ -10,6 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import AnomalyError, ProgramError
+from tests.static.said import said
 
 
 @pytest.fixture
@@ -39,9 +40,9 @@ def refused(program, action, *parts):
     with pytest.raises(ProgramError) as caught:
         action()
     for part in parts:
-        assert part in str(caught.value), str(caught.value)
+        assert part in said(caught.value), said(caught.value)
     assert state(program) == before
-    return str(caught.value)
+    return said(caught.value)
 
 
 def var(program, name):
@@ -150,7 +151,11 @@ def test_an_unknown_variable(prog):
         "block 0 has no variable 'w4'",
         "did you mean 'w2'?",
     )
-    refused(prog, lambda: prog.prune("loss"), "prune: 'loss' is no variable of the root block")
+    refused(
+        prog,
+        lambda: prog.prune("loss"),
+        "prune names 'loss', which is no variable of the root block",
+    )
 
 
 def test_a_name_that_is_taken(prog):

@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
+from tests.static.said import said
 
 X = np.arange(6.0).reshape(2, 3) / 7
 
@@ -59,7 +60,7 @@ def refusals(net):
     return {
         "fetch_list is a list of Variables or names, not 3": lambda: run(program, feed, 3),
         "fetch_list holds Variables or names, not 3": lambda: run(program, feed, [3]),
-        "feed is a dict, name → array, not list": lambda: run(program, [("x", X)], loss),
+        "feed is a dict, name → array, not a list of 1": lambda: run(program, [("x", X)], loss),
         "feed is a dict, name → array, not float64[2, 3]": lambda: run(program, X, loss),
         "feed holds Variables or names, not 1": lambda: run(program, {1: X}, loss),
         "feed 'x' is no array": lambda: run(program, {"x": [[1, 2], [3]]}, loss),
@@ -99,6 +100,6 @@ def test_what_is_neither_is_refused_with_the_users_line_and_changes_nothing(net)
     for message, action in refusals(net).items():
         with pytest.raises(ProgramError) as caught:
             action()
-        assert message in str(caught.value)
-        assert "at test_names_given.py:" in str(caught.value), message
+        assert message in said(caught.value)
+        assert "at test_names_given.py:" in said(caught.value), message
         assert program.to_json() == before, message
