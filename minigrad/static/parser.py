@@ -38,9 +38,9 @@ def parse(text: str) -> Program:
         try:
             if line.startswith("--"):
                 role = _known(line[2:].strip(), ROLES, "role")
-            elif _HEAD.match(line):
+            elif head := _HEAD.match(line):
                 role = "forward"
-                _new_block(program, line)
+                _new_block(program, head)
             else:
                 _read_line(program, line, role)
         except Exception as error:
@@ -73,15 +73,13 @@ def _known(word: str, words: tuple[str, ...], what: str) -> str:
     return word
 
 
-def _new_block(program: Program, line: str) -> None:
-    head = _HEAD.match(line)
-    assert head is not None
+def _new_block(program: Program, head: re.Match[str]) -> None:
     index, parent, forward = int(head[1]), int(head[2] or -1), int(head[3] or -1)
     if index != len(program.blocks):
         raise ValueError(f"block {index} stands where block {len(program.blocks)} is expected")
-    if index and not 0 <= parent < index:
+    if not 0 <= parent < index and (index, parent) != (0, -1):
         raise ValueError(f"block {index} lies in block {parent}, which is not there yet")
-    if forward >= index > 0 or (index == 0 and (parent, forward) != (-1, -1)):
+    if forward >= index:
         raise ValueError(
             "a block lies in a block before it, and is the grad block of one before it"
         )
@@ -149,7 +147,7 @@ def _append(block: Block, line: str, role: str) -> None:
             _enter(inputs, slot, _names(text))
         else:
             _enter(attrs, slot, _literal(slot, text))
-    if not outputs and info.outputs:
+    if not outputs:
         raise ValueError(f"{info.type} has no name for its result")
     op = Operator(info.type, inputs, outputs, bind_slots(info, inputs, outputs, attrs), role)
     _declare_gradients(block, op)
@@ -227,7 +225,7 @@ def _literal(attr: str, text: str) -> Any:
 def _declare_gradients(block: Block, op: Operator) -> None:
     """A gradient has the shape of what it is the gradient of."""
     for name in op.output_names:
-        if name != EMPTY and name not in block.vars:
+        if name not in block.vars:
             like = named_after(block, name)
             if like is not None:
                 block.vars[name] = Variable(block, name, like.shape, like.dtype)

@@ -135,6 +135,12 @@ def written_before_read(program: Program) -> None:
                         fail(block, k, op, f"it reads {name!r} before anything wrote it")
             for names in op.outputs.values():
                 here.update(names)
+    for block in program.blocks:
+        for k, op in enumerate(block.ops):
+            if op.type == "while":
+                inner, cond = program.blocks[op.attrs["cond_block"]], op.attrs["cond"]
+                if cond not in ready[inner.idx] and not _outside(inner, cond, ready):
+                    fail(block, k, op, f"nothing writes its condition {cond!r}")
 
 
 def _outside(block: Block, name: str, ready: dict[int, set[str]]) -> bool:

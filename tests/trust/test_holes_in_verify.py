@@ -148,6 +148,8 @@ DAMAGE = {
     "a name of the block around it": (attr("cond", "true_out", ["while_1"]), "cond", "true_out: block 3 has no 'while_1'"),
     "a condition that is a number": (attr("while", "cond", 3), "while", "the condition 3 is no variable"),
     "a condition that is nothing": (attr("while", "cond", "nobody"), "while", "the condition 'nobody' is no variable"),
+    "a condition that nobody writes": (lambda p: p.blocks[2].ops.clear(), "while", "nothing writes its condition 'less_than_0'"),
+    "a condition that nobody writes, of the block around it": (several(local(0, "go"), attr("while", "cond", "go")), "while", "nothing writes its condition 'go'"),
     "a result that nobody writes": (lambda p: p.blocks[3].ops.clear(), "cond", "true_out: nothing in block 3 writes 'mul_1'"),
     "a result of the second branch that nobody writes": (lambda p: p.blocks[4].ops.clear(), "cond", "false_out: nothing in block 4 writes 'assign_0'"),
     "a body that writes a value around it": (written_outside(1), None, "block 1, #0 fill_constant: it writes 'mul_2' of a block around it"),
