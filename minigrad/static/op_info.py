@@ -6,7 +6,6 @@ Three kinds of types share one interface, `OpInfo`: primitives, their grad ops (
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +25,6 @@ class OpInfo:
     required: tuple[str, ...] = ()
     forward: Primitive | None = None
     is_grad: bool = False
-    run: Callable[..., Any] | None = None  # control flow: (executor frame, op) → None
-    infer: Callable[..., Any] | None = None
-    open_attrs: bool = False
 
 
 ROLES = ("forward", "loss", "backward", "optimize")  #: what an operator is there for
@@ -118,7 +114,7 @@ def bind_slots(
                     f"{info.type} has no {what} {slot!r}{did_you_mean(slot, known)}\n  at {user_line()}"
                 )
     for attr in attrs:
-        if attr not in info.attrs and attr not in info.inputs and not info.open_attrs:
+        if attr not in info.attrs and attr not in info.inputs:
             raise ProgramError(
                 f"{info.type} has no attr {attr!r}{did_you_mean(attr, info.attrs)}\n  at {user_line()}"
             )

@@ -134,6 +134,8 @@ def drop_unused(program: Program, keep: set[str] | None = None) -> None:
         }
         block.written &= set(block.vars)
     program.initial = {n: v for n, v in program.initial.items() if n in program.blocks[0].vars}
+    known = {v.name for v in program.all_variables()}
+    program.error_clips = {n: c for n, c in program.error_clips.items() if n in known}
     program.changed()
     program.pruned = []
 

@@ -86,6 +86,8 @@ def blocks_have_one_holder(program: Program) -> None:
 def control_flow_fits(program: Program) -> None:
     """The names control flow hands in and out exist in its blocks, one for each value."""
     for block, k, op in _control(program):
+        if op.type not in _LISTS:
+            continue
         _require(
             len(op.outputs.get("scopes", op.inputs.get("scopes", ()))) == 1,
             block,
@@ -147,7 +149,7 @@ def results_are_made(program: Program) -> None:
     made = {b.idx: {n for op in b.ops for n in op.output_names} for b in program.blocks[1:]}
     given = given_names(program)
     for block, k, op in _control(program):
-        for attr in _LISTS[op.type]:
+        for attr in _LISTS.get(op.type, ()):
             if attr in _GIVEN:
                 continue
             index = op.attrs["else_block" if attr in _IN_ELSE else "sub_block"]
