@@ -140,17 +140,18 @@ class Block:
     ) -> Any:
         """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""
         args, attrs = primitive.bind(args, attrs)
-        root = self.program.blocks[0]
-        before, counts = len(root.vars), self.program._counts
-        count = counts.get(CONSTANT)
+        root, counts = self.program.blocks[0], self.program._counts
+        before, count = (len(root.ops), len(root.vars)), counts.get(CONSTANT)
         try:
             op = self._operator(primitive, args, attrs)
             self._append(op, user=True)
         except BaseException:
-            for name in list(root.vars)[before:]:  # constants it brought along
-                del root.vars[name]
-                self.program.initial.pop(name, None)
-                counts.pop(CONSTANT) if count is None else counts.update({CONSTANT: count})
+            root.truncate(*before)  # constants it brought along, and what was lifted for it
+            self.program._forget_dropped()
+            if count is None:
+                counts.pop(CONSTANT, None)
+            else:
+                counts[CONSTANT] = count
             raise
         if primitive.list_output or len(primitive.outputs) > 1:
             return [self.vars[n] for n in op.output_names]

@@ -104,11 +104,16 @@ class Program:
             del self.blocks[before[0] :], self.pruned[before[1] :], self.backward_calls[before[2] :]
             for i, block in open_blocks.items():
                 block.truncate(*lengths[i])
-            self.initial = {n: v for n, v in self.initial.items() if n in self.blocks[0].vars}
-            self.lifted = {k: v for k, v in self.lifted.items() if v[1] in self.blocks[0].vars}
+            self._forget_dropped()
             self._counts = counts
             self.changed()
             raise
+
+    def _forget_dropped(self) -> None:
+        """Forget start values, and Tensors that were lifted, of variables that are gone."""
+        known = self.blocks[0].vars
+        self.initial = {n: v for n, v in self.initial.items() if n in known}
+        self.lifted = {k: v for k, v in self.lifted.items() if v[1] in known}
 
     @contextmanager
     def role_guard(self, role: str) -> Iterator[None]:

@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
-from minigrad.errors import ProgramError
+from minigrad.errors import MinigradError, ProgramError
 
 X = np.arange(6.0).reshape(2, 3) / 10
 
@@ -129,3 +129,22 @@ def test_after_a_trace_ops_are_not_recorded_any_more():
     program = mg.trace(lambda x: (x * w).sum(), X)
     assert (w * 2).grad_fn is not None
     assert program.derive is None
+
+
+def test_an_op_that_does_not_fit_says_so_and_leaves_nothing_of_what_was_lifted_for_it():
+    w, constant = leaf(np.ones((5, 5)), "w"), np.ones((5, 5))
+    with pytest.raises(
+        ProgramError, match=r"matmul\(x: float64\[2, 3\], y: float64\[5, 5\]\) is not possible"
+    ):
+        mg.trace(lambda x: mg.matmul(x, w), X)
+
+    def f(x):
+        doubled = w * 2.0
+        for bad in (w, doubled, constant):
+            with pytest.raises(MinigradError, match="is not possible"):
+                mg.matmul(x, bad)
+        return (x * x).sum() + doubled.sum()
+
+    program = static.verify(same_as_eager(f, w))
+    assert kinds(program)[:4] == ["mul", "reduce_sum", "mul", "reduce_sum"]
+    assert list(program.initial) == ["w"]
