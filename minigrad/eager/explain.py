@@ -49,10 +49,10 @@ def why(x: Any, output: Any = None) -> Any:
         )
     name = x.name or "it"
     if x._node is None:
-        return Explanation(name, reason=_reason_without_graph(x))
+        return Explanation(name, reason=no_graph_reason(x))
     root, start = _root_of(output)
     if root is None and output is not None:
-        return Explanation(name, reason=f"the output has no graph: {_reason_without_graph(output)}")
+        return Explanation(name, reason=f"the output has no graph: {no_graph_reason(output)}")
     if root is None:
         from . import backward
 
@@ -130,12 +130,8 @@ def _parts(x: Any) -> list[Any]:
     return [v for v in (held() if callable(held) else held) if isinstance(v, Value)]
 
 
-def no_graph_reason(out: Tensor) -> str:
-    """Why an output has no graph, for the error of backward."""
-    return _reason_without_graph(out)
-
-
-def _reason_without_graph(x: Tensor) -> str:
+def no_graph_reason(x: Tensor) -> str:
+    """Why a Tensor has no graph; errors of backward say it, too."""
     cut = getattr(x, "_cut", None)
     if isinstance(cut, Primitive):
         return f"it was made by {cut.type}, which has no gradient"
@@ -160,8 +156,6 @@ def _root_of(output: Any) -> tuple[Node | None, Any]:
         ref, start = backward.last_start
         return (ref() if ref is not None else None), start
     node = output._node
-    if node is None:
-        return None, None
     node = node.accumulator(output) if node.__class__ is Leaf else node
     node, index = place_of(node)
     return node, (index, np.ones(output.shape, output.dtype))
@@ -173,7 +167,7 @@ def _traced(
     edge: Any,
     root: Node,
     start: tuple[int, Any],
-    found: dict[Node, tuple[Node | None, int]],
+    found: dict[Node, Node | None],
     ran: bool,
 ) -> Explanation:
     """What came by each path, by running rules once more on remembered values."""
@@ -240,10 +234,10 @@ def _noted(made: Explanation, x: Tensor, ran: bool) -> Explanation:
     return made
 
 
-def _path(found: dict[Node, tuple[Node | None, int]], node: Node, slot: int) -> tuple[str, ...]:
+def _path(found: dict[Node, Node | None], node: Node, slot: int) -> tuple[str, ...]:
     names = [f"{node.name()}[{slot}]" if not isinstance(node, AccumulateGrad) else node.name()]
-    above = found[node][0]
+    above = found[node]
     while above is not None:
         names.append(above.name())
-        above = found[above][0]
+        above = found[above]
     return tuple(reversed(names))

@@ -270,7 +270,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     def once(ctx: Any, *grads: Any) -> Any:
         with no_grad():
             found = backward(ctx, *grads)
-        if not MODE.get().grad or ctx._node is None:
+        if ctx._node is None:  # nobody asked for a graph of the gradients
             return found
         several = isinstance(found, tuple | list)
         made = _Last.apply(tuple(found) if several else (found,), *grads, *_inputs(ctx._node))

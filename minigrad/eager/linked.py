@@ -65,9 +65,7 @@ def behind(at: Any) -> Iterator[tuple[str, int, Any]]:
             if nxt is not None:
                 yield _name(node), k, nxt
         return
-    creator = getattr(at, "creator", None)
-    if creator is None:
-        return
+    creator = getattr(at, "creator", None)  # None behind a leaf, which has no inputs either
     inputs = getattr(creator, "inputs", None)
     for k, v in enumerate(inputs if inputs is not None else [getattr(creator, "input", None)]):
         if v is not None:

@@ -35,7 +35,7 @@ def count_paths(nodes: list[Node], place: Any) -> dict[Node, int]:
 
 
 def followed(
-    root: Node, index: int, seed: Any, place: Any, counts: dict[Node, int]
+    root: Node, index: int, seed: Any, place: Any, counts: dict[Any, int]
 ) -> list[tuple[Trail, Any]]:
     """What each path from an output of ``root`` to the place brings; newest nodes first."""
     done: list[tuple[Trail, Any]] = []
@@ -43,14 +43,14 @@ def followed(
     while waiting:
         node, index, g, trail = waiting.pop()
         grads = node.pull(g) if node.outputs else node.pull(_alone(node, index, g))[2:]
-        further = []
+        further: list[Any] = []
         for slot, (edge, p) in enumerate(zip(node.next_functions, grads, strict=False)):
             here = (*trail, (node, slot))
             if p is None:
                 continue
             if edge == place:
                 done.append((here, np.array(p)))
-            elif edge[0] is not None and counts.get(edge[0]):
+            elif counts.get(edge[0]):
                 further.append((edge[0], edge[1], p, here))
         waiting += sorted(further, key=lambda step: step[0].seq)
     return done

@@ -11,14 +11,14 @@ import numpy as np
 from .grad_fn import FREED, REMEMBERED_BYTES, Node, Output, unpack
 
 
-def nodes_below(root: Node) -> dict[Node, tuple[Node | None, int]]:
-    """Every node below the root, with the first way it was reached."""
-    found: dict[Node, tuple[Node | None, int]] = {root: (None, 0)}
+def nodes_below(root: Node) -> dict[Node, Node | None]:
+    """Every node below the root, with the node from which it was reached first."""
+    found: dict[Node, Node | None] = {root: None}
     queue = [root]
     for node in queue:
-        for k, (nxt, _) in enumerate(node.next_functions):
+        for nxt, _ in node.next_functions:
             if nxt is not None and nxt not in found:
-                found[nxt] = (node, k)
+                found[nxt] = node
                 queue.append(nxt)
     return found
 

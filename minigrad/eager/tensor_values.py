@@ -121,9 +121,7 @@ class ValueMethods(Operators):
         return iter([self[k] for k in range(len(self))])
 
     def __contains__(self, value: Any) -> bool:
-        return bool(
-            (self._data == (value._data if isinstance(value, ValueMethods) else value)).any()
-        )
+        return bool((self._data == value).any())
 
     def __repr__(self) -> str:
         return f"tensor({self._body('tensor(')}{self._tail()})"

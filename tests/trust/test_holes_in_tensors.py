@@ -1,0 +1,131 @@
+"""What no test of Tensors and their values looked at until a mutant survived."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.elsewhere import VALUES
+from minigrad.errors import GradError
+from minigrad.registry import REGISTRY
+from tests.trust.pieces import leaf
+
+# -- what a Tensor is made of --------------------------------------------------------------
+
+
+def test_the_array_of_a_tensor_is_one_and_the_same_until_it_is_replaced():
+    x = leaf([1.0, 2.0])
+    held = x.data
+    assert x.data is held
+    held[0] = 5.0
+    assert x.tolist() == [5.0, 2.0]
+    x.data = [7.0, 8.0]
+    assert held.tolist() == [5.0, 2.0]
+
+
+def test_a_tensor_is_made_of_tensors_whether_they_require_grad_or_not():
+    x, y = leaf([1.0, 2.0]), leaf(3.0)
+    assert mg.tensor(x).tolist() == [1.0, 2.0]
+    assert mg.tensor([y, 4.0]).tolist() == [3.0, 4.0]
+    assert mg.tensor([[y, 1.0], (2.0, y)]).tolist() == [[3.0, 1.0], [2.0, 3.0]]
+    assert mg.tensor([x, x]).shape == (2, 2)
+    made = mg.tensor(x, requires_grad=True)
+    assert made.is_leaf and made is not x
+    made.data[0] = 9.0
+    assert x.tolist() == [1.0, 2.0]
+
+
+def test_a_deep_copy_of_a_leaf_without_a_gradient_has_none():
+    x = copy.deepcopy(leaf([1.0, 2.0]))
+    assert x.grad is None and x.requires_grad and x.tolist() == [1.0, 2.0]
+
+
+def test_numbers_of_python_that_a_kernel_returns_become_tensors():
+    made = mg.primitive(
+        lambda x: (x * 2.0, int(np.size(x))),
+        type="and_size",
+        outputs=("out", "size"),
+        nondiff=("size",),
+    )
+    made.grad(x=lambda out_grad: out_grad * 2.0)
+    try:
+        x = leaf([1.0, 2.0, 3.0])
+        doubled, size = made(x)
+        assert (size.shape, size.dtype.kind, size.item()) == ((), "i", 3)
+        doubled.sum().backward()
+        assert x.grad.tolist() == [2.0, 2.0, 2.0]
+    finally:
+        REGISTRY.pop(made.primitive.type)
+
+
+def test_backward_of_a_value_without_graph_says_why_there_is_none():
+    with mg.no_grad():
+        y = leaf(1.0) * 2.0
+    with pytest.raises(GradError, match=r"why: it was computed under no_grad\(\)"):
+        y.backward()
+    with pytest.raises(GradError, match=r"why: it was made by detach\(\)"):
+        mg.grad(leaf(1.0).detach(), leaf(1.0))
+
+
+# -- as numbers and text -------------------------------------------------------------------
+
+
+def test_completion_offers_methods_and_no_names_of_other_libraries():
+    names = dir(leaf(1.0))
+    assert {"sum", "backward", "shape"} <= set(names)
+    assert not set(VALUES) & set(names)
+
+
+def test_single_numbers_are_numbers_of_python():
+    assert int(mg.tensor(3.7)) == 3
+    assert ["a", "b", "c"][mg.tensor(2)] == "c"
+    assert range(5)[mg.tensor([[1]])] == 1
+    assert (float(mg.tensor([2.5])), bool(mg.tensor(0.0)), bool(mg.tensor(2))) == (2.5, False, True)
+
+
+def test_a_value_is_looked_for_among_the_elements():
+    x = leaf([1.0, 2.0])
+    assert 2.0 in x and 3.0 not in x
+    assert mg.tensor(2.0) in x and leaf(3.0) not in x
+    assert leaf(2.0) in x[1] and 3.0 not in mg.sum(mg.tensor(2.0))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([0.123456], "tensor([0.1235])"),
+        (1 / 3, "tensor(0.3333)"),
+        ([True, False], "tensor([ True, False])"),
+        (np.ones(2, np.float32), "tensor([1., 1.], dtype=float32)"),
+        (np.zeros((0, 3)), "tensor([], dtype=float64)"),
+        (np.zeros(0, np.int64), "tensor([], dtype=int64)"),
+        ([[1.0, 2.0], [3.0, 4.0]], "tensor([[1., 2.],\n        [3., 4.]])"),
+    ],
+)
+def test_a_tensor_prints_four_digits_and_the_dtype_where_it_is_not_the_usual_one(value, text):
+    found = repr(mg.tensor(value))
+    assert found.replace("shape=(0, 3), ", "") == text
+
+
+def test_more_than_a_thousand_elements_are_cut_short():
+    assert "..." not in repr(mg.tensor(np.zeros(1000)))
+    assert "..." in repr(mg.tensor(np.zeros(1001)))
+
+
+def test_a_format_is_that_of_the_one_number():
+    x = leaf([2.0])
+    assert f"{x}" == str(x) == "tensor([2.], requires_grad=True)"
+    assert f"{x:.3f}" == "2.000"
+    assert f"{mg.tensor(3):>4}" == "   3"
+
+
+def test_numpy_functions_take_tensors_in_lists_and_as_keywords():
+    plain = mg.tensor([1.0, 2.0])
+    assert np.sum(a=plain) == 3.0
+    assert np.concatenate([plain, (0.0,)]).tolist() == [1.0, 2.0, 0.0]
+    assert np.clip(plain, a_min=mg.tensor(1.5), a_max=None).tolist() == [1.5, 2.0]
+    with pytest.raises(GradError, match="np.sum"):
+        np.sum(a=leaf([1.0, 2.0]))
