@@ -58,6 +58,6 @@ def stand_ins(
 
 def known_mask(v: Variable) -> Any:
     """A constant mask stands for itself, since shapes may depend on it."""
-    if v.dtype.kind != "b" or not v.persistable or v.trainable:
+    if v.dtype.kind != "b" or not v.persistable:
         return None
     return v.program.initial.get(v.name)

@@ -17,6 +17,7 @@ from .verify_control import (
     control_flow_fits,
     fail,
     given_names,
+    held_at,
     results_are_made,
 )
 
@@ -121,31 +122,44 @@ def names_are_declared(program: Program) -> None:
 
 def written_before_read(program: Program) -> None:
     """No name is read before its block, or one around it, has written it."""
-    given = given_names(program)
-    ready: dict[int, set[str]] = {}
+    given, held = given_names(program), held_at(program)
+    ready: dict[
+        int, dict[str, int]
+    ] = {}  # block → name → the first operator that writes it, -1 for what is there
     for block in program.blocks:  # parents and forward blocks come first
-        here = {v.name for v in block.vars.values() if v.is_data or v.persistable} | given.get(
-            block.idx, set()
-        )
-        ready[block.idx] = here
+        there = {v.name for v in block.vars.values() if v.is_data or v.persistable}
+        here = ready[block.idx] = dict.fromkeys(there | given.get(block.idx, set()), -1)
         for k, op in enumerate(block.ops):
             for names in op.inputs.values():
                 for name in names:
-                    if name not in here and name != EMPTY and not _outside(block, name, ready):
+                    if (
+                        name not in here
+                        and name != EMPTY
+                        and not _outside(block, name, ready, held)
+                    ):
                         fail(block, k, op, f"it reads {name!r} before anything wrote it")
             for names in op.outputs.values():
-                here.update(names)
+                for name in names:
+                    here.setdefault(name, k)
     for block in program.blocks:
         for k, op in enumerate(block.ops):
             if op.type == "while":
                 inner, cond = program.blocks[op.attrs["cond_block"]], op.attrs["cond"]
-                if cond not in ready[inner.idx] and not _outside(inner, cond, ready):
+                if cond not in ready[inner.idx] and not _outside(inner, cond, ready, held):
                     fail(block, k, op, f"nothing writes its condition {cond!r}")
 
 
-def _outside(block: Block, name: str, ready: dict[int, set[str]]) -> bool:
-    """Whether a block around this one, or its forward block, has written the name."""
-    return name not in block.vars and any(name in ready.get(b.idx, ()) for b in block.lookup())
+def _outside(
+    block: Block | None, name: str, ready: dict[int, dict[str, int]], held: dict[int, int]
+) -> bool:
+    """Whether the forward block, or one around this one before it runs this one, has written the name."""
+    while block is not None and name not in block.vars:
+        if name in ready.get(block.forward_block, ()):
+            return True
+        inner, block = block, block.parent_block
+        if block is not None and ready[block.idx].get(name, len(block.ops)) < held[inner.idx]:
+            return True
+    return False
 
 
 def start_values_fit(program: Program) -> None:

@@ -144,14 +144,21 @@ def given_names(program: Program) -> dict[int, set[str]]:
     return given
 
 
+def held_at(program: Program) -> dict[int, int]:
+    """For every block the operator of its parent that runs it; a condition is tested before its loop's body runs."""
+    return {
+        index: 0 if attr == "cond_block" else k
+        for _, k, op in _control(program)
+        for attr, index in op.sub_blocks.items()
+    }
+
+
 def results_are_made(program: Program) -> None:
     """What control flow takes out of a block was written there."""
     made = {b.idx: {n for op in b.ops for n in op.output_names} for b in program.blocks[1:]}
     given = given_names(program)
     for block, k, op in _control(program):
         for attr in _LISTS.get(op.type, ()):
-            if attr in _GIVEN:
-                continue
             index = op.attrs["else_block" if attr in _IN_ELSE else "sub_block"]
             for name in op.attrs[attr]:
                 known = name == EMPTY or name in made[index] or name in given.get(index, ())
@@ -161,8 +168,6 @@ def results_are_made(program: Program) -> None:
 def blocks_change_their_own(program: Program) -> None:
     """Blocks inside control flow do not write variables of blocks around them, but for what outlives a run."""
     for block in program.blocks[1:]:
-        if block.forward_block >= 0:
-            continue
         for k, op in enumerate(block.ops):
             for name in op.output_names:
                 var = block.find_var(name)

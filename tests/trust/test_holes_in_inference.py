@@ -10,6 +10,7 @@ from minigrad import static
 from minigrad.errors import ProgramError
 from minigrad.ops.infer import broadcasted, like_x, reshaped, shape_attr, solved
 from minigrad.ops.rows import spread_rows
+from minigrad.static.stand_ins import matched
 
 F4, F8, I8 = np.dtype("float32"), np.dtype("float64"), np.dtype("int64")
 
@@ -112,3 +113,46 @@ def test_rows_that_a_mask_chooses_are_open_in_number_and_keep_their_shape():
         assert (
             static.Executor().run(read, feed, by_x.name)[0].tolist() == np.ones((4, 2, 3)).tolist()
         )
+
+
+def test_a_size_that_one_operand_knows_closes_the_open_ones_of_the_others():
+    assert matched([]) == []
+    assert matched([(-1, 2), (4, 2), (-1,)]) == [(4, 2), (4, 2), (2,)]
+    assert matched([(4,), (1,), (-1,)]) == [(4,), (1,), (4,)]
+    assert matched([(1,), (-1,)]) == [(1,), (-1,)]
+    assert matched([(0,), (4,)]) == [(0,), (4,)]
+    assert matched([(-1, 3, 2), (5, 1, 1)]) == [(5, 3, 2), (5, 1, 1)]
+    with static.program_guard(static.Program()):
+        with pytest.raises(
+            ProgramError, match=r"mul\(x: float64\[0\], y: float64\[4\]\) is not possible"
+        ):
+            static.data("none", [0]) * static.data("four", [4])
+        assert (static.data("x", [-1, 3]) * static.data("y", [4, 1])).shape == (4, 3)
+
+
+def test_a_constant_mask_says_how_much_it_chooses_and_one_that_is_fed_does_not():
+    mask = np.array([True, False, True, False, True])
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.data("x", [5, 2])
+        chosen, open_ = mg.exp(x[mask]), mg.exp(x[static.data("mask", [5], bool)])
+        again = x[~mask]
+        assert (chosen.shape, again.shape, open_.shape) == ((3, 2), (2, 2), (-1, 2))
+        with pytest.raises(ProgramError, match="one index per axis"):
+            x[mask[:4]]
+    x = np.arange(10.0).reshape(5, 2)
+    found = static.Executor().run(program, {"x": x, "mask": mask}, [chosen, again, open_])
+    assert [f.tolist() for f in found] == [
+        np.exp(x[mask]).tolist(),
+        x[~mask].tolist(),
+        np.exp(x[mask]).tolist(),
+    ]
+
+
+def test_places_are_not_looked_at_before_the_program_runs():
+    program = static.Program()
+    with static.program_guard(program):
+        chosen = mg.take(static.data("x", [-1, 2]), np.array([0, 7]), axis=0)
+    assert chosen.shape == (2, 2)
+    (found,) = static.Executor().run(program, {"x": np.arange(20.0).reshape(10, 2)}, chosen)
+    assert found.tolist() == [[0, 1], [14, 15]]

@@ -10,6 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
+from minigrad.static.op_info import CONTROL, OpInfo
 from minigrad.static.operator import Operator
 
 
@@ -124,6 +125,9 @@ DAMAGE = {
     "an unknown output": (slot("split", "outputs", "out", ["a", "split_1"]), "split", "no variable 'a'"),
     "a value that nobody writes": (several(local(0, "late"), read_early("late")), None, "block 1, #0 exp: it reads 'late' before anything wrote it"),
     "a value of the block that comes later": (several(local(1, "late"), read_early("late")), None, "block 1, #0 exp: it reads 'late' before anything wrote it"),
+    "a value of the block around it that comes later": (read_early("mul_2"), None, "block 1, #0 exp: it reads 'mul_2' before anything wrote it"),
+    "a value of the body before the body has run": (inserted(2, 0, Operator("exp", {"x": ["mul_0"]}, {"out": ["less_than_0"]})), None, "block 2, #0 exp: it reads 'mul_0' before anything wrote it"),
+    "the result of the loop itself": (read_early("while_1"), None, "block 1, #0 exp: it reads 'while_1' before anything wrote it"),
     "a name of the block hides one around it": (several(local(1, "x"), read_early("x")), None, "block 1, #0 exp: it reads 'x' before anything wrote it"),
     # who holds a block
     "a block less": (held_by("cond", "else_block"), "cond", "it holds ['sub_block'], not ['else_block', 'sub_block']"),
@@ -171,6 +175,25 @@ def test_a_program_that_is_whole_is_returned():
     program = static.Program.from_json(STORED)
     assert static.verify(program) is program
     assert len(program.blocks) == 10
+
+
+def test_every_block_but_the_root_is_held():
+    program = static.Program()
+    program.create_block(0)
+    with pytest.raises(ProgramError, match="^no operator holds block 1$"):
+        static.verify(program)
+
+
+def test_a_new_kind_of_control_flow_says_by_its_attrs_which_blocks_it_holds(monkeypatch):
+    monkeypatch.setitem(CONTROL, "twice", OpInfo("twice", (), ("out",), ("sub_block",)))
+    program = static.Program()
+    block, inner = program.global_block(), program.create_block(0)
+    block.create_var("y", [2])
+    block.ops.append(Operator("twice", {}, {"out": ["y"]}, {"sub_block": inner.idx}))
+    assert static.verify(program) is program
+    block.ops[0].attrs.clear()
+    with pytest.raises(ProgramError, match=re.escape("#0 twice: it holds [], not ['sub_block']")):
+        static.verify(program)
 
 
 #: what looks odd and is allowed
