@@ -16,7 +16,7 @@ from ..errors import MinigradError, ProgramError, op_error, user_line
 from ..ops.infer import fits
 from ..registry import Primitive
 from .limits import ELEMENTS, refuse, result_size
-from .op_info import find_info
+from .op_info import op_info
 from .operator import EMPTY
 from .stand_ins import known_mask, stand_ins
 from .variable import Variable, check_name, plain_variable
@@ -38,9 +38,9 @@ def infer_outputs(block: Block, op: Operator) -> None:
 
     Control flow is left alone, and gradients that are declared: whoever builds them says what they are.
     """
-    info = find_info(op.type)
-    primitive = None if info is None else info.forward
-    if info is None or primitive is None:
+    info = op_info(op.type)
+    primitive = info.forward
+    if primitive is None:
         return
     if info.is_grad:
         _declare_gradients(block, op, primitive)
@@ -120,7 +120,7 @@ def _declare(
     assert var is not None
     if var.dtype == dtype and fits(var.shape, shape):
         known = (max(m, n) for m, n in zip(var.shape, shape, strict=True))
-        var.shape = var.shape if var.persistable or var.is_data else tuple(known)
+        var.shape = var.shape if var.is_data else tuple(known)
         var._derived_stop = var._derived_stop and stop
     elif var.persistable or var.is_data or name in var.block.written:
         raise ProgramError(
@@ -159,8 +159,6 @@ def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type],
 
 def _hashable(attrs: dict[str, Any]) -> Any:
     """A key for attrs, in which 1, 1.0 and True differ; None if there are attrs of other types."""
-    if not attrs:
-        return ()
     out = []
     for name, value in attrs.items():
         kind = type(value)

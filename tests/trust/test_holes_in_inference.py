@@ -10,6 +10,9 @@ from minigrad import static
 from minigrad.errors import ProgramError
 from minigrad.ops.infer import broadcasted, like_x, reshaped, shape_attr, solved
 from minigrad.ops.rows import spread_rows
+from minigrad.registry import REGISTRY
+from minigrad.static import infer
+from minigrad.static.operator import EMPTY
 from minigrad.static.stand_ins import matched
 
 F4, F8, I8 = np.dtype("float32"), np.dtype("float64"), np.dtype("int64")
@@ -149,6 +152,23 @@ def test_a_constant_mask_says_how_much_it_chooses_and_one_that_is_fed_does_not()
     ]
 
 
+def test_a_mask_that_is_fed_chooses_any_number_of_truth_values():
+    with static.program_guard(static.Program()):
+        flags = static.data("flags", [5], bool)
+        assert (flags[flags].shape, flags[np.array([True, False, True, False, True])].shape) == (
+            (-1,),
+            (3,),
+        )
+
+
+def test_a_result_may_be_as_large_as_the_limit_and_not_larger(monkeypatch):
+    monkeypatch.setattr(infer, "ELEMENTS", 77)
+    with static.program_guard(static.Program()):
+        assert (static.data("x", [7]) * static.data("y", [11, 1])).shape == (11, 7)
+        with pytest.raises(ProgramError, match="78"):
+            static.data("a", [6]) * static.data("b", [13, 1])
+
+
 def test_places_are_not_looked_at_before_the_program_runs():
     program = static.Program()
     with static.program_guard(program):
@@ -156,3 +176,80 @@ def test_places_are_not_looked_at_before_the_program_runs():
     assert chosen.shape == (2, 2)
     (found,) = static.Executor().run(program, {"x": np.arange(20.0).reshape(10, 2)}, chosen)
     assert found.tolist() == [[0, 1], [14, 15]]
+
+
+def test_what_has_no_elements_and_what_has_one_is_inferred_as_it_is():
+    with static.program_guard(static.Program()):
+        assert mg.exp(static.data("none", [0, 2])).shape == (0, 2)
+        one, place = static.data("one", [1, 3]), static.data("place", [2], int)
+        assert mg.take(one, place, axis=0).shape == (2, 3)
+
+
+def test_numbers_that_are_no_floats_have_no_gradient():
+    with static.program_guard(static.Program()) as program:
+        w = static.parameter("w", [1.0, 2.0])
+        op = program.global_block().append_op(
+            "cast", {"x": w}, {"out": "whole"}, {"dtype": "int64"}
+        )
+        assert (w.astype("float32").stop_gradient, w.astype("int64").stop_gradient) == (False, True)
+        assert program.global_block().var(op.output_names[0]).stop_gradient
+
+
+def test_gradients_that_are_declared_stay_as_they_are_and_others_are_inferred():
+    with static.program_guard(static.Program()) as program:
+        block = program.global_block()
+        static.data("x", [2, 3]), static.data("g", [2, 3])
+        inputs = {"x": "x", "y": "x", "out_grad": "g"}
+        declared = block.create_var("a", [2, 3], "float32")
+        block.append_op("mul_grad", inputs, {"x_grad": "a", "y_grad": EMPTY})
+        assert (declared.shape, declared.dtype) == ((2, 3), np.float32)
+        block.append_op("mul_grad", inputs, {"x_grad": EMPTY, "y_grad": "b"})
+        assert repr(block.var("b")) == "Variable(b: float64[2, 3])"
+        assert not block.var("b").stop_gradient
+        assert EMPTY not in block.vars
+
+
+def test_attrs_of_several_parts_are_told_apart():
+    with static.program_guard(static.Program()):
+        x = static.data("x", [2, 3])
+        wide = [mg.pad(x, ((n, n), (0, 1))).shape for n in (1, 2, 1)]
+        assert wide == [(4, 4), (6, 4), (4, 4)]
+        assert [mg.full([2], n).dtype.name for n in (1, 1.0, True)] == ["int64", "float64", "bool"]
+
+
+def test_what_is_written_again_keeps_what_is_known_of_it():
+    with static.program_guard(static.Program()) as program:
+        block, w = program.global_block(), static.parameter("w", [1.0, 2.0, 3.0])
+        n, k = static.data("n", [-1]), static.data("k", [3])
+        write = lambda x, out: block.append_op("assign", {"x": x}, {"out": out})
+        write(w, n)
+        assert (n.shape, n.stop_gradient) == ((-1,), False)
+        write(n, w)
+        assert w.shape == (3,)
+        e = mg.exp(static.data("m", [-1]))
+        assert (e.shape, e.stop_gradient) == ((-1,), True)
+        write(k, e)
+        assert (e.shape, e.stop_gradient) == ((3,), True)
+        write(w, e)
+        assert not e.stop_gradient
+        late = block.create_var("late", [7], "float32")
+        write(k, late)
+        assert (late.shape, late.dtype.name, late.stop_gradient) == ((3,), "float64", False)
+
+
+def test_a_type_that_is_no_name_of_a_variable_can_be_no_operator():
+    def made(x):
+        return np.abs(x)
+
+    strange = mg.primitive(made, type="a b")
+    try:
+        with static.program_guard(static.Program()) as program:
+            x = static.data("x", [2])
+            for _ in range(2):
+                with pytest.raises(
+                    ProgramError, match=r"^'a b_\d' cannot be the name of a variable"
+                ):
+                    strange(x)
+        assert list(program.global_block().vars) == ["x"]
+    finally:
+        REGISTRY.pop("a b")
