@@ -253,3 +253,14 @@ def test_a_type_that_is_no_name_of_a_variable_can_be_no_operator():
         assert list(program.global_block().vars) == ["x"]
     finally:
         REGISTRY.pop("a b")
+
+
+def test_only_where_a_size_is_open_it_is_said_that_it_may_be_the_reason():
+    with static.program_guard(static.Program()):
+        x, n = static.data("x", [3]), static.data("n", [-1])
+        for value, reason in ((x, False), (n, True)):
+            with pytest.raises(ProgramError) as caught:
+                mg.split(value, 2)
+            assert (
+                "a size -1 can be any number, and 3 does not fit" in str(caught.value)
+            ) is reason
