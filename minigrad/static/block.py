@@ -28,15 +28,9 @@ class Block:
     (['mul'], ['mul_0', 'x'])
     """
 
-    def __init__(
-        self, program: Program, idx: int, parent: int = -1, forward_block: int = -1
-    ) -> None:
-        self.program, self.idx, self.parent, self.forward_block = (
-            program,
-            idx,
-            parent,
-            forward_block,
-        )
+    def __init__(self, program: Program, idx: int, parent: int, forward_block: int) -> None:
+        self.program, self.idx = program, idx
+        self.parent, self.forward_block = parent, forward_block
         self.ops: list[Operator] = []
         self.vars: dict[str, Variable] = {}
         self.written: set[str] = set()
@@ -118,9 +112,6 @@ class Block:
         check_operator(info, op)
         for name in op.input_names:
             self._check_readable(name, type)
-        for name in op.output_names:
-            if name != EMPTY:
-                check_name(name)
         return self._append(op, user=True)
 
     def _check_readable(self, name: str, type: str) -> None:

@@ -20,6 +20,7 @@ from .operator import BLOCK_ATTRS, EMPTY
 from .program import Block, Operator, Program
 from .serialize import FORMAT, VERSION
 from .verify import verify
+from .verify_control import mark_given
 
 MAX_TEXT = 2**28  #: characters of a file
 MAX_OPS = 1_000_000
@@ -31,7 +32,7 @@ _KINDS = ("var", "data", "param", "const")
 def from_json(text: str) -> Program:
     """The program of a JSON text.  Errors: `ProgramFormatError`, and nothing else, for whatever is not one."""
     try:
-        return verify(_program(_parsed(text)))
+        return mark_given(verify(_program(_parsed(text))))
     except ProgramFormatError:
         raise
     except (ValueError, TypeError, KeyError, RecursionError, MinigradError, OverflowError) as error:

@@ -29,6 +29,7 @@ def parse(text: str) -> Program:
     Variable(y: float64[2])
     """
     from .verify import verify
+    from .verify_control import mark_given
 
     program = Program()
     program.blocks.clear()
@@ -49,7 +50,7 @@ def parse(text: str) -> Program:
         raise ProgramFormatError("a program starts with 'block 0:'")
     link_grad_ops(program)
     try:
-        return verify(program)
+        return mark_given(verify(program))
     except Exception as error:
         raise ProgramFormatError(str(error)) from error
 
@@ -98,8 +99,6 @@ def _declare(block: Block, found: re.Match[str]) -> None:
         name, shape, dtype, is_data=kind == "data", persistable=persistable, trainable=kind == "param",
         stop_gradient=None if flag is None else flag == " stop", derived_stop=kind != "param",
     )  # fmt: skip
-    if kind == "var":
-        block.written.add(name)
     if value is not None:
         if kind != "const":
             raise ValueError("only a constant has a value here")
@@ -179,7 +178,7 @@ def _split(text: str) -> list[tuple[str, str]]:
         if token == "," and depth == 0:
             parts.append([])
         else:
-            parts[-1].append(token + (" " if token == "," else ""))
+            parts[-1].append(token)
     out = []
     for part in parts:
         if len(part) > 2 and part[1] == "=" and part[0].isidentifier():

@@ -144,6 +144,13 @@ def given_names(program: Program) -> dict[int, set[str]]:
     return given
 
 
+def mark_given(program: Program) -> Program:
+    """Let those who build on in a block read what control flow writes into it."""
+    for index, names in given_names(program).items():
+        program.blocks[index].written |= names
+    return program
+
+
 def held_at(program: Program) -> dict[int, int]:
     """For every block the operator of its parent that runs it; a condition is tested before its loop's body runs."""
     return {

@@ -68,11 +68,11 @@ def explain(variable: Variable) -> Explanation:
         ]
         return found
     for call in reversed(calls):
-        gradient = call.gradients.get(variable.name)
-        if gradient is not None:
-            found.gradient = gradient
-            found.count, found.paths = _paths(block.program.blocks[call.block], variable.name, call)
-            return found
+        if variable.name in call.gradients:
+            found.count, found.paths = _paths(block.program.blocks[call.block], variable, call)
+            if found.count:  # else it is there, and zero
+                found.gradient = call.gradients[variable.name]
+                return found
     if not calls:
         found.cuts = ["no backward part was appended yet: static.append_backward(loss)"]
         return found
@@ -92,12 +92,14 @@ class BackwardCall:
     length: int  # the operators that were there
 
 
-def _paths(block: Block, name: str, call: BackwardCall) -> tuple[int, list[str]]:
-    """How many paths lead from the variable to a target, and the first of them.
+def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, list[str]]:
+    """How many paths lead from the variable, from its first value, to a target, and the first of them.
 
     An operator that reads a value twice counts once.
     """
-    ops = block.ops[: call.length]
+    name, ops = variable.name, block.ops[: call.length]
+    made = (k for k, op in enumerate(ops, 1) if name in op.output_names)
+    begin = 0 if variable.is_data or variable.persistable else next(made, 0)
     onward = _onward(block, ops, call)
 
     touching: dict[str, list[int]] = {}
@@ -122,7 +124,7 @@ def _paths(block: Block, name: str, call: BackwardCall) -> tuple[int, list[str]]
             after = sum(ways.get((out, j + 1), 0) for j, out in steps(at, k))
             ways[at, k] = after + (at in call.targets)
     shown: list[str] = []
-    waiting = [(name, 0, name)]
+    waiting = [(name, begin, name)]
     while waiting and len(shown) < MOST_PATHS:
         at, k, text = waiting.pop()
         if at in call.targets:
@@ -134,7 +136,7 @@ def _paths(block: Block, name: str, call: BackwardCall) -> tuple[int, list[str]]
                 if ways.get((out, j + 1))
             ]
         )
-    return ways[name, 0], shown
+    return ways[name, begin], shown
 
 
 def _onward(

@@ -286,3 +286,38 @@ def test_parameters_are_those_that_train_and_blocks_are_found_by_number(prog):
         assert prog.current_block() is inner
         assert prog.create_block().parent == 1
     assert prog.current_block() is prog.global_block()
+
+
+def test_shapes_of_several_values_that_are_open_are_read_when_the_program_runs():
+    for parts in (1, 2):
+        program = static.Program()
+        with static.program_guard(program):
+            w = static.parameter("w", [[1.0, 2.0]])
+            x = static.data("x", [-1, 2])
+            x.stop_gradient = False
+            joined = mg.concat([x, w * 2.0][:parts])
+            static.append_backward((joined * joined).sum(), parameter_list=["x"])
+        spread = static.decompose(program)
+        assert "split_like" in [op.type for op in spread.global_block().ops]
+        for rows in (1, 3):
+            feed = {"x": np.arange(2.0 * rows).reshape(rows, 2)}
+            for at in (program, spread):
+                assert np.array_equal(static.Executor().run(at, feed, ["x@GRAD"])[0], 2 * feed["x"])
+
+
+def test_a_backward_part_that_fails_leaves_what_is_known_of_the_ones_before(prog):
+    w, v = static.parameter("w", [1.0, 2.0]), static.parameter("v", [1.0, 2.0])
+    loss = mg.where(mg.argmax(w) > 0, w * v, mg.ceil(w)).sum()
+
+    def refuse(block, context):
+        raise KeyError
+
+    known = [(0, 0)]
+    for _ in range(3):
+        with pytest.raises(KeyError):
+            static.append_backward(loss, callbacks=[refuse])
+        assert (len(prog.pruned), len(prog.backward_calls)) == known[-1]
+        static.append_backward(loss)
+        known.append((len(prog.pruned), len(prog.backward_calls)))
+    assert [calls for _, calls in known] == [0, 1, 2, 3]
+    assert all(left_out > calls for left_out, calls in known[1:])

@@ -9,7 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
-from minigrad.errors import ProgramFormatError
+from minigrad.errors import ProgramError, ProgramFormatError
 from tests.trust.test_holes_in_verify import STORED, whole
 
 HEAD = "block 0:\n  data x: float64[2]\n  "
@@ -34,6 +34,8 @@ REFUSED = {
     "no argument": (HEAD + "y = sin(x=)", "line 3: 'x=' cannot be the name of a variable"),
     "an argument without a slot": (HEAD + "y = sin(=x)", "line 3: '=x' cannot be the name of a variable"),
     "an output more": (HEAD + "y, z = sin(x)", "line 3: there are only 1 slots: out"),
+    "two names for one value": (HEAD + "[y, z] = sin(x)", "line 3: the slot 'out' of sin is one value, 2 names were given for it"),
+    "no name for one value": (HEAD + "[] = sin(x)", "block 0, #0 sin: the slot 'out' is one value, not 0"),
     "an output twice": (HEAD + "out=y, out=z = sin(x)", "line 3: 'out' is given twice"),
     "an attr twice": (HEAD + "y = reduce_sum(x, axis=0, axis=0)", "line 3: 'axis' is given twice"),
     "a number for a block": (HEAD + "c, s = cond(x, [], sub_block=1)", "line 3: sub_block is a block"),
@@ -131,3 +133,27 @@ def test_what_is_read_says_whether_it_wants_a_gradient():
     with static.program_guard(program):
         pairs = static.append_backward(mg.sum(program.global_block().var("y")))
     assert [p.name for p, _ in pairs] == ["p"]
+
+
+def test_a_program_that_is_read_can_be_built_on_inside_its_loops():
+    text = str(whole())
+    for program in (static.parse(text), static.Program.from_json(STORED)):
+        body, grad = program.blocks[1], program.blocks[9]
+        for block, name in ((body, "x@step_0"), (grad, "mul_0@GRAD"), (grad, "x@step_0")):
+            block.append_op("exp", {"x": name}, {"out": f"{name}.exp"})
+            assert block.var(f"{name}.exp").shape == (2,)
+        static.verify(program)
+
+
+def test_what_is_declared_and_never_written_cannot_be_read():
+    program = static.parse(HEAD + "var late: float64[2]")
+    with pytest.raises(ProgramError, match="exp reads 'late', but no operator has written it"):
+        program.global_block().append_op("exp", {"x": "late"}, {"out": "y"})
+
+
+def test_operators_that_are_read_have_no_line_of_the_user():
+    program = static.parse(HEAD + "y = exp(x)\n  --loss\n  z = sin(y)")
+    assert [(op.role, op.source_line) for op in program.global_block().ops] == [
+        ("forward", ""),
+        ("loss", ""),
+    ]
