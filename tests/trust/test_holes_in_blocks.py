@@ -11,6 +11,7 @@ import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
 from minigrad.registry import REGISTRY
+from minigrad.static.op_info import op_info
 from minigrad.static.operator import EMPTY
 from minigrad.static.variable import ShapeOf
 
@@ -114,6 +115,7 @@ def test_variables_and_blocks_show_themselves(prog):
     assert repr(prog.global_block()) == "<block 0, parent -1: 0 ops, 2 variables>"
     assert repr(prog) == "<Program: 1 blocks, 0 ops>"
     assert repr(ShapeOf("x")) == "shape of x"
+    assert prog._repr_mimebundle_()["text/plain"] == "Program: 0 ops, 0 grad ops"
 
 
 def test_who_says_that_gradients_end_is_told_apart(prog):
@@ -178,6 +180,7 @@ REFUSED = {
     "a number for a list": (("concat", {"x": 3}, {"out": "a"}), "slot 'x' is a list of Variables or names, not 3"),
     "a grad op of what has no rule": (("arg_max_grad", {"x": "x"}, {"x_grad": "a"}), "there is no operator type 'arg_max_grad'"),
     "a grad op of a grad op": (("exp_grad_grad", {"x": "x"}, {"x_grad": "a"}), "there is no operator type 'exp_grad_grad'"),
+    "a type and five letters more": (("exp_back", {"x": "x"}, {"x_grad": "a"}), "there is no operator type 'exp_back'; did you mean 'exp'?"),
     "a type of another kind": ((["exp"], {"x": "x"}), "there is no operator type ['exp']"),
     "several names for one output, twice the same": (("split", {"x": "x"}, {"out": ["a", "b", "a"]}, {"num_or_sections": 3, "axis": 1}), "split writes one name twice: ['a', 'b', 'a']"),
 }  # fmt: skip
@@ -220,3 +223,41 @@ def test_an_attr_that_is_the_default_is_not_kept_and_one_of_another_type_is(prog
     mg.sum(x, axis=0, keepdims=0)
     assert prog.global_block().ops[-1].attrs == {"axis": 0, "keepdims": 0}
     assert type(prog.global_block().ops[-1].attrs["keepdims"]) is int
+
+
+def test_what_a_program_knows_of_a_type_follows_from_its_kernel(prog):
+    def strange(x, y, bias=None, *, size, base=2.0):
+        return x * y * base + (0 if bias is None else bias) + np.zeros(size)
+
+    def listed(*x, axis=0):
+        return np.sum(x, axis=axis)
+
+    try:
+        made = mg.primitive(strange)
+        made.grad(x=lambda y, out_grad: out_grad * y)
+        info, grad = op_info("strange"), op_info("strange_grad")
+        assert (info.inputs, info.outputs) == (
+            ("x", "y", "bias", "size_like", "base_like"),
+            ("out",),
+        )
+        assert (info.attrs, info.required, info.is_grad) == (
+            ("size", "base"),
+            ("x", "y", "size"),
+            False,
+        )
+        assert grad.inputs == ("x", "y", "bias", "out", "out_grad", "size_like", "base_like")
+        assert (grad.outputs, grad.attrs, grad.required, grad.is_grad) == (
+            ("x_grad",),
+            ("size", "base"),
+            (),
+            True,
+        )
+        assert info.forward is grad.forward
+        mg.primitive(listed)
+        assert (op_info("listed").inputs, op_info("listed").required) == (("x", "axis_like"), ())
+        with pytest.raises(ProgramError, match="there is no operator type 'listed_grad'"):
+            op_info("listed_grad")
+    finally:
+        REGISTRY.pop("strange"), REGISTRY.pop("listed", None)
+    with pytest.raises(ProgramError, match="there is no operator type 'strange'"):
+        op_info("strange")
