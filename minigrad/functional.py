@@ -21,7 +21,7 @@ from .errors import DTypeError, ShapeError, describe, user_line
 __minigrad_ops__ = True
 
 
-def _point(inputs: Any, keep: bool = False) -> tuple[list[Tensor], bool]:
+def _point(inputs: Any, keep: bool) -> tuple[list[Tensor], bool]:
     several = isinstance(inputs, tuple | list)
     values = list(inputs) if several else [inputs]
     if keep and all(isinstance(v, Tensor) and v.requires_grad for v in values):

@@ -98,10 +98,10 @@ class Primitive(Arguments):
                     f"the gradient rule of {self.type!r} for {', '.join(inputs)} names {name!r}, which is no input, "
                     f"output, gradient of an output, attr, or shape of an input{did_you_mean(name, legal)}"
                 )
-        rule = Rule(inputs, function, reads, joint_rule)
+        rule = Rule(inputs, _by_position(function), reads, joint_rule)
         for name in inputs:
             self.rules[name] = rule
-        if self.function is not None and "forget" in HOOKS:
+        if "forget" in HOOKS:
             HOOKS["forget"](self)
 
     def legal_reads(self) -> list[str]:
@@ -219,6 +219,15 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
         return tuple(inspect.signature(function).parameters)
     code = function.__code__
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def _by_position(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule as engines call it: every parameter by its place, also those behind a ``*``."""
+    if not isinstance(function, FunctionType) or not function.__code__.co_kwonlyargcount:
+        return function
+    code = function.__code__
+    code = code.replace(co_argcount=len(parameters_of(function)), co_kwonlyargcount=0)
+    return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
 
 
 def _same_definition(old: Callable[..., Any], new: Callable[..., Any]) -> bool:

@@ -87,8 +87,8 @@ EAGER = [
         ),
         (
             "a retained gradient is overwritten",
-            "(t, accumulated(t, g, False, self.create)) for t, g, _ in self.retained",
-            "(t, wrap(np.array(getattr(g, '_data', g)))) for t, g, _ in self.retained",
+            "(t, accumulated(t, g, False, self.create)) for t, g in self.retained",
+            "(t, wrap(np.array(getattr(g, '_data', g)))) for t, g in self.retained",
         ),
         (
             "only the last of equal targets is captured",

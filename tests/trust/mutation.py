@@ -239,13 +239,17 @@ class Forks:
     def reaching(self, file: str, m: Mutant) -> list[Any]:
         """The tests that reach a mutant, for some seconds: first what found others before, is quick and reaches little.
 
-        What runs at import is reached by those that reach a line which speaks of it, else by all of the module.
+        What runs at import all of the module may find, and first those that reach a line which speaks of it.
         """
-        fitting = self.runs(m)
+        fitting, lines = self.runs(m), set[int]()
         if not fitting:
-            lines = mentions(file, m)
-            fitting = [n for n, r in self.lines.items() if r & lines] or list(self.lines)
-        fitting.sort(key=lambda n: self.reach[n][0] * len(self.lines[n]) / (1 + self.kills[n]))
+            fitting, lines = list(self.lines), mentions(file, m)
+
+        def cost(name: str) -> tuple[bool, float]:
+            seconds = self.reach[name][0] * len(self.lines[name]) / (1 + self.kills[name])
+            return not self.lines[name] & lines, seconds
+
+        fitting.sort(key=cost)
         total, tests = 0.0, []
         for name in fitting:
             total += self.reach[name][0]

@@ -135,6 +135,33 @@ def test_a_jacobian_without_rows_has_its_shape():
     assert mg.jacobian(lambda x: x, np.ones(0)).shape == (0, 0)
 
 
+def test_the_point_itself_is_left_alone_unless_a_graph_is_to_lead_to_it():
+    x, seen = leaf([1.0, 2.0]), []
+    x.register_hook(lambda g: seen.append(g.tolist()))
+    for call in CALLS.values():
+        call(x)
+    assert seen == []
+    plain = mg.tensor([1.0, 2.0])
+    value, slope = mg.vjp(cubes, plain, create_graph=True)
+    assert value.requires_grad and slope.requires_grad and not plain.requires_grad
+    _, (slope, of_plain) = mg.vjp(lambda x, y: (x * y).sum(), (x, plain), create_graph=True)
+    assert (slope.tolist(), of_plain.tolist()) == ([1.0, 2.0], [1.0, 2.0])
+
+
+def test_a_graph_leads_to_the_vector_too():
+    x, v = mg.tensor([1.0, 2.0]), leaf([1.0, 10.0])
+    _, along = mg.jvp(lambda x: x**3, x, v, create_graph=True)
+    assert mg.grad(along.sum(), v)[0].tolist() == [3.0, 12.0]
+    _, back = mg.vjp(lambda x: x**3, x, v, create_graph=True)
+    assert mg.grad(back.sum(), v)[0].tolist() == [3.0, 12.0]
+
+
+def test_a_function_of_nothing_has_no_derivatives():
+    w = leaf(3.0)
+    value, slopes = mg.vjp(lambda: w * 2.0, ())
+    assert (value.item(), slopes) == (6.0, ())
+
+
 # -- gradcheck -----------------------------------------------------------------------------
 
 
@@ -174,6 +201,10 @@ def test_gradcheck_allows_a_thousandth_and_what_it_is_told_to(share, constant, s
     assert mg.gradcheck(f, leaf([0.0]), raise_exception=False, **at_zero)
 
 
+def test_gradcheck_may_be_told_to_allow_nothing():
+    assert mg.gradcheck(lambda x: x * 0.0, leaf([1.0, 2.0]), atol=0.0, rtol=0.0)
+
+
 def test_a_gradient_at_zero_may_be_off_by_a_hundred_thousandth():
     assert mg.gradcheck(off_by(0.0, 9e-6), leaf([0.0]))
     assert not mg.gradcheck(off_by(0.0, 2e-5), leaf([0.0]), raise_exception=False)
@@ -190,6 +221,9 @@ def test_a_gradient_at_zero_may_be_off_by_a_hundred_thousandth():
         (lambda x: (x * 1.0, off_by(1.0)(x)), [[1.0, 5.0]], r"d output 1\[0, 1\] / d input 0\[0, 1\]: ours 20"),
         (lambda x: mg.relu(x), [0.0], "left and right of this point differ: a kink, move the point"),
         (off_by(float("nan")), [1.0], "ours nan, central difference 2"),
+        (lambda x: off_by(1.0)(x) * 1e4, [1.0], "the gradient rule is wrong here"),
+        (off_by(-1.0), [3.0], r"ours 0, central difference 6, ratio 0\.\n.*the gradient rule is wrong here"),
+        (off_by(mg.tensor([0.5, -2.0])), [1.0, 3.0], r"input 0\[1\]: ours -6, central difference 6"),
     ],
 )  # fmt: skip
 def test_gradcheck_names_the_worst_entry_and_what_it_suspects(f, point, words):
@@ -236,6 +270,16 @@ def test_gradgradcheck_finds_what_only_the_second_derivative_shows():
     assert not mg.gradgradcheck(Constant.apply, x, raise_exception=False)
     with pytest.raises(GradError, match="gradcheck failed"):
         mg.gradgradcheck(Constant.apply, [x])
+
+    class Little(Constant):
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * (3.0 * x * x + 0.1 * (x - x.detach()))
+
+    assert mg.gradcheck(Little.apply, x)
+    assert not mg.gradgradcheck(Little.apply, x, raise_exception=False)
+    assert mg.gradgradcheck(lambda x, unused: x * x, (x, leaf(2.0)))
     both = lambda x, k: x * x * k
     assert mg.gradgradcheck(both, (x, mg.tensor(2.0)))
     assert mg.gradgradcheck(both, [x, leaf(2.0)])
