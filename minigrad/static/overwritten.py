@@ -23,8 +23,7 @@ def check_overwritten(block: Block, ops: Sequence[Operator]) -> None:
             continue
         for name in op.reads or ():
             k = last.get(name, -1)
-            own_output = name in source.output_names and name not in source.input_names
-            if k > at or (k == at and not own_output):
+            if k > at or (k == at and name in source.input_names):
                 writer = block.ops[k]
                 raise ProgramError(
                     f"{op.type} needs the value that {name!r} had at #{at} {source.type}, but #{k} "

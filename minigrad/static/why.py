@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .grad_maker import differentiable_inputs, differentiable_outputs
-from .op_info import CONTROL, find_info
+from .op_info import op_info
 from .program import Block, Operator, Variable
 
 MOST_PATHS = 8
@@ -121,7 +121,7 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, l
     ways: dict[tuple[str, int], int] = {}
     for k in range(len(ops), -1, -1):  # what follows an operator is counted before it
         for at in {name} if k == 0 else {*ops[k - 1].output_names}:
-            after = sum(ways.get((out, j + 1), 0) for j, out in steps(at, k))
+            after = sum(ways[out, j + 1] for j, out in steps(at, k))
             ways[at, k] = after + (at in call.targets)
     shown: list[str] = []
     waiting = [(name, begin, name)]
@@ -133,7 +133,7 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, l
             [
                 (out, j + 1, f"{text} → #{j} {ops[j].type} → {out}")
                 for j, out in steps(at, k)
-                if ways.get((out, j + 1))
+                if ways[out, j + 1]
             ]
         )
     return ways[name, begin], shown
@@ -144,12 +144,8 @@ def _onward(
 ) -> dict[int, tuple[set[str], list[str]]]:
     """The operators whose gradients matter: index → (inputs they flow to, the outputs they come from)."""
     needed, found = set(call.targets), dict[int, tuple[set[str], list[str]]]()
-    for k in range(len(ops) - 1, -1, -1):
-        outs = [
-            n
-            for n in differentiable_outputs(block, ops[k])
-            if n in needed and n not in call.no_grad
-        ]
+    for k in reversed(range(len(ops))):
+        outs = [n for n in differentiable_outputs(block, ops[k]) if n in needed]
         if outs:
             inputs = {n for n in differentiable_inputs(block, ops[k]) if n not in call.no_grad}
             found[k] = (inputs, outs)
@@ -188,8 +184,7 @@ def _through(
 ) -> tuple[list[str], list[str]]:
     """Where the way is cut at an operator, and the outputs it goes on to."""
     if name not in differentiable_inputs(block, op):
-        info = find_info(op.type)
-        primitive = None if info is None or op.type in CONTROL else info.forward
+        primitive = op_info(op.type).forward
         if primitive is not None and not primitive.rules:
             return [f"#{k} {op.type} has no gradient rule"], []
         slot = next(s for s, names in op.inputs.items() if name in names)

@@ -129,6 +129,27 @@ def test_who_says_that_gradients_end_is_told_apart(prog):
     assert (y.stop_gradient, y.cuts) == (False, False)
 
 
+def test_gradients_are_variables_that_gradients_may_flow_to(prog):
+    assert prog.global_block().create_var("plain", [2]).stop_gradient is False
+    x = static.data("v", [2])
+    x.stop_gradient = False
+    g = static.cond(x.sum() > 0, lambda: x * x * x, lambda: x)
+    for _ in range(3):
+        (g,) = static.gradients(g.sum(), [x])
+    floats = [v for v in prog.all_variables() if v.dtype.kind == "f" and not v.is_data]
+    assert len(floats) > 20
+    assert not any(v.stop_gradient for v in floats)
+
+
+def test_arrays_meet_variables_in_operators_and_in_no_function_of_numpy(prog):
+    x = static.data("v", [2])
+    y = np.array([3.0, 4.0]) * x - np.ones(2)
+    (found,) = static.Executor().run(prog, {"v": [1.0, 2.0]}, y)
+    assert found.tolist() == [2, 7]
+    with pytest.raises(TypeError, match="np.exp does not know Variables"):
+        np.exp(x)
+
+
 # -- operators slot by slot ----------------------------------------------------------------
 
 
@@ -149,6 +170,16 @@ def test_an_operator_keeps_the_role_the_attrs_and_the_line_it_was_given(prog):
         block.append_op("fill_constant", None, {"out": "c"}, {"shape": (2,), "value": 1.0}).inputs
         == {}
     )
+
+
+def test_a_backward_operator_needs_the_values_that_its_rules_read_or_that_it_was_given(prog):
+    block, g = prog.global_block(), static.data("g", [2, 3])
+    arguments = "mul_grad", {"x": "x", "y": "x", "out_grad": g}, {"x_grad": "a"}
+    op = block.append_op(*arguments, role="backward")
+    assert op.reads == ("x",)
+    op.reads = ("n",)
+    assert op.reads == op.copy().reads == ("n",)
+    assert block.append_op(*arguments).reads is None
 
 
 def test_places_without_a_name_are_allowed_among_several(prog):

@@ -111,11 +111,21 @@ def test_what_targets_need_is_kept_and_nothing_else():
     assert program.prune(h).error_clips == {"exp_0": (-1.0, 1.0), "w": (-2.0, 2.0)}
 
 
-def test_a_target_inside_a_loop_is_none_of_the_root():
+@pytest.mark.parametrize("inside", ["less_than_0", "add_0"])
+def test_a_target_inside_a_loop_is_none_of_the_root(inside):
     with pytest.raises(
-        ProgramError, match="prune names 'less_than_0', which is no variable of the root block"
+        ProgramError, match=f"prune names '{inside}', which is no variable of the root block"
     ):
-        loaded().prune("less_than_0")
+        loaded().prune(inside)
+
+
+def test_a_value_that_a_loop_carries_and_never_reads_is_kept():
+    program = static.Program()
+    with static.program_guard(program):
+        x, w = static.data("x", [2]), static.parameter("w", [2.0, 3.0])
+        _, y = static.while_loop(lambda i, s: i < 2, lambda i, s: [i + 1, w * 2.0], [0, x])
+    for copy in (program.clone(for_test=True), program.prune(y)):
+        assert static.Executor().run(copy, RUN, [y.name])[0].tolist() == [4, 6]
 
 
 def test_dropout_is_switched_off_for_testing_in_loops_too():
@@ -176,3 +186,78 @@ def test_statistics_that_nobody_reads_are_refused_and_others_are_not():
         moving(read=False, role="forward"),
     ):
         assert fine.clone(for_test=True).history == ["clone(for_test)"]
+
+
+# -- computed again ------------------------------------------------------------------------
+
+
+def gradient(build, checkpoints):
+    """The gradient of ``w``, with or without checkpoints, of a program that is built from ``w``."""
+    program = static.Program()
+    with static.program_guard(program):
+        w = static.parameter("w", [[0.5, 0.7], [0.2, 0.9]])
+        loss, marks = build(w, program)
+        ((_, g),) = static.append_backward(loss, checkpoints=marks if checkpoints else None)
+    static.verify(program)
+    return program, static.Executor().run(program, fetch_list=[g])[0]
+
+
+def of_which_only_the_shape_is_read(w, program):
+    h = mg.tanh(w * w)
+    s = mg.sum(mg.sin(h) * 1.5, axis=0)
+    return (s * s).sum(), [s]
+
+
+def read_with_a_counter(w, program):
+    counter = program.add_persistable("counter", np.array(1.0), trainable=False)
+    program.global_block().append_op("add", {"x": counter}, {"out": counter}, {"y": 1.0})
+    mark = mg.exp(mg.sin(mg.sin(w)) * counter)
+    return (mark * mark).sum(), [mark]
+
+
+@pytest.mark.parametrize("build", [of_which_only_the_shape_is_read, read_with_a_counter])
+def test_what_is_computed_again_gives_the_same_gradient(build):
+    (plain, expected), (again, found) = gradient(build, False), gradient(build, True)
+    assert np.array_equal(found, expected)
+    made = [n for op in again.global_block().ops for n in op.output_names]
+    assert any(n.endswith("@RECOMPUTE") for n in made)
+    assert len(set(made)) == len(made)
+    assert "counter@RECOMPUTE" not in made
+    assert not [n for op in plain.global_block().ops for n in op.output_names if "@RECOMPUTE" in n]
+
+
+def test_a_checkpoint_that_is_overwritten_is_refused():
+    def build(w, program):
+        kept = w * 1.0
+        mark = mg.sin(kept)
+        program.global_block().append_op("assign", {"x": w}, {"out": kept})
+        return mg.exp(mark).sum(), [kept, mark]
+
+    with pytest.raises(
+        ProgramError,
+        match="sin_grad needs the value that 'mul_0' had at #1 sin, but #2 assign overwrites it",
+    ):
+        gradient(build, True)
+
+
+def test_a_checkpoint_that_is_nowhere_is_named():
+    with pytest.raises(
+        ProgramError, match="checkpoints names 'nobody', which is no variable of block 0"
+    ):
+        gradient(lambda w, program: (w.sum(), ["nobody"]), True)
+
+
+def test_an_operator_may_overwrite_a_value_that_nobody_needs_and_not_its_own_input():
+    def build(w, program, kind):
+        block = program.global_block()
+        block.append_op("assign", {"x": w}, {"out": "e"})
+        block.append_op(kind, {"x": w if kind == "exp" else "e"}, {"out": "e"})
+        return block.var("e").sum(), None
+
+    _, found = gradient(lambda w, program: build(w, program, "exp"), False)
+    assert np.array_equal(found, np.exp([[0.5, 0.7], [0.2, 0.9]]))
+    with pytest.raises(
+        ProgramError,
+        match="sin_grad needs the value that 'e' had at #1 sin, but #1 sin overwrites it",
+    ):
+        gradient(lambda w, program: build(w, program, "sin"), False)

@@ -119,6 +119,7 @@ def test_what_is_just_not_allowed_is_refused_with_its_reason(what):
 def test_the_limits_of_a_file_are_these():
     assert (loader.MAX_TEXT, loader.MAX_OPS, loader.MAX_NAMES) == (2**28, 1_000_000, 2_000_000)
     assert loader.MAX_TOTAL == 2**25
+    assert (DATA["format"], DATA["version"]) == ("minigrad program", 1)
     assert static.Program.from_json(STORED).to_json() == STORED
 
 

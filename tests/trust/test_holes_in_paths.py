@@ -171,3 +171,20 @@ def test_names_that_want_no_gradient_end_a_way_and_others_go_on(prog):
     assert why(w)[0] == "the gradient of w is w@GRAD, from 1 path(s):"
     assert "split_0" in why(w)[1]
     assert why(b) == ["split_1 has no gradient: it is in no_grad_set"]
+
+
+def test_a_parameter_that_is_written_on_the_way_has_the_paths_of_its_first_value(prog):
+    x, w, v = named(prog)
+    y, z = w + v, x + v
+    for written in (w, x):
+        prog.global_block().append_op("assign", {"x": mg.sin(v)}, {"out": written})
+    x.stop_gradient = False
+    static.gradients([y.sum() + z.sum()], [w, x])
+    assert why(w)[1:] == ["  w → #0 add → add_0 → #6 reduce_sum → reduce_sum_0 → #8 add → add_2"]
+    assert why(x)[1:] == ["  x → #1 add → add_1 → #7 reduce_sum → reduce_sum_1 → #8 add → add_2"]
+
+
+def test_what_has_no_gradient_has_no_path(prog):
+    _, w, v = named(prog)
+    static.append_backward(v.sum())
+    assert (mg.why(w).count, mg.why(w).paths, mg.why(w).gradient) == (0, [], "")
