@@ -124,6 +124,7 @@ def test_a_size_that_one_operand_knows_closes_the_open_ones_of_the_others():
     assert matched([(4,), (1,), (-1,)]) == [(4,), (1,), (4,)]
     assert matched([(1,), (-1,)]) == [(1,), (-1,)]
     assert matched([(0,), (4,)]) == [(0,), (4,)]
+    assert matched([(3, -1), (3, 5)]) == [(3, 5), (3, 5)]
     assert matched([(-1, 3, 2), (5, 1, 1)]) == [(5, 3, 2), (5, 1, 1)]
     with static.program_guard(static.Program()):
         with pytest.raises(
@@ -150,6 +151,20 @@ def test_a_constant_mask_says_how_much_it_chooses_and_one_that_is_fed_does_not()
         x[~mask].tolist(),
         np.exp(x[mask]).tolist(),
     ]
+
+
+def test_masks_of_one_length_that_choose_differently_are_told_apart():
+    def chosen(x, mask):
+        return x[mask]
+
+    made = mg.primitive(chosen)
+    try:
+        with static.program_guard(static.Program()):
+            x, mask = static.data("x", [5, 2]), np.array([True, False, True, False, True])
+            shapes = [made(x, m).shape for m in (mask, ~mask, static.data("m", [5], bool), mask)]
+        assert shapes == [(3, 2), (2, 2), (-1, 2), (3, 2)]
+    finally:
+        REGISTRY.pop("chosen")
 
 
 def test_a_mask_that_is_fed_chooses_any_number_of_truth_values():
