@@ -148,7 +148,7 @@ class RnnGradOp(Operator):
         from_outside = dict(zip(rnn.stacked, values("out_grad"), strict=True))
         ends = dict(zip(rnn.last, values("last_grad"), strict=True))
         state = dict(zip(rnn.starts, map(_zeros, values("start")), strict=True))
-        state = {pre: ends.get(now, state[pre]) for pre, now in rnn.memories}
+        state = {pre: ends.pop(now, state[pre]) for pre, now in rnn.memories}  # each end once
         total = dict(zip(rnn.inputs["shared"], map(_zeros, values("shared")), strict=True))
         elements = dict(zip(rnn.sequences, map(_zeros, values("x")), strict=True))
         for t in reversed(range(len(steps))):
