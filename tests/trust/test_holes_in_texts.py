@@ -157,3 +157,18 @@ def test_operators_that_are_read_have_no_line_of_the_user():
         ("forward", ""),
         ("loss", ""),
     ]
+
+
+def test_a_small_constant_is_shown_with_its_value_and_a_larger_one_is_not():
+    program = static.Program()
+    with static.program_guard(program):
+        for size in (16, 17):
+            static.data(f"x{size}", [size]) * np.arange(float(size))
+    few, many = (line for line in str(program).splitlines() if line.startswith("  const "))
+    assert few.endswith("15.0]")
+    assert many.endswith("const const_1: float64[17]")
+
+
+def test_an_operator_of_an_unknown_type_is_shown_with_its_slots():
+    op = static.Operator("nobody", {"x": ["a"], "y": ["b", "c"]}, {"out": ["d"]}, {"n": 1})
+    assert repr(op) == "out=d = nobody(x=a, y=[b, c], n=1)"

@@ -177,6 +177,21 @@ def test_a_program_that_is_whole_is_returned():
     assert len(program.blocks) == 10
 
 
+def test_a_condition_is_tested_before_the_body_has_written_anything():
+    program = static.Program()
+    with static.program_guard(program):
+        s = mg.cos(mg.sin(mg.exp(static.data("x", [2]))))
+        static.while_loop(lambda i, s: i < 2, lambda i, s: [i + 1, s * 2.0], [0, s])
+    static.verify(program)
+    body, condition = program.blocks[1:]
+    (first,) = body.ops[0].output_names
+    condition.ops.insert(0, Operator("exp", {"x": [first]}, {"out": ["less_than_0"]}))
+    with pytest.raises(
+        ProgramError, match=f"block 2, #0 exp: it reads '{first}' before anything wrote it"
+    ):
+        static.verify(program)
+
+
 def test_every_block_but_the_root_is_held():
     program = static.Program()
     program.create_block(0)
