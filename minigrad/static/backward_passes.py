@@ -20,7 +20,7 @@ from .grad_names import GradNames
 from .infer import infer_outputs
 from .op_info import find_info
 from .op_path import Flow, Path, find_op_path
-from .overwritten import check_overwritten
+from .overwritten import check_overwritten, outputs_of, written_twice
 from .program import EMPTY, Block, Operator
 from .variable import plain_variable
 from .why import BackwardCall
@@ -145,7 +145,7 @@ def add_up_repeated_gradients(ops: list[Operator], block_idx: int) -> list[Opera
 
     The ``sum`` stands immediately before the first reader; for a gradient nobody reads, at the end.
     """
-    repeated = _written_twice(ops)
+    repeated = {name for name in written_twice(outputs_of(ops)) if "@GRAD" in name}
     if not repeated:
         return ops
     writers: dict[str, list[tuple[list[str], int, Operator]]] = {}
@@ -184,20 +184,6 @@ def add_up_repeated_gradients(ops: list[Operator], block_idx: int) -> list[Opera
     return out + before.get(len(ops), [])
 
 
-def _written_twice(ops: Iterable[Operator]) -> set[str]:
-    """The gradients that have several writers."""
-    once: set[str] = set()
-    twice: set[str] = set()
-    for op in ops:
-        for names in op.outputs.values():
-            for name in names:
-                if name not in once:
-                    once.add(name)
-                elif name != EMPTY and "@GRAD" in name:
-                    twice.add(name)
-    return twice
-
-
 def renamed(name: str, k: int, block_idx: int) -> str:
     """The temporary name of the k-th writer of a gradient."""
     return f"{name}@RENAME@{k}" if block_idx == 0 else f"{name}@RENAME@block{block_idx}@{k}"
@@ -207,7 +193,12 @@ def renamed(name: str, k: int, block_idx: int) -> str:
 
 
 def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list[Operator]:
-    """A gradient that an operator reads and nobody makes is zero: ``fill_zeros_like`` right before the reader."""
+    """A gradient that an operator reads and nobody makes is zero: ``fill_zeros_like`` right before the reader.
+
+    An operator with one output is on the path because the gradient of that output is made.
+    """
+    if all(_reads_one_gradient(t) for t in {op.type for op in ops}):
+        return ops
     unmade = set(grad_of)
     out: list[Operator] = []
     for op in ops:
@@ -222,6 +213,14 @@ def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list
             for name in names:
                 unmade.discard(name)
     return out
+
+
+def _reads_one_gradient(op_type: str) -> bool:
+    if op_type in ("fill_constant", "sum"):  # a seed, and what adds up gradients that are made
+        return True
+    info = find_info(op_type)
+    p = info.forward if info is not None and info.is_grad else None
+    return p is not None and len(p.outputs) == 1 and not p.list_output
 
 
 # -- into the block ------------------------------------------------------------------------
@@ -268,12 +267,8 @@ def declare_outputs(block: Block, op: Operator, grad_of: dict[str, str]) -> None
     for names in op.outputs.values():
         for name in names:
             if name not in variables:
-                base = grad_of.get(name)
-                if base is None:
-                    base = grad_of.get(name.partition("@RENAME@")[0], "")
-                like = variables.get(base)
-                if like is None:
-                    like = block.find_var(base)
+                base = grad_of.get(name) or grad_of.get(name.partition("@RENAME@")[0], "")
+                like = variables[base] if base in variables else block.find_var(base)
                 if like is None:
                     unknown.append(name)
                     continue

@@ -133,12 +133,17 @@ def default_grad_op(
     slots, results = op.inputs, op.outputs
     plan = plan_of(p, chosen, (*slots,))
     inputs: dict[str, list[str]] = {}
+    full: tuple[int, ...] | None = None
     for s, _, if_stretched in plan.operands:
-        names = slots[s]
-        if not if_stretched or _sums_back(block, op, names[0]):
-            inputs[s] = [*names]
+        if if_stretched:  # its shape is read where its gradient may have to be summed to it
+            if full is None:
+                full = block.var(results["out"][0]).shape
+            shape = block.var(slots[s][0]).shape
+            if shape == full and -1 not in shape:
+                continue
+        inputs[s] = slots[s][:]
     for o in plan.results:
-        inputs[o] = [*results[o]]
+        inputs[o] = results[o][:]
     for o, slot in plan.given:
         names = results[o]
         inputs[slot] = [grads[names[0]]] if len(names) == 1 else [grads[n] for n in names]
@@ -151,12 +156,6 @@ def default_grad_op(
             else [grads[n] if n in wanted else EMPTY for n in names]
         )
     return Operator(plan.type, inputs, outputs, op.attrs, "backward", op)
-
-
-def _sums_back(block: Block, op: Operator, name: str) -> bool:
-    """Whether the gradient of an operand may have to be summed to its shape."""
-    shape = block.var(name).shape
-    return -1 in shape or shape != block.var(op.outputs["out"][0]).shape
 
 
 def run_grad_op(

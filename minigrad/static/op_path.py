@@ -84,9 +84,10 @@ def _flows(block: Block, ops: Sequence[Operator], wanted: set[str], no_grad: set
     own, find = block.vars, block.find_var
     flows: Flows = []
     for op in ops:
-        if op.type not in slots:
-            slots[op.type] = flow_slots(op.type)
-        sources, results = slots[op.type]
+        known = slots.get(op.type)
+        if known is None:
+            known = slots[op.type] = flow_slots(op.type)
+        sources, results = known
         given = op.inputs
         inputs: list[str] = []
         through: tuple[str, ...] = ()

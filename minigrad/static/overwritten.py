@@ -35,15 +35,25 @@ def check_overwritten(block: Block, ops: Sequence[Operator]) -> None:
 
 def _overwritten(block: Block) -> dict[str, int]:
     """The names that hold several values in a block, with the operator that wrote the last one."""
-    written = [*chain.from_iterable(names for op in block.ops for names in op.outputs.values())]
+    written = outputs_of(block.ops)
     once = set(written)
-    repeated = once - block.vars.keys()
+    repeated = (once - block.vars.keys()) | written_twice(written)
     for name, var in block.vars.items():
         if (var.is_data or var.persistable) and name in once:
             repeated.add(name)
-    if len(written) > len(once):
-        repeated.update(name for name, count in Counter(written).items() if count > 1)
     repeated.discard(EMPTY)
     if not repeated:
         return {}
     return {n: k for k, op in enumerate(block.ops) for n in op.output_names if n in repeated}
+
+
+def outputs_of(ops: Sequence[Operator]) -> list[str]:
+    """The names that operators write, in their order."""
+    return [*chain.from_iterable(names for op in ops for names in op.outputs.values())]
+
+
+def written_twice(names: list[str]) -> set[str]:
+    """The names that stand there more than once."""
+    if len(set(names)) == len(names):
+        return set()
+    return {name for name, count in Counter(names).items() if count > 1}
