@@ -116,8 +116,6 @@ class MinigradCompiled(Library):
 
         if w.model == "neurons":
             raise NotImplementedError("65,000 operators on single numbers are no work for it")
-        if w.name == "W4w":
-            raise NotImplementedError("compiling its 20,000 operators takes minutes")
         self.static, self.ops, self.w = static, MinigradEager.vocabulary(), w
         self.feed = {"x": np.array(w.x), "y": w.y, "start": w.start}
         self.feed |= {f"v{k}": v for k, v in enumerate(w.v or ())}

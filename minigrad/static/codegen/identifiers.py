@@ -41,6 +41,7 @@ class Identifiers:
     identifiers: dict[int, str]  # id of an Array → its identifier
     keep: list[Any]  # ids stay unique while their objects live
     taken: set[str]
+    counts: dict[str, int]  # stem → the number to try next
     table: dict[str, str]  # identifier → name in the program
     constants: dict[str, np.ndarray[Any, Any]]
     before: list[ast.stmt]  # what runs once
@@ -62,14 +63,12 @@ class Identifiers:
     def unique(self, wanted: str) -> str:
         """An identifier nobody has."""
         if wanted in self.taken:
-            stem, k = (
-                re.sub(r"\d+$", "", wanted)
-                if wanted[0] == "t" and wanted[1:].isdigit()
-                else wanted + "_",
-                2,
-            )
+            numbered = wanted[0] == "t" and wanted[1:].isdigit()
+            stem = "t" if numbered else f"{wanted}_"
+            k = self.counts.get(stem, 2)
             while f"{stem}{k}" in self.taken:
                 k += 1
+            self.counts[stem] = k + 1
             wanted = f"{stem}{k}"
         self.taken.add(wanted)
         return wanted
@@ -107,13 +106,12 @@ class Identifiers:
 
     def constant(self, array: np.ndarray[Any, Any]) -> str:
         """An array known before the first run."""
-        for target, known in self.constants.items():
-            if known is array:
-                return target
-        target = self.unique("k1")
-        self.constants[target] = array
-        self.before.append(assign(target, entry("constants", target)))
-        return target
+        found = self.identifiers.get(id(array))
+        if found is None:
+            found = self.identifiers[id(array)] = self.unique("k1")
+            self.constants[found] = array
+            self.before.append(assign(found, entry("constants", found)))
+        return found
 
 
 def clean(name: str) -> str:

@@ -36,7 +36,8 @@ def start_memory(program: Program, executor: Executor | None) -> Memory:
     start, slabs = start_values(program, executor), state_slabs(program)
     in_slabs = {name for names in slabs for name in names}
     written = {n for block in program.blocks for op in block.ops for n in op.output_names}
-    alone = [[name] for name in start if name in written - in_slabs]
+    written -= in_slabs
+    alone = [[name] for name in start if name in written]
     size, places = 0, {}
     for names in slabs + alone:
         places[slab_name(names)] = size

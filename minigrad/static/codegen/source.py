@@ -37,6 +37,7 @@ class Writer(LoopSource):
         self.identifiers: dict[int, str] = {}
         self.keep: list[Any] = []  # ids stay unique while their objects live
         self.taken = set(RESERVED)
+        self.counts: dict[str, int] = {}
         self.table: dict[str, str] = {}  # identifier → name in the program
         self.constants: dict[str, np.ndarray[Any, Any]] = {}
         self.kernels: dict[str, Any] = {}

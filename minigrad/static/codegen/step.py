@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...calls import checked
+from ...collector import paused_collector
 from ...errors import MinigradError, ProgramError, describe, did_you_mean, user_line
 from ..executor import Executor
 from ..naming import name_of, several
@@ -99,7 +100,7 @@ class Step:
         self.names: dict[str, str] = {}
         self._built: dict[Any, Built] = {}
         self._current: Built | None = None
-        known = [n for b in program.blocks for n in b.vars]
+        known = {n: None for b in program.blocks for n in b.vars}
         for name in self.fetch:
             if name not in known:
                 raise ProgramError(
@@ -179,8 +180,9 @@ class Step:
 
     def build(self, shapes: dict[str, tuple[int, ...]]) -> Built:
         """Compile for these shapes of the feeds."""
-        *_, (_, program) = self.programs(shapes)
-        built = Built(program, self)
+        with paused_collector():
+            *_, (_, program) = self.programs(shapes)
+            built = Built(program, self)
         self._built[_key(shapes)] = built
         self._use(built)
         said = ", ".join(f"{n} {list(s)}" for n, s in shapes.items()) or "no feeds"
