@@ -1,7 +1,8 @@
 """Errors that teach: each quotes the op, the shapes, the user's line and the repair.
 
-Every exception of the package is a `MinigradError` and also the built-in exception a Python programmer would
-expect (`ValueError`, `TypeError`, `RuntimeError`), so that ``except ValueError`` keeps working.
+Every exception of the engines is a `MinigradError` and also the built-in exception a Python programmer would
+expect (`ValueError`, `TypeError`, `RuntimeError`), so that ``except ValueError`` keeps working.  What stands beside the
+engines raises Python's own: pictures, and names that are not there (`AttributeError`); the course has a `CourseError`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class MinigradError(Exception):
-    """Base of every error that minigrad raises on purpose.
+    """Base of every error that the engines raise on purpose.
 
     >>> import minigrad as mg
     >>> try:

@@ -1,6 +1,7 @@
 """Python's operators and methods, once, for every Value.
 
-`TABLE` says which function each operator and method is; ``ops/__init__.py`` fills it in when all functions exist.
+`OPERATORS`, `REFLECTED` and `METHODS` say which function each one is; ``ops/__init__.py`` installs them when all
+functions exist.
 Tensors and Variables both inherit from `Operators`, so what works on one works on the other.
 """
 
@@ -33,112 +34,19 @@ REFLECTED = {
     "__rand__": "logical_and", "__ror__": "logical_or", "__rxor__": "logical_xor",
 }  # fmt: skip
 
-#: functions that are methods, too; "method: function" where the names differ
+#: functions that are methods, too, under the same name
 METHODS = [
-    "abs",
-    "sign",
-    "sqrt",
-    "square",
-    "reciprocal",
-    "exp",
-    "expm1",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "logaddexp",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "atan2",
-    "asinh",
-    "acosh",
-    "atanh",
-    "sinh",
-    "cosh",
-    "tanh",
-    "sigmoid",
-    "relu",
-    "leaky_relu",
-    "elu",
-    "softplus",
-    "gelu",
-    "silu",
-    "erf",
-    "clip",
-    "nan_to_num",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "maximum",
-    "minimum",
-    "floor",
-    "round",
-    "pow",
-    "mod",
-    "floor_divide",
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "neg",
-    "sum",
-    "mean",
-    "prod",
-    "max",
-    "min",
-    "var",
-    "std",
-    "norm",
-    "logsumexp",
-    "cumsum",
-    "cumprod",
-    "any",
-    "all",
-    "argmax",
-    "argmin",
-    "reshape",
-    "permute_dims",
-    "moveaxis",
-    "transpose",
-    "swapaxes",
-    "expand_dims",
-    "squeeze",
-    "broadcast_to",
-    "flatten",
-    "split",
-    "unbind",
-    "tile",
-    "flip",
-    "roll",
-    "tril",
-    "triu",
-    "diagonal",
-    "clone",
-    "matmul",
-    "dot",
-    "outer",
-    "trace",
-    "inv",
-    "det",
-    "take",
-    "take_along_axis",
-    "softmax",
-    "log_softmax",
-    "astype",
-    "sort",
-    "topk",
-    "ceil",
-    "argsort",
-    "pad",
-    "index_add",
-    "scatter_add",
-    "solve",
-    "cholesky",
-]
+    "abs", "sign", "sqrt", "square", "reciprocal", "exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp",
+    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh", "sinh", "cosh", "tanh",
+    "sigmoid", "relu", "leaky_relu", "elu", "softplus", "gelu", "silu", "erf", "clip", "nan_to_num", "isnan",
+    "isinf", "isfinite", "maximum", "minimum", "floor", "round", "pow", "mod", "floor_divide", "add", "sub",
+    "mul", "div", "neg", "sum", "mean", "prod", "max", "min", "var", "std", "norm", "logsumexp", "cumsum",
+    "cumprod", "any", "all", "argmax", "argmin", "reshape", "permute_dims", "moveaxis", "transpose", "swapaxes",
+    "expand_dims", "squeeze", "broadcast_to", "flatten", "split", "unbind", "tile", "flip", "roll", "tril",
+    "triu", "diagonal", "clone", "matmul", "dot", "outer", "trace", "inv", "det", "take", "take_along_axis",
+    "softmax", "log_softmax", "astype", "sort", "topk", "ceil", "argsort", "pad", "index_add", "scatter_add",
+    "solve", "cholesky",
+]  # fmt: skip
 
 
 class Operators(Value):
@@ -186,21 +94,16 @@ _MT = """The last two axes swapped.
 def install(functions: dict[str, Callable[..., Any]]) -> None:
     """Give `Operators` its operators and methods; called once, when the functions are there."""
     for dunder, name in OPERATORS.items():
-        if name in functions:
-            setattr(Operators, dunder, functions[name])
+        setattr(Operators, dunder, functions[name])
     for dunder, name in REFLECTED.items():
-        if name in functions:
-            setattr(Operators, dunder, _swapped(functions[name], dunder))
+        setattr(Operators, dunder, _swapped(functions[name], dunder))
     for dunder in _OF_TRUTH:
         setattr(Operators, dunder, _of_truth(getattr(Operators, dunder), dunder))
     for name in METHODS:
-        if name in functions:
-            setattr(Operators, name, functions[name])
-    if "permute_dims" in functions:
-        Operators.T = property(functions["permute_dims"], doc=_T)  # type: ignore[attr-defined]
-    if "swapaxes" in functions:
-        swap = functions["swapaxes"]
-        Operators.mT = property(lambda x: swap(x, -1, -2), doc=_MT)  # type: ignore[attr-defined]
+        setattr(Operators, name, functions[name])
+    swap = functions["swapaxes"]
+    Operators.T = property(functions["permute_dims"], doc=_T)  # type: ignore[attr-defined]
+    Operators.mT = property(lambda x: swap(x, -1, -2), doc=_MT)  # type: ignore[attr-defined]
     Operators.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 

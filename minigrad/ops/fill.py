@@ -31,7 +31,7 @@ def fill_ones_like(x):
 
 @primitive
 def fill_constant(*, shape=(), value=0.0, dtype="float64"):
-    """An array of one value: how a Program makes a constant, the seed of backward for one.
+    """An array of one value: how a Program makes a constant, such as the seed of backward.
 
     >>> import minigrad as mg
     >>> mg.fill_constant(shape=(2,), value=7.0)

@@ -1,4 +1,4 @@
-"""Reductions over axes, and running sums and products.
+"""Reductions over axes; running sums and products stand in `scan`.
 
 ``axis`` is an int, a tuple of ints, or None for all axes; ``keepdims`` leaves them with length 1.
 """
