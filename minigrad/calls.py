@@ -72,13 +72,12 @@ def _refusal(
     places = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
     names, given = [p.name for p in parameters], {*places[:count], *keywords}
     unknown = [k for k in keywords if k not in names or k in places[:count]]
-    absent = [k for k, p in enumerate(parameters) if p.name not in given and p.default is p.empty]
+    absent = [p.name for p in parameters if p.name not in given and p.default is p.empty]
     shown = [_shown(p) for p in parameters]
     if len(places) < len(parameters) and not any("*" in text for text in shown):
         shown.insert(len(places), "*")
-    return call_error(
-        title, shown, absent[0] if absent and count <= len(places) else count, *unknown[:1]
-    )
+    missing = absent[0] if absent and count <= len(places) else ""
+    return call_error(title, shown, count, unknown[0] if unknown else "", missing)
 
 
 def _shown(parameter: inspect.Parameter) -> str:

@@ -147,8 +147,12 @@ def refusal(what: str, repair: str, error: type[MinigradError] = ShapeError) -> 
     return error(what + (f"\n  at {line}" if line else "") + f"\n  repair: {repair}")
 
 
-def call_error(name: str, parameters: Iterable[str], count: int, unknown: str = "") -> DTypeError:
+def call_error(
+    name: str, parameters: Iterable[str], count: int, unknown: str = "", missing: str = ""
+) -> DTypeError:
     """What to raise for a call with an unknown keyword, or with too many or too few values.
+
+    ``missing`` has to be given and is not; where it is left out, that is what stands behind ``count`` values.
 
     >>> print(str(call_error("sum", ["x", "axis=None"], 1, "dim")).splitlines()[0])
     sum() has no keyword 'dim'; did you mean 'axis'?
@@ -162,6 +166,8 @@ def call_error(name: str, parameters: Iterable[str], count: int, unknown: str = 
         close = meant(unknown, known)
         advice = "" if close else instead(unknown)
         what = f"has no keyword {unknown!r}" + (f"; did you mean {close!r}?" if close else "")
+    elif missing:
+        what = f"needs {missing!r}"
     elif count > most:
         what = f"takes at most {most} value{'s' * (most != 1)}, {count} {'was' if count == 1 else 'were'} given"
     else:

@@ -82,7 +82,7 @@ def test_blocks_of_a_hessian_stand_in_the_order_of_the_arguments():
         (lambda: mg.vjp(lambda x: (), np.ones(2)), DTypeError, "must return a Tensor or a tuple of Tensors, not None"),
         (lambda: mg.jacobian(lambda x: 3.0, np.ones(2)), DTypeError, "not 3.0"),
         (lambda: mg.hessian(lambda x: x, np.ones(2)), ShapeError, r"one number, it returned float64\[2\]"),
-        (lambda: mg.hvp(lambda x: (x.sum(), x.sum()), np.ones(2), np.ones(2)), ShapeError, "it returned tuple"),
+        (lambda: mg.hvp(lambda x: (x.sum(), x.sum()), np.ones(2), np.ones(2)), ShapeError, "it returned a tuple of 2"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_quoted(call, kind, words):

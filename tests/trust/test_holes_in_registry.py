@@ -203,7 +203,7 @@ def test_operators_stand_on_both_sides_of_arrays_and_numbers():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda x: np.add(x, 1.0, out=np.zeros(2)), "np.add does not know Tensors.*detach"),
+        (lambda x: np.add(x, 1.0, out=np.zeros(2)), "np.add does not know Tensors(?s:.*)detach"),
         (lambda x: np.add.reduce(x), "np.add does not know Tensors"),
         (lambda x: np.exp(x), r"use mg.exp\(x\) if it exists, or x.detach\(\).numpy\(\)"),
         (lambda x: np.exp(variable()), r"np.exp does not know Variables(?s:.*)use mg.exp\(x\) if it exists$"),
