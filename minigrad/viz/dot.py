@@ -91,6 +91,8 @@ def _node(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
             "penwidth": f"{style.width:g}",
             "fontcolor": style.text,
         }
+        if style.shape == "ellipse" and node.lines:
+            facts["width"] = "0.62"  # two short lines stand in a circle, not in an egg
         if style.peripheries > 1:
             facts["peripheries"] = str(style.peripheries)
         if node.kind == "folded":

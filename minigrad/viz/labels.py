@@ -48,7 +48,7 @@ def label(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
         and sum(map(len, node.lines)) <= LONGEST_NAME
     ):
         return f"<{title} {' '.join(rows)}>"
-    return f"<{'<BR/>'.join([title, *rows])}>"
+    return f"<{_cells([title, *rows], pad=0)}>"
 
 
 def _title(node: Node) -> str:
