@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .calls import checked
+from .elsewhere import DATA, missing
 from .errors import ShapeError, describe, refusal
 
 __all__ = [
@@ -165,16 +166,22 @@ class DataLoader:
     ) -> None:
         self.single = isinstance(data, np.ndarray) or hasattr(data, "_data")
         parts = [data] if self.single else list(data)
-        self.arrays = [np.asarray(getattr(a, "_data", a)) for a in parts]
+        try:
+            self.arrays = [np.asarray(getattr(a, "_data", a)) for a in parts]
+        except ValueError:  # examples, each of several things
+            what = f"DataLoader takes arrays, not {describe(data)} of examples"
+            raise refusal(what, "DataLoader((np.stack(images), np.array(labels)))") from None
         lengths = {len(a) if a.ndim else -1 for a in self.arrays}
         if len(lengths) != 1 or -1 in lengths:
             shown = ", ".join(map(describe, self.arrays)) or "nothing"
             what = f"DataLoader takes arrays with equally many examples, not {shown}"
             raise refusal(what, "one axis 0 for all: DataLoader((images, labels))")
-        if not isinstance(batch_size, int | np.integer) or batch_size < 1:
+        if not _whole(batch_size) or batch_size < 1:
             several = hasattr(batch_size, "shape") or isinstance(batch_size, list | tuple)
             what = f"batch_size is {describe(batch_size)}: give a whole number above 0"
             raise refusal(what, "DataLoader((images, labels))" if several else "batch_size=32")
+        if not _whole(seed) or seed < 0:
+            raise refusal(f"seed is {describe(seed)}: give a whole number from 0 on", "seed=0")
         self.batch_size, self.shuffle, self.drop_last = int(batch_size), shuffle, drop_last
         self.seed, self.passes = seed, 0
 
@@ -203,6 +210,10 @@ class DataLoader:
             yield from self
 
 
+def _whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 @checked
 def progress(steps: Iterable[Any], words: str = "") -> Iterable[Any]:
     """The same steps, with a progress bar on the screen where tqdm is installed.
@@ -216,3 +227,7 @@ def progress(steps: Iterable[Any], words: str = "") -> Iterable[Any]:
         return steps
     bar: Iterable[Any] = tqdm(steps, desc=words or None, disable=None)  # only on a terminal
     return bar
+
+
+def __getattr__(name: str) -> Any:
+    raise missing("module 'minigrad.data'", name, DATA.get(name))

@@ -37,6 +37,8 @@ VALUES = {
     "arccosh": "x.acosh()", "arctanh": "x.atanh()", "amax": "x.max(axis)", "amin": "x.min(axis)",
     "nonzero": "np.nonzero(x.data)", "new_zeros": "mg.zeros(shape, dtype=x.dtype)",
     "new_ones": "mg.ones(shape, dtype=x.dtype)", "new_tensor": "mg.tensor(values, dtype=x.dtype)",
+    "lerp_": "x.copy_(x + weight * (y - x))", "addcmul_": "x.add_(value * y * z)", "addcdiv_": "x.add_(value * y / z)",
+    "clip_": "x.data = x.data.clip(min, max)", "neg_": "x.mul_(-1)", "median": "np.median(x.data)",
     "normal_": "x.data = generator.normal(size=x.shape)", "uniform_": "x.data = generator.uniform(size=x.shape)",
 }  # fmt: skip
 
@@ -75,7 +77,8 @@ FUNCTIONS = {
     "arctan2": "mg.atan2(y, x)", "absolute": "mg.abs(x)", "amax": "mg.max(x, axis)", "amin": "mg.min(x, axis)",
     "one_hot": "mg.eye(n)[indices]", "allclose": "np.allclose(x.data, y.data)",
     "swish": "mg.silu(x)", "mse_loss": "mg.mse(x, target)", "nll_loss": "mg.nll(x, target)",
-    "smooth_l1_loss": "mg.huber(x, target)", "l1_loss": "mg.abs(x - target).mean()", "float32": "np.float32",
+    "smooth_l1_loss": "mg.huber(x, target), with beta mg.huber(x, target, delta=beta) / beta",
+    "l1_loss": "mg.abs(x - target).mean()", "float32": "np.float32",
     "float64": "np.float64", "float16": "np.float16", "int64": "np.int64", "int32": "np.int32", "long": "np.int64",
     "double": "np.float64", "bool": "np.bool_", "float": "np.float32", "half": "np.float16", "int": "np.int32",
     "Size": "tuple", "set_default_dtype": "dtype=np.float32 where values are made, or model.astype(np.float32)",
@@ -84,7 +87,21 @@ FUNCTIONS = {
     "load": "model.load_state_dict(nn.load(path))", "compile": "static.compile(program)",
     "jit": "mg.trace(function, example), then static.compile(program)",
     "utils": "mg.data, mg.checkpoint, optim.clip_by_global_norm", "Parameter": "nn.Parameter(values)",
-    "Module": "nn.Module", "Variable": "mg.tensor(values)",
+    "Module": "nn.Module", "Variable": "mg.tensor(values)", "set_detect_anomaly": "with mg.detect_anomaly(): …",
+    "vmap": "functions take whole batches: arrays broadcast, and products are of stacks",
+    "func": "mg.vjp, mg.jvp, mg.jacobian, mg.hessian, mg.hvp", "jacrev": "mg.jacobian(function, inputs)",
+    "jacfwd": "mg.jacobian(function, inputs)", "full_like": "mg.full(x.shape, value, dtype=x.dtype)",
+    "empty_like": "mg.zeros_like(x)", "rand_like": "mg.tensor(generator.random(x.shape))",
+    "randn_like": "mg.tensor(generator.normal(size=x.shape))", "isclose": "np.isclose(x.data, y.data)",
+    "nonzero": "np.nonzero(x.data)", "unique": "np.unique(x.data)", "bincount": "np.bincount(x.data)",
+    "median": "np.median(x.data)", "meshgrid": "np.meshgrid(…)", "diag": "mg.diagonal(x), or mg.eye(n) * x",
+    "addmm": "x + y @ z", "baddbmm": "x + y @ z", "addcmul": "x + value * y * z", "lerp": "x + weight * (y - x)",
+    "linalg": "mg.norm, mg.solve, mg.inv, mg.det, mg.cholesky", "logit": "mg.log(x / (1 - x))",
+    "hypot": "mg.sqrt(x * x + y * y)", "huber_loss": "mg.huber(x, target, delta)",
+    "kl_div": "(target * (mg.log(target) - x)).mean()",
+    "cosine_similarity": "(x * y).sum(axis) / (mg.norm(x, axis=axis) * mg.norm(y, axis=axis))",
+    "scaled_dot_product_attention": "mg.softmax(q @ k.mT / width**0.5) @ v, or nn.MultiHeadAttention",
+    "pi": "np.pi", "inf": "np.inf", "nan": "np.nan", "newaxis": "None", "get_default_dtype": "it is float, 64 bits",
 }  # fmt: skip
 
 #: layers and what is found beside them
@@ -97,11 +114,20 @@ LAYERS = {
     "NLLLoss": "the function mg.nll(x, target)", "BCELoss": "the function mg.binary_cross_entropy(x, target)",
     "BCEWithLogitsLoss": "the function mg.binary_cross_entropy_with_logits(x, target)",
     "L1Loss": "mg.abs(x - target).mean()", "HuberLoss": "the function mg.huber(x, target)",
-    "SmoothL1Loss": "the function mg.huber(x, target)", "Conv1d": "the function mg.conv1d(x, w, b)",
+    "SmoothL1Loss": "mg.huber(x, target), with beta mg.huber(x, target, delta=beta) / beta",
+    "Conv1d": "the function mg.conv1d(x, w, b)",
     "BatchNorm1d": "nn.BatchNorm(channels)", "BatchNorm2d": "nn.BatchNorm(channels)", "Dropout2d": "nn.Dropout(p)",
     "MultiheadAttention": "nn.MultiHeadAttention", "Swish": "nn.SiLU()", "utils": "optim.clip_by_global_norm, …",
     "Upsample": "nn.ConvTranspose2d, or x.reshape, x.broadcast_to, x.reshape", "LSTMCell": "nn.LSTM(…).step",
     "GRUCell": "nn.GRU(…).step", "RNNCell": "nn.RNN(…).step", "Unflatten": "a function: lambda x: x.reshape(shape)",
+    "AdaptiveAvgPool2d": "one number per channel is x.mean((2, 3)); else nn.AvgPool2d(kernel_size)",
+    "PReLU": "mg.where(x > 0, x, slope * x), with slope = nn.Parameter(0.25)", "ReLU6": "x.clip(0, 6)",
+    "Hardtanh": "x.clip(-1, 1)", "Mish": "x * mg.tanh(mg.softplus(x))",
+    "EmbeddingBag": "nn.Embedding(words, width), then .sum(axis=1) or .mean(axis=1)",
+    "GroupNorm": "mg.normalize(x.reshape(batch, groups, -1)), then x.reshape",
+    "Bilinear": "mg.einsum('bi,oij,bj->bo', x, weight, y)", "KLDivLoss": "(target * (mg.log(target) - x)).mean()",
+    "TransformerEncoderLayer": "a module of nn.MultiHeadAttention, nn.LayerNorm and nn.Linear",
+    "DataParallel": _DEVICE,
 }  # fmt: skip
 
 #: methods of modules
@@ -114,14 +140,61 @@ MODULES = {
     "apply": "for module in model.modules(): …", "to": "model.astype(dtype); there are no devices", "cpu": _DEVICE,
     "cuda": _DEVICE, "float": "model.astype(np.float32)", "double": "model.astype(float)",
     "half": "model.astype(np.float16)", "numel": "sum(p.size for p in model.parameters())",
+    "register_forward_hook": "a subclass whose forward does more; tensor.register_hook sees gradients",
+    "register_full_backward_hook": "tensor.register_hook(function), of a parameter or of what forward returns",
+    "get_parameter": "dict(model.named_parameters())[path]",
+    "get_submodule": "the attribute itself, as in model.layers[k]",
+    "reset_parameters": "a new layer, with the seed it is to have",
+    "num_batches_tracked": "momentum says how fast it forgets",
+    "compile": "mg.trace(model, x), then static.compile(program)",
     "in_features": "layer.inputs", "out_features": "layer.outputs", "in_channels": "layer.channels",
     "out_channels": "layer.filters", "num_embeddings": "layer.words", "embedding_dim": "layer.width",
 }  # fmt: skip
 
+_OWN = "a subclass of optim.Optimizer with a step of its own"
+_NEAR = "{0} is the nearest here, or " + _OWN
+
+#: optimizers and schedules
 OPTIMIZERS = {
     "lr_scheduler": "lr=optim.cosine(…): a schedule in place of the number",
-    "Adagrad": "optim.RMSprop is the nearest here", "NAdam": "optim.Adam is the nearest here",
+    "StepLR": "lr=optim.step_decay(rate, every, factor)", "ExponentialLR": "lr=optim.exponential(rate, factor)",
+    "LinearLR": "lr=optim.linear(rate, steps, end)", "CosineAnnealingLR": "lr=optim.cosine(rate, steps, end)",
+    "LambdaLR": "lr=lambda count: …, from the number of the step to the rate",
+    "MultiStepLR": "lr=lambda count: …, from the number of the step to the rate",
+    "OneCycleLR": "lr=optim.warmup(optim.cosine(rate, steps), first)",
+    "ReduceLROnPlateau": "optimizer.lr = rate, between steps",
+    "Adagrad": _NEAR.format("optim.RMSprop"), "Adadelta": _NEAR.format("optim.RMSprop"),
+    "NAdam": _NEAR.format("optim.Adam"), "RAdam": _NEAR.format("optim.Adam"), "Adamax": _NEAR.format("optim.Adam"),
+    "Rprop": _OWN, "LBFGS": _OWN, "ASGD": _OWN, "Muon": _OWN, "Adafactor": _OWN,
+    "clip_grad_value_": "optim.clip_by_value(…), given to the optimizer as clip=",
     "clip_grad_norm_": "optim.clip_by_global_norm(…), given to the optimizer as clip=",
+}  # fmt: skip
+
+#: attributes of optimizers
+OPTIMIZER = {
+    "param_groups": "optimizer.lr and optimizer.parameters; each group has an optimizer of its own",
+    "add_param_group": "one optimizer for each group of parameters", "defaults": "optimizer.lr, optimizer.attrs",
+}  # fmt: skip
+
+#: first values of parameters
+INIT = {
+    "zeros_": "p.data = np.zeros(p.shape)", "ones_": "p.data = np.ones(p.shape)",
+    "constant_": "p.data = np.full(p.shape, value)", "normal_": "p.data = generator.normal(mean, std, p.shape)",
+    "uniform_": "p.data = generator.uniform(low, high, p.shape)",
+    "xavier_uniform_": "b = (6 / (inputs + outputs)) ** 0.5; p.data = generator.uniform(-b, b, p.shape)",
+    "xavier_normal_": "std = (2 / (inputs + outputs)) ** 0.5; p.data = generator.normal(0, std, p.shape)",
+    "kaiming_uniform_": "b = (6 / inputs) ** 0.5, for relu; p.data = generator.uniform(-b, b, p.shape)",
+    "kaiming_normal_": "std = (2 / inputs) ** 0.5, for relu; p.data = generator.normal(0, std, p.shape)",
+    "eye_": "p.data = np.eye(*p.shape)", "orthogonal_": "p.data = np.linalg.qr(generator.normal(size=p.shape))[0]",
+}  # fmt: skip
+
+#: data
+DATA = {
+    "Dataset": "the arrays themselves: data.DataLoader((images, labels))",
+    "TensorDataset": "the arrays themselves: data.DataLoader((images, labels))",
+    "random_split": "data.split(data.Labelled(images, labels), held_back=0.2)",
+    "Subset": "the rows of it: images[indices]",
+    "Sampler": "data.DataLoader(…, seed=…); orders of your own cut the arrays: images[order[:32]]",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import elsewhere, nn, optim, static
+from minigrad import data, elsewhere, nn, optim, static
 
 
 def program_value():
@@ -24,7 +24,10 @@ OWNERS = {
     "module 'minigrad'": (mg, elsewhere.FUNCTIONS),
     "module 'minigrad.nn'": (nn, elsewhere.LAYERS),
     "module 'minigrad.optim'": (optim, elsewhere.OPTIMIZERS),
+    "module 'minigrad.data'": (data, elsewhere.DATA),
+    "module 'minigrad.nn.init'": (nn.init, elsewhere.INIT),
     "this Sequential": (nn.Sequential(), elsewhere.MODULES),
+    "this SGD": (optim.SGD(), elsewhere.OPTIMIZER),
 }
 
 
@@ -45,7 +48,9 @@ def test_every_name_that_is_advised_exists():
     tables = [t for _, t in OWNERS.values()]
     where = {"mg": mg, "nn": nn, "optim": optim, "static": static, "np": np, "x": mg.ones([2, 2])}
     where |= {
+        "data": data,
         "model": nn.Sequential(),
+        "optimizer": optim.SGD(),
         "executor": static.Executor(),
         "generator": np.random.default_rng(0),
     }
@@ -65,6 +70,15 @@ def test_an_unknown_name_is_an_attribute_error_as_everywhere():
         assert caught.value.name == "colour"
         assert getattr(owner, "colour", 1) == 1
         assert not hasattr(owner, "__colour__")
+
+
+@pytest.mark.parametrize("layer", [nn.BatchNorm(3), nn.LayerNorm(3)])
+def test_a_normalisation_without_weight_and_bias_is_made_as_its_advice_says(layer):
+    x = mg.tensor([[1.0, 4.0, 7.0], [3.0, 2.0, 1.0]])
+    layer.weight = layer.bias = None
+    axis = 0 if isinstance(layer, nn.BatchNorm) else 1
+    np.testing.assert_array_equal(layer(x).data, mg.normalize(x, axis=axis).data)
+    assert layer.parameters() == []
 
 
 def test_copies_and_pickles_do_not_meet_the_advice():
@@ -112,3 +126,8 @@ def test_what_the_page_for_users_of_pytorch_says_of_names_with_another_meaning()
     )
     assert isinstance(first.parameters(), list)
     assert list(nn.Sequential(first).state_dict()) == ["layers.0.weight", "layers.0.bias"]
+    assert list(nn.Sequential(first, first).state_dict()) == ["layers.0.weight", "layers.0.bias"]
+    first.weight.requires_grad = False
+    assert [p.shape for p in first.parameters()] == [(3,)]
+    (clipped,) = optim.clip_by_global_norm(1.0)([mg.tensor([3.0, 4.0])])
+    assert (mg.norm(clipped).item(), mg.normalize(x).mean().item()) == pytest.approx((1.0, 0.0))

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..calls import checked
 from ..errors import GradError, user_line
 from .mode import enable_grad, saved_tensors_hooks
 from .tensor import Tensor
 
 
+@checked
 def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
     """Run ``function(*args)`` and keep nothing; backward runs it again to get the values it needs.
 

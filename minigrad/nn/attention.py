@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from ..errors import describe, refusal
+from ..eager.tensor import tensor
+from ..errors import DTypeError, describe, refusal
+from ..values import Operators
 from . import init
 from .layers import Linear
 from .module import Module
@@ -35,6 +37,7 @@ class MultiHeadAttention(Module):
             raise refusal(
                 f"MultiHeadAttention({width}, heads={heads}): {what}", "heads that divide the width"
             )
+        init.switches("MultiHeadAttention", bias=bias)
         draw = init.generator(seed)
         self.width, self.heads = width, heads
         self.query, self.key, self.value, self.out = (
@@ -47,6 +50,9 @@ class MultiHeadAttention(Module):
         """What each place of ``query`` collects from ``value``; ``key`` and ``value`` default to it."""
         key = query if key is None else key
         value = key if value is None else value
+        query, key, value = (
+            x if isinstance(x, Operators) else tensor(x) for x in (query, key, value)
+        )
         for given in (query, key, value):
             if len(given.shape) != 3 or given.shape[2] != self.width:
                 raise refusal(
@@ -67,16 +73,23 @@ class MultiHeadAttention(Module):
             _check_mask(mask, scores)
             scores = ops.where(mask, scores, NEVER)
         mixed = ops.swapaxes(ops.matmul(ops.softmax(scores, axis=-1), v), axis1=1, axis2=2)
-        return self.out(ops.reshape(mixed, shape=(-1, query.shape[1], self.width)))
+        return self.out(ops.reshape(mixed, shape=(*query.shape[:2], self.width)))
 
     def _heads(self, x: Any) -> Any:
         """[batch, steps, width] → [batch, heads, steps, width of a head]."""
-        apart = (-1, x.shape[1], self.heads, self.width // self.heads)
+        apart = (*x.shape[:2], self.heads, self.width // self.heads)
         return ops.swapaxes(ops.reshape(x, shape=apart), axis1=1, axis2=2)
 
 
 def _check_mask(mask: Any, scores: Any) -> None:
     """One truth value for every score, or something that broadcasts to that."""
+    given = np.dtype(getattr(mask, "dtype", None) or np.asarray(mask).dtype)
+    if given.kind == "f":  # elsewhere such a mask is added to the scores, and 0 lets look
+        raise refusal(
+            f"a mask {describe(mask)}: true is where a place may look",
+            "mask.astype(bool), or mask == 0 where it was to be added",
+            DTypeError,
+        )
     pairs = zip(reversed(np.shape(mask)), reversed(scores.shape), strict=False)
     if np.ndim(mask) > 4 or any(-1 not in (m, n) and m not in (1, n) for m, n in pairs):
         raise refusal(

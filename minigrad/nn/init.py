@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..eager.tensor import Tensor
+from ..elsewhere import INIT, missing
 from ..errors import DTypeError, describe, refusal
 from .module import Parameter
 
@@ -49,7 +50,11 @@ def generator(seed: Seed) -> np.random.Generator:
 
 def floating(dtype: Any) -> np.dtype[Any]:
     """The dtype of parameters."""
-    made: np.dtype[Any] = np.dtype(dtype)
+    try:
+        made: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        what = f"dtype is {describe(dtype)}"
+        raise refusal(what, "dtype=float, or dtype=np.float32", DTypeError) from None
     if made.kind != "f":
         what = f"parameters are real floating-point numbers, not {made}"
         raise refusal(what, "dtype=float, or dtype=np.float32", DTypeError)
@@ -62,3 +67,15 @@ def sizes(layer: str, **given: Any) -> None:
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
             what = f"{layer}({name}={value!r}): give a whole number above 0"
             raise refusal(what, f"{layer}(…, {name}=8)")
+
+
+def switches(layer: str, **given: Any) -> None:
+    """Check that what is on or off is True or False: elsewhere numbers stand in these places."""
+    for name, value in given.items():
+        if not isinstance(value, bool | np.bool_):
+            what = f"{layer}({name}={value!r}): give True or False"
+            raise refusal(what, f"{layer}(…, {name}=True), and what comes behind it by name")
+
+
+def __getattr__(name: str) -> Any:
+    raise missing("module 'minigrad.nn.init'", name, INIT.get(name))

@@ -24,6 +24,7 @@ class Linear(Module):
         self, inputs: int, outputs: int, bias: bool = True, seed: init.Seed = 0, dtype: Any = float
     ) -> None:
         init.sizes("Linear", inputs=inputs, outputs=outputs)
+        init.switches("Linear", bias=bias)
         draw = init.generator(seed)
         self.inputs, self.outputs = inputs, outputs
         self.weight = init.fan_in((inputs, outputs), inputs, draw, dtype)
@@ -53,6 +54,7 @@ class Filters(Module):
         dtype: Any = float,
     ) -> None:
         size = _window(type(self).__name__, channels, filters, groups, kernel_size)
+        init.switches(type(self).__name__, bias=bias)
         whole, shared = (channels, filters) if self.transposed else (filters, channels)
         draw, inputs = init.generator(seed), shared // groups * int(np.prod(size))
         self.channels, self.filters, self.kernel_size, self.stride = channels, filters, size, stride

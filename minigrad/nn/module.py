@@ -148,10 +148,12 @@ class Module:
         """(path, Tensor) for every parameter and buffer, each once."""
         return ((path, at) for path, at in self._inside() if isinstance(at, Tensor))
 
+    @checked
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """(path, parameter) in the order in which the attributes were set."""
         return ((path, at) for path, at in self.named_tensors() if at.requires_grad)
 
+    @checked
     def parameters(self) -> list[Tensor]:
         """All parameters."""
         return [at for _, at in self.named_parameters()]
@@ -162,6 +164,7 @@ class Module:
 
     # -- what is done to all of it ----------------------------------------------------------
 
+    @checked
     def train(self, mode: bool = True) -> Module:
         """Switch everything inside to training, or with ``False`` to use; returns self."""
         for module in self.modules():
@@ -172,11 +175,13 @@ class Module:
         """Switch everything inside to use: no dropout, running statistics; returns self."""
         return self.train(False)
 
+    @checked
     def zero_grad(self) -> None:
         """Forget all gradients."""
         for parameter in self.parameters():
             parameter.grad = None
 
+    @checked
     def requires_grad_(self, wanted: bool = True) -> Module:
         """Freeze (False) or thaw everything inside; returns self."""
         for _, at in self.named_tensors():
@@ -184,6 +189,7 @@ class Module:
                 at.requires_grad_(wanted)
         return self
 
+    @checked
     def astype(self, dtype: Any) -> Module:
         """Turn all floating-point numbers inside to another dtype; returns self."""
         dtype = np.dtype(dtype)
@@ -196,10 +202,12 @@ class Module:
 
     # -- state ------------------------------------------------------------------------------
 
+    @checked
     def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
         """Path → copy of the value, for all parameters and buffers."""
         return {path: np.array(at._data) for path, at in self.named_tensors()}
 
+    @checked
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over values by path; nothing changes unless all of them fit.
 

@@ -31,6 +31,7 @@ class LayerNorm(Module):
 
     def forward(self, x: Any) -> Any:
         """[..., width] → [..., width]."""
+        x = x if isinstance(x, Operators) else tensor(x)
         if not x.shape or x.shape[-1] != self.width:
             raise refusal(
                 f"LayerNorm({self.width}) normalises a last axis of {self.width}, not {describe(x)}",
@@ -57,6 +58,9 @@ class BatchNorm(Module):
         self, channels: int, eps: float = 1e-5, momentum: float = 0.1, dtype: Any = float
     ) -> None:
         init.sizes("BatchNorm", channels=channels)
+        if not isinstance(momentum, int | float | np.floating) or not 0 <= momentum <= 1:
+            what = f"BatchNorm(momentum={momentum!r}): the share of the new is from 0 to 1"
+            raise refusal(what, "momentum=0.1")
         self.channels, self.eps, self.momentum = channels, eps, momentum
         self.weight = init.constant((channels,), 1.0, dtype)
         self.bias = init.constant((channels,), 0.0, dtype)

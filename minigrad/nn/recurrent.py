@@ -30,6 +30,7 @@ class Recurrent(Module):
         self, inputs: int, hidden: int, bias: bool = True, seed: init.Seed = 0, dtype: Any = float
     ) -> None:
         init.sizes(type(self).__name__, inputs=inputs, hidden=hidden)
+        init.switches(type(self).__name__, bias=bias)
         draw, wide = init.generator(seed), self.gates * hidden
         self.inputs, self.hidden = inputs, hidden
         self.weight_x = init.fan_in((inputs, wide), hidden, draw, dtype)
@@ -45,13 +46,13 @@ class Recurrent(Module):
 
         The state of an LSTM is the pair (h, c).  Errors: `ShapeError`.
         """
+        x = x if isinstance(x, Operators) else tensor(x)
         if len(x.shape) != 3 or x.shape[2] != self.inputs:
             raise refusal(
                 f"{type(self).__name__}({self.inputs}, {self.hidden}) takes [steps, "
                 f"batch, {self.inputs}], not {describe(x)}",
                 "steps are axis 0, the batch is axis 1, the last axis is as wide as the layer's inputs",
             )
-        x = x if isinstance(x, Operators) else tensor(x)
         fed = ops.linear(x, self.weight_x, self.bias)
         first = self._start(fed, state)
         outputs, last = (self._walk if isinstance(x, Tensor) else self._write)(fed, first)
@@ -67,7 +68,7 @@ class Recurrent(Module):
             return [zero] * self.states
         given = list(state) if isinstance(state, list | tuple) else [state]
         wanted = (fed.shape[1], self.hidden)
-        if len(given) != self.states or any(tuple(s.shape) != wanted for s in given):
+        if len(given) != self.states or any(tuple(np.shape(s)) != wanted for s in given):
             shown = ", ".join(map(describe, given))
             raise refusal(
                 f"the state of this {type(self).__name__} is {self.states} × "

@@ -48,6 +48,8 @@ def _no_layer(given: Any) -> MinigradError:
     shown, advice = describe(given), "mg.relu, not mg.relu(x): it will be called on what comes in"
     if isinstance(given, type):
         shown, advice = f"the class {given.__name__}", f"{given.__name__}(), a layer of it"
-    elif isinstance(given, list | tuple):
-        advice = "Sequential(*layers)"
+    elif isinstance(given, list | tuple | dict):
+        advice = (
+            "Sequential(*layers.values())" if isinstance(given, dict) else "Sequential(*layers)"
+        )
     return refusal(f"Sequential holds modules and functions, not {shown}", advice)

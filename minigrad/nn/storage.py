@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..calls import checked
-from ..errors import describe
+from ..errors import describe, refusal
 from .module import Module, StateError
 
 LIMIT = 4 * 2**30  #: bytes that a file may declare
@@ -45,11 +45,18 @@ def save(state: Module | Mapping[str, Any], path: str | Path) -> None:
     ...     list(load(folder + "/model.npz"))
     ['weight', 'bias']
     """
+    if not isinstance(state, Module | Mapping):
+        has = hasattr(state, "state_dict")
+        advice = "nn.save(optimizer.state_dict(), path)" if has else "nn.save(model, path)"
+        what = f"a module or a mapping from names to arrays is stored, not {describe(state)}"
+        raise refusal(what, advice, StateError)
     values = state.state_dict() if isinstance(state, Module) else dict(state)
     arrays = {str(k): np.array(getattr(v, "_data", v), order="C") for k, v in values.items()}
     for name, array in arrays.items():
         if array.dtype.kind not in _KINDS:
-            raise StateError(f"{name!r} is {describe(array)}: a state holds numbers")
+            nested = isinstance(values.get(name), Mapping)
+            advice = "; repair: a file for each state" * nested
+            raise StateError(f"{name!r} is {describe(array)}: a state holds numbers{advice}")
     if _ending(path) == ".npz":
         with Path(path).open("wb") as file, zipfile.ZipFile(file, "w") as whole:
             for name, array in arrays.items():  # no dates: the same state, the same bytes

@@ -45,7 +45,8 @@ def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
     values = x.reshape(len(x), groups, filters.shape[2], *x.shape[2:])
     if _pair(stride) == (1, 1):
         return _shifted(filters, values, shape, w.shape[2:], _pair(padding), _pair(dilation))
-    columns = np.matmul(filters, values.reshape(*values.shape[:3], -1))
+    places = x.shape[2] * x.shape[3]  # -1 could be anything where the batch is empty
+    columns = np.matmul(filters, values.reshape(*values.shape[:3], places))
     columns = columns.reshape(len(x), shape[1], *w.shape[2:], *x.shape[2:])
     return _from_columns(columns, shape, _pair(stride), _pair(padding), _pair(dilation))
 
@@ -158,11 +159,19 @@ def _pair(value):
         return value, value
     pair = tuple(value) if isinstance(value, tuple | list) else ()
     if len(pair) != 2 or not all(isinstance(n, int | np.integer) for n in pair):
+        advice = _WORDS.get(value) if isinstance(value, str) else None
         raise ValueError(
             f"{value!r} is neither a whole number nor one for height and one for width; "
-            "repair: pad(x, pad_width) makes borders of any widths"
+            f"repair: {advice or 'pad(x, pad_width) makes borders of any widths'}"
         )
     return pair
+
+
+#: what other libraries call a padding → the number it stands for
+_WORDS = {
+    "same": "dilation * (kernel_size - 1) // 2, for windows of odd size and stride 1",
+    "valid": "padding=0",
+}
 
 
 def _check(x, w, groups):

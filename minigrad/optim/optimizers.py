@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..calls import checked_constructor
+from ..calls import checked, checked_constructor
 from ..eager.mode import no_grad
 from ..eager.tensor import Tensor
-from ..errors import GradError, MinigradError, describe, did_you_mean, refusal
+from ..elsewhere import OPTIMIZER, missing
+from ..errors import GradError, MinigradError, describe, refusal
 from ..registry import REGISTRY
 from .number import check_number
 from .parameters import leaves
 from .schedules import Rate
+from .state import check_state
 
 Array = np.ndarray[Any, Any]
 
@@ -56,6 +58,8 @@ class Optimizer:
             check_number("lr", lr)
         self.lr, self.weight_decay, self.clip, self.attrs = lr, weight_decay, clip, attrs
         check_number("weight_decay", weight_decay)
+        if clip is not None and not callable(clip):
+            raise refusal(f"clip is {describe(clip)}, no function", "clip=optim.clip_by_norm(1.0)")
         self.count = 0
         self.state = [
             {slot: _first(kind, p) for slot, kind in self.memory.items()} for p in self.parameters
@@ -65,10 +69,14 @@ class Optimizer:
         super().__init_subclass__(**options)
         checked_constructor(cls)
 
+    def __getattr__(self, name: str) -> Any:
+        raise missing(f"this {type(self).__name__}", name, OPTIMIZER.get(name), self)
+
     def rate(self, count: Any) -> Any:
         """The learning rate of a step."""
         return self.lr(count) if callable(self.lr) else self.lr
 
+    @checked
     def step(self) -> None:
         """Update every parameter that has a gradient; all of them or, at an error, none."""
         if not self.parameters:
@@ -126,6 +134,7 @@ class Optimizer:
             slopes = [g + self.weight_decay * p._data for p, g in zip(held, slopes, strict=True)]
         return slopes
 
+    @checked
     def zero_grad(self) -> None:
         """Forget all gradients."""
         for p in self.parameters:
@@ -145,22 +154,14 @@ class Optimizer:
             named |= {f"{slot}.{k}": np.array(value) for slot, value in state.items()}
         return named
 
+    @checked
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where another optimizer of the same kind stopped.
 
         Errors: `ShapeError` for missing, unknown or unfitting entries; then nothing has changed.
         """
         own = self.state_dict()
-        for name in sorted({*own, *state}):
-            if name not in own or name not in state:
-                known, what = (own, "unknown") if name not in own else (state, "missing")
-                hint = did_you_mean(name, known)
-                advice = "the state of an optimizer of the same kind: optimizer.state_dict()"
-                raise refusal(f"{what} entry {name!r} in the state of {self!r}{hint}", advice)
-            if np.shape(state[name]) != own[name].shape:
-                shown = describe(np.asarray(state[name]))
-                what = f"{name!r} is {shown}, expected {describe(own[name])}"
-                raise refusal(what, "the same parameters in the same order")
+        check_state(repr(self), own, state)
         self.count = int(state["count"])
         self.state = [
             {slot: np.asarray(state[f"{slot}.{k}"], own[f"{slot}.{k}"].dtype) for slot in s}
@@ -195,6 +196,8 @@ class SGD(Optimizer):
         clip: Any = None,
     ) -> None:
         check_number("momentum", momentum, below=1)
+        if not isinstance(nesterov, bool | np.bool_):  # elsewhere another option stands here
+            raise refusal(f"nesterov is {describe(nesterov)}", "True or False; options by name")
         if nesterov and not momentum:
             raise refusal("nesterov looks ahead along the velocity", "momentum=0.9")
         attrs: dict[str, Any] = {"mu": momentum, "use_nesterov": nesterov} if momentum else {}

@@ -80,12 +80,35 @@ def test_a_call_that_does_not_fit_names_what_it_is_called_as(call, message):
     ("call", "advice"),
     [
         (lambda: nn.ReLU(inplace=True), "leave it out: a layer makes a new Tensor"),
-        (lambda: nn.LSTM(3, 4, batch_first=True), "sequences are [steps, batch, inputs]"),
+        (
+            lambda: nn.LSTM(3, 4, batch_first=True),
+            "leave it out: an LSTM takes [steps, batch, inputs]",
+        ),
+        (lambda: nn.MultiHeadAttention(4, 2, batch_first=True), "attention the batch first"),
         (lambda: nn.Linear(3, 4, device="cuda"), "leave it out: all arrays are NumPy's"),
         (lambda: mg.zeros((2, 3), device="cuda"), "leave it out: all arrays are NumPy's"),
         (lambda: optim.Adam([W], betas=(0.9, 0.99)), "beta1=0.9, beta2=0.999"),
         (lambda: data.DataLoader(np.ones(3), num_workers=2), "leave it out: batches are cut"),
         (lambda: mg.cross_entropy(W, [0], ignore_index=1), "leave these rows out"),
+        (lambda: mg.cross_entropy(W, [0], weight=W), "(losses * w).sum() / w.sum()"),
+        (lambda: mg.huber(W, W, beta=2.0), "smooth L1 is huber(x, y, delta=beta) / beta"),
+        (lambda: nn.BatchNorm(3, affine=False), "set layer.weight = layer.bias = None"),
+        (lambda: nn.Parameter(W, requires_grad=False), "mg.tensor(values) is kept and not trained"),
+        (lambda: nn.MultiHeadAttention(4)(W, attn_mask=None), "mask=~attn_mask"),
+        (lambda: optim.SGD([W], dampening=0.5), "a subclass of optim.Optimizer"),
+        (lambda: optim.SGD([W]).zero_grad(set_to_none=True), "leave it out: gradients become None"),
+        (lambda: optim.SGD([W]).step(closure=None), "loss.backward() first"),
+        (
+            lambda: nn.Linear(1, 1).zero_grad(set_to_none=True),
+            "leave it out: gradients become None",
+        ),
+        (
+            lambda: nn.Linear(1, 1).load_state_dict({}, strict=False),
+            "{**model.state_dict(), **state}",
+        ),
+        (lambda: nn.Linear(1, 1).parameters(recurse=True), "leave it out: everything inside"),
+        (lambda: mg.checkpoint(mg.exp, W, use_reentrant=False), "leave it out: there is one kind"),
+        (lambda: nn.load("m.npz", map_location="cpu"), "leave it out: there are no devices"),
     ],
 )
 def test_a_keyword_that_nothing_here_stands_for_is_answered_with_what_to_do_without(call, advice):

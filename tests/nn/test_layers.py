@@ -257,3 +257,50 @@ def test_embedding_gives_rows_and_adds_up_gradients_of_repeated_words():
     layer = nn.Embedding(4, 2)
     layer([[1, 1], [3, 1]]).sum().backward()
     assert layer.weight.grad.tolist() == [[0, 0], [3, 3], [0, 0], [1, 1]]
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.Conv2d(2, 4, 2, stride=2),
+        nn.Conv2d(2, 4, 2, stride=(1, 2), padding=1, groups=2),
+        nn.ConvTranspose2d(2, 4, 2, stride=2),
+        nn.MaxPool2d(2),
+        nn.AvgPool2d(2),
+    ],
+)
+def test_a_batch_of_no_images_has_gradients(layer):
+    x = mg.tensor(np.zeros((0, 2, 4, 6)), requires_grad=True)
+    layer(x).sum().backward()
+    assert x.grad.shape == x.shape
+    assert [p.grad.tolist() for p in layer.parameters()] == [
+        np.zeros(p.shape).tolist() for p in layer.parameters()
+    ]
+
+
+@pytest.mark.parametrize("steps", [(0, 3), (3, 0), (0, 0)])
+def test_attention_over_no_places_gives_what_the_last_layer_makes_of_nothing(steps):
+    layer = nn.MultiHeadAttention(4, 2)
+    query, key = (mg.tensor(rng.normal(size=(2, n, 4)), requires_grad=True) for n in steps)
+    out = layer(query, key)
+    out.sum().backward()
+    if steps[1] == 0:
+        np.testing.assert_array_equal(out.data, np.broadcast_to(layer.out.bias.data, out.shape))
+    assert out.shape == query.grad.shape == (2, steps[0], 4)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (nn.LayerNorm(4), (2, 4)),
+        (nn.BatchNorm(4), (2, 4)),
+        (nn.LSTM(4, 3), (5, 2, 4)),
+        (nn.MultiHeadAttention(4), (2, 5, 4)),
+    ],
+)
+def test_a_layer_takes_lists_of_numbers(layer, shape):
+    x = rng.normal(size=shape)
+    found, expected = (layer(given) for given in (x.tolist(), mg.tensor(x)))
+    if isinstance(found, tuple):
+        found, expected = found[0], expected[0]
+    np.testing.assert_array_equal(found.data, expected.data)

@@ -88,7 +88,7 @@ NO_WINDOWS = [
     fails(ShapeError, "count from 1", *IMAGES, dilation=0),
     fails(ShapeError, "padding [-1, -1] from 0", *IMAGES, padding=-1),
     fails(ShapeError, "borders of any widths", *IMAGES, padding=(0, (1, 2))),
-    fails(ShapeError, "borders of any widths", *IMAGES, padding="same"),
+    fails(ShapeError, "windows of odd size", *IMAGES, padding="same"),
 ]
 CASES = []
 for _k, _layout in enumerate((*LAYOUTS, np.array, f32)):
@@ -100,7 +100,7 @@ record(
     "conv2d",
     convolved,
     [s(x, w, *([b] if k % 2 else []), **how) for k, (x, w, b, how) in enumerate(CASES)]
-    + [s(np.zeros((0, 2, 4, 3)), draw(2, 2, 2, 2), **HOW[0])],
+    + [s(np.zeros((0, 2, 4, 3)), draw(2, 2 // how["groups"], 2, 2), **how) for how in HOW],
     [
         fails(ShapeError, MISFIT, np.ones((1, 3, 4, 4)), np.ones((1, 2, 2, 2))),
         fails(
