@@ -11,7 +11,7 @@ from .calls import checked
 from .eager.backward import grad
 from .eager.mode import enable_grad, no_grad
 from .eager.tensor import Tensor, wrap
-from .errors import DTypeError, GradError, describe
+from .errors import DTypeError, GradError, describe, refusal
 
 __minigrad_ops__ = True
 
@@ -39,20 +39,20 @@ def gradcheck(
     True
     """
     points = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
-    checked = [t for t in points if isinstance(t, Tensor) and t.requires_grad]
-    if not checked:
-        raise GradError("gradcheck: none of the inputs requires grad, there is nothing to check")
-    for t in checked:
+    varied = [t for t in points if isinstance(t, Tensor) and t.requires_grad]
+    if not varied:
+        what = "gradcheck: none of the inputs requires grad, there is nothing to check"
+        raise refusal(what, "mg.tensor(…, requires_grad=True)", GradError)
+    for t in varied:
         if t.dtype != np.float64:
-            raise DTypeError(
-                f"gradcheck needs float64, {describe(t)} is too coarse for differences of {eps}"
-            )
+            what = f"gradcheck needs float64, {describe(t)} is too coarse for differences of {eps}"
+            raise refusal(what, "inputs of dtype=float, model.astype(float)", DTypeError)
     with enable_grad():
         outs = _outputs(function(*points))
     for o, out in enumerate(outs):
         if not isinstance(out, Tensor) or out.dtype.kind != "f":
             continue
-        for k, x in enumerate(checked):
+        for k, x in enumerate(varied):
             ours = _our_jacobian(out, x)
             theirs, kinks = _numeric_jacobian(function, points, x, o, eps)
             bad = ~(np.abs(ours - theirs) <= atol + rtol * np.abs(theirs))

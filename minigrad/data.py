@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .calls import checked
 from .elsewhere import DATA, missing
-from .errors import ShapeError, describe, refusal
+from .errors import describe, refusal
 
 __all__ = [
     "Alphabet", "DataLoader", "Labelled", "Windows",
@@ -103,7 +103,8 @@ class Alphabet:
         """The number of every character.  Errors: `ShapeError` for a character it does not have."""
         for c in text:
             if c not in self.numbers:
-                raise ShapeError(f"{c!r} is not among the characters {self.characters!r}")
+                what = f"{c!r} is not among the characters {self.characters!r}"
+                raise refusal(what, "an Alphabet of a text that has it")
         return np.array([self.numbers[c] for c in text], np.int64)
 
     def decode(self, numbers: Iterable[int]) -> str:
@@ -134,10 +135,9 @@ def windows(sequence: Array, length: int, every: int = 1) -> Windows:
     ([[0, 1, 2], [2, 3, 4]], [[1, 2, 3], [3, 4, 5]])
     """
     if not 0 < length < len(sequence) or every < 1:
-        raise ShapeError(
-            f"windows(length={length}, every={every}) of a sequence of {len(sequence)}: "
-            f"the length must be from 1 to {len(sequence) - 1}, every at least 1"
-        )
+        what = f"windows(length={length}, every={every}) of a sequence of {len(sequence)}"
+        advice = f"the length must be from 1 to {len(sequence) - 1}, every at least 1"
+        raise refusal(what, advice)
     pieces = np.lib.stride_tricks.sliding_window_view(sequence, length + 1)[::every]
     return Windows(pieces[:, :-1].copy(), pieces[:, 1:].copy())
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .eager.mode import recorded
-from .errors import ProgramError, describe
+from .errors import ProgramError, describe, refusal
 from .ops.linalg import trace as matrix_trace
 from .static.program import Program, Variable, program_guard
 
@@ -45,9 +45,8 @@ def trace(function: Any, *examples: Any, names: Any = None) -> Any:
     outs = list(result) if isinstance(result, list | tuple) else [result]
     for out in outs:
         if not isinstance(out, Variable):
-            raise ProgramError(
-                f"the traced function returned {describe(out)}: its result does not depend on its arguments"
-            )
+            what = f"the traced function returned {describe(out)}: its result does not depend on its arguments"
+            raise refusal(what, "return what is computed from the arguments", ProgramError)
     program.inputs, program.outputs = labels, [v.name for v in outs]
     program.derive = None
     return program

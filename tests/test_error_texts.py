@@ -91,6 +91,13 @@ CALLS = [
     (lambda: mg.tensor([1.0]).retain_grad(), "retain_grad() on float64[1]", "why:", "repair: create the inputs with requires_grad=True"),
     (times_two_on_a_view, "float64[1] is a view of another Tensor", "repair: use the out-of-place form"),
     (lambda: mg.gradcheck(Wrong.apply, [leaf([1.0])]), "d output 0[0] / d input 0[0]: ours 2, central difference 3", "the gradient rule is wrong here"),
+    (lambda: mg.backward(leaf(1.0) * 2.0, inputs=[]), "backward(inputs=[]) names no tensor", "repair: leave inputs out"),
+    (lambda: mg.grad(leaf(1.0) * 2.0, []), "grad(inputs=[]) names no tensor", "repair: the Tensors"),
+    (lambda: mg.grad(leaf(1.0) * 2.0, [leaf(1.0)]), "input 0 of grad() was not used", "repair: allow_unused=True returns None"),
+    (lambda: mg.gradcheck(mg.sin, [mg.tensor(1.0)]), "none of the inputs requires grad", "repair: mg.tensor(…, requires_grad=True)"),
+    (lambda: mg.gradcheck(mg.sin, [leaf(np.float32([1.0]))]), "float32[1] is too coarse", "repair: inputs of dtype=float"),
+    (lambda: mg.data.Alphabet("ab").encode("z"), "'z' is not among the characters 'ab'", "repair: an Alphabet"),
+    (lambda: mg.data.windows(np.arange(3), 9), "windows(length=9, every=1) of a sequence of 3", "repair: the length must be from 1 to 2"),
     # names and calls
     (lambda: mg.tensor([1.0]).view(1), "a Tensor has no attribute 'view'", "repair: x.reshape(shape)"),
     (lambda: mg.concatenat, "module 'minigrad' has no attribute 'concatenat'"),
@@ -108,7 +115,7 @@ CALLS = [
     # layers
     (lambda: nn.MultiHeadAttention(8, heads=3), "MultiHeadAttention(8, heads=3): 8 columns do not divide into 3 heads", "repair: heads that divide the width"),
     (lambda: nn.MultiHeadAttention(4)(np.ones((1, 3, 4)), mask=np.ones((5, 5), bool)), "a mask bool[5, 5] for scores [batch, heads, rows, columns] = [1, 1, 3, 3]", "repair: one bool for each row"),
-    (lambda: nn.Linear(2, 3).astype(int), "parameters are real floating-point numbers, not int64"),
+    (lambda: nn.Linear(2, 3).astype(int), "parameters are real floating-point numbers, not int64", "repair: astype(float)"),
     (lambda: nn.Linear(2, 3, seed="a"), "seed is", "repair: seed=0, or a generator"),
     (lambda: nn.Linear(0, 3), "0): give a whole number above 0", "repair: Linear(…,"),
     (lambda: nn.Conv2d(4, 6, 3, groups=4), "Conv2d(groups=4): 4 channels and 6 filters do not divide into 4 groups", "repair: sizes that groups divides"),

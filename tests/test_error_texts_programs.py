@@ -153,7 +153,18 @@ CALLS = [
     (of_a_branch, "'mul_0' is computed in a branch: compiled programs fetch from the root and from loops", "repair: let cond return it"),
     (without_start_value, "the parameter 'w' has no value: give static.parameter an init"),
     (lambda: with_primitive(lambda x: x * 1.0, lambda program, y: static.decompose(program), lambda out_grad, x_shape: out_grad * x_shape[0], (-1,)), "a gradient rule computes with the shape of 'x', which has a size -1", "repair: declare the data with its full shape"),
-    (lambda: static.export_onnx("program"), "export_onnx takes a Program, not str"),
+    (lambda: static.export_onnx("program"), "export_onnx takes a Program, not str", "repair: static.export_onnx(program, path"),
+    # where things are asked for
+    (lambda: static.Executor().run(3), "Executor.run takes a Program, not 3", "repair: executor.run(program, feed="),
+    (lambda: static.program_guard(3).__enter__(), "program_guard takes a Program, not 3", "repair: static.program_guard(static.Program())"),
+    (lambda: building(lambda x: static.parameter("p", ["a"])), "parameter 'p' needs real numbers", "repair: an array, a Tensor or lists"),
+    (lambda: building(lambda x: len(static.data("y", [-1]))), "the length of Variable 'y' [-1] is not known", "repair: declare the data with its full shape"),
+    (lambda: mg.trace(lambda x: 3, np.ones(2)), "the traced function returned 3", "repair: return what is computed from the arguments"),
+    # control flow, checkpoints
+    (lambda: building(lambda x: static.static_rnn(3, [x], [0.0])), "step is a function, not 3"),
+    (lambda: building(lambda x: static.if_else(x > 0, lambda r: (r, r), lambda r: r, x)), "the branches of if_else return different structures: a tuple of 2 and one value", "repair: return the same number"),
+    (lambda: building(lambda x: static.if_else(x > 0, lambda r: (r, r), lambda r: [r], x)), "a tuple of 2 and a list of 1", "repair:"),
+    (lambda: building(lambda x: static.append_backward(mg.sin(x).sum(), checkpoints=[3])), "checkpoints holds Variables or names, not 3"),
     # pictures
     (lambda: mg.draw(mg.sin(mg.tensor(1.0, requires_grad=True)), detail="ful"), "unknown detail 'ful'; known: auto, full"),
 ]  # fmt: skip

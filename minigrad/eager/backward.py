@@ -17,7 +17,7 @@ from weakref import ref
 import numpy as np
 
 from ..arguments import as_list
-from ..errors import GradError, user_line
+from ..errors import GradError, refusal
 from .accumulate import accumulated, fitted, named
 from .grad_fn import Leaf, Output
 from .inplace import check_versions, newest_change
@@ -62,9 +62,8 @@ def backward(
         (o, s) for o, s in zip(outputs, seeds(outputs, gradients, create_graph), strict=True)
     ]
     if inputs is not None and not as_list(inputs):
-        raise GradError(
-            "backward(inputs=[]) names no tensor; leave `inputs` out to reach every leaf"
-        )
+        advice = "leave inputs out to reach every leaf"
+        raise refusal("backward(inputs=[]) names no tensor", advice, GradError)
     targets = None if inputs is None else [edge_of(t, "inputs") for t in as_list(inputs)]
     _walk(
         roots,
@@ -99,7 +98,8 @@ def grad(
     """
     outs, ins = as_list(outputs), as_list(inputs)
     if not ins:
-        raise GradError(f"grad(inputs=[]) names no tensor to differentiate by\n  at {user_line()}")
+        advice = "the Tensors whose gradients are asked for"
+        raise refusal("grad(inputs=[]) names no tensor to differentiate by", advice, GradError)
     roots = [(o, s) for o, s in zip(outs, seeds(outs, grad_outputs, create_graph), strict=True)]
     targets = [edge_of(t, "inputs") for t in ins]
     found = _walk(
@@ -110,9 +110,10 @@ def grad(
         if g is None and materialize_grads:
             g = wrap(np.zeros(tensor.shape, tensor.dtype))
         if g is None and not allow_unused:
-            raise GradError(
-                f"input {k}{named(tensor)} of grad() was not used to compute the outputs.\n"
-                f"  repair: allow_unused=True returns None for it, materialize_grads=True zeros."
+            raise refusal(
+                f"input {k}{named(tensor)} of grad() was not used to compute the outputs",
+                "allow_unused=True returns None for it, materialize_grads=True zeros",
+                GradError,
             )
         result.append(g if g is None or isinstance(g, Tensor) else wrap(fitted(tensor, g, False)))
     return tuple(result)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, ShapeError, describe, user_frame, user_line
+from ..errors import DTypeError, GradError, ShapeError, describe, refusal, user_frame, user_line
 from .grad_fn import FREED, Leaf, Node, Output, next_seq
 from .mode import MODE, no_grad
 from .tensor import Tensor, wrap
@@ -33,9 +33,10 @@ class Context:
         """Keep inputs or outputs of forward for backward."""
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
-                raise DTypeError(
-                    f"save_for_backward keeps Tensors, not {describe(t)}; set an attribute of ctx "
-                    "for anything else"
+                raise refusal(
+                    f"save_for_backward keeps Tensors, not {describe(t)}",
+                    "ctx.name = value keeps anything else",
+                    DTypeError,
                 )
         self.saved = tensors
 
@@ -43,9 +44,10 @@ class Context:
     def saved_tensors(self) -> tuple[Any, ...]:
         """What `save_for_backward` kept.  Errors: `GradError` once backward freed it."""
         if self.saved is FREED:
-            raise GradError(
-                "the saved tensors of this Function were freed by an earlier backward; use "
-                "retain_graph=True there"
+            raise refusal(
+                "the saved tensors of this Function were freed by an earlier backward",
+                "retain_graph=True there",
+                GradError,
             )
         return tuple(t.tensor(self._node) if isinstance(t, _SavedOutput) else t for t in self.saved)
 

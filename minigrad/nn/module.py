@@ -194,7 +194,8 @@ class Module:
         """Turn all floating-point numbers inside to another dtype; returns self."""
         dtype = np.dtype(dtype)
         if dtype.kind != "f":
-            raise DTypeError(f"parameters are real floating-point numbers, not {dtype}")
+            what = f"parameters are real floating-point numbers, not {dtype}"
+            raise refusal(what, "astype(float), or astype(np.float32)", DTypeError)
         for _, at in self.named_tensors():
             if at.dtype.kind == "f":
                 at.data, at.grad = at._data.astype(dtype), None

@@ -65,8 +65,9 @@ class Block:
         if found is None:
             found = self.find_var(name)
         if found is None:
+            hint = did_you_mean(name, self.visible_names())
             raise ProgramError(
-                f"block {self.idx} has no variable {name!r}{did_you_mean(name, self.visible_names())}"
+                f"block {self.idx} has no variable {name!r}{hint}\n  at {user_line()}"
             )
         return found
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import ProgramError, user_line
+from ..arguments import as_list
+from ..errors import MinigradError, ProgramError, refusal, user_line
 from .control_parts import (
     all_or_nothing,
     append_control,
@@ -123,10 +124,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
     true, kind, yes = _branch(program, outer, true_fn)
     false, other, no = _branch(program, outer, false_fn)
     if kind is not other or len(yes) != len(no):
-        raise ProgramError(
-            f"the branches of cond return different structures: {_shown(kind, yes)} and {_shown(other, no)}.\n"
-            f"  at {user_line()}\n  repair: return the same number of values from both"
-        )
+        raise _different("cond", _shown(kind, yes), _shown(other, no))
     for k, (a, b) in enumerate(zip(yes, no, strict=True)):
         if not same_types(a, b):
             raise ProgramError(
@@ -162,8 +160,14 @@ def _branch(
         return block, kind, own_names(block, [program.as_variable(v, block) for v in values])
 
 
-def _shown(kind: type | None, values: list[Variable]) -> str:
+def _shown(kind: type | None, values: Sequence[Any]) -> str:
     return "one value" if kind is None else f"a {kind.__name__} of {len(values)}"
+
+
+def _different(name: str, yes: str, no: str) -> MinigradError:
+    """What to raise for two branches whose results do not go together."""
+    what = f"the branches of {name} return different structures: {yes} and {no}"
+    return refusal(what, "return the same number of values from both", ProgramError)
 
 
 def _either(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
@@ -223,6 +227,9 @@ def if_else(
     no = ~mask
     yes = true_fn(*(select_rows(r, mask) for r in rows))
     other = false_fn(*(select_rows(r, no) for r in rows))
-    if not isinstance(yes, list | tuple):
-        return merge_rows(mask, yes, other)
-    return type(yes)(merge_rows(mask, a, b) for a, b in zip(yes, other, strict=True))
+    kind, kind_no = (type(v) if isinstance(v, list | tuple) else None for v in (yes, other))
+    parts, parts_no = as_list(yes), as_list(other)
+    if (kind is None) != (kind_no is None) or len(parts) != len(parts_no):
+        raise _different("if_else", _shown(kind, parts), _shown(kind_no, parts_no))
+    merged = [merge_rows(mask, a, b) for a, b in zip(parts, parts_no, strict=True)]
+    return merged[0] if kind is None else kind(merged)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError, describe, user_line
+from ..errors import ProgramError, describe, refusal, user_line
 from .program import default_program
 from .variable import Variable
 
@@ -59,7 +59,8 @@ def parameter(name: str, init: Any, trainable: bool = True) -> Variable:
     if array.dtype.kind in "iu":
         array = array.astype(float)
     if array.dtype.kind != "f":
-        raise ProgramError(f"parameter {name!r} needs real numbers, not {describe(array)}")
+        what = f"parameter {name!r} needs real numbers, not {describe(array)}"
+        raise refusal(what, "an array, a Tensor or lists of numbers", ProgramError)
     return default_program().add_persistable(name, array, trainable)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..calls import checked
-from ..errors import ProgramError, describe, did_you_mean, user_line
+from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
 from . import run_control as run_control
 from .limits import ELEMENTS
 from .naming import name_of, names_of
@@ -78,7 +78,8 @@ class Executor:
         the way leaves all parameters as they were.
         """
         if not isinstance(program, Program):
-            raise ProgramError(f"Executor.run takes a Program, not {describe(program)}")
+            what = f"Executor.run takes a Program, not {describe(program)}"
+            raise refusal(what, "executor.run(program, feed={…}, fetch_list=[…])", ProgramError)
         fetch = names_of(program, fetch_list, "fetch_list")
         fed = _checked_feed(program, {} if feed is None else feed)
         if scope is not None and not isinstance(scope, Scope):
@@ -86,7 +87,7 @@ class Executor:
                 f"scope is a static.Scope, not {describe(scope)}\n  at {user_line()}"
             )
         missing, constants = self._start_values(program)
-        self._check(program, fed, fetch, program.initial)
+        self._check(program, fed, fetch)
         self.scope.values.update((n, np.array(v)) for n, v in missing.items())
         updates = Scope(self.scope)
         local = Scope(updates) if scope is None else scope
@@ -110,11 +111,9 @@ class Executor:
                 missing[name] = value
         return missing, constants
 
-    def _check(
-        self, program: Program, fed: dict[str, Any], fetch: list[str], initial: dict[str, Any]
-    ) -> None:
+    def _check(self, program: Program, fed: dict[str, Any], fetch: list[str]) -> None:
         """What is missing is found before the first operator runs."""
-        given = fed.keys() | initial.keys() | self.scope.values.keys()
+        given = fed.keys() | program.initial.keys() | self.scope.values.keys()
         variables = program.global_block().vars
         for name, op in _first_reads(program, fetch).items():
             var = variables.get(name)
@@ -193,9 +192,8 @@ def _fetched(name: str, scope: Scope) -> Any:
         return np.array(value) if isinstance(value, np.ndarray | np.generic) else value
     found = _in_steps(name, scope)
     if found is None:
-        raise ProgramError(
-            f"{name!r} has no value in this run: the block it belongs to did not run"
-        )
+        what = f"{name!r} has no value in this run: the block it belongs to did not run"
+        raise refusal(what, "fetch what the loop or the cond returns", ProgramError)
     return found
 
 

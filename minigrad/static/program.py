@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ProgramError, describe, user_line
+from ..errors import ProgramError, describe, refusal, user_line
 from ..values import Operators
 from .block import Block
 from .lift import lift
@@ -269,7 +269,8 @@ def program_guard(program: Program) -> Iterator[Program]:
     True
     """
     if not isinstance(program, Program):
-        raise ProgramError(f"program_guard takes a Program, not {describe(program)}")
+        what = f"program_guard takes a Program, not {describe(program)}"
+        raise refusal(what, "static.program_guard(static.Program())", ProgramError)
     token = _default.set(program)
     try:
         yield program

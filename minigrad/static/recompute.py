@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import ProgramError, did_you_mean, user_line
+from .naming import name_of, several
 from .op_info import CONTROL
-from .program import Block, Operator, Variable
+from .program import Block, Operator
 
 
 def recompute_segments(
@@ -41,16 +42,14 @@ def recompute_segments(
 
 
 def _names(block: Block, checkpoints: Iterable[Any]) -> set[str]:
-    found = set()
-    for item in checkpoints:
-        name = item.name if isinstance(item, Variable) else str(item)
+    found = [name_of(item, "checkpoints") for item in several(checkpoints, "checkpoints")]
+    for name in found:
         if name not in block.vars:
             raise ProgramError(
                 f"checkpoints names {name!r}, which is no variable of block {block.idx}"
                 f"{did_you_mean(name, block.vars)}\n  at {user_line()}"
             )
-        found.add(name)
-    return found
+    return set(found)
 
 
 def _segments(block: Block, kept: set[str]) -> dict[int, int]:

@@ -12,6 +12,7 @@ from .control_parts import (
     as_start,
     body_block,
     captured,
+    check_callable,
     next_values,
     own_names,
     sequence,
@@ -45,6 +46,7 @@ def static_rnn(
     >>> static.Executor().run(prog, feed={"x": np.array([1.0, 2.0, 3.0])}, fetch_list=[sums, last])
     [array([1., 3., 6.]), array(6.)]
     """
+    check_callable(step, "step")
     program = default_program()
     outer = program.current_block()
     seqs = _sequences(program, outer, inputs)

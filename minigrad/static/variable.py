@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..elsewhere import VALUES, VARIABLES, missing
-from ..errors import ProgramError, user_line
+from ..errors import ProgramError, refusal, user_line
 from ..registry import Primitive
 from ..values import Operators, ufunc_on_values
 
@@ -143,9 +143,11 @@ class Variable(Operators):
 
     def __len__(self) -> int:
         if not self.shape or self.shape[0] < 0:
-            raise ProgramError(
+            raise refusal(
                 f"the length of Variable {self.name!r} {list(self.shape)} is not known while the "
-                f"program is being built"
+                "program is being built",
+                "declare the data with its full shape, or reduce over the axis",
+                ProgramError,
             )
         return self.shape[0]
 

@@ -89,3 +89,16 @@ def test_a_value_that_was_overwritten_before_it_is_computed_again_is_an_error():
             ProgramError, match=r"add needs the value that 'mul_0' had .* overwrites it"
         ):
             static.append_backward(mg.exp(mark).sum(), checkpoints=[mark])
+
+
+@pytest.mark.parametrize("single", [lambda h: h, lambda h: h.name])
+def test_a_single_checkpoint_counts_as_a_list_of_one(single):
+    def built(checkpoints):
+        program = static.Program()
+        with static.program_guard(program):
+            w = static.parameter("w", [0.5, 1.0])
+            h = mg.tanh(mg.tanh(w))
+            static.append_backward(mg.tanh(h).sum(), checkpoints=checkpoints(h))
+        return str(program)
+
+    assert built(single) == built(lambda h: [h])

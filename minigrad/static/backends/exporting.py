@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...calls import checked
-from ...errors import ProgramError, describe
+from ...errors import ProgramError, describe, refusal
 from ..program import Program
 from .lowering import needs
 
@@ -39,7 +39,8 @@ def export_onnx(
     ...     assert [v.name for v in model.graph.output] == [loss.name, "w@GRAD"]
     """
     if not isinstance(program, Program):
-        raise ProgramError(f"export_onnx takes a Program, not {describe(program)}")
+        what = f"export_onnx takes a Program, not {describe(program)}"
+        raise refusal(what, "static.export_onnx(program, path, fetch=[…])", ProgramError)
     needs("onnx", "onnx", "export_onnx")
     from .onnx_export import onnx_model, write_model
 
