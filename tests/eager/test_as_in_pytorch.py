@@ -98,6 +98,32 @@ def test_an_in_place_op_that_cannot_keep_shape_or_dtype_says_so():
 # -- Function ------------------------------------------------------------------------------
 
 
+class Sorted(mg.Function):
+    """The values in order, and the places they came from, which have no gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        places = mg.argsort(x)
+        values, numbers = x[places], places.astype(float)
+        ctx.mark_non_differentiable(numbers)
+        ctx.save_for_backward(places)
+        return values, numbers
+
+    @staticmethod
+    def backward(ctx, grad, grad_of_places):
+        (places,) = ctx.saved_tensors
+        assert not grad_of_places.numpy().any()
+        return mg.zeros_like(grad).scatter_add(places, grad)
+
+
+def test_no_gradient_flows_through_an_output_marked_non_differentiable():
+    x = mg.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    values, numbers = Sorted.apply(x)
+    assert (values.requires_grad, numbers.requires_grad) == (True, False)
+    (values * mg.tensor([1.0, 10.0, 100.0]) + numbers).sum().backward()
+    assert x.grad.tolist() == [100.0, 1.0, 10.0]
+
+
 class Scale(mg.Function):
     @staticmethod
     def forward(ctx, x, by=2.0, bias=0.0):
