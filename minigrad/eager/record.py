@@ -29,7 +29,7 @@ def own(value: Any) -> Any:
 
 
 def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-    """Apply a primitive to arguments of which one is a Value, but no plain Tensor."""
+    """Apply a primitive to arguments of which one is a Value, but no plain Tensor; a Variable sorts them itself."""
     foreign = [a for a in args if isinstance(a, Value) and not isinstance(a, Tensor)]
     if foreign:
         return foreign[0].apply_primitive(primitive, args, attrs)
@@ -39,14 +39,11 @@ def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, An
 def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     """Apply any primitive: the meaning of the specialised functions, written as loops over slots."""
     args, attrs = primitive.bind(args, attrs)
-    if not any(isinstance(a, Tensor) for a in args) or any(
-        isinstance(a, Value) and not isinstance(a, Tensor) for a in args
-    ):
-        foreign = next(
-            (a for a in args if isinstance(a, Value) and not isinstance(a, Tensor)), None
-        )
-        if foreign is not None:
-            return foreign.apply_primitive(primitive, args, attrs)
+    values = [a for a in args if isinstance(a, Value)]
+    for a in values:
+        if not isinstance(a, Tensor):
+            return a.apply_primitive(primitive, args, attrs)
+    if not values:
         return _run(primitive, args, args, attrs)
     arrays = tuple(a._data if isinstance(a, Tensor) else a for a in args)
     result = _run(primitive, args, arrays, attrs)
@@ -126,18 +123,14 @@ def _record(
             setattr(
                 node, f"_{name}", _fact(by_slot[name.rsplit("_", 1)[0]], name.rsplit("_", 1)[1])
             )
-    specialised = len(edges) <= 2 and not isinstance(node, GenericNode)
+    flowing = [e for n, e in zip(slots, edges, strict=True) if n in primitive.rules]
     if isinstance(node, GenericNode):
-        node.more, node.slots = (
-            tuple(e for n, e in zip(slots, edges, strict=True) if n in primitive.rules),
-            slots,
-        )
+        node.more, node.slots = tuple(flowing), slots
         node.specs = [(np.shape(o._data), o._data.dtype) for o in outs]
     else:
-        kept = [e for n, e in zip(slots, edges, strict=True) if n in primitive.rules] + [None, None]
-        node.e0, node.e1 = kept[0], kept[1]
-        if not specialised and isinstance(node, ManyNode):
-            node.more = tuple(kept[2:-2])
+        node.e0, node.e1 = (*flowing, None, None)[:2]
+        if isinstance(node, ManyNode):
+            node.more = tuple(flowing[2:])
     if primitive.broadcasts:
         shapes = tuple(
             np.shape(a) for n, a in zip(slots, arrays, strict=True) if n in primitive.rules

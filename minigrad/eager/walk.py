@@ -133,9 +133,9 @@ class Walk(Hooked):
         if self.targets is not None:
             self._restrict()
             order = [n for n in order if n in self.needed]
-        if newest_change() and self.runs and newest_change() > self.runs[0].seq:
+        if self.runs and newest_change() > self.runs[0].seq:
             check_versions(self.runs)
-        wanted = {t: k for k, t in enumerate(self.targets or ())} if self.targets else None
+        wanted = set(self.targets) if self.targets else None
         running = None if self.targets is None else set(self.runs)
         for n in reversed(order):
             g = n.g
@@ -144,7 +144,7 @@ class Walk(Hooked):
             elif n.outputs == 0 or g is not None:
                 self._one(n, g, wanted, running)
 
-    def _leaf(self, n: Any, g: Any, wanted: dict[Any, int] | None) -> None:
+    def _leaf(self, n: Any, g: Any, wanted: set[Any] | None) -> None:
         if g is None:
             return
         if n.hooks is not None:
@@ -155,7 +155,7 @@ class Walk(Hooked):
             self._capture(wanted, n, g)
         n.g = None
 
-    def _one(self, n: Any, g: Any, wanted: dict[Any, int] | None, running: set[Any] | None) -> None:
+    def _one(self, n: Any, g: Any, wanted: set[Any] | None, running: set[Any] | None) -> None:
         """Run one node with everything that may be asked of it."""
         if n.outputs:
             n.g = None
@@ -177,7 +177,7 @@ class Walk(Hooked):
             self._check(n, g, grads)
         self._give(n, g, grads)
 
-    def _capture(self, wanted: dict[Any, int], edge: Any, g: Any) -> None:
+    def _capture(self, wanted: set[Any], edge: Any, g: Any) -> None:
         if edge in wanted:
             for k, t in enumerate(self.targets or ()):
                 if t is edge:
@@ -205,7 +205,7 @@ class Walk(Hooked):
                 m.g = h + p
                 m.own = not create
 
-    def _gather(self, n: Any, wanted: dict[Any, int] | None) -> list[Any] | None:
+    def _gather(self, n: Any, wanted: set[Any] | None) -> list[Any] | None:
         """The gradients of all outputs of a node; zeros for those nothing was given to."""
         found: list[Any] = [None] * len(n.specs)
         for o in n.outs:

@@ -26,7 +26,8 @@ def _one_shape(function, shape, dtype):
 def zeros(shape, dtype=float, requires_grad=False, name=None):
     """A Tensor of zeros.
 
-    >>> zeros([2])
+    >>> import minigrad as mg
+    >>> mg.zeros([2])
     tensor([0., 0.])
     """
     return leaf(np.zeros(shape, _one_shape("zeros", shape, dtype)), requires_grad, name)
@@ -35,7 +36,8 @@ def zeros(shape, dtype=float, requires_grad=False, name=None):
 def ones(shape, dtype=float, requires_grad=False, name=None):
     """A Tensor of ones.
 
-    >>> ones([2])
+    >>> import minigrad as mg
+    >>> mg.ones([2])
     tensor([1., 1.])
     """
     return leaf(np.ones(shape, _one_shape("ones", shape, dtype)), requires_grad, name)
@@ -44,7 +46,8 @@ def ones(shape, dtype=float, requires_grad=False, name=None):
 def full(shape, fill_value, dtype=None, requires_grad=False, name=None):
     """A Tensor of one value.
 
-    >>> full([2], 3.0)
+    >>> import minigrad as mg
+    >>> mg.full([2], 3.0)
     tensor([3., 3.])
     """
     return leaf(np.full(shape, fill_value, dtype), requires_grad, name)
@@ -53,7 +56,8 @@ def full(shape, fill_value, dtype=None, requires_grad=False, name=None):
 def arange(start, stop=None, step=1, dtype=None, requires_grad=False, name=None):
     """Numbers from ``start`` to before ``stop`` in steps.
 
-    >>> arange(3), arange(1.0, 2.0, 0.5)
+    >>> import minigrad as mg
+    >>> mg.arange(3), mg.arange(1.0, 2.0, 0.5)
     (tensor([0, 1, 2]), tensor([1. , 1.5]))
     """
     start, stop = (0, start) if stop is None else (start, stop)
@@ -63,7 +67,8 @@ def arange(start, stop=None, step=1, dtype=None, requires_grad=False, name=None)
 def linspace(start, stop, num, dtype=None, requires_grad=False, name=None):
     """``num`` numbers at equal distances, both ends included.
 
-    >>> linspace(0.0, 1.0, 3)
+    >>> import minigrad as mg
+    >>> mg.linspace(0.0, 1.0, 3)
     tensor([0. , 0.5, 1. ])
     """
     return leaf(np.linspace(start, stop, num, dtype=dtype), requires_grad, name)
@@ -72,7 +77,8 @@ def linspace(start, stop, num, dtype=None, requires_grad=False, name=None):
 def eye(n, m=None, k=0, dtype=float, requires_grad=False, name=None):
     """Zeros with ones on a diagonal.
 
-    >>> eye(2)
+    >>> import minigrad as mg
+    >>> mg.eye(2)
     tensor([[1., 0.],
             [0., 1.]])
     """

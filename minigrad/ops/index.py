@@ -81,7 +81,7 @@ def _index_array(part):
 def _filled(template, arrays):
     """The index that a template and its arrays make."""
     arrays = iter(arrays)
-    return tuple([next(arrays) if part is ARRAY or part == ARRAY else part for part in template])
+    return tuple([next(arrays) if part == ARRAY else part for part in template])
 
 
 # -- basic indices -------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def put(x, y, *index, template):
     return out
 
 
-@primitive(type="put_winners", nondiff=("x", "index"))
+@primitive(nondiff=("x", "index"))
 def put_winners(x, *index, template):
     """Which elements put at index arrays were not overwritten by a later one; no gradient."""
     places = _filled(template, index)

@@ -113,7 +113,7 @@ def dot(x, y):
     >>> mg.dot(mg.tensor([1.0, 2.0]), mg.tensor([3.0, 4.0]))
     tensor(11.)
     """
-    if not np.ndim(getattr(x, "_data", x)) or not len(getattr(y, "shape", np.shape(y))):
+    if not np.ndim(x) or not np.ndim(y):
         return mul(x, y)
     return matmul(x, y)
 

@@ -15,8 +15,8 @@ def _t(x):
     return swapaxes(x, axis1=-1, axis2=-2)
 
 
-def _float(x):
-    """Square matrices, as LAPACK takes them."""
+def _square(x):
+    """An array of square matrices; LAPACK would say less of others."""
     x = np.asarray(x)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(
@@ -34,7 +34,7 @@ def inv(x):
     tensor([[0.5 , 0.  ],
             [0.  , 0.25]])
     """
-    return np.linalg.inv(_float(x))
+    return np.linalg.inv(_square(x))
 
 
 inv.grad(x=lambda out, out_grad: -matmul(matmul(_t(out), out_grad), _t(out)))
@@ -48,7 +48,7 @@ def solve(a, b):
     >>> mg.solve(mg.tensor([[2.0, 0.0], [0.0, 4.0]]), mg.tensor([2.0, 8.0]))
     tensor([1., 2.])
     """
-    return np.linalg.solve(_float(a), b)
+    return np.linalg.solve(_square(a), b)
 
 
 @solve.grad
@@ -70,7 +70,7 @@ def det(x):
     >>> mg.det(mg.tensor([[2.0, 0.0], [0.0, 3.0]]))
     tensor(6.)
     """
-    return np.linalg.det(_float(x))
+    return np.linalg.det(_square(x))
 
 
 det.grad(x=lambda x, out_grad: expand_dims(out_grad, axis=(-1, -2)) * cofactor(x))
@@ -104,7 +104,7 @@ def cholesky(x):
     tensor([[2., 0.],
             [1., 2.]])
     """
-    x = _float(x)
+    x = _square(x)
     return np.linalg.cholesky((x + np.swapaxes(x, -1, -2)) / 2)
 
 

@@ -52,9 +52,11 @@ def _matmul(s: Shapes, attrs: dict[str, Any]) -> int:
 
 def _matmul_grad(s: Shapes, attrs: dict[str, Any]) -> int:
     (g,), sizes = s["out_grad"], [1]
-    for (y,) in [s[k] for k in ("y",) if k in s]:
+    if "y" in s:  # which is read for the gradient of x, and the other way round
+        (y,) = s["y"]
         sizes.append(_product(g, y, _at(g, -2), _at(y, -2)))
-    for (x,) in [s[k] for k in ("x",) if k in s]:
+    if "x" in s:
+        (x,) = s["x"]
         sizes.append(_product(x, g, _at(x, -1), _at(g, -1)))
     return max(sizes)
 

@@ -22,9 +22,10 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ..errors import ProgramError, describe, did_you_mean
-from .net_ops import EMPTY, GRAD, NetOp, Operator, Scope, Slots, names, places
+from .net_ops import GRAD, NetOp, Operator, Scope, Slots, names, places
 from .net_rnn import RnnGradOp, RnnOp
 from .op_info import op_info
+from .operator import EMPTY
 
 __all__ = ["Backward", "NetOp", "Operator", "RnnGradOp", "RnnOp", "Scope", "build_grad_op", "fc"]
 

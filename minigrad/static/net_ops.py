@@ -17,9 +17,9 @@ from ..errors import ProgramError, describe, did_you_mean, user_line
 from .grad_maker import run_grad_op
 from .infer import run_kernel
 from .op_info import bind_slots, op_info
+from .operator import EMPTY
 
 GRAD = "@GRAD"  #: ``w@GRAD`` is the gradient of ``w``
-EMPTY = "@EMPTY@"  #: the gradient that nobody wants
 
 Slots = dict[str, list[str]]
 Given = Mapping[str, str | Sequence[str]]

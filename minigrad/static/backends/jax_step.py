@@ -10,10 +10,11 @@ import numpy as np
 
 from ...errors import MinigradError, ProgramError, describe, user_line
 from ..codegen.memory import start_values
+from ..naming import names_of
 from ..program import Program, Variable
 from .functional import functional_source
 from .jax_space import JaxSpace
-from .lowering import data_of, feed_shapes, fetch_names, lowered
+from .lowering import data_of, feed_shapes, lowered
 
 
 class JaxStep:
@@ -30,7 +31,7 @@ class JaxStep:
     ) -> None:
         self.program, self.executor = program, executor
         self.single = isinstance(fetch, Variable | str)
-        self.fetch = fetch_names(program, () if fetch is None else fetch)
+        self.fetch = names_of(program, fetch, "fetch", root=True)
         self.data = data_of(program)
         self.space = JaxSpace(max_steps)
         self.history: list[str] = []

@@ -13,7 +13,7 @@ from ...registry import Primitive
 from ..infer import like_value
 from ..op_info import find_info
 from ..passes import climb
-from ..program import Operator, Program, Variable
+from ..program import EMPTY, Operator, Program, Variable
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -22,20 +22,6 @@ def lowered(program: Program, shapes: Mapping[str, tuple[int, ...]], fetch: list
     """The rungs of the compiler that are programs: open sizes filled in, grad ops written out, duplicates merged."""
     *_, (_, made) = climb(program, shapes, fetch)
     return made
-
-
-def fetch_names(program: Program, fetch: Any) -> list[str]:
-    """The names of what is fetched.  Errors: `ProgramError` for one the root block does not have."""
-    single = isinstance(fetch, Variable | str)
-    names = [v.name if isinstance(v, Variable) else str(v) for v in ([fetch] if single else fetch)]
-    known = program.global_block().vars
-    for name in names:
-        if name not in known:
-            raise ProgramError(
-                f"fetch names {name!r}, which is no variable of the root block"
-                f"{did_you_mean(name, known)}\n  at {user_line()}"
-            )
-    return names
 
 
 def feed_shapes(program: Program, feed: Mapping[Any, Any]) -> Shapes:
@@ -91,7 +77,7 @@ class Name(str):
 
 def targets(p: Primitive, op: Operator) -> Iterable[str]:
     """The names a primitive's results get, in order; `EMPTY` for those nobody wants."""
-    return [n for s in p.outputs for n in op.outputs.get(s, ["@EMPTY@"])]
+    return [n for s in p.outputs for n in op.outputs.get(s, [EMPTY])]
 
 
 def needs(package: str, extra: str, what: str) -> None:

@@ -15,9 +15,10 @@ from onnx import helper
 
 from ...errors import ProgramError, user_line
 from ..codegen.memory import start_values
+from ..naming import names_of
 from ..program import Program
 from .functional import functional_source
-from .lowering import data_of, feed_shapes, fetch_names, lowered
+from .lowering import data_of, feed_shapes, lowered
 from .onnx_graph import Graph, info
 from .onnx_space import OnnxSpace
 from .onnx_symbol import Symbol
@@ -27,7 +28,7 @@ OPSET = 18
 
 def onnx_model(program: Program, feed: Mapping[str, Any], fetch: Any, executor: Any) -> Any:
     """The checked `onnx.ModelProto` of a program for feeds of these shapes."""
-    names = fetch_names(program, fetch)
+    names = names_of(program, fetch, "fetch", root=True)
     shapes = feed_shapes(program, feed)
     for name, shape in shapes.items():
         if -1 in shape:

@@ -57,8 +57,7 @@ def _give_names(
         inner = first
     for name in names:
         copy = Operator("assign", {"x": [inner]}, {"out": [name]}, {}, op.role, op.forward_op)
-        copy.code, copy.lasti = op.code, op.lasti
-        parts.append(copy)
+        parts.append(copy.at(op))
 
 
 def _rename(op: Operator, old: str, new: str) -> None:

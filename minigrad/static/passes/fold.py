@@ -228,9 +228,7 @@ class _Folding:
 
 def _filled(op: Operator, var: Any, value: Any) -> Operator:
     attrs = {"shape": var.shape, "value": value, "dtype": var.dtype.name}
-    made = Operator("fill_constant", {}, op.outputs, attrs, op.role, op.forward_op)
-    made.code, made.lasti = op.code, op.lasti
-    return made
+    return Operator("fill_constant", {}, op.outputs, attrs, op.role, op.forward_op).at(op)
 
 
 def _factor(op: Operator) -> float | None:
