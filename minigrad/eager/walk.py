@@ -93,7 +93,7 @@ class Walk(Hooked):
                 if m is None:
                     continue
                 if m.mark != epoch:
-                    if nested or m.__class__ is Output or not m.outputs:
+                    if nested or not m.outputs:  # an Output
                         enter(m)
                         if m.__class__ is AccumulateGrad:
                             m.seq = n.seq - 0.5

@@ -95,5 +95,6 @@ def test_a_class_of_ones_own_says_the_same_of_its_constructor():
 def test_a_traced_function_may_name_its_inputs_and_return_several_values():
     program = mg.trace(lambda x, y: (x * y, x), np.ones(2), np.ones(2), names=["a", "b"])
     assert program.inputs == ["a", "b"]
+    assert [program.global_block().var(name).stop_gradient for name in "ab"] == [True, True]
     assert program.outputs[1] == "a" and len(program.outputs) == 2
     assert mg.trace(lambda x: [x * 2.0], np.ones(2)).inputs == ["x0"]

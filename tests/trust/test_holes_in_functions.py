@@ -12,7 +12,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.eager.specialise import source
-from minigrad.errors import AnomalyError, DTypeError
+from minigrad.errors import AnomalyError, DTypeError, ShapeError
 from minigrad.registry import REGISTRY
 from tests.trust.pieces import leaf
 
@@ -231,3 +231,19 @@ def test_a_primitive_may_have_an_input_to_leave_out_and_an_attr_to_give():
                 call()
     finally:
         REGISTRY.pop("scaled")
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_a_rule_that_gives_another_shape_is_an_error_and_leaves_no_gradient(hooked):
+    made = mg.primitive(lambda x: x * 2.0, type="twice_wrong")
+    made.grad(x=lambda out_grad: np.ones(3))
+    try:
+        x = leaf([1.0, 2.0])
+        y = mg.sum(made(x))
+        if hooked:
+            y.register_hook(lambda g: g)
+        with pytest.raises(ShapeError, match=r"a gradient of shape \[3\] arrived at float64\[2\]"):
+            y.backward()
+        assert x.grad is None
+    finally:
+        REGISTRY.pop("twice_wrong")

@@ -123,6 +123,18 @@ def test_a_rule_may_take_its_attrs_behind_a_star_as_the_kernel_does():
         assert rule_texts(function.primitive, {}) == ("g·y·by",)
 
 
+def test_a_rule_may_be_the_method_of_an_object():
+    class Slope:
+        def of_x(self, y, out_grad):
+            return out_grad * y * 2
+
+    with made(third) as function:
+        function.grad(x=Slope().of_x)
+        x = leaf(3.0)
+        function(x, 5.0).backward()
+        assert float(x.grad) == 10.0
+
+
 @pytest.mark.parametrize(
     ("declare", "words"),
     [
