@@ -35,10 +35,12 @@ def of_split(
 def of_concat(
     block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
 ) -> Made:
-    """The gradient, cut where the values were joined; not where their lengths are known only later, nor where
-    some parts are unwanted: a `split` without names for all its parts could not be differentiated again.
+    """The gradient, cut where the values were joined; not where they were made flat or their lengths are known only
+    later, nor where some parts are unwanted: a `split` without names for all its parts could not be differentiated again.
     """
     axis = op.attrs.get("axis", 0)
+    if axis is None:
+        return None
     lengths = [block.var(n).shape[axis] for n in op.inputs["x"]]
     if -1 in lengths or not wanted.issuperset(op.inputs["x"]):
         return None

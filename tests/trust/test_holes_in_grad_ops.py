@@ -146,3 +146,28 @@ def test_second_derivatives_of_joined_parts_of_which_one_is_of_open_size():
         second = static.gradients([mg.sum(g) for g in first], parts)
     found = static.Executor().run(prog, at, second)
     assert [g.tolist() for g in found] == [[[12.0] * 3] * 2, [[18.0] * 3]]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_values_that_are_joined_flat_have_gradients_of_first_and_second_order(parts):
+    at, weights = np.arange(4.0).reshape(2, 2) - 1.5, np.arange(1.0, 4.0 * parts + 1)
+
+    def joined(x):
+        values = [x, x * 2.0, x * x][:parts]
+        return (mg.concat(values, axis=None) ** 3.0 * weights).sum()
+
+    leaf = mg.tensor(at, requires_grad=True)
+    (first,) = mg.grad(joined(leaf), leaf, create_graph=True)
+    (second,) = mg.grad((first * first).sum(), leaf)
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.data("x", [2, 2])
+        x.stop_gradient = False
+        (g,) = static.gradients(joined(x), [x])
+        (h,) = static.gradients((g * g).sum(), [x])
+    for read in (program, static.decompose(program)):
+        found = static.Executor().run(read, {"x": at}, [g.name, h.name])
+        np.testing.assert_allclose(found[0], first.detach().numpy())
+        np.testing.assert_allclose(found[1], second.numpy())
+    step = static.compile(program, fetch=[g, h])
+    np.testing.assert_allclose(step(x=at)[1], second.numpy())
