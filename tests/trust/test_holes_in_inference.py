@@ -279,3 +279,13 @@ def test_only_where_a_size_is_open_it_is_said_that_it_may_be_the_reason():
             assert (
                 "a size -1 can be any number, and 3 does not fit" in str(caught.value)
             ) is reason
+
+
+def test_as_many_values_as_an_open_axis_is_long_are_refused():
+    with static.program_guard(static.Program()) as program:
+        x = static.data("x", [-1, 2])
+        words = r"^unbind\(x: float64\[-1, 2\]\) is not possible: how many values it gives depends on a size -1"
+        with pytest.raises(ProgramError, match=words):
+            mg.unbind(x)
+        assert [v.shape for v in mg.unbind(x, axis=1)] == [(-1,), (-1,)]
+        assert [op.type for op in program.global_block().ops] == ["unbind"]
