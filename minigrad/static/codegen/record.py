@@ -79,8 +79,9 @@ class Recorder(Decisions):
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         if method == "at":
             return self._add("write", path, function, args, kwargs, None)
-        if isinstance(out, Array) and not out.ndim and out.is_root and out is args[0]:
-            out = None  # ``x += 1`` of a number makes a new one
+        number = isinstance(out, Array) and not out.ndim and out.is_root and out is args[0]
+        if number and len(args) == 2:
+            out = None  # ``x += 1`` of a number makes a new one; ``np.exp(x, x)`` writes into it
         if ufunc.nout != 1:
             raise Unrecordable("several results")
         like = self._ufunc_result(ufunc, method, args, kwargs)
