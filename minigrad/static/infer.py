@@ -193,8 +193,8 @@ def _computed_types(
     run = _run_rules if is_grad else _run_kernel
     trials = [_try(run, op, p, variables, *trial) for trial in (_TRIALS[:1] if same else _TRIALS)]
     if len(trials[0]) != len(trials[-1]):
-        error = ValueError("how many values it gives depends on a size -1: declare that size")
-        raise ProgramError(_refusal(op, variables, error))
+        reason = ValueError("how many values it gives depends on a size -1: declare that size")
+        raise ProgramError(_refusal(op, variables, reason))
     return [
         (_common(a.shape, b.shape), a.dtype) for a, b in zip(trials[0], trials[-1], strict=True)
     ]

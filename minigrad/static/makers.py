@@ -36,7 +36,7 @@ def of_concat(
     block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
 ) -> Made:
     """The gradient, cut where the values were joined; not where they were made flat or their lengths are known only
-    later, nor where some parts are unwanted: a `split` without names for all its parts could not be differentiated again.
+    later, nor where some parts are unwanted: a `split` without names for all parts could not be differentiated again.
     """
     axis = op.attrs.get("axis", 0)
     if axis is None:
