@@ -31,6 +31,23 @@ def test_a_value_that_is_overwritten_before_a_grad_op_reads_it_again_is_refused(
         static.gradients((g * g).sum(), [w])
 
 
+def test_a_value_that_only_the_rule_itself_reads_again_must_be_there_too(prog):
+    x, w = static.data("x", [2]), static.parameter("w", [1.0, 2.0])
+    x.stop_gradient = False
+    e = x * 1.0
+    (g,) = static.gradients((mg.sin(e) * w).sum(), [e])
+    again = (g * g).sum()
+    (fine,) = static.gradients(again, [w])
+    at = np.array([0.3, 0.4])
+    (found,) = static.Executor().run(prog, {"x": at}, [fine])
+    np.testing.assert_allclose(found, 2 * np.cos(at) ** 2 * [1.0, 2.0])
+    prog.global_block().append_op("assign", {"x": x}, {"out": e})
+    with pytest.raises(
+        ProgramError, match="cos needs the value that 'mul_0' had at .* assign overwrites it"
+    ):
+        static.gradients(again, [w])
+
+
 def test_every_step_of_a_rule_is_differentiated(prog):
     x = static.data("x", [3])
     x.stop_gradient = False
