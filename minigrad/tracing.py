@@ -31,6 +31,9 @@ def trace(function: Any, *examples: Any, names: Any = None) -> Any:
     program = Program()
     program.lifts_tensors = True
     labels = list(names) if names is not None else [f"x{k}" for k in range(len(examples))]
+    if len(labels) != len(examples):
+        what = f"trace was given {len(labels)} name(s) for {len(examples)} example(s)"
+        raise refusal(what, "one name for each example, or leave names out", ProgramError)
     derivations = Derivations(program)
     program.derive = derivations.derive
     with program_guard(program), recorded(derivations.note):

@@ -160,7 +160,13 @@ CALLS = [
     (lambda: building(lambda x: static.parameter("p", ["a"])), "parameter 'p' needs real numbers", "repair: an array, a Tensor or lists"),
     (lambda: building(lambda x: len(static.data("y", [-1]))), "the length of Variable 'y' [-1] is not known", "repair: declare the data with its full shape"),
     (lambda: mg.trace(lambda x: 3, np.ones(2)), "the traced function returned 3", "repair: return what is computed from the arguments"),
+    (lambda: mg.trace(lambda x: x * 2.0, np.ones(2), names=["a", "b"]), "trace was given 2 name(s) for 1 example(s)", "repair: one name for each example"),
+    (lambda: static.minimize(3, 4), "minimize takes an optimizer, not 3", "repair: static.minimize(optim.SGD(lr=0.1), loss)"),
+    (lambda: static.minimize(mg.optim.SGD, 4), "minimize takes an optimizer, not the class SGD", "repair:"),
+    (lambda: static.parse(3), "a program is read from a text, not from 3"),
     # control flow, checkpoints
+    (lambda: building(lambda x: static.while_loop(lambda i: i < 3, lambda i: None, [0])), "the loop body returns None for loop variable 0", "repair: return the next value"),
+    (lambda: building(lambda x: static.if_else(x > 0, lambda r: 1.0, lambda r: 2.0, x)), "the branches of if_else return rows, not 1.0", "repair: a row for each that came in"),
     (lambda: building(lambda x: static.static_rnn(3, [x], [0.0])), "step is a function, not 3"),
     (lambda: building(lambda x: static.if_else(x > 0, lambda r: (r, r), lambda r: r, x)), "the branches of if_else return different structures: a tuple of 2 and one value", "repair: return the same number"),
     (lambda: building(lambda x: static.if_else(x > 0, lambda r: (r, r), lambda r: [r], x)), "a tuple of 2 and a list of 1", "repair:"),

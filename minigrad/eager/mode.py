@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import AnomalyError, describe
+from ..errors import AnomalyError, DTypeError, describe, refusal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,6 +209,10 @@ class saved_tensors_hooks(_Switch):
 
     def __init__(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
         super().__init__()
+        for hook in (pack, unpack):
+            if not callable(hook):
+                what = f"saved_tensors_hooks takes two functions, not {describe(hook)}"
+                raise refusal(what, "pack and unpack: lambda a: a", DTypeError)
         self.changes = {"saved_hooks": (pack, unpack)}
 
 

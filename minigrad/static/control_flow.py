@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..arguments import as_list
-from ..errors import MinigradError, ProgramError, refusal, user_line
+from ..errors import MinigradError, ProgramError, describe, refusal, user_line
 from .control_parts import (
     all_or_nothing,
     append_control,
@@ -231,5 +231,9 @@ def if_else(
     parts, parts_no = as_list(yes), as_list(other)
     if (kind is None) != (kind_no is None) or len(parts) != len(parts_no):
         raise _different("if_else", _shown(kind, parts), _shown(kind_no, parts_no))
+    for value in (*parts, *parts_no):
+        if not getattr(value, "shape", ()):
+            what = f"the branches of if_else return rows, not {describe(value)}"
+            raise refusal(what, "a row for each that came in: rows * 0.0 + 1.0", ProgramError)
     merged = [merge_rows(mask, a, b) for a, b in zip(parts, parts_no, strict=True)]
     return merged[0] if kind is None else kind(merged)

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..errors import ProgramError, describe, user_line
+from ..errors import ProgramError, describe, refusal, user_line
 from ..ops.infer import fits
 from ..registry import REGISTRY
 from .infer import Type
@@ -85,6 +85,9 @@ def next_values(
         )
     made = []
     for k, (start, value) in enumerate(zip(starts, values, strict=True)):
+        if value is None:
+            what = f"{what} returns None for loop variable {k}"
+            raise refusal(what, "return the next value of every loop variable", ProgramError)
         number = isinstance(value, int | float)
         result = program.as_variable(np.asarray(value, start.dtype) if number else value, block)
         if not same_types(start, result):

@@ -6,12 +6,12 @@ update operators write the parameter's own name.  A run that fails changes none 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError, user_line
+from ..errors import ProgramError, describe, refusal, user_line
 from ..registry import REGISTRY
 from .backward import append_backward
 from .backward_passes import Callback
@@ -45,6 +45,11 @@ def minimize(
     >>> executor.scope["w"]
     array([0.25, 0.5 ])
     """
+    a_class = isinstance(optimizer, type)
+    if a_class or not isinstance(getattr(optimizer, "memory", None), Mapping):
+        shown = f"the class {optimizer.__name__}" if a_class else describe(optimizer)
+        what = f"minimize takes an optimizer, not {shown}"
+        raise refusal(what, "static.minimize(optim.SGD(lr=0.1), loss)", ProgramError)
     program = getattr(loss, "program", None)
     if not isinstance(program, Program):
         append_backward(loss)  # says what is wrong with the loss
