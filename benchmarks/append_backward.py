@@ -2,7 +2,8 @@
 
     python benchmarks/append_backward.py [sizes]
 
-Four programs: a chain of sines, layers with parameters of their own, one variable read by all, a shared parameter.
+Five programs: a chain of sines, layers that take ten matrices and biases in turn, layers with parameters of their own, one variable
+read by all, a shared parameter.
 Times are process times, the best of three; the last column relates append_backward to a plain Python loop on the same
 machine, so that runs on different machines can be compared.
 """
@@ -35,6 +36,16 @@ def sines(count: int) -> Any:
     h = static.parameter("x", np.full(4, 0.5))
     for _ in range(count):
         h = mg.sin(h)
+    return h.sum()
+
+
+def tied(count: int) -> Any:
+    """Layers, three operators each, that take ten matrices and biases in turn."""
+    pairs = [(static.parameter(f"w{k}", np.ones((8, 8))), static.parameter(f"b{k}", np.ones(8))) for k in range(10)]
+    h = static.data("x", [4, 8])
+    for k in range(count // 3):
+        w, b = pairs[k % 10]
+        h = mg.tanh(mg.matmul(h, w) + b)
     return h.sum()
 
 
@@ -96,7 +107,7 @@ def main(sizes: list[int]) -> None:
     print(
         "program   operators    build  append_backward  verify     (µs per operator)  turns of a loop"
     )
-    for network in (sines, layers, fan_out, shared):
+    for network in (sines, tied, layers, fan_out, shared):
         for count in sizes:
             build, backward, check = measure(network, count)
             turns = backward * 1000 / loop()
