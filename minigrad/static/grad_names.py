@@ -25,7 +25,7 @@ class GradNames(dict[str, str]):
 
     def name_all(self, names: Iterable[str]) -> None:
         """Make the names of many gradients at once, unless one is taken: then they are made one by one."""
-        made = {name: f"{name}@GRAD" for name in names}
+        made = {name: name + "@GRAD" for name in names}
         if self.taken.isdisjoint(made.values()):
             self.update(made)
 
@@ -35,11 +35,11 @@ class GradNames(dict[str, str]):
 
 
 def free_names(blocks: Iterable[Block]) -> GradNames:
-    """The naming of one call of append_backward: no name that these blocks have already.
+    """The naming of one call of append_backward: no name that these blocks have already for a gradient.
 
     >>> from minigrad import static
     >>> prog = static.parse("block 0:\\n  data x: float64[2]\\n  x@GRAD = exp(x)")
     >>> free_names(prog.blocks)["x"]
     'x@GRAD@2'
     """
-    return GradNames(set().union(*(b.vars for b in blocks)))
+    return GradNames({name for b in blocks for name in b.vars if "@GRAD" in name})

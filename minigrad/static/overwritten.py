@@ -36,10 +36,10 @@ def check_overwritten(block: Block, ops: Sequence[Operator]) -> None:
 def _overwritten(block: Block) -> dict[str, int]:
     """The names that hold several values in a block, with the operator that wrote the last one."""
     written = outputs_of(block.ops)
-    once = set(written)
-    repeated = (once - block.vars.keys()) | written_twice(written)
-    for name, var in block.vars.items():
-        if (var.is_data or var.persistable) and name in once:
+    repeated = written_twice(written)
+    for name in written:
+        var = block.vars.get(name)
+        if var is None or var.is_data or var.persistable:
             repeated.add(name)
     repeated.discard(EMPTY)
     if not repeated:
