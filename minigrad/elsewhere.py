@@ -176,6 +176,12 @@ OPTIMIZER = {
     "add_param_group": "one optimizer for each group of parameters", "defaults": "optimizer.lr, optimizer.attrs",
 }  # fmt: skip
 
+#: what backward of a Function is handed
+CONTEXT = {
+    "mark_dirty": "leave it out: forward makes a new value, x + 1 in place of x.add_(1)",
+    "saved_variables": "ctx.saved_tensors", "save_for_forward": "leave it out: mg.jvp uses backward",
+}  # fmt: skip
+
 #: first values of parameters
 INIT = {
     "zeros_": "p.data = np.zeros(p.shape)", "ones_": "p.data = np.ones(p.shape)",

@@ -21,6 +21,9 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception) -> str:
     if "must be an integer array" in text or re.search("from dtype.'float.*to dtype.'int", text):
         return "indices are integers: indices.astype(int)"
     if isinstance(cause, TypeError):
+        for name in ("axis", "axes"):
+            if isinstance(given := attrs.get(name), list):
+                return f"{name}={tuple(given)}, a tuple"
         return "pass Tensors, arrays or numbers, and attrs of the type the docstring names"
     for needle, advice in _ADVICE:
         if needle in text:

@@ -18,6 +18,22 @@ def program_value():
         return static.data("x", [2, 3])
 
 
+def context():
+    """What forward and backward of a Function are handed."""
+    seen = []
+
+    class Look(mg.Function):
+        """Keeps its context."""
+
+        @staticmethod
+        def forward(ctx, x):
+            seen.append(ctx)
+            return x
+
+    Look.apply(mg.ones([1]))
+    return seen[0]
+
+
 OWNERS = {
     "a Tensor": (mg.ones([2, 3]), elsewhere.VALUES),
     "a Variable": (program_value(), {**elsewhere.VALUES, **elsewhere.VARIABLES}),
@@ -27,6 +43,7 @@ OWNERS = {
     "module 'minigrad.data'": (data, elsewhere.DATA),
     "module 'minigrad.nn.init'": (nn.init, elsewhere.INIT),
     "this Sequential": (nn.Sequential(), elsewhere.MODULES),
+    "ctx": (context(), elsewhere.CONTEXT),
     "this SGD": (optim.SGD(), elsewhere.OPTIMIZER),
 }
 
@@ -51,6 +68,7 @@ def test_every_name_that_is_advised_exists():
         "data": data,
         "model": nn.Sequential(),
         "optimizer": optim.SGD(),
+        "ctx": context(),
         "executor": static.Executor(),
         "generator": np.random.default_rng(0),
     }
@@ -101,6 +119,12 @@ def test_sizes_given_one_by_one_are_answered_with_the_shape():
 def test_two_axes_for_three_are_answered_with_the_function_that_exchanges_two():
     with pytest.raises(ValueError, match=r"each of the 3 axes once; swapaxes"):
         mg.ones([2, 3, 4]).transpose(1, 2)
+
+
+@pytest.mark.parametrize("reduce", [mg.sum, mg.mean, mg.max, mg.norm, mg.logsumexp])
+def test_axes_in_a_list_are_answered_with_the_tuple(reduce):
+    with pytest.raises(TypeError, match=r"repair: axis=\(0, 1\), a tuple"):
+        reduce(mg.ones([2, 3]), axis=[0, 1])
 
 
 def test_what_the_page_for_users_of_pytorch_says_of_names_with_another_meaning():

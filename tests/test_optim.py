@@ -104,6 +104,20 @@ def test_parameters_keep_their_dtype_and_optimizers_find_the_minimum(name):
     assert np.abs(p.detach().numpy()).max() < 0.7
 
 
+@pytest.mark.parametrize("make", [optim.Adam, optim.AdamW])
+def test_in_float32_the_first_means_are_corrected_as_exactly_as_float32_allows(make):
+    start, grads = np.linspace(-1, 1, 20), np.random.default_rng(0).normal(size=(20, 20))
+    ends = []
+    for dtype in (np.float64, np.float32):
+        p = mg.tensor(start.astype(dtype), requires_grad=True)
+        optimizer = make([p], lr=0.1)
+        for grad in grads:
+            p.grad = mg.tensor(grad.astype(dtype))
+            optimizer.step()
+        ends.append(p.data.astype(float))
+    np.testing.assert_allclose(*ends, atol=1.5e-6)
+
+
 def test_a_step_leaves_graphs_made_before_as_they_were():
     p = parameter()
     y = (p * p).sum()

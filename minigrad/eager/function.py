@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..elsewhere import CONTEXT, missing
 from ..errors import DTypeError, GradError, ShapeError, describe, refusal, user_frame, user_line
 from .grad_fn import FREED, Leaf, Node, Output, next_seq
 from .mode import MODE, no_grad
@@ -28,6 +29,9 @@ class Context:
         self._nondiff: tuple[Tensor, ...] = ()
         self._materialize = True
         self._node: Any = None  # the node, while backward runs with a graph of its own
+
+    def __getattr__(self, name: str) -> Any:
+        raise missing("ctx", name, CONTEXT.get(name), self)
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs of forward for backward."""

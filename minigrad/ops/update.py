@@ -5,6 +5,8 @@ A Program runs them in place on persistable variables; none has a gradient.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..registry import primitive
@@ -61,10 +63,16 @@ def adam(
     step = step + 1
     moment1 = beta1 * moment1 + (1 - beta1) * grad
     moment2 = beta2 * moment2 + (1 - beta2) * grad * grad
-    mean, scale = moment1 / (1 - beta1**step), np.sqrt(moment2 / (1 - beta2**step))
+    mean = moment1 / _share_seen(beta1, step)
+    scale = np.sqrt(moment2 / _share_seen(beta2, step))
     kept = param * (1 - learning_rate * weight_decay) if weight_decay else param
     new = _like(param, kept - learning_rate * mean / (scale + epsilon))
     return new, _like(param, moment1), _like(param, moment2), step
+
+
+def _share_seen(beta, step):
+    """``1 - beta**step``; for float32, too, where beta itself is rounded and nearly 1."""
+    return -np.expm1(step * math.log(beta)) if beta else 1.0
 
 
 def _like(param, value):
