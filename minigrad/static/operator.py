@@ -99,6 +99,13 @@ class Operator:
         """The blocks it holds: attr → block index."""
         return {k: v for k, v in self.attrs.items() if k in BLOCK_ATTRS}
 
+    @property
+    def block_names(self) -> list[str]:
+        """The names by which values enter and leave the blocks it holds: they stand in attrs, alone or in lists."""
+        held = self.attrs.values() if self.sub_blocks else ()
+        listed = [n for value in held for n in (value if isinstance(value, list) else [value])]
+        return [n for n in listed if isinstance(n, str)]
+
     def at(self, source: Operator) -> Operator:
         """The same operator, with the user's line of another."""
         self.code, self.lasti = source.code, source.lasti

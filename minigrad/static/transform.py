@@ -6,7 +6,6 @@ from typing import Any
 
 from ..errors import ProgramError, user_line
 from .naming import names_of
-from .op_info import CONTROL
 from .program import Block, Operator, Program, Variable
 from .verify import verify
 
@@ -125,7 +124,7 @@ def drop_unused(program: Program, keep: set[str] | None = None) -> None:
     used = {
         n for b in program.blocks for op in b.ops for n in [*op.input_names, *op.output_names]
     } | (keep or set())
-    used |= {n for b in program.blocks for op in b.ops if op.type in CONTROL for n in _names_in(op)}
+    used |= {n for b in program.blocks for op in b.ops for n in op.block_names}
     for block in program.blocks:
         block.vars = {
             n: v
@@ -138,11 +137,3 @@ def drop_unused(program: Program, keep: set[str] | None = None) -> None:
     program.error_clips = {n: c for n, c in program.error_clips.items() if n in known}
     program.changed()
     program.pruned = []
-
-
-def _names_in(op: Operator) -> list[str]:
-    """The names that control flow keeps in its attrs."""
-    lists = [a for a in op.attrs.values() if isinstance(a, list)]
-    return [n for names in lists for n in names] + [
-        n for n in op.attrs.values() if isinstance(n, str)
-    ]

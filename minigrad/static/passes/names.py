@@ -29,14 +29,7 @@ def never_written(program: Program) -> set[str]:
 
 def held_names(program: Program) -> set[str]:
     """Names in the attrs of control operators: what enters and leaves blocks keeps its name."""
-    found: set[str] = set()
-    for block in program.blocks:
-        for op in block.ops:
-            if op.sub_blocks:
-                lists = [v for v in op.attrs.values() if isinstance(v, list)]
-                found.update(n for names in lists for n in names if isinstance(n, str))
-                found.add(op.attrs.get("cond", EMPTY))
-    return found
+    return {n for block in program.blocks for op in block.ops for n in op.block_names}
 
 
 def names_read(program: Program, op: Operator) -> set[str]:
