@@ -16,7 +16,7 @@ from .calls import checked
 from .eager.backward import grad
 from .eager.mode import enable_grad
 from .eager.tensor import Tensor, wrap
-from .errors import DTypeError, ShapeError, describe, user_line
+from .errors import DTypeError, ShapeError, describe, refusal, user_line
 
 __minigrad_ops__ = True
 
@@ -230,8 +230,9 @@ def _scalar(value: Any) -> Tensor:
     (y, *more), _ = _outputs(value)
     if more or y.size != 1:
         shown = describe(value) if more else describe(y)
-        raise ShapeError(
-            f"the function must return one number, it returned {shown}\n  at {user_line()}\n"
-            "  repair: reduce it with .sum()"
+        raise refusal(
+            f"the function must return one number, it returned {shown}",
+            "reduce it with .sum()",
+            ShapeError,
         )
     return y

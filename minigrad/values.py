@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .arguments import Value
-from .errors import DTypeError, describe, user_line
+from .errors import DTypeError, describe, refusal
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 
@@ -127,10 +127,11 @@ def _of_truth(function: Callable[..., Any], dunder: str) -> Callable[..., Any]:
     def operator(self: Any, *other: Any) -> Any:
         for value in (self, *other):
             if not isinstance(value, bool) and np.dtype(_dtype(value)).kind != "b":
-                raise DTypeError(
-                    f"{sign} takes truth values, not {describe(value)}: it does not look at bits.\n"
-                    f"  at {user_line()}\n  repair: compare first, {example}, or call mg.{name}(…), "
-                    "where every number but 0 counts as true"
+                raise refusal(
+                    f"{sign} takes truth values, not {describe(value)}: it does not look at bits",
+                    f"compare first, {example}, or call mg.{name}(…), "
+                    "where every number but 0 counts as true",
+                    DTypeError,
                 )
         return function(self, *other)
 
@@ -159,10 +160,11 @@ def ufunc_on_values(ufunc: Any, method: str, inputs: Any, kwargs: Any, kind: typ
     """What ``array * value`` becomes: the Value's own operator; every other ufunc is refused."""
     name = _UFUNC_OPERATORS.get(ufunc.__name__)
     if name is None or method != "__call__" or kwargs:
-        raise DTypeError(
-            f"np.{ufunc.__name__} does not know {kind.__name__}s and would lose the gradient.\n  at {user_line()}\n"
-            f"  repair: use mg.{ufunc.__name__}(x) if it exists"
-            f"{', or x.detach().numpy() to leave the graph' if kind.__name__ == 'Tensor' else ''}"
+        raise refusal(
+            f"np.{ufunc.__name__} does not know {kind.__name__}s and would lose the gradient",
+            f"use mg.{ufunc.__name__}(x) if it exists"
+            f"{', or x.detach().numpy() to leave the graph' if kind.__name__ == 'Tensor' else ''}",
+            DTypeError,
         )
     left, right = inputs
     return (

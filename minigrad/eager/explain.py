@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import Value
-from ..errors import DTypeError, describe, user_line
+from ..errors import DTypeError, describe, refusal, user_line
 from ..registry import Primitive
 from .explanation import Explanation, Explanations, short
 from .grad_fn import AccumulateGrad, Leaf, Node
@@ -95,9 +95,10 @@ def _of_other(x: Any, output: Any) -> Any:
     if is_linked(x):
         return _of_linked(x, output)
     if not (found := _parts(x)):
-        raise DTypeError(
-            f"why() found no Tensor and no Variable in {describe(x)}\n  at {user_line()}\n"
-            "  repair: pass one of its values, as in mg.why(x), or mg.why(x, y) with the output y"
+        raise refusal(
+            f"why() found no Tensor and no Variable in {describe(x)}",
+            "pass one of its values, as in mg.why(x), or mg.why(x, y) with the output y",
+            DTypeError,
         )
     return Explanations(why(at, output) for at in found)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, ShapeError, describe, user_frame, user_line
+from ..errors import DTypeError, GradError, ShapeError, describe, refusal, user_frame, user_line
 from .grad_fn import Leaf, Output, next_seq, unpack
 from .mode import MODE
 
@@ -136,10 +136,11 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
 
     operands = [a for a in args if isinstance(a, Tensor)]
     if tensor._node.__class__ is Leaf and MODE.get().grad:
-        raise GradError(
+        raise refusal(
             f"a leaf that requires grad{f' ({tensor.name})' if tensor.name else ''} cannot be "
-            "changed in place: its gradient would have no place to go.\n"
-            f"  at {user_line()}\n  repair: do it inside `with mg.no_grad():`, or work on x.clone()"
+            "changed in place: its gradient would have no place to go",
+            "do it inside `with mg.no_grad():`, or work on x.clone()",
+            GradError,
         )
     if _has_graph(tensor, operands):
         for other in operands:  # y[:2] = y[1:]: the operand keeps its values in memory of its own

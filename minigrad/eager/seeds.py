@@ -56,27 +56,30 @@ def seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
         if out._node is None:
             raise GradError(no_graph(out))
         if out._data.dtype.kind != "f":
-            raise DTypeError(
+            raise refusal(
                 f"backward from {describe(out)} is not defined: only real floating-point outputs "
                 "have "
-                f"gradients here\n  at {user_line()}\n  repair: start from a real number"
+                f"gradients here",
+                "start from a real number",
+                DTypeError,
             )
         if seed is None:
             if out._data.size != 1:
-                raise GradError(
+                raise refusal(
                     f"backward() needs a seed: {describe(out)} has {out._data.size} elements, and "
-                    "only a single number has a gradient by itself.\n"
-                    f"  at {user_line()}\n"
-                    "  repair: reduce it first (y.sum().backward()), or pass gradient=… of shape "
-                    f"{list(out.shape)}"
+                    "only a single number has a gradient by itself",
+                    f"reduce it first (y.sum().backward()), or pass gradient=… of shape "
+                    f"{list(out.shape)}",
+                    GradError,
                 )
             array: Any = np.ones(out.shape, out._data.dtype)
         else:
             array = seed._data if isinstance(seed, Tensor) else np.asarray(seed)
             if array.dtype.kind not in "fiub":
-                raise DTypeError(
-                    f"the seed {describe(array)} must hold real numbers\n  at {user_line()}\n"
-                    f"  repair: gradient=… of shape {list(out.shape)}"
+                raise refusal(
+                    f"the seed {describe(array)} must hold real numbers",
+                    f"gradient=… of shape {list(out.shape)}",
+                    DTypeError,
                 )
             if array.shape != out.shape:
                 raise refusal(

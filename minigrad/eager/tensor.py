@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, ShapeError, describe
+from ..errors import DTypeError, GradError, ShapeError, describe, refusal
 from ..registry import HOOKS, Primitive
 from .inplace import version_of
 from .tensor_backward import BackwardMethods
 from .tensor_inplace import InPlaceMethods
-from .tensor_values import ValueMethods, at_line
+from .tensor_values import ValueMethods
 
 _new, _ndarray = object.__new__, np.ndarray
 
@@ -68,9 +68,10 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
     def data(self, value: Any) -> None:
         array = _array(value, None)
         if self._node is not None and array.dtype.kind != "f":
-            raise DTypeError(
-                f"this Tensor requires grad: its data must be floating-point, not {describe(array)}"
-                f"{at_line()}\n  repair: x.data = array.astype(x.dtype)"
+            raise refusal(
+                f"this Tensor requires grad: its data must be floating-point, not {describe(array)}",
+                "x.data = array.astype(x.dtype)",
+                DTypeError,
             )
         self._grad = self.grad  # what backward left as an array was made for the old value
         self._data, self._exposed = array, False
@@ -96,15 +97,17 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
 
     def _check_grad(self, value: Any) -> None:
         if not isinstance(value, Tensor):
-            raise DTypeError(
-                f"x.grad is a Tensor or None, not {describe(value)}{at_line()}\n"
-                f"  repair: x.grad = mg.tensor(...)"
+            raise refusal(
+                f"x.grad is a Tensor or None, not {describe(value)}",
+                "x.grad = mg.tensor(...)",
+                DTypeError,
             )
         if value.shape != self.shape or value.dtype != self.dtype:
             kind = ShapeError if value.shape != self.shape else DTypeError
-            raise kind(
-                f"the gradient of {describe(self)} cannot be {describe(value)}{at_line()}\n"
-                f"  repair: a gradient has the shape and the dtype of its value"
+            raise refusal(
+                f"the gradient of {describe(self)} cannot be {describe(value)}",
+                "a gradient has the shape and the dtype of its value",
+                kind,
             )
 
     @property
@@ -164,9 +167,10 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
-            raise GradError(
-                f"only leaves can be copied deeply, {describe(self)} is part of a graph{at_line()}\n"
-                f"  repair: x.detach().clone() copies the values"
+            raise refusal(
+                f"only leaves can be copied deeply, {describe(self)} is part of a graph",
+                "x.detach().clone() copies the values",
+                GradError,
             )
         made = Tensor(self._data, self.requires_grad, name=self.name)
         made._grad = None if self.grad is None else wrap(np.array(self.grad._data))
@@ -175,9 +179,10 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
 
     def __reduce__(self) -> Any:
         if not self.is_leaf:
-            raise GradError(
-                f"only leaves can be stored or copied, {describe(self)} is part of a graph{at_line()}\n"
-                f"  repair: x.detach()"
+            raise refusal(
+                f"only leaves can be stored or copied, {describe(self)} is part of a graph",
+                "x.detach()",
+                GradError,
             )
         return (Tensor, (np.asarray(self._data), self.requires_grad, None, self.name))
 
@@ -203,14 +208,16 @@ def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.array(data, dtype)
     except (ValueError, TypeError) as error:
-        raise DTypeError(
-            f"a Tensor needs numbers in a regular grid, not {describe(data)}: {error}{at_line()}\n"
-            f"  repair: make all rows equally long, and name a dtype that NumPy knows"
+        raise refusal(
+            f"a Tensor needs numbers in a regular grid, not {describe(data)}: {error}",
+            "make all rows equally long, and name a dtype that NumPy knows",
+            DTypeError,
         ) from error
     if array.dtype.kind not in "fiubc":
-        raise DTypeError(
-            f"a Tensor holds numbers, not {array.dtype} ({describe(data)}){at_line()}\n"
-            f"  repair: pass a number, an array, or lists of numbers (list(x) for a generator)"
+        raise refusal(
+            f"a Tensor holds numbers, not {array.dtype} ({describe(data)})",
+            "pass a number, an array, or lists of numbers (list(x) for a generator)",
+            DTypeError,
         )
     return array
 

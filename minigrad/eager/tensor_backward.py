@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, describe
+from ..errors import DTypeError, GradError, MinigradError, describe, refusal
 from ..values import Operators
 from .grad_fn import HookHandle, Hooks, Leaf, Node, Output
-from .tensor_values import at_line
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -46,9 +45,10 @@ class BackwardMethods(Operators):
         if self._node is not None and self._node.__class__ is not Leaf:
             if wanted:
                 return
-            raise GradError(
-                f"requires_grad of a non-leaf follows from its inputs{at_line()}\n"
-                f"  repair: use x.detach() to cut the graph"
+            raise refusal(
+                "requires_grad of a non-leaf follows from its inputs",
+                "use x.detach() to cut the graph",
+                GradError,
             )
         if wanted and self._data.dtype.kind != "f":
             isreal = self._data.dtype.kind != "c"
@@ -57,9 +57,11 @@ class BackwardMethods(Operators):
                 if isreal
                 else "keep the real and the imaginary part as two Tensors"
             )
-            raise DTypeError(
+            raise refusal(
                 f"only real floating-point Tensors can require grad, not {describe(self)}"
-                f"{'' if isreal else ' (complex)'}{at_line()}\n  repair: {advice}"
+                f"{'' if isreal else ' (complex)'}",
+                advice,
+                DTypeError,
             )
         if bool(wanted) != (self._node is not None):
             self._node = Leaf() if wanted else None
@@ -164,7 +166,7 @@ class BackwardMethods(Operators):
         fn = self.grad_fn
         if fn is None:
             if self._node is None:
-                raise GradError(self._unreached("retain_grad()"))
+                raise self._unreached("retain_grad()")
             return
         fn._hooks().retained[self.output_nr] = weakref.ref(self)
 
@@ -180,7 +182,7 @@ class BackwardMethods(Operators):
         tensor(20.)
         """
         if self._node is None:
-            raise GradError(self._unreached("register_hook()"))
+            raise self._unreached("register_hook()")
         return HookHandle(self._hook_table().tensor.setdefault(self.output_nr, {}), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
@@ -193,20 +195,22 @@ class BackwardMethods(Operators):
         tensor(2.)
         """
         if self._node.__class__ is not Leaf:
-            raise GradError(
-                f"register_post_accumulate_grad_hook() is for leaves that require grad{at_line()}\n"
-                f"  repair: use register_hook() here"
+            raise refusal(
+                "register_post_accumulate_grad_hook() is for leaves that require grad",
+                "use register_hook() here",
+                GradError,
             )
         return HookHandle(self._node.accumulated, hook)
 
-    def _unreached(self, what: str) -> str:
+    def _unreached(self, call: str) -> MinigradError:
         from .explain import no_graph_reason
 
         tensor: Any = self
-        return (
-            f"{what} on {describe(self)}, which does not require grad: no gradient will ever "
-            f"reach it\n  why: {no_graph_reason(tensor)}{at_line()}\n"
-            "  repair: create the inputs with requires_grad=True, before they are used"
+        return refusal(
+            f"{call} on {describe(self)}, which does not require grad: no gradient will ever "
+            f"reach it\n  why: {no_graph_reason(tensor)}",
+            "create the inputs with requires_grad=True, before they are used",
+            GradError,
         )
 
     def _hook_table(self) -> Hooks:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..elsewhere import VALUES, missing
-from ..errors import DTypeError, GradError, describe, user_line
+from ..errors import DTypeError, GradError, describe, refusal
 from ..values import Operators, ufunc_on_values
 
 if TYPE_CHECKING:
@@ -46,9 +46,10 @@ class ValueMethods(Operators):
         7.5
         """
         if self._data.size != 1:
-            raise DTypeError(
-                f"item() needs one element, {describe(self)} has {self._data.size}{at_line()}\n"
-                f"  repair: use tolist(), or index first"
+            raise refusal(
+                f"item() needs one element, {describe(self)} has {self._data.size}",
+                "use tolist(), or index first",
+                DTypeError,
             )
         return self._data.item()
 
@@ -73,17 +74,15 @@ class ValueMethods(Operators):
     def __index__(self) -> int:
         number = self._one("index")
         if isinstance(number, float | complex):
-            raise DTypeError(
-                f"{describe(self)} is no index: it holds {number}{at_line()}\n  repair: int(x)"
-            )
+            raise refusal(f"{describe(self)} is no index: it holds {number}", "int(x)", DTypeError)
         return number.__index__()  # type: ignore[no-any-return]
 
     def _one(self, what: str) -> Any:
         if self._data.size != 1:
-            raise DTypeError(
-                f"{what}() of {describe(self)} is ambiguous: it has {self._data.size} "
-                f"elements.\n  at {user_line()}\n"
-                f"  repair: index one element (x[0]) or reduce (x.sum(), x.any(), x.all())"
+            raise refusal(
+                f"{what}() of {describe(self)} is ambiguous: it has {self._data.size} elements",
+                "index one element (x[0]) or reduce (x.sum(), x.any(), x.all())",
+                DTypeError,
             )
         return self._data.item()
 
@@ -93,11 +92,11 @@ class ValueMethods(Operators):
 
     def _refuse_if_graph(self, what: str) -> None:
         if self._node is not None:
-            raise GradError(
-                f"{what} on a Tensor that requires grad would cut the graph silently.\n  at "
-                f"{user_line()}\n"
-                "  repair: x.detach().numpy() if that is meant; else the function of minigrad "
-                "(mg.exp(x) instead of np.exp(x))"
+            raise refusal(
+                f"{what} on a Tensor that requires grad would cut the graph silently",
+                "x.detach().numpy() if that is meant; else the function of minigrad "
+                "(mg.exp(x) instead of np.exp(x))",
+                GradError,
             )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -111,9 +110,11 @@ class ValueMethods(Operators):
 
     def __len__(self) -> int:
         if not self._data.ndim:
-            raise DTypeError(
-                f"a Tensor without axes has no length and cannot be iterated over: it holds one "
-                f"number{at_line()}\n  repair: use it as it is, or x.item()"
+            raise refusal(
+                "a Tensor without axes has no length and cannot be iterated over: it holds one "
+                "number",
+                "use it as it is, or x.item()",
+                DTypeError,
             )
         return len(self._data)
 
@@ -142,9 +143,10 @@ class ValueMethods(Operators):
         if not spec:
             return str(self)
         if self._data.size != 1:
-            raise DTypeError(
-                f"the format {spec!r} is for one number, not for {describe(self)}{at_line()}\n"
-                f"  repair: format one element (x[0]), or print x.detach().numpy().round(2)"
+            raise refusal(
+                f"the format {spec!r} is for one number, not for {describe(self)}",
+                "format one element (x[0]), or print x.detach().numpy().round(2)",
+                DTypeError,
             )
         return format(self._data.item(), spec)
 
@@ -176,9 +178,3 @@ def _values(given: Any, function: Any) -> Any:
     if type(given) in (list, tuple):
         return type(given)(_values(v, function) for v in given)
     return given
-
-
-def at_line() -> str:
-    """The user's line, as a line of an error message."""
-    line = user_line()
-    return f"\n  at {line}" if line else ""

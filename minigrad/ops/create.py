@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import DTypeError, user_line
+from ..errors import DTypeError, refusal
 from ..registry import HOOKS
 
 
@@ -16,9 +16,10 @@ def leaf(array, requires_grad=False, name=None):
 def _one_shape(function, shape, dtype):
     """The dtype; refuses a second size in its place."""
     if isinstance(dtype, int | np.integer):
-        raise DTypeError(
-            f"{function}() takes the sizes as one shape, and {dtype!r} is no dtype\n  at {user_line()}\n"
-            f"  repair: {function}(({shape}, {dtype}, …))"
+        raise refusal(
+            f"{function}() takes the sizes as one shape, and {dtype!r} is no dtype",
+            f"{function}(({shape}, {dtype}, …))",
+            DTypeError,
         )
     return dtype
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ProgramError, did_you_mean, user_frame, user_line
+from ..errors import ProgramError, did_you_mean, refusal, user_frame, user_line
 from ..registry import Primitive
 from .infer import infer_outputs
 from .low_level import check_operator, slots_of
@@ -120,11 +120,11 @@ class Block:
             return
         var = self.var(name)
         if not (var.persistable or var.is_data or name in var.block.written):
-            raise ProgramError(
-                f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter.\n"
-                f"  at {user_line()}\n"
-                f"  repair: append the op that computes {name!r} first, or declare it with "
-                f"static.data or static.parameter"
+            raise refusal(
+                f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter",
+                f"append the op that computes {name!r} first, or declare it with "
+                f"static.data or static.parameter",
+                ProgramError,
             )
 
     def append_primitive(

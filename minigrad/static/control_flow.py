@@ -95,9 +95,10 @@ def while_loop(
 def _one_bool(program: Program, block: Block, value: Any, what: str) -> Variable:
     pred = program.as_variable(value, block)
     if pred.dtype.kind != "b" or any(n != 1 for n in pred.shape):
-        raise ProgramError(
-            f"{what}, not {pred!r}.\n  at {user_line()}\n"
-            f"  repair: compare first (x > 0), or use static.if_else for one decision per row"
+        raise refusal(
+            f"{what}, not {pred!r}",
+            "compare first (x > 0), or use static.if_else for one decision per row",
+            ProgramError,
         )
     return pred
 

@@ -91,11 +91,12 @@ def next_values(
         number = isinstance(value, int | float)
         result = program.as_variable(np.asarray(value, start.dtype) if number else value, block)
         if not same_types(start, result):
-            raise ProgramError(
+            raise refusal(
                 f"{what} changes loop variable {k}: it starts as {start!r} and goes on as "
-                f"{result!r}.\n  at {user_line()}\n"
-                f"  repair: shape and dtype must stay the same from step to step (astype, reshape, or "
-                f"a better start value)"
+                f"{result!r}",
+                "shape and dtype must stay the same from step to step (astype, reshape, or "
+                "a better start value)",
+                ProgramError,
             )
         made.append(result)
     return own_names(block, made, taken)

@@ -120,14 +120,16 @@ class Executor:
             if name in given or var is None:
                 continue
             if var.is_data:
-                raise ProgramError(
-                    f"the program reads {name!r}, but it was not fed.\n  at {user_line()}\n"
-                    f"  repair: feed={{{name!r}: …}} with shape {list(var.shape)}"
+                raise refusal(
+                    f"the program reads {name!r}, but it was not fed",
+                    f"feed={{{name!r}: …}} with shape {list(var.shape)}",
+                    ProgramError,
                 )
             if var.persistable:
-                raise ProgramError(
-                    f"the parameter {name!r} has no value.\n  at {user_line()}\n"
-                    f"  repair: give static.parameter an init, or set executor.scope.values[{name!r}]"
+                raise refusal(
+                    f"the parameter {name!r} has no value",
+                    f"give static.parameter an init, or set executor.scope.values[{name!r}]",
+                    ProgramError,
                 )
             if op is not None:
                 raise ProgramError(
@@ -155,9 +157,8 @@ def _first_reads(program: Program, fetch: list[str]) -> dict[str, Operator | Non
 
 def _checked_feed(program: Program, feed: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(feed, Mapping):
-        raise ProgramError(
-            f"feed is a dict, name → array, not {describe(feed)}\n  at {user_line()}\n"
-            f"  repair: feed={{'x': …}}"
+        raise refusal(
+            f"feed is a dict, name → array, not {describe(feed)}", "feed={'x': …}", ProgramError
         )
     known = {v.name: v for v in program.global_block().vars.values() if v.is_data}
     out = {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MinigradError, ProgramError, op_error, user_line
+from ..errors import MinigradError, ProgramError, op_error, refusal, user_line
 from ..ops.infer import fits
 from ..registry import Primitive
 from .limits import ELEMENTS, refuse, result_size
@@ -111,11 +111,11 @@ def _declare(
             block.create_var(name, shape, dtype, derived_stop=stop)
             return
         if not outer.persistable:
-            raise ProgramError(
+            raise refusal(
                 f"{op.type} in block {block.idx} writes {name!r} of block {outer.block.idx}: what a "
-                f"block changes, it returns.\n"
-                f"  at {user_line()}\n  repair: give the result a name of its own and return it from "
-                f"the branch or the body"
+                f"block changes, it returns",
+                "give the result a name of its own and return it from the branch or the body",
+                ProgramError,
             )
     assert var is not None
     if var.dtype == dtype and fits(var.shape, shape):
@@ -123,9 +123,10 @@ def _declare(
         var.shape = var.shape if var.is_data else tuple(known)
         var._derived_stop = var._derived_stop and stop
     elif var.persistable or var.is_data or name in var.block.written:
-        raise ProgramError(
-            f"{op.type} writes {dtype}{list(shape)} to {name!r}, which is {var.dtype}{list(var.shape)} already.\n"
-            f"  at {user_line()}\n  repair: give the result a name of its own"
+        raise refusal(
+            f"{op.type} writes {dtype}{list(shape)} to {name!r}, which is {var.dtype}{list(var.shape)} already",
+            "give the result a name of its own",
+            ProgramError,
         )
     else:
         var.shape, var.dtype, var._derived_stop = shape, dtype, var._derived_stop and stop

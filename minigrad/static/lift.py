@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ProgramError, describe, user_line
+from ..errors import ProgramError, describe, refusal
 
 if TYPE_CHECKING:
     from .program import Program
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 def lift(program: Program, tensor: Any) -> Variable:
     """The parameter or constant that a Tensor stands for.  Errors: `ProgramError` where nothing is traced."""
     if not program.lifts_tensors:
-        raise ProgramError(
+        raise refusal(
             f"a Tensor ({describe(tensor)}) cannot be mixed with Variables: it has a value now, "
-            f"they get theirs when the program runs.\n"
-            f"  at {user_line()}\n  repair: static.parameter(name, tensor) or static.data(name, "
-            f"shape), or mg.trace(f) for a whole function"
+            f"they get theirs when the program runs",
+            "static.parameter(name, tensor) or static.data(name, "
+            "shape), or mg.trace(f) for a whole function",
+            ProgramError,
         )
     if program.derive is not None:
         program.derive(tensor)
@@ -26,11 +27,11 @@ def lift(program: Program, tensor: Any) -> Variable:
     if known is not None:
         return program.blocks[0].vars[known[1]]
     if not tensor.is_leaf:
-        raise ProgramError(
+        raise refusal(
             f"a Tensor ({describe(tensor)}, grad_fn=<{tensor.grad_fn.name()}>) was computed outside of "
-            f"the traced function, or changed in place: the program does not know what it came from.\n"
-            f"  at {user_line()}\n"
-            f"  repair: compute it inside the function, or pass x.detach() for a constant"
+            f"the traced function, or changed in place: the program does not know what it came from",
+            "compute it inside the function, or pass x.detach() for a constant",
+            ProgramError,
         )
     if tensor.requires_grad:
         name = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import ProgramError, describe, did_you_mean, user_line
+from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
 from .naming import name_of, several
 from .op_info import CONTROL, ROLES, OpInfo, list_slots
 from .operator import EMPTY, Operator
@@ -30,9 +30,8 @@ def check_operator(info: OpInfo, op: Operator) -> None:
     """The rules about one operator alone.  Errors: `ProgramError`."""
     if op.type in CONTROL:
         name = _BUILDERS.get(op.type, "append_backward")
-        raise ProgramError(
-            f"{op.type} holds blocks, which append_op cannot build\n  at {user_line()}\n"
-            f"  repair: static.{name}"
+        raise refusal(
+            f"{op.type} holds blocks, which append_op cannot build", f"static.{name}", ProgramError
         )
     if op.role not in ROLES:
         raise ProgramError(

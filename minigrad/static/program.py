@@ -164,14 +164,16 @@ class Program:
         """A Variable for an argument: itself, or a constant for an array."""
         if isinstance(value, Variable):
             if value.block.program is not self:
-                raise ProgramError(
-                    f"Variable {value.name!r} belongs to another program.\n  at {user_line()}\n"
-                    f"  repair: build both in one program_guard, or feed the fetched value"
+                raise refusal(
+                    f"Variable {value.name!r} belongs to another program",
+                    "build both in one program_guard, or feed the fetched value",
+                    ProgramError,
                 )
             if value.block is not block and block.find_var(value.name) is not value:
-                raise ProgramError(
-                    f"Variable {value.name!r} lives inside block {value.block.idx} and has no value outside of it.\n"
-                    f"  at {user_line()}\n  repair: return it from the branch or the body"
+                raise refusal(
+                    f"Variable {value.name!r} lives inside block {value.block.idx} and has no value outside of it",
+                    "return it from the branch or the body",
+                    ProgramError,
                 )
             return value
         if isinstance(value, Operators):
@@ -250,9 +252,10 @@ def default_program() -> Program:
     """The program of the innermost `program_guard`."""
     program = _default.get()
     if program is None:
-        raise ProgramError(
-            f"there is no program to build in.\n  at {user_line()}\n  repair: with "
-            f"static.program_guard(static.Program()): …"
+        raise refusal(
+            "there is no program to build in",
+            "with static.program_guard(static.Program()): …",
+            ProgramError,
         )
     return program
 

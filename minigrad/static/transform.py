@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ProgramError, user_line
+from ..errors import ProgramError, refusal, user_line
 from .naming import names_of
 from .program import Block, Operator, Program, Variable
 from .verify import verify
@@ -73,11 +73,12 @@ def _no_running_statistics(program: Program) -> None:
         if op.type == "sgd" and op.role == "optimize":
             (name,) = op.outputs["param_out"]
             if name not in read and name in variables and not variables[name].trainable:
-                raise ProgramError(
+                raise refusal(
                     f"clone(for_test=True) would normalise with the statistics of the batch: {name!r} is moved at "
-                    f"{op.source_line}, and no forward operator reads it.\n  at {user_line()}\n"
-                    f"  repair: call the network after net.eval() in a program of its own, and run that "
-                    f"with the same Executor"
+                    f"{op.source_line}, and no forward operator reads it",
+                    "call the network after net.eval() in a program of its own, and run that "
+                    "with the same Executor",
+                    ProgramError,
                 )
 
 

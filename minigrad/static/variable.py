@@ -123,17 +123,19 @@ class Variable(Operators):
         raise missing("a Variable", name, VARIABLES.get(name) or VALUES.get(name), self)
 
     def __bool__(self) -> bool:
-        raise ProgramError(
+        raise refusal(
             f"the value of Variable {self.name!r} is not known while the program is being built, so "
             f"Python's if, while, and, or "
-            f"cannot decide on it.\n  at {user_line()}\n  repair: static.cond(pred, true_fn, "
-            f"false_fn) or static.while_loop(cond, body, loop_vars)"
+            f"cannot decide on it",
+            "static.cond(pred, true_fn, false_fn) or static.while_loop(cond, body, loop_vars)",
+            ProgramError,
         )
 
     def _no_value(self, *args: Any) -> Any:
-        raise ProgramError(
-            f"Variable {self.name!r} has no value while the program is being built.\n  at {user_line()}\n"
-            f"  repair: fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])"
+        raise refusal(
+            f"Variable {self.name!r} has no value while the program is being built",
+            f"fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])",
+            ProgramError,
         )
 
     __float__ = __int__ = __index__ = item = numpy = __array__ = _no_value

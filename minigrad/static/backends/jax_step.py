@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ...errors import MinigradError, ProgramError, describe, user_line
+from ...errors import MinigradError, ProgramError, describe, refusal, user_line
 from ..codegen.memory import start_values
 from ..naming import names_of
 from ..program import Program, Variable
@@ -109,9 +109,10 @@ class JaxStep:
         read = {n for b in self.program.blocks for op in b.ops for n in op.input_names}
         for name, var in self.data.items():
             if name not in given and name in read | set(self.fetch):
-                raise ProgramError(
-                    f"the program reads {name!r}, but it was not fed.\n  at {user_line()}\n"
-                    f"  repair: {name}=… with shape {list(var.shape)}"
+                raise refusal(
+                    f"the program reads {name!r}, but it was not fed",
+                    f"{name}=… with shape {list(var.shape)}",
+                    ProgramError,
                 )
 
     def _take_over(self) -> None:

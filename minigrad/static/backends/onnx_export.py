@@ -13,7 +13,7 @@ from typing import Any
 import onnx
 from onnx import helper
 
-from ...errors import ProgramError, user_line
+from ...errors import ProgramError, refusal
 from ..codegen.memory import start_values
 from ..naming import names_of
 from ..program import Program
@@ -32,9 +32,10 @@ def onnx_model(program: Program, feed: Mapping[str, Any], fetch: Any, executor: 
     shapes = feed_shapes(program, feed)
     for name, shape in shapes.items():
         if -1 in shape:
-            raise ProgramError(
-                f"the sizes of {name!r} {list(shape)} must be known to write a graph.\n  at {user_line()}\n"
-                f"  repair: feed={{{name!r}: (…)}}, an array or a shape"
+            raise refusal(
+                f"the sizes of {name!r} {list(shape)} must be known to write a graph",
+                f"feed={{{name!r}: (…)}}, an array or a shape",
+                ProgramError,
             )
     graph = Graph()
     data = data_of(program)
