@@ -10,6 +10,7 @@ from ..errors import describe, refusal
 
 ADVICE = {
     "lr": "0.01, or a schedule: lr=optim.cosine(0.01, steps=1000)",
+    "rate": "0.1; an optimizer is given the schedule: SGD(model, lr=optim.cosine(0.1, steps=1000))",
     "weight_decay": "0.0001",
     "momentum": "0.9",
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import ops
 from ..calls import checked
-from .number import check_steps
+from .number import check_number, check_steps
 
 Rate = float | Callable[[Any], Any]
 
@@ -21,6 +21,7 @@ def exponential(rate: float, factor: float) -> Rate:
     >>> [float(schedule(count)) for count in (0, 1, 2)]
     [0.4, 0.2, 0.1]
     """
+    check_number("rate", rate)
     return lambda count: rate * ops.pow(factor, count)
 
 
@@ -32,6 +33,7 @@ def step_decay(rate: float, every: int, factor: float = 0.1) -> Rate:
     >>> [float(schedule(count)) for count in (0, 1, 2, 4)]
     [0.4, 0.4, 0.2, 0.1]
     """
+    check_number("rate", rate)
     check_steps("every", every)
     return lambda count: rate * ops.pow(factor, ops.floor(count / every))
 
@@ -44,6 +46,7 @@ def linear(rate: float, steps: int, end: float = 0.0) -> Rate:
     >>> [float(schedule(count)) for count in (0, 2, 4, 9)]
     [0.4, 0.2, 0.0, 0.0]
     """
+    check_number("rate", rate)
     check_steps("steps", steps)
     return lambda count: rate + (end - rate) * ops.minimum(count / steps, 1.0)
 
@@ -57,6 +60,7 @@ def cosine(rate: float, steps: int, end: float = 0.0) -> Rate:
     [0.1, 0.05, 0.0, 0.0]
     """
 
+    check_number("rate", rate)
     check_steps("steps", steps)
 
     def schedule(count: Any) -> Any:
@@ -75,6 +79,8 @@ def warmup(rate: Rate, steps: int) -> Rate:
     [0.1, 0.2, 0.4, 0.4]
     """
 
+    if not callable(rate):
+        check_number("rate", rate)
     check_steps("steps", steps)
 
     def schedule(count: Any) -> Any:

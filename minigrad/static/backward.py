@@ -180,8 +180,10 @@ def _at_maker(block: Block, name: str, op: Operator) -> Operator:
 def check_loss(loss: Any) -> Block:
     """The block of the loss.  Errors: `ProgramError` unless it is a scalar that an operator of the program made."""
     if not isinstance(loss, Variable):
+        eager = hasattr(loss, "backward")
         raise ProgramError(
             f"append_backward starts from a Variable, not from {describe(loss)}\n  at {user_line()}"
+            + "\n  repair: loss.backward(), then optimizer.step(); a Program has Variables" * eager
         )
     block = loss.program.current_block()
     if loss.shape not in ((), (1,)) and not all(n == 1 for n in loss.shape):

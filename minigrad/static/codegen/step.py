@@ -60,7 +60,10 @@ def compile(
     array(6.)
     """
     if not isinstance(program, Program):
-        raise ProgramError(f"compile takes a Program, not {describe(program)}")
+        advice = "\n  repair: static.compile(mg.trace(function, example))" * callable(program)
+        raise ProgramError(
+            f"compile takes a Program, not {describe(program)}\n  at {user_line()}{advice}"
+        )
     if backend != "numpy":
         from ..backends.lowering import on_backend
 
