@@ -247,3 +247,24 @@ def test_a_rule_that_gives_another_shape_is_an_error_and_leaves_no_gradient(hook
         assert x.grad is None
     finally:
         REGISTRY.pop("twice_wrong")
+
+
+def test_a_view_of_what_the_user_holds_keeps_the_values_it_had():
+    x = leaf([1.0, 2.0])
+    held = x.data
+    y = mg.reshape(x, shape=(2, 1))
+    z = mg.sum(y * y)
+    held[0] = 100.0
+    z.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_a_rule_may_read_the_shape_of_an_input_that_has_no_gradient():
+    made = mg.primitive(lambda x, y: np.sum(x) * y, type="summed_times")
+    made.grad(x=lambda y, out_grad: out_grad * y, y=lambda out_grad, x_shape: out_grad * x_shape[0])
+    try:
+        y = leaf(2.0)
+        made(mg.tensor([1.0, 1.0, 1.0]), y).backward()
+        assert float(y.grad) == 3.0
+    finally:
+        REGISTRY.pop("summed_times")
