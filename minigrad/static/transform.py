@@ -97,7 +97,6 @@ def prune(program: Program, targets: Any) -> Program:
             needed.update(op.input_names)
     block.ops = kept[::-1]
     made.history.append("prune")
-    made.outputs = [n for n in made.outputs if n in needed]
     drop_unused(made, wanted)
     return verify(made)
 
@@ -134,7 +133,13 @@ def drop_unused(program: Program, keep: set[str] | None = None) -> None:
         }
         block.written &= set(block.vars)
     program.initial = {n: v for n, v in program.initial.items() if n in program.blocks[0].vars}
-    known = {v.name for v in program.all_variables()}
-    program.error_clips = {n: c for n, c in program.error_clips.items() if n in known}
+    forget_gone(program)
     program.changed()
     program.pruned = []
+
+
+def forget_gone(program: Program) -> None:
+    """Forget what is asked of variables that are no longer there: outputs, limits of gradients."""
+    known = {v.name for v in program.all_variables()}
+    program.error_clips = {n: c for n, c in program.error_clips.items() if n in known}
+    program.outputs = [n for n in program.outputs if n in program.global_block().vars]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...registry import Primitive
-from ..infer import run_kernel
+from ..infer import like_value, run_kernel
 from ..op_info import find_info
 from ..program import Block, Operator, Program
 from .names import (
@@ -53,7 +53,7 @@ def fold(program: Program, keep: Iterable[str] = ()) -> Program:
     ['mul', 'fill_constant', 'sum']
     """
     made = program.clone()
-    held = held_names(made) | set(keep)
+    held = held_names(made) | {*keep, *made.outputs}
     given = never_written(made)
     for block in made.blocks:
         _Folding(block, held, given).run()
@@ -150,10 +150,13 @@ class _Folding:
 
     def shapes_as_attrs(self, op: Operator) -> None:
         for slot in [s for s in op.inputs if s.endswith("_like")]:
-            shape = self.block.var(op.inputs[slot][0]).shape
-            if -1 not in shape:
+            attr, shapes = (
+                slot.removesuffix("_like"),
+                [self.block.var(n).shape for n in op.inputs[slot]],
+            )
+            if not any(-1 in shape for shape in shapes):
                 del op.inputs[slot]
-                op.attrs[slot[:-5]] = shape
+                op.attrs[attr] = like_value(attr, shapes)
 
     def as_constant(self, op: Operator, p: Primitive) -> Operator | None:
         """``fill_constant`` for an operator whose result is one value in every place."""

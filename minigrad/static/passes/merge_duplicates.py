@@ -35,7 +35,7 @@ def merge_duplicates(program: Program, keep: Iterable[str] = ()) -> Program:
       mul_0 = mul(exp_0, exp_0)
     """
     made = program.clone()
-    held = held_names(made) | set(keep)
+    held = held_names(made) | {*keep, *made.outputs}
     given = never_written(made)
     for block in made.blocks:
         _merge(block, held, given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..program import EMPTY, Block, Operator, Program
+from ..transform import forget_gone
 
 
 def written_once(block: Block) -> set[str]:
@@ -75,4 +76,5 @@ def forget_unused(program: Program, keep: set[str]) -> None:
         block.vars = {
             n: v for n, v in block.vars.items() if n in named or v.persistable or v.is_data
         }
+    forget_gone(program)
     program.changed()
