@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..infer import infer_outputs
 from ..op_info import find_info
-from ..program import EMPTY, Block, Operator, Program, Variable
+from ..program import Block, Operator, Program, Variable
 
 
 def specialise(program: Program, shapes: Mapping[str, tuple[int, ...]]) -> Program:
@@ -39,16 +39,7 @@ def _block(block: Block) -> None:
         elif info is not None and info.is_grad:
             _like_their_forward(block, op.output_names)
         else:
-            _infer_again(block, op)
-
-
-def _infer_again(block: Block, op: Operator) -> None:
-    open_names = [n for n in op.output_names if n in block.vars and -1 in block.vars[n].shape]
-    for name in open_names:
-        block.written.discard(name)
-        block.vars[name].shape += (0,)  # fits nothing: the shape is found once more
-    infer_outputs(block, op)
-    block.written.update(open_names)
+            infer_outputs(block, op)  # closes the sizes that are known now
 
 
 def _control(block: Block, op: Operator) -> None:
@@ -95,7 +86,7 @@ def _leaving(block: Block, op: Operator, inner: list[Block]) -> None:
 def _like_their_forward(block: Block, names: list[str]) -> None:
     """Gradients have the shape of what they are the gradient of."""
     for name in names:
-        var = None if name == EMPTY else block.vars.get(name)
+        var = block.vars.get(name)
         if var is not None and -1 in var.shape:
             source = _forward_of(block, name)
             if source is not None:
