@@ -31,7 +31,7 @@ from types import FunctionType
 from typing import Any
 
 from .arguments import REQUIRED, Arguments
-from .errors import RuleError, did_you_mean
+from .errors import RuleError, did_you_mean, refusal
 
 REGISTRY: dict[str, Primitive] = {}  #: op type → primitive (the OpInfoMap of the documents)
 
@@ -83,9 +83,8 @@ class Primitive(Arguments):
             return joint
         for name, function in rules.items():
             if name not in self.inputs:
-                raise RuleError(
-                    f"{self.type!r} has no input {name!r}{did_you_mean(name, self.inputs)}"
-                )
+                what = f"{self.type!r} has no input {name!r}{did_you_mean(name, self.inputs)}"
+                raise refusal(what, "a rule is given by the name of its input", RuleError)
             self._add((name,), function, joint_rule=False)
         return self.function
 
@@ -94,10 +93,10 @@ class Primitive(Arguments):
         legal = self.legal_reads()
         for name in reads:
             if name not in legal:
-                raise RuleError(
-                    f"the gradient rule of {self.type!r} for {', '.join(inputs)} names {name!r}, which is no input, "
-                    f"output, gradient of an output, attr, or shape of an input{did_you_mean(name, legal)}"
-                )
+                what = f"the gradient rule of {self.type!r} for {', '.join(inputs)} names {name!r}, which is"
+                what += " no input, output, gradient of an output, attr, or shape of an input"
+                advice = "the parameters of a rule are the names it reads"
+                raise refusal(what + did_you_mean(name, legal), advice, RuleError)
         rule = Rule(inputs, _by_position(function), reads, joint_rule)
         for name in inputs:
             self.rules[name] = rule
@@ -146,14 +145,20 @@ class Primitive(Arguments):
         return f"<primitive {self.type}>"
 
 
+OPTIONS = (
+    "type", "outputs", "list_output", "broadcasts", "view", "nondiff", "infer", "grad_maker", "title",
+)  # fmt: skip
+
+
 def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Turn a NumPy function into a primitive and enter it in the registry.
 
     Options: ``type`` (its name in programs, the function's own by default), ``outputs`` (names, if there are several),
-    ``list_output``, ``broadcasts``, ``view``, ``nondiff`` (inputs and outputs without gradient), ``infer``.
+    ``list_output``, ``broadcasts``, ``view``, ``nondiff`` (inputs and outputs without gradient), ``infer``,
+    ``grad_maker``, ``title``: those of `Primitive`.
     Returns the public function; its attribute ``grad`` takes the rules, ``primitive`` is the row of the table.
     In a notebook the cell may be run again: a function of ``__main__`` takes the place of its older version.
-    Errors: `RuleError` if the type is taken or the kernel's parameters are not inputs-then-attrs.
+    Errors: `RuleError` if the type is taken, the kernel's parameters are not inputs-then-attrs, or for another option.
 
     >>> @primitive
     ... def double(x, *, times=1):
@@ -164,6 +169,10 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
     """
     if kernel is None:
         return lambda k: primitive(k, **options)
+    for option in options:
+        if option not in OPTIONS:
+            what = f"a primitive has no option {option!r}{did_you_mean(option, OPTIONS)}"
+            raise refusal(what, "leave it out; attrs are keyword-only parameters", RuleError)
     name = options.pop("type", kernel.__name__)
     if name in REGISTRY and not _same_definition(REGISTRY[name].kernel, kernel):
         raise RuleError(
@@ -172,7 +181,9 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
         )
     called = kernel.__name__ if kernel.__name__.isidentifier() else name
     if not called.isidentifier():
-        raise RuleError(f"a primitive needs a name, and {called!r} is none; repair: def, or type=…")
+        raise refusal(
+            f"a primitive needs a name, and {called!r} is none", "def, or type=…", RuleError
+        )
     inputs, attrs, optional, list_input = [], {}, set(), None
     for p in inspect.signature(kernel).parameters.values():
         if p.kind is p.VAR_KEYWORD:
