@@ -37,22 +37,16 @@ class Context:
         """Keep inputs or outputs of forward for backward."""
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
-                raise refusal(
-                    f"save_for_backward keeps Tensors, not {describe(t)}",
-                    "ctx.name = value keeps anything else",
-                    DTypeError,
-                )
+                what = f"save_for_backward keeps Tensors, not {describe(t)}"
+                raise refusal(what, "ctx.name = value keeps anything else", DTypeError)
         self.saved = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What `save_for_backward` kept.  Errors: `GradError` once backward freed it."""
         if self.saved is FREED:
-            raise refusal(
-                "the saved tensors of this Function were freed by an earlier backward",
-                "retain_graph=True there",
-                GradError,
-            )
+            what = "the saved tensors of this Function were freed by an earlier backward"
+            raise refusal(what, "retain_graph=True there", GradError)
         return tuple(t.tensor(self._node) if isinstance(t, _SavedOutput) else t for t in self.saved)
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
