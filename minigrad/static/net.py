@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from ..errors import ProgramError, describe, did_you_mean
+from ..errors import ProgramError, describe, did_you_mean, user_line
 from .net_ops import GRAD, NetOp, Operator, Scope, Slots, names, places
 from .net_rnn import RnnGradOp, RnnOp
 from .op_info import op_info
@@ -119,14 +119,20 @@ def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
     6.0
     """
     if not isinstance(op, Operator):
-        raise ProgramError(f"Backward takes an Operator, a NetOp or an RnnOp, not {describe(op)}")
+        raise ProgramError(
+            f"Backward takes an Operator, a NetOp or an RnnOp, not {describe(op)}\n  at {user_line()}"
+        )
     if not isinstance(no_grad, Iterable):
-        raise ProgramError(f"no_grad is a set of names, not {describe(no_grad)}")
+        raise ProgramError(
+            f"no_grad is a set of names, not {describe(no_grad)}\n  at {user_line()}"
+        )
     blocked = {no_grad} if isinstance(no_grad, str) else set(no_grad)
     known = all_names(op)
     for name in sorted(blocked - known):
         hint = did_you_mean(name, sorted(known))
-        raise ProgramError(f"no_grad names {name!r}, which {op.type!r} does not have{hint}")
+        raise ProgramError(
+            f"no_grad names {name!r}, which {op.type!r} does not have{hint}\n  at {user_line()}"
+        )
     if not isinstance(op, NetOp | RnnOp):
         grad_type(op)
     return differentiate(op, blocked, grads(n for n in leaving(op) if n not in blocked))[0]

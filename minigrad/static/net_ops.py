@@ -75,12 +75,16 @@ class Operator:
         self.inputs, self.outputs = _listed(type, inputs), _listed(type, outputs)
         info = op_info(str(type))
         if info.forward is None:
-            raise ProgramError(f"{type!r} is for Programs: a net has primitives, NetOps and RnnOps")
+            raise ProgramError(
+                f"{type!r} is for Programs: a net has primitives, NetOps and RnnOps\n  at {user_line()}"
+            )
         p = info.forward
         lists = {p.list_input, *(p.outputs if p.list_output else ())}
         for slot, listed in (*self.inputs.items(), *self.outputs.items()):
             if len(listed) != 1 and slot.removesuffix("_grad") not in lists:
-                raise ProgramError(f"the slot {slot!r} of {type} takes one name, not {listed}")
+                raise ProgramError(
+                    f"the slot {slot!r} of {type} takes one name, not {listed}\n  at {user_line()}"
+                )
         bind_slots(info, self.inputs, self.outputs, self.attrs)
         missing = [slot for slot in info.outputs if slot not in self.outputs]
         if missing and not info.is_grad:
@@ -136,7 +140,9 @@ def _listed(type: str, given: Given) -> Slots:
         isinstance(v, str | Sequence) for v in given.values()
     ):
         advice = f'{type}: {{"x": "a", "out": "b"}}'
-        raise ProgramError(f"slots and their names are a dictionary, as in {advice}, not {given!r}")
+        raise ProgramError(
+            f"slots and their names are a dictionary, as in {advice}, not {given!r}\n  at {user_line()}"
+        )
     made = {s: [value] if isinstance(value, str) else list(value) for s, value in given.items()}
     for slot, listed in made.items():
         for name in listed:
@@ -183,18 +189,24 @@ class NetOp(Operator):
         self, ops: Iterable[Operator], name: str = "net", outputs: Iterable[str] | None = None
     ) -> None:
         if not isinstance(ops, Iterable) or not isinstance(name, str):
-            raise ProgramError(f"a net is NetOp([operators], name), not NetOp({ops!r}, {name!r})")
+            raise ProgramError(
+                f"a net is NetOp([operators], name), not NetOp({ops!r}, {name!r})\n  at {user_line()}"
+            )
         self.ops, self.type, self.name, self.attrs = list(ops), name, name, {}
         self.source_line = user_line()
         for op in self.ops:
             if not isinstance(op, Operator):
-                raise ProgramError(f"a net holds operators and nets, not {describe(op)}")
+                raise ProgramError(
+                    f"a net holds operators and nets, not {describe(op)}\n  at {user_line()}"
+                )
         self.leaving = None if outputs is None else list(outputs)
         written = {n for _, op in places(self) for n in names(op.outputs)}
         for n in self.leaving or ():
             if n not in written:
                 hint = did_you_mean(n, written)
-                raise ProgramError(f"no operator of the net {name!r} writes its output {n!r}{hint}")
+                raise ProgramError(
+                    f"no operator of the net {name!r} writes its output {n!r}{hint}\n  at {user_line()}"
+                )
 
     @property
     def inputs(self) -> Slots:  # type: ignore[override]

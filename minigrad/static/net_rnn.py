@@ -46,12 +46,16 @@ class RnnOp(Operator):
     ) -> None:
         self.type, self.attrs, self.source_line = "rnn", {}, user_line()
         if not isinstance(stepnet, Operator):
-            raise ProgramError(f"the step net of an RnnOp is a NetOp, not {describe(stepnet)}")
+            raise ProgramError(
+                f"the step net of an RnnOp is a NetOp, not {describe(stepnet)}\n  at {user_line()}"
+            )
         stepnet = stepnet if isinstance(stepnet, NetOp) else NetOp([stepnet], "step")
         for pre, pair in memories.items():
             if not isinstance(pair, tuple) or len(pair) != 2:
                 advice = f'{{{pre!r}: ("name at the end of a step", "name of the first value")}}'
-                raise ProgramError(f"a memory is written {advice}, not {{{pre!r}: {pair!r}}}")
+                raise ProgramError(
+                    f"a memory is written {advice}, not {{{pre!r}: {pair!r}}}\n  at {user_line()}"
+                )
         self.stepnet = stepnet
         self.sequences, self.stacked, self.last = dict(sequences), dict(outputs), dict(last or {})
         self.starts = {pre: start for pre, (_, start) in memories.items()}
@@ -63,7 +67,8 @@ class RnnOp(Operator):
         self._check("writes", (*nows, *self.stacked), made)
         self._check("carries on", self.last, nows)
         if not self.sequences:
-            raise ProgramError("an RnnOp needs a sequence: its length is the number of steps")
+            what = "an RnnOp needs a sequence: its length is the number of steps"
+            raise ProgramError(f"{what}\n  at {user_line()}")
         shared = [n for n in reads if n not in self.sequences and n not in self.starts]
         taken, starts = list(self.sequences.values()), list(self.starts.values())
         self.inputs = {"x": taken, "start": starts, "shared": shared}
@@ -75,7 +80,9 @@ class RnnOp(Operator):
             if name not in known:
                 hint = did_you_mean(name, known)
                 kind = self.stepnet.type
-                raise ProgramError(f"the step net {kind!r} never {verb} {name!r}{hint}")
+                raise ProgramError(
+                    f"the step net {kind!r} never {verb} {name!r}{hint}\n  at {user_line()}"
+                )
 
     def run(self, scope: Any) -> None:
         """Run the step net once per element; keep every step's scope."""

@@ -452,3 +452,16 @@ def test_names_are_listed_in_the_order_of_slots():
 def test_wrong_arguments_of_nets_are_quoted(make, words):
     with pytest.raises(ProgramError, match=words):
         make()
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        lambda: net.Operator("while", {"x": "a"}, {"out": "b"}),
+        lambda: net.NetOp([3]),
+        lambda: net.Backward(op("exp", "b", x="a"), no_grad={"c"}),
+    ],
+)
+def test_a_mistake_in_a_net_is_told_with_the_line_that_made_it(mistake):
+    with pytest.raises(ProgramError, match=r"\n  at test_net\.py:\d+: "):
+        mistake()
