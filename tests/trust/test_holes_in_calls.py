@@ -98,3 +98,8 @@ def test_a_traced_function_may_name_its_inputs_and_return_several_values():
     assert [program.global_block().var(name).stop_gradient for name in "ab"] == [True, True]
     assert program.outputs[1] == "a" and len(program.outputs) == 2
     assert mg.trace(lambda x: [x * 2.0], np.ones(2)).inputs == ["x0"]
+
+
+def test_the_trace_of_a_matrix_is_a_number():
+    assert mg.trace(mg.tensor([[1.0, 2.0], [3.0, 4.0]])).item() == 5.0
+    assert mg.trace(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), 1).item() == 2.0

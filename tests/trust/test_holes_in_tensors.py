@@ -110,6 +110,12 @@ def test_a_tensor_prints_four_digits_and_the_dtype_where_it_is_not_the_usual_one
     assert found.replace("shape=(0, 3), ", "") == text
 
 
+def test_a_tensor_prints_the_node_that_made_it():
+    x = leaf(2.0)
+    assert repr(x) == "tensor(2., requires_grad=True)"
+    assert repr(x * x) == "tensor(4., grad_fn=<MulBackward0>)"
+
+
 def test_more_than_a_thousand_elements_are_cut_short():
     assert "..." not in repr(mg.tensor(np.zeros(1000)))
     assert "..." in repr(mg.tensor(np.zeros(1001)))

@@ -139,6 +139,10 @@ def test_states_that_do_not_fit_are_refused_and_change_nothing():
         (lambda: optim.step_decay(0.1, every=0), "every is 0.*\n.*\n.*every=1000"),
         (lambda: optim.warmup(0.1, steps="ten"), "steps is str"),
         (lambda: optim.warmup(0.1, steps=True), "steps is True"),
+        (lambda: optim.warmup("fast", steps=2), "rate is str"),
+        (lambda: optim.SGD(clip=1.0), r"clip is 1.0, no function\n.*\n.*optim.clip_by_norm\(1.0\)"),
+        (lambda: optim.SGD(momentum=0.9, nesterov=0.1), "nesterov is 0.1\n"),
+        (lambda: optim.SGD().load_state_dict(3), "a state is a mapping from names to arrays, not 3"),
     ],
 )  # fmt: skip
 def test_settings_that_are_no_such_numbers_are_quoted_with_one_that_is(make, words):
