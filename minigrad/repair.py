@@ -94,7 +94,6 @@ _INSTEAD = {
     "foreach": "leave it out: it changes no number",
     "fused": "leave it out: it changes no number",
     "set_to_none": "leave it out: gradients become None",
-    "closure": "loss.backward() first, then optimizer.step()",
     "strict": "model.load_state_dict({**model.state_dict(), **state}) keeps what the state has not",
     "recurse": "leave it out: everything inside is found",
     "map_location": "leave it out: there are no devices",

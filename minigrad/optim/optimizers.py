@@ -76,7 +76,6 @@ class Optimizer:
         """The learning rate of a step."""
         return self.lr(count) if callable(self.lr) else self.lr
 
-    @checked
     def step(self) -> None:
         """Update every parameter that has a gradient; all of them or, at an error, none."""
         if not self.parameters:

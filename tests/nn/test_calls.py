@@ -97,7 +97,6 @@ def test_a_call_that_does_not_fit_names_what_it_is_called_as(call, message):
         (lambda: nn.MultiHeadAttention(4)(W, attn_mask=None), "mask=~attn_mask"),
         (lambda: optim.SGD([W], dampening=0.5), "a subclass of optim.Optimizer"),
         (lambda: optim.SGD([W]).zero_grad(set_to_none=True), "leave it out: gradients become None"),
-        (lambda: optim.SGD([W]).step(closure=None), "loss.backward() first"),
         (
             lambda: nn.Linear(1, 1).zero_grad(set_to_none=True),
             "leave it out: gradients become None",

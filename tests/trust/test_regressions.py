@@ -143,3 +143,9 @@ def test_a_constant_array_that_becomes_a_number_leaves_the_order_in_memory():
         feed = {"x": rng.uniform(0.1, 1, (23, 17)), "s": np.float64(1.3)}
         step = step or mg.static.compile(prog, feed=feed, fetch=fetch)
         assert step(**feed)[0] == mg.static.Executor().run(prog, feed, fetch)[0]
+
+
+@pytest.mark.parametrize("op", [mg.normalize, mg.layer_norm, mg.var, mg.std])
+def test_a_tensor_for_an_axis_is_refused_at_once_by_ops_inside_ops(op):
+    with pytest.raises(mg.MinigradError, match="is ambiguous"):
+        op(mg.ones([2, 3]), axis=mg.zeros([3]))
