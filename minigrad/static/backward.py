@@ -49,7 +49,7 @@ def append_backward(
     """
     block = check_loss(loss)
     program = block.program
-    for callback in several(callbacks, "callbacks"):
+    for callback in as_list(callbacks or []):
         check_callable(callback, "a callback")
     with program.transaction(), paused_collector():
         return _append_backward(

@@ -116,14 +116,14 @@ def make_raw_grad_ops(
         if p is not None:
             made.append(default_grad_op(block, op, p, inputs, slots, grads))
         else:
-            made += _grad_ops_of(job, op, (inputs, slots), have)
+            made += grad_ops_of(job, op, (inputs, slots), have)
         if asked:
             have.difference_update(*op.outputs.values())
             have.update(inputs)
     return made
 
 
-def _grad_ops_of(
+def grad_ops_of(
     job: BackwardJob, op: Operator, flow: Flow, have: Container[str]
 ) -> list[Operator]:
     """The grad ops of an operator that has not simply one named after it."""

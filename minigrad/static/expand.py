@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
-from .control_grad import control_grad_op
 from .expand_cond import cond_written_out
-from .grad_maker import make_grad_ops, run_grad_op
+from .grad_maker import run_grad_op
 from .op_info import CONTROL, find_info
 from .program import EMPTY, Block, Operator, Variable
 
 if TYPE_CHECKING:
     from .backward_passes import BackwardJob
-    from .op_path import Flow
 
 
 def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:
@@ -56,6 +54,7 @@ def expand_grad_op(
     job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]
 ) -> list[Operator]:
     """The gradient of a grad op: its primitives once more, then their grad ops in reverse."""
+    from .backward_passes import grad_ops_of
     from .op_path import find_op_path
 
     block, grad_name = job.block, job.grad_name
@@ -72,18 +71,10 @@ def expand_grad_op(
             made.append(copy.at(op))
             ready.append(inner)
     for k, flow in find_op_path(block, ops, ready, inputs, job.no_grad, []):
-        grads = _grad_ops(job, ops[k], flow, ready)
+        grads = grad_ops_of(job, ops[k], flow, ready)
         for grad in grads:
             grad.copy_of = op
         made += grads
         ready += sorted({*flow[0]})
     return made
 
-
-def _grad_ops(job: BackwardJob, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:
-    if op.type in CONTROL:
-        return [control_grad_op(job, op, set(flow[0]), have)]
-    info = find_info(op.type)
-    assert info is not None
-    assert info.forward is not None
-    return make_grad_ops(job.block, op, info.forward, flow, have, job.names)

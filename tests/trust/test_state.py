@@ -160,16 +160,19 @@ def test_an_error_in_a_hook_after_the_commit_undoes_the_commit(error, which):
     assert_untouched_and_usable(x, w, out)
 
 
-def opens_a_block(frame):
-    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-    return line.lstrip().startswith(("with ", "try:"))
+def at_an_edge(frame):
+    """At a ``with`` or ``try:``, or at the first line behind a ``finally:``."""
+    before, line = (
+        linecache.getline(frame.f_code.co_filename, frame.f_lineno - k).strip() for k in (1, 0)
+    )
+    return line.startswith(("with ", "try:")) or before == "finally:"
 
 
 @contextmanager
 def interrupted(at, files):
     """Ctrl-C at the line number ``at``, counted over all lines of some files that run.
 
-    Not at a ``with`` or ``try:`` itself: Python runs signal handlers at calls and jumps, never there.
+    Not where a block begins: Python runs signal handlers at calls and jumps, never there.
     """
     count = iter(range(1_000_000))
     before = sys.gettrace()
@@ -177,7 +180,7 @@ def interrupted(at, files):
     def trace(frame, event, arg):
         if not frame.f_code.co_filename.endswith(files):
             return None
-        if event == "line" and not opens_a_block(frame) and next(count) == at:
+        if event == "line" and not at_an_edge(frame) and next(count) == at:
             raise KeyboardInterrupt
         return trace
 
@@ -213,6 +216,7 @@ def test_an_interrupt_at_any_line_of_backward_leaves_all_gradients_or_none(ask):
     else:
         raise AssertionError("backward did not end")
     assert done > 100
+    assert backward_module._depth == 0, "walks count as walks within walks from here on"
     assert_another_thread_can_walk()
 
 

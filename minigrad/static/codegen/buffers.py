@@ -1,6 +1,5 @@
 """Buffers: which calls write into memory that is there already, and which share it.
 
-tidy             copies nobody needs and calls nobody reads go; an update is written into the parameter itself
 plan_buffers     liveness: a value's memory is free after the last call that reads it; the next value of its shape
                  and dtype takes it, an elementwise call in place
 """
@@ -39,7 +38,7 @@ class Plan:
         return id(array) in self.read
 
 
-def plan_buffers(schedule: Schedule, reuse: bool = True) -> Plan:
+def plan_buffers(schedule: Schedule) -> Plan:
     """Decide where the values of the root live; values inside loops are made anew in every step."""
     plan = Plan()
     plan.read = {id(a) for item in schedule.items for a in item.reads()} | {
@@ -56,10 +55,9 @@ def plan_buffers(schedule: Schedule, reuse: bool = True) -> Plan:
             plan.constant.add(id(item.out))
         elif isinstance(item, Call) and _follows_from(item, plan.constant, changed):
             plan.constant.update(id(a) for a in arrays_in([item.out]))
-    if reuse:
-        _Planner(schedule, plan).run()
-        for item in schedule.items:
-            _reuse_in_steps(item, schedule, plan)
+    _Planner(schedule, plan).run()
+    for item in schedule.items:
+        _reuse_in_steps(item, schedule, plan)
     return plan
 
 

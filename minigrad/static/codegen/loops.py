@@ -25,7 +25,7 @@ class LoopSource(CallSource):
 
     def loop(self, item: Loop) -> Iterator[ast.stmt]:
         """``while``, ``for`` over slices, ``for`` back over what the steps saved."""
-        backward = isinstance(item.op, Operator) and item.op.type.endswith("_grad")
+        backward = item.op.type.endswith("_grad")
         lists = [(value, self.unique(self.name(made) + "_steps")) for value, made in item.stacked]
         factors = {id(a): a for p in item.products for a in p[:2] if a is not None}
         gathered = {k: self.unique(self.name(a) + "_steps") for k, a in factors.items()}

@@ -124,11 +124,11 @@ class Writer(LoopSource):
             else ()
         )
         shape, dtype = tuple(like.shape[k] for k in order) if order else like.shape, like.dtype.name
-        make = "zeros"
-        if not self.kernels.setdefault("zeros", aligned_zeros) or "zeros" not in self.bound:
+        if "zeros" not in self.bound:
+            self.kernels["zeros"] = aligned_zeros
             self.bound["zeros"] = "zeros"
             self.before.insert(0, assign("zeros", entry("kernels", "zeros")))
-        made = invoke(make, [self.value(shape), ast.Constant(dtype)])
+        made = invoke("zeros", [self.value(shape), ast.Constant(dtype)])
         if order:
             made = invoke(
                 "np.transpose", [made, self.value(tuple(order.index(k) for k in range(like.ndim)))]
@@ -222,7 +222,7 @@ def _changes_state(item: Any) -> bool:
 
 def comment_of(op: Operator) -> str:
     """``h = mul(a, b)``, and for backward calls ``grad of: h = mul(a, b)``."""
-    if op.role in ("backward",) and op.forward_op is not None:
+    if op.role == "backward" and op.forward_op is not None:
         return "grad of: " + _said(op.forward_op)
     return _said(op)
 
@@ -235,5 +235,5 @@ def _said(op: Operator) -> str:
         if isinstance(v, bool | int | float)
         or (isinstance(v, tuple) and len(v) < 5 and all(isinstance(e, int) for e in v))
     ]
-    outs = ", ".join(clean(n) for n in op.output_names if not n.endswith("@SCOPES_0"))
+    outs = ", ".join(clean(n) for n in op.output_names if "@SCOPES" not in n)
     return f"{outs} = {op.type}({', '.join(args)})"[:120]
