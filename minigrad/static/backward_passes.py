@@ -17,6 +17,7 @@ from .control_grad import control_grad_op
 from .expand import expand_grad_op
 from .grad_maker import default_grad_op, make_grad_ops, plain_primitive
 from .grad_names import GradNames
+from .gradient_dtypes import several_dtypes, with_casts
 from .infer import infer_outputs
 from .op_info import find_info
 from .op_path import Flow, Path, find_op_path
@@ -123,9 +124,7 @@ def make_raw_grad_ops(
     return made
 
 
-def grad_ops_of(
-    job: BackwardJob, op: Operator, flow: Flow, have: Container[str]
-) -> list[Operator]:
+def grad_ops_of(job: BackwardJob, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:
     """The grad ops of an operator that has not simply one named after it."""
     inputs = set(flow[0])
     info = find_info(op.type)
@@ -232,11 +231,11 @@ def append_to_block(
     grad_of: dict[str, str],
     callbacks: Sequence[Callback] | None,
 ) -> None:
-    """Append the operators; each gradient variable is created with the shape of its variable."""
+    """Append the operators; each gradient variable is created with the shape and dtype of its variable."""
     context: dict[str, Any] = {"grad_to_var": grad_of}
     clips = block.program.error_clips
     append = block.ops.append
-    for op in ops:
+    for op in with_casts(block, ops, grad_of) if several_dtypes(block) else ops:
         declare_outputs(block, op, grad_of)
         append(op)
         if clips:

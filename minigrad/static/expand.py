@@ -77,4 +77,3 @@ def expand_grad_op(
         made += grads
         ready += sorted({*flow[0]})
     return made
-

@@ -71,7 +71,7 @@ def refusals(net):
             loss, parameter_list=3
         ),
         "a callback is a function, not 3": lambda: static.append_backward(loss, callbacks=[3]),
-        "callbacks is a list of": lambda: static.append_backward(loss, callbacks=3),
+        "a callback is a function": lambda: static.append_backward(loss, callbacks=3),
         "must have the shape of its target": lambda: static.gradients(
             loss, [w], target_gradients=[np.ones(7)]
         ),
