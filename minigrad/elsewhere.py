@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from .errors import user_line
+from .repair import OWN_OPTIMIZER
 
 _DEVICE = "leave it out: all arrays are NumPy's"
 _CAST = "x.astype({0})"
+_SMOOTH_L1 = "mg.huber(x, target), with beta mg.huber(x, target, delta=beta) / beta"
 
 #: methods and attributes of Tensors and Variables
 VALUES = {
@@ -77,7 +79,7 @@ FUNCTIONS = {
     "arctan2": "mg.atan2(y, x)", "absolute": "mg.abs(x)", "amax": "mg.max(x, axis)", "amin": "mg.min(x, axis)",
     "one_hot": "mg.eye(n)[indices]", "allclose": "np.allclose(x.data, y.data)",
     "swish": "mg.silu(x)", "mse_loss": "mg.mse(x, target)", "nll_loss": "mg.nll(x, target)",
-    "smooth_l1_loss": "mg.huber(x, target), with beta mg.huber(x, target, delta=beta) / beta",
+    "smooth_l1_loss": _SMOOTH_L1,
     "l1_loss": "mg.abs(x - target).mean()", "float32": "np.float32",
     "float64": "np.float64", "float16": "np.float16", "int64": "np.int64", "int32": "np.int32", "long": "np.int64",
     "double": "np.float64", "bool": "np.bool_", "float": "np.float32", "half": "np.float16", "int": "np.int32",
@@ -114,7 +116,7 @@ LAYERS = {
     "NLLLoss": "the function mg.nll(x, target)", "BCELoss": "the function mg.binary_cross_entropy(x, target)",
     "BCEWithLogitsLoss": "the function mg.binary_cross_entropy_with_logits(x, target)",
     "L1Loss": "mg.abs(x - target).mean()", "HuberLoss": "the function mg.huber(x, target)",
-    "SmoothL1Loss": "mg.huber(x, target), with beta mg.huber(x, target, delta=beta) / beta",
+    "SmoothL1Loss": _SMOOTH_L1,
     "Conv1d": "the function mg.conv1d(x, w, b)",
     "BatchNorm1d": "nn.BatchNorm(channels)", "BatchNorm2d": "nn.BatchNorm(channels)", "Dropout2d": "nn.Dropout(p)",
     "MultiheadAttention": "nn.MultiHeadAttention", "Swish": "nn.SiLU()", "utils": "optim.clip_by_global_norm, …",
@@ -151,8 +153,7 @@ MODULES = {
     "out_channels": "layer.filters", "num_embeddings": "layer.words", "embedding_dim": "layer.width",
 }  # fmt: skip
 
-_OWN = "a subclass of optim.Optimizer with a step of its own"
-_NEAR = "{0} is the nearest here, or " + _OWN
+_NEAR = "{0} is the nearest here, or " + OWN_OPTIMIZER
 
 #: optimizers and schedules
 OPTIMIZERS = {
@@ -165,7 +166,8 @@ OPTIMIZERS = {
     "ReduceLROnPlateau": "optimizer.lr = rate, between steps",
     "Adagrad": _NEAR.format("optim.RMSprop"), "Adadelta": _NEAR.format("optim.RMSprop"),
     "NAdam": _NEAR.format("optim.Adam"), "RAdam": _NEAR.format("optim.Adam"), "Adamax": _NEAR.format("optim.Adam"),
-    "Rprop": _OWN, "LBFGS": _OWN, "ASGD": _OWN, "Muon": _OWN, "Adafactor": _OWN,
+    "Rprop": OWN_OPTIMIZER, "LBFGS": OWN_OPTIMIZER, "ASGD": OWN_OPTIMIZER, "Muon": OWN_OPTIMIZER,
+    "Adafactor": OWN_OPTIMIZER,
     "clip_grad_value_": "optim.clip_by_value(…), given to the optimizer as clip=",
     "clip_grad_norm_": "optim.clip_by_global_norm(…), given to the optimizer as clip=",
 }  # fmt: skip

@@ -58,6 +58,8 @@ _ELSEWHERE = {
     "fetch": ("fetch_list",), "fetch_list": ("fetch",),
 }  # fmt: skip
 
+OWN_OPTIMIZER = "a subclass of optim.Optimizer with a step of its own"
+
 #: keywords of other libraries that no function here has → what to do without
 _INSTEAD = {
     "inplace": "leave it out: a layer makes a new Tensor",
@@ -88,9 +90,9 @@ _INSTEAD = {
     "beta": "smooth L1 is huber(x, y, delta=beta) / beta, and softplus(beta * x) / beta a steeper softplus",
     "weight": "losses = …(reduction='none'); for classes w = weight[labels], (losses * w).sum() / w.sum()",
     "pos_weight": "losses = …(reduction='none'), then (losses * mg.where(target > 0, weight, 1.0)).mean()",
-    "dampening": "a subclass of optim.Optimizer with a step of its own",
-    "amsgrad": "a subclass of optim.Optimizer with a step of its own",
-    "centered": "a subclass of optim.Optimizer with a step of its own",
+    "dampening": OWN_OPTIMIZER,
+    "amsgrad": OWN_OPTIMIZER,
+    "centered": OWN_OPTIMIZER,
     "foreach": "leave it out: it changes no number",
     "fused": "leave it out: it changes no number",
     "set_to_none": "leave it out: gradients become None",

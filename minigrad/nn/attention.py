@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from ..eager.tensor import tensor
 from ..errors import DTypeError, describe, refusal
-from ..values import Operators
 from . import init
 from .layers import Linear
+from .lift import as_value
 from .module import Module
 
 NEVER = -1e30  #: a score so low that its weight is 0
@@ -50,9 +49,7 @@ class MultiHeadAttention(Module):
         """What each place of ``query`` collects from ``value``; ``key`` and ``value`` default to it."""
         key = query if key is None else key
         value = key if value is None else value
-        query, key, value = (
-            x if isinstance(x, Operators) else tensor(x) for x in (query, key, value)
-        )
+        query, key, value = map(as_value, (query, key, value))
         for given in (query, key, value):
             if len(given.shape) != 3 or given.shape[2] != self.width:
                 raise refusal(

@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.tensor import Tensor
+from ..eager.tensor import Tensor, tensor
 from ..values import Operators
+
+
+def as_value(x: Any) -> Any:
+    """What a layer is called with: a Tensor or Variable as it is, anything else as a Tensor."""
+    return x if isinstance(x, Operators) else tensor(x)
 
 
 def program_of(values: Iterable[Any]) -> Any:

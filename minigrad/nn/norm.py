@@ -10,8 +10,8 @@ from .. import ops
 from ..eager.mode import no_grad
 from ..eager.tensor import Tensor, tensor
 from ..errors import describe, refusal
-from ..values import Operators
 from . import init
+from .lift import as_value
 from .module import Module
 
 
@@ -31,7 +31,7 @@ class LayerNorm(Module):
 
     def forward(self, x: Any) -> Any:
         """[..., width] → [..., width]."""
-        x = x if isinstance(x, Operators) else tensor(x)
+        x = as_value(x)
         if not x.shape or x.shape[-1] != self.width:
             raise refusal(
                 f"LayerNorm({self.width}) normalises a last axis of {self.width}, not {describe(x)}",
@@ -69,7 +69,7 @@ class BatchNorm(Module):
 
     def forward(self, x: Any) -> Any:
         """The same shape."""
-        x = x if isinstance(x, Operators) else tensor(x)
+        x = as_value(x)
         if len(x.shape) < 2 or x.shape[1] != self.channels:
             raise refusal(
                 f"BatchNorm({self.channels}) takes [batch, {self.channels}, ...], not {describe(x)}",

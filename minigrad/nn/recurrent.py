@@ -15,8 +15,8 @@ import numpy as np
 from .. import ops
 from ..eager.tensor import Tensor, tensor
 from ..errors import describe, refusal
-from ..values import Operators
 from . import init
+from .lift import as_value
 from .module import Module
 
 
@@ -46,7 +46,7 @@ class Recurrent(Module):
 
         The state of an LSTM is the pair (h, c).  Errors: `ShapeError`.
         """
-        x = x if isinstance(x, Operators) else tensor(x)
+        x = as_value(x)
         if len(x.shape) != 3 or x.shape[2] != self.inputs:
             raise refusal(
                 f"{type(self).__name__}({self.inputs}, {self.hidden}) takes [steps, "

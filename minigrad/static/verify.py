@@ -123,9 +123,8 @@ def names_are_declared(program: Program) -> None:
 def written_before_read(program: Program) -> None:
     """No name is read before its block, or one around it, has written it."""
     given, held = given_names(program), held_at(program)
-    ready: dict[
-        int, dict[str, int]
-    ] = {}  # block → name → the first operator that writes it, -1 for what is there
+    # block → name → the first operator that writes it, -1 for what is there
+    ready: dict[int, dict[str, int]] = {}
     for block in program.blocks:  # parents and forward blocks come first
         there = {v.name for v in block.vars.values() if v.is_data or v.persistable}
         here = ready[block.idx] = dict.fromkeys(there | given.get(block.idx, set()), -1)

@@ -7,6 +7,16 @@ def leaf(value):
     return mg.tensor(value, requires_grad=True)
 
 
+class Twice(mg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2.0
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2.0
+
+
 class Stop(mg.Function):
     """A function that gives no gradient."""
 

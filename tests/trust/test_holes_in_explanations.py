@@ -11,7 +11,7 @@ from minigrad.eager.explanation import Explanation
 from minigrad.eager.paths import MOST_PATHS
 from minigrad.errors import DTypeError
 from minigrad.registry import REGISTRY
-from tests.trust.pieces import Stop, leaf
+from tests.trust.pieces import Stop, Twice, leaf
 
 
 def ways(found):
@@ -95,21 +95,12 @@ def test_a_hook_groups_the_paths_and_is_in_the_numbers():
 
 
 def test_a_function_of_the_users_groups_the_paths_too():
-    class Double(mg.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2.0
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2.0
-
     x = leaf(2.0)
-    h = Double.apply(x)
+    h = Twice.apply(x)
     found = mg.why(x, h * h)
     assert found.grouped
     assert given(found) == [16.0]
-    assert ways(found) == ["MulBackward0 → DoubleBackward[0]"]
+    assert ways(found) == ["MulBackward0 → TwiceBackward[0]"]
 
 
 def test_a_path_that_gives_nothing_is_left_out():

@@ -17,7 +17,7 @@ from ...calls import checked
 from ...collector import paused_collector
 from ...errors import MinigradError, ProgramError, describe, did_you_mean, user_line
 from ..executor import Executor
-from ..naming import name_of, several
+from ..naming import name_of, names_of, several
 from ..passes import LADDER, climb, specialise
 from ..program import Program, Variable
 from .built import Built
@@ -94,7 +94,7 @@ class Step:
     ) -> None:
         self.program, self.executor, self.exact = program, executor, exact
         self.single = isinstance(fetch, Variable | str)
-        self.fetch = [name_of(v, "fetch") for v in several(fetch, "fetch")]
+        self.fetch = names_of(program, fetch, "fetch")
         self.data = {v.name: v for v in program.global_block().vars.values() if v.is_data}
         self.memory = start_memory(program, executor)
         self.parameters = self.memory.parameters
@@ -103,13 +103,6 @@ class Step:
         self.names: dict[str, str] = {}
         self._built: dict[Any, Built] = {}
         self._current: Built | None = None
-        known = {n: None for b in program.blocks for n in b.vars}
-        for name in self.fetch:
-            if name not in known:
-                raise ProgramError(
-                    f"fetch names {name!r}, which is no variable of this program"
-                    f"{did_you_mean(name, known)}\n  at {user_line()}"
-                )
 
     def __call__(self, *given: Any, **feed: Any) -> Any:
         """Run it; returns one array per fetched variable, or one array if a single variable is fetched.
