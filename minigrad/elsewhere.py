@@ -164,7 +164,7 @@ OPTIMIZERS = {
     "MultiStepLR": "lr=lambda count: …, from the number of the step to the rate",
     "OneCycleLR": "lr=optim.warmup(optim.cosine(rate, steps), first)",
     "ReduceLROnPlateau": "optimizer.lr = rate, between steps",
-    "Adagrad": _NEAR.format("optim.RMSprop"), "Adadelta": _NEAR.format("optim.RMSprop"),
+    "Adadelta": _NEAR.format("optim.RMSprop"),
     "NAdam": _NEAR.format("optim.Adam"), "RAdam": _NEAR.format("optim.Adam"), "Adamax": _NEAR.format("optim.Adam"),
     "Rprop": OWN_OPTIMIZER, "LBFGS": OWN_OPTIMIZER, "ASGD": OWN_OPTIMIZER, "Muon": OWN_OPTIMIZER,
     "Adafactor": OWN_OPTIMIZER,

@@ -35,6 +35,11 @@ def rmsprop(p, g, s, lr=0.1, rho=0.9):
     return p - lr * g / (s["m"] ** 0.5 + 1e-8)
 
 
+def adagrad(p, g, s, lr=0.1):
+    s["m"] = s.get("m", 0.0) + g * g
+    return p - lr * g / (s["m"] ** 0.5 + 1e-10)
+
+
 def adam(p, g, s, lr=0.1, b1=0.8, b2=0.9, decay=0.0, decoupled=0.0):
     g, s["t"] = g + decay * p, s.get("t", 0) + 1
     s["m"] = b1 * s.get("m", 0.0) + (1 - b1) * g
@@ -52,6 +57,7 @@ CASES = {
         sgd,
         {"mu": 0.9, "nesterov": True},
     ),
+    "adagrad": (lambda p: optim.Adagrad(p, lr=0.5), adagrad, {"lr": 0.5}),
     "rmsprop": (lambda p: optim.RMSprop(p, lr=0.1, rho=0.9), rmsprop, {}),
     "adam": (lambda p: optim.Adam(p, lr=0.1, beta1=0.8, beta2=0.9), adam, {}),
     "adam, decay": (

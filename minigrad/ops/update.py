@@ -1,4 +1,4 @@
-"""One step of an optimizer: the new values of a parameter and of what is remembered about it.
+"""Updates: one step of an optimizer, from a parameter and what is remembered about it to their new values.
 
 A Program runs them in place on persistable variables; none has a gradient.
 """
@@ -30,19 +30,19 @@ def momentum(param, grad, velocity, learning_rate, *, mu=0.9, use_nesterov=False
 
 
 @primitive(outputs=("param_out", "moment_out"))
-def adagrad(param, grad, moment, learning_rate, *, epsilon=1e-6):
+def adagrad(param, grad, moment, learning_rate, *, epsilon=1e-10):
     """``moment = moment + grad²``; steps shrink where gradients have been large."""
     moment = moment + grad * grad
-    return _like(param, param - learning_rate * grad / (np.sqrt(moment) + epsilon)), moment
+    new = param - learning_rate * grad / (np.sqrt(moment) + epsilon)
+    return _like(param, new), _like(param, moment)
 
 
 @primitive(outputs=("param_out", "mean_square_out"))
 def rmsprop(param, grad, mean_square, learning_rate, *, rho=0.99, epsilon=1e-8):
     """``mean_square = rho * mean_square + (1 - rho) * grad²``; steps relative to its root."""
     mean_square = rho * mean_square + (1 - rho) * grad * grad
-    return _like(
-        param, param - learning_rate * grad / (np.sqrt(mean_square) + epsilon)
-    ), mean_square
+    new = param - learning_rate * grad / (np.sqrt(mean_square) + epsilon)
+    return _like(param, new), _like(param, mean_square)
 
 
 @primitive(outputs=("param_out", "moment1_out", "moment2_out", "step_out"))

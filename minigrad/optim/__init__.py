@@ -18,11 +18,13 @@ from typing import Any
 
 from ..elsewhere import OPTIMIZERS, missing
 from .clip import clip_by_global_norm, clip_by_norm, clip_by_value
-from .optimizers import SGD, Adam, AdamW, Optimizer, RMSprop
+from .optimizer import Optimizer
+from .optimizers import SGD, Adagrad, Adam, AdamW, RMSprop
 from .schedules import cosine, exponential, linear, step_decay, warmup
 
 __all__ = [
     "SGD",
+    "Adagrad",
     "Adam",
     "AdamW",
     "Optimizer",

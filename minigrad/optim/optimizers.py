@@ -2,174 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ..calls import checked, checked_constructor
-from ..eager.mode import no_grad
-from ..eager.tensor import Tensor
-from ..elsewhere import OPTIMIZER, missing
-from ..errors import GradError, MinigradError, describe, refusal
-from ..registry import REGISTRY
+from ..errors import describe, refusal
 from .number import check_number
-from .parameters import leaves
+from .optimizer import Optimizer
 from .schedules import Rate
-from .state import check_state
-
-Array = np.ndarray[Any, Any]
-
-
-class Optimizer:
-    """Base of all optimizers.  ``parameters``: Tensors, a module, or None (for Programs).
-
-    ``lr`` is a number or a schedule, a function from the number of the step (0, 1, …) to the rate;
-    ``weight_decay`` adds that share of the parameter to its gradient; ``clip`` is one of the clips.
-
-    Attributes for Programs: ``type`` (the update primitive), ``attrs``, ``memory`` (slot of the
-    primitive → "zeros" like the parameter, or a first number), ``rate(count)``.
-
-    >>> import minigrad as mg
-    >>> class Sign(Optimizer):                            # steps of one length
-    ...     def step(self):
-    ...         for p in self.parameters:
-    ...             p.data = p.data - self.rate(self.count) * np.sign(p.grad.numpy())
-    >>> w = mg.tensor([1.0, -3.0], requires_grad=True)
-    >>> (w * w).sum().backward()
-    >>> Sign([w], lr=0.5).step()
-    >>> w.tolist()
-    [0.5, -2.5]
-    """
-
-    type = "sgd"
-    memory: Mapping[str, Any] = {}
-
-    def __init__(
-        self,
-        parameters: Any = None,
-        lr: Rate = 0.01,
-        weight_decay: float = 0.0,
-        clip: Callable[[list[Any]], list[Any]] | None = None,
-        **attrs: Any,
-    ) -> None:
-        self.parameters = leaves(parameters)
-        if not callable(lr):
-            check_number("lr", lr)
-        self.lr, self.weight_decay, self.clip, self.attrs = lr, weight_decay, clip, attrs
-        check_number("weight_decay", weight_decay)
-        if clip is not None and not callable(clip):
-            raise refusal(f"clip is {describe(clip)}, no function", "clip=optim.clip_by_norm(1.0)")
-        self.count = 0
-        self.state = [
-            {slot: _first(kind, p) for slot, kind in self.memory.items()} for p in self.parameters
-        ]
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        checked_constructor(cls)
-
-    def __getattr__(self, name: str) -> Any:
-        raise missing(f"this {type(self).__name__}", name, OPTIMIZER.get(name), self)
-
-    def rate(self, count: Any) -> Any:
-        """The learning rate of a step."""
-        return self.lr(count) if callable(self.lr) else self.lr
-
-    def step(self) -> None:
-        """Update every parameter that has a gradient; all of them or, at an error, none."""
-        if not self.parameters:
-            what = "this optimizer has no parameters"
-            raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
-        rate = float(self.rate(self.count))
-        plain = not (self.memory or self.attrs or self.clip or self.weight_decay)
-        for p, new in self._plain(rate) if plain else self._general(rate):
-            p._data = new  # a new array: graphs keep the old value
-            p._exposed = False
-        self.count += 1
-
-    def _plain(self, rate: float) -> list[tuple[Tensor, Array]]:
-        """The same where nothing is remembered, clipped or added: small networks live here."""
-        kernel, dtype, made = REGISTRY[self.type].kernel, None, []
-        for p in self.parameters:
-            g = p._grad
-            if g is None or p._node is None:
-                continue
-            value = p._data
-            if g.__class__ is Tensor:  # an array was left by backward, and fits
-                g = g._data
-                if g.shape != value.shape:
-                    raise _unlike(p)
-            if value.dtype is not dtype:  # as a Program has it: an array of the parameter's dtype
-                dtype = value.dtype
-                lr = np.asarray(rate, dtype)
-            made.append((p, kernel(value, g, lr)))
-        return made
-
-    def _general(self, rate: float) -> list[tuple[Tensor, Array]]:
-        """The new value of each parameter; what is remembered about all changes when all are made."""
-        held = [p for p in self.parameters if p.requires_grad and p._grad is not None]
-        state = dict(zip(map(id, self.parameters), self.state, strict=True))
-        kernel, made = REGISTRY[self.type].kernel, []
-        for p, slope in zip(held, self._slopes(held), strict=True):
-            given = p._data, slope, *state[id(p)].values(), np.asarray(rate, p._data.dtype)
-            new = kernel(*given, **self.attrs)
-            made.append((p, new if self.memory else (new,)))
-        for p, (_, *remembered) in made:
-            state[id(p)].update(zip(self.memory, remembered, strict=True))
-        return [(p, new) for p, (new, *_) in made]
-
-    def _slopes(self, held: list[Tensor]) -> list[Array]:
-        """The gradients, clipped, with the share of the parameter that decays."""
-        grads: list[Any] = [p.grad for p in held]
-        for p, grad in zip(held, grads, strict=True):
-            if grad.shape != p.shape:
-                raise _unlike(p)
-        if self.clip and grads:
-            with no_grad():
-                grads = self.clip([g.detach() for g in grads])
-        slopes = [g._data for g in grads]
-        if self.weight_decay:
-            slopes = [g + self.weight_decay * p._data for p, g in zip(held, slopes, strict=True)]
-        return slopes
-
-    @checked
-    def zero_grad(self) -> None:
-        """Forget all gradients."""
-        for p in self.parameters:
-            p._grad = None
-
-    def minimize(self, loss: Any, parameter_list: Any = None, no_grad_set: Any = None) -> Any:
-        """Append backward and update operators to the program of ``loss``; returns the (parameter,
-        gradient) pairs of `static.append_backward`."""
-        from ..static.minimize import minimize
-
-        return minimize(self, loss, parameter_list=parameter_list, no_grad_set=no_grad_set)
-
-    def state_dict(self) -> dict[str, Array]:
-        """What is remembered, by name: ``nn.save`` can store it."""
-        named = {"count": np.array(self.count)}
-        for k, state in enumerate(self.state):
-            named |= {f"{slot}.{k}": np.array(value) for slot, value in state.items()}
-        return named
-
-    @checked
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where another optimizer of the same kind stopped.
-
-        Errors: `ShapeError` for missing, unknown or unfitting entries; then nothing has changed.
-        """
-        own = self.state_dict()
-        check_state(repr(self), own, state)
-        self.count = int(state["count"])
-        self.state = [
-            {slot: np.asarray(state[f"{slot}.{k}"], own[f"{slot}.{k}"].dtype) for slot in s}
-            for k, s in enumerate(self.state)
-        ]
-
-    def __repr__(self) -> str:
-        facts = {"lr": self.lr if not callable(self.lr) else "a schedule", **self.attrs}
-        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in facts.items())})"
 
 
 class SGD(Optimizer):
@@ -205,6 +46,36 @@ class SGD(Optimizer):
         super().__init__(parameters, lr, weight_decay, clip, **attrs)
 
 
+class Adagrad(Optimizer):
+    """Steps that shrink where the squares of the gradients, summed since the start, have become large.
+
+    Source: Duchi, Hazan and Singer, Adaptive subgradient methods for online learning and stochastic optimization, 2011.
+
+    >>> import minigrad as mg
+    >>> w = mg.tensor([1.0], requires_grad=True)
+    >>> optimizer = Adagrad([w], lr=0.3)
+    >>> for _ in range(3):
+    ...     w.grad = mg.tensor([1.0])
+    ...     optimizer.step()
+    >>> w                                                 # 1 - 0.3 * (1 + 1/√2 + 1/√3)
+    tensor([0.3147], requires_grad=True)
+    """
+
+    type = "adagrad"
+    memory: Mapping[str, Any] = {"moment": "zeros"}
+
+    def __init__(
+        self,
+        parameters: Any = None,
+        lr: Rate = 0.01,
+        epsilon: float = 1e-10,
+        weight_decay: float = 0.0,
+        clip: Any = None,
+    ) -> None:
+        check_number("epsilon", epsilon)
+        super().__init__(parameters, lr, weight_decay, clip, epsilon=epsilon)
+
+
 class RMSprop(Optimizer):
     """Steps relative to the running root mean square of the gradients.
 
@@ -229,6 +100,7 @@ class RMSprop(Optimizer):
         clip: Any = None,
     ) -> None:
         check_number("rho", rho, below=1)
+        check_number("epsilon", epsilon)
         super().__init__(parameters, lr, weight_decay, clip, rho=rho, epsilon=epsilon)
 
 
@@ -292,16 +164,3 @@ class AdamW(Adam):
         check_number("weight_decay", weight_decay)
         super().__init__(parameters, lr, beta1, beta2, epsilon, clip=clip)
         self.attrs["weight_decay"] = weight_decay  # the primitive's own
-
-
-def _unlike(p: Tensor) -> MinigradError:
-    what, grad = p.name or "a parameter", p.grad
-    return refusal(
-        f"the gradient of {what} is {describe(grad)}, the parameter {describe(p)}",
-        "optimizer.zero_grad() where a parameter is given other data, then backward again",
-        GradError,
-    )
-
-
-def _first(kind: Any, p: Tensor) -> Any:
-    return np.zeros_like(p._data) if kind == "zeros" else np.asarray(kind, p.dtype)

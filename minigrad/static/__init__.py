@@ -22,7 +22,7 @@ from .verify import verify
 
 #: loaded on first use: name → module that holds it
 _LATER = {
-    "Adam": ".optim", "AdamW": ".optim", "RMSprop": ".optim", "SGD": ".optim",
+    "Adagrad": ".optim", "Adam": ".optim", "AdamW": ".optim", "RMSprop": ".optim", "SGD": ".optim",
     "compile": "codegen", "decompose": "passes", "export_onnx": "backends.exporting",
 }  # fmt: skip
 

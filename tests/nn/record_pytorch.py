@@ -217,6 +217,7 @@ OPTIMIZERS = {
     ],
     "Adam": [{}, {"lr": 0.05, "beta1": 0.8, "beta2": 0.9, "epsilon": 1e-4}, {"lr": 0.05, "weight_decay": 0.3}],
     "AdamW": [{}, {"lr": 0.05, "weight_decay": 0.3}, {"lr": 0.05, "beta1": 0.5, "beta2": 0.6, "weight_decay": 0.0}],
+    "Adagrad": [{}, {"lr": 0.5, "epsilon": 1e-3}, {"lr": 0.5, "weight_decay": 0.2}],
     "RMSprop": [{}, {"lr": 0.05, "rho": 0.8, "epsilon": 1e-3}, {"lr": 0.05, "weight_decay": 0.2}],
 }  # fmt: skip
 START, AIM = [[1.0, -2.0, 0.5], [0.0, 3.0, -1.0]], [[0.5, 0.5, 0.5], [-1.0, 2.0, 4.0]]

@@ -57,7 +57,7 @@ DEFAULTS: dict[tuple[str, float], str] = {
     ("alpha", 1.0): "elu",
     ("p", 0.5): "dropout",
     ("eps", 1e-5): "normalize",
-    ("epsilon", 1e-6): "adagrad",
+    ("epsilon", 1e-10): "adagrad",
     ("epsilon", 1e-8): "adam rmsprop",
     ("beta1", 0.9): "adam",
     ("beta2", 0.999): "adam",

@@ -80,9 +80,10 @@ def test_a_rate_that_is_changed_between_runs_counts():
         lambda: mg.optim.SGD(lr=0.1, momentum=0.9),
         lambda: mg.optim.SGD(lr=0.1, momentum=0.9, nesterov=True),
         lambda: mg.optim.Adam(lr=0.01),
+        lambda: mg.optim.Adagrad(lr=0.01),
         lambda: mg.optim.RMSprop(lr=0.01),
     ],
-    ids=["clipped", "decay", "momentum", "Nesterov", "Adam", "RMSprop"],
+    ids=["clipped", "decay", "momentum", "Nesterov", "Adam", "Adagrad", "RMSprop"],
 )
 def test_other_optimizers_come_to_what_the_interpreter_comes_to(optimizer):
     prog, y = network()

@@ -16,6 +16,7 @@ OPTIMIZERS = {
     "sgd": lambda p=None: optim.SGD(p, lr=0.1),
     "momentum": lambda p=None: optim.SGD(p, lr=0.1, momentum=0.9),
     "nesterov": lambda p=None: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "adagrad": lambda p=None: optim.Adagrad(p, lr=0.05),
     "rmsprop": lambda p=None: optim.RMSprop(p, lr=0.05),
     "adam": lambda p=None: optim.Adam(p, lr=0.05),
     "adamw": lambda p=None: optim.AdamW(p, lr=0.05, weight_decay=0.1),

@@ -7,11 +7,12 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, optim
-from tests.test_optim import GRADS, START, adam, after, parameter, rmsprop, sgd
+from tests.test_optim import GRADS, START, adagrad, adam, after, parameter, rmsprop, sgd
 
 DEFAULTS = {
     "Optimizer": (optim.Optimizer, sgd, {"lr": 0.01}),
     "SGD": (optim.SGD, sgd, {"lr": 0.01}),
+    "Adagrad": (optim.Adagrad, adagrad, {"lr": 0.01}),
     "RMSprop": (optim.RMSprop, rmsprop, {"lr": 0.01, "rho": 0.99}),
     "Adam": (optim.Adam, adam, {"lr": 0.001, "b1": 0.9, "b2": 0.999}),
     "AdamW": (optim.AdamW, adam, {"lr": 0.001, "b1": 0.9, "b2": 0.999, "decoupled": 0.01}),

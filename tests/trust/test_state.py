@@ -338,6 +338,7 @@ TRAINED = {
     "momentum": lambda: trained_by(mg.optim.SGD(lr=0.1, momentum=0.9)),
     "Adam": lambda: trained_by(mg.optim.Adam(lr=mg.optim.cosine(0.1, 10))),
     "AdamW": lambda: trained_by(mg.optim.AdamW(lr=0.1, weight_decay=0.1)),
+    "Adagrad": lambda: trained_by(mg.optim.Adagrad(lr=0.1)),
     "RMSprop": lambda: trained_by(mg.optim.RMSprop(lr=0.1)),
     "clipped": lambda: trained_by(mg.optim.Adam(clip=mg.optim.clip_by_global_norm(0.1))),
     "in a loop": changed_in_a_loop,
