@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .errors import call_error
+from .calls import call_error
 
 
 class Value:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, TypeVar
 
-from .errors import DTypeError, call_error
+from .errors import DTypeError, told
+from .keywords import instead, meant
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -88,3 +89,32 @@ def _shown(parameter: inspect.Parameter) -> str:
     if default is parameter.empty:
         return parameter.name
     return f"{parameter.name}={getattr(default, '__name__', None) or repr(default)}"
+
+
+def call_error(
+    name: str, parameters: Iterable[str], count: int, unknown: str = "", missing: str = ""
+) -> DTypeError:
+    """What to raise for a call with an unknown keyword, or with too many or too few values.
+
+    ``missing`` has to be given and is not; where it is left out, that is what stands behind ``count`` values.
+
+    >>> print(str(call_error("sum", ["x", "axis=None"], 1, "dim")).splitlines()[0])
+    sum() has no keyword 'dim'; did you mean 'axis'?
+    """
+    known = [p.partition("=")[0].lstrip("*") for p in parameters]
+    most = known.index("") if "" in known else len(known)  # what stands behind a * has a name
+    advice = ""
+    if unknown and unknown in known:
+        what = f"got {unknown!r} twice, by position and by name"
+    elif unknown:
+        close = meant(unknown, known)
+        advice = "" if close else instead(unknown)
+        what = f"has no keyword {unknown!r}" + (f"; did you mean {close!r}?" if close else "")
+    elif missing:
+        what = f"needs {missing!r}"
+    elif count > most:
+        what = f"takes at most {most} value{'s' * (most != 1)}, {count} {'was' if count == 1 else 'were'} given"
+    else:
+        what = f"needs {known[count]!r}"
+    what = f"{name}() {what}\n  it is called as {name}({', '.join(parameters)})"
+    return DTypeError(told(what, advice))

@@ -1,4 +1,4 @@
-"""What somebody means who writes a name of another library: one line of advice each.
+"""What somebody means who writes a name of another library: one line of advice each.  Keywords: `keywords`.
 
 Names follow the array API; where another library says it differently, the error names the way it is written here.
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import user_line
-from .repair import OWN_OPTIMIZER
+from .errors import told
 
 _DEVICE = "leave it out: all arrays are NumPy's"
 _CAST = "x.astype({0})"
@@ -153,6 +152,7 @@ MODULES = {
     "out_channels": "layer.filters", "num_embeddings": "layer.words", "embedding_dim": "layer.width",
 }  # fmt: skip
 
+OWN_OPTIMIZER = "a subclass of optim.Optimizer with a step of its own"
 _NEAR = "{0} is the nearest here, or " + OWN_OPTIMIZER
 
 #: optimizers and schedules
@@ -215,7 +215,4 @@ def missing(owner: str, name: str, advice: str | None, obj: Any = None) -> Attri
       repair: x.reshape(shape)
     """
     text = f"{owner} has no attribute {name!r}"
-    if advice:
-        line = user_line()
-        text += (f"\n  at {line}" if line else "") + f"\n  repair: {advice}"
-    return AttributeError(text, name=name, obj=obj)
+    return AttributeError(told(text, advice) if advice else text, name=name, obj=obj)

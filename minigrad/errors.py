@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from types import CodeType
 from typing import Any
 
-from .repair import instead, meant, repair
+from .repair import repair
 
 #: modules of Python through which a user's call may come: their lines are not the user's
 _PASSED_THROUGH = frozenset({"contextlib", "copy", "functools"})
@@ -143,40 +143,13 @@ def refusal(what: str, repair: str, error: type[MinigradError] = ShapeError) -> 
       at ...
       repair: lr=0.01
     """
+    return error(told(what, repair))
+
+
+def told(what: str, advice: str = "") -> str:
+    """The text of an error: what is wrong, the user's line, the repair."""
     line = user_line()
-    return error(what + (f"\n  at {line}" if line else "") + f"\n  repair: {repair}")
-
-
-def call_error(
-    name: str, parameters: Iterable[str], count: int, unknown: str = "", missing: str = ""
-) -> DTypeError:
-    """What to raise for a call with an unknown keyword, or with too many or too few values.
-
-    ``missing`` has to be given and is not; where it is left out, that is what stands behind ``count`` values.
-
-    >>> print(str(call_error("sum", ["x", "axis=None"], 1, "dim")).splitlines()[0])
-    sum() has no keyword 'dim'; did you mean 'axis'?
-    """
-    known = [p.partition("=")[0].lstrip("*") for p in parameters]
-    most = known.index("") if "" in known else len(known)  # what stands behind a * has a name
-    line, close, advice = user_line(), "", ""
-    if unknown and unknown in known:
-        what = f"got {unknown!r} twice, by position and by name"
-    elif unknown:
-        close = meant(unknown, known)
-        advice = "" if close else instead(unknown)
-        what = f"has no keyword {unknown!r}" + (f"; did you mean {close!r}?" if close else "")
-    elif missing:
-        what = f"needs {missing!r}"
-    elif count > most:
-        what = f"takes at most {most} value{'s' * (most != 1)}, {count} {'was' if count == 1 else 'were'} given"
-    else:
-        what = f"needs {known[count]!r}"
-    return DTypeError(
-        f"{name}() {what}\n  it is called as {name}({', '.join(parameters)})"
-        + (f"\n  at {line}" if line else "")
-        + (f"\n  repair: {advice}" if advice else "")
-    )
+    return what + (f"\n  at {line}" if line else "") + (f"\n  repair: {advice}" if advice else "")
 
 
 def op_error(
@@ -193,9 +166,8 @@ def op_error(
     if isinstance(cause, MinigradError):
         return cause
     what, _, advice = str(cause).partition("; repair: ")
-    line, advice = user_line(), advice or repair(args, attrs, cause)
-    message = f"{op_type}({', '.join(shown)}) is not possible: {what}"
-    message += (f"\n  at {line}" if line else "") + (f"\n  repair: {advice}" if advice else "")
+    what = f"{op_type}({', '.join(shown)}) is not possible: {what}"
+    message = told(what, advice or repair(args, attrs, cause))
     if isinstance(cause, IndexError):
         return IndexShapeError(message)
     if isinstance(cause, TypeError):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import pi
-from math import sqrt as _sqrt
+import math
 
 import numpy as np
 
@@ -137,7 +136,7 @@ def erf(x):
     return erf_of_array(x)
 
 
-erf.grad(x=lambda x, out_grad: out_grad * exp(-x * x) * (2 / _sqrt(pi)))
+erf.grad(x=lambda x, out_grad: out_grad * exp(-x * x) * (2 / math.sqrt(math.pi)))
 
 
 @primitive
@@ -148,11 +147,16 @@ def gelu(x):
     >>> mg.gelu(mg.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.1587,  0.    ,  0.8413])
     """
-    return x * (0.5 + 0.5 * erf_of_array(np.multiply(x, _sqrt(0.5))))
+    return x * (0.5 + 0.5 * erf_of_array(np.multiply(x, math.sqrt(0.5))))
 
 
 gelu.grad(
     x=lambda x, out_grad: (
-        out_grad * (0.5 + 0.5 * erf(x * _sqrt(0.5)) + x * exp(-0.5 * x * x) * (1 / _sqrt(2 * pi)))
+        out_grad
+        * (
+            0.5
+            + 0.5 * erf(x * math.sqrt(0.5))
+            + x * exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
+        )
     )
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod as _product
+import math
 
 import numpy as np
 
@@ -29,8 +29,8 @@ def reduced_axes(axis, ndim):
 def count_over(shape, axis):
     """How many elements a reduction of ``shape`` over ``axis`` puts into one."""
     if axis is None:
-        return _product(shape)
-    return _product([shape[a] for a in reduced_axes(axis, len(shape))])
+        return math.prod(shape)
+    return math.prod([shape[a] for a in reduced_axes(axis, len(shape))])
 
 
 def widened(x, ndim, axis, keepdims):
@@ -54,7 +54,7 @@ def group_axes(x, *, axis=None):
     x = np.asarray(x)
     axes = reduced_axes(axis, x.ndim)
     rest = [k for k in range(x.ndim) if k not in axes]
-    size = _product([x.shape[a] for a in axes])
+    size = math.prod([x.shape[a] for a in axes])
     return np.transpose(x, (*rest, *axes)).reshape([x.shape[k] for k in rest] + [size])
 
 

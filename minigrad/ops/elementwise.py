@@ -6,7 +6,7 @@ summed back to the shape of the input once, for all of them.
 
 from __future__ import annotations
 
-from math import log as _log
+import math
 
 import numpy as np
 
@@ -244,7 +244,7 @@ def log2(x):
 
 log2.grad(x=lambda x, out_grad: out_grad / (x * LN2))
 
-LN2: float = _log(2.0)
+LN2: float = math.log(2.0)
 
 
 @primitive
@@ -260,4 +260,4 @@ def log10(x):
 
 log10.grad(x=lambda x, out_grad: out_grad / (x * LN10))
 
-LN10: float = _log(10.0)
+LN10: float = math.log(10.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod as _product
+import math
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def split_like(x, *, shapes, axis=0):
 def _concat_rule(out_grad, x_shape, axis):
     if axis is not None:
         return split_like(out_grad, shapes=x_shape, axis=axis)
-    flat = split_like(out_grad, shapes=[(_product(s),) for s in x_shape])
+    flat = split_like(out_grad, shapes=[(math.prod(s),) for s in x_shape])
     return [reshape(g, shape=s) for g, s in zip(flat, x_shape, strict=True)]
 
 

@@ -13,9 +13,7 @@ from .einsum import einsum
 from .elementwise import mul, sub
 from .shape import reshape
 
-__minigrad_ops__ = (
-    True  # as in every module that defines a primitive: no frame of it is "the user's line"
-)
+__minigrad_ops__ = True  # frames of this module are never "the user's line"
 
 
 def tensordot(x, y, axes=2):

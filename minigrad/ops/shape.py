@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod as _product
+import math
 
 import numpy as np
 
@@ -131,7 +131,7 @@ def flatten(x, *, start=0, end=-1):
     """
     x = np.asarray(x)
     first, last = (a % x.ndim if x.ndim else 0 for a in (start, end))
-    size = _product(x.shape[first : last + 1])
+    size = math.prod(x.shape[first : last + 1])
     return np.reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
 
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from ..elsewhere import missing
-from ..repair import meant
+from ..keywords import meant
 from . import makers as makers
 from . import net as net
 from .arrays import array_length, array_read, array_write, create_array

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import data, nn, optim, repair, static
+from minigrad import data, keywords, nn, optim, static
 from minigrad.errors import DTypeError
 
 W = mg.tensor([1.0], requires_grad=True)
@@ -176,5 +176,5 @@ def test_every_keyword_that_is_suggested_is_one_of_some_function():
     for function in filter(callable, callables):
         with suppress(ValueError):  # an exception has no signature
             known |= {*inspect.signature(function).parameters}
-    suggested = {n for names in repair._ELSEWHERE.values() for n in names}
+    suggested = {n for names in keywords.RENAMED.values() for n in names}
     assert suggested - known == set()
