@@ -116,8 +116,8 @@ class Tensor:
 # still be the same.
 #
 # One case needs care. A node may keep the **result** of its own operation. The result holds the
-# node as its `grad_fn`. If the node held the result too, the two would keep each other alive for
-# ever. So it keeps the array, and the tensor weakly.
+# node as its `grad_fn`. If the node held the result too, the two would keep each other
+# alive. So it keeps the array, and the tensor weakly.
 
 # %%
 class Saved:
@@ -318,6 +318,9 @@ class TableNode(Node):
 # `define` makes a row: a name, the forward, and a formula for each input. It returns the
 # operation. A formula may use the inputs by name, the result as `out`, and the gradient that
 # arrives as `grad`.
+#
+# `type(name, parents, body)` makes a class without a `class` statement. So each row gets a node
+# class of its own, such as `SinBackward0`.
 #
 # Forward and backward now stand in one line. Read the rows slowly: this *is* the calculus of our
 # engine, all of it.
@@ -566,6 +569,19 @@ def walk(edge, grad, retain_graph=False):
 # y = sin(h)
 # h.add_(1)
 # y.backward()
+
+# %% [markdown]
+# `x` is the name in the row of `sin`, `grad * cos(x)`. Here it stands for our `h`. The repair: make
+# a new tensor. The old one stays as the node needs it.
+
+# %% tags=["active-ipynb"]
+# x = Tensor(0.5, requires_grad=True)
+# h = x * 1
+# y = sin(h)
+# h = h + 1                               # a new tensor; the node of y still has the old one
+# y.backward()
+# print(x.grad)
+# assert x.grad.data == np.cos(0.5)
 
 # %% [markdown]
 # Is changing in place always an error? No. It depends on what was kept. `exp` keeps its result, so

@@ -295,29 +295,13 @@ def define(name, forward, **formulas):
 
 # %%
 add = define("add", np.add, x="grad", y="grad")
-
-
 sub = define("sub", np.subtract, x="grad", y="-grad")
-
-
 mul = define("mul", np.multiply, x="grad * y", y="grad * x")
-
-
 div = define("div", np.divide, x="grad / y", y="-grad * out / y")
-
-
 neg = define("neg", np.negative, x="-grad")
-
-
 sin = define("sin", np.sin, x="grad * cos(x)")
-
-
 cos = define("cos", np.cos, x="-grad * sin(x)")
-
-
 exp = define("exp", np.exp, x="grad * out")
-
-
 log = define("log", np.log, x="grad / x")
 tanh = define("tanh", np.tanh, x="grad * (1 - out * out)")
 power = define("pow", lambda x, n: x ** n, x="grad * n * x ** (n - 1) if n else grad * 0")
@@ -568,13 +552,15 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 # explore(curves, order=(0, 6, 2))
 
 # %% tags=["active-ipynb"]
-# print([nodes(order) for order in range(7)])
+# sizes = [nodes(order) for order in range(7)]
+# print(sizes)
+# assert all(more > 2 * fewer for fewer, more in zip(sizes[2:], sizes[3:]))
 # print(f"{float(derivative(6, 1.).data):.9f}")
 # assert abs(derivative(6, 1.).data - 13.6240754413121) < 1e-10
 
 # %% [markdown]
-# Each order more than doubles the graph, although the function stays as simple as it was. That is
-# why nobody trains with sixth derivatives.
+# From the third on, each order more than doubles the graph, although the function stays as simple
+# as it was. That is why nobody trains with sixth derivatives.
 #
 # The matrix of all second derivatives is called the **Hessian**. Often only its product with a
 # vector is needed (exercise 12b). That needs second derivatives, but never the whole matrix.

@@ -322,7 +322,7 @@ class Operator:
 #     return SimpleNamespace(type=title, inputs={}, outputs={}, attrs={}, ops=ops)
 #
 #
-# display(mg.draw(e))
+# display(mg.draw(e, direction="TB"))
 # mg.draw(together("(a + b) * d", ops))
 
 # %% [markdown]
@@ -342,10 +342,11 @@ class Operator:
 # Other numbers? Another scope. The description stays.
 
 # %% tags=["active-ipynb"]
-# other = Scope(a=1.0, b=1.0, d=10.0)
+# other = Scope(a=1.0, b=2.0, d=10.0)
 # for op in ops:
 #     op.run(other)
 # print(other["e"])
+# assert other["e"] == 30.0
 
 # %% [markdown]
 # ## The gradient operator: four processes
@@ -527,11 +528,11 @@ def build_grad_op(op):
 # print(text[:104], "…")
 #
 # loaded = [Operator(**record) for record in json.loads(text)]      # on the other machine, tomorrow
-# other = Scope({"a": 1.0, "b": 1.0, "d": 10.0, "e@GRAD": 1.0})
+# other = Scope({"a": 1.0, "b": 2.0, "d": 10.0, "e@GRAD": 1.0})
 # for op in loaded:
 #     op.run(other)
 # print(other["e"], other["a@GRAD"], other["d@GRAD"])
-# assert (other["a@GRAD"], other["d@GRAD"]) == (10.0, 2.0)
+# assert (other["a@GRAD"], other["d@GRAD"]) == (10.0, 3.0)
 
 # %% [markdown]
 # The backward pass was saved with the forward pass. It is not a walk any more. It is a list of
@@ -633,9 +634,10 @@ def build_grad_op(op):
 # check("13a", add_scale, OPS, Operator, Scope, build_grad_op)
 
 # %% [markdown]
-# **13b.** Which forward slots does each gradient need? Replace every question mark by the slots of
-# the shortest list, separated by blanks; an empty string means none. Where the input or the output
-# would do, either is right.
+# **13b.** Which forward slots does each gradient need? Write its rule with `+`, `-`, `*`, `/` and
+# numbers only: no second `exp`. Replace every question mark by the slots of the shortest list,
+# separated by blanks; an empty string means none. Where two lists are equally short, either is
+# right.
 #
 # ```python
 # needed = {

@@ -28,7 +28,9 @@ def lean_tanh(tanh, Tensor):
 
 
 @checker(
-    "11c", hint="both need a node that keeps something: x * x keeps its factors, exp(x) its result"
+    "11c",
+    hint="both need a node that keeps something: x * x keeps its factors, exp(x) its result; "
+    "only add_ counts a change",
 )
 def both_errors(functions, Tensor):
     for function, words in zip(functions, ("a second time", "changed in place"), strict=True):

@@ -1,5 +1,7 @@
 """Plausible wrong answers to the exercises of step 13: every one must fail its check."""
 
+from difflib import get_close_matches
+
 from steps.step13_registry import OPS, Operator, Scope, build_grad_op, register
 
 ENGINE = (OPS, Operator, Scope, build_grad_op)
@@ -70,6 +72,12 @@ def lookup_without_proposal(type, known):
     raise LookupError(f"unknown op type {type!r}")
 
 
+def lookup_that_counts_on_a_neighbour(type, known):
+    if type in known:
+        return type
+    raise LookupError(f"unknown {type!r}, perhaps {get_close_matches(type, known)[0]!r}?")
+
+
 def enroll(type, known):
     if type in known:
         raise ValueError(f"{type!r} is registered already")
@@ -105,12 +113,14 @@ WRONG = {
         (NEEDED | {"add": "x y"},),
         (NEEDED | {"div": "x y out"},),
         (NEEDED | {"log": "out"},),
+        (NEEDED | {"tanh": "x"},),
         ({kind: slots for kind, slots in NEEDED.items() if slots},),
     ],
     "13c": [
         (silent_lookup, enroll),
         (lookup_that_lists_everything, enroll),
         (lookup_without_proposal, enroll),
+        (lookup_that_counts_on_a_neighbour, enroll),
         (lookup, enroll_in_place),
         (lookup, enroll_twice),
         (lookup, enroll_without_the_name),
