@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from minigrad.course import notebook
 from minigrad.course.errors import CourseError
 from minigrad.course.steps import Step
 
@@ -14,30 +16,42 @@ PASSED, NOTHING = "✓", "·"
 def handed_in(folder: Path, steps: Sequence[Step]) -> dict[str, dict[str, Path]]:
     """Learner → step → notebook, for the notebooks below a folder.
 
-    A learner is a folder (``anna/step05_many_inputs.ipynb``, however deep) or what stands before the name of the step
-    (``anna_step05_many_inputs.ipynb``, as learning platforms name downloads).
+    A learner is a folder (``anna/step05_many_inputs.ipynb``, however deep; an empty one handed in nothing) or what
+    stands before the name of the step (``anna_step05_many_inputs.ipynb``, as learning platforms name downloads).
 
     Raises CourseError if nothing was handed in, or two notebooks claim one place.
     """
     if not folder.is_dir():
         raise CourseError(f"there is no folder {folder}")
-    found: dict[str, dict[str, Path]] = {}
+    names = [step.name for step in steps]
+    learners = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    found: dict[str, dict[str, Path]] = {name: {} for name in learners if name[0] != "."}
     for path in sorted(folder.rglob("*.ipynb")):
         inside = path.relative_to(folder)
-        step = next((s for s in steps if s.name in path.name), None)
-        if step is None or any(part[0] == "." for part in inside.parts):
+        if any(part[0] == "." for part in inside.parts) or (step := _step(path, names)) is None:
             continue
-        prefix = path.name.partition(step.name)[0].strip(" _-.")
+        before = path.stem.lower().partition(step)[0]  # all of it, where the step is not in it
+        prefix = path.stem[: len(before)].strip(" _-.")
         learner = inside.parts[0] if len(inside.parts) > 1 else prefix
         if not learner:
             raise CourseError("whose is it? One folder per learner, or the name before it", path)
-        known = found.setdefault(learner, {}).setdefault(step.name, path)
+        known = found.setdefault(learner, {}).setdefault(step, path)
         if known != path:
             raise CourseError(f"{learner} has handed in {known.relative_to(folder)}, too", path)
-    if not found:
-        names = ", ".join(f"{s.name}.ipynb" for s in steps[:3])
-        raise CourseError(f"no notebook of the course below {folder}: {names} …")
+    if not any(found.values()):
+        wanted = ", ".join(f"{name}.ipynb" for name in names[:3])
+        raise CourseError(f"no notebook of the course below {folder}: {wanted} …")
     return found
+
+
+def _step(path: Path, names: Sequence[str]) -> str | None:
+    """The step that a notebook's name says; of a renamed one, the step its build noted in it."""
+    said = next((name for name in names if name in path.stem.lower()), None)
+    if said is None:
+        with contextlib.suppress(CourseError):
+            noted = notebook.facts(notebook.read(path)).get("step")
+            said = noted if noted in names else None
+    return said
 
 
 def table(verdicts: Mapping[str, Mapping[str, str]], exercises: Sequence[str]) -> list[str]:

@@ -66,7 +66,7 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
         "--class",
         dest="answers",
         metavar="FOLDER",
-        help="the notebooks of a class instead, one folder per learner: a table (their code is executed!)",
+        help="a table of a class: a folder per learner, or files LEARNER_stepNN_….ipynb (their code is executed!)",
     )
     sub = command(
         "build", commands.build, "make the notebooks from steps/; a notebook you changed is kept"

@@ -81,18 +81,28 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
     targets = {target.step.name: target for target in _targets(words, [False])}
     known = [target.step for target in targets.values() if target.step.exercises]
     answers = classroom.handed_in(folder, known)
-    places = [(learner, name) for learner, each in answers.items() for name in each]
-    notebooks = [notebook.joined(notebook.read(answers[learner][name])) for learner, name in places]
+    places: list[tuple[str, str]] = []
+    notebooks: list[Notebook] = []
+    unread: list[str] = []
+    for learner, each in answers.items():
+        for name, path in each.items():
+            try:
+                notebooks.append(notebook.joined(notebook.read(path)))
+                places.append((learner, name))
+            except CourseError as error:  # one that is broken does not stop the others
+                unread.append(str(error))
     results = _executed([targets[name] for _, name in places], notebooks, go_on=True)
     verdicts: dict[str, dict[str, str]] = {learner: {} for learner in answers}
     for (learner, _), ran in zip(places, results, strict=True):
         verdicts[learner] |= _verdicts(ran.notebook)
-    tried = {name for _, name in places}
+    tried = {name for each in answers.values() for name in each}
     exercises = [id for step in known if words or step.name in tried for id in step.exercises]
     print("\n".join(classroom.table(verdicts, exercises)))
     for (learner, name), ran in zip(places, results, strict=True):
         if ran.failure:
             print(f"  {learner}, {name}, {ran.failure}")
+    for broken in unread:
+        print(f"  {broken}")
     missing = any(not v.get(e, "").startswith("✓") for v in verdicts.values() for e in exercises)
     return int(missing)
 

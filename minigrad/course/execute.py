@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from minigrad.course.folder import shipped
 from minigrad.course.notebook import Notebook
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -115,7 +116,7 @@ async def _run(notebook: Notebook, root: Path, go_on: bool) -> Ran:
     except CellExecutionError:
         pass  # the error stands in the outputs
     except (DeadKernelError, CellTimeoutError) as error:
-        stopped = Failure(reached[-1], type(error).__name__, str(error), "")
+        stopped = Failure(reached[-1], type(error).__name__, str(error).partition("\n")[0], "")
     made: Notebook = _plain(node)
     return Ran(_cleaned(made, root), stopped or _failure(made))
 
@@ -196,7 +197,7 @@ def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def environment(root: Path) -> dict[str, str]:
     """What kernels are started with: the steps importable, no debugger's advice on stderr."""
-    path = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
+    path = [str(root), str(shipped()), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(path),

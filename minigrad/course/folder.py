@@ -21,9 +21,15 @@ FRESH = frozenset({1, 10, 13, 17, 20})
 
 @dataclass(frozen=True)
 class Course:
-    """A folder that holds ``steps/`` and ``notebooks/``."""
+    """A folder that holds ``steps/`` and ``notebooks/``; one of notebooks alone has the package's steps."""
 
     root: Path
+
+    @property
+    def steps(self) -> Path:
+        """Where the literate files stand."""
+        own = self.root / "steps"
+        return own if own.exists() else shipped() / "steps"
 
     @property
     def notebooks(self) -> Path:
@@ -34,7 +40,7 @@ class Course:
     def paths(self) -> dict[int, Path]:
         """The literate files by number.  Raises CourseError when two files share a number."""
         found: dict[int, Path] = {}
-        for path in sorted((self.root / "steps").glob("step*.py")):
+        for path in sorted(self.steps.glob("step*.py")):
             match = FILE.fullmatch(path.name)
             if not match:
                 raise CourseError("the name of a step is stepNN_words.py, with two digits", path)
@@ -48,13 +54,13 @@ class Course:
     @property
     def start(self) -> Path:
         """The literate file of the start page."""
-        return self.root / "steps" / "start.py"
+        return self.steps / "start.py"
 
     @property
     def pages(self) -> list[Path]:
         """Literate files that are neither a step nor the start page: the capstone."""
         known = {self.start, *self.paths.values()}
-        return [path for path in sorted((self.root / "steps").glob("*.py")) if path not in known]
+        return [path for path in sorted(self.steps.glob("*.py")) if path not in known]
 
     def step(self, number: int) -> Step:
         """Read one step.  Raises CourseError when there is no such step."""
@@ -131,6 +137,11 @@ def find_course(beginning: Path | None = None) -> Course:
     )
 
 
+def shipped() -> Path:
+    """The course that this package came with."""
+    return _SHIPPED if _SHIPPED.exists() else _SOURCE_TREE
+
+
 def new_course(folder: Path) -> None:
     """Copy the course that this package came with into a new or empty folder.
 
@@ -138,7 +149,6 @@ def new_course(folder: Path) -> None:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CourseError(f"{folder} is not empty; name a new folder: minigrad new FOLDER")
-    source = _SHIPPED if _SHIPPED.exists() else _SOURCE_TREE
     unwanted = shutil.ignore_patterns("__pycache__", ".*", "*.fresh.ipynb")
     for part in ("steps", "notebooks"):
-        shutil.copytree(source / part, folder / part, ignore=unwanted)
+        shutil.copytree(shipped() / part, folder / part, ignore=unwanted)

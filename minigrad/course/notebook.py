@@ -22,8 +22,13 @@ def fingerprint(cells: Iterable[dict[str, Any]]) -> str:
 
 def is_changed(notebook: Notebook) -> bool:
     """Whether somebody worked in this notebook since it was built."""
-    known = notebook.get("metadata", {}).get("minigrad", {}).get("sources")
-    return bool(known != fingerprint(notebook.get("cells", [])))
+    return bool(facts(notebook).get("sources") != fingerprint(notebook["cells"]))
+
+
+def facts(notebook: Notebook) -> dict[str, Any]:
+    """What its build noted in a notebook: the step, whether it is solved, a hash of its cells."""
+    noted = notebook["metadata"].get("minigrad")
+    return noted if isinstance(noted, dict) else {}
 
 
 def write(notebook: Notebook, path: Path) -> Path:
@@ -39,10 +44,14 @@ def read(path: Path) -> Notebook:
     """Read a notebook.  Raises CourseError when it is not one."""
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        notebook["cells"]
-    except (ValueError, KeyError, TypeError) as error:
+        used = [notebook["metadata"].get("minigrad")]  # all that is read of it later
+        for cell in notebook["cells"]:
+            used += [cell["cell_type"], "".join(cell["source"]), *cell["metadata"].get("tags", [])]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise CourseError(
-            f"not a notebook ({type(error).__name__}: {error}); move it away and build again", path
+            f"not a notebook ({type(error).__name__}: {error}); "
+            "move it away and build again, or ask for it again",
+            path,
         ) from None
     return dict(notebook)
 

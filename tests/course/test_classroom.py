@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
 from sample_course import copied
 
+from minigrad.course import execute
 from minigrad.course.classroom import handed_in, table
 from minigrad.course.cli import main
 from minigrad.course.errors import CourseError
@@ -39,6 +41,23 @@ def test_a_learner_is_a_folder_or_what_stands_before_the_step(course, tmp_path):
         "anna": ["step90_first"],
         "bo": ["step90_first", "step91_second"],
         "cleo_77": ["step91_second"],
+    }
+
+
+def test_a_renamed_notebook_still_says_its_step_and_an_empty_folder_is_a_learner(course, tmp_path):
+    folder = tmp_path / "answers"
+    put(folder / "anna" / "Step90_First final.ipynb")
+    built = {"cells": [], "metadata": {"minigrad": {"step": "step90_first"}}}
+    for path in (folder / "bo" / "mine.ipynb", folder / "cleo.ipynb"):
+        put(path)
+        path.write_text(json.dumps(built))
+    (folder / "dora").mkdir()
+    found = handed_in(folder, course.select([]))
+    assert {learner: list(each) for learner, each in found.items()} == {
+        "anna": ["step90_first"],
+        "bo": ["step90_first"],
+        "cleo": ["step90_first"],
+        "dora": [],
     }
 
 
@@ -85,3 +104,35 @@ def test_one_command_checks_a_class(course, tmp_path, capsys):
     shutil.rmtree(folder / "bo")
     assert main(["check", "--class", str(folder)]) == 0
     assert main(["check", "--class", str(folder / "nobody")]) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "{}", '{"cells": [], "metadata": []}', '{"cells": [{}], "metadata": {}}']
+    + ["[" * 100_000]
+    + [
+        json.dumps(
+            {"cells": [{"cell_type": "code", "metadata": {}, "source": "1"} | bad]}
+            | {"metadata": {}}
+        )
+        for bad in ({"source": 7}, {"metadata": []}, {"metadata": {"tags": 7}})
+    ],
+)
+def test_a_broken_notebook_is_said_and_stops_nobody(course, tmp_path, capsys, monkeypatch, text):
+    monkeypatch.setattr(
+        execute, "run_all", lambda given, *_, **__: [execute.Ran(n, None) for n in given]
+    )
+    folder = tmp_path / "answers"
+    put(folder / "anna" / "step90_first.ipynb", folder / "bo" / "step90_first.ipynb")
+    said = {"output_type": "stream", "name": "stdout", "text": "✓ 90a passed\n✓ 90b passed"}
+    cell = {"cell_type": "code", "metadata": {}, "source": "", "outputs": [said]}
+    (folder / "anna" / "step90_first.ipynb").write_text(
+        json.dumps({"cells": [cell], "metadata": {}})
+    )
+    (folder / "bo" / "step90_first.ipynb").write_text(text)
+    assert main(["check", "90", "--class", str(folder)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["anna", "✓", "✓", "2", "of", "2"]
+    assert lines[2].split() == ["bo", "·", "·", "0", "of", "2"]
+    assert "bo/step90_first.ipynb: not a notebook" in lines[4]
+    assert lines[4].endswith("ask for it again")

@@ -10,6 +10,7 @@ from sample_course import copied
 
 from minigrad.course import folder, launch
 from minigrad.course.cli import main
+from minigrad.course.execute import environment
 
 
 @pytest.fixture
@@ -88,6 +89,16 @@ def test_a_new_folder_gets_the_course_and_nothing_hidden(installed, name, monkey
     assert not (installed / name / "notebooks" / ".ipynb_checkpoints").exists()
     monkeypatch.chdir(installed / name)
     assert main(["steps"]) == 0
+
+
+def test_notebooks_handed_out_alone_are_run_with_the_steps_of_the_package(installed, capsys):
+    """Without steps/, in which the solutions stand."""
+    (installed / "notebooks").mkdir()
+    (installed / "notebooks" / "start.ipynb").write_text("{}")
+    assert main(["steps"]) == 0
+    assert "90  " in capsys.readouterr().out
+    variables = environment(installed)
+    assert variables["PYTHONPATH"].split(":")[:2] == [str(installed), str(folder.shipped())]
 
 
 def test_a_folder_with_somebodys_work_is_left_alone(installed, capsys):
