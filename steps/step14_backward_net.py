@@ -159,6 +159,9 @@ def build_grad_op(op):
 # * its **inputs** are the names that it reads and does not write itself;
 # * its **outputs** are the names that it writes. Those that nobody inside reads again leave the
 #   network: slot `out`. The others are only passed on inside: slot `inner`.
+#
+# In the code a dictionary stands where you would expect a set: its keys stay in the order in which
+# they came.
 
 # %%
 class NetOp(Operator):
@@ -494,7 +497,7 @@ def backward(op, no_grad=()):
 # ## Exercises
 #
 # **14a.** Write the layer of a real network, `fc`: a matrix product, a bias added to every row,
-# and a sigmoid. $out = \sigma(x \cdot w + b)$. The rows are in the folded table: `matmul` with the
+# and a sigmoid. $out = \sigma(x \cdot w + b)$. The rows are in the table above: `matmul` with the
 # slots `x` and `y`, `rowwise_add` with `x` and `b`, `sigmoid` with `x`. Return one operator of type
 # `"fc"`. Its results on the way need names of their own in every layer, as in `affine`.
 

@@ -336,7 +336,7 @@ def backward(op, no_grad=()):
 #     scope["h@GRAD"] = scope["h_pre@GRAD"]
 # print("for h0      ", scope["h_pre@GRAD"])
 # print("for W       ", total)
-# assert total != 6.25
+# assert total == 4.375 * (1 + 0.5 + 0.25 + 0.125)
 
 # %% [markdown]
 # The gradient for $W$ is wrong. `mul_grad` reads `h_pre`, and each step has overwritten it. All
@@ -658,6 +658,10 @@ class RnnGradOp(Operator):
 #
 #
 # check("16c", start_gradient)
+
+# %% [markdown]
+# With $W = 0.5$ the first state is forgotten: $0.5^{50}$ is about $10^{-15}$. With $W = 2$ it drowns
+# everything else: $2^{50}$ is about $10^{15}$. People say that the gradient *vanishes* or *explodes*.
 
 # %% [markdown]
 # ## In PyTorch / in Paddle

@@ -366,8 +366,8 @@ def make_grad_op(op):
 #
 # It begins with the **seed**, the op that writes the first gradient. From there it keeps a growing
 # set of *needed* names, at first only the loss. An op counts when it makes something needed. Then
-# its inputs are needed too. A metric behind the loss, or a branch that leads elsewhere, is never
-# visited.
+# its inputs are needed too. A metric behind the loss, or a branch that leads elsewhere, gets no grad
+# op.
 #
 # The grad ops go into `target_block`. Today that is the same block: **forward and backward are one
 # program**.
@@ -455,6 +455,17 @@ def append_backward(loss, parameter_list=None):
 # assert written == [op.writes for op in program.blocks[0].ops]
 
 # %% [markdown]
+# And a branch that leads elsewhere? Nobody needs `aside` for `e`, so it is passed over.
+
+# %% tags=["active-ipynb"]
+# branched = product()
+# block = branched.blocks[0]
+# block.append_op("exp", "c", out="aside")
+# append_backward(block.var("e"))
+# print([op.type for op in block.ops])
+# assert "aside@GRAD" not in block.vars
+
+# %% [markdown]
 # The chain of step 1 as a program. Its gradient at 0.5 is the number you know from step 2.
 
 # %% tags=["active-ipynb"]
@@ -534,7 +545,7 @@ def append_backward(loss, parameter_list=None):
 
 # %% [markdown]
 # Did you see `x@GRAD` and `t@GRAD`? They are computed, and nobody asked for them. Step 18 removes
-# them.
+# them. It also adds up gradients that are written twice (step 15). Today there was none.
 #
 # ## Exercises
 #

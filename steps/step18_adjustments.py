@@ -287,7 +287,8 @@ OPS.update({
 # * one `sum` op adds the parts up and writes `w@GRAD`.
 #
 # Where does the `sum` stand? **Before the first reader.** A gradient that nobody reads, like that
-# of a parameter, is added up at the end.
+# of a parameter, is added up at the end. (Step 15 put it behind the last writer. Nobody asks for the
+# sum between these two places, so both are right.)
 
 # %%
 def add_up_repeated_outputs(ops):
@@ -359,6 +360,10 @@ def add_up_repeated_outputs(ops):
 # added = add_up_repeated_outputs(raw(y))
 # late = [op for op in added if op.type != "sum"] + [op for op in added if op.type == "sum"]
 # run(with_grads(y, late), {"x": 2.0})
+
+# %% [markdown]
+# `square_grad` of the first square is the reader, and the sum stands behind it. With the sum before
+# its reader:
 
 # %% tags=["active-ipynb", "picture-F", "picture-B"]
 # program = with_grads(y, added)
@@ -513,7 +518,7 @@ def remove_no_grad_branch(ops, no_grad, given=()):
 # %% [markdown]
 # ## 4. Names without variables
 #
-# The new ops speak of `w@GRAD@RENAME@0`. No block knows this name:
+# The new ops write `w@GRAD`. No block knows this name:
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # program.blocks[0].var("w@GRAD")
