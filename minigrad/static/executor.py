@@ -6,23 +6,22 @@ transaction: what it writes to persistable variables is set when it has succeede
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from ..calls import checked
-from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
+from ..errors import ProgramError, describe, refusal
 from . import run_control as run_control
-from .limits import ELEMENTS
-from .naming import name_of, names_of
+from .feeds import fed_arrays, not_fed
+from .limits import ELEMENTS, STEP_LIMIT
+from .naming import names_of
 from .program import CONSTANT, EMPTY, Operator, Program
 from .run import Run, Scope
 
-__all__ = ["STEP_LIMIT", "Executor", "Scope"]
-
-STEP_LIMIT = 1_000_000
+__all__ = ["Executor", "Scope"]
 
 
 class Executor:
@@ -81,14 +80,13 @@ class Executor:
             what = f"Executor.run takes a Program, not {describe(program)}"
             raise refusal(what, "executor.run(program, feed={…}, fetch_list=[…])", ProgramError)
         fetch = names_of(program, fetch_list, "fetch_list")
-        fed = _checked_feed(program, {} if feed is None else feed)
+        fed = fed_arrays(program, {} if feed is None else feed)
         if scope is not None and not isinstance(scope, Scope):
-            raise ProgramError(
-                f"scope is a static.Scope, not {describe(scope)}\n  at {user_line()}"
-            )
+            what = f"scope is a static.Scope, not {describe(scope)}"
+            raise refusal(what, "scope=static.Scope()", ProgramError)
         missing, constants = self._start_values(program)
         self._check(program, fed, fetch)
-        self.scope.values.update((n, np.array(v)) for n, v in missing.items())
+        self.scope.values.update(_copies(missing))
         updates = Scope(self.scope)
         local = Scope(updates) if scope is None else scope
         local.parent = updates
@@ -98,7 +96,7 @@ class Executor:
         with np.errstate(all="ignore") if check_finite else nullcontext():
             Run(program, updates, step_limit, check_finite, keep, element_limit).block(root, local)
         results = [_fetched(name, local) for name in fetch]
-        self.scope.values.update((n, np.array(v)) for n, v in updates.values.items())
+        self.scope.values.update(_copies(updates.values))
         return results
 
     def _start_values(self, program: Program) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -120,11 +118,7 @@ class Executor:
             if name in given or var is None:
                 continue
             if var.is_data:
-                raise refusal(
-                    f"the program reads {name!r}, but it was not fed",
-                    f"feed={{{name!r}: …}} with shape {list(var.shape)}",
-                    ProgramError,
-                )
+                raise not_fed(var)
             if var.persistable:
                 raise refusal(
                     f"the parameter {name!r} has no value",
@@ -155,35 +149,9 @@ def _first_reads(program: Program, fetch: list[str]) -> dict[str, Operator | Non
     return found
 
 
-def _checked_feed(program: Program, feed: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(feed, Mapping):
-        raise refusal(
-            f"feed is a dict, name → array, not {describe(feed)}", "feed={'x': …}", ProgramError
-        )
-    known = {v.name: v for v in program.global_block().vars.values() if v.is_data}
-    out = {}
-    for key, value in feed.items():
-        name = name_of(key, "feed")
-        var = known.get(name)
-        if var is None:
-            raise ProgramError(
-                f"feed names {name!r}, which is no data of this "
-                f"program{did_you_mean(str(name), known)}\n  at {user_line()}"
-            )
-        try:
-            array = np.asarray(getattr(value, "_data", value))
-        except ValueError as error:
-            raise ProgramError(f"feed {name!r} is no array: {error}\n  at {user_line()}") from None
-        fits = len(array.shape) == len(var.shape) and all(
-            n in (-1, m) for n, m in zip(var.shape, array.shape, strict=True)
-        )
-        if not fits or not np.can_cast(array.dtype, var.dtype, "same_kind"):
-            raise ProgramError(
-                f"feed {name!r} is {describe(array)}, the program expects "
-                f"{var.dtype}{list(var.shape)}\n  at {user_line()}"
-            )
-        out[name] = array.astype(var.dtype, copy=False)
-    return out
+def _copies(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Arrays of the executor's own, contiguous as feeds are."""
+    return ((name, np.array(value, order="C")) for name, value in values.items())
 
 
 def _fetched(name: str, scope: Scope) -> Any:

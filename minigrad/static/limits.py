@@ -1,4 +1,4 @@
-"""How large results may become, found before memory is asked for.
+"""How large results may become, found before memory is asked for; and how long loops may run.
 
 Most operators give no more than they take.  Those that may give more have a line here: broadcasting, products, and what
 an attr asks for.  A program of a stranger is so stopped before it takes all memory, and a typing error, too.
@@ -16,6 +16,7 @@ from ..errors import ProgramError, user_line
 from ..registry import Primitive
 
 ELEMENTS = 2**28  #: of all values of a run together, and of one value while a program is built
+STEP_LIMIT = 1_000_000  #: of one loop
 
 Shape = tuple[int, ...]
 Shapes = dict[str, list[Shape]]

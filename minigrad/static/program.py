@@ -191,7 +191,7 @@ class Program:
 
     def add_persistable(self, name: str, value: Any, trainable: bool) -> Variable:
         """A persistable variable in the root block with its start value."""
-        array = np.array(getattr(value, "_data", value))
+        array = np.array(getattr(value, "_data", value), order="C")
         made = self.blocks[0].create_var(
             name,
             array.shape,

@@ -247,7 +247,7 @@ def test_a_missing_feed(prog):
         lambda: static.Executor().run(prog, fetch_list=["mean_0"]),
         "the program reads 'x', but it was not fed",
     )
-    assert "repair: feed={'x': …} with shape [2, 3]" in message
+    assert "repair: feed {'x': …} with shape [2, 3]" in message
 
 
 def test_a_feed_of_another_shape_or_type(prog):

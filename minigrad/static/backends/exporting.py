@@ -44,7 +44,7 @@ def export_onnx(
     needs("onnx", "onnx", "export_onnx")
     from .onnx_export import onnx_model, write_model
 
-    model = onnx_model(program, feed or {}, fetch, executor)
+    model = onnx_model(program, feed, fetch, executor)
     if path is not None:
         write_model(model, path)
     return model

@@ -30,8 +30,9 @@ from ..codegen.syntax import (
     load,
     rendered,
 )
+from ..feeds import data_of
 from ..program import EMPTY, Block, Operator, Program
-from .lowering import Name, arguments, data_of, primitive_of, targets
+from .lowering import Name, arguments, primitive_of, targets
 
 RESERVED = ("xp", "parameters", "step", "slice", "constants")
 

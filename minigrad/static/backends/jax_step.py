@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 
-from ...errors import MinigradError, ProgramError, describe, refusal, user_line
+from ...errors import MinigradError, ProgramError
 from ..codegen.memory import start_values
+from ..feeds import check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
 from ..naming import names_of
 from ..program import Program, Variable
 from .functional import functional_source
 from .jax_space import JaxSpace
-from .lowering import data_of, feed_shapes, lowered
+from .lowering import lowered
 
 
 class JaxStep:
@@ -27,7 +28,7 @@ class JaxStep:
     """
 
     def __init__(
-        self, program: Program, feed: Mapping[str, Any], fetch: Any, executor: Any, max_steps: Any
+        self, program: Program, feed: Any, fetch: Any, executor: Any, max_steps: Any
     ) -> None:
         self.program, self.executor = program, executor
         self.single = isinstance(fetch, Variable | str)
@@ -42,20 +43,23 @@ class JaxStep:
             self.parameters: dict[str, Any] = {
                 n: jax.numpy.asarray(v) for n, v in start_values(program, executor).items()
             }
-        shapes = feed_shapes(program, feed)
+        shapes = fed_shapes(program, feed)
         if not any(-1 in s for s in shapes.values()):
             self.build(shapes)
 
-    def __call__(self, **feed: Any) -> Any:
-        """Run it; returns one array per fetched variable, or one array if a single variable is fetched."""
-        given = {n: self._checked(n, v) for n, v in feed.items()}
-        shapes = feed_shapes(self.program, given)
-        self._complete(given)
-        run = self.build(shapes)
+    def __call__(self, *given: Any, **feed: Any) -> Any:
+        """Run it; returns one array per fetched variable, or one array if a single variable is fetched.
+
+        Feeds are named, ``step(x=…)``, or come as one dict.
+        """
+        with jax.enable_x64(True):
+            fed = fed_arrays(self.program, feed_of_call(self.program, given, feed), kept=jax.Array)
+        check_all_fed(self.program, fed, self.fetch)
+        run = self.build(fed_shapes(self.program, {n: a.shape for n, a in fed.items()}))
         self._take_over()
         with jax.enable_x64(True):
             try:
-                parameters, results = jax.block_until_ready(run(self.parameters, given))
+                parameters, results = jax.block_until_ready(run(self.parameters, fed))
             except MinigradError:
                 raise
             except Exception as error:
@@ -84,36 +88,6 @@ class JaxStep:
             self.history.append(f"compiled for {said}")
         self.source, self.function, jitted = self._built[key]
         return jitted
-
-    def _checked(self, name: str, value: Any) -> Any:
-        """A feed as an array of the declared dtype; a JAX array stays where it is."""
-        var = self.data.get(name)
-        if var is None:
-            return value  # `feed_shapes` says what is wrong
-        array = (
-            value if isinstance(value, jax.Array) else np.asarray(getattr(value, "_data", value))
-        )
-        fits = array.ndim == len(var.shape) and all(
-            n in (-1, m) for n, m in zip(var.shape, array.shape, strict=True)
-        )
-        if not fits or not np.can_cast(array.dtype, var.dtype, "same_kind"):
-            raise ProgramError(
-                f"feed {name!r} is {describe(array)}, the program expects "
-                f"{var.dtype}{list(var.shape)}\n  at {user_line()}"
-            )
-        with jax.enable_x64(True):
-            return array.astype(var.dtype)
-
-    def _complete(self, given: dict[str, Any]) -> None:
-        """Errors: `ProgramError` for data the program reads and nobody fed."""
-        read = {n for b in self.program.blocks for op in b.ops for n in op.input_names}
-        for name, var in self.data.items():
-            if name not in given and name in read | set(self.fetch):
-                raise refusal(
-                    f"the program reads {name!r}, but it was not fed",
-                    f"{name}=… with shape {list(var.shape)}",
-                    ProgramError,
-                )
 
     def _take_over(self) -> None:
         """What others have put into the executor's scope since."""

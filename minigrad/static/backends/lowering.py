@@ -6,42 +6,18 @@ from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
-
 from ...errors import ProgramError, did_you_mean, user_line
 from ...registry import Primitive
 from ..infer import like_value
 from ..op_info import find_info
 from ..passes import climb
-from ..program import EMPTY, Operator, Program, Variable
-
-Shapes = dict[str, tuple[int, ...]]
+from ..program import EMPTY, Operator, Program
 
 
 def lowered(program: Program, shapes: Mapping[str, tuple[int, ...]], fetch: list[str]) -> Program:
     """The rungs of the compiler that are programs: open sizes filled in, grad ops written out, duplicates merged."""
     *_, (_, made) = climb(program, shapes, fetch)
     return made
-
-
-def feed_shapes(program: Program, feed: Mapping[Any, Any]) -> Shapes:
-    """The shape of every data variable, -1 where neither its declaration nor a feed (or shape) says it."""
-    shapes = {v.name: v.shape for v in data_of(program).values()}
-    for key, value in feed.items():
-        name = key.name if isinstance(key, Variable) else key
-        if name not in shapes:
-            raise ProgramError(
-                f"feed names {name!r}, which is no data of this program"
-                f"{did_you_mean(str(name), shapes)}\n  at {user_line()}"
-            )
-        given = isinstance(value, list | tuple) and all(type(n) is int for n in value)
-        shapes[name] = tuple(value) if given else tuple(np.shape(value))
-    return shapes
-
-
-def data_of(program: Program) -> dict[str, Variable]:
-    """The variables that are fed."""
-    return {v.name: v for v in program.global_block().vars.values() if v.is_data}
 
 
 def primitive_of(op: Operator, backend: str) -> Primitive:
@@ -92,7 +68,7 @@ def needs(package: str, extra: str, what: str) -> None:
 def on_backend(
     backend: str,
     program: Program,
-    feed: Mapping[str, Any],
+    feed: Any,
     fetch: Any,
     executor: Any,
     max_steps: int | None,

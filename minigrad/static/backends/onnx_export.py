@@ -6,7 +6,6 @@ inputs, the fetched variables its outputs, parameters are stored in it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,11 @@ from onnx import helper
 
 from ...errors import ProgramError, refusal
 from ..codegen.memory import start_values
+from ..feeds import data_of, fed_shapes
 from ..naming import names_of
 from ..program import Program
 from .functional import functional_source
-from .lowering import data_of, feed_shapes, lowered
+from .lowering import lowered
 from .onnx_graph import Graph, info
 from .onnx_space import OnnxSpace
 from .onnx_symbol import Symbol
@@ -26,10 +26,10 @@ from .onnx_symbol import Symbol
 OPSET = 18
 
 
-def onnx_model(program: Program, feed: Mapping[str, Any], fetch: Any, executor: Any) -> Any:
+def onnx_model(program: Program, feed: Any, fetch: Any, executor: Any) -> Any:
     """The checked `onnx.ModelProto` of a program for feeds of these shapes."""
     names = names_of(program, fetch, "fetch", root=True)
-    shapes = feed_shapes(program, feed)
+    shapes = fed_shapes(program, feed)
     for name, shape in shapes.items():
         if -1 in shape:
             raise refusal(

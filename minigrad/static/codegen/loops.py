@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..limits import STEP_LIMIT
 from ..program import Operator
 from .buffers import leaving
 from .calls import CallSource
-from .runtime import STEP_LIMIT, too_many_steps
+from .runtime import too_many_steps
 from .schedule import Array, Branch, Call, Loop
 from .syntax import append, assign, entry, invoke, load, store
 

@@ -70,5 +70,5 @@ def start_values(program: Program, executor: Executor | None) -> dict[str, Any]:
                 raise ProgramError(
                     f"the parameter {name!r} has no value: give static.parameter an init"
                 )
-            start[name] = np.array(value, var.dtype)
+            start[name] = np.array(value, var.dtype, order="C")
     return start

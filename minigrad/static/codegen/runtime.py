@@ -9,8 +9,6 @@ import numpy as np
 
 from .slabs import ALIGN
 
-STEP_LIMIT = 1_000_000
-
 
 def aligned_zeros(shape: Any, dtype: Any) -> Any:
     """Zeros that start at a multiple of 64 bytes, as vector instructions like it."""

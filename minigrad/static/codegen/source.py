@@ -85,23 +85,18 @@ class Writer(LoopSource):
         return [*out, *self.statements(items[last:]), ast.Return(load("results"))]
 
     def fits(self, feeds: list[str]) -> ast.expr:
-        """Whether feeds are arrays of the shapes and dtypes that this source is for."""
+        """Whether feeds are contiguous arrays of the shapes and dtypes that this source is for."""
         tests: list[ast.expr] = []
         for name, array in zip(feeds, self.schedule.feeds.values(), strict=True):
             dtype = self.unique(f"{array.dtype.name}_")
             self.before.append(assign(dtype, invoke("np.dtype", [ast.Constant(array.dtype.name)])))
-            for left, right in (
-                ("type(x)", dotted("np.ndarray")),
-                ("x.shape", self.value(array.shape)),
-                ("x.dtype", load(dtype)),
-            ):
-                is_ = ast.Eq() if left == "x.shape" else ast.Is()
-                node = (
-                    invoke("type", [load(name)])
-                    if left == "type(x)"
-                    else dotted(left.replace("x", name, 1))
-                )
-                tests.append(ast.Compare(node, [is_], [right]))
+            kind, shape = invoke("type", [load(name)]), dotted(f"{name}.shape")
+            tests += [
+                ast.Compare(kind, [ast.Is()], [dotted("np.ndarray")]),
+                ast.Compare(shape, [ast.Eq()], [self.value(array.shape)]),
+                ast.Compare(dotted(f"{name}.dtype"), [ast.Is()], [load(dtype)]),
+                dotted(f"{name}.flags.c_contiguous"),
+            ]
         return ast.BoolOp(ast.And(), tests) if tests else ast.Constant(True)
 
     def buffer(self, buffer: Any) -> None:

@@ -8,7 +8,7 @@ runs: buffers, views and constants are made once, and every run is a straight li
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from ...calls import checked
 from ...collector import paused_collector
 from ...errors import MinigradError, ProgramError, describe, did_you_mean, user_line
 from ..executor import Executor
-from ..naming import name_of, names_of, several
+from ..feeds import Shape, check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
+from ..naming import names_of
 from ..passes import LADDER, climb, specialise
 from ..program import Program, Variable
 from .built import Built
@@ -30,7 +31,7 @@ RUNGS = (*LADDER, "buffers", "source")
 @checked
 def compile(
     program: Program,
-    feed: Mapping[str, Any] | None = None,
+    feed: Mapping[Any, Any] | Iterable[Any] | None = None,
     fetch: Any = None,
     executor: Executor | None = None,
     stop_after: str | None = None,
@@ -67,16 +68,16 @@ def compile(
     if backend != "numpy":
         from ..backends.lowering import on_backend
 
-        return on_backend(backend, program, feed or {}, fetch, executor, max_steps)
+        return on_backend(backend, program, feed, fetch, executor, max_steps)
     if stop_after is not None and stop_after not in RUNGS:
         raise ProgramError(
             f"stop_after={stop_after!r} is no rung of the ladder{did_you_mean(stop_after, RUNGS)}"
         )
     step = Step(program, fetch, executor, exact)
-    shapes = step.open_shapes(feed if isinstance(feed, Mapping) else _named(feed))
+    shapes = fed_shapes(program, feed)
     if stop_after is not None:
         return step.rung(shapes, stop_after)
-    if shapes is not None:
+    if not any(-1 in shape for shape in shapes.values()):
         step.build(shapes)
     return step
 
@@ -95,7 +96,7 @@ class Step:
         self.program, self.executor, self.exact = program, executor, exact
         self.single = isinstance(fetch, Variable | str)
         self.fetch = names_of(program, fetch, "fetch")
-        self.data = {v.name: v for v in program.global_block().vars.values() if v.is_data}
+        self.data = data_of(program)
         self.memory = start_memory(program, executor)
         self.parameters = self.memory.parameters
         self.history: list[str] = []
@@ -112,7 +113,7 @@ class Step:
         it, after everything else has been computed.
         """
         if given:
-            feed = self.named(given, feed)
+            feed = feed_of_call(self.program, given, feed)
         built = self._current
         values: Any = feed.values()
         if built is None or tuple(feed) != built.feeds or not built.fits(*values):
@@ -127,54 +128,23 @@ class Step:
             raise built.explained(error) from error
         return results[0] if self.single else results
 
-    def named(self, given: tuple[Any, ...], feed: dict[str, Any]) -> dict[str, Any]:
-        """Feeds that came as a dict."""
-        if len(given) > 1 or not isinstance(given[0], Mapping):
-            names = ", ".join(f"{n}=…" for n in self.data)
-            raise ProgramError(
-                f"feeds are given by name\n  at {user_line()}\n  repair: step({names})"
-            )
-        return {name_of(n, "feed"): v for n, v in given[0].items()} | feed
-
     # -- compiling -------------------------------------------------------------------------
 
-    def open_shapes(self, feed: Mapping[str, Any]) -> dict[str, tuple[int, ...]] | None:
-        """The shapes to compile for; None if a size is open still."""
-        shapes = {n: v.shape for n, v in self.data.items()}
-        for key, value in feed.items():
-            name = key.name if isinstance(key, Variable) else key
-            if name not in shapes:
-                raise ProgramError(
-                    f"feed names {name!r}, which is no data of this program"
-                    f"{did_you_mean(str(name), shapes)}\n  at {user_line()}"
-                )
-            if value is not None:
-                shape, declared = _shape(value, len(shapes[name])), shapes[name]
-                if len(shape) != len(declared) or not all(
-                    n in (-1, m) for n, m in zip(declared, shape, strict=True)
-                ):
-                    raise ProgramError(
-                        f"feed {name!r} has shape {list(shape)}, the program expects "
-                        f"{list(declared)}\n  at {user_line()}"
-                    )
-                shapes[name] = shape
-        return None if any(-1 in s for s in shapes.values()) else shapes
-
-    def programs(self, shapes: dict[str, tuple[int, ...]] | None) -> Any:
+    def programs(self, shapes: dict[str, Shape]) -> Any:
         """The rungs that are Programs, one after the other."""
         program = self.program
         if not self.exact:
-            program = gates_at_once(specialise(program, shapes or {}), self.fetch)
-        return climb(program, shapes or {}, self.fetch)
+            program = gates_at_once(specialise(program, shapes), self.fetch)
+        return climb(program, shapes, self.fetch)
 
-    def rung(self, shapes: dict[str, tuple[int, ...]] | None, stop_after: str) -> Any:
+    def rung(self, shapes: dict[str, Shape], stop_after: str) -> Any:
         """What a rung of the ladder makes."""
         for name, program in self.programs(shapes):
             if name == stop_after:
                 return program
         return Built(program, self).text
 
-    def build(self, shapes: dict[str, tuple[int, ...]]) -> Built:
+    def build(self, shapes: dict[str, Shape]) -> Built:
         """Compile for these shapes of the feeds."""
         with paused_collector():
             *_, (_, program) = self.programs(shapes)
@@ -187,34 +157,15 @@ class Step:
 
     def ready(self, feed: dict[str, Any]) -> tuple[Built, list[Any]]:
         """The function for these feeds, compiled if need be, and its arguments in order."""
-        feed = self.checked(feed)
-        shapes = {n: feed[n].shape if n in feed else v.shape for n, v in self.data.items()}
+        fed = fed_arrays(self.program, feed)
+        check_all_fed(self.program, fed, self.fetch)
+        shapes = fed_shapes(self.program, {n: a.shape for n, a in fed.items()})
         built = self._built.get(_key(shapes)) or self.build(shapes)
         self._use(built)
-        return built, [feed.get(n) for n in built.feeds]
+        return built, [fed.get(n) for n in built.feeds]
 
     def _use(self, built: Built) -> None:
         self._current, self.source, self.names = built, built.text, built.names
-
-    # -- feeds and parameters --------------------------------------------------------------
-
-    def checked(self, feed: dict[str, Any]) -> dict[str, Any]:
-        """The feeds as arrays of the declared dtype.  Errors: `ProgramError`."""
-        from ..executor import _checked_feed
-
-        made = _checked_feed(self.program, feed)
-        for name, var in self.data.items():
-            if name not in made and self._reads(name):
-                raise ProgramError(
-                    f"the program reads {name!r}, but it was not fed.\n  at {user_line()}\n"
-                    f"  repair: {name}=… with shape {list(var.shape)}"
-                )
-        return made
-
-    def _reads(self, name: str) -> bool:
-        return name in self.fetch or any(
-            name in op.input_names for b in self.program.blocks for op in b.ops
-        )
 
     def _read_scope(self) -> None:
         """Take over what others have put into the executor's scope."""
@@ -232,16 +183,5 @@ class Step:
         return f"<compiled step: {', '.join(self.data)} → {', '.join(self.fetch)}; {lines} lines>"
 
 
-def _named(feed: Any) -> dict[str, Any]:
-    """Feeds that were only named: nothing is known of their shapes."""
-    return dict.fromkeys(name_of(v, "feed") for v in several(feed, "feed"))
-
-
-def _shape(value: Any, ndim: int) -> tuple[int, ...]:
-    """A shape as it is (whole numbers, one per axis), or the shape of an array."""
-    is_shape = isinstance(value, list | tuple) and all(type(n) is int for n in value)
-    return tuple(value) if is_shape and len(value) == ndim else np.shape(value)
-
-
-def _key(shapes: dict[str, tuple[int, ...]]) -> Any:
+def _key(shapes: dict[str, Shape]) -> Any:
     return tuple(sorted(shapes.items()))
