@@ -56,11 +56,14 @@ from minigrad.static import net
 # %%
 def written(function, values, wanted):
     """The program a function writes when it is called with variables, and its result."""
+    strangers = set(wanted) - set(values)
+    if strangers:
+        raise ValueError(f"WANTED names {', '.join(sorted(strangers))}; VALUES has no such name")
     program = static.Program()
     with static.program_guard(program):
-        variables = [static.parameter(name, value) if name in wanted
-                     else static.data(name, np.shape(value)) for name, value in values.items()]
-        result = function(*variables)
+        variables = {name: static.parameter(name, value) if name in wanted
+                     else static.data(name, np.shape(value)) for name, value in values.items()}
+        result = function(**variables)
     unused = set(values) - {name for op in program.global_block().ops for name in op.input_names}
     if unused:
         raise ValueError(f"your function does not use {', '.join(sorted(unused))}: "
@@ -77,6 +80,7 @@ def feed_of(values, wanted):
 
 
 # %% tags=["active-ipynb"]
+# VALUES = {name: np.array(value, dtype=float) for name, value in VALUES.items()}
 # program, result = written(mine, VALUES, WANTED)
 # print(program)
 
@@ -167,7 +171,7 @@ def by_grad_fn(function, values, wanted):
     """Call the function with tensors; returns the result and the tensors by name."""
     tensors = {name: mg.tensor(value, requires_grad=name in wanted, name=name)
                for name, value in values.items()}
-    result = function(*tensors.values())
+    result = function(**tensors)
     result.backward(retain_graph=True)
     return result, tensors
 
@@ -201,7 +205,7 @@ def by_judge(function, values, name, eps=1e-6):
         for step in (eps, -eps):
             moved = {**values, name: values[name].copy()}
             moved[name][place] += step
-            ends.append(function(*map(mg.tensor, moved.values())).item())
+            ends.append(function(**{each: mg.tensor(value) for each, value in moved.items()}).item())
         slopes[place] = (ends[0] - ends[1]) / (2 * eps)
     return slopes
 

@@ -354,6 +354,9 @@ OPS.update({
 # * what the body writes stays in the step scope.
 #
 # The step scopes are kept. They are an output of the op, like any other.
+#
+# The condition chooses the block of the next step: `sub_block` or `else_block`. A `while` has no
+# `else_block`. So when its condition is false, there is nothing to run, and the loop ends.
 
 # %%
 def run_steps(op, scope, blocks):
@@ -587,12 +590,12 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # print(y.block.program)
 
 # %% [markdown]
-# Block 2 is the grad block. Look at its head: its **father** is block 0, the block that holds the
+# Block 2 is the grad block. Look at its head: its **parent** is block 0, the block that holds the
 # grad op. Its **forward block** is block 1: a second link, for looking up the shape of `s`.
 
 # %% tags=["active-ipynb"]
 # for block in y.block.program.blocks:
-#     print(f"block {block.idx}: father {block.parent}, forward block {block.forward_block}")
+#     print(f"block {block.idx}: parent {block.parent}, forward block {block.forward_block}")
 # assert [block.parent for block in y.block.program.blocks] == [-1, 0, 0]
 # assert y.block.program.blocks[2].forward_block == 1
 
@@ -768,9 +771,9 @@ def run_steps_grad(op, scope, blocks):
 # needs one all the same: `x` flows through it from turn to turn. This is why the body has
 # variables of its own, and why gradient names are **local to their grad block**.
 #
-# **19c.** The father of each block. A branch inside a loop makes seven blocks. Write down the
-# father (`parent`) of each as a dictionary, from the number of the block to the number of its
-# father: `{0: -1, …}`. Then print the program and compare.
+# **19c.** The parent of each block. After `append_backward`, a branch inside a loop is seven blocks.
+# Write down the parent of each as a dictionary, from the number of the block to the number of its
+# parent: `{0: -1, …}`. Then print the program and compare.
 
 # %% tags=["active-ipynb"]
 # def nested():
@@ -801,10 +804,10 @@ def run_steps_grad(op, scope, blocks):
 
 # %% tags=["active-ipynb", "exercise", "ex-19c"]
 # ### BEGIN SOLUTION
-# fathers = {0: -1, 1: 0, 2: 1, 3: 1, 4: 0, 5: 4, 6: 4}
+# parents = {0: -1, 1: 0, 2: 1, 3: 1, 4: 0, 5: 4, 6: 4}
 # ### END SOLUTION
 #
-# check("19c", fathers, nested, append_backward)
+# check("19c", parents, nested, append_backward)
 
 # %% [markdown]
 # The last word has the judge of step 1. A branch inside a loop, `w` read in both branches, against
@@ -849,7 +852,7 @@ def run_steps_grad(op, scope, blocks):
 # no gradient at all. A program has promised one, and gives zero.
 #
 # In Fluid the ops are called `while` and `conditional_block`; the step scopes are an output of the
-# op, `StepScopes`, as here. Its design document makes the forward block the father of the grad
+# op, `StepScopes`, as here. Its design document makes the forward block the parent of the grad
 # block; the released versions have the two links you have seen. A body there may overwrite a
 # variable, and a grad op that still needs the old value gets the new one, without a word. Here a
 # body never writes a name twice.

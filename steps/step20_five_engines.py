@@ -42,8 +42,8 @@ MODEL = [
     ("matmul", ["x", "w"], "p"),
     ("tanh", ["p"], "h"),
     ("matmul", ["h", "w"], "q"),
-    ("tanh", ["q"], "g"),
-    ("matmul", ["g", "v"], "y"),
+    ("tanh", ["q"], "k"),
+    ("matmul", ["k", "v"], "y"),
     ("sub", ["y", "t"], "d"),
     ("square", ["d"], "s"),
     ("reduce_sum", ["s"], "loss"),
@@ -71,13 +71,13 @@ def numbers():
 def by_hand(model, values):
     x, w, v, t = (values[name] for name in "xwvt")
     h = np.tanh(x @ w)
-    g = np.tanh(h @ w)
-    d = g @ v - t
+    k = np.tanh(h @ w)
+    d = k @ v - t
     loss = np.sum(d ** 2)
 
     grad_y = 2 * d
-    grad_v = g.T @ grad_y
-    grad_q = (grad_y @ v.T) * (1 - g ** 2)
+    grad_v = k.T @ grad_y
+    grad_q = (grad_y @ v.T) * (1 - k ** 2)
     grad_p = (grad_q @ w.T) * (1 - h ** 2)
     grad_w = h.T @ grad_q + x.T @ grad_p        # w is used twice: two gradients, added
     return loss, {"w": grad_w, "v": grad_v}, None
@@ -527,7 +527,7 @@ def read_digits(images, parameters):
 
 # %% tags=["active-ipynb", "exercise", "ex-20b"]
 # ### BEGIN SOLUTION
-# number, name = 13, "g"
+# number, name = 13, "k"
 # ### END SOLUTION
 #
 # check("20b", number, name)
@@ -559,16 +559,16 @@ def read_digits(images, parameters):
 # ```python
 # # PyTorch 2.13.0
 # h = torch.tanh(x @ w)
-# g = torch.tanh(h @ w)
-# loss = ((g @ v - t) ** 2).sum()
+# k = torch.tanh(h @ w)
+# loss = ((k @ v - t) ** 2).sum()
 # loss.backward()                     # w.grad, v.grad
 # ```
 #
 # ```python
 # # Paddle, static mode
 # h = paddle.tanh(paddle.matmul(x, w))
-# g = paddle.tanh(paddle.matmul(h, w))
-# loss = paddle.sum((paddle.matmul(g, v) - t) ** 2)
+# k = paddle.tanh(paddle.matmul(h, w))
+# loss = paddle.sum((paddle.matmul(k, v) - t) ** 2)
 # paddle.static.append_backward(loss)     # w@GRAD, v@GRAD
 # ```
 #

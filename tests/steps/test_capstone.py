@@ -23,6 +23,11 @@ CORPUS = {
         ["b"],
     ),
     "a stretched number": (lambda x, s: mg.sum(x * s), {"x": ARRAY, "s": np.array(3.0)}, ["s"]),
+    "the other order": (
+        lambda x, b: mg.sum(mg.exp(x) / (2 + b)),
+        {"b": ARRAY**2, "x": ARRAY},
+        ["b"],
+    ),
     "constants": (lambda x: mg.sum(2 / (3 + x * x) - (1 - x) * 4), {"x": ARRAY}, ["x"]),
     "axes": (lambda x: mg.sum(mg.mean(x * x, axis=0) * mg.sum(x, axis=0)), {"x": ARRAY}, ["x"]),
     "layers": (
@@ -74,6 +79,15 @@ def test_attributes_reach_the_kernel_and_the_rule():
 def test_a_value_that_the_function_does_not_use_is_named():
     with pytest.raises(ValueError, match=r"does not use b, c: take it out of VALUES, WANTED"):
         step.written(lambda a, b, c: mg.sum(a), {name: ARRAY for name in "abc"}, ["b"])
+
+
+def test_a_wish_that_is_no_value_is_named():
+    with pytest.raises(ValueError, match=r"WANTED names c, d; VALUES has no such name"):
+        step.written(lambda a: mg.sum(a), {"a": ARRAY}, ["d", "a", "c"])
+
+
+def test_values_are_given_by_name_in_whatever_order_they_stand():
+    agree("the other order")
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_the_lines_of_the_program():
     ]
 
 
-def test_a_grad_block_has_two_links_its_father_and_its_forward_block():
+def test_a_grad_block_has_two_links_its_parent_and_its_forward_block():
     blocks = power(1)[0].block.program.blocks
     assert [(b.parent, b.forward_block) for b in blocks] == [(-1, -1), (0, -1), (0, 1)]
     y = notebook("nested")()
@@ -610,7 +610,7 @@ MUTANTS = {
         "        append_backward_ops(block, grad_block,",
         "        append_backward_ops(Program().blocks[0], grad_block,",
     ),
-    "the forward block as father": ("parent=target_block.idx, for", "parent=block.idx, for"),
+    "the forward block as parent": ("parent=target_block.idx, for", "parent=block.idx, for"),
     "no forward block": ("forward_block=block.idx)", "forward_block=-1)"),
     "one grad block for both": (
         "attrs[held] = grad_block.idx",

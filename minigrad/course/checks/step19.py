@@ -27,13 +27,13 @@ def power_body(write_body, power_of_x, append_backward, run):
         same(f"the number of turns for n = {n}", int(scope["turns"]), n)
 
 
-@checker("19c", hint="a grad block's father is the block that holds the grad op")
-def fathers(fathers, nested, append_backward):
+@checker("19c", hint="a grad block's parent is the block that holds the grad op")
+def parents(parents, nested, append_backward):
     y = nested()
     append_backward(y)
     blocks = y.block.program.blocks
-    if not isinstance(fathers, dict):
-        raise Mismatch("what you give", fathers, "a dict from block to father, such as {0: -1}")
-    same("the blocks you name", sorted(fathers), list(range(len(blocks))))
+    if not isinstance(parents, dict):
+        raise Mismatch("what you give", parents, "a dict from block to parent, such as {0: -1}")
+    same("the blocks you name", sorted(parents), list(range(len(blocks))))
     for block in blocks:
-        same(f"the father of block {block.idx}", fathers[block.idx], block.parent)
+        same(f"the parent of block {block.idx}", parents[block.idx], block.parent)

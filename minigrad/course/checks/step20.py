@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from minigrad import static
-from minigrad.course.check import Mismatch, checker, close, same
+from minigrad.course.check import Mismatch, checker, close
 from minigrad.registry import REGISTRY, primitive
 
 
@@ -53,7 +53,7 @@ def planted_bug(program: Any) -> Any:
     return program
 
 
-NUMBER, NAME = 13, "g"
+NUMBER, NAME = 13, "k"
 PARAMETERS = (("u", 2.0), ("w", 3.0))
 
 
@@ -63,8 +63,12 @@ PARAMETERS = (("u", 2.0), ("w", 3.0))
     "to its partner, and compare with what it says it reads",
 )
 def find_the_bug(number, name):
-    same("the number of the operator", number, NUMBER)
-    same("the name it should read", name, NAME)
+    if not isinstance(number, int):
+        raise Mismatch("the number of the operator", number, "a plain number, such as 9")
+    if number != NUMBER:  # a hunt: what is right stays hidden
+        raise Mismatch("the number of the operator", number, "that of another grad operator")
+    if name != NAME:
+        raise Mismatch("the name it should read", name, "the result of the forward tanh beside it")
 
 
 @checker(

@@ -63,6 +63,6 @@ WRONG = {
             reads_the_result_for_the_input,
         )
     ],
-    "20b": [(15, "h"), (13, "h"), (12, "g"), (13, "q")],
+    "20b": [(15, "h"), (13, "h"), (12, "k"), (13, "q")],
     "20c": [(each,) for each in (value_instead, always_w, a_list, printed_only)],
 }
