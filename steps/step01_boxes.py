@@ -34,6 +34,7 @@
 #   left of it to read the code.
 # * In the exercises, replace the line that raises `"your turn"` and run the cell.
 #   `check` prints one green line, or a red one with a hint.
+# * A cell that does not come to an end: press the square ■ in the bar above, and correct it.
 #
 # Today there is no backward yet. We make the two things a graph consists of, **boxes** and
 # **functions**. And we make a **judge**: a slow and simple way to measure a derivative. Every
@@ -51,6 +52,9 @@ import numpy as np
 #
 # A number such as `0.5` has no room for anything else: we cannot write its gradient on it.
 # So we put it in a box. The box has one field today. In the next step it gets a second one.
+#
+# What lies in a box is always a NumPy array, here `np.array(0.5)`, an array with one number in it.
+# Later the same boxes will hold larger ones.
 
 # %%
 class Variable:
@@ -162,7 +166,8 @@ class Exp(Function):
 # mg.draw(run)
 
 # %% [markdown]
-# Three functions, four boxes, each with its value. This is **F**, the *forward graph*.
+# Three functions, four boxes, each with its value. This is **F**, the *forward graph*. (`x` is
+# grey: it was given, and nobody asks for its gradient yet.)
 #
 # Every step of this course has a second picture, **B**, the *backward graph*. Today it is empty.
 # No call of a backward function was made, so there is nothing to walk yet.
@@ -241,8 +246,7 @@ def numerical_diff(f, x, eps=1e-4):
 #
 # * **truncation**: the curve is not a straight line. This error grows with `eps`.
 # * **rounding**: the two values share their first digits, and the subtraction cancels them. What
-#   is left is divided
-#   by a tiny number. This error grows when `eps` shrinks.
+#   is left is divided by a tiny number. This error grows when `eps` shrinks.
 #
 # The error is the distance to the true value, $4\,x\,y$, with all its digits.
 

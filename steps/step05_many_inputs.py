@@ -36,9 +36,12 @@ import numpy as np
 #
 # ## The variable
 #
-# Two signs, `+` and `*`, for two new functions, and `cleargrad`. They need no words. The method
-# `backward` changed in its
-# inner lines. We come back to them twice.
+# Two signs, `+` and `*`, for two new functions. `cleargrad` makes a box forget its gradient; why
+# it is needed, you will see at the end.
+#
+# `backward` changed in its inner lines: it serves *all* inputs of a function. A function of one
+# input still returns a single gradient, so two lines make a tuple of it. And `strict=True`
+# complains when there are not as many gradients as inputs.
 
 # %%
 class Variable:

@@ -51,10 +51,11 @@ def functions_behind(y):
 # ## Generations
 #
 # The order comes from a number that is written down on the way forward. A function that takes only
-# leaves has generation 1. Every other one is one generation younger than its youngest parent.
+# leaves has generation 1. Every other one has 1 more than the highest generation among the makers
+# of its inputs.
 #
-# Then users always have a higher number than the function whose output they use. Sort by it, the
-# youngest first: done.
+# Then users always have a higher number than the function whose output they use. The highest is
+# the youngest. Sort, the youngest first: done.
 
 # %%
 def by_generation(y):
@@ -211,7 +212,8 @@ def numerical_diff(f, x, eps=1e-4):
 # for f in by_generation(y):
 #     print("generation", f.generation, type(f).__name__)
 #
-# mg.draw(y, names={"x": x, "a": y.creator.inputs[0].creator.input, "y": y})
+# a = y.creator.inputs[0].creator.input           # it has no name out here, but links lead to it
+# mg.draw(y)
 
 # %% [markdown]
 # ## A mistake: the stack of step 5
@@ -242,7 +244,8 @@ def numerical_diff(f, x, eps=1e-4):
 # mg.draw(run)
 
 # %% [markdown]
-# 96 instead of 64. Look at the lower row. The square that made `a` ran **twice**:
+# 96 instead of 64. Look at the lower row. (*reads a* stands for a dotted arrow that would be long.)
+# The square that made `a` ran **twice**. Its slope at 2 is 4:
 #
 # * first too early: only one of two gradients had arrived at `a.grad`, 8. It passed on
 #   $8 \cdot 4 = 32$.

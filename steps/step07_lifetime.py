@@ -78,7 +78,11 @@ import numpy as np
 # ## The switch
 #
 # Links cost memory even when nobody will walk them. So recording gets a switch. `no_grad` turns it
-# off for a while. Why `try` and `finally`? We come to that.
+# off for a while.
+#
+# `contextmanager` turns the function into something for `with`: what stands before `yield` runs at
+# the beginning of the block, what stands after it runs at the end. Why `try` and `finally`? We
+# come to that.
 
 # %%
 class Config:
@@ -440,8 +444,7 @@ def numerical_diff(f, x, eps=1e-4):
 # Three different things:
 #
 # * While you hold `loss`, the whole history lives. That is no leak: backward will need it. To add
-#   up losses only for a
-#   printout, add numbers, not variables.
+#   up losses only for a printout, add numbers, not variables.
 # * With strong links the history stays even when `loss` is gone. With weak links it goes at once.
 # * With recording off there is no history. Only the present variables live.
 #

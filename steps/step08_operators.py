@@ -81,9 +81,9 @@ def by_generation(y):
 #
 # * A **name** and a `repr`, for people.
 # * The signs. Python asks the left side first: `x - 1` is `x.__sub__(1)`. In `1 - x` the number
-#   does not know what to do,
-#   so Python asks the right side: `x.__rsub__(1)`.
-# * `backward` clears what an earlier walk left in between. That was exercise 7c.
+#   does not know what to do, so Python asks the right side: `x.__rsub__(1)`.
+# * `backward` clears what an earlier walk left in between. That was exercise 7c. It leaves the
+#   first function out: the output of that one is the result itself, with the seed.
 
 # %%
 class Variable:
@@ -521,8 +521,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #     """The valley from above, and the path that our gradients take."""
 #     path = np.array(descend(rosenbrock, (start_0, start_1), 0.0004, steps))
 #     plot, axes = figure(6.4, 4.2)
-#     grid_0, grid_1 = np.meshgrid(np.linspace(-2, 2, 81), np.linspace(-1, 3, 81))
-#     height = np.log10(1e-2 + rosenbrock(grid_0, grid_1))
+#     grid_0, grid_1 = np.meshgrid(np.linspace(-2, 2, 201), np.linspace(-1, 3, 201))
+#     height = np.log10(1 + rosenbrock(grid_0, grid_1))
 #     axes.contour(grid_0, grid_1, height, levels=14, colors="#808080", linewidths=0.8)
 #     axes.plot(path[:, 0], path[:, 1], "-", color=GRADIENT)
 #     axes.plot(*path[0], "o", color=GRADIENT)

@@ -48,8 +48,8 @@ def sum_to_shape(array, shape):
     if np.broadcast_shapes(array.shape, shape) != array.shape:
         raise ValueError(
             f"a gradient of shape {array.shape} does not belong to a value of shape {shape}")
-    extra = array.ndim - len(shape)
-    stretched = [extra + i for i, n in enumerate(shape) if n == 1]
+    extra = array.ndim - len(shape)         # axes that were put in front
+    stretched = [extra + i for i, n in enumerate(shape) if n == 1]      # axes of length 1
     return array.sum(axis=(*range(extra), *stretched)).reshape(shape)
 
 
@@ -337,7 +337,7 @@ def exp(x):
 # %% [markdown]
 # ## A mistake: nothing complains
 #
-# Here is the walk of step 8, without the helper. `b` is a row of three biases, added to both rows
+# Here is the walk of step 8, without the helper. `b` is a row of three numbers, added to both rows
 # of `x`. Then we make one training step: `b` minus a little of its gradient.
 #
 # **Predict, then run.** Which shape has `b` afterwards?
@@ -365,11 +365,10 @@ def exp(x):
 # picture
 
 # %% [markdown]
-# No error. Three biases became six, and the model has quietly changed. From here on the program
-# computes something else.
+# No error. Three numbers quietly became six. From here on the program computes something else.
 #
-# With the helper, the gradient comes back in the shape of `b`. Each bias was used for two rows, so
-# each gets 1 + 1.
+# With the helper, the gradient comes back in the shape of `b`. Each of its numbers was used for two
+# rows, so each gets 1 + 1.
 
 # %% tags=["active-ipynb"]
 # x = Variable(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
@@ -470,8 +469,9 @@ class MatMul(Function):
 # ## The judge, number by number
 #
 # In an array every number has its own slope. So the judge pushes one number at a time, and looks
-# at the **sum** of the result. Two runs for each number: now you see why nobody trains networks
-# like that.
+# at the **sum** of the result. (Why the sum? `backward` starts with a seed of ones: each number of
+# the result counts once.) Two runs for each number: now you see why nobody trains networks like
+# that.
 
 # %%
 def numerical_diff(f, x, eps=1e-4):

@@ -198,8 +198,9 @@ class AccumulateGrad(Node):
 
 
 # %% [markdown]
-# A leaf has **one** AccumulateGrad, however often it is used. The leaf holds it by a weak
-# reference only: node and leaf would keep each other alive otherwise.
+# A leaf has **one** AccumulateGrad, however often it is used. The leaf holds it by a *weak
+# reference* only, which looks at an object without keeping it: node and leaf would keep each other
+# alive otherwise.
 
 # %% tags=["active-ipynb"]
 # print(gradient_edge(a))
@@ -209,9 +210,10 @@ class AccumulateGrad(Node):
 # %% [markdown]
 # ## The backward node is made during forward
 #
-# Now `add` and `mul`. Each computes its result *and* makes its backward node at once. `results`
-# puts the two together. It leaves the node out when no input wants a gradient, or when recording
-# is switched off. (Who would switch that off? You will see soon.)
+# Now `add` and `mul`. Each computes its result *and* makes its backward node at once. A node gets
+# the inputs first, for the edges; then, by name, what it has to save. `results` puts the two
+# together. It leaves the node out when no input wants a gradient, or when recording is switched
+# off. (Who would switch that off? You will see soon.)
 
 # %%
 MODE = {"record": True}
@@ -364,7 +366,8 @@ def mul(x, y):
 # doublings have $2^{50}$ paths.
 #
 # Here are three doublings. Count the ways from the right to the left: two at each node, eight in
-# all.
+# all. (`%2` and `%3` have no number: those tensors are gone. Plus saves nothing, and nobody else
+# holds them.)
 
 # %% tags=["active-ipynb", "picture-B"]
 # y = Tensor(1., requires_grad=True)
@@ -400,6 +403,8 @@ def count_edges(root):
 # The second line says: three nodes wait for two gradients each, and the first waits for none.
 #
 # What arrives is put into the **slot** of the right output, and added when the slot is taken.
+# `walk` keeps three things: how many gradients are still `missing` at each node, what has
+# `arrived`, and which nodes are `ready`, because nothing is missing any more.
 
 # %%
 def seed(tensor, grad=None):
@@ -458,7 +463,7 @@ def walk(edge, grad):
 # assert x.grad.data == 2 ** 50
 
 # %% [markdown]
-# And our example. The picture shows what arrived at each node.
+# And our example. The picture shows what arrived at each leaf.
 
 # %% tags=["active-ipynb", "picture-B"]
 # a.grad = b.grad = d.grad = None         # forget what we did by hand

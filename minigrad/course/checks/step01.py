@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minigrad.course.check import Mismatch, checker
+from minigrad.course.check import Mismatch, checker, close
 
 
 @checker("1a", hint="forward gets a bare array x and returns x times x times x")
@@ -11,8 +11,7 @@ def cube(Cube, Variable):
         made = Cube()(Variable(np.array(value)))
         if not isinstance(made, Variable):
             raise Mismatch("what Cube()(x) returns", type(made).__name__, "Variable")
-        if not np.isclose(made.data, value * value * value, rtol=1e-12, atol=0):
-            raise Mismatch(f"Cube at {value}", made.data, value * value * value)
+        close(f"Cube at {value}", made.data, value * value * value, rtol=1e-12, atol=0)
 
 
 @checker(
@@ -22,15 +21,15 @@ def cube(Cube, Variable):
 )
 def forward_diff(forward_diff, Variable):
     def square(box):
+        if not isinstance(box, Variable):  # an array has a .data, too, which is no array
+            raise Mismatch("what f was called with", type(box).__name__, "a box, Variable(…)")
         return Variable(box.data**2)
 
     for value, eps in ((2.0, 1e-4), (-1.5, 0.25), (0.0, 0.5)):
         observed = forward_diff(square, Variable(np.array(value)), eps)
         expected = 2 * value + eps  # ((x + e)² - x²) / e
-        if not np.isclose(observed, expected, rtol=1e-9, atol=1e-9):
-            raise Mismatch(
-                f"forward difference of x² at {value} with eps {eps}", observed, expected
-            )
+        what = f"forward difference of x² at {value} with eps {eps}"
+        close(what, observed, expected, rtol=1e-9, atol=1e-9)
 
 
 @checker(

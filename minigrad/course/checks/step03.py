@@ -37,13 +37,16 @@ def in_words(in_words, Variable, Square, Exp):
     "return x, a, y in this order",
 )
 def used_twice(used_twice, Square):
-    x, a, y = used_twice()
+    made = used_twice()
+    if not isinstance(made, (tuple, list)) or len(made) != 3:
+        raise Mismatch("what used_twice() returns", made, "three boxes: x, a, y")
+    x, a, y = made
     if x.creator is not None:
         raise Mismatch("the creator of x", type(x.creator).__name__, None)
     if not isinstance(y.creator, Square):
         raise Mismatch("the creator of y", y.creator, "a Square")
     if y.creator is not a.creator:
-        raise Mismatch("the creator of a and the creator of y", "two objects", "one Square object")
+        raise Mismatch("what made a and y", "two Square objects", "one and the same")
     if not np.isclose(y.data, x.data**4):
         raise Mismatch("y", y.data, x.data**4)
     if a.creator.input is not a:

@@ -57,6 +57,6 @@ def advice(advice, Variable, square):
         said = advice(thing)
         for word in words:
             if not isinstance(said, str) or word not in said:
-                raise Mismatch(f"the advice for {name}", said, f"a text with {word!r} in it")
+                raise Mismatch(f"the advice for {name}", repr(said), f"a text with {word!r} in it")
     if (said := advice(square(leaf))) is not None:
         raise Mismatch("the advice for square(x)", said, None)

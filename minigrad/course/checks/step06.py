@@ -53,7 +53,8 @@ def forget_generations(y):
 
 @checker(
     "6b",
-    hint="count uses over the inputs of all functions; append f when its count is down to 0",
+    hint="count uses over the inputs of all functions, but a leaf has no maker to count for; "
+    "append f when its count is down to 0",
 )
 def topological(topological, Variable, square):
     x = Variable(np.array(1.0))
@@ -78,6 +79,8 @@ def topological(topological, Variable, square):
 
 def verify_order(words, y, order):
     """Every function behind y once, each after all functions that use its output."""
+    if order is None:
+        raise Mismatch(f"the order of {words}", None, "a list of functions")
     order = list(order)
     behind = set()
     todo = [y]

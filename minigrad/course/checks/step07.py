@@ -18,8 +18,12 @@ def link(link):
     link(v, f)
     if getattr(v, "creator", None) is not f:
         raise Mismatch("v.creator", getattr(v, "creator", None), "f itself")
-    if not callable(getattr(f, "output", None)) or f.output() is not v:
-        raise Mismatch("f.output()", "something else", "v")
+    output = getattr(f, "output", None)
+    if not callable(output):
+        said = "v itself" if output is v else output
+        raise Mismatch("f.output", said, "a weak reference, which is called to get v")
+    if output() is not v:
+        raise Mismatch("f.output()", output(), "v")
     probes = [weakref.ref(v), weakref.ref(f)]
     was_on = gc.isenabled()
     gc.disable()

@@ -23,7 +23,10 @@ def sum_to(SumTo, Variable, gradcheck):
         gradcheck(lambda x, shape=shape: SumTo(shape)(x) * SumTo(shape)(x), x)
 
 
-@checker("9b", hint="the sum, times one over how many numbers were added")
+@checker(
+    "9b",
+    hint="the sum, divided by how many numbers went into each: x.data.size over the size of the sum",
+)
 def mean(mean, Variable, gradcheck):
     values = np.array([[1.0, 2.0, 6.0], [-3.0, 0.5, 4.0]])
     for axis in (None, 0, 1, -1):

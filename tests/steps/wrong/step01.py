@@ -28,6 +28,11 @@ class CubeOfBoxes(Function):
         return Variable(x**3)
 
 
+class CubeWithoutReturn(Function):
+    def forward(self, x):
+        x**3
+
+
 class CubeWithoutBoxes:
     def __call__(self, input):
         return input.data**3
@@ -49,11 +54,20 @@ def eps_ignored(f, x, eps=1e-4):
     return (f(Variable(x.data + 1e-4)).data - f(x).data) / 1e-4
 
 
+def without_a_box(f, x, eps=1e-4):
+    return (f(x.data + eps).data - f(x).data) / eps
+
+
+def slope_in_a_box(f, x, eps=1e-4):
+    return Variable((f(Variable(x.data + eps)).data - f(x).data) / eps)
+
+
 WRONG = {
     "1a": [
         (Triple, Variable),
         (CubeOfSize, Variable),
         (CubeOfBoxes, Variable),
+        (CubeWithoutReturn, Variable),
         (CubeWithoutBoxes, Variable),
     ],
     "1b": [
@@ -61,6 +75,8 @@ WRONG = {
         (divided_by_two_eps, Variable),
         (from_the_left, Variable),
         (eps_ignored, Variable),
+        (without_a_box, Variable),
+        (slope_in_a_box, Variable),
     ],
     "1c": [(1e-9, 0.1), (1e-15, 1e-4), (0.0, 0.1)],
 }

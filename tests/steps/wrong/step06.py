@@ -61,6 +61,10 @@ def the_last_again_and_again(y):
     return [y.creator for _ in functions_behind(y)]
 
 
+def return_forgotten(y):
+    list(functions_behind(y))
+
+
 def twice_a_leaf(x):
     return x + x
 
@@ -97,6 +101,7 @@ WRONG = {
         (oldest_first, Variable, square),
         (recursive_postorder, Variable, square),
         (the_last_again_and_again, Variable, square),
+        (return_forgotten, Variable, square),
     ],
     "6c": [
         (twice_a_leaf, Variable),
