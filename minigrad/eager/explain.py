@@ -61,12 +61,12 @@ def why(x: Any, output: Any = None) -> Any:
                 name,
                 x.grad,
                 [],
-                note="  (the output of that backward is gone; pass it: mg.why(x, y))",
+                note="  (the output the last backward started from is gone; pass yours: mg.why(x, y))",
             )
         if backward.last_start[0] is not None:
             return Explanation(
                 name,
-                reason="the output the last backward started from is gone; keep it, or pass it: mg.why(x, y)",
+                reason="the output the last backward started from is gone; pass yours: mg.why(x, y)",
             )
         return Explanation(
             name,

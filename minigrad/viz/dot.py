@@ -55,10 +55,10 @@ def to_dot(
 
 
 def _limits(graph: Graph, dpi: int | None, paper: bool) -> list[str]:
-    """Straight lines and fewer rounds for a large graph: seconds instead of minutes."""
-    fast = ["nslimit=1; nslimit1=1; mclimit=0.2; splines=line;"] if _is_large(graph) else []
+    """For a large graph straight lines, behind the boxes, and fewer rounds: seconds, not minutes."""
+    fast = "nslimit=1; nslimit1=1; mclimit=0.2; splines=line; outputorder=edgesfirst;"
     sheet = [f'bgcolor="{PAPER}";'] if paper else []
-    return [*fast, *sheet, *([f"dpi={dpi};"] if dpi else [])]
+    return [*([fast] if _is_large(graph) else []), *sheet, *([f"dpi={dpi};"] if dpi else [])]
 
 
 def _is_large(graph: Graph) -> bool:

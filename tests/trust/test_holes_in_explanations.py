@@ -148,15 +148,25 @@ def test_an_output_that_is_gone_is_named_with_and_without_a_gradient():
     found = mg.why(x)
     assert float(found.total) == 4.0
     assert str(found) == (
-        "the gradient of it is 4.\n  (the output of that backward is gone; pass it: mg.why(x, y))"
+        "the gradient of it is 4.\n"
+        "  (the output the last backward started from is gone; pass yours: mg.why(x, y))"
     )
     assert "the output the last backward started from is gone" in mg.why(w).reason
+
+
+def test_a_gradient_of_something_else_in_between_is_not_taken_for_its_backward():
+    x = leaf(2.0)
+    y = x * x
+    y.backward()
+    mg.grad(x * 3.0, x)  # its output is gone; y is not
+    assert "the output the last backward started from is gone; pass yours" in mg.why(x).note
+    assert float(mg.why(x, y).total) == 4.0
 
 
 def test_backward_from_a_leaf_starts_nowhere():
     x = leaf(2.0)
     x.backward()
-    assert "the output of that backward is gone" in mg.why(x).note
+    assert "the output the last backward started from is gone" in mg.why(x).note
     assert "no backward has run through it yet" in mg.why(leaf(1.0)).reason
 
 
