@@ -6,56 +6,18 @@ everybody is a `primitive`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from ..elsewhere import CONTEXT, missing
-from ..errors import DTypeError, GradError, ShapeError, describe, refusal, user_frame, user_line
+from ..errors import GradError, ShapeError, describe, user_frame, user_line
+from .context import Context, SavedOutput
 from .grad_fn import FREED, Leaf, Node, Output, next_seq
 from .mode import MODE, no_grad
 from .tensor import Tensor, wrap
-
-
-class Context:
-    """What forward hands to backward: saved tensors, flags, and any attribute you set."""
-
-    def __init__(self, needs: tuple[bool, ...]) -> None:
-        self.needs_input_grad = needs
-        self.saved: Any = ()
-        self._nondiff: tuple[Tensor, ...] = ()
-        self._materialize = True
-        self._node: Any = None  # the node, while backward runs with a graph of its own
-
-    def __getattr__(self, name: str) -> Any:
-        raise missing("ctx", name, CONTEXT.get(name), self)
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        """Keep inputs or outputs of forward for backward."""
-        for t in tensors:
-            if t is not None and not isinstance(t, Tensor):
-                what = f"save_for_backward keeps Tensors, not {describe(t)}"
-                raise refusal(what, "ctx.name = value keeps anything else", DTypeError)
-        self.saved = tensors
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` kept.  Errors: `GradError` once backward freed it."""
-        if self.saved is FREED:
-            what = "the saved tensors of this Function were freed by an earlier backward"
-            raise refusal(what, "retain_graph=True there", GradError)
-        return tuple(t.tensor(self._node) if isinstance(t, _SavedOutput) else t for t in self.saved)
-
-    def mark_non_differentiable(self, *outputs: Tensor) -> None:
-        """Say that no gradient flows through these outputs."""
-        self._nondiff = outputs
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward sees zeros (default) or None for outputs without a gradient."""
-        self._materialize = value
 
 
 class FunctionNode(Node):
@@ -189,8 +151,7 @@ class Function:
         if MODE.get().grad and any(e is not None for e in edges):
             skip = {id(t) for t in ctx._nondiff}
             outs = [
-                o.detach() if isinstance(o, Tensor) and any(o is a for a in args) else o
-                for o in outs
+                o.detach() if isinstance(o, Tensor) and _among(o, args) else o for o in outs
             ]  # an argument handed on is a new output
             _attach(cls, ctx, args, edges, outs, skip)
         return tuple(outs) if several else outs[0]
@@ -217,36 +178,30 @@ def _attach(
         (o.shape, o.dtype) if ctx._materialize and isinstance(o, Tensor) else None for o in outs
     ]
     saved = ctx.saved if ctx.saved is not FREED else ()
-    node.versions = [
-        (t, t._version) for t in saved if t is not None and not any(t is o for o in outs)
-    ]
+    node.versions = [(t, t._version) for t in saved if t is not None and not _among(t, outs)]
     frame: Any = user_frame(3)
     node.code, node.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+    ctx._on_the_way = any(_is_computed(t) and not _among(t, (*args, *outs)) for t in saved)
     ctx.saved = tuple(_saved_form(t, outs) for t in saved)
     for k, o in enumerate(outs):
         if isinstance(o, Tensor) and id(o) not in skip and o.dtype.kind == "f":
             o._node = Output(node, k)
 
 
+def _among(tensor: Any, others: Iterable[Any]) -> bool:
+    return any(tensor is other for other in others)
+
+
+def _is_computed(tensor: Any) -> bool:
+    """A number that depends on others, for all we know, and has no graph that says how."""
+    return isinstance(tensor, Tensor) and tensor._node is None and tensor.dtype.kind == "f"
+
+
 def _saved_form(tensor: Any, outs: list[Tensor]) -> Any:
     for k, o in enumerate(outs):
         if tensor is o:
-            return _SavedOutput(o._data, k)
+            return SavedOutput(o._data, k)
     return tensor
-
-
-class _SavedOutput:
-    """A saved output: its array and its number, not the Tensor itself, which would be a reference
-    cycle.
-    """
-
-    __slots__ = ("data", "index")
-
-    def __init__(self, data: Any, index: int) -> None:
-        self.data, self.index = data, index
-
-    def tensor(self, node: Any) -> Tensor:
-        return wrap(self.data, None if node is None else Output(node, self.index))
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -56,6 +56,34 @@ def test_a_function_may_save_its_output():
         y.backward()
 
 
+class SavesOnTheWay(mg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        s = mg.sigmoid(x)
+        ctx.save_for_backward(x, s * 1.0)
+        return x * s
+
+    @staticmethod
+    def backward(ctx, g):
+        x, s = ctx.saved_tensors
+        return g * (s + x * s * (1 - s))
+
+
+def test_what_is_saved_on_the_way_has_first_derivatives_and_no_wrong_second_ones():
+    x = leaf(1.0)
+    assert mg.gradcheck(SavesOnTheWay.apply, x)
+    with pytest.raises(GradError, match="neither input nor output of forward") as caught:
+        mg.grad(SavesOnTheWay.apply(x), x, create_graph=True)
+    assert "repair: compute it in backward" in str(caught.value)
+
+    class Once(SavesOnTheWay):
+        backward = staticmethod(mg.once_differentiable(SavesOnTheWay.backward))
+
+    (g,) = mg.grad(Once.apply(x), x, create_graph=True)
+    with pytest.raises(GradError, match="once_differentiable"):
+        g.backward()
+
+
 def test_a_saved_output_has_second_derivatives():
     x = leaf(1.0)
     (g,) = mg.grad(SavesOutput.apply(x), x, create_graph=True)
