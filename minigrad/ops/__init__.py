@@ -7,6 +7,7 @@ from ..calls import checked
 from ..values import install
 from . import update
 from .activations import elu, erf, gelu, leaky_relu, logaddexp, relu, sigmoid, silu, softplus
+from .along_axis import index_add, scatter_add, take, take_along_axis
 from .arrange import flip, moveaxis, repeat, roll
 from .compare import (
     abs,
@@ -31,6 +32,7 @@ from .compare import (
 )
 from .conv import conv1d, conv2d, conv_transpose2d
 from .create import arange, eye, full, linspace, ones, zeros
+from .diagonals import diagonal, tril, triu
 from .einsum import einsum
 from .elementwise import (
     add,
@@ -54,26 +56,8 @@ from .fill import assign, astype, clone, fill_constant
 from .fill import fill_ones_like as ones_like
 from .fill import fill_zeros_like as zeros_like
 from .finite import isfinite, isinf, isnan, nan_to_num
-from .index import (
-    getitem,
-    index_add,
-    scatter_add,
-    setitem,
-    take,
-    take_along_axis,
-)
-from .join import (
-    add_n,
-    concat,
-    diagonal,
-    pad,
-    split,
-    stack,
-    tile,
-    tril,
-    triu,
-    unbind,
-)
+from .index import getitem, setitem
+from .join import add_n, concat, pad, split, stack, tile, unbind
 from .linalg import dot, linear, matmul, outer, trace
 from .losses import (
     binary_cross_entropy,

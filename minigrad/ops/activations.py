@@ -11,6 +11,9 @@ from .compare import where
 from .elementwise import exp
 from .erf import erf_of_array
 
+ROOT_HALF: float = math.sqrt(0.5)
+PEAK: float = 1 / math.sqrt(2 * math.pi)  #: the density of the standard normal at 0
+
 
 @primitive
 def relu(x):
@@ -147,16 +150,9 @@ def gelu(x):
     >>> mg.gelu(mg.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.1587,  0.    ,  0.8413])
     """
-    return x * (0.5 + 0.5 * erf_of_array(np.multiply(x, math.sqrt(0.5))))
+    return x * (0.5 + 0.5 * erf_of_array(np.multiply(x, ROOT_HALF)))
 
 
 gelu.grad(
-    x=lambda x, out_grad: (
-        out_grad
-        * (
-            0.5
-            + 0.5 * erf(x * math.sqrt(0.5))
-            + x * exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
-        )
-    )
+    x=lambda x, out_grad: out_grad * (0.5 + 0.5 * erf(x * ROOT_HALF) + x * exp(-0.5 * x * x) * PEAK)
 )

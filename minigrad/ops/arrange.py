@@ -6,8 +6,8 @@ import numpy as np
 
 from ..errors import describe, refusal
 from ..registry import primitive
+from .along_axis import take
 from .axes import axis_tuple
-from .index import take
 from .join import tile
 from .shape import expand_dims, flatten, permute_dims, reshape
 

@@ -13,6 +13,7 @@ from ..registry import primitive
 from .infer import shape_attr
 from .reduce import reduce_sum
 from .shape import expand_dims, squeeze
+from .windows import add_columns, columns_of, output_size, pair
 
 
 @primitive
@@ -28,8 +29,8 @@ def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
     """
     x, w = np.asarray(x), np.asarray(w)
     _check(x, w, groups)
-    how = _pair(stride), _pair(padding), _pair(dilation)
-    columns, (rows, cols) = _columns(x, w.shape[2:], *how)
+    how = pair(stride), pair(padding), pair(dilation)
+    columns, (rows, cols) = columns_of(x, w.shape[2:], *how)
     n, filters = len(x), w.reshape(groups, len(w) // groups, -1)
     columns = columns.reshape(n, groups, filters.shape[2], rows * cols)
     out = np.matmul(filters, columns).reshape(n, len(w), rows, cols)
@@ -43,12 +44,12 @@ def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
     _fits(x, shape, w.shape, stride, padding, dilation)
     filters = np.swapaxes(w.reshape(groups, len(w) // groups, -1), 1, 2)
     values = x.reshape(len(x), groups, filters.shape[2], *x.shape[2:])
-    if _pair(stride) == (1, 1):
-        return _shifted(filters, values, shape, w.shape[2:], _pair(padding), _pair(dilation))
+    if pair(stride) == (1, 1):
+        return _shifted(filters, values, shape, w.shape[2:], pair(padding), pair(dilation))
     places = x.shape[2] * x.shape[3]  # -1 could be anything where the batch is empty
     columns = np.matmul(filters, values.reshape(*values.shape[:3], places))
     columns = columns.reshape(len(x), shape[1], *w.shape[2:], *x.shape[2:])
-    return _from_columns(columns, shape, _pair(stride), _pair(padding), _pair(dilation))
+    return add_columns(columns, shape, pair(stride), pair(padding), pair(dilation))
 
 
 @primitive(infer=shape_attr)
@@ -56,7 +57,7 @@ def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Products of the windows of ``x`` with values ``y``: the way back to the filters."""
     x, y, shape = np.asarray(x), np.asarray(y), tuple(shape)
     _fits(y, x.shape, shape, stride, padding, dilation)
-    columns, _ = _columns(x, shape[2:], _pair(stride), _pair(padding), _pair(dilation))
+    columns, _ = columns_of(x, shape[2:], pair(stride), pair(padding), pair(dilation))
     n, places = len(x), y.shape[2] * y.shape[3]
     columns = columns.reshape(n, groups, shape[1] * shape[2] * shape[3], places)
     values = y.reshape(n, groups, shape[0] // groups, places)
@@ -115,7 +116,7 @@ def conv_transpose2d(x, w, b=None, *, stride=1, padding=0, output_padding=0, dil
 
 def transposed_shape(x, w, groups, *how):
     """The shape of a `conv_transpose2d`; ``how``: stride, padding, dilation, output padding."""
-    sides = zip(x.shape[2:], w.shape[2:], *map(_pair, how), strict=True)
+    sides = zip(x.shape[2:], w.shape[2:], *map(pair, how), strict=True)
     size = [(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, k, s, p, d, extra in sides]
     return (len(x), w.shape[1] * groups, *size)
 
@@ -150,30 +151,6 @@ def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     return squeeze(wide, axis=2)
 
 
-# -- windows as columns --------------------------------------------------------------------
-
-
-def _pair(value):
-    """A number for height and width, or one for each."""
-    if isinstance(value, int | np.integer):
-        return value, value
-    pair = tuple(value) if isinstance(value, tuple | list) else ()
-    if len(pair) != 2 or not all(isinstance(n, int | np.integer) for n in pair):
-        advice = _WORDS.get(value) if isinstance(value, str) else None
-        raise ValueError(
-            f"{value!r} is neither a whole number nor one for height and one for width; "
-            f"repair: {advice or 'pad(x, pad_width) makes borders of any widths'}"
-        )
-    return pair
-
-
-#: what other libraries call a padding → the number it stands for
-_WORDS = {
-    "same": "dilation * (kernel_size - 1) // 2, for windows of odd size and stride 1",
-    "valid": "padding=0",
-}
-
-
 def _check(x, w, groups):
     if x.ndim != 4 or w.ndim != 4 or x.shape[1] != w.shape[1] * groups or len(w) % groups:
         raise ValueError(
@@ -194,63 +171,12 @@ def _order(shape, width, groups):
 
 def _fits(values, shape, filters, stride, padding, dilation):
     """Values must stand one for one behind the windows of an image of ``shape``."""
-    how = _pair(stride), _pair(padding), _pair(dilation)
+    how = pair(stride), pair(padding), pair(dilation)
     count = output_size(shape[2:], filters[2:], *how)
     if values.ndim != 4 or list(values.shape[2:]) != count:
         raise ValueError(
             f"values of shape {list(values.shape)} do not stand behind {count} windows"
         )
-
-
-def output_size(size, kernel, stride, padding, dilation):
-    """How many windows fit along each axis."""
-    if min(*kernel, *stride, *dilation) < 1 or min(padding) < 0:
-        raise ValueError(
-            f"window {list(kernel)}, stride {list(stride)} and dilation {list(dilation)} count from 1, "
-            f"padding {list(padding)} from 0; repair: leave them out for 1 and 0; x[:, :, 1:-1, 1:-1] cuts a border off"
-        )
-    found = [
-        (n + 2 * p - d * (k - 1) - 1) // s + 1
-        for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True)
-    ]
-    if min(found) < 1:
-        raise ValueError(
-            f"a window of {list(kernel)} does not fit into {list(size)} with padding "
-            f"{list(padding)}; repair: a smaller window, or more padding"
-        )
-    return found
-
-
-def padded(x, padding, value=0):
-    """``x`` with a border around height and width."""
-    (p, q), (h, w) = padding, x.shape[2:]
-    if not p and not q:
-        return x
-    out = np.full((*x.shape[:2], h + 2 * p, w + 2 * q), value, x.dtype)
-    out[:, :, p : p + h, q : q + w] = x
-    return out
-
-
-def _columns(x, kernel, stride, padding, dilation):
-    """All windows, [batch, channels, window height, window width, rows, cols]; their number."""
-    rows, cols = output_size(x.shape[2:], kernel, stride, padding, dilation)
-    x = padded(x, padding)
-    n, c, h, w = x.strides
-    strides = (n, c, h * dilation[0], w * dilation[1], h * stride[0], w * stride[1])
-    windows = np.lib.stride_tricks.as_strided(
-        x, (*x.shape[:2], *kernel, rows, cols), strides, writeable=False
-    )
-    return windows, (rows, cols)
-
-
-def _from_columns(columns, shape, stride, padding, dilation):
-    """Add every window back to its place."""
-    (p, q), (h, w) = padding, shape[2:]
-    kernel, count = columns.shape[2:4], columns.shape[4:]
-    out = np.zeros((*shape[:2], h + 2 * p, w + 2 * q), columns.dtype)
-    for (i, j), place in windows(kernel, count, stride, dilation):
-        out[place] += columns[:, :, i, j]
-    return out[:, :, p : p + h, q : q + w]
 
 
 def _shifted(filters, values, shape, kernel, padding, dilation):
@@ -271,20 +197,3 @@ def _shifted(filters, values, shape, kernel, padding, dilation):
         out[:, :, start : start + rows * wide] += columns[:, :, i, j]
     image = out[:, :, : tall * wide].reshape(*shape[:2], tall, wide)
     return image[:, :, p : p + h, q : q + w]
-
-
-def windows(kernel, count, stride, dilation=(1, 1)):
-    """For each place (i, j) in a window: the slice of the image that stands there."""
-    for i, j in np.ndindex(*kernel):
-        starts = i * dilation[0], j * dilation[1]
-        yield (
-            (i, j),
-            (
-                slice(None),
-                slice(None),
-                *[
-                    slice(a, a + s * (n - 1) + 1, s)
-                    for a, s, n in zip(starts, stride, count, strict=True)
-                ],
-            ),
-        )

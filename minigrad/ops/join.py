@@ -1,4 +1,4 @@
-"""Putting values together, taking them apart; what stands on a diagonal and beside it."""
+"""Putting values together and taking them apart: lists, borders, repetitions."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def split(x, *, num_or_sections=2, axis=0):
     """
     x = np.asarray(x)
     (axis,) = axis_tuple(axis, x.ndim)
-    return np.split(x, _ends(x.shape[axis], num_or_sections), axis=axis)
+    return np.split(x, ends(x.shape[axis], num_or_sections), axis=axis)
 
 
 split.grad(x=lambda out_grad, axis: concat(out_grad, axis=axis))
 
 
-def _ends(length, parts):
+def ends(length, parts):
     """Where to cut an axis."""
     if isinstance(parts, int | np.integer):
         if parts < 1 or length % parts:
@@ -145,7 +145,7 @@ def pad(x, *, pad_width, value=0.0):
     tensor([0., 1., 2., 0., 0.])
     """
     x = np.asarray(x)
-    pairs = _pairs(pad_width, x.ndim)
+    pairs = border(pad_width, x.ndim)
     out = np.full([n + a + b for n, (a, b) in zip(x.shape, pairs, strict=True)], value, x.dtype)
     out[_inside(x.shape, pairs)] = x
     return out
@@ -155,7 +155,7 @@ def pad(x, *, pad_width, value=0.0):
 def crop(x, *, pad_width):
     """Cut the border off again: the gradient of `pad`."""
     x = np.asarray(x)
-    pairs = _pairs(pad_width, x.ndim)
+    pairs = border(pad_width, x.ndim)
     return x[_inside([n - a - b for n, (a, b) in zip(x.shape, pairs, strict=True)], pairs)]
 
 
@@ -163,7 +163,7 @@ pad.grad(x=lambda out_grad, pad_width: crop(out_grad, pad_width=pad_width))
 crop.grad(x=lambda out_grad, pad_width: pad(out_grad, pad_width=pad_width))
 
 
-def _pairs(pad_width, ndim):
+def border(pad_width, ndim):
     pairs = np.asarray(pad_width)
     if pairs.shape not in ((), (2,), (1, 2), (ndim, 2)) or pairs.dtype.kind not in "iu":
         raise ValueError(
@@ -210,69 +210,5 @@ tile.grad(
 untile.grad(
     x=lambda out_grad, repetitions, x_shape: reshape(
         tile(out_grad, repetitions=repetitions), shape=x_shape
-    )
-)
-
-# -- triangles and diagonals ---------------------------------------------------------------
-
-
-@primitive
-def tril(x, *, k=0):
-    """The lower triangle; zeros above the ``k``-th diagonal.
-
-    >>> import minigrad as mg
-    >>> mg.tril(mg.ones([2, 2]))
-    tensor([[1., 0.],
-            [1., 1.]])
-    """
-    return np.tril(x, k)
-
-
-@primitive
-def triu(x, *, k=0):
-    """The upper triangle; zeros below the ``k``-th diagonal.
-
-    >>> import minigrad as mg
-    >>> mg.triu(mg.ones([2, 2]))
-    tensor([[1., 1.],
-            [0., 1.]])
-    """
-    return np.triu(x, k)
-
-
-tril.grad(x=lambda out_grad, k: tril(out_grad, k=k))
-triu.grad(x=lambda out_grad, k: triu(out_grad, k=k))
-
-
-@primitive(view=True)
-def diagonal(x, *, offset=0, axis1=0, axis2=1):
-    """The diagonal of two axes, as the last axis.
-
-    >>> import minigrad as mg
-    >>> mg.diagonal(mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    tensor([1., 4.])
-    """
-    return np.diagonal(x, offset, axis1, axis2)
-
-
-@primitive(infer=shape_attr)
-def put_diagonal(x, *, shape, offset=0, axis1=0, axis2=1):
-    """Zeros of ``shape`` with ``x`` on a diagonal: the gradient of `diagonal`."""
-    x = np.asarray(x)
-    out = np.zeros(shape, x.dtype)
-    places = np.moveaxis(out, (axis1, axis2), (-2, -1))
-    row = np.arange(x.shape[-1])
-    places[..., row + max(-offset, 0), row + max(offset, 0)] = x
-    return out
-
-
-diagonal.grad(
-    x=lambda out_grad, x_shape, offset, axis1, axis2: put_diagonal(
-        out_grad, shape=x_shape, offset=offset, axis1=axis1, axis2=axis2
-    )
-)
-put_diagonal.grad(
-    x=lambda out_grad, offset, axis1, axis2: diagonal(
-        out_grad, offset=offset, axis1=axis1, axis2=axis2
     )
 )

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..registry import primitive
+from .diagonals import diagonal
 from .elementwise import mul
 from .infer import shape_attr
-from .join import diagonal
 from .reduce import reduce_sum
 from .shape import expand_dims, flatten, sum_to, unbroadcast
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..registry import primitive
-from .index import add_along_axis
+from .along_axis import add_along_axis
 
 
 @primitive

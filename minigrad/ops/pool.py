@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..registry import primitive
-from .conv import _pair, output_size, padded, windows
 from .infer import shape_attr
+from .windows import output_size, padded, pair, windows
 
 
 @primitive
@@ -19,8 +19,8 @@ def max_pool2d(x, *, kernel_size, stride=None, padding=0):
               [13., 15.]]]])
     """
     x = np.asarray(x)
-    places, border = _plan(x.shape, kernel_size, stride, padding)
-    x = padded(x, border, _lowest(x.dtype))
+    places, border = plan(x.shape, kernel_size, stride, padding)
+    x = padded(x, border, lowest(x.dtype))
     if len(places) == 1:
         return np.array(x[places[0]])
     out = np.maximum(x[places[0]], x[places[1]])
@@ -33,8 +33,8 @@ def max_pool2d(x, *, kernel_size, stride=None, padding=0):
 def max_unpool(y, x, top, *, kernel_size, stride=None, padding=0):
     """Zeros with ``y`` where each window of ``x`` has its first largest element ``top``."""
     x = np.asarray(x)
-    places, (p, q) = _plan(x.shape, kernel_size, stride, padding)
-    wide = padded(x, (p, q), _lowest(x.dtype))
+    places, (p, q) = plan(x.shape, kernel_size, stride, padding)
+    wide = padded(x, (p, q), lowest(x.dtype))
     out, apart = np.zeros(wide.shape, np.asarray(y).dtype), _apart(kernel_size, stride)
     for place, hit in _winners(wide, places, top):
         if apart:
@@ -48,8 +48,8 @@ def max_unpool(y, x, top, *, kernel_size, stride=None, padding=0):
 def max_pick(y, x, top, *, kernel_size, stride=None, padding=0):
     """The elements of ``y`` where each window of ``x`` has its first largest element ``top``."""
     x, y = np.asarray(x), np.asarray(y)
-    places, border = _plan(x.shape, kernel_size, stride, padding)
-    wide, values = padded(x, border, _lowest(x.dtype)), padded(y, border)
+    places, border = plan(x.shape, kernel_size, stride, padding)
+    wide, values = padded(x, border, lowest(x.dtype)), padded(y, border)
     out = np.zeros(np.shape(top), y.dtype)
     for place, hit in _winners(wide, places, top):
         out += values[place] * hit
@@ -83,14 +83,14 @@ def avg_pool2d(x, *, kernel_size, stride=None, padding=0):
               [10.5, 12.5]]]])
     """
     x = np.asarray(x)
-    places, border = _plan(x.shape, kernel_size, stride, padding)
+    places, border = plan(x.shape, kernel_size, stride, padding)
     return _mean(padded(x, border), places)
 
 
 @primitive(infer=shape_attr)
 def avg_unpool(x, *, shape, kernel_size, stride=None, padding=0):
     """Spread each value evenly over its window: the gradient of `avg_pool2d`."""
-    places, (p, q) = _plan(shape, kernel_size, stride, padding)
+    places, (p, q) = plan(shape, kernel_size, stride, padding)
     share = np.true_divide(x, len(places))
     out = np.zeros((*shape[:2], shape[2] + 2 * p, shape[3] + 2 * q), share.dtype)
     for place in places:
@@ -117,12 +117,12 @@ def _mean(x, places):
     return total / len(places)
 
 
-def _plan(shape, kernel_size, stride, padding):
+def plan(shape, kernel_size, stride, padding):
     """The slices of a padded image, one per place in the window, and the padding."""
     if len(shape) != 4:
         raise ValueError(f"images are [batch, channels, height, width], not {list(shape)}")
-    kernel, border = _pair(kernel_size), _pair(padding)
-    step = kernel if stride is None else _pair(stride)
+    kernel, border = pair(kernel_size), pair(padding)
+    step = kernel if stride is None else pair(stride)
     if any(2 * p > k for p, k in zip(border, kernel, strict=True)):
         raise ValueError(
             f"padding {list(border)} must be at most half of the window {list(kernel)}"
@@ -142,9 +142,9 @@ def _winners(x, places, top):
 
 def _apart(kernel_size, stride):
     """Whether no two windows overlap."""
-    pairs = zip(_pair(kernel_size), _pair(kernel_size if stride is None else stride), strict=True)
+    pairs = zip(pair(kernel_size), pair(kernel_size if stride is None else stride), strict=True)
     return all(size <= step for size, step in pairs)
 
 
-def _lowest(dtype):
+def lowest(dtype):
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min if dtype.kind in "iu" else 0

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...errors import ProgramError
 from ...ops.axes import axis_tuple
-from ...ops.conv import _pair, output_size
-from ...ops.index import _filled
-from ...ops.join import _ends
+from ...ops.index import filled
+from ...ops.join import ends
+from ...ops.windows import output_size, pair
 from .onnx_graph import Graph
 from .onnx_numpy import OnnxNumPy
 from .onnx_symbol import Symbol, flat_places
@@ -87,7 +87,7 @@ class Kernels:
 
     @counterpart
     def split(self, x, *, num_or_sections=2, axis=0):
-        return self.np.split(x, _ends(x.shape[axis], num_or_sections), axis)
+        return self.np.split(x, ends(x.shape[axis], num_or_sections), axis)
 
     @counterpart
     def recurrence(self, a, b, *, axis, reverse=False):
@@ -137,7 +137,7 @@ class Kernels:
 
     @counterpart
     def put_winners(self, x, *index, template):
-        places = flat_places(self.graph, x.shape, _filled(template, index))
+        places = flat_places(self.graph, x.shape, filled(template, index))
         number = self.graph.symbol(np.arange(places.size).reshape(places.shape))
         last = self.np.full(x.shape, -1, np.int64).placed(places, number, reduction="max")
         return self.np.equal(last.picked(places), number)
@@ -189,7 +189,7 @@ class Kernels:
     def conv2d(self, x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
         if x.dtype != np.float32:
             return NotImplemented
-        how = _pair(stride), _pair(padding), _pair(dilation)
+        how = pair(stride), pair(padding), pair(dilation)
         size = output_size(x.shape[2:], w.shape[2:], *how)
         inputs = [x, w] if b is None else [x, w, b]
         return self.graph.node(
@@ -208,7 +208,7 @@ class Kernels:
     def conv2d_input(self, x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
         if x.dtype != np.float32:
             return NotImplemented
-        how = _pair(stride), _pair(padding), _pair(dilation)
+        how = pair(stride), pair(padding), pair(dilation)
         rest = [
             n - ((m - 1) * s - 2 * p + d * (k - 1) + 1)
             for n, m, k, s, p, d in zip(shape[2:], x.shape[2:], w.shape[2:], *how, strict=True)
@@ -228,8 +228,8 @@ class Kernels:
 
     @counterpart
     def max_pool2d(self, x, *, kernel_size, stride=None, padding=0):
-        kernel, border = _pair(kernel_size), _pair(padding)
-        step = kernel if stride is None else _pair(stride)
+        kernel, border = pair(kernel_size), pair(padding)
+        step = kernel if stride is None else pair(stride)
         size = output_size(x.shape[2:], kernel, step, border, (1, 1))
         shape = (*x.shape[:2], *size)
         return x.node("MaxPool", shape=shape, kernel_shape=kernel, strides=step, pads=border * 2)

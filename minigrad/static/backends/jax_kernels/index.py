@@ -5,8 +5,9 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
+from ....ops.along_axis import along
 from ....ops.axes import axis_tuple
-from ....ops.index import _along, _filled
+from ....ops.index import filled
 from .table import counterpart, zeros
 
 
@@ -22,17 +23,17 @@ def setitem(x, y, *, index):
 
 @counterpart
 def scatter(x, *index, shape, template):
-    return zeros(shape, x).at[_filled(template, index)].add(x)
+    return zeros(shape, x).at[filled(template, index)].add(x)
 
 
 @counterpart
 def index_put(x, y, *index, template):
-    return jnp.asarray(x).at[_filled(template, index)].set(y)
+    return jnp.asarray(x).at[filled(template, index)].set(y)
 
 
 @counterpart
 def put_winners(x, *index, template):
-    places = _filled(template, index)
+    places = filled(template, index)
     order = jnp.full(x.shape, -1)
     number = jnp.arange(order[places].size).reshape(order[places].shape)
     return order.at[places].max(number)[places] == number
@@ -47,7 +48,7 @@ def untake(x, indices, *, shape, axis=None):
 
 @counterpart
 def add_along_axis(x, indices, *, shape, axis=-1):
-    return zeros(shape, x).at[_along(indices, shape, axis)].add(x)
+    return zeros(shape, x).at[along(indices, shape, axis)].add(x)
 
 
 @counterpart
@@ -57,7 +58,7 @@ def index_add(x, indices, y, *, axis=0):
 
 @counterpart
 def scatter_add(x, indices, y, *, axis=0):
-    return jnp.asarray(x).at[_along(indices, x.shape, axis)].add(y)
+    return jnp.asarray(x).at[along(indices, x.shape, axis)].add(y)
 
 
 def _before(axis, ndim, indices):

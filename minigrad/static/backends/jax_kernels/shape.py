@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 
 from ....ops.axes import axis_tuple, count_over
-from ....ops.join import _ends, _pairs
+from ....ops.join import border, ends
 from .table import counterpart, floating, zeros
 
 
@@ -35,24 +35,24 @@ def ungroup_axes(x, *, shape, axis=None):
 
 @counterpart
 def split(x, *, num_or_sections=2, axis=0):
-    ends = np.asarray(_ends(x.shape[axis], num_or_sections), int).tolist()
-    return jnp.split(x, ends, axis)
+    cuts = np.asarray(ends(x.shape[axis], num_or_sections), int).tolist()
+    return jnp.split(x, cuts, axis)
 
 
 @counterpart
 def split_like(x, *, shapes, axis=0):
-    ends = np.cumsum([s[axis % x.ndim] for s in shapes])[:-1].tolist()
-    return jnp.split(x, ends, axis)
+    cuts = np.cumsum([s[axis % x.ndim] for s in shapes])[:-1].tolist()
+    return jnp.split(x, cuts, axis)
 
 
 @counterpart
 def pad(x, *, pad_width, value=0.0):
-    return jnp.pad(x, _pairs(pad_width, x.ndim), constant_values=value)
+    return jnp.pad(x, border(pad_width, x.ndim), constant_values=value)
 
 
 @counterpart
 def crop(x, *, pad_width):
-    pairs = _pairs(pad_width, x.ndim)
+    pairs = border(pad_width, x.ndim)
     return x[tuple([slice(a, n - b) for n, (a, b) in zip(x.shape, pairs, strict=True)])]
 
 

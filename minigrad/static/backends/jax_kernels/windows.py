@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ....ops.conv import _pair, transposed_shape
-from ....ops.pool import _lowest, _plan
+from ....ops.conv import transposed_shape
+from ....ops.pool import lowest, plan
+from ....ops.windows import pair
 from .table import counterpart, zeros
 
 
@@ -44,9 +45,9 @@ def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
     out = lax.conv_general_dilated(
         x,
         w,
-        _pair(stride),
-        [(p, p) for p in _pair(padding)],
-        rhs_dilation=_pair(dilation),
+        pair(stride),
+        [(p, p) for p in pair(padding)],
+        rhs_dilation=pair(dilation),
         dimension_numbers=_AXES,
         feature_group_count=groups,
     )
@@ -84,8 +85,8 @@ def _bordered(x, border, value=0):
 
 @counterpart
 def max_pool2d(x, *, kernel_size, stride=None, padding=0):
-    places, border = _plan(x.shape, kernel_size, stride, padding)
-    wide = _bordered(x, border, _lowest(x.dtype))
+    places, border = plan(x.shape, kernel_size, stride, padding)
+    wide = _bordered(x, border, lowest(x.dtype))
     out = wide[places[0]]
     for place in places[1:]:
         out = jnp.maximum(out, wide[place])
@@ -94,8 +95,8 @@ def max_pool2d(x, *, kernel_size, stride=None, padding=0):
 
 @counterpart
 def max_unpool(y, x, top, *, kernel_size, stride=None, padding=0):
-    places, (p, q) = _plan(x.shape, kernel_size, stride, padding)
-    wide = _bordered(x, (p, q), _lowest(x.dtype))
+    places, (p, q) = plan(x.shape, kernel_size, stride, padding)
+    wide = _bordered(x, (p, q), lowest(x.dtype))
     out = zeros(wide.shape, y)
     for place, hit in _winners(wide, places, top):
         out = out.at[place].add(y * hit)
@@ -104,8 +105,8 @@ def max_unpool(y, x, top, *, kernel_size, stride=None, padding=0):
 
 @counterpart
 def max_pick(y, x, top, *, kernel_size, stride=None, padding=0):
-    places, border = _plan(x.shape, kernel_size, stride, padding)
-    wide, values = _bordered(x, border, _lowest(x.dtype)), _bordered(y, border)
+    places, border = plan(x.shape, kernel_size, stride, padding)
+    wide, values = _bordered(x, border, lowest(x.dtype)), _bordered(y, border)
     return sum(values[place] * hit for place, hit in _winners(wide, places, top))
 
 
@@ -119,14 +120,14 @@ def _winners(x, places, top):
 
 @counterpart
 def avg_pool2d(x, *, kernel_size, stride=None, padding=0):
-    places, border = _plan(x.shape, kernel_size, stride, padding)
+    places, border = plan(x.shape, kernel_size, stride, padding)
     wide = _bordered(x, border)
     return sum(wide[place] for place in places) / len(places)
 
 
 @counterpart
 def avg_unpool(x, *, shape, kernel_size, stride=None, padding=0):
-    places, (p, q) = _plan(shape, kernel_size, stride, padding)
+    places, (p, q) = plan(shape, kernel_size, stride, padding)
     share = jnp.true_divide(x, len(places))
     out = zeros((*shape[:2], shape[2] + 2 * p, shape[3] + 2 * q), share)
     for place in places:
