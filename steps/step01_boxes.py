@@ -29,6 +29,7 @@
 # How to work:
 #
 # * Run the cells from the top, with Shift + Enter. **Predict, then run**: say your answer first.
+#   The results stand there already: *Edit → Clear Outputs of All Cells* hides them until you run.
 # * Under *A mistake* something goes wrong on purpose. The repair follows.
 # * The code behind a slider or a button is folded. Run the cell as it is. Click on the bar that is
 #   left of it to read the code.
