@@ -1,7 +1,7 @@
 """Function: an op of your own, with a forward and a backward written by hand.
 
 A Function is for what no primitive can express (a different gradient on purpose, a call of foreign code); a new op for
-everybody is a `primitive`.
+everybody, programs included, is a `primitive`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradError, ShapeError, describe, user_frame, user_line
+from ..arguments import Value
+from ..errors import GradError, ProgramError, ShapeError, describe, refusal, user_frame, user_line
 from .context import Context, SavedOutput
 from .grad_fn import FREED, Leaf, Node, Output, next_seq
 from .mode import MODE, no_grad
@@ -96,6 +97,8 @@ class FunctionNode(Node):
 class Function:
     """Base of custom ops: write ``forward(ctx, ...)`` and ``backward(ctx, *grads)``, call ``apply``.
 
+    For Tensors only: what programs are to hold, too, is a `primitive`.
+
     >>> import minigrad as mg
     >>> class Cube(mg.Function):
     ...     @staticmethod
@@ -142,6 +145,9 @@ class Function:
             bound = signature(cls.forward).bind(*first, *args, **keywords)
             bound.apply_defaults()
             args = bound.args[len(first) :]
+        if any(isinstance(a, Value) and not isinstance(a, Tensor) for a in args):
+            what = f"{cls.__name__} is a Function: Python code, which no program can hold"
+            raise refusal(what, "a @mg.primitive with rules works in programs, too", ProgramError)
         edges = [a._node if isinstance(a, Tensor) else None for a in args]
         ctx = Context(tuple(e is not None for e in edges))
         with no_grad():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import AnomalyError, GradError, ShapeError
+from minigrad.errors import AnomalyError, GradError, ProgramError, ShapeError
 
 
 def leaf(value, **kw):
@@ -82,6 +82,22 @@ def test_what_is_saved_on_the_way_has_first_derivatives_and_no_wrong_second_ones
     (g,) = mg.grad(Once.apply(x), x, create_graph=True)
     with pytest.raises(GradError, match="once_differentiable"):
         g.backward()
+
+
+class Straight(mg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return mg.round(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def test_a_function_is_not_traced_into_ops_with_another_gradient():
+    with pytest.raises(ProgramError, match="Straight is a Function: .* no program") as caught:
+        mg.trace(lambda x: Straight.apply(x).sum(), np.ones(3))
+    assert "repair: a @mg.primitive with rules" in str(caught.value)
 
 
 def test_a_saved_output_has_second_derivatives():
