@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, ShapeError, describe
+from ..errors import DTypeError, describe, refusal
 from .grad_fn import Leaf
 from .tensor import Tensor, wrap
 
@@ -44,10 +44,12 @@ def fitted(tensor: Tensor, g: Any, own: bool) -> Any:
     """A gradient in its leaf's shape and dtype and in memory nobody else holds."""
     data = tensor._data
     if g.shape != data.shape:
-        raise ShapeError(
+        what = (
             f"a gradient of shape {list(g.shape)} arrived at {describe(tensor)}{named(tensor)}: "
             "one of the rules on the way has a wrong shape"
         )
+        advice = "a gradient has the shape of its input; @mg.elementwise sums over broadcast axes"
+        raise refusal(what, f"{advice}; mg.gradcheck(op, inputs) finds the op")
     if g.dtype != data.dtype:
         if g.dtype.kind == "c":
             raise DTypeError(

@@ -69,6 +69,8 @@ def apply_source(p: Primitive) -> str | None:
         f"except Exception as error_: raise _op_error(primitive.type, primitive.inputs, ({args}), "
         f"{attr_dict}, error_) from error_"
     )
+    if not p.kernel.__module__.startswith("minigrad."):
+        w("out_ = _array(primitive, out_)")
     arrays = " and ".join(f"{n}.__class__ is not Tensor" for n in p.inputs) or "True"
     exposed = (
         f"({p.inputs[0]}.__class__ is Tensor and {p.inputs[0]}._exposed)" if p.view else "False"

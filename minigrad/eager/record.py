@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import Value
-from ..errors import op_error
+from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
 from ..registry import Primitive
 from .grad_fn import AccumulateGrad, Leaf, ManyNode, Node, Output, Packed, next_seq, unpack
@@ -36,6 +36,14 @@ def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, An
     return apply_generic(primitive, args, attrs)  # a subclass of Tensor: the generic path knows it
 
 
+def an_array(primitive: Primitive, out: Any) -> Any:
+    """What a kernel returned, an array; that the package's own return one is not asked in every call."""
+    if isinstance(out, np.ndarray | np.generic):
+        return out
+    what = f"the kernel of {primitive.type} returned {describe(out)}, not an array"
+    raise refusal(what, "np.asarray(…) of it; functions of NumPy (np.exp, not math.exp)", RuleError)
+
+
 def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     """Apply any primitive: the meaning of the specialised functions, written as loops over slots."""
     args, attrs = primitive.bind(args, attrs)
@@ -48,7 +56,11 @@ def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, 
     arrays = tuple(a._data if isinstance(a, Tensor) else a for a in args)
     result = _run(primitive, args, arrays, attrs)
     several = primitive.list_output or len(primitive.outputs) > 1
-    outs = [wrap(o) for o in (result if several else [result])]
+    count = len(result) if isinstance(result, tuple | list) else 1
+    if not primitive.list_output and count != len(primitive.outputs):
+        what = f"the kernel of {primitive.type} returned {count} value(s)"
+        raise refusal(what, f"one for each output: {', '.join(primitive.outputs)}", RuleError)
+    outs = [wrap(an_array(primitive, o)) for o in (result if several else [result])]
     first = args[0]
     if primitive.view and isinstance(first, Tensor) and first._exposed:
         for o in outs:

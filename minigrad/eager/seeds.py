@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arguments import as_list
 from ..errors import DTypeError, GradError, describe, refusal, user_line
+from ..registry import Primitive
 from .accumulate import named
 from .grad_fn import Leaf
 from .tensor import Tensor, wrap
@@ -110,10 +111,13 @@ def unit_seed(out: Tensor) -> Any:
 def no_graph(out: Tensor) -> str:
     from .explain import no_graph_reason
 
+    repair = (
+        "create the inputs with requires_grad=True, compute outside no_grad(), without detach()"
+    )
+    if isinstance(getattr(out, "_cut", None), Primitive):
+        repair = "an op that has one; an op of your own gets it by op.grad(x=lambda …)"
     return (
         f"backward() found no graph: {describe(out)}{named(out)} has no grad_fn and does not "
         "require grad.\n"
-        f"  why: {no_graph_reason(out)}\n  at {user_line()}\n"
-        "  repair: create the inputs with requires_grad=True, and compute outside no_grad() and "
-        "without detach()"
+        f"  why: {no_graph_reason(out)}\n  at {user_line()}\n  repair: {repair}"
     )

@@ -35,7 +35,7 @@ from .emit import apply_source, free_source, is_generic, pull_source, push_sourc
 from .emit import source as source
 from .grad_fn import FREED, REMEMBERED_BYTES, AccumulateGrad, Leaf, ManyNode, Node, next_seq
 from .mode import GRAD, MODE
-from .record import GenericNode, apply_generic, not_tensors, observe, own
+from .record import GenericNode, an_array, apply_generic, not_tensors, observe, own
 
 MUTABLE = frozenset({list, np.ndarray})  #: attrs a user may change after the call
 AS_IT_IS = (float, int, np.generic, type(None))  #: a union made in the call would cost much more
@@ -128,6 +128,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
         _call_error=primitive.call_error,
         _observe=observe,
         _own=own,
+        _array=an_array,
         _others=not_tensors,
         _unbroadcast=sum_to,
         _plain=plain,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import MinigradError, RuleError
+from minigrad.errors import GradError, MinigradError, RuleError
 
 
 def leaf(value=2.0, **kw):
@@ -261,6 +261,49 @@ def open_keywords():
         return x
 
 
+@pytest.fixture
+def own_primitives():
+    """Primitives of a test leave the registry with it."""
+    from minigrad.registry import REGISTRY
+
+    before = dict(REGISTRY)
+    yield
+    for type in set(REGISTRY) - set(before):
+        del REGISTRY[type]
+
+
+@pytest.mark.parametrize("made", [[1, 2], 1.0, None])
+def test_a_kernel_that_returns_no_array_is_refused(own_primitives, made):
+    @mg.primitive
+    def odd(x):
+        return made
+
+    with pytest.raises(RuleError, match="the kernel of odd returned .*, not an array") as caught:
+        odd(leaf([1.0]))
+    assert "repair: np.asarray" in str(caught.value)
+
+
+@pytest.mark.parametrize("made", [np.ones(2), (np.ones(2),), [np.ones(2)] * 3])
+def test_a_kernel_of_two_outputs_returns_two(own_primitives, made):
+    @mg.primitive(outputs=("q", "r"))
+    def parted(x):
+        return made
+
+    with pytest.raises(RuleError, match=r"the kernel of parted returned \d value") as caught:
+        parted(leaf([1.0]))
+    assert "repair: one for each output: q, r" in str(caught.value)
+
+
+def test_backward_of_an_op_without_a_rule_says_how_it_gets_one(own_primitives):
+    @mg.primitive
+    def bare(x):
+        return x * 2
+
+    with pytest.raises(GradError, match="made by bare, which has no gradient") as caught:
+        bare(leaf(1.0)).backward()
+    assert "repair: an op that has one; an op of your own gets it by op.grad" in str(caught.value)
+
+
 def interrupted():
     @mg.no_grad()
     def numbers():
@@ -304,7 +347,7 @@ REST = {
         RuntimeError,
         "no gradient will ever reach it",
     ),
-    "a rule of a wrong shape": (wrong_rule, ValueError, "one of the rules on the way has a wrong sh"),
+    "a rule of a wrong shape": (wrong_rule, ValueError, "finds the op"),
     "a hook of a wrong shape": (wrong_hook, ValueError, "or None to leave it as it is"),
     "nothing to concat": (lambda: mg.concat([]), ValueError, "nothing to join"),
     "nothing to stack": (lambda: mg.stack([]), ValueError, "nothing to join"),
