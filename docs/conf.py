@@ -37,6 +37,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 default_role = "literal"  # `x` in a docstring is code
 
+highlight_language = "none"  # what a text does not name is text
 html_math_renderer = "mathml"  # browsers draw it themselves
 pygments_dark_style = "monokai"
 html_theme = "furo"

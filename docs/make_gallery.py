@@ -23,13 +23,13 @@ PLAYERS = [player, building, search]  # with a page of their own
 ALSO_AS_PNG = ("first", "program")  # for pages that show no SVG
 _STYLE = """
 body { font-family: "DejaVu Sans", Verdana, sans-serif; margin: 0; background: #FFFFFF; color: #1A1A1A; }
-header, h2, p { padding: 0 1.5rem; max-width: 60rem; }
+h1, h2, p { padding: 0 1.5rem; max-width: 60rem; }
 h2 { margin: 2.5rem 0 0.3rem; font-size: 1.15rem; }
 div { padding: 1rem 1.5rem; overflow-x: auto; }
 div.dark { background: #111111; }
 a { color: #0072B2; }
 img { max-width: none; height: auto; }
-iframe { width: 100%; height: 34rem; border: 0; }
+iframe { width: 100%; height: 34rem; border: 0; color-scheme: light; }
 """
 
 
