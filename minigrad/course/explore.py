@@ -92,7 +92,8 @@ def control(name: str, given: Any) -> Any:
             value=start[0] if start else low, min=low, max=high, description=label, **wide
         )
     if isinstance(given, list):
-        return ipywidgets.ToggleButtons(options=given, description=label, style=wide["style"])
+        roomy = {**wide["style"], "button_width": "12em"}  # for 20 letters
+        return ipywidgets.ToggleButtons(options=given, description=label, style=roomy)
     if not hasattr(given, "value") or not hasattr(given, "observe"):
         raise TypeError(
             f"the control {name!r} is {given!r}: give (low, high), a list of choices, or a widget"

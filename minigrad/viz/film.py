@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minigrad.viz.events import Event
-from minigrad.viz.format import LONGEST_LINE, shorten
+from minigrad.viz.format import LONGEST_LINE, NOT_YET, shorten
 from minigrad.viz.graph import Graph
 from minigrad.viz.html import as_json
 from minigrad.viz.live import live_lines
@@ -212,9 +212,12 @@ def _fade(line: ET.Element) -> None:
 
 def _write(text: ET.Element, words: str) -> None:
     """Put other words in the place of a text, in its middle; the width of a letter is a guess."""
-    if text.get("text-anchor") == "start" and text.text and len(words) < len(text.text):
-        size = float(text.get("font-size") or 10)
-        text.set(
-            "x", f"{float(text.get('x') or 0) + 0.3 * size * (len(text.text) - len(words)):.2f}"
-        )
+    if text.get("text-anchor") == "start" and text.text:
+        letter = 0.6 * float(text.get("font-size") or 10)
+        if len(words) < len(text.text):
+            left = float(text.get("x") or 0) + letter * (len(text.text) - len(words)) / 2
+            text.set("x", f"{left:.2f}")
+        elif words == NOT_YET:  # a dash is wider than the digit it stands for
+            text.set("textLength", f"{letter:.2f}")
+            text.set("lengthAdjust", "spacingAndGlyphs")
     text.text = words

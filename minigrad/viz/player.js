@@ -44,7 +44,7 @@ function shownAt(list, frame) {
   return low ? list[low - 1][1] : null;
 }
 
-// Words of another length stay in the middle of the place that the drawing gave them.
+// Words of another length stay in the middle of the place that the drawing gave them; a dash keeps to that place.
 function write(line, words) {
   const text = line.at;
   if (!text || text.textContent === words) return;
@@ -54,9 +54,15 @@ function write(line, words) {
       text.setAttribute("x", String(Number(text.getAttribute("x")) + width / 2));
       text.setAttribute("text-anchor", "middle");
       line.centred = true;
+      line.room = width;
     }
   }
   text.textContent = words;
+  text.removeAttribute("textLength");
+  if (words === line.before && text.getComputedTextLength() > line.room) {
+    text.setAttribute("textLength", String(line.room));
+    text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+  }
 }
 
 function setState(part, state) {
