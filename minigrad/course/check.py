@@ -1,4 +1,4 @@
-"""Exercises that check themselves: one green line, or one red line with a hint.
+"""Exercises that check themselves: one green line, or one with a red mark and a hint.
 
 >>> @checker("0a", hint="square means times itself")
 ... def square_it(square):
@@ -41,7 +41,7 @@ class Mismatch(Exception):
 
 @dataclass(frozen=True)
 class Checker:
-    """A registered checker: its function and the hint shown with a red line."""
+    """A registered checker: its function and the hint shown with a red mark."""
 
     function: Callable[..., None]
     hint: str
@@ -82,14 +82,15 @@ def checker(id: str, *, hint: str) -> Callable[[Callable[..., None]], Callable[.
 
 
 def check(id: str, *objects: object) -> None:
-    """Check the learner's own object: print one green or one red line, whatever it does.
+    """Check the learner's own object: print one line, green or marked red, whatever it does.
 
     ``objects`` are the object asked for, then the learner's classes that the checker needs.
 
     Raises CourseError where the course has no exercise of this id.
     """
     verdict = examine(id, *objects)
-    print(f"{_GREEN if verdict.passed else _RED}{verdict.text}{_PLAIN}")
+    mark, colon, words = verdict.text.partition(":")  # words are read best in the page's own colour
+    print(f"{_GREEN if verdict.passed else _RED}{mark}{_PLAIN}{colon}{words}")
 
 
 def examine(id: str, *objects: object) -> Verdict:

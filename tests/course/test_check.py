@@ -41,11 +41,11 @@ def test_a_right_answer_prints_one_green_line(capsys):
     assert capsys.readouterr().out == "\x1b[32m✓ 90a passed\x1b[0m\n"
 
 
-def test_a_wrong_answer_prints_one_red_line_with_both_values_and_the_hint(capsys):
+def test_a_wrong_answer_prints_a_red_mark_then_both_values_and_the_hint(capsys):
     check("90a", lambda x: 2 * x)
     assert (
         capsys.readouterr().out
-        == "\x1b[31m✗ 90a: square(3) is 6, expected 9. Hint: times itself\x1b[0m\n"
+        == "\x1b[31m✗ 90a\x1b[0m: square(3) is 6, expected 9. Hint: times itself\n"
     )
 
 
