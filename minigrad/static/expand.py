@@ -27,16 +27,13 @@ def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, s
     scratch = Block(program, block.idx, block.parent, block.forward_block)
     scratch.vars, scratch.written = block.vars, block.written
     program.blocks[block.idx] = scratch
-    program._current.append(block.idx)
     try:
-        with program.role_guard("backward"):
+        with program.block_guard(scratch), program.role_guard("backward"):
             slots = {
                 s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()
             }
-            wanted = {s: [n != EMPTY for n in names] for s, names in op.outputs.items()}
-            results = run_grad_op(info.forward, slots, op.attrs, wanted)
+            results = run_grad_op(info.forward, slots, op.attrs, op.outputs)
     finally:
-        program._current.pop()
         program.blocks[block.idx] = block
     alias: dict[str, str] = {}
     for slot, values in results.items():

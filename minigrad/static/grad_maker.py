@@ -159,13 +159,14 @@ def default_grad_op(
 
 
 def run_grad_op(
-    p: Primitive, slots: dict[str, list[Any]], attrs: dict[str, Any], wanted: dict[str, list[bool]]
+    p: Primitive, slots: dict[str, list[Any]], attrs: dict[str, Any], asked: Container[str]
 ) -> dict[str, list[Any]]:
-    """Run the rules of a grad op on values by slot; returns values by output slot.
+    """Run the rules of a grad op on values by slot; returns values by output slot, for the slots that are asked for.
 
-    The values may be arrays (the kernel of ``mul_grad``) or Variables (decomposition).
+    The values may be arrays (the kernel of ``mul_grad``) or Variables (decomposition).  A list slot gives a gradient
+    for each of its values, also for those nobody named: one rule makes them together.
     """
-    wanted_inputs = [s for s in p.rules if f"{s}_grad" in wanted]
+    wanted_inputs = [s for s in p.rules if f"{s}_grad" in asked]
     made: dict[str, Any] = {}
     for rule in p.wanted_rules(wanted_inputs):
         result = rule.function(*(_argument(p, r, slots, attrs) for r in rule.reads))

@@ -213,8 +213,7 @@ def _run_kernel(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> lis
 def _run_rules(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> list[Any]:
     from .grad_maker import run_grad_op
 
-    wanted = {s: [n != EMPTY for n in names] for s, names in op.outputs.items()}
-    found = run_grad_op(p, values, op.attrs, wanted)
+    found = run_grad_op(p, values, op.attrs, op.outputs)
     return [v for slot in op.outputs for v in found[slot]]
 
 

@@ -117,8 +117,8 @@ class Operator:
         p = info.forward
         assert p is not None
         if info.is_grad:
-            flags = {s: [n != EMPTY for n in listed] for s, listed in self.outputs.items()}
-            return run_grad_op(p, slots, self.attrs, {s: f for s, f in flags.items() if any(f)})
+            asked = {slot for slot, listed in self.outputs.items() if {*listed} - {EMPTY}}
+            return run_grad_op(p, slots, self.attrs, asked)
         results = run_kernel(p, slots, self.attrs)
         if p.list_output:
             return {p.outputs[0]: list(results)}

@@ -111,8 +111,7 @@ class Run:
         }
         self._check_room(op, info.forward, slots)
         if info.is_grad:
-            wanted = {s: [n != EMPTY for n in names] for s, names in op.outputs.items()}
-            results = run_grad_op(info.forward, slots, op.attrs, wanted)
+            results = run_grad_op(info.forward, slots, op.attrs, op.outputs)
             for slot, values in results.items():
                 for name, value in zip(op.outputs[slot], values, strict=True):
                     if name != EMPTY:

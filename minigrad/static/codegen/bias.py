@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from .rolled import factors
 from .schedule import Array, Call, Schedule, arrays_in
 from .slabs import in_slab, slab_name
-from .steps import factors
 
 
 def fold_bias(schedule: Schedule, slabs: list[list[str]]) -> None:

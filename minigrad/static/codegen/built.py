@@ -21,9 +21,9 @@ from .lower import lower
 from .pieces import from_pieces
 from .pooled import relu_after_pooling
 from .rates import scale_early
+from .rolled import rolled_at_once
 from .schedule import Schedule
 from .source import Writer
-from .steps import at_once
 from .syntax import compile_tree, rendered
 from .tidy import drop_unread, tidy
 from .turned import turn_once
@@ -47,7 +47,7 @@ def scheduled(program: Program, step: Any) -> Schedule:
     tidy(schedule)
     if not step.exact:
         unrolled_at_once(schedule)
-        at_once(schedule)
+        rolled_at_once(schedule)
     alike_at_once(schedule, step.exact)
     join_in_place(schedule, step.exact)
     if not step.exact:

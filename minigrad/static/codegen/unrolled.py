@@ -3,7 +3,7 @@
     inputs_of_all_steps   ``x[0] @ w``, ``x[1] @ w``, … are one product of all rows of x
     sums_of_products      ``x0.T @ g0 + x1.T @ g1 + …``, the gradient of a weight that every step uses, is one product
 
-What `steps` does for loops, for a network that was unrolled: with other last bits, hence for ``exact=False``.
+What `rolled` does for loops, for a network that was unrolled: with other last bits, hence for ``exact=False``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .pieces import is_sum
+from .rolled import factors
 from .schedule import Array, Call, Schedule, arrays_in, substitute_all
 from .stacks import Stacks, recorded
-from .steps import factors
 
 #: so many products are made one
 ENOUGH = 3

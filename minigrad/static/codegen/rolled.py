@@ -17,7 +17,7 @@ from .buffers import bodies, is_elementwise
 from .schedule import Array, Call, Loop, Schedule, arrays_in
 
 
-def at_once(schedule: Schedule) -> None:
+def rolled_at_once(schedule: Schedule) -> None:
     """Apply both to every loop of the root."""
     items: list[Any] = []
     for item in schedule.items:
