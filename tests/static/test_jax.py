@@ -178,6 +178,21 @@ def test_one_seed_means_one_mask_on_every_backend():
     np.testing.assert_array_equal(static.compile(program, fetch=y, backend="jax")(**feed), expected)
 
 
+def test_a_seed_of_64_bits_keeps_them_where_jax_computes_in_several_threads():
+    pytest.importorskip("jax", reason='pip install "minigrad[jax]"')
+    program, total = static.Program(), 0
+    with static.program_guard(program):
+        x, seed = static.data("x", [30, 30]), static.data("seed", [], "int64")
+        for k in range(8):
+            total = total + mg.dropout(mg.tanh((x + k) @ x), 0.5, seed=seed + k) @ x
+    step = static.compile(program, fetch=total, backend="jax")
+    values = np.random.default_rng(0).normal(size=(30, 30)) / 30
+    for start in (2**40 + 2**31, 2**62):
+        feed = {"x": values, "seed": np.int64(start)}
+        (expected,) = static.Executor().run(program, feed, [total])
+        np.testing.assert_allclose(step(**feed), expected, rtol=1e-9)
+
+
 # -- shapes, loops, errors ----------------------------------------------------------------------
 
 
