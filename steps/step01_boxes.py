@@ -152,7 +152,6 @@ class Exp(Function):
 # b = B(a)
 # y = C(b)
 # print(y.data)
-# assert f"{y.data}" == "1.648721270700128"
 
 # %% [markdown]
 # Here is the picture of what ran. `mg.watch` looks over the shoulder of the functions while they
@@ -174,6 +173,7 @@ class Exp(Function):
 # No call of a backward function was made, so there is nothing to walk yet.
 
 # %% tags=["active-ipynb"]
+# assert f"{y.data}" == "1.648721270700128"
 # print([type(function).__name__ for kind, function, *_ in run.events if kind == "forward"])
 # print([type(function).__name__ for kind, function, *_ in run.events if kind == "backward"])
 

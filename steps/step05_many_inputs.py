@@ -202,6 +202,11 @@ def numerical_diff(f, x, eps=1e-4):
 # z.backward()
 #
 # print(z.data, x.grad, y.grad)
+
+# %% [markdown]
+# The value is $4 + 9$, and the slopes are $2x$ and $2y$.
+
+# %% tags=["active-ipynb"]
 # assert (z.data, x.grad, y.grad) == (13, 4, 6)
 
 # %% [markdown]
@@ -226,13 +231,16 @@ def numerical_diff(f, x, eps=1e-4):
 # %% tags=["active-ipynb"]
 # e.backward()
 # print(a.grad, b.grad, d.grad)
-# assert (e.data, a.grad, b.grad, d.grad) == (20, 4, 4, 5)
 # mg.draw(e)
 
 # %% [markdown]
 # `a` and `b`: `Add` hands the same number on to both, and that number is $d = 4$. `d` gets the
 # other factor, $a + b = 5$.
-#
+
+# %% tags=["active-ipynb"]
+# assert (e.data, a.grad, b.grad, d.grad) == (20, 4, 4, 5)
+
+# %% [markdown]
 # ## A mistake: assign the gradient
 #
 # In step 4 the walk said `x.grad = …`. It *assigned*. Here is that walk again, only for many

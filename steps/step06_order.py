@@ -325,14 +325,16 @@ def numerical_diff(f, x, eps=1e-4):
 # print(" " * 21, *(f"{way:>{len(way) + 1}}" for way in WAYS))
 # for graph in GRAPHS:
 #     print(f"{graph:21}", *(f"{gradient(graph, way):{len(way) + 1}}" for way in WAYS))
-#
-# assert [[gradient(graph, way) for way in WAYS] for graph in GRAPHS] == [
-#     [2, 2, 2, 1], [64, 96, 96, 32], [4, 8, 8, 1]]
 
 # %% [markdown]
 # `x + x` is too simple: every adding order is right there. A test with only that graph would find
 # nothing. It takes a *computed* variable that is used twice to tell the orders apart.
-#
+
+# %% tags=["active-ipynb"]
+# assert [[gradient(graph, way) for way in WAYS] for graph in GRAPHS] == [
+#     [2, 2, 2, 1], [64, 96, 96, 32], [4, 8, 8, 1]]
+
+# %% [markdown]
 # The judge has no opinion about orders. It only knows numbers.
 
 # %% tags=["active-ipynb"]

@@ -51,12 +51,15 @@ import numpy as np
 # probe = weakref.ref(y)
 # del y, f
 # print("gone" if probe() is None else "still there")
-# assert probe() is not None
 
 # %% [markdown]
 # Nobody can reach it, and still it is there. The collector finds such circles, but only now and
 # then. Until it comes, every array of every graph stays in memory.
-#
+
+# %% tags=["active-ipynb"]
+# assert probe() is not None
+
+# %% [markdown]
 # ## The repair: one of the two links is weak
 #
 # Which one? From `y` we want to find everything, so `y.creator` has to hold on. The link back to

@@ -254,11 +254,14 @@ def mul(x, y):
 # c = a + b
 # e = c * d
 # print(e)
-# assert repr(e) == "tensor(20., grad_fn=<MulBackward0>)"
 
 # %% [markdown]
 # No backward has run. The backward graph is there all the same: it grew while 20 was computed.
-#
+
+# %% tags=["active-ipynb"]
+# assert repr(e) == "tensor(20., grad_fn=<MulBackward0>)"
+
+# %% [markdown]
 # ## Through the door
 
 # %% tags=["active-ipynb"]
@@ -358,13 +361,16 @@ def mul(x, y):
 # with record(False):
 #     calls = walk_every_path(y.grad_fn, Tensor(1.))
 # print(x.grad, calls, "calls")
-# assert calls == 2047
 
 # %% [markdown]
 # The gradient 1024 is right. The way there is a disaster: two edges lead from each addition to the
 # one before it, and we go on *at once* with half of a gradient. So we walk every **path**. Fifty
 # doublings have $2^{50}$ paths.
-#
+
+# %% tags=["active-ipynb"]
+# assert calls == 2047 == 2 ** 11 - 1
+
+# %% [markdown]
 # Here are three doublings. Count the ways from the right to the left: two at each node, eight in
 # all. (`%2` and `%3` have no number: those tensors are gone. Plus saves nothing, and nobody else
 # holds them.)
@@ -534,13 +540,16 @@ def stack(*rows):
 # %% tags=["active-ipynb"]
 # y.backward()
 # print(x.grad)
-# assert list(x.grad.data) == [0, 3]
 # mg.draw(y)
 
 # %% [markdown]
 # Nothing arrived at slot 0, so the engine put a zero there. (This zero returns in step 15 under
 # the name `fill_zeros_like`.)
-#
+
+# %% tags=["active-ipynb"]
+# assert list(x.grad.data) == [0, 3]
+
+# %% [markdown]
 # Is the index really all that keeps `p` and `q` apart? Erase it, and walk again.
 
 # %% tags=["active-ipynb", "mistake"]

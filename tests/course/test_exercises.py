@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import re
 import runpy
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from minigrad.course.stub import stub
 REAL = find_course(Path(__file__).parent)
 WRONG = REAL.root / "tests" / "steps" / "wrong"
 STEPS = {path.stem: read_step(path) for path in [*REAL.paths.values(), *REAL.pages]}
+COLOUR = re.compile(r"\x1b\[\d+m")
 EXERCISES = [(name, id) for name, step in STEPS.items() for id in step.exercises]
 
 
@@ -39,7 +41,7 @@ def outcome(step: Step, id: str, *, solved: bool) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         run(cell.source if solved else stub(step, cell), namespace)
-    return printed.getvalue()
+    return COLOUR.sub("", printed.getvalue())
 
 
 def demonstrations_before(step: Step, cell) -> list[str]:
