@@ -12,6 +12,11 @@ from ..arguments import REQUIRED
 from ..registry import Primitive
 
 
+def of_package(primitive: Primitive) -> bool:
+    """Whether the kernel is one of minigrad's own."""
+    return bool(primitive.kernel.__module__.startswith("minigrad."))
+
+
 def source(primitive: Primitive) -> str:
     """The text of the specialised functions of a primitive, for the curious."""
     return "\n".join(
@@ -69,7 +74,7 @@ def apply_source(p: Primitive) -> str | None:
         f"except Exception as error_: raise _op_error(primitive.type, primitive.inputs, ({args}), "
         f"{attr_dict}, error_) from error_"
     )
-    if not p.kernel.__module__.startswith("minigrad."):
+    if not of_package(p):
         w("out_ = _array(primitive, out_)")
     arrays = " and ".join(f"{n}.__class__ is not Tensor" for n in p.inputs) or "True"
     exposed = (

@@ -15,6 +15,7 @@ from ..arguments import Value
 from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
 from ..registry import Primitive
+from .emit import of_package
 from .grad_fn import AccumulateGrad, Leaf, ManyNode, Node, Output, Packed, next_seq, unpack
 from .mode import GRAD, MODE, Mode, check_finite
 from .tensor import Tensor, wrap
@@ -37,8 +38,8 @@ def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, An
 
 
 def an_array(primitive: Primitive, out: Any) -> Any:
-    """What a kernel returned, an array; that the package's own return one is not asked in every call."""
-    if isinstance(out, np.ndarray | np.generic):
+    """What a kernel of the user's returned, if it is an array; the package's own are trusted."""
+    if isinstance(out, np.ndarray | np.generic) or of_package(primitive):
         return out
     what = f"the kernel of {primitive.type} returned {describe(out)}, not an array"
     raise refusal(what, "np.asarray(…) of it; functions of NumPy (np.exp, not math.exp)", RuleError)
