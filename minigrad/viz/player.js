@@ -16,7 +16,7 @@ function parts(svg, script) {
   for (const group of svg.querySelectorAll("g.node")) {
     const id = nodeId(group);
     const all = [...group.querySelectorAll("text")];
-    const live = (script.live[id] || []).map(([text, before]) => ({ before, at: all.find((t) => t.textContent === text), centred: false }));
+    const live = (script.live[id] || []).map(([drawn, before]) => ({ drawn, before, at: all.find((t) => t.textContent === drawn), room: 0 }));
     nodes.set(id, { group, live, state: "" });
   }
   for (const group of svg.querySelectorAll("g.edge")) {
@@ -45,16 +45,16 @@ function shownAt(list, frame) {
 }
 
 // Words of another length stay in the middle of the place that the drawing gave them; a dash keeps to that place.
+// The place is measured with the words that were drawn, as soon as it is seen: a widget is made before it is shown.
 function write(line, words) {
   const text = line.at;
-  if (!text || text.textContent === words) return;
-  if (!line.centred && text.getAttribute("text-anchor") === "start") {
-    const width = text.getComputedTextLength();
-    if (width) {
-      text.setAttribute("x", String(Number(text.getAttribute("x")) + width / 2));
+  if (!text || (text.textContent === words && line.room)) return;
+  if (!line.room) {
+    text.textContent = line.drawn;
+    line.room = text.getComputedTextLength();
+    if (line.room && text.getAttribute("text-anchor") === "start") {
+      text.setAttribute("x", String(Number(text.getAttribute("x")) + line.room / 2));
       text.setAttribute("text-anchor", "middle");
-      line.centred = true;
-      line.room = width;
     }
   }
   text.textContent = words;
@@ -262,5 +262,7 @@ function render({ model, el }) {
   model.on("change:frame", paint);
   model.on("change:prediction", paint);
   paint();
-  return () => { stop(); c.zoom.end(); };
+  const shown = new ResizeObserver(paint);
+  shown.observe(c.pic);
+  return () => { stop(); shown.disconnect(); c.zoom.end(); };
 }

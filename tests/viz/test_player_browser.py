@@ -16,6 +16,8 @@ NODES = """() => [...document.querySelectorAll('g.node')].map(g => [
     g.id.split('-').pop(),
     [...g.classList],
     [...g.querySelectorAll('text')].map(t => t.textContent)])"""
+PLACES = """() => [...document.querySelectorAll('g.node text')].map(
+    t => { const box = t.getBBox(); return [t.textContent, box.x, box.width].join() })"""
 BOXES = """() => [...document.querySelectorAll('g.node, g.edge')].map(
     g => JSON.stringify(g.querySelector('path, polygon, ellipse').getBBox()))"""
 
@@ -107,6 +109,22 @@ def test_nothing_moves_between_frames(show):
     before = page.evaluate(BOXES)
     page.keyboard.press("End")
     assert page.evaluate(BOXES) == before
+
+
+def test_a_player_made_before_it_is_seen_writes_values_where_they_belong(show, tmp_path):
+    page = show(Player(small_film()))
+    page.focus(".mg-player")
+    page.keyboard.press("End")
+    places = page.evaluate(PLACES)
+    hidden = (
+        (tmp_path / "0.html").read_text().replace('<main id="shown"', '<main hidden id="shown"')
+    )
+    (tmp_path / "hidden.html").write_text(hidden)
+    page.goto((tmp_path / "hidden.html").as_uri())
+    page.evaluate("document.querySelector('main').hidden = false")
+    page.focus(".mg-player")
+    page.keyboard.press("End")
+    assert page.evaluate(PLACES) == places
 
 
 def test_prediction_hides_the_next_value_asks_and_tells(show):
