@@ -16,7 +16,7 @@ from .calls import checked
 from .eager.backward import grad
 from .eager.mode import enable_grad
 from .eager.tensor import Tensor, wrap
-from .errors import DTypeError, ShapeError, describe, refusal, user_line
+from .errors import DTypeError, describe, refusal
 
 __minigrad_ops__ = True
 
@@ -43,19 +43,16 @@ def _vectors(v: Any, several: bool, like: list[Tensor], what: str) -> list[Tenso
     """One vector for each of these Tensors, in its shape."""
     given = list(v) if several and isinstance(v, tuple | list) else [v]
     if len(given) != len(like):
-        raise ShapeError(
-            f"{what} needs {len(like)} vectors, a tuple, not {describe(v)}\n  at {user_line()}"
-        )
+        needed = f"{what} needs {len(like)} vectors, a tuple, not {describe(v)}"
+        raise refusal(needed, "one vector for each, in the same order: v=(a, b)")
     made = [
         a if isinstance(a, Tensor) else wrap(np.asarray(a, t.dtype))
         for a, t in zip(given, like, strict=True)
     ]
     for a, t in zip(made, like, strict=True):
         if a.shape != t.shape:
-            raise ShapeError(
-                f"the {what} vector is {describe(a)}, it must have the shape {list(t.shape)}\n"
-                f"  at {user_line()}"
-            )
+            unlike = f"the {what} vector is {describe(a)}, it must have the shape {list(t.shape)}"
+            raise refusal(unlike, f"v=mg.ones({list(t.shape)}), or another of this shape")
     return made
 
 
@@ -65,10 +62,8 @@ def _outputs(value: Any) -> tuple[list[Tensor], bool]:
     outs = list(value) if several else [value]
     for out in outs or [None]:
         if not isinstance(out, Tensor):
-            raise DTypeError(
-                f"the function must return a Tensor or a tuple of Tensors, not {describe(out)}\n"
-                f"  at {user_line()}"
-            )
+            what = f"the function must return a Tensor or a tuple of Tensors, not {describe(out)}"
+            raise refusal(what, "return what was computed from the arguments", DTypeError)
     return outs, several
 
 
@@ -230,9 +225,6 @@ def _scalar(value: Any) -> Tensor:
     (y, *more), _ = _outputs(value)
     if more or y.size != 1:
         shown = describe(value) if more else describe(y)
-        raise refusal(
-            f"the function must return one number, it returned {shown}",
-            "reduce it with .sum()",
-            ShapeError,
-        )
+        what = f"the function must return one number, it returned {shown}"
+        raise refusal(what, "reduce it with .sum()")
     return y

@@ -74,21 +74,26 @@ class Primitive(Arguments):
         """Declare gradients: one keyword per input, or one function for all inputs that share work.
 
         A joint function returns one gradient per input, in order, None where there is none.
-        Errors: `RuleError` for an unknown input, or a parameter that names nothing.
+        Errors: `RuleError` for an unknown input, for both kinds of rules at once, or a parameter that names nothing.
         """
-        if joint is not None:
-            self._add(
-                tuple(n for n in self.inputs if n not in self.nondiff), joint, joint_rule=True
+        if joint is not None and rules:
+            what = f"{self.type!r} was given one rule for all inputs, and others for {', '.join(rules)}"
+            raise refusal(
+                what, "one function for all inputs, or one for each by its name", RuleError
             )
+        if joint is not None:
+            self._add(tuple(n for n in self.inputs if n not in self.nondiff), joint, joint=True)
             return joint
         for name, function in rules.items():
             if name not in self.inputs:
                 what = f"{self.type!r} has no input {name!r}{did_you_mean(name, self.inputs)}"
                 raise refusal(what, "a rule is given by the name of its input", RuleError)
-            self._add((name,), function, joint_rule=False)
+            self._add((name,), function)
         return self.function
 
-    def _add(self, inputs: tuple[str, ...], function: Callable[..., Any], joint_rule: bool) -> None:
+    def _add(
+        self, inputs: tuple[str, ...], function: Callable[..., Any], joint: bool = False
+    ) -> None:
         reads = parameters_of(function)
         legal = self.legal_reads()
         for name in reads:
@@ -97,7 +102,7 @@ class Primitive(Arguments):
                 what += " no input, output, gradient of an output, attr, or shape of an input"
                 advice = "the parameters of a rule are the names it reads"
                 raise refusal(what + did_you_mean(name, legal), advice, RuleError)
-        rule = Rule(inputs, _by_position(function), reads, joint_rule)
+        rule = Rule(inputs, _by_position(function), reads, joint)
         for name in inputs:
             self.rules[name] = rule
         if "forget" in HOOKS:
@@ -175,10 +180,10 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
             raise refusal(what, "leave it out; attrs are keyword-only parameters", RuleError)
     name = options.pop("type", kernel.__name__)
     if name in REGISTRY and not _same_definition(REGISTRY[name].kernel, kernel):
-        raise RuleError(
-            f"a primitive of type {name!r} is registered already: {REGISTRY[name].kernel.__module__}; "
-            f"repair: another name for the function, or type={name + '_2'!r}"
-        )
+        where = REGISTRY[name].kernel.__module__
+        what = f"a primitive of type {name!r} is registered already: {where}"
+        advice = f"another name for the function, or type={name + '_2'!r}"
+        raise refusal(what, advice, RuleError)
     called = kernel.__name__ if kernel.__name__.isidentifier() else name
     if not called.isidentifier():
         raise refusal(
@@ -187,7 +192,8 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
     inputs, attrs, optional, list_input = [], {}, set(), None
     for p in inspect.signature(kernel).parameters.values():
         if p.kind is p.VAR_KEYWORD:
-            raise RuleError(f"the kernel of {name!r} takes **{p.name}; name its attrs instead")
+            what = f"the kernel of {name!r} takes **{p.name}"
+            raise refusal(what, "name its attrs instead, behind a *", RuleError)
         if p.kind is p.KEYWORD_ONLY:
             attrs[p.name] = p.default if p.default is not p.empty else REQUIRED
             continue

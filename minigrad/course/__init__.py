@@ -3,6 +3,6 @@
 >>> from minigrad.course import check          # what a notebook needs
 """
 
-from minigrad.course.check import Mismatch, check, checker, close, raises, same
+from .check import Mismatch, check, checker, close, raises, same
 
 __all__ = ["Mismatch", "check", "checker", "close", "raises", "same"]

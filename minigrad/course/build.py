@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.course import growth, start
-from minigrad.course.errors import CourseError
-from minigrad.course.execute import Ran
-from minigrad.course.folder import Course
-from minigrad.course.notebook import Notebook, fingerprint
-from minigrad.course.steps import BEGIN, Cell, Step
-from minigrad.course.stub import stub
+from . import growth, start
+from .errors import CourseError
+from .execute import Ran
+from .folder import Course
+from .notebook import Notebook, fingerprint
+from .steps import BEGIN, Cell, Step
+from .stub import stub
 
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 #: The mark that a check must not print in the learner's and in the solved notebook.

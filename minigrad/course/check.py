@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.course.errors import CourseError
+from .errors import CourseError
 
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 _LONGEST = 300

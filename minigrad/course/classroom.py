@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from minigrad.course import notebook
-from minigrad.course.errors import CourseError
-from minigrad.course.steps import Step
+from . import notebook
+from .errors import CourseError
+from .steps import Step
 
 PASSED, NOTHING = "✓", "·"
 

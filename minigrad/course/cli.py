@@ -7,8 +7,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from minigrad.course import commands, launch
-from minigrad.course.errors import CourseError
+from . import commands, launch
+from .errors import CourseError
 
 _STEPS = "steps: 3, a range 1-4, or start; default: all"
 

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from minigrad.course import build as building
-from minigrad.course import classroom, compare, execute, growth, notebook
-from minigrad.course.errors import CourseError
-from minigrad.course.execute import Ran
-from minigrad.course.folder import Course, find_course, new_course
-from minigrad.course.launch import need
-from minigrad.course.notebook import Notebook
-from minigrad.course.steps import Step
+from . import build as building
+from . import classroom, compare, execute, growth, notebook
+from .errors import CourseError
+from .execute import Ran
+from .folder import Course, find_course, new_course
+from .launch import need
+from .notebook import Notebook
+from .steps import Step
 
 _VERDICT = re.compile(r"^([✓✗]) (\d{1,2}[a-z])\b.*$", re.M)
 _GREEN, _RED, _BLUE = "32", "31", "36"

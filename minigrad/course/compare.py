@@ -11,8 +11,8 @@ import re
 import xml.etree.ElementTree as ElementTree
 from typing import Any
 
-from minigrad.course.execute import plain_text
-from minigrad.course.notebook import Notebook
+from .execute import plain_text
+from .notebook import Notebook
 
 _SHOWN = 160
 

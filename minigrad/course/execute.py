@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from minigrad.course.folder import shipped
-from minigrad.course.notebook import Notebook
+from .folder import shipped
+from .notebook import Notebook
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNELS = 2

@@ -10,11 +10,11 @@ A frame returns a picture, a matplotlib figure, a text, or a list of these.
 
 from __future__ import annotations
 
-import base64
 import html
-import io
 from collections.abc import Callable
 from typing import Any
+
+from ..viz.paper import bundle
 
 Bundle = dict[str, str]
 
@@ -145,7 +145,8 @@ def part_bundle(part: Any) -> Bundle:
     if isinstance(part, str):
         return {"text/plain": part}
     if hasattr(part, "savefig"):
-        return {"image/png": figure_png(part), "text/plain": part.get_label() or "a plot"}
+        words = part.get_label() or "a plot"
+        return {**bundle(part, words), "text/plain": words}
     made = part._repr_mimebundle_()
     return dict(made[0] if isinstance(made, tuple) else made)
 
@@ -183,13 +184,6 @@ def show(shown: Any) -> Still:
     {'text/plain': 'three words here'}
     """
     return Still(shown)
-
-
-def figure_png(made: Any) -> str:
-    """A matplotlib figure as base64 text."""
-    buffer = io.BytesIO()
-    made.savefig(buffer, format="png", dpi=110, transparent=True, metadata={"Software": None})
-    return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
 def as_html(made: list[Bundle]) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from minigrad.course.errors import CourseError
-from minigrad.course.steps import FILE, Step, read_step
+from .errors import CourseError
+from .steps import FILE, Step, read_step
 
 #: Where an installed package keeps its course; a source tree holds it beside the package.
 _SHIPPED = Path(__file__).resolve().parent / "shipped"

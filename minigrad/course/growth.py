@@ -19,9 +19,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
 
-from minigrad.course.errors import CourseError
-from minigrad.course.folder import Course
-from minigrad.course.steps import Step
+from .errors import CourseError
+from .folder import Course
+from .steps import Step
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from minigrad.course.errors import CourseError
-from minigrad.course.execute import environment
-from minigrad.course.folder import Course, find_course
+from .errors import CourseError
+from .execute import environment
+from .folder import Course, find_course
 
 
 def open_course(options: Sequence[str]) -> int:

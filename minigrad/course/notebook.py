@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from minigrad.course.errors import CourseError
+from .errors import CourseError
 
 Notebook = dict[str, Any]
 

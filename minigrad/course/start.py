@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from minigrad.course.folder import Course
-from minigrad.course.steps import Step
+from .folder import Course
+from .steps import Step
 
 #: Parts by the number of their first step.
 PARTS = {

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from minigrad.course.errors import CourseError
+from .errors import CourseError
 
 #: Tags a cell may carry, besides the id of an exercise (``ex-3a``).
 TAGS = frozenset(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from minigrad.course.errors import CourseError
-from minigrad.course.steps import BEGIN, END, Cell, Step
+from .errors import CourseError
+from .steps import BEGIN, END, Cell, Step
 
 YOUR_TURN = 'raise NotImplementedError("your turn")'
 

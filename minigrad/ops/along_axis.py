@@ -113,7 +113,10 @@ def scatter_add(x, indices, y, *, axis=0):
     """
     x, indices = np.asarray(x), np.asarray(indices)
     if np.shape(y) not in ((), indices.shape):
-        raise ValueError("y must have the shape of indices, or be one number")
+        raise ValueError(
+            "y must have the shape of indices, or be one number; "
+            f"repair: a y of shape {list(indices.shape)}"
+        )
     out = x.astype(np.result_type(x, y))
     np.add.at(out, along(indices, out.shape, axis), y)
     return out

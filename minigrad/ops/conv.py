@@ -175,7 +175,8 @@ def _fits(values, shape, filters, stride, padding, dilation):
     count = output_size(shape[2:], filters[2:], *how)
     if values.ndim != 4 or list(values.shape[2:]) != count:
         raise ValueError(
-            f"values of shape {list(values.shape)} do not stand behind {count} windows"
+            f"values of shape {list(values.shape)} do not stand behind {count} windows; "
+            f"repair: one value for each: [batch, channels, {count[0]}, {count[1]}]"
         )
 
 

@@ -76,7 +76,8 @@ def ends(length, parts):
         sizes[sizes.index(-1)] = length - sum(sizes) - 1
     if any(n < 0 for n in sizes) or sum(sizes) != length:
         raise ValueError(
-            f"parts of {list(parts)} do not add up to the {length} elements of the axis"
+            f"parts of {list(parts)} do not add up to the {length} elements of the axis; "
+            "repair: -1 for one of them stands for the rest"
         )
     return np.cumsum(sizes)[:-1]
 

@@ -120,12 +120,16 @@ def _mean(x, places):
 def plan(shape, kernel_size, stride, padding):
     """The slices of a padded image, one per place in the window, and the padding."""
     if len(shape) != 4:
-        raise ValueError(f"images are [batch, channels, height, width], not {list(shape)}")
+        raise ValueError(
+            f"images are [batch, channels, height, width], not {list(shape)}; repair: "
+            "x.expand_dims(0) adds the axis of the batch, x.expand_dims(1) that of the channel"
+        )
     kernel, border = pair(kernel_size), pair(padding)
     step = kernel if stride is None else pair(stride)
     if any(2 * p > k for p, k in zip(border, kernel, strict=True)):
         raise ValueError(
-            f"padding {list(border)} must be at most half of the window {list(kernel)}"
+            f"padding {list(border)} must be at most half of the window {list(kernel)}; "
+            f"repair: padding={min(kernel) // 2}, or pad(x, pad_width) first"
         )
     count = output_size(shape[2:], kernel, step, border, (1, 1))
     return [place for _, place in windows(kernel, count, step)], border

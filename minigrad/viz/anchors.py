@@ -7,8 +7,8 @@ of each side say which one is meant.
 
 from __future__ import annotations
 
-from minigrad.viz.graph import Graph, Node
-from minigrad.viz.rank import leader, ranks
+from .graph import Graph, Node
+from .rank import leader, ranks
 
 _POINT = '[style=invis, width=0, height=0, margin=0, label=""];'
 

@@ -6,10 +6,10 @@ import difflib
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.viz.events import Event
-from minigrad.viz.graph import Graph, Node
-from minigrad.viz.reading import Links, is_op
-from minigrad.viz.spelling import op_words
+from .events import Event
+from .graph import Graph, Node
+from .reading import Links, is_op
+from .spelling import op_words
 
 #: What a pass does, found by a word in its name.
 _PASS_WORDS = (

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from minigrad.viz.contract import joined
-from minigrad.viz.graph import Graph, Node
-from minigrad.viz.labelled import copied
-from minigrad.viz.reading import is_op
-from minigrad.viz.segments import size_of
+from .contract import joined
+from .graph import Graph, Node
+from .labelled import copied
+from .reading import is_op
+from .segments import size_of
 
 
 def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:

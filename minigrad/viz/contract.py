@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from minigrad.viz.graph import Edge, Graph, Node
-from minigrad.viz.labelled import copied
-from minigrad.viz.reading import CARRIES, Links
-from minigrad.viz.segments import Segment, size_of
+from .graph import Edge, Graph, Node
+from .labelled import copied
+from .reading import CARRIES, Links
+from .segments import Segment, size_of
 
 _MANY = 12  # ports of an operator, parts of a sum: beyond this folded ones are left out
 

@@ -4,10 +4,10 @@ reads.
 
 from __future__ import annotations
 
-from minigrad.viz.format import visible
-from minigrad.viz.graph import Edge, Graph, Node, Region
-from minigrad.viz.reading import Links, is_op
-from minigrad.viz.style import EDGE_STYLES, NODE_STYLES
+from .format import visible
+from .graph import Edge, Graph, Node, Region
+from .reading import Links, is_op
+from .style import EDGE_STYLES, NODE_STYLES
 
 _MOST_STEPS = 60
 

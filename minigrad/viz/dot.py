@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from minigrad.viz import legend as legends
-from minigrad.viz.anchors import anchor_lines
-from minigrad.viz.graph import Edge, Graph, Node, Region
-from minigrad.viz.labels import is_table, label, quote
-from minigrad.viz.rank import far_reads, mirrored, twin_groups
-from minigrad.viz.reading import is_op
-from minigrad.viz.style import FONT, PAPER, TEXT, edge_style, node_style, region_style
+from . import legend as legends
+from .anchors import anchor_lines
+from .graph import Edge, Graph, Node, Region
+from .labels import is_table, label, quote
+from .rank import far_reads, mirrored, twin_groups
+from .reading import is_op
+from .style import FONT, PAPER, TEXT, edge_style, node_style, region_style
 
 _LARGE = 120  # nodes; half as many as lines
 

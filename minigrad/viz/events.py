@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from minigrad.viz.describe import ordered_ops
-from minigrad.viz.format import NOT_YET, format_value
-from minigrad.viz.graph import Graph, Node
-from minigrad.viz.live import live_lines
-from minigrad.viz.reading import Links, is_op
+from .describe import ordered_ops
+from .format import NOT_YET, format_value
+from .graph import Graph, Node
+from .live import live_lines
+from .reading import Links, is_op
 
 _VERBS = {
     "op": "forward",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from minigrad.viz.describe import describe
-from minigrad.viz.html import page, script, style
-from minigrad.viz.view import View, names_of
+from .describe import describe
+from .html import page, script, style
+from .view import View, names_of
 
 
 def explorer(view: View, draw: Any) -> Any:

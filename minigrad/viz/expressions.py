@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.viz.format import format_number
+from .format import format_number
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SIGNS: dict[type, tuple[str, int]] = {

@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad.viz.events import Event
-from minigrad.viz.format import LONGEST_LINE, NOT_YET, shorten
-from minigrad.viz.graph import Graph
-from minigrad.viz.html import as_json
-from minigrad.viz.live import live_lines
-from minigrad.viz.picture import Picture
-from minigrad.viz.reading import is_op
-from minigrad.viz.style import GREY, PAPER, TEXT
+from .events import Event
+from .format import LONGEST_LINE, NOT_YET, shorten
+from .graph import Graph
+from .html import as_json
+from .live import live_lines
+from .picture import Picture
+from .reading import is_op
+from .style import GREY, PAPER, TEXT
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _STATES = ("pending", "active", "done")

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from minigrad.viz.closing import closed, frames_around, holders_of
-from minigrad.viz.contract import contracted
-from minigrad.viz.graph import Graph
-from minigrad.viz.labelled import without_values
-from minigrad.viz.opening import found_ops, parted, without
-from minigrad.viz.segments import Segment, chunks, segments
+from .closing import closed, frames_around, holders_of
+from .contract import contracted
+from .graph import Graph
+from .labelled import without_values
+from .opening import found_ops, parted, without
+from .segments import Segment, chunks, segments
 
 FULL = 150  # nodes drawn in full
 WITHOUT_VALUES = 400  # nodes drawn with values as labels of lines

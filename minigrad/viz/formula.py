@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.viz.expressions import NotUnderstood, computed, number_text, written
+from .expressions import NotUnderstood, computed, number_text, written
 
 LONGEST = 44
 

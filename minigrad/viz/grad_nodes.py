@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.viz.format import explain_value, format_value, unwrap
-from minigrad.viz.formula import backward_formula
-from minigrad.viz.rules import rule_texts
+from .format import explain_value, format_value, unwrap
+from .formula import backward_formula
+from .rules import rule_texts
 
 
 class Walk:

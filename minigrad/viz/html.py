@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minigrad.viz.format import visible
+from .format import visible
 
 if TYPE_CHECKING:
-    from minigrad.viz.film import Film
+    from .film import Film
 
 _HERE = Path(__file__).parent
 _PAGE = """<!DOCTYPE html>

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from minigrad.viz.graph import Edge, Graph, Node
-from minigrad.viz.reading import CARRIES, Links, is_op
+from .graph import Edge, Graph, Node
+from .reading import CARRIES, Links, is_op
 
 
 def without_values(graph: Graph) -> Graph:

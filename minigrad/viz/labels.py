@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from minigrad.viz.format import LONGEST_LINE, LONGEST_NAME, shorten
-from minigrad.viz.graph import Graph, Node
-from minigrad.viz.reading import is_op
-from minigrad.viz.style import SMALL_TEXT, node_style
+from .format import LONGEST_LINE, LONGEST_NAME, shorten
+from .graph import Graph, Node
+from .reading import is_op
+from .style import SMALL_TEXT, node_style
 
 
 def quote(text: object, limit: int = LONGEST_LINE) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from minigrad.viz.graph import Graph
-from minigrad.viz.reading import is_op
-from minigrad.viz.style import (
+from .graph import Graph
+from .reading import is_op
+from .style import (
     EDGE_STYLES,
     GREY,
     NODE_STYLES,

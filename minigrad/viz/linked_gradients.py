@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from minigrad.viz.format import NOT_YET, explain_value, format_value, same_value, unwrap
-from minigrad.viz.formula import Formula, backward_formula, input_names
-from minigrad.viz.graph import Node
-from minigrad.viz.linked_values import Values, names_of
-from minigrad.viz.links import Back, Call, named_gradients
+from .format import NOT_YET, explain_value, format_value, same_value, unwrap
+from .formula import Formula, backward_formula, input_names
+from .graph import Node
+from .linked_values import Values, names_of
+from .links import Back, Call, named_gradients
 
 
 class Gradients:

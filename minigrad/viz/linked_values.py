@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad.viz.format import NOT_YET, explain_value, format_value
-from minigrad.viz.formula import forward_formula
-from minigrad.viz.graph import Graph, Node
-from minigrad.viz.links import Call, variable_like
-from minigrad.viz.names import Names
+from .format import NOT_YET, explain_value, format_value
+from .formula import forward_formula
+from .graph import Graph, Node
+from .links import Call, variable_like
+from .names import Names
 
 
 class Values:

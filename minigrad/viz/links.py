@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from minigrad.viz.format import unwrap
-from minigrad.viz.formula import backward_formula, input_names
+from .format import unwrap
+from .formula import backward_formula, input_names
 
 
 @dataclass(slots=True)

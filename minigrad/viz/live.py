@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from minigrad.viz.format import NOT_YET
-from minigrad.viz.graph import Node
-from minigrad.viz.reading import is_op
+from .format import NOT_YET
+from .graph import Node
+from .reading import is_op
 
 _NUMBERS = re.compile(r"[-−+\d.,e\[\]() ·/@²³]+|-?(inf|nan)|\[.*\] \w+")
 

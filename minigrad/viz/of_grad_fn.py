@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad.viz.fold import FULL
-from minigrad.viz.format import LONGEST_NAME, NOT_YET, explain_value, format_value
-from minigrad.viz.grad_nodes import (
+from .fold import FULL
+from .format import LONGEST_NAME, NOT_YET, explain_value, format_value
+from .grad_nodes import (
     Walk,
     about_saved,
     accumulates,
@@ -25,10 +25,10 @@ from minigrad.viz.grad_nodes import (
     slots_of,
     title_of,
 )
-from minigrad.viz.graph import Graph, Node
-from minigrad.viz.names import Names
-from minigrad.viz.summary import MOST, summary
-from minigrad.viz.tensors import Key, Root, Tensors
+from .graph import Graph, Node
+from .names import Names
+from .summary import MOST, summary
+from .tensors import Key, Root, Tensors
 
 _SHORT = 8  # letters of a name that is put into a formula
 _BETWEEN = "call retain_grad() before backward to keep the gradient of a tensor in between"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.viz.format import explain_value, format_value
-from minigrad.viz.graph import Graph
+from .format import explain_value, format_value
+from .graph import Graph
 
 
 def is_module(x: Any) -> bool:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from minigrad.viz.format import NOT_YET, explain_value, format_value
-from minigrad.viz.graph import Graph, Node
-from minigrad.viz.spelling import EMPTY, base, flat, is_gradient, is_scopes, op_words
-from minigrad.viz.twins import link_rest, saved_lines, twins
-from minigrad.viz.wiring import Placed, Wiring
+from .format import NOT_YET, explain_value, format_value
+from .graph import Graph, Node
+from .spelling import EMPTY, base, flat, is_gradient, is_scopes, op_words
+from .twins import link_rest, saved_lines, twins
+from .wiring import Placed, Wiring
 
 
 def is_net(x: Any) -> bool:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad.viz.graph import Graph
-from minigrad.viz.linked_gradients import Gradients
-from minigrad.viz.linked_values import Values
-from minigrad.viz.links import Back, Call, back_of, calls_behind, linked_call, named_values
-from minigrad.viz.names import Names
-from minigrad.viz.summary import MOST, summary
-from minigrad.viz.watching import watch
+from .graph import Graph
+from .linked_gradients import Gradients
+from .linked_values import Values
+from .links import Back, Call, back_of, calls_behind, linked_call, named_values
+from .names import Names
+from .summary import MOST, summary
+from .watching import watch
 
 
 def of_run(run: watch, names: Names, values: bool = True) -> Graph:

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from minigrad.viz.graph import Graph, Node, Region
-from minigrad.viz.spelling import base, is_gradient, makes_gradients, op_words
-from minigrad.viz.summary import MOST, summary
-from minigrad.viz.twins import link_rest, saved_lines, twins
-from minigrad.viz.variables import Facts, Looks, loss_names
-from minigrad.viz.wiring import Placed, Wiring, add_word, loops
+from .graph import Graph, Node, Region
+from .spelling import base, is_gradient, makes_gradients, op_words
+from .summary import MOST, summary
+from .twins import link_rest, saved_lines, twins
+from .variables import Facts, Looks, loss_names
+from .wiring import Placed, Wiring, add_word, loops
 
 
 def is_program(x: Any) -> bool:

@@ -12,9 +12,9 @@ from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any
 
-from minigrad.viz.format import explain_value, format_value
-from minigrad.viz.graph import Graph
-from minigrad.viz.spelling import is_gradient
+from .format import explain_value, format_value
+from .graph import Graph
+from .spelling import is_gradient
 
 FEW_STEPS = 4  # step scopes of a loop that are drawn; the rest is counted
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Collection
 
-from minigrad.viz.graph import Graph, Node
-from minigrad.viz.reading import Links, is_op
-from minigrad.viz.segments import Segment, counted, mirrored
+from .graph import Graph, Node
+from .reading import Links, is_op
+from .segments import Segment, counted, mirrored
 
 AROUND = 2  # operations shown before and after each one that was found
 MOST = 40  # operations drawn in full

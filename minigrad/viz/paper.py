@@ -5,13 +5,17 @@ matplotlib is loaded on first use.
 
 from __future__ import annotations
 
+import base64
 import functools
 import io
+import xml.etree.ElementTree as ET
 from typing import Any
 
-from minigrad.viz.style import GREY, PAPER, SMALL_TEXT, TEXT
+from .style import GREY, PAPER, SMALL_TEXT, TEXT
 
 LANDSCAPE, SQUARE = (6.4, 3.6), (5.4, 5.0)
+DPI = 110
+_SVG = "http://www.w3.org/2000/svg"
 
 
 @functools.cache
@@ -28,15 +32,40 @@ def _plot_class() -> type:
         def _repr_mimebundle_(
             self, include: object = None, exclude: object = None
         ) -> dict[str, Any]:
-            made = io.BytesIO()
-            FigureCanvasAgg(self).figure.savefig(made, format="png", dpi=110)
-            return {"image/png": made.getvalue(), "text/plain": repr(self)}
+            FigureCanvasAgg(self)
+            return {**bundle(self, self.words()), "text/plain": repr(self)}
+
+        def words(self) -> str:
+            """The plot in words: its title, what is drawn over what, and the names of its lines."""
+            return "; ".join(map(_words, self.axes))
 
         def __repr__(self) -> str:
             names = [axes.get_title(loc="left") for axes in self.axes]
             return f"<plot: {', '.join(names)}>"
 
     return Plot
+
+
+def bundle(figure: Any, words: str) -> dict[str, str]:
+    """A figure as a PNG, and as an SVG around the same pixels that carries the words.
+
+    For a PNG alone JupyterLab has no words that a screen reader could read.
+    """
+    made = io.BytesIO()
+    figure.savefig(made, format="png", dpi=DPI, transparent=True, metadata={"Software": None})
+    png = base64.b64encode(made.getvalue()).decode("ascii")
+    width, height = (f"{side * DPI:.0f}" for side in figure.get_size_inches())
+    size = {"width": width, "height": height}
+    page = ET.Element("svg", {"xmlns": _SVG, "viewBox": f"0 0 {width} {height}", **size})
+    page.attrib |= {"role": "img", "aria-label": words}
+    ET.SubElement(page, "image", {**size, "href": f"data:image/png;base64,{png}"})
+    return {"image/svg+xml": ET.tostring(page, encoding="unicode"), "image/png": png}
+
+
+def _words(axes: Any) -> str:
+    drawn = " over ".join(filter(None, (axes.get_ylabel(), axes.get_xlabel())))
+    names = ", ".join(axes.get_legend_handles_labels()[1])
+    return f"{axes.get_title(loc='left')}: a plot of {drawn}{names and f', with {names}'}"
 
 
 def card(title: str, x: str, y: str, size: tuple[float, float] = LANDSCAPE) -> tuple[Any, Any]:

@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from minigrad.collector import paused_collector
-from minigrad.viz import layout
-from minigrad.viz.describe import describe
-from minigrad.viz.dot import to_dot
-from minigrad.viz.explorer import explorer, explorer_page, view_of
-from minigrad.viz.graph import Graph
-from minigrad.viz.names import Names, caller_variables
-from minigrad.viz.opening import found_ops
-from minigrad.viz.svg import to_svg
-from minigrad.viz.text import to_text
-from minigrad.viz.view import View
+from ..collector import paused_collector
+from . import layout
+from .describe import describe
+from .dot import to_dot
+from .explorer import explorer, explorer_page, view_of
+from .graph import Graph
+from .names import Names, caller_variables
+from .opening import found_ops
+from .svg import to_svg
+from .text import to_text
+from .view import View
 
 _MOST_FOR_PNG = 150  # nodes
 _MOST_PIXELS = 8_000_000
@@ -221,7 +221,7 @@ def view_of_graph(
 
 def whole_of(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     """The graph of anything that `draw` takes, with nothing folded."""
-    from minigrad.viz.sources import source_of
+    from .sources import source_of
 
     _checked("detail", detail, ("auto", "full", "ops", "folded", "pruned"))
     _checked("values", values, (True, False, "grad"))

@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from minigrad.viz.building import build_events
-from minigrad.viz.events import run_events
-from minigrad.viz.explorer import view_of
-from minigrad.viz.film import Film
-from minigrad.viz.html import film_page, frames_page, script, style
-from minigrad.viz.names import Names, caller_variables
-from minigrad.viz.of_scope import all_values, is_scope, names_of, step_list
-from minigrad.viz.picture import graph_of, in_a_folder
-from minigrad.viz.sheet import sheet
+from .building import build_events
+from .events import run_events
+from .explorer import view_of
+from .film import Film
+from .html import film_page, frames_page, script, style
+from .names import Names, caller_variables
+from .of_scope import all_values, is_scope, names_of, step_list
+from .picture import graph_of, in_a_folder
+from .sheet import sheet
 
 
 def play(

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.viz.format import unwrap
-from minigrad.viz.paper import SQUARE, card, legend
-from minigrad.viz.style import BLUE, GREEN, GREY, OLIVE, PAPER, PURPLE, TEXT, VERMILLION
+from .format import unwrap
+from .paper import SQUARE, card, legend
+from .style import BLUE, GREEN, GREY, OLIVE, PAPER, PURPLE, TEXT, VERMILLION
 
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, OLIVE, GREY)
 MARKS = ("-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (1, 2)))  # colour is never the only carrier

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from minigrad.viz.graph import Edge, Graph, Node
-from minigrad.viz.reading import is_op
-from minigrad.viz.style import edge_style
+from .graph import Edge, Graph, Node
+from .reading import is_op
+from .style import edge_style
 
 
 def twin_groups(graph: Graph) -> list[list[str]]:

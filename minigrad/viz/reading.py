@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minigrad.viz.graph import Graph, Node
+from .graph import Graph, Node
 
 OPS = frozenset({"op", "grad_op", "sum", "accumulate", "zeros", "pruned", "folded"})
 CARRIES = frozenset({"flow", "weak", "grad", "accumulate"})

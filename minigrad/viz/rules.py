@@ -12,8 +12,8 @@ import linecache
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from minigrad.viz.expressions import NotUnderstood, written
-from minigrad.viz.formula import resolved
+from .expressions import NotUnderstood, written
+from .formula import resolved
 
 LONGEST = 24
 _SHORT = {"out_grad": "g"}

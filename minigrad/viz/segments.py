@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minigrad.viz.graph import Graph, Node
-from minigrad.viz.reading import is_op
+from .graph import Graph, Node
+from .reading import is_op
 
 _LONGEST_PERIOD = 64  # operations in one repeat
 _FEWEST_REPEATS = 3

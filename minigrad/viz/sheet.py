@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from minigrad.viz.film import Film
-from minigrad.viz.format import shorten, visible
-from minigrad.viz.style import FONT, GREY, PAPER, TEXT
+from .film import Film
+from .format import shorten, visible
+from .style import FONT, GREY, PAPER, TEXT
 
 _SVG = "http://www.w3.org/2000/svg"
 _CAPTION, _GAP = 22.0, 10.0  # height of a caption, space between two frames

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from minigrad.viz.graph import Graph
-from minigrad.viz.links import function_like, outputs_of, variable_like
-from minigrad.viz.names import Names
-from minigrad.viz.of_grad_fn import of_grad_fn
-from minigrad.viz.of_module import is_module, of_module
-from minigrad.viz.of_net import is_net, of_net
-from minigrad.viz.of_nodes import of_links, of_run
-from minigrad.viz.of_program import is_program, of_program
-from minigrad.viz.of_scope import all_values, is_registry, is_scope, of_registry, of_scope
-from minigrad.viz.watching import watch
+from .graph import Graph
+from .links import function_like, outputs_of, variable_like
+from .names import Names
+from .of_grad_fn import of_grad_fn
+from .of_module import is_module, of_module
+from .of_net import is_net, of_net
+from .of_nodes import of_links, of_run
+from .of_program import is_program, of_program
+from .of_scope import all_values, is_registry, is_scope, of_registry, of_scope
+from .watching import watch
 
 Source = Callable[[Any, str, bool | str, Names], Graph]
 

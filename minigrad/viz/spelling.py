@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from minigrad.viz.format import LONGEST_NAME
+from .format import LONGEST_NAME
 
 EMPTY = "@EMPTY@"
 SUM_TYPES = ("sum", "add", "add_n")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from minigrad.viz.graph import Edge, Node, Region
+from .graph import Edge, Node, Region
 
 BLUE, GREEN, GREY = "#0072B2", "#009E73", "#767676"
 VERMILLION, PURPLE, OLIVE = "#D55E00", "#A8457E", "#8A7A00"

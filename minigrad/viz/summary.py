@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from minigrad.viz.graph import Graph, Node
+from .graph import Graph, Node
 
 MOST = 25_000  # operations of which a graph is made one by one, in a few seconds
 _SHOWN = 6  # inputs that have a node of their own

@@ -12,12 +12,12 @@ import hashlib
 import re
 import xml.etree.ElementTree as ET
 
-from minigrad.viz.describe import describe, describe_edge, describe_node
-from minigrad.viz.dot import node_classes
-from minigrad.viz.format import visible
-from minigrad.viz.graph import Graph
-from minigrad.viz.style import ACTIVE_FILLS, ACTIVE_WIDTH, GREY, NODE_STYLES, node_style
-from minigrad.viz.titles import clear_titles
+from .describe import describe, describe_edge, describe_node
+from .dot import node_classes
+from .format import visible
+from .graph import Graph
+from .style import ACTIVE_FILLS, ACTIVE_WIDTH, GREY, NODE_STYLES, node_style
+from .titles import clear_titles
 
 SVG = "http://www.w3.org/2000/svg"
 TAGS = frozenset({"svg", "g", "polygon", "polyline", "path", "ellipse", "text"})

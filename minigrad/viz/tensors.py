@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.viz.format import explain_value, format_value
-from minigrad.viz.grad_nodes import (
+from .format import explain_value, format_value
+from .grad_nodes import (
     Walk,
     accumulates,
     first_line,
@@ -18,8 +18,8 @@ from minigrad.viz.grad_nodes import (
     output_number,
     slots_of,
 )
-from minigrad.viz.graph import Graph, Node
-from minigrad.viz.names import Names
+from .graph import Graph, Node
+from .names import Names
 
 _GONE = ("computed, but nobody holds it any more", "not kept: no gradient rule reads its value")
 Key = tuple[int, int]  # a tensor that was computed: (id of its grad_fn, which output)

@@ -4,11 +4,11 @@ which it runs.
 
 from __future__ import annotations
 
-from minigrad.viz.describe import ordered_ops
-from minigrad.viz.format import LONGEST_NAME, shorten, visible
-from minigrad.viz.graph import Graph, Node, Region
-from minigrad.viz.reading import Links, is_op
-from minigrad.viz.style import NODE_STYLES
+from .describe import ordered_ops
+from .format import LONGEST_NAME, shorten, visible
+from .graph import Graph, Node, Region
+from .reading import Links, is_op
+from .style import NODE_STYLES
 
 _WIDEST = 46
 _MOST_LINES = 400

@@ -5,9 +5,9 @@ Twins stand on one rank; a forward value that a grad op reads gets a dotted line
 
 from __future__ import annotations
 
-from minigrad.viz.graph import Graph
-from minigrad.viz.spelling import EMPTY, base, is_gradient
-from minigrad.viz.wiring import Placed, Wiring
+from .graph import Graph
+from .spelling import EMPTY, base, is_gradient
+from .wiring import Placed, Wiring
 
 
 def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[str, Placed]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.viz.format import NOT_YET, explain_value, format_shape, format_value
-from minigrad.viz.spelling import (
+from .format import NOT_YET, explain_value, format_shape, format_value
+from .spelling import (
     EMPTY,
     base,
     flat,
@@ -19,7 +19,7 @@ from minigrad.viz.spelling import (
     makes_gradients,
     op_kind,
 )
-from minigrad.viz.wiring import loops
+from .wiring import loops
 
 
 @dataclass

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from minigrad.viz.fold import WITHOUT_VALUES, Openings, folded_with
-from minigrad.viz.format import shorten, visible
-from minigrad.viz.graph import Graph, Node
-from minigrad.viz.opening import near
-from minigrad.viz.reading import is_op
-from minigrad.viz.segments import size_of
+from .fold import WITHOUT_VALUES, Openings, folded_with
+from .format import shorten, visible
+from .graph import Graph, Node
+from .opening import near
+from .reading import is_op
+from .segments import size_of
 
 MOST_NAMES = 20_000  # that a page without a kernel can search
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.viz.format import unwrap
-from minigrad.viz.names import caller_variables
+from .format import unwrap
+from .names import caller_variables
 
 _MISSING = object()
 
@@ -79,7 +79,7 @@ class watch:
         return f"<watch: {counts[0]} forward, {counts[1]} backward>"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        from minigrad.viz.picture import draw
+        from .picture import draw
 
         return draw(self)._repr_mimebundle_()
 

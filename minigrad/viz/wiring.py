@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from minigrad.viz.graph import Graph, Node
-from minigrad.viz.spelling import (
+from .graph import Graph, Node
+from .spelling import (
     EMPTY,
     GRADIENT_KINDS,
     LOOPS,

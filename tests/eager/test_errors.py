@@ -145,6 +145,9 @@ def test_registration_errors():
             test_thing.grad(x=lambda z, out_grad: z)
         with pytest.raises(RuleError, match="no input 'y'"):
             test_thing.grad(y=lambda out_grad: out_grad)
+        with pytest.raises(RuleError, match=r"and others for x\n.*\n.*repair: one function"):
+            test_thing.grad(lambda out_grad: (out_grad,), x=lambda out_grad: out_grad)
+        assert not REGISTRY["test_thing"].rules
         test_thing.grad(x=lambda out_grad, k: out_grad * k)
         x = leaf(3.0)
         test_thing(x, k=5).backward()

@@ -153,12 +153,15 @@ def test_a_rule_that_names_nothing_is_refused(declare, words):
 @pytest.mark.parametrize(
     ("declare", "words"),
     [
-        (lambda: mg.primitive(lambda x, **k: x, type="any"), r"takes \*\*k; name its attrs"),
+        (
+            lambda: mg.primitive(lambda x, **k: x, type="any"),
+            r"takes \*\*k\n.*\n  repair: name its attrs",
+        ),
         (lambda: mg.primitive(lambda x: x), "a primitive needs a name, and '<lambda>' is none"),
         (lambda: mg.primitive(lambda x: x, type="a b"), "'a b' is none"),
         (
             lambda: mg.primitive(third, type="exp"),
-            "'exp' is registered already: minigrad.*type='exp_2'",
+            r"'exp' is registered already: minigrad.*\n.*\n  repair: .*type='exp_2'",
         ),
     ],
 )

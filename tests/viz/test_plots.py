@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -54,8 +56,21 @@ def test_every_plot_is_a_figure_that_shows_itself(drawn):
     for figure in drawn.values():
         assert isinstance(figure, Figure)
         bundle = figure._repr_mimebundle_()
-        assert bundle["image/png"].startswith(b"\x89PNG")
+        assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
         assert bundle["text/plain"].startswith("<plot: ")
+
+
+def test_a_screen_reader_is_told_what_a_plot_shows(drawn):
+    for name, words in {
+        "sizes": "Size of the gradients: a plot of root mean square",
+        "memory": "Memory held by saved values: a plot of bytes over operation",
+    }.items():
+        bundle = drawn[name]._repr_mimebundle_()
+        picture = ElementTree.fromstring(bundle["image/svg+xml"])
+        assert (picture.get("role"), picture.get("aria-label")) == ("img", words)
+        assert picture[0].get("href") == f"data:image/png;base64,{bundle['image/png']}"
+    said = plots.loss_curve({"<plain>": [3, 1], "momentum": [3, 2]}).words()
+    assert said == "Loss: a plot of loss over step, with <plain>, momentum"
 
 
 def test_the_page_shines_through_and_every_text_stands_on_paper(drawn):

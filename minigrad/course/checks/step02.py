@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minigrad.course.check import Mismatch, checker, close
+from ..check import Mismatch, checker, close
 
 
 @checker("2a", hint="the slope at the remembered input, times gy")

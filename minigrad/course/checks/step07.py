@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 
-from minigrad.course.check import Mismatch, checker, close
+from ..check import Mismatch, checker, close
 
 
 class Thing:

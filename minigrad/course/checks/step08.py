@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from minigrad.course.check import Mismatch, checker, close, same
+from ..check import Mismatch, checker, close, same
 
 
 @checker(

@@ -1,6 +1,6 @@
 """The checkers of step 10."""
 
-from minigrad.course.check import Mismatch, checker, same
+from ..check import Mismatch, checker, same
 
 
 @checker(

@@ -3,7 +3,7 @@
 import math
 from functools import partial
 
-from minigrad.course.check import Mismatch, checker, close, raises, same
+from ..check import Mismatch, checker, close, raises, same
 
 
 def row(what, operation, Tensor, value, slope, *, points):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minigrad.course.check import checker, close
+from ..check import checker, close
 
 
 def saddle(x, y):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minigrad.course.check import Mismatch, checker, close, same
+from ..check import Mismatch, checker, close, same
 
 
 @checker("15a", hint="the grad op of the last mul runs first, so its part is @0")

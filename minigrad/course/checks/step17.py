@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minigrad.course.check import Mismatch, checker, close, same
+from ..check import Mismatch, checker, close, same
 
 
 @checker("17a", hint="remember len(loss.block.ops), append, and return str(op) for what is behind")

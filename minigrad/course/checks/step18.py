@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from minigrad.course.check import Mismatch, checker, same
+from ..check import Mismatch, checker, same
 
 
 @checker("18a", hint="seed first; one grad op per forward op, last op first; nobody reads w@GRAD")

@@ -1,6 +1,6 @@
 """The checkers of step 19."""
 
-from minigrad.course.check import Mismatch, checker, close, same
+from ..check import Mismatch, checker, close, same
 
 
 @checker("19a", hint="the branch that runs decides; what only the other branch reads gets 0.0")

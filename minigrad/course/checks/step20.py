@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from minigrad import static
-from minigrad.course.check import Mismatch, checker, close
-from minigrad.registry import REGISTRY, primitive
+
+from ...registry import REGISTRY, primitive
+from ..check import Mismatch, checker, close
 
 
 @checker(
