@@ -16,7 +16,6 @@ from typing import Any
 from .events import Event
 from .format import LONGEST_LINE, NOT_YET, shorten
 from .graph import Graph
-from .html import as_json
 from .live import live_lines
 from .picture import Picture
 from .reading import is_op
@@ -196,10 +195,6 @@ class Film:
         if op is None or event.kind in ("enter", "leave"):
             return None
         return {"node": op.id, "what": "Which operator comes next?", "answer": op.name}
-
-    def json(self) -> str:
-        """The script as JSON that may stand inside an HTML element."""
-        return as_json(self.script)
 
 
 def _fade(line: ET.Element) -> None:

@@ -14,21 +14,11 @@ from .closing import closed, frames_around, holders_of
 from .contract import contracted
 from .graph import Graph
 from .labelled import without_values
-from .opening import found_ops, parted, without
+from .opening import parted, without
 from .segments import Segment, chunks, segments
 
 FULL = 150  # nodes drawn in full
 WITHOUT_VALUES = 400  # nodes drawn with values as labels of lines
-
-
-def folded(graph: Graph, detail: str = "auto", expand: str | None = None) -> Graph:
-    """The graph as ``detail`` asks for it: "full", "ops", "folded", or what "auto" finds right for
-    its size.  What ``expand`` speaks of stays in full.
-    """
-    openings = Openings()
-    if expand is not None:
-        openings.show(graph, found_ops(graph, expand))
-    return folded_with(graph, detail, openings)
 
 
 @dataclass
@@ -52,8 +42,10 @@ class Openings:
         self.steps.append(("part", frozenset(ops)))
 
 
-def folded_with(graph: Graph, detail: str, openings: Openings) -> Graph:
-    """The graph, folded, with what was opened in it."""
+def folded(graph: Graph, detail: str = "auto", openings: Openings | None = None) -> Graph:
+    """The graph as ``detail`` asks for it: "full", "ops", "folded", or what "auto" finds right for
+    its size; with what was opened in it.
+    """
     size = len(graph.nodes)
     if detail == "full" or (detail not in ("ops", "folded") and size <= FULL):
         return graph
@@ -61,7 +53,7 @@ def folded_with(graph: Graph, detail: str, openings: Openings) -> Graph:
         small = without_values(graph)
         if detail == "ops" or len(small.nodes) <= FULL:
             return small
-    small = _folded(graph, openings)
+    small = _folded(graph, openings or Openings())
     return without_values(small) if len(small.nodes) > FULL else small
 
 

@@ -58,12 +58,12 @@ def _by_identity(variables: Mapping[str, Any]) -> dict[int, str]:
     return found
 
 
-def caller_variables(depth: int = 1) -> dict[str, Any]:
+def caller_variables() -> dict[str, Any]:
     """The variables of the nearest caller outside this folder: its locals, then its globals.
 
     Names that start with an underscore are left out: notebooks keep old results under them.
     """
-    frame = _outside(sys._getframe(depth))
+    frame = _outside(sys._getframe())
     if frame is None:
         return {}
     return {

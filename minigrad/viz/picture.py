@@ -190,7 +190,7 @@ def draw(
     Picture
     """
     known = Names(names, caller_variables())
-    view = view_of_graph(x, detail, values, known, expand)
+    view = _view_of(x, detail, values, known, expand)
     if direction is not None:
         view.turn(_checked("direction", direction, ("LR", "TB")))
     picture = Picture(view.graph, legend=legend, view=view)
@@ -198,21 +198,12 @@ def draw(
     return picture
 
 
-def graph_of(
-    x: Any,
-    *,
-    detail: str = "auto",
-    values: bool | str = True,
-    names: Names | None = None,
-    expand: str | None = None,
-) -> Graph:
+def graph_of(x: Any, *, detail: str = "auto", names: Names | None = None) -> Graph:
     """The neutral graph of anything that `draw` takes."""
-    return view_of_graph(x, detail, values, names or Names(), expand).graph
+    return _view_of(x, detail, True, names or Names(), None).graph
 
 
-def view_of_graph(
-    x: Any, detail: str, values: bool | str, names: Names, expand: str | None
-) -> View:
+def _view_of(x: Any, detail: str, values: bool | str, names: Names, expand: str | None) -> View:
     """The graph of anything that `draw` takes, folded as ``detail`` says."""
     with paused_collector():
         whole = whole_of(x, detail, values, names)

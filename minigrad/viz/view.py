@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .fold import WITHOUT_VALUES, Openings, folded_with
+from .fold import WITHOUT_VALUES, Openings, folded
 from .format import shorten, visible
 from .graph import Graph, Node
 from .opening import near
@@ -35,7 +35,7 @@ class View:
             self.openings.show(whole, expand)
         self._kept = (len(self.openings.steps), frozenset(self.openings.frames))
         self._before: list[tuple[int, frozenset[str]]] = []
-        self.graph = folded_with(whole, detail, self.openings)
+        self.graph = folded(whole, detail, self.openings)
 
     @property
     def opened(self) -> int:
@@ -130,16 +130,16 @@ class View:
     def _return_to(self, mark: tuple[int, frozenset[str]]) -> None:
         del self.openings.steps[mark[0] :]
         self.openings.frames = set(mark[1])
-        self.graph = folded_with(self.whole, self.detail, self.openings)
+        self.graph = folded(self.whole, self.detail, self.openings)
 
     def _fold(self) -> None:
         """Fold with the new opening; the oldest ones close when the picture would be too large."""
-        self.graph = folded_with(self.whole, self.detail, self.openings)
+        self.graph = folded(self.whole, self.detail, self.openings)
         while len(self.graph.nodes) > WITHOUT_VALUES and len(self._before) > 1:
             gone = self._before[1][0] - self._before[0][0]
             del self.openings.steps[self._before[0][0] : self._before[1][0]]
             self._before = [(n - gone, frames) for n, frames in self._before[1:]]
-            self.graph = folded_with(self.whole, self.detail, self.openings)
+            self.graph = folded(self.whole, self.detail, self.openings)
 
 
 def _called(node: Node) -> str:

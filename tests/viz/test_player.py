@@ -13,6 +13,7 @@ from minigrad.viz import layout
 from minigrad.viz.events import Event
 from minigrad.viz.film import Film
 from minigrad.viz.graph import Graph
+from minigrad.viz.html import as_json
 from minigrad.viz.player import Player, play
 from tests.viz import sample_programs as samples
 from tests.viz.needs import needs_layout
@@ -150,7 +151,7 @@ def test_what_has_no_graph_is_refused():
 
 def test_the_script_is_plain_data_and_cannot_leave_its_element():
     film = small_film(name="</script><script>alert(1)</script>")
-    text = film.json()
+    text = as_json(film.script)
     assert "<" not in text
     assert json.loads(text)["steps"][0]["ask"] == {"node": "n2", "what": "y = ?", "answer": "9"}
 

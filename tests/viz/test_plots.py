@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from minigrad.viz import paper, plots
-from minigrad.viz.style import PAPER, contrast
+from minigrad.viz.style import PAPER
+from tests.viz.palette import contrast
 
 
 def bowl(x, y):

@@ -13,11 +13,11 @@ from minigrad.viz.style import (
     REGION_STYLES,
     SMALL_TEXT,
     TEXT,
-    contrast,
     edge_style,
     node_style,
     region_style,
 )
+from tests.viz.palette import contrast
 
 PAGES = ("#FFFFFF", "#111111")  # a light theme and a dark one
 STROKES = {
