@@ -250,8 +250,9 @@ def by_program(model, values):
 # the same three places in each picture: where `tanh` has its partner, where the two gradients of
 # `w` meet, and where backward begins.
 #
-# In the picture of `grad_fn`, `x` and `t` are called *constant*. They need no gradient, so the
-# graph holds no edge to them: a value at most, and no name.
+# In the picture of `grad_fn`, `g` is the gradient that comes in. And `x` and `t` are called
+# *constant*. They need no gradient, so the graph holds no edge to them: a value at most, and no
+# name.
 
 # %% tags=["active-ipynb", "interactive", "picture-F", "picture-B"]
 # from minigrad.course.explore import explore
