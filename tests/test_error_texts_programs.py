@@ -12,7 +12,7 @@ from minigrad import static
 from minigrad.errors import MinigradError
 from minigrad.registry import REGISTRY
 from minigrad.static.literals import from_plain
-from minigrad.static.net import Operator
+from minigrad.static.net import Backward, NetOp, Operator, RnnOp
 from minigrad.viz import layout
 
 
@@ -123,9 +123,9 @@ CALLS = [
     (lambda: building(lambda x: mg.sum(x, axis=3)), "reduce_sum(x: float64[2], axis=3) is not possible", "repair: axes go from -1 to 0"),
     (lambda: building(lambda x: x.view(3)), "a Variable has no attribute 'view'", "repair: x.reshape(shape)"),
     (lambda: building(lambda x: x.program.global_block().append_op("sin", {"y": [x]}, {"out": ["o"]})), "sin has no input slot 'y'. Known: 'x'"),
-    (interpreted, "#0 add({'x': ['float64[2]'], 'y': ['float64[3]']}) failed", "(2,) (3,)"),
+    (interpreted, "#0 add({'x': ['float64[2]'], 'y': ['float64[3]']}) failed", "(2,) (3,)", "repair: sizes are compared from the right"),
     (compiled, "add(x: float64[2], y: float64[3]) is not possible", "repair: sizes are compared from the right"),
-    (too_large_a_class, "cross_entropy(x, t) failed: classes from 1 to 5", "repair: count classes from 0", "in the source, line"),
+    (too_large_a_class, "cross_entropy(x, t) failed: classes from 1 to 5", "in the source, line", "repair: count classes from 0"),
     (lambda: static.Scope()["w"], "'w'"),
     (lambda: operator(a=np.ones((2, 3)), b=np.ones(2)), "matmul(x=a, y=b) failed with a: float64[2, 3], b: float64[2]"),
     (lambda: operator(a=np.ones((2, 3))), "'b' has no value in this scope. Known: 'a'", "read by c = matmul"),
@@ -151,7 +151,7 @@ CALLS = [
     (lambda: Operator("split", {"x": "a"}, {"out": ["b", "c", "d"]}).run({"a": np.ones(4)}), "split(x=a) failed with a: float64[4]: 2 values for 3 names"),
     # compiled, exported, decomposed
     (of_a_branch, "'mul_0' is computed in a branch: compiled programs fetch from the root and from loops", "repair: let cond return it"),
-    (without_start_value, "the parameter 'w' has no value: give static.parameter an init"),
+    (without_start_value, "the parameter 'w' has no value", "repair: give static.parameter an init"),
     (lambda: with_primitive(lambda x: x * 1.0, lambda program, y: static.decompose(program), lambda out_grad, x_shape: out_grad * x_shape[0], (-1,)), "a gradient rule computes with the shape of 'x', which has a size -1", "repair: declare the data with its full shape"),
     (lambda: static.export_onnx("program"), "export_onnx takes a Program, not str", "repair: static.export_onnx(program, path"),
     # where things are asked for
@@ -186,6 +186,98 @@ EXPORTS = [
 ]  # fmt: skip
 if find_spec("onnx"):
     CALLS += EXPORTS
+
+
+def appended(**slots):
+    """An operator given slot by slot, on data ``x``."""
+    return building(
+        lambda x: x.program.global_block().append_op(
+            slots.pop("type"), **{"inputs": {"x": x}, **slots}
+        )
+    )
+
+
+def looping(value, body=lambda i: i + 1):
+    return building(lambda x: static.while_loop(lambda i: i < 3, body, value))
+
+
+def ended():
+    program = static.Program()
+    with static.program_guard(program):
+        (i,) = static.while_loop(lambda i: i < 50, lambda i: (i + 1,), [0])
+    static.Executor().run(program, fetch_list=i, step_limit=5)
+
+
+def net_of_one():
+    return NetOp([Operator("exp", {"x": "a"}, {"out": "b"})])
+
+
+def rnn(memory=("h", "h0"), sequences=(("s", "xs"),)):
+    step = NetOp([Operator("add", {"x": "s", "y": "h_pre"}, {"out": "h"})])
+    return RnnOp(step, dict(sequences), {"h_pre": memory}, {"h": "hs"})
+
+
+#: a call, and the repair that stands in the last line of its error
+REPAIRS = [
+    (lambda: building(lambda x: static.create_array(-1)), "static.create_array(4, [3]): four values of shape [3]"),
+    (lambda: looping([]), "loop_vars=[0], which counts the steps"),
+    (lambda: looping(None), "loop_vars=[0, x]"),
+    (lambda: looping([0], lambda i: (i, i)), "return the next value of every loop variable, in their order"),
+    (lambda: looping([0], 3), "body=lambda …: …, or the name of a function without calling it"),
+    (ended, "a condition that becomes false, or Executor.run(…, step_limit=…)"),
+    (lambda: building(lambda x: static.cond(x.sum() > 0, lambda: x, lambda: x.sum())), "one shape and dtype for both: reshape, broadcast_to or astype in one of them"),
+    (lambda: building(lambda x: static.switch([x], lambda: x)), "static.switch([(x > 0, lambda: x)], default=lambda: -x)"),
+    (lambda: building(lambda x: static.if_else(x, abs, abs, x)), "mask=x > 0 with x of shape [rows]; static.cond for one decision"),
+    (lambda: building(lambda x: static.static_rnn(lambda s, h: h, x, [0.0])), "return [out, …], [state, …]"),
+    (lambda: building(lambda x: static.static_rnn(lambda s, h: h, [], [0.0])), "inputs=[x] with x of shape [steps, …]"),
+    (lambda: building(lambda x: static.data("y", 3)), "static.data('y', [-1, 3])"),
+    (lambda: building(lambda x: static.data("y", [2.5])), "static.data('y', [-1, 3])"),
+    (lambda: building(lambda x: static.data("y", [2], complex)), "dtype='float64', 'float32', 'int64' or 'bool'"),
+    (lambda: building(lambda x: static.error_clip(3, 0, 1)), "static.error_clip(h, -1.0, 1.0)"),
+    (lambda: building(lambda x: static.error_clip(x, 1, 0)), "static.error_clip(x, -1.0, 1.0)"),
+    (lambda: building(lambda x: x + "a"), "a Variable, a number or an array of numbers"),
+    (lambda: appended(type="exp", inputs=3), '{"x": variable, "y": ["name"]}'),
+    (lambda: appended(type="exp", outputs={"out": ["a", "b"]}), "one name for 'out'"),
+    (lambda: appended(type="split", outputs={"out": ["a", "a"]}, attrs={"num_or_sections": 2}), "a name of its own for each output"),
+    (lambda: appended(type="split", outputs={"out": ["a"]}, attrs={"num_or_sections": 2}), "a list of 2 names"),
+    (lambda: appended(type="sin_grad", inputs={}, outputs={}), 'outputs={"x_grad": "x@GRAD"}'),
+    (lambda: appended(type="sin_grad", inputs={}, outputs={"x_grad": "g"}), "inputs={'x': …}, the name it has for sin"),
+    (lambda: appended(type="reshape", outputs={"out": "y"}), "attrs={'shape': …}"),
+    (lambda: building(lambda x: x.program.prune([])), "program.prune([loss])"),
+    (lambda: building(lambda x: x.program.prune(3)), "a list like [loss, 'w']"),
+    (lambda: building(lambda x: x.program.prune([3])), "a Variable, or its name in quotes"),
+    (lambda: static.compile(3), "static.compile(program, feed, fetch)"),
+    (lambda: static.Program.from_json(b"{}"), "Program.from_json(path.read_text())"),
+    (lambda: static.parse(3), "static.parse(str(program))"),
+    (lambda: with_attr("axis", object(), static.Program.to_json), "numbers, texts, arrays, dtypes, slices, or tuples of these"),
+    (lambda: static.Executor().run(open_sum()[0], scope={}), "scope=static.Scope()"),
+    (lambda: static.Executor().run(*open_sum()[::2], element_limit=1), "smaller shapes, or Executor.run(…, element_limit=…)"),
+    # nets
+    (lambda: Operator("while", {}, {}), "RnnOp for a loop over a sequence, else a static.Program"),
+    (lambda: Operator("exp", {"x": ["a", "b"]}, {"out": "c"}), "{'x': \"a\"}"),
+    (lambda: Operator("exp", {"x": "a"}, {}), "{'out': \"c\"}"),
+    (lambda: Operator("exp", ["a"], {"out": "b"}), '{"x": "a"}, and {"out": "b"}'),
+    (lambda: Operator("exp", {"x": [1.0]}, {"out": "b"}), "{'x': \"a\"}; the value is in the scope, {\"a\": …}"),
+    (lambda: net_of_one().run(3), "op.run({'a': …})"),
+    (lambda: NetOp(3), 'NetOp([op, …], "fc")'),
+    (lambda: NetOp([3]), 'NetOp([Operator("exp", {"x": "a"}, {"out": "b"})])'),
+    (lambda: Backward(3), "Backward(NetOp([…])); static.append_backward(loss) in a Program"),
+    (lambda: Backward(net_of_one(), 3), 'no_grad={"x"}'),
+    (lambda: Backward(Operator("arg_max", {"x": "a"}, {"out": "b"})), "declare one: the primitive's .grad(x=lambda out_grad: …)"),
+    (lambda: RnnOp(3, {}, {}, {}), "NetOp([operators of one step])"),
+    (lambda: rnn(memory="h0"), "{'h_pre': (\"name at the end of a step\", \"name of the first value\")}"),
+    (lambda: rnn(sequences=()), 'sequences={"x": "xs"}: x in a step, xs outside'),
+    (lambda: rnn().run({"xs": 1.0, "h0": 0.0}), "an array with a row per step in the scope: {'xs': […]}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "repair"), REPAIRS, ids=[repair for _, repair in REPAIRS])
+def test_an_error_ends_with_what_to_write_instead(call, repair):
+    with pytest.raises(MinigradError) as caught:
+        call()
+    message = str(caught.value)
+    assert message.endswith(f"\n  repair: {repair}"), message
+    assert "\n  at test_error_texts_programs.py:" in message
 
 
 @pytest.mark.parametrize(

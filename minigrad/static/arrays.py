@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError, user_line
+from ..errors import ProgramError, refusal
 from ..ops.index import getitem, setitem
 from ..registry import REGISTRY
 from .program import Variable, default_program
@@ -31,7 +31,8 @@ def create_array(capacity: int, shape: Iterable[int] = (), dtype: Any = "float64
     """
     sizes = (capacity, *shape)
     if not all(isinstance(n, int) and n >= 0 for n in sizes):
-        raise ProgramError(f"create_array needs known sizes, not {list(sizes)}\n  at {user_line()}")
+        what = f"create_array needs known sizes, not {list(sizes)}"
+        raise refusal(what, "static.create_array(4, [3]): four values of shape [3]", ProgramError)
     attrs = {"shape": sizes, "dtype": np.dtype(dtype).name}
     block = default_program().current_block()
     made: Variable = block.append_primitive(REGISTRY["fill_constant"], (), attrs)

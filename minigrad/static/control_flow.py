@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..arguments import as_list
-from ..errors import MinigradError, ProgramError, describe, refusal, user_line
+from ..errors import MinigradError, ProgramError, describe, refusal
 from .control_parts import (
     all_or_nothing,
     append_control,
@@ -68,7 +68,8 @@ def while_loop(
     outer = program.current_block()
     starts = [as_start(program, outer, v) for v in sequence(loop_vars, "loop_vars")]
     if not starts:
-        raise ProgramError(f"while_loop needs at least one loop variable\n  at {user_line()}")
+        what = "while_loop needs at least one loop variable"
+        raise refusal(what, "loop_vars=[0], which counts the steps", ProgramError)
     block, carried = body_block(program, outer, starts)
     with program.block_guard(block):
         returned = sequence(body(*carried), "the loop body's result")
@@ -128,8 +129,10 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
         raise _different("cond", _shown(kind, yes), _shown(other, no))
     for k, (a, b) in enumerate(zip(yes, no, strict=True)):
         if not same_types(a, b):
-            raise ProgramError(
-                f"the branches of cond return different types for value {k}: {a!r} and {b!r}\n  at {user_line()}"
+            raise refusal(
+                f"the branches of cond return different types for value {k}: {a!r} and {b!r}",
+                "one shape and dtype for both: reshape, broadcast_to or astype in one of them",
+                ProgramError,
             )
     attrs = {
         "sub_block": true.idx,
@@ -190,9 +193,9 @@ def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[],
     if not isinstance(cases, list | tuple) or not all(
         isinstance(c, list | tuple) and len(c) == 2 for c in cases
     ):
-        raise ProgramError(
-            f"switch takes a list of pairs (condition, function)\n  at {user_line()}"
-        )
+        what = "switch takes a list of pairs (condition, function)"
+        advice = "static.switch([(x > 0, lambda: x)], default=lambda: -x)"
+        raise refusal(what, advice, ProgramError)
     if not cases:
         return default()
     (pred, function), rest = cases[0], cases[1:]
@@ -222,9 +225,9 @@ def if_else(
     program = default_program()
     mask = program.as_variable(mask, program.current_block())
     if mask.dtype.kind != "b" or len(mask.shape) != 1:
-        raise ProgramError(
-            f"if_else takes one bool per row, not {mask!r}; for one decision use static.cond\n  at {user_line()}"
-        )
+        what = f"if_else takes one bool per row, not {mask!r}"
+        advice = "mask=x > 0 with x of shape [rows]; static.cond for one decision"
+        raise refusal(what, advice, ProgramError)
     no = ~mask
     yes = true_fn(*(select_rows(r, mask) for r in rows))
     other = false_fn(*(select_rows(r, no) for r in rows))

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..errors import ProgramError, describe, refusal, user_line
+from ..errors import ProgramError, describe, refusal
 from ..ops.infer import fits
 from ..registry import REGISTRY
 from .infer import Type
@@ -32,7 +32,8 @@ def all_or_nothing(build: Callable[P, R]) -> Callable[P, R]:
 def check_callable(function: Any, what: str) -> None:
     """Errors: `ProgramError` unless ``function`` can be called."""
     if not callable(function):
-        raise ProgramError(f"{what} is a function, not {describe(function)}\n  at {user_line()}")
+        advice = f"{what}=lambda …: …, or the name of a function without calling it"
+        raise refusal(f"{what} is a function, not {describe(function)}", advice, ProgramError)
 
 
 def sequence(value: Any, what: str) -> list[Any]:
@@ -40,9 +41,8 @@ def sequence(value: Any, what: str) -> list[Any]:
     if isinstance(value, list | tuple):
         return list(value)
     if what == "loop_vars":
-        raise ProgramError(
-            f"loop_vars is a list of Variables or numbers, not {describe(value)}\n  at {user_line()}"
-        )
+        what = f"loop_vars is a list of Variables or numbers, not {describe(value)}"
+        raise refusal(what, "loop_vars=[0, x]", ProgramError)
     return [value]
 
 
@@ -80,8 +80,10 @@ def next_values(
 ) -> list[Variable]:
     """What a step hands on, checked against what the loop started from."""
     if len(values) != len(starts):
-        raise ProgramError(
-            f"{what} returns {len(values)} value(s) for {len(starts)} loop variable(s)\n  at {user_line()}"
+        raise refusal(
+            f"{what} returns {len(values)} value(s) for {len(starts)} loop variable(s)",
+            "return the next value of every loop variable, in their order",
+            ProgramError,
         )
     made = []
     for k, (start, value) in enumerate(zip(starts, values, strict=True)):

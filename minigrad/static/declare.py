@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError, describe, refusal, user_line
+from ..errors import ProgramError, describe, refusal
 from .program import default_program
 from .variable import Variable
 
@@ -21,24 +21,22 @@ def data(name: str, shape: Iterable[int | None], dtype: Any = np.float64) -> Var
     Variable(x: float64[-1, 3])
     """
     if not isinstance(shape, Iterable):
-        raise ProgramError(
-            f"data {name!r}: the shape is a list of sizes, not {describe(shape)}\n  at {user_line()}"
-        )
+        what = f"data {name!r}: the shape is a list of sizes, not {describe(shape)}"
+        raise refusal(what, f"static.data({name!r}, [-1, 3])", ProgramError)
     sizes = tuple(-1 if n is None else n for n in shape)
     for n in sizes:
         if not isinstance(n, int | np.integer) or n < -1:
-            raise ProgramError(
-                f"data {name!r}: a size is -1 (any) or at least 0, not {n!r}\n  at {user_line()}"
-            )
+            what = f"data {name!r}: a size is -1 (any) or at least 0, not {n!r}"
+            raise refusal(what, f"static.data({name!r}, [-1, 3])", ProgramError)
     try:
         known = np.dtype(dtype)
     except TypeError:
         known = np.dtype(object)
     if known.kind not in "fiub":
-        raise ProgramError(
-            f"data {name!r}: a program computes with numbers and truth values, not with {dtype!r}\n"
-            f"  at {user_line()}"
+        what = (
+            f"data {name!r}: a program computes with numbers and truth values, not with {dtype!r}"
         )
+        raise refusal(what, "dtype='float64', 'float32', 'int64' or 'bool'", ProgramError)
     program = default_program()
     return program.global_block().create_var(
         name, map(int, sizes), known, is_data=True, derived_stop=True
@@ -80,9 +78,9 @@ def error_clip(variable: Variable, min: float, max: float) -> None:
     [array(3.)]
     """
     if not isinstance(variable, Variable):
-        raise ProgramError(
-            f"error_clip takes a Variable, not {describe(variable)}\n  at {user_line()}"
-        )
+        what = f"error_clip takes a Variable, not {describe(variable)}"
+        raise refusal(what, "static.error_clip(h, -1.0, 1.0)", ProgramError)
     if not min <= max:
-        raise ProgramError(f"error_clip needs min <= max, not {min} and {max}\n  at {user_line()}")
+        what = f"error_clip needs min <= max, not {min} and {max}"
+        raise refusal(what, f"static.error_clip({variable.name}, -1.0, 1.0)", ProgramError)
     variable.program.error_clips[variable.name] = (float(min), float(max))

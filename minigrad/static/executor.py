@@ -15,7 +15,7 @@ import numpy as np
 from ..calls import checked
 from ..errors import ProgramError, describe, refusal
 from . import run_control as run_control
-from .feeds import fed_arrays, not_fed
+from .feeds import fed_arrays, not_fed, not_set
 from .limits import ELEMENTS, STEP_LIMIT
 from .naming import names_of
 from .program import CONSTANT, EMPTY, Operator, Program
@@ -120,11 +120,7 @@ class Executor:
             if var.is_data:
                 raise not_fed(var)
             if var.persistable:
-                raise refusal(
-                    f"the parameter {name!r} has no value",
-                    f"give static.parameter an init, or set executor.scope.values[{name!r}]",
-                    ProgramError,
-                )
+                raise not_set(name)
             if op is not None:
                 raise ProgramError(
                     f"{op.type} reads {name!r} before anything wrote it.\n  at {op.source_line}\n"

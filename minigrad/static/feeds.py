@@ -92,6 +92,15 @@ def not_fed(var: Variable) -> MinigradError:
     )
 
 
+def not_set(name: str) -> MinigradError:
+    """What to raise for a parameter without a start value."""
+    return refusal(
+        f"the parameter {name!r} has no value",
+        f"give static.parameter an init, or set executor.scope.values[{name!r}]",
+        ProgramError,
+    )
+
+
 def _data(program: Program, key: Any) -> Variable:
     name = name_of(key, "feed")
     var = program.global_block().vars.get(name)

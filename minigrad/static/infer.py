@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MinigradError, ProgramError, op_error, refusal, user_line
+from ..errors import MinigradError, ProgramError, op_error, refusal
 from ..ops.infer import fits
 from ..registry import Primitive
 from .limits import ELEMENTS, refuse, result_size
-from .op_info import op_info
+from .op_info import not_one_name, op_info
 from .operator import EMPTY
 from .stand_ins import known_mask, stand_ins
 from .variable import Variable, check_name, plain_variable
@@ -88,16 +88,15 @@ def _pairs(op: Operator, p: Primitive, types: list[Type]) -> list[tuple[str, Typ
     if p.list_output:
         names = op.outputs[p.outputs[0]]
         if len(names) != len(types):
-            raise ProgramError(
-                f"{op.type} has {len(types)} outputs, {len(names)} names were given for them\n  at {user_line()}"
+            raise refusal(
+                f"{op.type} has {len(types)} outputs, {len(names)} names were given for them",
+                f"a list of {len(types)} names",
+                ProgramError,
             )
         return list(zip(names, types, strict=True))
     for slot, names in op.outputs.items():
         if len(names) != 1:
-            raise ProgramError(
-                f"the slot {slot!r} of {op.type} is one value, {len(names)} names were given for it\n "
-                f" at {user_line()}"
-            )
+            raise not_one_name(op.type, slot, names)
     return [(op.outputs[s][0], t) for s, t in zip(p.outputs, types, strict=True) if s in op.outputs]
 
 

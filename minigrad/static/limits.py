@@ -134,6 +134,11 @@ def result_size(op_type: str, p: Primitive, shapes: Shapes, attrs: dict[str, Any
     return 0
 
 
+def endless(limit: int) -> str:
+    """What is said of a loop that goes on."""
+    return f"a while loop did not end within {limit} steps"
+
+
 def refuse(op_type: str, shapes: Shapes, size: int, limit: int, where: str = "") -> None:
     """Errors: `ProgramError`: a result of this size is more than there is room for.
 

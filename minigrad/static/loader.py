@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MinigradError, ProgramFormatError
+from ..errors import MinigradError, ProgramFormatError, refusal
 from .literals import DTYPES, check_shape, check_sizes, from_plain
 from .op_info import ROLES
 from .operator import BLOCK_ATTRS, EMPTY
@@ -41,7 +41,8 @@ def from_json(text: str) -> Program:
 
 def _parsed(text: Any) -> Any:
     if not isinstance(text, str):
-        raise ProgramFormatError(f"a stored program is a text, not {type(text).__name__}")
+        what = f"a stored program is a text, not {type(text).__name__}"
+        raise refusal(what, "Program.from_json(path.read_text())", ProgramFormatError)
     if len(text) > MAX_TEXT:
         raise ProgramFormatError(f"the text is longer than {MAX_TEXT} characters")
     return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)

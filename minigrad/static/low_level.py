@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
 from .naming import name_of, several
-from .op_info import CONTROL, ROLES, OpInfo, list_slots
+from .op_info import CONTROL, ROLES, OpInfo, list_slots, not_one_name
 from .operator import EMPTY, Operator
 
 #: what builds the operators that hold blocks
@@ -17,8 +17,10 @@ _BUILDERS = {"while": "while_loop", "cond": "cond", "recurrent": "static_rnn"}
 def slots_of(given: Any, what: str) -> dict[str, list[str]]:
     """``{"x": variable or name or list}`` as ``{"x": [names]}``.  Errors: `ProgramError`."""
     if not isinstance(given or {}, Mapping):
-        raise ProgramError(
-            f"the {what} are a dict, slot → names, not {describe(given)}\n  at {user_line()}"
+        raise refusal(
+            f"the {what} are a dict, slot → names, not {describe(given)}",
+            '{"x": variable, "y": ["name"]}',
+            ProgramError,
         )
     made = {}
     for slot, names in (given or {}).items():
@@ -42,13 +44,11 @@ def check_operator(info: OpInfo, op: Operator) -> None:
     lists = list_slots(info)
     for slot, names in (*op.inputs.items(), *op.outputs.items()):
         if len(names) != 1 and slot not in lists:
-            raise ProgramError(
-                f"the slot {slot!r} of {op.type} is one value, {len(names)} names were given for it"
-                f"\n  at {user_line()}"
-            )
+            raise not_one_name(op.type, slot, names)
     made = [n for n in op.output_names if n != EMPTY]
     if len(set(made)) < len(made):
-        raise ProgramError(f"{op.type} writes one name twice: {made}\n  at {user_line()}")
+        what = f"{op.type} writes one name twice: {made}"
+        raise refusal(what, "a name of its own for each output", ProgramError)
 
 
 def _check_reads(info: OpInfo, op: Operator) -> None:
@@ -57,9 +57,12 @@ def _check_reads(info: OpInfo, op: Operator) -> None:
     assert p is not None
     wanted = [s.removesuffix("_grad") for s in op.outputs]
     if not wanted:
-        raise ProgramError(f"{op.type} needs a name for its result\n  at {user_line()}")
+        what = f"{op.type} needs a name for its result"
+        raise refusal(what, 'outputs={"x_grad": "x@GRAD"}', ProgramError)
     for name in p.reads(wanted):
         if name in info.inputs and name not in op.inputs and name not in op.attrs:
-            raise ProgramError(
-                f"{op.type} needs the slot {name!r} for {', '.join(op.outputs)}\n  at {user_line()}"
+            raise refusal(
+                f"{op.type} needs the slot {name!r} for {', '.join(op.outputs)}",
+                f"inputs={{{name!r}: …}}, the name it has for {op.type.removesuffix('_grad')}",
+                ProgramError,
             )

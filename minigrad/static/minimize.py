@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError, describe, refusal, user_line
+from ..errors import ProgramError, describe, refusal
 from ..registry import REGISTRY
 from .backward import append_backward
 from .backward_passes import Callback
@@ -56,9 +56,8 @@ def minimize(
     assert isinstance(program, Program)
     block = program.current_block()
     if block.idx:
-        raise ProgramError(
-            f"minimize updates parameters in the root block, not in block {block.idx}\n  at {user_line()}"
-        )
+        what = f"minimize updates parameters in the root block, not in block {block.idx}"
+        raise refusal(what, "call it behind the loop or the branch, not inside", ProgramError)
     with program.transaction():
         pairs = append_backward(loss, parameter_list, no_grad_set, callbacks, checkpoints)
         if pairs:

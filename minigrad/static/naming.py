@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ProgramError, describe, did_you_mean, user_line
+from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
 from .variable import Variable
 
 if TYPE_CHECKING:
@@ -23,9 +23,8 @@ def several(given: Any, what: str) -> list[Any]:
     if isinstance(given, Variable | str):
         return [given]
     if not isinstance(given, Iterable):
-        raise ProgramError(
-            f"{what} is a list of Variables or names, not {describe(given)}\n  at {user_line()}"
-        )
+        what = f"{what} is a list of Variables or names, not {describe(given)}"
+        raise refusal(what, "a list like [loss, 'w']", ProgramError)
     return list(given)
 
 
@@ -34,10 +33,15 @@ def name_of(item: Any, what: str) -> str:
     if isinstance(item, Variable):
         return item.name
     if not isinstance(item, str):
-        raise ProgramError(
-            f"{what} holds Variables or names, not {describe(item)}\n  at {user_line()}"
-        )
+        what = f"{what} holds Variables or names, not {describe(item)}"
+        raise refusal(what, "a Variable, or its name in quotes", ProgramError)
     return str(item)
+
+
+def unwritten(name: str) -> MinigradError:
+    """What to raise where a value is read that nobody has computed: `verify` finds this before."""
+    what = f"{name!r} is read before anything wrote it"
+    return refusal(what, "static.verify(program) names the operator", ProgramError)
 
 
 def names_of(program: Program, given: Any, what: str, root: bool = False) -> list[str]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from ..errors import ProgramError, describe, did_you_mean, user_line
+from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
 from .net_ops import GRAD, NetOp, Operator, Scope, Slots, names, places
 from .net_rnn import RnnGradOp, RnnOp
 from .op_info import op_info
@@ -39,7 +39,10 @@ def grad_type(op: Operator) -> str:
     """1. The type of the grad op, from the table.  Errors: `ProgramError` if there is none."""
     info = op_info(op.type)
     if info.is_grad or info.forward is None or not info.forward.rules:
-        raise ProgramError(f"{op.type!r} has no grad op: no gradient rule is declared\n  in {op}")
+        what = f"{op.type!r} has no grad op: no gradient rule is declared\n  in {op}"
+        raise refusal(
+            what, "declare one: the primitive's .grad(x=lambda out_grad: …)", ProgramError
+        )
     return op.type + "_grad"
 
 
@@ -119,13 +122,13 @@ def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
     6.0
     """
     if not isinstance(op, Operator):
-        raise ProgramError(
-            f"Backward takes an Operator, a NetOp or an RnnOp, not {describe(op)}\n  at {user_line()}"
+        what = f"Backward takes an Operator, a NetOp or an RnnOp, not {describe(op)}"
+        raise refusal(
+            what, "Backward(NetOp([…])); static.append_backward(loss) in a Program", ProgramError
         )
     if not isinstance(no_grad, Iterable):
-        raise ProgramError(
-            f"no_grad is a set of names, not {describe(no_grad)}\n  at {user_line()}"
-        )
+        what = f"no_grad is a set of names, not {describe(no_grad)}"
+        raise refusal(what, 'no_grad={"x"}', ProgramError)
     blocked = {no_grad} if isinstance(no_grad, str) else set(no_grad)
     known = all_names(op)
     for name in sorted(blocked - known):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError, describe, did_you_mean, user_line
+from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
 from .grad_maker import run_grad_op
 from .infer import run_kernel
 from .op_info import bind_slots, op_info
@@ -75,21 +75,21 @@ class Operator:
         self.inputs, self.outputs = _listed(type, inputs), _listed(type, outputs)
         info = op_info(str(type))
         if info.forward is None:
-            raise ProgramError(
-                f"{type!r} is for Programs: a net has primitives, NetOps and RnnOps\n  at {user_line()}"
+            what = f"{type!r} is for Programs: a net has primitives, NetOps and RnnOps"
+            raise refusal(
+                what, "RnnOp for a loop over a sequence, else a static.Program", ProgramError
             )
         p = info.forward
         lists = {p.list_input, *(p.outputs if p.list_output else ())}
         for slot, listed in (*self.inputs.items(), *self.outputs.items()):
             if len(listed) != 1 and slot.removesuffix("_grad") not in lists:
-                raise ProgramError(
-                    f"the slot {slot!r} of {type} takes one name, not {listed}\n  at {user_line()}"
-                )
+                what = f"the slot {slot!r} of {type} takes one name, not {listed}"
+                raise refusal(what, f'{{{slot!r}: "a"}}', ProgramError)
         bind_slots(info, self.inputs, self.outputs, self.attrs)
         missing = [slot for slot in info.outputs if slot not in self.outputs]
         if missing and not info.is_grad:
-            where = f"\n  at {self.source_line}"
-            raise ProgramError(f"{type} needs a name for its output {missing[0]!r}{where}")
+            what = f"{type} needs a name for its output {missing[0]!r}"
+            raise refusal(what, f'{{{missing[0]!r}: "c"}}', ProgramError)
 
     def run(self, scope: Any) -> None:
         """Read the inputs by name, compute, write the outputs by name.
@@ -139,17 +139,15 @@ def _listed(type: str, given: Given) -> Slots:
     if not isinstance(given, Mapping) or not all(
         isinstance(v, str | Sequence) for v in given.values()
     ):
-        advice = f'{type}: {{"x": "a", "out": "b"}}'
-        raise ProgramError(
-            f"slots and their names are a dictionary, as in {advice}, not {given!r}\n  at {user_line()}"
-        )
+        what = f"the slots of {type} and their names are a dictionary, not {given!r}"
+        raise refusal(what, '{"x": "a"}, and {"out": "b"}', ProgramError)
     made = {s: [value] if isinstance(value, str) else list(value) for s, value in given.items()}
     for slot, listed in made.items():
         for name in listed:
             if not isinstance(name, str) or not name:
-                raise ProgramError(
-                    f"the slot {slot!r} of {type} takes names, not {describe(name)}; "
-                    f"values live in the scope"
+                what = f"the slot {slot!r} of {type} takes names, not {describe(name)}"
+                raise refusal(
+                    what, f'{{{slot!r}: "a"}}; the value is in the scope, {{"a": …}}', ProgramError
                 )
     return made
 
@@ -157,7 +155,8 @@ def _listed(type: str, given: Given) -> Slots:
 def read(scope: Any, name: str, reader: Any = "") -> Any:
     """The value of a name.  Errors: `ProgramError` with the names that have one."""
     if not hasattr(scope, "__getitem__"):
-        raise ProgramError(f"operators run on a Scope or a dictionary, not {describe(scope)}")
+        what = f"operators run on a Scope or a dictionary, not {describe(scope)}"
+        raise refusal(what, f"op.run({{{name!r}: …}})", ProgramError)
     try:
         value = scope[name]
     except KeyError:
@@ -189,15 +188,15 @@ class NetOp(Operator):
         self, ops: Iterable[Operator], name: str = "net", outputs: Iterable[str] | None = None
     ) -> None:
         if not isinstance(ops, Iterable) or not isinstance(name, str):
-            raise ProgramError(
-                f"a net is NetOp([operators], name), not NetOp({ops!r}, {name!r})\n  at {user_line()}"
-            )
+            what = f"a net is NetOp([operators], name), not NetOp({ops!r}, {name!r})"
+            raise refusal(what, 'NetOp([op, …], "fc")', ProgramError)
         self.ops, self.type, self.name, self.attrs = list(ops), name, name, {}
         self.source_line = user_line()
         for op in self.ops:
             if not isinstance(op, Operator):
-                raise ProgramError(
-                    f"a net holds operators and nets, not {describe(op)}\n  at {user_line()}"
+                what = f"a net holds operators and nets, not {describe(op)}"
+                raise refusal(
+                    what, 'NetOp([Operator("exp", {"x": "a"}, {"out": "b"})])', ProgramError
                 )
         self.leaving = None if outputs is None else list(outputs)
         written = {n for _, op in places(self) for n in names(op.outputs)}

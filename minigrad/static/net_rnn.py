@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError, describe, did_you_mean, user_line
+from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
 from .net_ops import GRAD, NetOp, Operator, Scope, names, places, read, write
 from .operator import EMPTY
 
@@ -46,15 +46,16 @@ class RnnOp(Operator):
     ) -> None:
         self.type, self.attrs, self.source_line = "rnn", {}, user_line()
         if not isinstance(stepnet, Operator):
-            raise ProgramError(
-                f"the step net of an RnnOp is a NetOp, not {describe(stepnet)}\n  at {user_line()}"
-            )
+            what = f"the step net of an RnnOp is a NetOp, not {describe(stepnet)}"
+            raise refusal(what, "NetOp([operators of one step])", ProgramError)
         stepnet = stepnet if isinstance(stepnet, NetOp) else NetOp([stepnet], "step")
         for pre, pair in memories.items():
             if not isinstance(pair, tuple) or len(pair) != 2:
                 advice = f'{{{pre!r}: ("name at the end of a step", "name of the first value")}}'
-                raise ProgramError(
-                    f"a memory is written {advice}, not {{{pre!r}: {pair!r}}}\n  at {user_line()}"
+                raise refusal(
+                    f"a memory is written as a pair, not {{{pre!r}: {pair!r}}}",
+                    advice,
+                    ProgramError,
                 )
         self.stepnet = stepnet
         self.sequences, self.stacked, self.last = dict(sequences), dict(outputs), dict(last or {})
@@ -68,7 +69,7 @@ class RnnOp(Operator):
         self._check("carries on", self.last, nows)
         if not self.sequences:
             what = "an RnnOp needs a sequence: its length is the number of steps"
-            raise ProgramError(f"{what}\n  at {user_line()}")
+            raise refusal(what, 'sequences={"x": "xs"}: x in a step, xs outside', ProgramError)
         shared = [n for n in reads if n not in self.sequences and n not in self.starts]
         taken, starts = list(self.sequences.values()), list(self.starts.values())
         self.inputs = {"x": taken, "start": starts, "shared": shared}
@@ -89,11 +90,17 @@ class RnnOp(Operator):
         sequences = [read(scope, name, self) for name in self.inputs["x"]]
         for name, value in zip(self.inputs["x"], sequences, strict=True):
             if not value.ndim:
-                raise ProgramError(f"the sequence {name!r} is one number: its first axis is time")
+                what = f"the sequence {name!r} is one number: its first axis is time"
+                raise refusal(
+                    what,
+                    f"an array with a row per step in the scope: {{{name!r}: […]}}",
+                    ProgramError,
+                )
         lengths = [len(s) for s in sequences]
         if len(set(lengths)) > 1:
             shown = dict(zip(self.inputs["x"], lengths, strict=True))
-            raise ProgramError(f"sequences of an RnnOp must be equally long, not {shown}")
+            what = f"sequences of an RnnOp must be equally long, not {shown}"
+            raise refusal(what, "cut or fill them up to one length", ProgramError)
         state = {pre: read(scope, start, self) for pre, start in self.starts.items()}
         empty = {now: np.shape(state[pre]) for pre, now in self.memories}
         steps = []

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..arguments import REQUIRED
-from ..errors import ProgramError, did_you_mean, user_line
+from ..errors import MinigradError, ProgramError, did_you_mean, refusal, user_line
 from ..registry import REGISTRY, Primitive
 
 
@@ -100,6 +100,12 @@ def list_slots(info: OpInfo) -> set[str]:
     return slots
 
 
+def not_one_name(op_type: str, slot: str, names: list[str]) -> MinigradError:
+    """What to raise for a slot that holds one value and was given several names, or none."""
+    what = f"the slot {slot!r} of {op_type} is one value, {len(names)} names were given for it"
+    return refusal(what, f"one name for {slot!r}", ProgramError)
+
+
 def bind_slots(
     info: OpInfo, inputs: dict[str, list[str]], outputs: dict[str, list[str]], attrs: dict[str, Any]
 ) -> dict[str, Any]:
@@ -120,7 +126,7 @@ def bind_slots(
             )
     for name in info.required:
         if name not in inputs and name not in attrs and f"{name}_like" not in inputs:
-            raise ProgramError(
-                f"{info.type} needs {name!r}: give it as an input slot or an attr\n  at {user_line()}"
-            )
+            advice = f"inputs={{{name!r}: variable}}, or a number: attrs={{{name!r}: 2.0}}"
+            advice = advice if name in info.inputs else f"attrs={{{name!r}: …}}"
+            raise refusal(f"{info.type} needs {name!r}", advice, ProgramError)
     return attrs

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramFormatError, describe, did_you_mean
+from ..errors import ProgramFormatError, describe, did_you_mean, refusal
 from .literals import DTYPES, check_shape, check_sizes, from_plain
 from .op_info import ROLES, bind_slots, op_info
 from .operator import BLOCK_ATTRS
@@ -32,7 +32,8 @@ def parse(text: str) -> Program:
     from .verify_control import mark_given
 
     if not isinstance(text, str):
-        raise ProgramFormatError(f"a program is read from a text, not from {describe(text)}")
+        what = f"a program is read from a text, not from {describe(text)}"
+        raise refusal(what, "static.parse(str(program))", ProgramFormatError)
     program = Program()
     program.blocks.clear()
     role = "forward"

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ProgramError, describe, refusal, user_line
+from ..errors import ProgramError, describe, refusal
 from ..values import Operators
 from .block import Block
 from .lift import lift
@@ -180,9 +180,8 @@ class Program:
             return lift(self, value)
         array = np.asarray(value)
         if array.dtype.kind not in "fiub":
-            raise ProgramError(
-                f"a program computes with numbers, not with {describe(value)}\n  at {user_line()}"
-            )
+            what = f"a program computes with numbers, not with {describe(value)}"
+            raise refusal(what, "a Variable, a number or an array of numbers", ProgramError)
         return self.constant(array)
 
     def constant(self, array: np.ndarray[Any, Any]) -> Variable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import ProgramError, user_line
+from ..errors import ProgramError, describe, refusal
 from .control_parts import (
     all_or_nothing,
     append_control,
@@ -56,9 +56,10 @@ def static_rnn(
     with program.block_guard(block):
         returned = step(*slices, *carried)
         if not isinstance(returned, tuple) or len(returned) != 2:
-            raise ProgramError(
-                f"the step of static_rnn returns (outputs, next_states)\n  at {user_line()}"
+            what = (
+                f"the step of static_rnn returns (outputs, next_states), not {describe(returned)}"
             )
+            raise refusal(what, "return [out, …], [state, …]", ProgramError)
         outs, states_ = (sequence(r, "a result of the step") for r in returned)
         outs = own_names(block, [program.as_variable(v, block) for v in outs])
         next_ = next_values(program, block, states_, starts, "the step", {v.name for v in outs})
@@ -83,13 +84,11 @@ def static_rnn(
 def _sequences(program: Program, outer: Block, inputs: Any) -> list[Variable]:
     seqs = [program.as_variable(v, outer) for v in sequence(inputs, "inputs")]
     if not seqs or any(not v.shape for v in seqs):
-        raise ProgramError(
-            f"static_rnn needs sequences: Variables with time as axis 0\n  at {user_line()}"
-        )
+        what = "static_rnn needs sequences: Variables with time as axis 0"
+        raise refusal(what, "inputs=[x] with x of shape [steps, …]", ProgramError)
     if len({v.shape[0] for v in seqs} - {-1}) > 1:
-        raise ProgramError(
-            f"the sequences of static_rnn have different lengths: {seqs}\n  at {user_line()}"
-        )
+        what = f"the sequences of static_rnn have different lengths: {seqs}"
+        raise refusal(what, "cut or fill them up to one length", ProgramError)
     return seqs
 
 

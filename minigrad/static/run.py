@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import AnomalyError, MinigradError, ProgramError, describe
+from ..errors import AnomalyError, MinigradError, ProgramError, describe, refusal
 from ..registry import Primitive
+from ..repair import repair
 from .grad_maker import run_grad_op
 from .infer import run_kernel
 from .limits import ELEMENTS, LARGER, refuse, result_size
+from .naming import unwritten
 from .op_info import find_info
 from .program import EMPTY, Block, Operator, Program
 
@@ -94,10 +96,7 @@ class Run:
             except MinigradError:
                 raise
             except Exception as error:
-                shown = {s: [describe(scope.find(n)) for n in ns] for s, ns in op.inputs.items()}
-                raise ProgramError(
-                    f"#{k} {op.type}({shown}) failed: {error}\n  at {op.source_line}"
-                ) from error
+                raise _explained(f"#{k} {op.type}", op, scope, error) from error
             if self.check_finite:
                 self._finite(k, op, scope)
 
@@ -148,7 +147,7 @@ class Run:
         """The value of a name.  Errors: `ProgramError` if nothing has written it."""
         found = scope.find(name)
         if found is None:
-            raise ProgramError(f"{name!r} is read before anything wrote it")
+            raise unwritten(name)
         return found
 
     def write(self, block: Block, scope: Scope, name: str, value: Any) -> None:
@@ -159,9 +158,11 @@ class Run:
         target.values[name] = array
         self.room -= array.size
         if self.room < 0:
-            raise ProgramError(
+            raise refusal(
                 f"the values of this run are more than {self.element_limit} elements (element_limit); "
-                f"{name!r}, {describe(array)}, is one too many"
+                f"{name!r}, {describe(array)}, is one too many",
+                "smaller shapes, or Executor.run(…, element_limit=…)",
+                ProgramError,
             )
 
     def _finite(self, k: int, op: Operator, scope: Scope) -> None:
@@ -182,3 +183,15 @@ class Run:
                     f"#{k} {op.type} made {what} in {name!r} from ({inputs})\n  at {op.source_line}\n "
                     f" this is the first operator that did"
                 )
+
+
+def _explained(place: str, op: Operator, scope: Scope, error: Exception) -> ProgramError:
+    """What a kernel refused, with what it was given, the line that made the operator, and the repair."""
+    values = {slot: [scope.find(n) for n in names] for slot, names in op.inputs.items()}
+    shown = {slot: [*map(describe, listed)] for slot, listed in values.items()}
+    what, _, advice = str(error).partition("; repair: ")
+    advice = advice or repair([v for listed in values.values() for v in listed], op.attrs, error)
+    return ProgramError(
+        f"{place}({shown}) failed: {what}\n  at {op.source_line}"
+        + (f"\n  repair: {advice}" if advice else "")
+    )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProgramError
+from .limits import endless
 from .operator import EMPTY, Operator
 from .program import Block
 from .run import HANDLERS, Run, Scope
@@ -60,7 +61,8 @@ def run_while(run: Run, op: Operator, scope: Scope) -> None:
             break
         if len(scopes) >= run.step_limit:
             raise ProgramError(
-                f"a while loop did not end within {run.step_limit} steps (step_limit).\n  at {op.source_line}"
+                f"{endless(run.step_limit)} (step_limit)\n  at {op.source_line}\n"
+                "  repair: a condition that becomes false, or Executor.run(…, step_limit=…)"
             )
         run.block(body, step)
         values = [run.value(step, n) for n in op.attrs["next"]]
@@ -76,7 +78,8 @@ def run_recurrent(run: Run, op: Operator, scope: Scope) -> None:
     if len({len(s) for s in seqs}) != 1:
         lengths = [len(s) for s in seqs]
         raise ProgramError(
-            f"the sequences of a recurrent op have different lengths: {lengths}\n  at {op.source_line}"
+            f"the sequences of a recurrent op have different lengths: {lengths}\n  at {op.source_line}\n"
+            "  repair: cut or fill them up to one length"
         )
     values = [run.value(scope, n) for n in op.inputs["x"]]
     scopes: list[Scope] = []

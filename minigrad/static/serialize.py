@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramFormatError
+from ..errors import ProgramFormatError, refusal
 from .literals import to_plain
 from .program import Block, Operator, Program, Variable
 
@@ -67,7 +67,8 @@ def _operator_data(op: Operator, place: dict[int, list[int]]) -> dict[str, Any]:
     try:
         attrs = {k: to_plain(v) for k, v in op.attrs.items()}
     except TypeError as error:
-        raise ProgramFormatError(f"{op.type}: {error}") from None
+        advice = "numbers, texts, arrays, dtypes, slices, or tuples of these"
+        raise refusal(f"{op.type}: {error}", advice, ProgramFormatError) from None
     return {
         "type": op.type, "role": op.role, "inputs": op.inputs, "outputs": op.outputs, "attrs": attrs,
         "of": place.get(id(op.forward_op)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ProgramError, refusal, user_line
+from ..errors import ProgramError, refusal
 from .naming import names_of
 from .program import Block, Operator, Program, Variable
 from .verify import verify
@@ -88,7 +88,9 @@ def prune(program: Program, targets: Any) -> Program:
     block = made.global_block()
     needed = set(names_of(made, targets, "prune", root=True))
     if not needed:
-        raise ProgramError(f"prune needs at least one target to keep\n  at {user_line()}")
+        raise refusal(
+            "prune needs at least one target to keep", "program.prune([loss])", ProgramError
+        )
     kept = []
     wanted = set(needed)
     for op in reversed(block.ops):

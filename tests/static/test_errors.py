@@ -118,7 +118,8 @@ def test_a_missing_slot(prog):
     refused(
         prog,
         lambda: block.append_op("matmul", {"x": "x"}, {"out": "h"}),
-        "matmul needs 'y': give it as an input slot or an attr",
+        "matmul needs 'y'",
+        "repair: inputs={'y': variable}, or a number: attrs={'y': 2.0}",
     )
 
 

@@ -207,7 +207,7 @@ REFUSED = {
     "a second output of one value": (("exp", {"x": "x"}, {"out": ["a", "b"]}), "the slot 'out' of exp is one value, 2 names were given for it"),
     "a name nobody declared": (("exp", {"x": "y"}, {"out": "a"}), "block 0 has no variable 'y'"),
     "an odd name": (("exp", {"x": "x"}, {"out": "a b"}), "'a b' cannot be the name of a variable"),
-    "a required attr": (("reshape", {"x": "x"}, {"out": "a"}), "reshape needs 'shape': give it as an input slot or an attr"),
+    "a required attr": (("reshape", {"x": "x"}, {"out": "a"}), "reshape needs 'shape'"),
     "a number for a list": (("concat", {"x": 3}, {"out": "a"}), "slot 'x' is a list of Variables or names, not 3"),
     "a grad op of what has no rule": (("arg_max_grad", {"x": "x"}, {"x_grad": "a"}), "there is no operator type 'arg_max_grad'"),
     "a grad op of a grad op": (("exp_grad_grad", {"x": "x"}, {"x_grad": "a"}), "there is no operator type 'exp_grad_grad'"),

@@ -31,6 +31,7 @@ from ..codegen.syntax import (
     rendered,
 )
 from ..feeds import data_of
+from ..naming import unwritten
 from ..program import EMPTY, Block, Operator, Program
 from .lowering import Name, arguments, primitive_of, targets
 
@@ -51,7 +52,7 @@ class Scope:
             if name in scope.names:
                 return scope.names[name]
             scope = scope.parent
-        raise ProgramError(f"{name!r} is read before anything wrote it")
+        raise unwritten(name)
 
 
 class FunctionWriter:

@@ -96,6 +96,7 @@ class Built:
         if op is None:
             return error
         text = self.text.splitlines()[(line or 1) - 1].strip()
-        return ProgramError(
-            f"{op!r} failed: {error}\n  at {op.source_line}\n  in the source, line {line}: {text}"
-        )
+        what, _, advice = str(error).partition("; repair: ")
+        where = f"\n  at {op.source_line}\n  in the source, line {line}: {text}"
+        repair = f"\n  repair: {advice}" if advice else ""
+        return ProgramError(f"{op!r} failed: {what}{where}{repair}")

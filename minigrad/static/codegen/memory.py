@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ProgramError
 from ..executor import Executor
+from ..feeds import not_set
 from ..program import Program
 from .runtime import aligned_zeros
 from .slabs import ALIGN, in_slab, slab_name, state_slabs
@@ -67,8 +67,6 @@ def start_values(program: Program, executor: Executor | None) -> dict[str, Any]:
         if var.persistable:
             value = values.get(name, program.initial.get(name))
             if value is None:
-                raise ProgramError(
-                    f"the parameter {name!r} has no value: give static.parameter an init"
-                )
+                raise not_set(name)
             start[name] = np.array(value, var.dtype, order="C")
     return start

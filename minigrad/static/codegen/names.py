@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import ProgramError
+from ..naming import unwritten
 from ..program import Block
 from .schedule import Array
 
@@ -27,7 +27,7 @@ class Names:
             if names.forward is not None and name in names.forward.values:
                 return names.capture(names.forward.values[name], low)
             names = names.parent
-        raise ProgramError(f"{name!r} is read before anything wrote it")
+        raise unwritten(name)
 
     def capture(self, value: Array, low: Any) -> Array:
         if value.fixed:

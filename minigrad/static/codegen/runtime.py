@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..limits import endless
 from .slabs import ALIGN
 
 
@@ -33,4 +34,5 @@ def refusal(kernel: Any) -> Any:
 
 def too_many_steps(limit: int) -> None:
     """What a loop without end comes to."""
-    raise RuntimeError(f"a while loop did not end within {limit} steps")
+    advice = "a condition that becomes false, or static.Executor().run(…, step_limit=…)"
+    raise RuntimeError(f"{endless(limit)}; repair: {advice}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...calls import checked
 from ...collector import paused_collector
-from ...errors import MinigradError, ProgramError, describe, did_you_mean, user_line
+from ...errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
 from ..executor import Executor
 from ..feeds import Shape, check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
 from ..naming import names_of
@@ -61,10 +61,9 @@ def compile(
     array(6.)
     """
     if not isinstance(program, Program):
-        advice = "\n  repair: static.compile(mg.trace(function, example))" * callable(program)
-        raise ProgramError(
-            f"compile takes a Program, not {describe(program)}\n  at {user_line()}{advice}"
-        )
+        source = "mg.trace(function, example)" if callable(program) else "program, feed, fetch"
+        what = f"compile takes a Program, not {describe(program)}"
+        raise refusal(what, f"static.compile({source})", ProgramError)
     if backend != "numpy":
         from ..backends.lowering import on_backend
 
@@ -72,6 +71,7 @@ def compile(
     if stop_after is not None and stop_after not in RUNGS:
         raise ProgramError(
             f"stop_after={stop_after!r} is no rung of the ladder{did_you_mean(stop_after, RUNGS)}"
+            f"\n  at {user_line()}"
         )
     step = Step(program, fetch, executor, exact)
     shapes = fed_shapes(program, feed)
