@@ -640,7 +640,7 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #
 # Write `to_dot(y)`: one line for each variable, one for each function, one for each arrow. Arrows
 # go from each input to its function, and from the function to its output. The label of a variable
-# is its name, if it has one; the label of a function is its class. Every node **once**, although a
+# is its name, or empty; the label of a function is its class. Every node **once**, although a
 # variable may be met several times. Number the nodes as they come.
 # (`id()` would do, but then the text is another one in every run.)
 
