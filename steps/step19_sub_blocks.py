@@ -637,8 +637,9 @@ def run_steps_grad(op, scope, blocks):
 
 # %% [markdown]
 # Four frames; scroll to the right to see them all. Above, block 0 with its two sides; below, the loop
-# body and one turn backwards. The thick lines are the hand-over: `s_next` becomes the next turn's `s`; the gradient goes round the
-# other way. A dashed name with the words *block 0*, like `w`, is looked up in block 0.
+# body and one turn backwards. The thick lines are the hand-over: `s_next` becomes the next turn's
+# `s`; the gradient goes round the other way. A dashed name with the words *block 0*, like `w`, is
+# looked up in block 0.
 #
 # **Press play.** The same program, op by op and turn by turn. (*fit* shows the whole picture.)
 
