@@ -1,11 +1,13 @@
 """The page and the picture made of what was measured."""
 from __future__ import annotations
 
+import itertools
 import platform
 import statistics
 from pathlib import Path
 from typing import Any
 
+MARKS = "|DsPo^vX"  #: the shapes of the peers in the chart
 Table = dict[str, dict[str, Any]]  #: workload → peer → seconds of each round, or why there are none
 
 
@@ -41,7 +43,7 @@ def described(table: Table, peers: list[str]) -> str:
     from run import ratios
 
     found = {name: ratios(row, "by hand") for name, row in table.items()}
-    said = [f"Chart of the table below: one row per workload ({', '.join(table)}), one dot per peer, at its time relative to NumPy by hand on a logarithmic axis"]
+    said = [f"Chart of the table below: one row per workload ({', '.join(table)}), one mark per peer, at its time relative to NumPy by hand on a logarithmic axis"]
     for peer in (p for p in peers if p.startswith("minigrad")):
         times = [r[peer] for r in found.values() if peer in r]
         if times:
@@ -67,27 +69,29 @@ def grid(table: Table, peers: list[str], base: str) -> list[str]:
 
 
 def chart(table: Table, peers: list[str], path: Path) -> None:
-    """One row of dots per workload, the time to NumPy by hand on a logarithmic axis."""
+    """One row of marks per workload, the time to NumPy by hand on a logarithmic axis; a peer is known by its shape, too."""
     import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams |= {"svg.hashsalt": "minigrad", "svg.fonttype": "none"}
-    from matplotlib import pyplot as plt
     from run import ratios
 
+    from minigrad.viz.paper import card, legend
+    from minigrad.viz.plots import COLOURS
+    from minigrad.viz.style import GREY
+
+    matplotlib.rcParams |= {"svg.hashsalt": "minigrad", "svg.fonttype": "none"}
     names, shown = list(table), [p for p in peers if p != "by hand"]
-    figure, axes = plt.subplots(figsize=(8, 0.45 * len(names) + 1.4), layout="constrained")
-    axes.axvline(1, color="#888888", lw=1)
-    for k, peer in enumerate(shown):
+    figure, axes = card("Time of a training step", "relative to NumPy by hand", "", (8, 0.45 * len(names) + 1.6))
+    axes.axvline(1, color=GREY, lw=1)
+    for k, (peer, mark) in enumerate(zip(shown, itertools.cycle(MARKS))):
         points = [(r[peer], row) for row, name in enumerate(names) if peer in (r := ratios(table[name], "by hand"))]
         if points:
             ours = peer.startswith("minigrad")
-            axes.scatter(*zip(*points), label=peer, s=60 if ours else 28, marker="D" if ours else "o", color=f"C{k}", zorder=3 if ours else 2)
-    axes.set(xscale="log", yticks=range(len(names)), yticklabels=names, xlabel="time of a step, relative to NumPy by hand")
+            axes.scatter(*zip(*points), label=peer, s=64 if ours else 36, marker=mark, color=COLOURS[k % len(COLOURS)], lw=1.5, zorder=3 if ours else 2)
+    axes.set(xscale="log", yticks=range(len(names)), yticklabels=names)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.invert_yaxis()
-    axes.grid(axis="x", which="both", color="#dddddd", lw=0.5)
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    axes.grid(axis="x", which="both", color="#E4E4E4", lw=0.5)
+    axes.grid(visible=False, axis="y")
+    legend(axes, wanted=True)
+    axes.get_legend().set(loc="upper left", bbox_to_anchor=(1, 1), frame_on=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
