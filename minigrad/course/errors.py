@@ -13,13 +13,8 @@ class CourseError(Exception):
     """
 
     def __init__(self, message: str, path: Path | None = None, line: int | None = None) -> None:
-        place = (
-            ""
-            if path is None
-            else f"{_near(path)}: "
-            if line is None
-            else f"{_near(path)}:{line}: "
-        )
+        at = "" if line is None else f":{line}"
+        place = "" if path is None else f"{_near(path)}{at}: "
         super().__init__(place + message)
         self.path, self.line = path, line
 

@@ -19,14 +19,13 @@ from .live import live_lines
 from .reading import Links, is_op
 
 _VERBS = {
-    "op": "forward",
     "grad_op": "backward",
     "seed": "seed",
     "sum": "accumulate",
     "accumulate": "accumulate",
     "zeros": "zeros",
-    "folded": "forward",
 }
+_VERBS_BACKWARD = {"op": "update", "folded": "backward"}
 _WORDS = {
     "forward": "Forward",
     "backward": "Backward",
@@ -80,15 +79,15 @@ class Running:
             if edge.kind == "sub_block":
                 region = edge.head if edge.head in graph.regions else graph.nodes[edge.head].region
                 self.inside[edge.tail].append(region)
-        held = {r for regions in self.inside.values() for r in regions}
+        self.held = {r for regions in self.inside.values() for r in regions}
         self.ops: dict[str | None, list[Node]] = {}
         for node in by_need(ordered_ops(graph), self.links):
             if node.kind != "pruned":
-                self.ops.setdefault(self.holder(node.region, held), []).append(node)
+                self.ops.setdefault(self.holder(node.region), []).append(node)
 
-    def holder(self, region: str | None, held: set[str | None]) -> str | None:
+    def holder(self, region: str | None) -> str | None:
         """The sub-block a region lies in; None for the outermost drawing."""
-        while region is not None and region not in held:
+        while region is not None and region not in self.held:
             region = self.graph.regions[region].parent
         return region
 
@@ -98,34 +97,22 @@ class Running:
             for n in self.graph.nodes.values()
             if n.kind == "seed" and not is_op(n) and not self.links.before[n.id]
         ]
-        stack: list[Any] = list(reversed(self.ops.get(None, [])))
-        seen_backward = False
+        stack: list[Any] = [(op, None, {}, False) for op in reversed(self.ops.get(None, []))]
         while stack:
             item = stack.pop()
             if isinstance(item, Event):
                 yield item
                 continue
-            node, iteration, values, entered = (
-                item if isinstance(item, tuple) else (item, None, {}, False)
-            )
-            if (
-                seeds
-                and not seen_backward
-                and node.side == "backward"
-                and node.region not in self._held()
-            ):
+            node, iteration, values, entered = item
+            if node.side == "backward" and node.region not in self.held:
                 yield from map(self.given, seeds)
-                seen_backward = True
+                seeds = []
             if node.id in self.inside and not entered:  # what it holds runs first
                 stack.append((node, iteration, values, True))
                 stack.extend(reversed(self.nested(node, iteration)))
             else:
                 yield self.step(node, iteration, values)
-        if seeds and not seen_backward:
-            yield from map(self.given, seeds)
-
-    def _held(self) -> set[str | None]:
-        return {r for regions in self.inside.values() for r in regions}
+        yield from map(self.given, seeds)
 
     def given(self, node: Node) -> Event:
         """The gradient that somebody gives to start with."""
@@ -135,13 +122,7 @@ class Running:
 
     def step(self, node: Node, iteration: int | None, values: Mapping[str, Any]) -> Event:
         """One operator runs and writes its values."""
-        kind = (
-            "update"
-            if node.kind == "op" and node.side == "backward"
-            else _VERBS.get(node.kind, "forward")
-        )
-        if node.kind == "folded" and node.side == "backward":
-            kind = "backward"
+        kind = verb(node)
         outs = [n for n in self.links.after[node.id] if not is_op(n)]
         texts = dict(shown(node))
         for out in outs:
@@ -170,10 +151,8 @@ class Running:
         made = [f"{n.name} = {texts[n.id]}" if texts.get(n.id) else n.name for n in outs if n.name]
         if not outs:
             made = [text for text, _ in live_lines(node)]
-        takes, gives = (
-            (f" takes {into}" if into else ""),
-            f" gives {', '.join(made)}" if made else "",
-        )
+        takes = f" takes {into}" if into else ""
+        gives = f" gives {', '.join(made)}" if made else ""
         again = "" if iteration is None else f" (iteration {iteration})"
         joined = f"{takes} and{gives}" if takes and gives else takes + gives
         return f"{_WORDS[kind]} {number}{node.name}{joined}{again}"
@@ -255,6 +234,13 @@ def makers(op: Node, links: Links, known: Mapping[str, int]) -> set[str]:
     feeds = links.before[op.id]
     direct = {n.id for n in feeds}
     return (direct | {m.id for n in feeds for m in links.before[n.id]}) & known.keys() - {op.id}
+
+
+def verb(node: Node) -> str:
+    """What kind of event it is that a node runs."""
+    if node.side == "backward" and node.kind in _VERBS_BACKWARD:
+        return _VERBS_BACKWARD[node.kind]
+    return _VERBS.get(node.kind, "forward")
 
 
 def shown(node: Node) -> dict[str, str]:

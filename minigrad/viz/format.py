@@ -16,7 +16,7 @@ LONGEST_LINE = 60
 FEW = 4  # arrays of up to this many elements are shown element by element
 
 #: categories of characters that do not show themselves
-_SHOWN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 
 def visible(text: object) -> str:
@@ -29,9 +29,8 @@ def visible(text: object) -> str:
 
 
 def _visible(char: str) -> str:
-    if (
-        unicodedata.category(char) not in _SHOWN or char == "\u200d"
-    ):  # the joiner holds emoji together
+    joins_emoji = char == "\u200d"
+    if unicodedata.category(char) not in _INVISIBLE or joins_emoji:
         return char
     code = ord(char)
     return chr(0x2400 + code) if code < 0x20 else f"⟨{code:04X}⟩"

@@ -74,10 +74,10 @@ class Walk:
 
 def _age(node: Any) -> float:
     """Newer nodes run first; AccumulateGrad at once."""
+    if accumulates(node):
+        return float("inf")
     seq = getattr(node, "seq", 0.0)
-    return (
-        float("inf") if accumulates(node) else float(seq) if isinstance(seq, (int, float)) else 0.0
-    )
+    return float(seq) if isinstance(seq, (int, float)) else 0.0
 
 
 def accumulates(node: Any) -> bool:

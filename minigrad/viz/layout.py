@@ -70,10 +70,7 @@ class _Worker:
             timer.start()
             try:
                 return _exchange(process, source.encode(), form)
-            except (
-                OSError,
-                ValueError,
-            ):  # the worker died or was killed: the next picture starts another
+            except (OSError, ValueError):  # it died or was killed: the next picture starts another
                 self.close()
                 return None
             finally:

@@ -55,17 +55,11 @@ class Gradients:
             value = self.forward.value_nodes[key]
             grad = getattr(variable, "grad", None)
             grad = gy if grad is None and seed else grad
-            kind = (
-                "seed"
-                if seed
-                else "leaf_gradient"
-                if value.kind in ("leaf", "data")
-                else "gradient"
-            )
+            kind = "leaf_gradient" if value.kind in ("leaf", "data") else "gradient"
             shown = self.forward.shown(grad)
             lines = (f"{shown[0]} (seed)",) if seed and shown and shown[0] != NOT_YET else shown
             node = self.graph.node(
-                kind,
+                "seed" if seed else kind,
                 f"{value.name}.grad",
                 lines=lines,
                 side="backward",
@@ -166,11 +160,8 @@ def _offered_formula(function: Any) -> str:
     stated = getattr(type(function), "formula", None)
     if isinstance(stated, str):
         return stated
-    words = (
-        (getattr(getattr(type(function), "backward", None), "__doc__", None) or "")
-        .strip()
-        .split("\n")[0]
-    )
+    doc = getattr(getattr(type(function), "backward", None), "__doc__", None) or ""
+    words = doc.strip().split("\n")[0]
     return words if words.startswith("g") and " = " in words else ""
 
 
@@ -184,13 +175,9 @@ def _with_results(lines: tuple[str, ...], gxs: tuple[Any, ...] | None) -> tuple[
 
 
 def _sum_of(parts: list[str]) -> str:
-    return (
-        " + ".join(f"({p})" if p.startswith("-") else p for p in parts)
-        if 0 < len(parts) <= 4
-        else f"{len(parts)} parts"
-        if parts
-        else ""
-    )
+    if len(parts) > 4:
+        return f"{len(parts)} parts"
+    return " + ".join(f"({p})" if p.startswith("-") else p for p in parts)
 
 
 def _total(parts: list[Any]) -> Any:

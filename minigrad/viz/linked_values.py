@@ -45,19 +45,9 @@ class Values:
         key = id(variable)
         if key not in self.value_nodes:
             self.variables[key] = variable
-            kind = (
-                "output"
-                if key in outer and made
-                else "value"
-                if made
-                else "leaf"
-                if variable_like(variable)
-                else "data"
-            )
-            if kind == "leaf" and getattr(variable, "requires_grad", True) is False:
-                kind = "data"
+            end = "output" if key in outer else "value"
             self.value_nodes[key] = self.graph.node(
-                kind,
+                end if made else _start_kind(variable),
                 self.names(variable),
                 lines=self.shown(variable),
                 tooltip=explain_value(variable),
@@ -109,6 +99,12 @@ class Values:
         """Add a step in words, with the values that came out."""
         values = [n.lines[0] for n in results if n.lines and n.lines[0] != NOT_YET]
         self.graph.steps.append(f"{step} = {', '.join(values)}" if values else step)
+
+
+def _start_kind(variable: Any) -> str:
+    """What nobody made: a leaf, unless no gradient is wanted for it."""
+    fixed = getattr(variable, "requires_grad", True) is False
+    return "leaf" if variable_like(variable) and not fixed else "data"
 
 
 def names_of(nodes: Iterable[Node]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -103,11 +104,7 @@ def named_values(call: Call, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) 
 
 def named_gradients(function: Any, gys: tuple[Any, ...]) -> dict[str, Any]:
     """The gradients that go in, under the parameter names of ``backward``."""
-    names = getattr(
-        getattr(type(function).backward, "__wrapped__", type(function).backward), "__code__", None
-    )
-    return (
-        dict(zip(names.co_varnames[1 : names.co_argcount], gys, strict=False))
-        if names is not None
-        else {}
-    )
+    code = getattr(inspect.unwrap(type(function).backward), "__code__", None)
+    if code is None:
+        return {}
+    return dict(zip(code.co_varnames[1 : code.co_argcount], gys, strict=False))

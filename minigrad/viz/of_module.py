@@ -36,7 +36,7 @@ def of_module(module: Any, values: bool = True) -> Graph:
         f"{total:,} numbers in {len(graph.nodes)} parameters; "
         "call the module and draw what it returns to see its graph"
     )
-    graph.steps = [f"{n.tooltip.splitlines()[0]}" for n in graph.nodes.values()]
+    graph.steps = [n.tooltip.splitlines()[0] for n in graph.nodes.values()]
     return graph
 
 

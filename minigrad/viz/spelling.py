@@ -53,16 +53,16 @@ def is_scopes(name: str) -> bool:
     return name.lower().rstrip("_0123456789").endswith("scopes")
 
 
-def pairs(slots: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
-    """(slot, port, name) for every name of a slot map; a list slot gets one numbered port per name.
+def ported(slots: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str]]:
+    """(port, name) for every name of a slot map; a list slot gets one numbered port per name.
 
-    >>> list(pairs({"x": ["a"], "xs": ["b", "c"]}))
-    [('x', 'x', 'a'), ('xs', 'xs[0]', 'b'), ('xs', 'xs[1]', 'c')]
+    >>> list(ported({"x": ["a"], "xs": ["b", "c"]}))
+    [('x', 'a'), ('xs[0]', 'b'), ('xs[1]', 'c')]
     """
     for slot, names in slots.items():
         names = [names] if isinstance(names, str) else list(names)
         for i, name in enumerate(names):
-            yield slot, slot if len(names) == 1 else f"{slot}[{i}]", name
+            yield slot if len(names) == 1 else f"{slot}[{i}]", name
 
 
 # ---- what an operator is --------------------------------------------------------------------

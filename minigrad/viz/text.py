@@ -33,18 +33,10 @@ def to_text(graph: Graph, advice: str = "") -> str:
     lines = [visible(graph.title)] if graph.title else []
     for side in ("forward", "backward"):
         lines += _side(graph, links, side)
-    lines = (
-        lines
-        if len(lines) <= _MOST_LINES
-        else [*lines[:_MOST_LINES], f"… {len(lines) - _MOST_LINES} more lines"]
-    )
-    return "\n".join(
-        [
-            *lines,
-            *(f"({visible(note)})" for note in graph.notes),
-            *([f"({advice})"] if advice else []),
-        ]
-    )
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[:_MOST_LINES], f"… {len(lines) - _MOST_LINES} more lines"]
+    lines += [f"({visible(note)})" for note in graph.notes]
+    return "\n".join([*lines, f"({advice})"] if advice else lines)
 
 
 def _side(graph: Graph, links: Links, side: str) -> list[str]:
@@ -90,25 +82,19 @@ def _value_row(node: Node) -> Row:
 
 
 def _op_row(links: Links, node: Node) -> Row:
-    out = links.after[node.id]
+    out = list({n.id: n for n in links.after[node.id]}.values())
     number = f"#{node.number} " if node.number is not None else ""
     left = ", ".join(dict.fromkeys(_named(n) for n in out))
     call = (
         f"{number}{shorten(node.name, 60)}({', '.join(_named(n) for n in links.before[node.id])})"
     )
-    values = "; ".join(
-        visible(line) for n in dict.fromkeys(n.id for n in out) for line in _node(out, n).lines
-    )
+    values = "; ".join(visible(line) for n in out for line in n.lines)
     remarks = [
         *map(visible, node.lines),
         *([f"reads {', '.join(map(visible, node.reads))}"] if node.reads else []),
     ]
     remarks += [NODE_STYLES[n.kind].meaning for n in out[:1] if n.kind in _SAID]
     return f"{left} = {call}" if left else call, values, "; ".join(remarks)
-
-
-def _node(nodes: list[Node], wanted: str) -> Node:
-    return next(n for n in nodes if n.id == wanted)
 
 
 def _named(node: Node) -> str:

@@ -24,7 +24,7 @@ from .spelling import (
     is_gradient,
     op_kind,
     op_words,
-    pairs,
+    ported,
     read_names,
 )
 
@@ -113,13 +113,13 @@ class Wiring:
         done = Placed(op, node, backward)
         self.placed.append(done)
         wanted = read_names(op) if side == "backward" else set()
-        for _, port, name in pairs(op.inputs):
+        for port, name in ported(op.inputs):
             if side == "forward" or is_gradient(name):
                 self._line(done, name, port, "in")
             else:
                 needed = name in wanted and kind != "zeros"
                 (done.saved if needed else done.shape_only).append(name)
-        for _, port, name in pairs(op.outputs):
+        for port, name in ported(op.outputs):
             self._line(done, name, port, "out")
         self._chips(done)
         return done

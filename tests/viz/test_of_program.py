@@ -17,7 +17,7 @@ from minigrad.viz.dot import to_dot
 from minigrad.viz.graph import Graph
 from minigrad.viz.of_program import is_program, of_program
 from minigrad.viz.picture import Picture, draw
-from minigrad.viz.spelling import EMPTY, is_gradient, pairs
+from minigrad.viz.spelling import EMPTY, is_gradient, ported
 from tests.viz import sample_programs as samples
 from tests.viz.needs import needs_layout
 from tests.viz.palette import palette
@@ -81,7 +81,7 @@ def shown_triples(op, way, slots, block, program):
     """The (type, port, name) that are drawn as lines: on the backward side only gradients are."""
     backward = op.role in ("backward", "optimize") or in_grad_block(block, program)
     seen = set()
-    for _, port, name in pairs(slots):
+    for port, name in ported(slots):
         if way == "in" and backward and not is_gradient(name):
             continue
         if name == EMPTY and name in seen:
