@@ -3,9 +3,8 @@
 Order: a node runs when all its users have; the newest first (one sort by sequence number gives both, since a user is
 always newer than what it uses); an AccumulateGrad as soon as its last user has run.  No recursion.
 
-Nothing is written before everything has run: the new ``.grad`` of every leaf is computed first, then all are set,
-then the saved values are freed.  An exception on the way, from a hook, a rule or the keyboard, leaves every ``.grad``
-and the graph as they were.
+Nothing is written before every rule has run: then each leaf gets its new ``.grad``, and last the saved values are
+freed.  An exception on the way, from a hook, a rule or the keyboard, leaves every ``.grad`` and the graph as they were.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from .tensor import Tensor, wrap
 from .tensor_backward import ENGINE
 from .walk import REMEMBERED_NODES, Walk, by_seq, next_epoch
 
+ndarray = np.ndarray
 _walking = threading.RLock()
 #: where the last backward started: a weak reference to the node, (its output, the seed)
 last_start: tuple[Any, Any] = (None, None)
@@ -199,29 +199,29 @@ def _usual(output: Tensor, seed: Any, retain: bool) -> bool:
             check_versions(order)
         last_start = (ref(root), (0, seed))
         root.g, root.own = seed, False
-        new: list[tuple[Tensor, Any, Any]] = []  # leaf, its new gradient, the one before
+        before: list[tuple[Tensor, Any]] = []  # leaves whose gradient is new, and the one they had
         try:
             for n in reversed(order):
                 n.push()
             for m in leaves:
-                leaf, g = m.ref(), m.g
+                g, leaf = m.g, m.ref()
+                m.g = None
                 if g is not None and leaf._node is not None:
-                    data, before = leaf._data, leaf._grad
-                    usual = before is None and m.own and g.__class__ is np.ndarray
+                    data, old = leaf._data, leaf._grad
+                    usual = old is None and m.own and g.__class__ is ndarray
                     if not usual or g.shape != data.shape or g.dtype is not data.dtype:
                         g = accumulated(leaf, g, m.own, False)
-                    new.append((leaf, g, before))
-                m.g = None
-            for leaf, g, _ in new:
-                leaf._grad = g
+                    before.append((leaf, old))
+                    leaf._grad = g
         except BaseException:
             for n in order + leaves:
                 n.g = None
-            for leaf, _, before in new:
-                leaf._grad = before
+            for leaf, old in before:
+                leaf._grad = old
             raise
         if not retain:
             small = len(order) <= REMEMBERED_NODES
             for n in order:
-                n.free(small)
+                if n.saved_slots:
+                    n.free(small)
     return True

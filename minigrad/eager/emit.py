@@ -9,7 +9,9 @@ from __future__ import annotations
 from itertools import combinations
 
 from ..arguments import REQUIRED
-from ..registry import Primitive
+from ..registry import Primitive, Rule
+
+PASS_ON = (lambda out_grad: out_grad).__code__
 
 
 def of_package(primitive: Primitive) -> bool:
@@ -86,9 +88,10 @@ def apply_source(p: Primitive) -> str | None:
         w(f"{made}; t_._node = None; t_._cut = primitive; return t_")
         return w.text
     none = " and ".join(f"e_{n} is None" for n in p.differentiable)
-    w(f"if {none} and {arrays}: return out_")
+    w(f"if {none}:")
+    w(f"    if {arrays}: return out_")
+    w(f"    {made}; t_._node = None; return t_")
     w(made)
-    w(f"if {none}: t_._node = None; return t_")
     w("m_ = _mode()")
     w("if m_ is not GRAD and not m_.grad: t_._node = None; t_._cut = 'no_grad'; return t_")
     w("kept_ = None")
@@ -146,11 +149,10 @@ def _write_saved(p: Primitive, w: Writer) -> None:
             w(f"n_._{r} = getattr(d_{r.removesuffix('_dtype')}, 'dtype', None)")
     if p.broadcasts:
         names = p.differentiable
-        w("s_ = out_.shape")
-        for n in names:  # of an input without an edge nobody will ask
-            w(f"s_{n} = s_ if e_{n} is None else d_{n}.shape")
-        same = " and ".join(f"s_{n} == s_" for n in names)
-        w(f"n_._shapes = None if {same} else ({', '.join(f's_{n}' for n in names)},)")
+        w("s_ = out_.shape")  # of an input without an edge nobody will ask
+        same = " and ".join(f"(e_{n} is None or d_{n}.shape == s_)" for n in names)
+        each = ", ".join(f"s_ if e_{n} is None else d_{n}.shape" for n in names)
+        w(f"n_._shapes = None if {same} else ({each},)")
 
 
 def pull_source(p: Primitive) -> str:
@@ -180,9 +182,9 @@ def push_source(p: Primitive) -> str:
 
 
 def reach_source(p: Primitive) -> str:
-    """The text of ``reach``: `Node.reach` for the edges of this class."""
+    """The text of ``reach``: `Node.reach` for the edges of this class; what was made last comes first."""
     w = Writer("def reach(n, epoch, see, end):")
-    for edge in _edges(p):
+    for edge in reversed(_edges(p)):
         w(f"m = {edge}")
         w("if m is not None and m.mark != epoch:")
         w("    m.mark = epoch")
@@ -203,7 +205,8 @@ def _write_rules(p: Primitive, w: Writer, edges: dict[str, str]) -> None:
     if p.saved():
         w("if n.freed: raise n.freed_error()")
     for k, rule in enumerate(p.wanted_rules()):
-        call = f"rule_{k}({', '.join(_argument(p, r) for r in rule.reads)})"
+        given = ", ".join(_argument(p, r) for r in rule.reads)
+        call = given if _passes_on(rule) else f"rule_{k}({given})"
         inputs = [n for n in rule.inputs if n in edges]
         if rule.joint:
             w(f"{', '.join('g_' + n for n in rule.inputs)}, = {call}")
@@ -218,6 +221,11 @@ def _write_rules(p: Primitive, w: Writer, edges: dict[str, str]) -> None:
                     f"if n._shapes is not None and g_{name} is not None and g_{name}.shape != "
                     f"{shape}: g_{name} = _unbroadcast(g_{name}, {shape})"
                 )
+
+
+def _passes_on(rule: Rule) -> bool:
+    """Whether a rule gives on what it is given, as those of a sum do: nothing is called then."""
+    return getattr(rule.function, "__code__", PASS_ON).co_code == PASS_ON.co_code
 
 
 def free_source(p: Primitive) -> str:

@@ -15,7 +15,7 @@ from .infer import shape_attr
 from .reduce import reduce_sum
 from .shape import expand_dims, flatten, sum_to, unbroadcast
 
-FEW = 2**14  #: up to so many elements np.dot is faster than np.matmul; the bits are the same
+FEW = 2**14  #: up to so many elements dot is faster than np.matmul; the bits are the same
 
 
 @primitive
@@ -30,9 +30,9 @@ def matmul(x, y):
 
 
 def _product(x, y):
-    """Of two matrices ``np.dot`` has the same bits as ``np.matmul``, and less overhead."""
+    """Of two matrices ``dot`` has the same bits as ``np.matmul``, and less overhead."""
     matrices = getattr(x, "ndim", 0) == 2 == getattr(y, "ndim", 0)
-    return np.dot(x, y) if matrices else np.matmul(x, y)
+    return x.dot(y) if matrices else np.matmul(x, y)
 
 
 matmul.grad(
@@ -45,7 +45,7 @@ matmul.grad(
 def matmul_nt(x, y, *, shape):
     """``x @ yᵀ`` summed to ``shape``: the gradient of a product's first factor."""
     if x.ndim == y.ndim == len(shape) == 2:
-        return np.dot(x, y.T)
+        return x.dot(y.T)
     if y.ndim == 1:  # the product lost y's axis
         return sum_to(x[..., None] * y, tuple(shape))
     if len(shape) == 1:  # the product lost the first factor's axis
@@ -63,8 +63,8 @@ matmul_nt.grad(
 def matmul_tn(x, y, *, shape):
     """``xᵀ @ y`` summed to ``shape``: the gradient of a product's second factor."""
     if x.ndim == y.ndim == len(shape) == 2:
-        few = shape[0] * shape[1] <= FEW  # np.dot writes zeros before it writes the product
-        return np.dot(x.T, y) if few else np.matmul(x.T, y)
+        few = shape[0] * shape[1] <= FEW  # dot writes zeros before it writes the product
+        return x.T.dot(y) if few else np.matmul(x.T, y)
     if len(shape) == 1:
         if x.ndim == 1:
             return x * y

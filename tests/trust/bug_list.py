@@ -286,12 +286,12 @@ OPS += [
         "ops.linalg",
         (
             "matrix product: the second factor is not transposed",
-            "if x.ndim == y.ndim == len(shape) == 2: return np.dot(x, y.T)",
+            "if x.ndim == y.ndim == len(shape) == 2: return x.dot(y.T)",
             "if x.ndim == y.ndim == len(shape) == 2:\n        return np.dot(x, np.resize(y, y.T.shape))",
         ),
         (
             "matrix product: the first factor is not transposed",
-            "return np.dot(x.T, y)",
+            "return x.T.dot(y)",
             "return np.dot(np.resize(x, x.T.shape), y)",
         ),
     ),
