@@ -35,6 +35,7 @@ CONTENTS = {
 #: ``<!-- names of minigrad in minigrad.ops -->`` on a page of the reference stands for these names.
 NAMES_OF = re.compile(r"^<!-- names of (\S+) in (\S+) -->$", re.M)
 PAGE = 690  # points of a drawing whose words can be read in the narrowest column of the site
+READABLE = 16 / 15  # pixels for a point of a wider drawing, as in a notebook
 PACKAGES = (
     "minigrad",
     "minigrad.static",
@@ -142,7 +143,7 @@ def describe_pictures(app: Any, doctree: nodes.document) -> None:
         width = width_of(Path(app.srcdir) / image["uri"].lstrip("/"))
         if width > PAGE:  # made no smaller than its words allow, and scrolled
             image["classes"].append("wide")
-            image["width"] = f"{width:.0f}px"
+            image["width"] = f"{READABLE * width:.0f}px"
 
 
 def width_of(path: Path) -> float:
