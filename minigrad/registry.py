@@ -110,27 +110,14 @@ class Primitive(Arguments):
 
     def legal_reads(self) -> list[str]:
         """Every name a rule of this primitive may use."""
+        grads = [f"{o}_grad" for o in self.outputs]
         shapes = [f"{n}_{what}" for n in self.inputs for what in ("shape", "dtype")]
-        return [
-            *self.inputs,
-            *self.outputs,
-            *(f"{o}_grad" for o in self.outputs),
-            *self.attrs,
-            *shapes,
-        ]
+        return [*self.inputs, *self.outputs, *grads, *self.attrs, *shapes]
 
     def wanted_rules(self, wanted: Any = None) -> Iterator[Rule]:
         """The rules for the wanted inputs (all by default), each once, in the order of the inputs."""
-        seen: list[Rule] = []
-        for name in self.inputs:
-            rule = self.rules.get(name)
-            if (
-                rule is not None
-                and (wanted is None or name in wanted)
-                and not any(r is rule for r in seen)
-            ):
-                seen.append(rule)
-                yield rule
+        asked = [n for n in self.differentiable if wanted is None or n in wanted]
+        yield from {id(self.rules[n]): self.rules[n] for n in asked}.values()
 
     def reads(self, wanted: Any = None) -> tuple[str, ...]:
         """What the rules of the wanted inputs name: inputs, outputs, gradients, attrs, shapes, in that order."""
@@ -189,6 +176,19 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
         raise refusal(
             f"a primitive needs a name, and {called!r} is none", "def, or type=…", RuleError
         )
+    options["outputs"] = tuple(options.get("outputs", ("out",)))
+    options["nondiff"] = frozenset(options.get("nondiff", ()))
+    made = Primitive(name, kernel, **_slots(name, kernel), **options)
+    made.doc = inspect.getdoc(kernel) or ""
+    REGISTRY[name] = made
+    if kernel.__module__.startswith("minigrad."):  # such frames are never "the user's line"
+        kernel.__globals__["__minigrad_ops__"] = True
+    made.function = _public_function(made, kernel, called)
+    return made.function
+
+
+def _slots(name: str, kernel: Callable[..., Any]) -> dict[str, Any]:
+    """What the parameters of a kernel say: inputs, which may be None, which is a list, and attrs."""
     inputs, attrs, optional, list_input = [], {}, set(), None
     for p in inspect.signature(kernel).parameters.values():
         if p.kind is p.VAR_KEYWORD:
@@ -202,29 +202,12 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
             list_input = p.name
         elif p.default is not p.empty:
             optional.add(p.name)
-    outputs, nondiff = (
-        tuple(options.pop("outputs", ("out",))),
-        frozenset(options.pop("nondiff", ())),
-    )
-    made = Primitive(
-        name,
-        kernel,
-        tuple(inputs),
-        attrs,
-        outputs=outputs,
-        list_input=list_input,
-        optional=frozenset(optional),
-        nondiff=nondiff,
-        doc=inspect.getdoc(kernel) or "",
-        **options,
-    )
-    REGISTRY[name] = made
-    if kernel.__module__.startswith("minigrad."):
-        kernel.__globals__["__minigrad_ops__"] = (
-            True  # frames of such modules are never "the user's line"
-        )
-    made.function = _public_function(made, kernel, called)
-    return made.function
+    return {
+        "inputs": tuple(inputs),
+        "attrs": attrs,
+        "optional": frozenset(optional),
+        "list_input": list_input,
+    }
 
 
 STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
@@ -263,11 +246,9 @@ def elementwise(kernel: Callable[..., Any] | None = None, /, **options: Any) -> 
     >>> REGISTRY.pop("plus").broadcasts
     True
     """
-    return (
-        primitive(kernel, broadcasts=True, **options)
-        if kernel
-        else lambda k: elementwise(k, **options)
-    )
+    if kernel is None:
+        return lambda k: elementwise(k, **options)
+    return primitive(kernel, broadcasts=True, **options)
 
 
 def _public_function(made: Primitive, kernel: Callable[..., Any], called: str) -> FunctionType:
