@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
-from minigrad.static.passes import dead_code, decompose, fold, merge_duplicates, specialise
+from minigrad.static.passes import climb, dead_code, decompose, fold, merge_duplicates, specialise
 
 
 def lines(program):
@@ -20,6 +20,23 @@ def program(build):
     with static.program_guard(prog):
         out = build()
     return prog, out
+
+
+def test_every_rung_leaves_what_it_was_given_and_a_program_that_bears_its_name():
+    def build():
+        x, w = static.data("x", [-1, 3]), static.parameter("w", np.ones((3, 2)))
+        loss = mg.tanh(mg.matmul(x, w)).sum()
+        static.append_backward(loss)
+        return loss
+
+    before, loss = program(build)
+    for rung, made in climb(before, {"x": (7, 3)}, [loss.name, "w@GRAD"]):
+        text = str(before)
+        assert made is not before
+        assert made.history[-1].startswith(rung), f"made.history.append({rung!r})"
+        static.verify(made)
+        assert str(before) == text
+        before = made
 
 
 def test_specialise_settles_open_sizes_in_forward_and_backward():
