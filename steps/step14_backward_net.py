@@ -478,7 +478,8 @@ def backward(op, no_grad=()):
 #
 #
 # explore(look, view=["unfolded", "folded"], no_grad=ipywidgets.SelectMultiple(
-#     options=["x", "w1", "b1", "h_part", "h", "w2", "b2", "y_part"], value=["x"], rows=8))
+#     options=["x", "w1", "b1", "h_part", "h", "w2", "b2", "y_part"], value=["x"], rows=8,
+#     description="no_grad"))
 
 # %% tags=["active-ipynb"]
 # assert survivors(backward(two_layers, {"h_part"})) == 3
