@@ -11,7 +11,7 @@ in which they were set; attributes that begin with ``_`` are private.  Nothing i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -94,14 +94,18 @@ class Module:
     def _append_to(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Forward in a Program, where every Tensor of the module is a Variable."""
         variables = {id(at): lift(program, path, at) for path, at in self.named_tensors()}
-        places = list(self._places())
+        places = [
+            (_slots(path, home), key, at)
+            for path, home, key, at in self._places()
+            if isinstance(at, Tensor)
+        ]
         try:
-            for _, home, key, at in places:  # in a Program, self.weight is a Variable
-                home[key] = variables[id(at)]
+            for slots, key, at in places:  # in a Program, self.weight is a Variable
+                slots[key] = variables[id(at)]
             return self.forward(*args, **kwargs)
         finally:
-            for _, home, key, at in places:
-                home[key] = at
+            for slots, key, at in places:
+                slots[key] = at
 
     def __getattr__(self, name: str) -> Any:
         raise missing(f"this {type(self).__name__}", name, MODULES.get(name), self)
@@ -114,35 +118,24 @@ class Module:
 
     # -- what it holds ----------------------------------------------------------------------
 
+    def _places(self) -> Iterator[tuple[str, Any, Any, Any]]:
+        """(path, what holds it, key there, value) for every place; what is shared has several."""
+        entered: set[int] = set()
+        waiting: list[tuple[str, Any, Any, Any]] = [("", None, None, self)]
+        while waiting:
+            path, home, key, at = waiting.pop()
+            yield path, home, key, at
+            if id(at) not in entered:
+                entered.add(id(at))
+                waiting += reversed([(_join(path, k), at, k, v) for k, v in _children(at)])
+
     def _inside(self) -> Iterator[tuple[str, Any]]:
         """(path, Tensor or Module) for everything inside, each object once."""
-        seen: set[int] = set()
-        waiting: list[tuple[str, Any]] = [("", self)]
-        while waiting:
-            path, at = waiting.pop()
-            if id(at) in seen:
-                continue
-            seen.add(id(at))
+        found: dict[int, tuple[str, Any]] = {}
+        for path, _, _, at in self._places():
             if isinstance(at, Tensor | Module):
-                yield path, at
-            waiting += reversed([(_join(path, key), value) for key, value in _children(at)])
-
-    def _places(self) -> Iterator[tuple[str, Any, Any, Tensor]]:
-        """(path, what holds it, key there, Tensor) for every place of a Tensor, shared ones included."""
-        seen: set[int] = set()
-        waiting: list[tuple[str, Any]] = [("", self)]
-        while waiting:
-            path, at = waiting.pop()
-            if id(at) in seen:
-                continue
-            seen.add(id(at))
-            home = vars(at) if isinstance(at, Module) else at
-            for key, value in _children(at):
-                if isinstance(value, Tensor):
-                    if isinstance(home, tuple):
-                        raise StateError(f"{_join(path, key)!r} stands in a tuple; repair: a list")
-                    yield _join(path, key), home, int(key) if isinstance(home, list) else key, value
-            waiting += reversed([(_join(path, key), value) for key, value in _children(at)])
+                found.setdefault(id(at), (path, at))
+        return iter(found.values())
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """(path, Tensor) for every parameter and buffer, each once."""
@@ -246,8 +239,15 @@ _RENAME = "state.pop(path), or rename it: state[new] = state.pop(old)"
 _ADD = "model.load_state_dict({**model.state_dict(), **state}) keeps what the module has"
 
 
-def _join(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
+def _join(path: str, key: Any) -> str:
+    return f"{path}.{key}" if path else str(key)
+
+
+def _slots(path: str, home: Any) -> Any:
+    """Where the values that something holds can be exchanged."""
+    if isinstance(home, tuple):
+        raise refusal(f"{path!r} stands in a tuple", "a list", StateError)
+    return vars(home) if isinstance(home, Module) else home
 
 
 def _is_fact(key: str, value: Any) -> bool:
@@ -255,16 +255,15 @@ def _is_fact(key: str, value: Any) -> bool:
     return plain and key[0] != "_" and not (isinstance(value, tuple) and _children(value))
 
 
-def _children(at: Any) -> list[tuple[str, Any]]:
+def _children(at: Any) -> list[tuple[Any, Any]]:
     """(key, value) of what may hold parameters inside a Module, a list or a dictionary."""
+    items: Iterable[tuple[Any, Any]] = ()
     if isinstance(at, Module):
         items = [(k, v) for k, v in vars(at).items() if k[0] != "_"]
     elif isinstance(at, list | tuple):
-        items = [(str(k), v) for k, v in enumerate(at)]
+        items = enumerate(at)
     elif isinstance(at, dict):
-        items = [(str(k), v) for k, v in at.items()]
-    else:
-        return []
+        items = at.items()
     return [(k, v) for k, v in items if isinstance(v, Tensor | Module | list | tuple | dict)]
 
 

@@ -40,6 +40,24 @@ def test_a_shared_parameter_and_a_module_inside_itself_are_found_once():
     assert len(model.modules()) == 4
 
 
+def test_keys_of_a_dictionary_may_be_anything_in_a_program_too():
+    class Table(nn.Module):
+        """One scale for each number."""
+
+        def __init__(self):
+            self.scales = {k: nn.Parameter([float(k)]) for k in (2, 3)}
+
+        def forward(self, x):
+            return x * self.scales[2] + x * self.scales[3]
+
+    table, program = Table(), static.Program()
+    with static.program_guard(program):
+        y = table(static.data("x", [1]))
+    assert list(table.state_dict()) == ["scales.2", "scales.3"]
+    assert {k: type(v) for k, v in table.scales.items()} == {2: mg.Tensor, 3: mg.Tensor}
+    assert static.Executor().run(program, {"x": [10.0]}, [y])[0].tolist() == [50.0]
+
+
 def test_modules_nest_deeply():
     model = nn.Linear(1, 1)
     for _ in range(3000):

@@ -133,7 +133,7 @@ EAGER = {
     "needs 2 vectors, a tuple": lambda: mg.jvp(lambda x, y: x * y, (leaf(1.0), leaf(2.0)), (1.0,)),
     "has no forward(self, x): write one": lambda: Bare()(1.0),
     "this Bare": lambda: Bare().weihgt,
-    "stands in a tuple; repair: a list": lambda: building(InATuple()),
+    "stands in a tuple": lambda: building(InATuple()),
     "this Linear has no 'wieght'": lambda: nn.Linear(2, 3, seed=0).load_state_dict({"wieght": 1.0}),
     "seed is": lambda: nn.Linear(2, 3, seed=-1),
     "count from 1, padding": lambda: mg.conv2d(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), stride=0),
