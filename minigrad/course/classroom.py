@@ -22,7 +22,7 @@ def handed_in(folder: Path, steps: Sequence[Step]) -> dict[str, dict[str, Path]]
     Raises CourseError if nothing was handed in, or two notebooks claim one place.
     """
     if not folder.is_dir():
-        raise CourseError(f"there is no folder {folder}")
+        raise CourseError(f"there is no folder {folder}; name the one that holds their notebooks")
     names = [step.name for step in steps]
     learners = sorted(path.name for path in folder.iterdir() if path.is_dir())
     found: dict[str, dict[str, Path]] = {name: {} for name in learners if name[0] != "."}
@@ -37,7 +37,8 @@ def handed_in(folder: Path, steps: Sequence[Step]) -> dict[str, dict[str, Path]]
             raise CourseError("whose is it? One folder per learner, or the name before it", path)
         known = found.setdefault(learner, {}).setdefault(step, path)
         if known != path:
-            raise CourseError(f"{learner} has handed in {known.relative_to(folder)}, too", path)
+            said = f"{learner} has handed in {known.relative_to(folder)}, too"
+            raise CourseError(f"{said}; keep one of them", path)
     if not any(found.values()):
         wanted = ", ".join(f"{name}.ipynb" for name in names[:3])
         raise CourseError(f"no notebook of the course below {folder}: {wanted} …")

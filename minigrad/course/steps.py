@@ -203,15 +203,14 @@ def _verify(path: Path, cells: Iterable[Cell]) -> None:
         seen[cell.exercise] = cell.line
         number = FILE.fullmatch(path.name)
         if number and int(cell.exercise[:-1]) != int(number[1]):
-            raise CourseError(
-                f"exercise {cell.exercise} belongs to step {cell.exercise[:-1]}", path, cell.line
-            )
+            said = f"exercise {cell.exercise} belongs to step {cell.exercise[:-1]}"
+            raise CourseError(f"{said}; call it {int(number[1])}a, …", path, cell.line)
         if BEGIN not in cell.source:
-            raise CourseError(f"exercise {cell.exercise} has no {BEGIN!r}", path, cell.line)
+            said = f"exercise {cell.exercise} has no {BEGIN!r}"
+            raise CourseError(f"{said}; put it above its solution", path, cell.line)
         if not re.search(rf"""\bcheck\(["']{cell.exercise}["']""", cell.source):
-            raise CourseError(
-                f'exercise {cell.exercise} never calls check("{cell.exercise}", …)', path, cell.line
-            )
+            said = f'exercise {cell.exercise} never calls check("{cell.exercise}", …)'
+            raise CourseError(f"{said}; end the cell with it", path, cell.line)
 
 
 def _verify_markers(path: Path, cell: Cell) -> None:
@@ -229,7 +228,7 @@ def _verify_markers(path: Path, cell: Cell) -> None:
             opened = number
         elif line.strip() == END:
             if opened is None:
-                raise CourseError(f"{END!r} without {BEGIN!r}", path, number)
+                raise CourseError(f"{END!r} without {BEGIN!r} above it", path, number)
             opened = None
     if opened:
-        raise CourseError(f"{BEGIN!r} without {END!r}", path, opened)
+        raise CourseError(f"{BEGIN!r} without {END!r} below it", path, opened)

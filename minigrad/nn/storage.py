@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..calls import checked
-from ..errors import describe, refusal
+from ..errors import MinigradError, describe, refusal
 from .module import Module, StateError
 
 LIMIT = 4 * 2**30  #: bytes that a file may declare
@@ -55,8 +55,9 @@ def save(state: Module | Mapping[str, Any], path: str | Path) -> None:
     for name, array in arrays.items():
         if array.dtype.kind not in _KINDS:
             nested = isinstance(values.get(name), Mapping)
-            advice = "; repair: a file for each state" * nested
-            raise StateError(f"{name!r} is {describe(array)}: a state holds numbers{advice}")
+            advice = "a file for each state" if nested else "arrays of numbers, by name"
+            what = f"{name!r} is {describe(array)}: a state holds numbers"
+            raise refusal(what, advice, StateError)
     if _ending(path) == ".npz":
         with Path(path).open("wb") as file, zipfile.ZipFile(file, "w") as whole:
             for name, array in arrays.items():  # no dates: the same state, the same bytes
@@ -91,15 +92,20 @@ def load(path: str | Path, limit: int = LIMIT) -> dict[str, np.ndarray[Any, Any]
     except (StateError, FileNotFoundError):
         raise
     except (*_BROKEN, ValueError, OSError, RuntimeError) as error:
-        raise StateError(f"{Path(path).name} is no sound .npz file: {error}") from error
+        raise _unsound(f"{Path(path).name} is no sound .npz file: {error}") from error
 
 
 def _ending(path: str | Path) -> str:
     ending = Path(path).suffix
     if ending not in (".npz", ".safetensors"):
-        what = f"{Path(path).name!r} ends in {ending!r}"
-        raise StateError(f"{what}; states are stored as .npz or .safetensors")
+        what = f"{Path(path).name!r} ends in {ending!r}; states are stored as .npz or .safetensors"
+        raise refusal(what, f"{Path(path).stem}.npz", StateError)
     return ending
+
+
+def _unsound(what: str) -> MinigradError:
+    """The error for a file that is not what it says."""
+    return refusal(what, "a file that nn.save wrote", StateError)
 
 
 def _check_members(path: str | Path, members: list[zipfile.ZipInfo]) -> None:
@@ -107,10 +113,10 @@ def _check_members(path: str | Path, members: list[zipfile.ZipInfo]) -> None:
     for m in members:
         if not m.filename.endswith(".npy") or names.count(m.filename) > 1:
             what = f"{Path(path).name} holds {m.filename!r}"
-            raise StateError(f"{what}: a state holds each array once, as .npy")
+            raise _unsound(f"{what}: a state holds each array once, as .npy")
         if m.file_size > RATIO * max(m.compress_size, 1) + 4096:
             growth = f"from {m.compress_size} to {m.file_size} bytes"
-            raise StateError(f"{m.filename!r} grows {growth}: no honest array")
+            raise _unsound(f"{m.filename!r} grows {growth}: no honest array")
 
 
 def _declared(whole: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
@@ -118,16 +124,14 @@ def _declared(whole: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
     with whole.open(member) as file:
         version = np.lib.format.read_magic(file)
         if version not in _HEADERS:
-            raise StateError(f"{member.filename!r} has version {version} of the format, not 1 or 2")
+            raise _unsound(f"{member.filename!r} has version {version} of the format, not 1 or 2")
         shape, _, dtype = _HEADERS[version](file)
         size = math.prod(shape) * dtype.itemsize
         if dtype.kind not in _KINDS or min(shape, default=0) < 0:
-            raise StateError(
-                f"{member.filename!r} holds {dtype}{list(shape)}: a state holds numbers"
-            )
+            raise _unsound(f"{member.filename!r} holds {dtype}{list(shape)}: a state holds numbers")
         there = member.file_size - file.tell()
         if size != there:
-            raise StateError(f"{member.filename!r} declares {size} bytes and has {there}")
+            raise _unsound(f"{member.filename!r} declares {size} bytes and has {there}")
     return size
 
 
@@ -138,8 +142,8 @@ def _check_total(path: str | Path, declared: Mapping[str, int], limit: int) -> N
 
 
 def _too_large(path: str | Path, what: str, limit: int) -> NoReturn:
-    repair = "repair: load(path, limit=…)"
-    raise StateError(f"{Path(path).name} {what} bytes, the limit is {limit}; {repair}")
+    what = f"{Path(path).name} {what} bytes, the limit is {limit}"
+    raise refusal(what, "load(path, limit=…)", StateError)
 
 
 def _read(whole: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray[Any, Any]:
@@ -165,4 +169,4 @@ def _load_safetensors(path: str | Path, limit: int) -> dict[str, np.ndarray[Any,
     try:
         return dict(library.load_file(str(path)))
     except Exception as error:
-        raise StateError(f"{Path(path).name} is no sound .safetensors file: {error}") from error
+        raise _unsound(f"{Path(path).name} is no sound .safetensors file: {error}") from error

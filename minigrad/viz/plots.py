@@ -57,7 +57,10 @@ def contour_path(
     """
     points = np.asarray([[float(np.asarray(unwrap(c))) for c in p] for p in path], dtype=float)
     if points.ndim != 2 or points.shape[1] != 2:
-        raise ValueError(f"a path is a sequence of points (x, y), but it has shape {points.shape}")
+        raise ValueError(
+            f"a path is a sequence of points (x, y), but it has shape {points.shape}: "
+            "collect (float(x), float(y)) after every step"
+        )
     figure, axes = card(title, "x", "y", SQUARE)
     xs, ys = (_window(points[:, i], goal[i] if goal is not None else None, span) for i in (0, 1))
     grid = np.meshgrid(xs, ys)
@@ -207,7 +210,7 @@ def _numbers(values: Any, what: str) -> Any:
     """A sequence of numbers, arrays, Tensors or Variables, as an array."""
     found = np.array([float(np.asarray(unwrap(v))) for v in values], dtype=float)
     if not found.size:
-        raise ValueError(f"{what} are empty: there is nothing to plot")
+        raise ValueError(f"{what} are empty, there is nothing to plot: give one number per step")
     return found
 
 
