@@ -180,7 +180,7 @@ CALLS = [
 EXPORTS = [
     (lambda: exported(lambda x: x[x > 0.0]), "gather has no counterpart in ONNX: how many elements a mask chooses is not known", "use where instead"),
     (lambda: exported(lambda x: mg.sum(x, axis=1), (2, 0)), "reduce_sum has no counterpart in ONNX: ONNX has no reduction over no elements"),
-    (lambda: with_primitive(lambda x: np.spacing(x), lambda p, y: static.export_onnx(p, fetch=y)), "strange has no counterpart in ONNX: ONNX has no counterpart of np.spacing"),
+    (lambda: with_primitive(lambda x: np.spacing(x), lambda p, y: static.export_onnx(p, fetch=y)), "strange has no counterpart in ONNX: ONNX has no counterpart of np.spacing", "repair: other ops; or static.compile(program)"),
     (lambda: with_primitive(lambda x: x if x[0] > 0 else -x, lambda p, y: static.export_onnx(p, fetch=y)), "strange has no counterpart in ONNX: a kernel looks at a value"),
     (lambda: static.export_onnx(open_sum()[0], feed={"x": (1,), "y": (1,)}, fetch="nobody"), "fetch names 'nobody', which is no variable of the root block"),
 ]  # fmt: skip

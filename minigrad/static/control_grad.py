@@ -62,46 +62,13 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     carried, next_ = op.attrs["carried"], op.attrs["next"]
     steps, step_out = op.attrs.get("steps", []), op.attrs.get("step_out", [])
     starts, params, seqs = op.inputs["x"], op.inputs["params"], op.inputs.get("seq", [])
-    wanted_params = [p for p in params if p in inputs]
-    wanted_steps = [s for s, q in zip(steps, seqs, strict=True) if q in inputs]
     outs, stacked = op.outputs["out"], op.outputs.get("stacked", [])
-    seeds_out = [s for s, v in zip(step_out, stacked, strict=True) if v in have]
-
-    # what depends on something wanted, from step to step until nothing new comes
-    reaching = (
-        {c for c, s in zip(carried, starts, strict=True) if s in inputs}
-        | set(wanted_params)
-        | set(wanted_steps)
-    )
-    while True:
-        found = _reaching(body, reaching, job.no_grad)
-        more = {c for c, n in zip(carried, next_, strict=True) if n in found} - reaching
-        if not more:
-            break
-        reaching |= more
-    # and what the wanted outputs depend on
-    needed = {n for n, o in zip(next_, outs, strict=True) if o in have} | set(seeds_out)
-    while True:
-        behind = _behind(body, needed, job.no_grad)
-        more = {n for c, n in zip(carried, next_, strict=True) if c in behind} - needed
-        if not more:
-            break
-        needed |= more
-    flows = [
-        k
-        for k, (c, n) in enumerate(zip(carried, next_, strict=True))
-        if c in reaching and n in needed and n in found
-    ]
-    flows += [
-        k
-        for k in range(len(carried))
-        if k not in flows and next_[k] in needed and starts[k] in inputs
-    ]
-    flows.sort()
-
-    wanted = {carried[k] for k in flows} | set(wanted_params) | set(wanted_steps)
-    seeds_out = [s for s in seeds_out if s in found]
+    read = {p for p in params if p in inputs}
+    read.update(s for s, q in zip(steps, seqs, strict=True) if q in inputs)
+    flows, found = _flowing(body, op, inputs, read, have, job.no_grad)
+    seeds_out = [s for s, v in zip(step_out, stacked, strict=True) if v in have and s in found]
     seeds = [next_[k] for k in flows] + seeds_out
+    wanted = {carried[k] for k in flows} | read
     grad_block, given, local = _grad_block(job, body, seeds, wanted)
     chosen = set(flows)
     next_given = dict(zip(flows, given, strict=False))
@@ -138,6 +105,48 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     made = Operator(f"{op.type}_grad", made_inputs, outputs, attrs, "backward", op)
     made.reads = tuple(params)
     return made
+
+
+def _flowing(
+    body: Block,
+    op: Operator,
+    inputs: set[str],
+    read: set[str],
+    have: Container[str],
+    no_grad: set[str],
+) -> tuple[list[int], set[str]]:
+    """The numbers of the carried values that hand gradients on, and what in the body depends on something wanted.
+
+    ``read``: what the body reads from outside, or of the sequences, and that wants a gradient.  What a step hands on
+    may come into its own only some steps later, so both directions are gone through until nothing new comes.
+    """
+    carried, next_ = op.attrs["carried"], op.attrs["next"]
+    starts, outs = op.inputs["x"], op.outputs["out"]
+    reaching = read | {c for c, s in zip(carried, starts, strict=True) if s in inputs}
+    while True:
+        found = _reaching(body, reaching, no_grad)
+        more = {c for c, n in zip(carried, next_, strict=True) if n in found} - reaching
+        if not more:
+            break
+        reaching |= more
+    results = zip(
+        (*next_, *op.attrs.get("step_out", ())),
+        (*outs, *op.outputs.get("stacked", ())),
+        strict=True,
+    )
+    needed = {n for n, o in results if o in have}
+    while True:
+        behind = _behind(body, needed, no_grad)
+        more = {n for c, n in zip(carried, next_, strict=True) if c in behind} - needed
+        if not more:
+            break
+        needed |= more
+    flows = [
+        k
+        for k, (c, n, start) in enumerate(zip(carried, next_, starts, strict=True))
+        if n in needed and ((c in reaching and n in found) or start in inputs)
+    ]
+    return flows, found
 
 
 def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:

@@ -57,12 +57,14 @@ def body_block(
 ) -> tuple[Block, list[Variable]]:
     """A block for the body of a loop, and its carried values."""
     block = program.create_block(outer.idx)
-    carried = []
-    for v in starts:
-        name = program.unique_name(f"{v.name}@step")
-        carried.append(block.create_var(name, v.shape, v.dtype, derived_stop=v.dtype.kind != "f"))
-    block.written.update(v.name for v in carried)
-    return block, carried
+    return block, [handed_in(block, v, v.shape, v.dtype.kind != "f") for v in starts]
+
+
+def handed_in(block: Block, v: Variable, shape: tuple[int, ...], stop: bool) -> Variable:
+    """What a step sees of a value of the loop: a variable of the body that nothing in it has to write."""
+    name = block.program.unique_name(f"{v.name}@step")
+    block.written.add(name)
+    return block.create_var(name, shape, v.dtype, derived_stop=stop)
 
 
 def same_types(a: Variable, b: Variable) -> bool:

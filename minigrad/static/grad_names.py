@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from .block import Block
 
 
+GRAD = "@GRAD"  #: ``w@GRAD`` is the gradient of ``w``
+
+
 class GradNames(dict[str, str]):
     """Variable → name of its gradient, made when it is asked for the first time."""
 
@@ -17,15 +20,15 @@ class GradNames(dict[str, str]):
         self.taken = taken
 
     def __missing__(self, name: str) -> str:
-        made, k = f"{name}@GRAD", 2
+        made, k = f"{name}{GRAD}", 2
         while made in self.taken:
-            made, k = f"{name}@GRAD@{k}", k + 1
+            made, k = f"{name}{GRAD}@{k}", k + 1
         self[name] = made
         return made
 
     def name_all(self, names: Iterable[str]) -> None:
         """Make the names of many gradients at once, unless one is taken: then they are made one by one."""
-        made = {name: name + "@GRAD" for name in names}
+        made = {name: name + GRAD for name in names}
         if self.taken.isdisjoint(made.values()):
             self.update(made)
 
@@ -42,4 +45,4 @@ def free_names(blocks: Iterable[Block]) -> GradNames:
     >>> free_names(prog.blocks)["x"]
     'x@GRAD@2'
     """
-    return GradNames({name for b in blocks for name in b.vars if "@GRAD" in name})
+    return GradNames({name for b in blocks for name in b.vars if GRAD in name})

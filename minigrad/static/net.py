@@ -22,7 +22,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
-from .net_ops import GRAD, NetOp, Operator, Scope, Slots, names, places
+from .grad_names import GRAD
+from .net_ops import NetOp, Operator, Scope, Slots, names, places
 from .net_rnn import RnnGradOp, RnnOp
 from .op_info import op_info
 from .operator import EMPTY

@@ -15,11 +15,10 @@ import numpy as np
 
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
 from .grad_maker import run_grad_op
+from .grad_names import GRAD
 from .infer import run_kernel
 from .op_info import bind_slots, op_info
 from .operator import EMPTY
-
-GRAD = "@GRAD"  #: ``w@GRAD`` is the gradient of ``w``
 
 Slots = dict[str, list[str]]
 Given = Mapping[str, str | Sequence[str]]

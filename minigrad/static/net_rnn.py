@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
-from .net_ops import GRAD, NetOp, Operator, Scope, names, places, read, write
+from .grad_names import GRAD
+from .net_ops import NetOp, Operator, Scope, names, places, read, write
 from .operator import EMPTY
 
 SCOPES = "@SCOPES"  #: ``hs@SCOPES`` holds the step scopes that made ``hs``

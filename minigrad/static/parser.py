@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProgramFormatError, describe, did_you_mean, refusal
+from .grad_names import GRAD
 from .literals import DTYPES, check_shape, check_sizes, from_plain
 from .op_info import ROLES, bind_slots, op_info
 from .operator import BLOCK_ATTRS
@@ -241,7 +242,7 @@ def link_grad_ops(program: Program) -> None:
         for op in block.ops:
             if op.type.endswith("_grad"):
                 slots = [names for s, names in op.inputs.items() if s.endswith("_grad")]
-                bases = [n.rpartition("@GRAD")[0] for names in slots for n in names if n != EMPTY]
+                bases = [n.rpartition(GRAD)[0] for names in slots for n in names if n != EMPTY]
                 found = next((by_output[n] for n in bases if n in by_output), None)
                 if found is not None and found.type == op.type.removesuffix("_grad"):
                     op.forward_op = found

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .grad_names import GRAD
 from .literals import to_text
 from .op_info import CONTROL, find_info
 from .operator import BLOCK_ATTRS
@@ -71,7 +72,7 @@ def _follows(block: Block, v: Variable, made: dict[str, str]) -> bool:
 
 def named_after(block: Block, name: str) -> Variable | None:
     """The variable that a gradient's name speaks of: ``x`` for ``x@GRAD@RENAME@0``."""
-    base = name.rpartition("@GRAD")[0]
+    base = name.rpartition(GRAD)[0]
     return block.find_var(base) if base else None
 
 

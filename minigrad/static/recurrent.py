@@ -13,6 +13,7 @@ from .control_parts import (
     body_block,
     captured,
     check_callable,
+    handed_in,
     next_values,
     own_names,
     sequence,
@@ -52,7 +53,7 @@ def static_rnn(
     seqs = _sequences(program, outer, inputs)
     starts = [as_start(program, outer, v) for v in sequence(states, "states")]
     block, carried = body_block(program, outer, starts)
-    slices = _slices(program, block, seqs)
+    slices = [handed_in(block, v, v.shape[1:], v.stop_gradient) for v in seqs]
     with program.block_guard(block):
         returned = step(*slices, *carried)
         if not isinstance(returned, tuple) or len(returned) != 2:
@@ -90,13 +91,3 @@ def _sequences(program: Program, outer: Block, inputs: Any) -> list[Variable]:
         what = f"the sequences of static_rnn have different lengths: {seqs}"
         raise refusal(what, "cut or fill them up to one length", ProgramError)
     return seqs
-
-
-def _slices(program: Program, block: Block, seqs: list[Variable]) -> list[Variable]:
-    """What a step sees of the sequences."""
-    made = []
-    for v in seqs:
-        name = program.unique_name(f"{v.name}@step")
-        made.append(block.create_var(name, v.shape[1:], v.dtype, derived_stop=v.stop_gradient))
-    block.written.update(v.name for v in made)
-    return made

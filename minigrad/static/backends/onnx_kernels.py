@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ProgramError
 from ...ops.axes import axis_tuple
 from ...ops.index import filled
 from ...ops.join import ends
 from ...ops.windows import output_size, pair
 from .onnx_graph import Graph
 from .onnx_numpy import OnnxNumPy
-from .onnx_symbol import Symbol, flat_places
+from .onnx_symbol import NoCounterpart, Symbol, flat_places
 
 COUNTERPARTS: dict[str, Callable[..., Any]] = {}
 
@@ -72,9 +71,8 @@ class Kernels:
     @counterpart
     def dropout(self, x, seed, *, p=0.5):
         if p:
-            raise ProgramError(
-                "its masks come from NumPy's generator; export program.clone(for_test=True)"
-            )
+            what = "its masks come from NumPy's generator"
+            raise NoCounterpart(what, "export program.clone(for_test=True)")
         return x
 
     # -- shapes ----------------------------------------------------------------------------

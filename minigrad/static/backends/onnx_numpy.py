@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ProgramError
 from ...ops.axes import axis_tuple
 from .onnx_graph import Graph
-from .onnx_symbol import Symbol
+from .onnx_symbol import NoCounterpart, Symbol
 from .onnx_ufunc import Ufunc
 
 
@@ -233,7 +232,7 @@ def _plain(function: Any, name: str) -> Any:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if any(isinstance(a, Symbol) for a in (*args, *kwargs.values())):
-            raise ProgramError(f"ONNX has no counterpart of np.{name}")
+            raise NoCounterpart(f"ONNX has no counterpart of np.{name}")
         return function(*args, **kwargs)
 
     return call

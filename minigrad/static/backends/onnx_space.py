@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from onnx import helper
 
-from ...errors import ProgramError
+from ...errors import ProgramError, refusal
 from ...registry import REGISTRY
 from .numpy_space import NumpySpace, Values
 from .onnx_graph import Graph, info
 from .onnx_kernels import COUNTERPARTS, Kernels
 from .onnx_numpy import OnnxNumPy
-from .onnx_symbol import Symbol
+from .onnx_symbol import NoCounterpart, Symbol
 from .onnx_ufunc import Ufunc
 from .space_twins import SpaceTwins
 
@@ -46,8 +46,11 @@ class OnnxSpace(NumpySpace):
                 out = own(self.kernels, *args, **attrs) if own else NotImplemented
                 if out is NotImplemented:
                     out = self.twins.of(p.kernel)(*args, **attrs)  # type: ignore[arg-type]
-            except ProgramError as error:
-                raise ProgramError(f"{type} has no counterpart in ONNX: {error}") from None
+            except NoCounterpart as error:
+                if before:
+                    raise  # the op of the program says it, not one inside its kernel
+                what = f"{type} has no counterpart in ONNX: {error}"
+                raise refusal(what, error.repair, ProgramError) from None
             finally:
                 self.graph.scope = before
             several = p.list_output or len(p.outputs) > 1

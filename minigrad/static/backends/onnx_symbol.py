@@ -15,6 +15,14 @@ from ..stand_ins import stand_in
 Shape = tuple[int, ...]
 
 
+class NoCounterpart(ProgramError):
+    """ONNX has nothing for what a kernel does: why, and what to do instead."""
+
+    def __init__(self, what: str, repair: str = "") -> None:
+        super().__init__(what)
+        self.repair = repair or "other ops; or static.compile(program), which takes every op"
+
+
 class Symbol:
     """A value in the graph that behaves like an array: operators, indices, reshape, astype.
 
@@ -171,7 +179,7 @@ class Symbol:
         return iter([self[k] for k in range(len(self))])
 
     def __bool__(self) -> bool:
-        raise ProgramError("a kernel looks at a value, and there is none while a graph is written")
+        raise NoCounterpart("a kernel looks at a value, and there is none while a graph is written")
 
 
 def _ints(values: Any) -> np.ndarray[Any, Any]:
@@ -186,9 +194,8 @@ def flat_places(graph: Any, shape: Shape, parts: tuple[Any, ...]) -> Symbol:
         if isinstance(p, Symbol | np.ndarray | list)
     ]
     if any(p.dtype.kind == "b" for _, p in arrays):
-        raise ProgramError(
-            "how many elements a mask chooses is not known while a graph is written; use where instead"
-        )
+        what = "how many elements a mask chooses is not known while a graph is written"
+        raise NoCounterpart(what, "use where instead")
     zero = list(parts)
     for k, p in arrays:
         zero[k] = np.zeros(p.shape, int)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ProgramError
 from ...ops.axes import axis_tuple
 from .onnx_graph import Graph
-from .onnx_symbol import Symbol, flat_places
+from .onnx_symbol import NoCounterpart, Symbol, flat_places
 
 #: ufunc → ONNX operator of the same meaning
 SAME = {
@@ -54,7 +53,7 @@ def ufunc(graph: Graph, function: np.ufunc, *args: Any, out: Any = None) -> Any:
         inputs = [graph.symbol(a, like.dtype) for a in args]
         made = graph.node(SAME[name], inputs, like.shape, like.dtype)
     else:
-        raise ProgramError(f"ONNX has no counterpart of np.{name}")
+        raise NoCounterpart(f"ONNX has no counterpart of np.{name}")
     if out is None:
         return made
     out.put(made)
@@ -165,7 +164,7 @@ class Ufunc:
         axes = axis_tuple(axis, x.ndim)
         like = self.function.reduce(x.like, axis=axes, keepdims=keepdims)
         if not x.size:
-            raise ProgramError("ONNX has no reduction over no elements")
+            raise NoCounterpart("ONNX has no reduction over no elements")
         return self.graph.node(
             REDUCE[self.function.__name__],
             [x.astype(like.dtype), np.array(axes, np.int64)],

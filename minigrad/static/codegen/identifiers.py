@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..grad_names import GRAD
 from .names import ShapeWhenRun
 from .schedule import Array, Schedule
 from .syntax import assign, entry, invoke, load, special
@@ -120,6 +121,6 @@ def clean(name: str) -> str:
     >>> clean("w@GRAD"), clean("h-1/new"), clean("lambda"), clean("3d")
     ('w_grad', 'h_1_new', 'lambda_', 'v3d')
     """
-    text = re.sub(r"[^A-Za-z0-9_]", "_", name.replace("@GRAD", "_grad"))[:60]
+    text = re.sub(r"[^A-Za-z0-9_]", "_", name.replace(GRAD, "_grad"))[:60]
     text = text if text[:1].isalpha() else "v" + text
     return text + "_" if keyword.iskeyword(text) or keyword.issoftkeyword(text) else text

@@ -48,14 +48,8 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     dtype = property(lambda self: self.like.dtype)
     ndim = property(lambda self: self.like.ndim)
     size = property(lambda self: self.like.size)
+    strides = property(lambda self: self.like.strides)  # what comes from outside is contiguous
     T = property(lambda self: self.recorder.call(np.transpose, (self,), {}))
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """The strides, of arrays that the schedule makes itself."""
-        if any(r.fixed for r in self.roots):
-            raise Unrecordable("strides of an array from outside")
-        return self.like.strides
 
     @property
     def is_root(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..grad_names import GRAD
 from ..infer import infer_outputs
 from ..op_info import find_info
 from ..program import Block, Operator, Program, Variable
@@ -94,8 +95,8 @@ def _like_their_forward(block: Block, names: list[str]) -> None:
 
 
 def _forward_of(block: Block, name: str) -> Variable | None:
-    while "@GRAD" in name:
-        name = name[: name.rindex("@GRAD")]
+    while GRAD in name:
+        name = name[: name.rindex(GRAD)]
         found = block.find_var(name)
         if found is not None and -1 not in found.shape:
             return found
