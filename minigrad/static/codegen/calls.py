@@ -27,48 +27,41 @@ class CallSource(Identifiers):
     def call(self, call: Call) -> ast.stmt:
         """The statement of one call."""
         out = call.out
-        place = (
-            call.into
-            if call.into is not None
-            else out
-            if isinstance(out, Array) and id(out) in self.plan.placed
-            else None
-        )
+        place = call.into
+        if place is None and isinstance(out, Array) and id(out) in self.plan.placed:
+            place = out
         if call.kind == "fill":
             return self.fill(call, place)
         if call.kind == "check":
             return self.check(call)
         if call.path == "[]=":
-            place_in = ast.Subscript(
-                self.value(call.args[0]), self.subscript(call.args[1]), ast.Store()
-            )
-            return ast.Assign([place_in], self.value(call.args[2]))
-        if call.path == "[]":
-            value: ast.expr = ast.Subscript(
-                self.value(call.args[0]), self.subscript(call.args[1]), ast.Load()
-            )
-        elif call.path == ".astype":
-            value = ast.Call(
-                ast.Attribute(self.value(call.args[0]), "astype", ast.Load()),
-                [self.value(call.args[1])],
-                [],
-            )
-        elif (
-            call.function is np.transpose
-            and all(a is None for a in call.args[1:])
-            and not call.kwargs
-        ):
-            value = ast.Attribute(self.value(call.args[0]), "T", ast.Load())
-        elif call.kind == "opaque":
-            value = ast.Call(load(self.kernel(call)), *self.arguments(call))
-        else:
-            path = "np.dot" if call.function is np.matmul and _is_plain_product(call) else call.path
-            value = ast.Call(self.function(path), *self.arguments(call, place))
+            x, index, value = call.args
+            target = ast.Subscript(self.value(x), self.subscript(index), ast.Store())
+            return ast.Assign([target], self.value(value))
+        made = self.called(call, place)
         if call.kind in ("write", "store") or (place is not None and call.kind == "compute"):
-            return ast.Expr(value)
+            return ast.Expr(made)
         if isinstance(out, list):
-            return ast.Assign([ast.Tuple([store(self.name(a)) for a in out], ast.Store())], value)
-        return assign(self.name(out), value)
+            return ast.Assign([ast.Tuple([store(self.name(a)) for a in out], ast.Store())], made)
+        return assign(self.name(out), made)
+
+    def called(self, call: Call, place: Array | None) -> ast.expr:
+        """The expression of one call, as one would write it: ``x[0]``, ``w.T``, ``np.add(x, y, out)``."""
+        if call.kind == "opaque":
+            return ast.Call(load(self.kernel(call)), *self.arguments(call))
+        if call.path == "[]":
+            x, index = call.args
+            return ast.Subscript(self.value(x), self.subscript(index), ast.Load())
+        if call.path == ".astype":
+            x, dtype = call.args
+            return ast.Call(
+                ast.Attribute(self.value(x), "astype", ast.Load()), [self.value(dtype)], []
+            )
+        x, *more = call.args
+        if call.function is np.transpose and not call.kwargs and all(a is None for a in more):
+            return ast.Attribute(self.value(x), "T", ast.Load())
+        path = "np.dot" if call.function is np.matmul and _is_plain_product(call) else call.path
+        return ast.Call(self.function(path), *self.arguments(call, place))
 
     def check(self, call: Call) -> ast.stmt:
         """A condition without which the kernel raises: then it is called, and does."""

@@ -53,12 +53,13 @@ class ControlFlow:
         self, names: Names, op: Operator, slot: str, sources: list[tuple[Array, ...]]
     ) -> list[Array]:
         """The Arrays that a control operator makes; they may share memory with their sources."""
-        made = []
-        for name, shared in zip(op.outputs[slot], sources, strict=True):
-            array = Array(self.recorder, self.like(names, name), name)
-            array.roots = (array, *[r for s in shared for r in s.roots])
-            names.values[name] = array
-            made.append(array)
+        pairs = zip(op.outputs[slot], sources, strict=True)
+        return [self.result(names, name, shared) for name, shared in pairs]
+
+    def result(self, names: Names, name: str, shared: tuple[Array, ...] = ()) -> Array:
+        """The Array that a control operator makes for a name; it may share memory with these."""
+        made = names.values[name] = Array(self.recorder, self.like(names, name), name)
+        made.roots = (made, *[r for s in shared for r in s.roots])
         return made
 
     def loop(self, op: Operator, names: Names) -> None:
@@ -97,12 +98,12 @@ class ControlFlow:
         block = self.program.blocks[op.attrs["sub_block"]]
         inner = Names(block, names, self.inner[id(self.origin[frames])])
         item = Loop(op, [], frames=frames)
-        starts, begins = [], []
+        given = []  # the gradients that are handed on: outside, and at the beginning of a step
         for local, name in zip(op.attrs["next_grad"], op.inputs["out_grad"], strict=True):
             if local != EMPTY:
-                starts.append(names.find(name, self))
-                begins.append(self.begin(local, starts[-1]))
-                inner.values[local] = begins[-1]
+                start = names.find(name, self)
+                inner.values[local] = self.begin(local, start)
+                given.append((start, inner.values[local]))
         for local, name in zip(
             op.attrs.get("step_out_grad", ()), op.inputs.get("stacked_grad", ()), strict=True
         ):
@@ -111,34 +112,36 @@ class ControlFlow:
                 inner.values[local] = self.slice(item, seq, local)
         self.body(item, block, inner)
         self.recorder.op = op
-        nexts = [inner.find(n, self) for n in op.attrs["carried_grad"] if n != EMPTY]
-        chosen = [k for k, n in enumerate(op.attrs["carried_grad"]) if n != EMPTY]
-        for k, start, begin, next_ in zip(chosen, starts, begins, nexts, strict=True):
-            name = op.outputs["x_grad"][k]
-            final = Array(
-                self.recorder, start.like, name if name != EMPTY else op.attrs["carried_grad"][k]
-            )
-            final.roots = (final, *start.roots, *next_.roots)
-            item.carried.append((start, begin, next_, final))
-            if name != EMPTY:
-                names.values[name] = final
+        self.hand_back(item, names, inner, given)
         for local, name, like in zip(
             op.attrs["params_local"], op.outputs["params_grad"], op.inputs["params"], strict=True
         ):
             if name != EMPTY:
-                total = names.values[name] = Array(self.recorder, self.like(names, name), name)
                 value = inner.find(local, self)
-                total.roots = (total, *value.roots)
+                total = self.result(names, name, (value,))
                 item.totals.append((value, total, names.find(like, self)))
         for local, name in zip(
             op.attrs.get("steps_grad", ()), op.outputs.get("seq_grad", ()), strict=True
         ):
             if name != EMPTY:
-                made = names.values[name] = Array(self.recorder, self.like(names, name), name)
-                item.stacked.append((inner.find(local, self), made))
+                item.stacked.append((inner.find(local, self), self.result(names, name)))
         forward: Any = self.schedule.loops[id(frames)]
         self.save(inner, forward.frames, forward.saved, item.saved)
         self.recorder.calls.append(item)
+
+    def hand_back(
+        self, item: Loop, names: Names, inner: Names, given: list[tuple[Array, Array]]
+    ) -> None:
+        """The gradients a step hands to the one before it, and what the first step leaves."""
+        pairs = zip(item.op.attrs["carried_grad"], item.op.outputs["x_grad"], strict=True)
+        carried = [(local, name) for local, name in pairs if local != EMPTY]
+        for (local, name), (start, begin) in zip(carried, given, strict=True):
+            next_ = inner.find(local, self)
+            final = Array(self.recorder, start.like, name if name != EMPTY else local)
+            final.roots = (final, *start.roots, *next_.roots)
+            item.carried.append((start, begin, next_, final))
+            if name != EMPTY:
+                names.values[name] = final
 
     def body(self, item: Loop, block: Block, inner: Names) -> None:
         """Lower the body of a loop; what is fetched from inside becomes a list with one entry per step."""
@@ -200,13 +203,9 @@ class ControlFlow:
         self.recorder.op = op
         for k, name in enumerate(op.outputs["params_grad"]):
             if name != EMPTY:
-                pair = [
-                    inner.find(op.attrs[f"{p}_params"][k], self)
-                    for inner, p in zip(inners, ("true", "false"), strict=True)
-                ]
-                made = names.values[name] = Array(self.recorder, self.like(names, name), name)
-                made.roots = (made, *pair[0].roots, *pair[1].roots)
-                item.results.append((pair[0], pair[1], made))
+                yes, no = (op.attrs[f"{p}_params"][k] for p in ("true", "false"))
+                pair = inners[0].find(yes, self), inners[1].find(no, self)
+                item.results.append((*pair, self.result(names, name, pair)))
         branch: Any = self.schedule.loops[id(frames)]
         for k in (0, 1):
             self.save(inners[k], branch.frames, branch.saved[k], item.saved[k])

@@ -45,13 +45,8 @@ class LoopSource(CallSource):
         body = self.test(item)
         body += self.statements(item.body)
         self.op = None
-        fresh = {id(c.out) for c in item.body if isinstance(c, Call) and c.kind == "compute"}
-        left = Counter(id(r) for a in leaving(item) for r in a.roots)
-        for value, total, _ in item.totals:
-            own = value.is_root and left[id(value)] == 1 and value.ndim > 0
-            body.append(self.add_to(total, value, own and id(value) in fresh))
-        for value, target in lists:
-            body.append(append(target, self.value(value)))
+        body += self.adding_up(item)
+        body += [append(target, self.value(value)) for value, target in lists]
         for value, every in item.gathered:
             is_list = id(value) in self.schedule.lists
             one = self.value(value) if is_list else invoke("np.array", [self.value(value)])
@@ -62,6 +57,22 @@ class LoopSource(CallSource):
         if item.carried:
             body.append(self.assign_all([c[1] for c in item.carried], [c[2] for c in item.carried]))
         yield self.header(item, body or [ast.Pass()], backward)
+        yield from self.ends(item, backward)
+        if item.products:
+            yield self.products(item, gathered)
+        for (value, made), (_, target) in zip(item.stacked, lists, strict=True):
+            yield self.stacked(value, made, target, backward)
+
+    def adding_up(self, item: Loop) -> Iterator[ast.stmt]:
+        """What a step adds to each total: in place, unless the first summand is used elsewhere, too."""
+        fresh = {id(c.out) for c in item.body if isinstance(c, Call) and c.kind == "compute"}
+        left = Counter(id(r) for a in leaving(item) for r in a.roots)
+        for value, total, _ in item.totals:
+            own = value.is_root and left[id(value)] == 1 and value.ndim > 0
+            yield self.add_to(total, value, own and id(value) in fresh)
+
+    def ends(self, item: Loop, backward: bool) -> Iterator[ast.stmt]:
+        """What the last step leaves; a total to which no step added is zero, lists of a way back are turned."""
         if item.carried:
             yield self.assign_all([c[3] for c in item.carried], [c[1] for c in item.carried])
         for _, total, like in item.totals:
@@ -74,10 +85,6 @@ class LoopSource(CallSource):
             yield assign(
                 self.name(every), ast.Subscript(load(self.name(every)), turned, ast.Load())
             )
-        if item.products:
-            yield self.products(item, gathered)
-        for (value, made), (_, target) in zip(item.stacked, lists, strict=True):
-            yield self.stacked(value, made, target, backward)
 
     def products(self, item: Loop, gathered: dict[int, str]) -> ast.stmt:
         """The products of all steps' factors; zeros if there was no step."""
