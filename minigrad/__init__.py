@@ -60,12 +60,7 @@ def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise missing("module 'minigrad'", name, FUNCTIONS.get(name))
     module = import_module(f".{_LATER[name]}", __name__)
-    value = (
-        module
-        if name == _LATER[name] and not hasattr(module, name)
-        else getattr(module, name, module)
-    )
-    globals()[name] = value
+    value = globals()[name] = getattr(module, name, module)  # `mg.nn` is the module itself
     return value
 
 

@@ -159,10 +159,9 @@ def op_error(
     args = list(args)
     shown = [f"{n}: {describe(a)}" for n, a in zip(names, args, strict=False)]
     shown += [f"{k}={v!r}" for k, v in attrs.items() if v is not None and k[0] != "_"]
-    while isinstance(cause, MinigradError) and isinstance(cause.__cause__, Exception):
-        if cause.__cause__ is cause:  # it went through the kernel of one op already
-            break
-        cause = cause.__cause__  # an op inside the kernel of this one
+    inner = cause.__cause__
+    while isinstance(cause, MinigradError) and isinstance(inner, Exception) and inner is not cause:
+        cause, inner = inner, inner.__cause__  # an op inside the kernel of this one
     if isinstance(cause, MinigradError):
         return cause
     what, _, advice = str(cause).partition("; repair: ")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from . import ops
 from .calls import checked
 from .eager.backward import grad
 from .eager.mode import enable_grad
@@ -168,10 +169,7 @@ def _stacked(rows: list[Tensor], shape: tuple[int, ...], dtype: Any, create_grap
     if not rows:
         return wrap(np.zeros(shape, dtype))
     if create_graph:
-        from .ops.join import stack
-        from .ops.shape import reshape
-
-        return reshape(stack(rows), shape=shape)  # type: ignore[no-any-return]
+        return ops.reshape(ops.stack(rows), shape=shape)  # type: ignore[no-any-return]
     return wrap(np.stack([r._data for r in rows]).reshape(shape))
 
 

@@ -74,9 +74,7 @@ class Derivations:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.calls: dict[
-            int, Call
-        ] = {}  # id of a Tensor, which the call keeps alive → what made it
+        self.calls: dict[int, Call] = {}  # id of a Tensor, kept alive by what made it → that
 
     def note(self, primitive: Any, args: Any, attrs: dict[str, Any], outs: list[Any]) -> None:
         """Remember an op."""

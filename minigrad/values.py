@@ -167,12 +167,6 @@ def ufunc_on_values(ufunc: Any, method: str, inputs: Any, kwargs: Any, kind: typ
             DTypeError,
         )
     left, right = inputs
-    return (
-        getattr(left, name)(right)
-        if isinstance(left, kind)
-        else getattr(right, _reflected(name))(left)
-    )
-
-
-def _reflected(name: str) -> str:
-    return _MIRROR.get(name, f"__r{name[2:]}")
+    if isinstance(left, kind):
+        return getattr(left, name)(right)
+    return getattr(right, _MIRROR.get(name, f"__r{name[2:]}"))(left)

@@ -133,7 +133,17 @@ def _window(
     return size
 
 
-class MaxPool2d(Module):
+class Pool(Module):
+    """What both kinds of pooling share: how large windows are, how far they move, the border."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+
+    def _how(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("kernel_size", "stride", "padding")}
+
+
+class MaxPool2d(Pool):
     """The largest element of every window.
 
     >>> import minigrad as mg
@@ -141,16 +151,12 @@ class MaxPool2d(Module):
     (1, 1, 4, 4)
     """
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
-        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
-
     def forward(self, x: Any) -> Any:
         """[batch, channels, height, width] → the same with fewer rows and columns."""
-        how = {"kernel_size": self.kernel_size, "stride": self.stride, "padding": self.padding}
-        return ops.max_pool2d(x, **how)
+        return ops.max_pool2d(x, **self._how())
 
 
-class AvgPool2d(Module):
+class AvgPool2d(Pool):
     """The mean of every window; padding counts as zeros.
 
     >>> import minigrad as mg
@@ -158,13 +164,9 @@ class AvgPool2d(Module):
     (1, 1, 4, 4)
     """
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
-        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
-
     def forward(self, x: Any) -> Any:
         """[batch, channels, height, width] → the same with fewer rows and columns."""
-        how = {"kernel_size": self.kernel_size, "stride": self.stride, "padding": self.padding}
-        return ops.avg_pool2d(x, **how)
+        return ops.avg_pool2d(x, **self._how())
 
 
 class Flatten(Module):
