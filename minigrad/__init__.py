@@ -29,7 +29,7 @@ from .eager.mode import (
     set_grad_enabled,
 )
 from .eager.tensor import Tensor, tensor
-from .elsewhere import FUNCTIONS, missing
+from .elsewhere import FUNCTIONS, advice, missing
 from .errors import MinigradError
 from .ops import *  # noqa: F403
 from .registry import elementwise, primitive
@@ -58,7 +58,7 @@ globals().pop("trace", None)
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
-        raise missing("module 'minigrad'", name, FUNCTIONS.get(name))
+        raise missing("module 'minigrad'", name, advice(FUNCTIONS, name, "mg", __all__))
     module = import_module(f".{_LATER[name]}", __name__)
     value = globals()[name] = getattr(module, name, module)  # `mg.nn` is the module itself
     return value

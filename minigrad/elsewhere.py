@@ -5,6 +5,8 @@ Names follow the array API; where another library says it differently, the error
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .errors import told
@@ -41,6 +43,7 @@ VALUES = {
     "lerp_": "x.copy_(x + weight * (y - x))", "addcmul_": "x.add_(value * y * z)", "addcdiv_": "x.add_(value * y / z)",
     "clip_": "x.data = x.data.clip(min, max)", "neg_": "x.mul_(-1)", "median": "np.median(x.data)",
     "normal_": "x.data = generator.normal(size=x.shape)", "uniform_": "x.data = generator.uniform(size=x.shape)",
+    "at": "y = x.clone(); y[index] = value",
 }  # fmt: skip
 
 #: what Tensors have, and Variables of a Program have not
@@ -103,6 +106,13 @@ FUNCTIONS = {
     "cosine_similarity": "(x * y).sum(axis) / (mg.norm(x, axis=axis) * mg.norm(y, axis=axis))",
     "scaled_dot_product_attention": "mg.softmax(q @ k.mT / width**0.5) @ v, or nn.MultiHeadAttention",
     "pi": "np.pi", "inf": "np.inf", "nan": "np.nan", "newaxis": "None", "get_default_dtype": "it is float, 64 bits",
+    "numpy": "functions stand in the package: mg.sin, mg.sum", "value_and_grad": "y = function(x); mg.grad(y, x)",
+    "lax": "Python's own if and while; in programs static.cond, static.while_loop, static.static_rnn",
+    "custom_vjp": "mg.Function, or @mg.primitive with rules", "stop_gradient": "x.detach()", "device_put": _DEVICE,
+    "GradientTape": "leave it out: requires_grad=True records; then mg.grad(y, x)", "constant": "mg.tensor(values)",
+    "convert_to_tensor": "mg.tensor(values)", "to_tensor": "mg.tensor(values)", "cast": "x.astype(dtype)",
+    "reduce_sum": "mg.sum(x, axis)", "reduce_mean": "mg.mean(x, axis)", "reduce_max": "mg.max(x, axis)",
+    "reduce_min": "mg.min(x, axis)", "keras": "nn.Sequential, nn.Linear, optim.Adam",
 }  # fmt: skip
 
 #: layers and what is found beside them
@@ -128,7 +138,8 @@ LAYERS = {
     "GroupNorm": "mg.normalize(x.reshape(batch, groups, -1)), then x.reshape",
     "Bilinear": "mg.einsum('bi,oij,bj->bo', x, weight, y)", "KLDivLoss": "(target * (mg.log(target) - x)).mean()",
     "TransformerEncoderLayer": "a module of nn.MultiHeadAttention, nn.LayerNorm and nn.Linear",
-    "DataParallel": _DEVICE,
+    "DataParallel": _DEVICE, "Dense": "nn.Linear(inputs, outputs)", "Conv2D": "nn.Conv2d(channels, filters, size)",
+    "BatchNormalization": "nn.BatchNorm(channels)", "LayerNormalization": "nn.LayerNorm(width)", "Layer": "nn.Module",
 }  # fmt: skip
 
 #: methods of modules
@@ -150,6 +161,19 @@ MODULES = {
     "compile": "mg.trace(model, x), then static.compile(program)",
     "in_features": "layer.inputs", "out_features": "layer.outputs", "in_channels": "layer.channels",
     "out_channels": "layer.filters", "num_embeddings": "layer.words", "embedding_dim": "layer.width",
+}  # fmt: skip
+
+#: what programs are made with
+PROGRAMS = {
+    "placeholder": "static.data(name, shape)", "InputSpec": "static.data(name, shape)",
+    "create_parameter": "static.parameter(name, values)", "Session": "static.Executor()",
+    "default_main_program": "program = static.Program(), then with static.program_guard(program): …",
+    "default_startup_program": "leave it out: parameters have their values from the start",
+    "layers": "functions take Variables, too, as in mg.relu(x), and so do the layers of minigrad.nn",
+    "nn": "functions take Variables, too, as in mg.relu(x), and so do the layers of minigrad.nn",
+    "fc": "nn.Linear(inputs, outputs), called on a Variable", "CompiledProgram": "static.compile(program)",
+    "scan": "static.static_rnn(…)", "fori_loop": "static.while_loop(…)", "case": "static.switch(…)",
+    "save_inference_model": "program.to_json(), or static.export_onnx(program, path)",
 }  # fmt: skip
 
 OWN_OPTIMIZER = "a subclass of optim.Optimizer with a step of its own"
@@ -204,6 +228,20 @@ DATA = {
     "Subset": "the rows of it: images[indices]",
     "Sampler": "data.DataLoader(…, seed=…); orders of your own cut the arrays: images[order[:32]]",
 }  # fmt: skip
+
+
+def advice(table: Mapping[str, str], name: str, home: str, known: Iterable[str]) -> str | None:
+    """What a table says of a name; else the name of this module that is meant.
+
+    >>> advice(FUNCTIONS, "cat", "mg", ["concat"]), advice(FUNCTIONS, "no_grads", "mg", ["no_grad"])
+    ('mg.concat(values, axis=…)', 'mg.no_grad')
+    >>> advice(FUNCTIONS, "__wrapped__", "mg", ["concat"])
+    """
+    if name in table or name[0] == "_":
+        return table.get(name)
+    spelt = {n.lower(): n for n in known}
+    near = difflib.get_close_matches(name.lower(), list(spelt), n=1, cutoff=0.75)
+    return f"{home}.{spelt[near[0]]}" if near else None
 
 
 def missing(owner: str, name: str, advice: str | None, obj: Any = None) -> AttributeError:

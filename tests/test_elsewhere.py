@@ -39,6 +39,7 @@ OWNERS = {
     "a Variable": (program_value(), {**elsewhere.VALUES, **elsewhere.VARIABLES}),
     "module 'minigrad'": (mg, elsewhere.FUNCTIONS),
     "module 'minigrad.nn'": (nn, elsewhere.LAYERS),
+    "module 'minigrad.static'": (static, elsewhere.PROGRAMS),
     "module 'minigrad.optim'": (optim, elsewhere.OPTIMIZERS),
     "module 'minigrad.data'": (data, elsewhere.DATA),
     "module 'minigrad.nn.init'": (nn.init, elsewhere.INIT),
@@ -59,6 +60,22 @@ def test_a_name_of_another_library_is_answered_with_the_line_and_the_repair(word
         text = str(caught.value)
         assert text.startswith(f"{words} has no attribute {name!r}\n  at test_elsewhere.py:")
         assert text.endswith(f"repair: {table[name]}")
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "repair"),
+    [
+        (mg, "no_grads", "mg.no_grad"),
+        (nn, "Linears", "nn.Linear"),
+        (optim, "Adamw", "optim.AdamW"),
+        (static, "whileloop", "static.while_loop"),
+    ],
+)
+def test_a_name_that_is_misspelt_is_answered_with_the_one_that_is_near(module, name, repair):
+    with pytest.raises(AttributeError) as caught:
+        getattr(module, name)
+    assert str(caught.value).endswith(f"repair: {repair}")
+    assert not hasattr(module, "__wrapped__")
 
 
 def test_every_name_that_is_advised_exists():

@@ -17,7 +17,7 @@ False
 
 from typing import Any
 
-from ..elsewhere import LAYERS, missing
+from ..elsewhere import LAYERS, advice, missing
 from .activations import (
     ELU,
     GELU,
@@ -57,4 +57,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    raise missing("module 'minigrad.nn'", name, LAYERS.get(name))
+    raise missing("module 'minigrad.nn'", name, advice(LAYERS, name, "nn", __all__))

@@ -16,7 +16,7 @@ tensor([0.5, 1. ], requires_grad=True)
 
 from typing import Any
 
-from ..elsewhere import OPTIMIZERS, missing
+from ..elsewhere import OPTIMIZERS, advice, missing
 from .clip import clip_by_global_norm, clip_by_norm, clip_by_value
 from .optimizer import Optimizer
 from .optimizers import SGD, Adagrad, Adam, AdamW, RMSprop
@@ -41,4 +41,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    raise missing("module 'minigrad.optim'", name, OPTIMIZERS.get(name))
+    raise missing("module 'minigrad.optim'", name, advice(OPTIMIZERS, name, "optim", __all__))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..elsewhere import missing
-from ..keywords import meant
+from ..elsewhere import PROGRAMS, advice, missing
 from . import makers as makers
 from . import net as net
 from .arrays import array_length, array_read, array_write, create_array
@@ -36,8 +35,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
-        close = meant(name, __all__)
-        raise missing("module 'minigrad.static'", name, f"static.{close}" if close else None)
+        raise missing("module 'minigrad.static'", name, advice(PROGRAMS, name, "static", __all__))
     value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
     return value
 

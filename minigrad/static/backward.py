@@ -12,7 +12,7 @@ from typing import Any
 
 from ..arguments import as_list
 from ..collector import paused_collector
-from ..errors import ProgramError, describe, did_you_mean, user_line
+from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
 from ..ops.infer import fits
 from .backward_passes import BackwardJob, Callback
 from .control_parts import check_callable
@@ -180,11 +180,13 @@ def _at_maker(block: Block, name: str, op: Operator) -> Operator:
 def check_loss(loss: Any) -> Block:
     """The block of the loss.  Errors: `ProgramError` unless it is a scalar that an operator of the program made."""
     if not isinstance(loss, Variable):
-        eager = hasattr(loss, "backward")
-        raise ProgramError(
-            f"append_backward starts from a Variable, not from {describe(loss)}\n  at {user_line()}"
-            + "\n  repair: loss.backward(), then optimizer.step(); a Program has Variables" * eager
-        )
+        repair = "a Variable of a Program"
+        if isinstance(loss, str):
+            repair = f"the Variable of that name: program.global_block().var({loss!r})"
+        elif hasattr(loss, "backward"):
+            repair = "loss.backward(), then optimizer.step(); a Program has Variables"
+        what = f"append_backward starts from a Variable, not from {describe(loss)}"
+        raise refusal(what, repair, ProgramError)
     block = loss.program.current_block()
     if loss.shape not in ((), (1,)) and not all(n == 1 for n in loss.shape):
         raise ProgramError(
