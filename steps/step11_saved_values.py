@@ -557,11 +557,16 @@ def walk(edge, grad, retain_graph=False):
 # h.data += 1                             # nobody counts this
 # y.backward()
 # print(x.grad)
+
+# %% [markdown]
+# The cosine of 1.5, of the number that is there *now*. A silent wrong gradient: the worst kind of
+# error.
+
+# %% tags=["active-ipynb"]
 # assert x.grad.data == np.cos(1.5)       # wrong, and no one has noticed
 
 # %% [markdown]
-# A silent wrong gradient: the worst kind of error. That is what the version is for. `add_` counts,
-# the node compares.
+# That is what the version is for. `add_` counts, the node compares.
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # x = Tensor(0.5, requires_grad=True)

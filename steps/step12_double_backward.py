@@ -381,13 +381,14 @@ def walk(edge, grad, retain_graph=None, create_graph=False, wanted=()):
 # %% tags=["active-ipynb", "mistake"]
 # gx.backward()
 # print(x.grad)
-# assert x.grad.data == 68
 
 # %% [markdown]
 # 68 is 24 + 44. Gradients *accumulate*, and the first one was still there. Clear before you walk
 # again.
 
 # %% tags=["active-ipynb"]
+# assert x.grad.data == 24 + 44
+#
 # x = Tensor(2., requires_grad=True)
 # y = x ** 4 - 2 * x ** 2
 # y.backward(create_graph=True)
@@ -471,7 +472,6 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 #     for order in (1, 2, 3):
 #         y = grad(y, x, create_graph=True)
 #         print(order, y)
-# assert np.isnan(y.data)
 
 # %% [markdown]
 # The rule says $2 \cdot 1 \cdot 0 \cdot x^{-1}$. On paper the zero wins. A computer takes $0^{-1}$
@@ -481,6 +481,8 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 # zero.
 
 # %% tags=["active-ipynb"]
+# assert np.isnan(y.data)
+#
 # x = Tensor(0., requires_grad=True)
 # y = x ** 2
 # for order in (1, 2, 3):

@@ -585,8 +585,6 @@ def build_grad_op(op):
 # for grad_op in shared_grad:
 #     grad_op.run(scope)
 #     print(f"{str(grad_op):58} W@GRAD: {scope.get('W@GRAD', 'not written yet')}")
-# assert scope["y"] == 21.0
-# assert scope["W@GRAD"] == 2.0           # wrong: 7 is right
 #
 # mg.draw((together("shared", shared), together("its gradient", shared_grad)))
 
@@ -594,7 +592,12 @@ def build_grad_op(op):
 # Two writers, one name. The picture has to draw `W@GRAD` twice, but the scope has one place for
 # it: the second writer overwrote the first. Objects had the same illness in step 5, and `+=` cured
 # it. A name cannot do `+=`. The cure is step 15. Remember the number 7.
-#
+
+# %% tags=["active-ipynb"]
+# assert scope["y"] == 21.0
+# assert scope["W@GRAD"] == 2.0           # wrong: 7 is right
+
+# %% [markdown]
 # ## The dictionary
 #
 # | objects, steps 3–9 | objects, steps 10–12 | names, from here on |

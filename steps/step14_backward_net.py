@@ -233,10 +233,14 @@ class NetOp(Operator):
 # %% tags=["active-ipynb"]
 # print(two_layers.inputs["x"])
 # print(two_layers.outputs["out"])
-# assert two_layers.inputs["x"] == ["x", "w1", "b1", "w2", "b2"]
-# assert two_layers.outputs["out"] == ["y"]
+
+# %% [markdown]
+# Five names come in. Only `y` leaves: `h` and the two parts are read again inside.
 
 # %% tags=["active-ipynb", "picture-F"]
+# assert two_layers.inputs["x"] == ["x", "w1", "b1", "w2", "b2"]
+# assert two_layers.outputs["out"] == ["y"]
+#
 # mg.draw(two_layers)
 
 # %% [markdown]

@@ -231,7 +231,6 @@ def mirror(op, no_grad, known):
 # for op in raw.ops:
 #     op.run(scope)
 #     print(f"{str(op):58} W@GRAD = {scope.get('W@GRAD', '—')}")
-# assert scope["W@GRAD"] == 2.0           # 7 is right
 
 # %% [markdown]
 # The second writer overwrote the first. A framework finds variables by their names, so two values
@@ -243,6 +242,8 @@ def mirror(op, no_grad, known):
 # production.
 
 # %% tags=["active-ipynb"]
+# assert scope["W@GRAD"] == 2.0           # 7 is right
+#
 # renamed = mirror(shared, no_grad=set(), known={"y@GRAD"})
 # renamed.ops[1].outputs["y_grad"] = ["W@GRAD@RENAME@0"]
 # renamed.ops[2].outputs["y_grad"] = ["W@GRAD@RENAME@1"]

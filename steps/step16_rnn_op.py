@@ -336,13 +336,16 @@ def backward(op, no_grad=()):
 #     scope["h@GRAD"] = scope["h_pre@GRAD"]
 # print("for h0      ", scope["h_pre@GRAD"])
 # print("for W       ", total)
-# assert total == 4.375 * (1 + 0.5 + 0.25 + 0.125)
 
 # %% [markdown]
 # The gradient for $W$ is wrong. `mul_grad` reads `h_pre`, and each step has overwritten it. All
 # four steps of the backward pass used the *last* one, 4.375. In a loop every name is written many
 # times, and the gradient needs the old values.
-#
+
+# %% tags=["active-ipynb"]
+# assert total == 4.375 * (1 + 0.5 + 0.25 + 0.125)
+
+# %% [markdown]
 # ## The repair: step scopes
 #
 # Every step gets a scope of its own, and the operator keeps them all, in order. Their parent is
@@ -546,15 +549,19 @@ class RnnGradOp(Operator):
 #     print(f"T = {len(xs)}   RnnOp   ", *map(float, folded_run(xs)))
 #     if xs:
 #         print("        unrolled", *map(float, unrolled_run(xs)))
-#         assert folded_run(xs) == unrolled_run(xs)
-# assert tuple(map(float, folded_run([]))) == (1.0, 0.0, 1.0)
 
 # %% [markdown]
 # They agree. And the `RnnOp` can do what no unrolled network can: **T = 0**. An unrolled network
 # of no steps has no operators, so nobody writes its gradients. The `RnnOp` knows the right answer:
 # the last state *is* the first state, so the gradient of `h0` is 1. And `W` was not used, so its
 # gradient is 0: *zero, not missing*.
-#
+
+# %% tags=["active-ipynb"]
+# for xs in ([1.0], [1.0, 2.0, 3.0, 4.0]):
+#     assert folded_run(xs) == unrolled_run(xs)
+# assert tuple(map(float, folded_run([]))) == (1.0, 0.0, 1.0)
+
+# %% [markdown]
 # The same for a step that is not linear, $h_t = \tanh(W h_{t-1} + x_t)$:
 
 # %% tags=["active-ipynb"]

@@ -88,6 +88,11 @@ OPS = {
 # print(OPS["mul"].kernel(3.0, 4.0))
 # rule = OPS["mul"].rules["x"]
 # print(parameters(rule), rule(y=4.0, out_grad=10.0))
+
+# %% [markdown]
+# It reads `y`, the other factor, and the gradient that arrives. The product is $10 \cdot 4$.
+
+# %% tags=["active-ipynb"]
 # assert rule(y=4.0, out_grad=10.0) == 40
 
 # %% [markdown]

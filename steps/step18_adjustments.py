@@ -273,13 +273,16 @@ OPS.update({
 # print(program)
 # scope = run(program, values)
 # print("w@GRAD =", scope["w@GRAD"])
-# assert scope["w@GRAD"] == 15
 # mg.draw(program)
 
 # %% [markdown]
 # Half of it. Two ops write `w@GRAD`, the second overwrites the first. The picture shows two
 # versions of one name, and nobody reads version 1.
-#
+
+# %% tags=["active-ipynb"]
+# assert scope["w@GRAD"] == 15
+
+# %% [markdown]
 # The repair of step 15, now on a list of ops:
 #
 # * every writer gets a name of its own: `w@GRAD@RENAME@0`, `w@GRAD@RENAME@1`, in the order of
@@ -489,7 +492,6 @@ def remove_no_grad_branch(ops, no_grad, given=()):
 # for type, reason, _ in dropped:
 #     print(f"{type}: {reason}")
 # print("left:", [op.type for op in pruned])
-# assert [op.type for op in pruned] == ["fill_constant", "reduce_sum_grad", "mul_grad"]
 
 # %% [markdown]
 # Two are left behind the seed, and rule 2 took two: `square_grad` reads nothing but `s@GRAD`, and
@@ -499,6 +501,7 @@ def remove_no_grad_branch(ops, no_grad, given=()):
 # op that would have read it is gone:
 
 # %% tags=["active-ipynb"]
+# assert [op.type for op in pruned] == ["fill_constant", "reduce_sum_grad", "mul_grad"]
 # print(pruned[-1])
 # assert pruned[-1].writes == ["c@GRAD"]
 

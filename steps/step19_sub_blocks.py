@@ -442,10 +442,12 @@ def run_block(block, scope):
 #     gradient = gradient * step["w"]           # overwritten: handed to the turn before
 # print("parts of w@GRAD:", parts, "sum:", sum(parts))
 # print("x@GRAD:", gradient)
-# assert sum(parts) == 3 * 2 * 3 ** 2 and gradient == 3 ** 3
 
 # %% [markdown]
 # Three equal parts: $3 \cdot x\,w^2$. This is where the $n$ of the power rule comes from.
+
+# %% tags=["active-ipynb"]
+# assert sum(parts) == 3 * 2 * 3 ** 2 and gradient == 3 ** 3
 
 # %% [markdown]
 # ### A mistake: one scope for all turns
@@ -655,12 +657,15 @@ def run_steps_grad(op, scope, blocks):
 # %% tags=["active-ipynb"]
 # scope = run(y.block.program, values | {"n": 0})
 # print({name: float(scope[name]) for name in ("y", "x@GRAD", "w@GRAD")})
-# assert (scope["y"], scope["x@GRAD"], scope["w@GRAD"]) == (2, 1, 0)
 
 # %% [markdown]
 # The gradient goes straight through: `y` *is* `x`. And `w@GRAD` is zero, not missing. An optimizer
 # that goes through the pairs finds what it was promised.
-#
+
+# %% tags=["active-ipynb"]
+# assert (scope["y"], scope["x@GRAD"], scope["w@GRAD"]) == (2, 1, 0)
+
+# %% [markdown]
 # **Move the slider.** The table shows the step scopes: one row per turn, with the gradients that
 # the grad block left there. Read the gradients from the bottom up. Below is the program with its
 # values.
