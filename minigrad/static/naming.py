@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
+from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, told
+from .grad_names import GRAD
 from .variable import Variable
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def names_of(program: Program, given: Any, what: str, root: bool = False) -> lis
         if not any(name in b.vars for b in blocks):
             known = did_you_mean(name, dict.fromkeys(n for b in blocks for n in b.vars))
             where = "variable of the root block" if root else "variable of this program"
-            raise ProgramError(
-                f"{what} names {name!r}, which is no {where}{known}\n  at {user_line()}"
-            )
+            what = f"{what} names {name!r}, which is no {where}{known}"
+            repair = "static.append_backward(loss) makes gradients, of what the loss depends on"
+            raise ProgramError(told(what, repair if name.endswith(GRAD) else ""))
     return names

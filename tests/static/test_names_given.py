@@ -28,6 +28,20 @@ def test_one_variable_or_name_to_fetch_counts_as_a_list_of_one(net):
         assert run(program, {x: X.tolist()}, fetch) == [expected]
 
 
+def test_a_gradient_that_was_not_made_is_answered_with_what_makes_it(net):
+    program, _, _, loss = net
+    with pytest.raises(ProgramError, match="'w@GRAD', which is no variable") as caught:
+        static.Executor().run(program, {"x": X}, ["w@GRAD"])
+    assert "repair: static.append_backward(loss) makes gradients" in str(caught.value)
+    with pytest.raises(ProgramError, match="which is no variable") as caught:
+        static.Executor().run(program, {"x": X}, ["w2"])
+    assert "did you mean 'w'?" in str(caught.value)
+    assert "repair" not in str(caught.value)
+    with pytest.raises(ProgramError, match="not from str") as caught:
+        static.append_backward(loss.name)
+    assert f"program.global_block().var({loss.name!r})" in str(caught.value)
+
+
 def test_a_step_is_compiled_for_feeds_that_are_named_listed_or_shown(net):
     program, x, _, loss = net
     (expected,) = static.Executor().run(program, {"x": X}, loss)
