@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import MinigradError, ProgramError, op_error, refusal
 from ..ops.infer import fits
 from ..registry import Primitive
+from .kernels import run_kernel
 from .limits import ELEMENTS, refuse, result_size
 from .op_info import not_one_name, op_info
 from .operator import EMPTY
@@ -205,8 +206,7 @@ def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _run_kernel(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> list[Any]:
-    out = run_kernel(p, values, op.attrs)
-    return list(out) if p.list_output or len(p.outputs) > 1 else [out]
+    return run_kernel(p, values, op.attrs)
 
 
 def _run_rules(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> list[Any]:
@@ -243,30 +243,3 @@ def _refusal(op: Operator, variables: dict[str, list[Variable]], error: Exceptio
     names = [s for s, vs in variables.items() for _ in vs]
     attrs = {k: v for k, v in op.attrs.items() if v is not None}
     return str(op_error(op.type, names, flat, attrs, error))
-
-
-def run_kernel(p: Primitive, slots: dict[str, list[Any]], attrs: dict[str, Any]) -> Any:
-    """Call the kernel of a primitive with values by slot.
-
-    Numbers may stand in attrs; the shapes of the values in a slot ``<attr>_like`` stand for that attr.
-    """
-    args: list[Any] = []
-    for name in p.inputs:
-        if name == p.list_input:
-            args.extend(slots.get(name, ()))
-        else:
-            given = slots.get(name)
-            args.append(given[0] if given else attrs.get(name))
-    kept = {}
-    for a in p.attrs:
-        like = slots.get(f"{a}_like")
-        if like:
-            kept[a] = like_value(a, [np.shape(v) for v in like])
-        elif a in attrs:
-            kept[a] = attrs[a]
-    return p.kernel(*args, **kept)
-
-
-def like_value(attr: str, shapes: list[Any]) -> Any:
-    """What a slot ``<attr>_like`` says: one shape; for the attr ``shapes`` a list of them."""
-    return shapes if attr == "shapes" else shapes[0]

@@ -107,24 +107,26 @@ def _program(data: Any) -> Program:
     program = Program()
     program.blocks.clear()
     program.history = _strings(history, "history")
-    parts = [
-        _shaped(b, "a block", parent=int, forward=int, variables=list, operators=list)
-        for b in blocks
-    ]
-    if (
-        not parts
-        or sum(len(p[3]) for p in parts) > MAX_OPS
-        or sum(len(p[2]) for p in parts) > MAX_NAMES
-    ):
+    _add_blocks(program, blocks)
+    _start_values(program, initial)
+    _add_clips(program, clips)
+    program.inputs = [_known(program, n) for n in _strings(inputs, "inputs")]
+    program.outputs = [_known(program, n) for n in _strings(outputs, "outputs")]
+    return program
+
+
+def _add_blocks(program: Program, blocks: list[Any]) -> None:
+    """All blocks, then all variables, then all operators: each may speak of what came before it."""
+    keys = {"parent": int, "forward": int, "variables": list, "operators": list}
+    parts = [_shaped(block, "a block", **keys) for block in blocks]
+    many = sum(len(p[3]) for p in parts) > MAX_OPS or sum(len(p[2]) for p in parts) > MAX_NAMES
+    if not parts or many:
         raise ValueError(
             f"a program has at least one block, at most {MAX_OPS} operators and {MAX_NAMES} variables"
         )
     for k, (parent, forward, _, _) in enumerate(parts):
-        if (
-            not -1 <= parent < max(k, 1)
-            or (parent < 0) != (k == 0)
-            or not -1 <= forward < max(k, 1)
-        ):
+        before = range(-1, max(k, 1))
+        if parent not in before or (parent < 0) != (k == 0) or forward not in before:
             raise ValueError(
                 f"block {k} lies in block {parent}, grad of {forward}: both must come before it"
             )
@@ -136,11 +138,6 @@ def _program(data: Any) -> Program:
     for block, (_, _, _, operators) in zip(program.blocks, parts, strict=True):
         links += [_add_operator(block, item) for item in operators]
     _link(program, links)
-    _start_values(program, initial)
-    _add_clips(program, clips)
-    program.inputs = [_known(program, n) for n in _strings(inputs, "inputs")]
-    program.outputs = [_known(program, n) for n in _strings(outputs, "outputs")]
-    return program
 
 
 def _add_clips(program: Program, clips: dict[str, Any]) -> None:

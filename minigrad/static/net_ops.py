@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
 from .grad_maker import run_grad_op
 from .grad_names import GRAD
-from .infer import run_kernel
+from .kernels import run_kernel
 from .op_info import bind_slots, op_info
 from .operator import EMPTY
 
@@ -118,11 +118,10 @@ class Operator:
         if info.is_grad:
             asked = {slot for slot, listed in self.outputs.items() if {*listed} - {EMPTY}}
             return run_grad_op(p, slots, self.attrs, asked)
-        results = run_kernel(p, slots, self.attrs)
+        values = run_kernel(p, slots, self.attrs)
         if p.list_output:
-            return {p.outputs[0]: list(results)}
-        results = results if len(p.outputs) > 1 else [results]
-        return {s: [value] for s, value in zip(p.outputs, results, strict=True)}
+            return {p.outputs[0]: values}
+        return {s: [value] for s, value in zip(p.outputs, values, strict=True)}
 
     def __repr__(self) -> str:
         def text(listed: list[str]) -> str:

@@ -15,7 +15,7 @@ from ..errors import AnomalyError, MinigradError, ProgramError, describe, refusa
 from ..registry import Primitive
 from ..repair import repair
 from .grad_maker import run_grad_op
-from .infer import run_kernel
+from .kernels import run_kernel, targets
 from .limits import ELEMENTS, LARGER, refuse, result_size
 from .naming import unwritten
 from .op_info import find_info
@@ -110,14 +110,17 @@ class Run:
         }
         self._check_room(op, info.forward, slots)
         if info.is_grad:
-            results = run_grad_op(info.forward, slots, op.attrs, op.outputs)
-            for slot, values in results.items():
-                for name, value in zip(op.outputs[slot], values, strict=True):
-                    if name != EMPTY:
-                        self.write(block, scope, name, value)
+            gradients = run_grad_op(info.forward, slots, op.attrs, op.outputs)
+            for slot, values in gradients.items():
+                self._write_all(block, scope, op.outputs[slot], values)
             return
-        out = run_kernel(info.forward, slots, op.attrs)
-        self._write_outputs(block, op, info.forward, scope, out)
+        values = run_kernel(info.forward, slots, op.attrs)
+        self._write_all(block, scope, targets(info.forward, op), values)
+
+    def _write_all(self, block: Block, scope: Scope, names: list[str], values: list[Any]) -> None:
+        for name, value in zip(names, values, strict=True):
+            if name != EMPTY:
+                self.write(block, scope, name, value)
 
     def _check_room(self, op: Operator, p: Primitive, slots: dict[str, list[Any]]) -> None:
         if p.broadcasts or op.type in LARGER or p.infer is not None:
@@ -125,23 +128,6 @@ class Run:
             size = result_size(op.type, p, shapes, op.attrs)
             if size > self.room:
                 refuse(op.type, shapes, size, self.room, op.source_line)
-
-    def _write_outputs(
-        self, block: Block, op: Operator, p: Primitive, scope: Scope, out: Any
-    ) -> None:
-        several = p.list_output or len(p.outputs) > 1
-        values = list(out) if several else [out]
-        if p.list_output:
-            pairs = zip(op.outputs[p.outputs[0]], values, strict=True)
-        else:
-            pairs = (
-                (op.outputs[s][0], v)
-                for s, v in zip(p.outputs, values, strict=True)
-                if op.outputs.get(s)
-            )  # type: ignore[assignment]
-        for name, value in pairs:
-            if name != EMPTY:
-                self.write(block, scope, name, value)
 
     def value(self, scope: Scope, name: str) -> Any:
         """The value of a name.  Errors: `ProgramError` if nothing has written it."""

@@ -33,17 +33,21 @@ _PAIRS = {          # slots that are equally long
 }  # fmt: skip
 
 
+#: a block, the number of an operator in it, the operator
+Place = tuple[Block, int, Operator]
+
+
 def fail(block: Block, k: int, op: Operator, what: str) -> NoReturn:
     """Say what is wrong with an operator, and where it stands."""
     raise ProgramError(f"block {block.idx}, #{k} {op.type}: {what}")
 
 
-def _require(held: object, block: Block, k: int, op: Operator, what: str) -> None:
+def _require(held: object, place: Place, what: str) -> None:
     if not held:
-        fail(block, k, op, what)
+        fail(*place, what)
 
 
-def _control(program: Program) -> list[tuple[Block, int, Operator]]:
+def _control(program: Program) -> list[Place]:
     """The operators that hold blocks."""
     return [(b, k, op) for b in program.blocks for k, op in enumerate(b.ops) if op.type in CONTROL]
 
@@ -51,32 +55,18 @@ def _control(program: Program) -> list[tuple[Block, int, Operator]]:
 def blocks_have_one_holder(program: Program) -> None:
     """Every block but the root is held by one operator, which stands in its parent (for a condition: holds that)."""
     holder: dict[int, Operator] = {}
-    for block, k, op in _control(program):
+    for place in _control(program):
+        block, _, op = place
         needs = {a for a in BLOCK_ATTRS if a in CONTROL[op.type].attrs}
-        _require(
-            needs == set(op.sub_blocks),
-            block,
-            k,
-            op,
-            f"it holds {sorted(op.sub_blocks)}, not {sorted(needs)}",
-        )
+        what = f"it holds {sorted(op.sub_blocks)}, not {sorted(needs)}"
+        _require(needs == set(op.sub_blocks), place, what)
         for attr, index in op.sub_blocks.items():
+            what = f"{attr} = block {index}, which is not there or belongs to another operator"
             good = type(index) is int and 0 < index < len(program.blocks) and index not in holder
-            _require(
-                good,
-                block,
-                k,
-                op,
-                f"{attr} = block {index}, which is not there or belongs to another operator",
-            )
+            _require(good, place, what)
             parent = op.attrs["sub_block"] if attr == "cond_block" else block.idx
-            _require(
-                program.blocks[index].parent == parent,
-                block,
-                k,
-                op,
-                f"{attr} = block {index} lies elsewhere",
-            )
+            lies_there = program.blocks[index].parent == parent
+            _require(lies_there, place, f"{attr} = block {index} lies elsewhere")
             holder[index] = op
     for block in program.blocks[1:]:
         if block.idx not in holder:
@@ -85,48 +75,45 @@ def blocks_have_one_holder(program: Program) -> None:
 
 def control_flow_fits(program: Program) -> None:
     """The names control flow hands in and out exist in its blocks, one for each value."""
-    for block, k, op in _control(program):
+    for place in _control(program):
+        op = place[2]
         if op.type not in _LISTS:
             continue
-        _require(
-            len(op.outputs.get("scopes", op.inputs.get("scopes", ()))) == 1,
-            block,
-            k,
-            op,
-            "it needs one place for its scopes",
-        )
+        scopes = op.outputs.get("scopes", op.inputs.get("scopes", ()))
+        _require(len(scopes) == 1, place, "it needs one place for its scopes")
         if op.type.startswith("cond"):
-            _require(len(op.inputs.get("pred", ())) == 1, block, k, op, "it decides on one value")
+            _require(len(op.inputs.get("pred", ())) == 1, place, "it decides on one value")
         for a, b in _PAIRS[op.type]:
             same = len(_slot(op, a)) == len(_slot(op, b))
-            _require(same, block, k, op, f"{a!r} and {b!r} are not equally long")
-        for attr, slot in _LISTS[op.type].items():
-            names: Any = op.attrs.get(attr)
-            good = (
-                isinstance(names, list)
-                and len(names) == len(_slot(op, slot))
-                and all(isinstance(n, str) for n in names)
-            )
-            _require(good, block, k, op, f"{attr!r} must be a list of names, as long as {slot!r}")
-            inner = program.blocks[op.attrs["else_block" if attr in _IN_ELSE else "sub_block"]]
-            for name in names:
-                _require(
-                    name == EMPTY or name in inner.vars,
-                    block,
-                    k,
-                    op,
-                    f"{attr}: block {inner.idx} has no {name!r}",
-                )
+            _require(same, place, f"{a!r} and {b!r} are not equally long")
+        _names_fit(program, place)
         if op.type == "while":
-            inner = program.blocks[op.attrs["cond_block"]]
-            cond = op.attrs.get("cond")
-            _require(
-                isinstance(cond, str) and inner.has_var(cond),
-                block,
-                k,
-                op,
-                f"the condition {cond!r} is no variable",
-            )
+            inner, cond = program.blocks[op.attrs["cond_block"]], op.attrs.get("cond")
+            good = isinstance(cond, str) and inner.has_var(cond)
+            _require(good, place, f"the condition {cond!r} is no variable")
+
+
+def _names_fit(program: Program, place: Place) -> None:
+    """Lists of names in attrs are as long as their slots, and their block has these names."""
+    op = place[2]
+    for attr, slot in _LISTS[op.type].items():
+        names: Any = op.attrs.get(attr)
+        good = (
+            isinstance(names, list)
+            and len(names) == len(_slot(op, slot))
+            and all(isinstance(n, str) for n in names)
+        )
+        _require(good, place, f"{attr!r} must be a list of names, as long as {slot!r}")
+        inner = program.blocks[_home(op, attr)]
+        for name in names:
+            there = name == EMPTY or name in inner.vars
+            _require(there, place, f"{attr}: block {inner.idx} has no {name!r}")
+
+
+def _home(op: Operator, attr: str) -> int:
+    """The block in which the names of an attr are."""
+    index: int = op.attrs["else_block" if attr in _IN_ELSE else "sub_block"]
+    return index
 
 
 def _slot(op: Operator, slot: str) -> list[str]:
@@ -139,8 +126,7 @@ def given_names(program: Program) -> dict[int, set[str]]:
     for _, _, op in _control(program):
         for attr in _GIVEN:
             if attr in op.attrs:
-                index = op.attrs["else_block" if attr in _IN_ELSE else "sub_block"]
-                given.setdefault(index, set()).update(op.attrs[attr])
+                given.setdefault(_home(op, attr), set()).update(op.attrs[attr])
     return given
 
 
@@ -164,12 +150,13 @@ def results_are_made(program: Program) -> None:
     """What control flow takes out of a block was written there."""
     made = {b.idx: {n for op in b.ops for n in op.output_names} for b in program.blocks[1:]}
     given = given_names(program)
-    for block, k, op in _control(program):
+    for place in _control(program):
+        op = place[2]
         for attr in _LISTS.get(op.type, ()):
-            index = op.attrs["else_block" if attr in _IN_ELSE else "sub_block"]
+            index = _home(op, attr)
             for name in op.attrs[attr]:
                 known = name == EMPTY or name in made[index] or name in given.get(index, ())
-                _require(known, block, k, op, f"{attr}: nothing in block {index} writes {name!r}")
+                _require(known, place, f"{attr}: nothing in block {index} writes {name!r}")
 
 
 def blocks_change_their_own(program: Program) -> None:
@@ -179,4 +166,4 @@ def blocks_change_their_own(program: Program) -> None:
             for name in op.output_names:
                 var = block.find_var(name)
                 fine = var is None or var.block is block or var.persistable
-                _require(fine, block, k, op, f"it writes {name!r} of a block around it")
+                _require(fine, (block, k, op), f"it writes {name!r} of a block around it")

@@ -9,7 +9,7 @@ import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
 from minigrad.registry import REGISTRY
-from minigrad.static.infer import run_kernel
+from minigrad.static.kernels import run_kernel
 from minigrad.static.limits import result_size
 
 #: type, arrays by slot, attrs: results are larger than what they are made of

@@ -31,9 +31,10 @@ from ..codegen.syntax import (
     rendered,
 )
 from ..feeds import data_of
+from ..kernels import targets
 from ..naming import unwritten
 from ..program import EMPTY, Block, Operator, Program
-from .lowering import Name, arguments, primitive_of, targets
+from .lowering import Name, arguments, primitive_of
 
 RESERVED = ("xp", "parameters", "step", "slice", "constants")
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
 from ...errors import ProgramError, did_you_mean, user_line
 from ...registry import Primitive
-from ..infer import like_value
+from ..kernels import like_value
 from ..op_info import find_info
 from ..passes import climb
-from ..program import EMPTY, Operator, Program
+from ..program import Operator, Program
 
 
 def lowered(program: Program, shapes: Mapping[str, tuple[int, ...]], fetch: list[str]) -> Program:
@@ -49,11 +49,6 @@ def arguments(p: Primitive, op: Operator, shape_of: Any) -> tuple[list[Any], dic
 
 class Name(str):
     """A variable's name, where a number or a text might stand, too."""
-
-
-def targets(p: Primitive, op: Operator) -> Iterable[str]:
-    """The names a primitive's results get, in order; `EMPTY` for those nobody wants."""
-    return [n for s in p.outputs for n in op.outputs.get(s, [EMPTY])]
 
 
 def needs(package: str, extra: str, what: str) -> None:

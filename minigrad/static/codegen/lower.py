@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import ProgramError
 from ...registry import Primitive
-from ..infer import like_value
+from ..kernels import like_value, results, targets
 from ..op_info import find_info
 from ..passes.names import is_state
 from ..program import EMPTY, Block, Operator, Program
@@ -84,32 +84,27 @@ class Lowering(ControlFlow):
         slots = {s: [names.find(n, self) for n in ns] for s, ns in op.inputs.items()}
         args, attrs = _arguments(p, slots, op.attrs)
         try:
-            out = self.recorder.kernel(p, args, attrs)
+            values = results(p, self.recorder.kernel(p, args, attrs))
         except Unrecordable:
-            out = self.opaque(p, op, names, args, attrs)
-        several = p.list_output or len(p.outputs) > 1
-        values = list(out) if several else [out]
-        targets = [n for s in p.outputs for n in op.outputs.get(s, [EMPTY])]
-        for name, value in zip(targets, values, strict=True):
+            values = self.opaque(p, op, names, args, attrs)
+        for name, value in zip(targets(p, op), values, strict=True):
             if name != EMPTY:
                 self.write(names, name, value)
 
     def opaque(
         self, p: Primitive, op: Operator, names: Names, args: tuple[Any, ...], attrs: dict[str, Any]
-    ) -> Any:
-        """A call of the kernel itself."""
+    ) -> list[Array]:
+        """What a call of the kernel itself gives."""
         inputs = arrays_in(args)
         shared = inputs[0].roots if p.view and inputs else ()
         made = []
-        for slot in p.outputs:
-            for name in op.outputs.get(slot, [EMPTY]):
-                array = Array(self.recorder, self.like(names, name), name)
-                array.roots = (array, *shared)
-                made.append(array)
-        several = p.list_output or len(p.outputs) > 1
-        out = made if several else made[0]
+        for name in targets(p, op):
+            array = Array(self.recorder, self.like(names, name), name)
+            array.roots = (array, *shared)
+            made.append(array)
+        out = made if p.list_output or len(p.outputs) > 1 else made[0]
         self.recorder.calls.append(Call("opaque", p.type, p.kernel, args, attrs, out, op))
-        return out
+        return made
 
     def like(self, names: Names, name: str) -> Any:
         """An array of the inferred shape and dtype; None where a size is open."""

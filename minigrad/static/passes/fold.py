@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...registry import Primitive
-from ..infer import like_value, run_kernel
+from ..kernels import like_value, run_kernel
 from ..op_info import find_info
 from ..program import Block, Operator, Program
 from .names import (
@@ -38,7 +38,7 @@ _AS_THEIR_INPUTS = frozenset(
 )
 _ALWAYS_ROWS = frozenset({"matmul", "matmul_nt", "matmul_tn", "linear", "fill_constant"})
 _NEUTRAL = {"mul": (1, "xy"), "div": (1, "y")}
-_LIMIT = 1_000_000
+_LIMIT = 1_000_000  #: elements of a result that is worked out to see whether they are all alike
 
 
 def fold(program: Program, keep: Iterable[str] = ()) -> Program:
@@ -72,7 +72,7 @@ class _Folding:
         self.same: dict[str, str] = {}
         self.constant: dict[str, Operator] = {}
         self.makers: dict[str, Operator] = {}
-        self.rows = set(given)  # arrays that lie row by row in memory, as the data are taken to do
+        self.rows = set(given)  # arrays that lie row by row in memory, as data do
         # constants that are one number in memory: no order of their own
         self.loose: set[str] = set()
 
@@ -160,7 +160,7 @@ class _Folding:
 
     def as_constant(self, op: Operator, p: Primitive) -> Operator | None:
         """``fill_constant`` for an operator whose result is one value in every place."""
-        if op.type == "fill_constant" or len(op.output_names) != 1 or p.list_output:
+        if op.type == "fill_constant" or p.list_output or len(p.outputs) > 1:
             return None
         var = self.block.var(op.output_names[0])
         if -1 in var.shape or int(np.prod(var.shape)) > _LIMIT or var.dtype.kind not in "fiub":
@@ -173,7 +173,7 @@ class _Folding:
             return None
         slots = {s: [self.value(n) for n in names] for s, names in op.inputs.items()}
         with np.errstate(all="ignore"):
-            result = np.asarray(run_kernel(p, slots, op.attrs))
+            (result,) = map(np.asarray, run_kernel(p, slots, op.attrs))
         if not result.size or not (result == result.flat[0]).all():
             return None
         if not any(result.strides):
