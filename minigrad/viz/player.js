@@ -16,7 +16,7 @@ function parts(svg, script) {
   for (const group of svg.querySelectorAll("g.node")) {
     const id = nodeId(group);
     const all = [...group.querySelectorAll("text")];
-    const live = (script.live[id] || []).map(([drawn, before]) => ({ drawn, before, at: all.find((t) => t.textContent === drawn), room: 0 }));
+    const live = (script.live[id] || []).map(([drawn, before]) => ({ drawn, before, at: all.find((t) => t.textContent === drawn) }));
     nodes.set(id, { group, live, state: "" });
   }
   for (const group of svg.querySelectorAll("g.edge")) {
@@ -44,25 +44,28 @@ function shownAt(list, frame) {
   return low ? list[low - 1][1] : null;
 }
 
-// Words of another length stay in the middle of the place that the drawing gave them; a dash keeps to that place.
-// The place is measured with the words that were drawn, as soon as it is seen: a widget is made before it is shown.
-function write(line, words) {
-  const text = line.at;
-  if (!text || (text.textContent === words && line.room)) return;
-  if (!line.room) {
-    text.textContent = line.drawn;
-    line.room = text.getComputedTextLength();
-    if (line.room && text.getAttribute("text-anchor") === "start") {
-      text.setAttribute("x", String(Number(text.getAttribute("x")) + line.room / 2));
-      text.setAttribute("text-anchor", "middle");
+// The places that the drawing gave the texts that change: measured at once, because measuring between writing is slow,
+// and only where they are seen, because a widget is made before it is shown.
+function measure(nodes) {
+  const lines = [...nodes.values()].flatMap((part) => part.live).filter((line) => line.at);
+  for (const line of lines) line.at.textContent = line.drawn;
+  for (const line of lines) line.room = line.at.getComputedTextLength();
+  for (const line of lines) {
+    if (line.at.getAttribute("text-anchor") === "start") {
+      line.at.setAttribute("x", String(Number(line.at.getAttribute("x")) + line.room / 2));
+      line.at.setAttribute("text-anchor", "middle");
     }
+    line.narrow = line.before.length === 1 && line.room < Number(line.at.getAttribute("font-size"));
+    if (line.narrow) line.at.setAttribute("lengthAdjust", "spacingAndGlyphs");
   }
-  text.textContent = words;
-  text.removeAttribute("textLength");
-  if (words === line.before && text.getComputedTextLength() > line.room) {
-    text.setAttribute("textLength", String(line.room));
-    text.setAttribute("lengthAdjust", "spacingAndGlyphs");
-  }
+}
+
+// Words of another length stay in the middle of their place; a dash, as wide as a letter is high, keeps to a narrow one.
+function write(line, words) {
+  if (!line.at || line.at.textContent === words) return;
+  line.at.textContent = words;
+  if (line.narrow && words === line.before) line.at.setAttribute("textLength", String(line.room));
+  else line.at.removeAttribute("textLength");
 }
 
 function setState(part, state) {
@@ -261,8 +264,13 @@ function render({ model, el }) {
   };
   model.on("change:frame", paint);
   model.on("change:prediction", paint);
-  paint();
-  const shown = new ResizeObserver(paint);
+  const shown = new ResizeObserver(() => {
+    if (!c.pic.offsetWidth) return;
+    shown.disconnect();
+    measure(nodes);
+    paint();
+  });
   shown.observe(c.pic);
+  paint();
   return () => { stop(); shown.disconnect(); c.zoom.end(); };
 }
