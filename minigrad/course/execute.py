@@ -159,9 +159,7 @@ def _output(output: dict[str, Any], root: Path) -> dict[str, Any] | None:
         if was_widget and set(output["data"]) <= {"text/plain"}:
             return None  # only the repr of the widget is left
         output["data"] = {
-            kind: _clean(value, root)
-            if isinstance(value, str) and kind.startswith("text/")
-            else value
+            kind: _clean(value, root) if _is_text(kind, value) else value
             for kind, value in output["data"].items()
         }
     for key in ("text", "evalue"):
@@ -171,6 +169,11 @@ def _output(output: dict[str, Any], root: Path) -> dict[str, Any] | None:
         output["traceback"] = [_clean(line, root) for line in output["traceback"]]
     output.pop("transient", None)
     return output
+
+
+def _is_text(kind: str, value: Any) -> bool:
+    """Words, in which there may be addresses and paths; pixels stay as they are."""
+    return isinstance(value, str) and kind.startswith("text/") and "data:image/" not in value
 
 
 def _clean(text: str, root: Path) -> str:

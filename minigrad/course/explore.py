@@ -199,6 +199,4 @@ def part_html(part: Bundle) -> str:
             drawing = drawing.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
         return f'<div style="overflow-x:auto">{drawing}</div>'
     words = html.escape(part.get("text/plain", ""), quote=True)
-    if "image/png" in part:
-        return f'<img alt="{words}" src="data:image/png;base64,{part["image/png"]}">'
-    return f'<pre style="line-height:1.4">{words}</pre>'
+    return part.get("text/html", f'<pre style="line-height:1.4">{words}</pre>')
