@@ -35,7 +35,7 @@ def main() -> None:
 def minigrad(*words: str, folder: str = ".") -> str:
     """The command of this very Python; what it prints."""
     command = [sys.executable, "-m", "minigrad.course.cli", *words]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 if __name__ == "__main__":
