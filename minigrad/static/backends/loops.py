@@ -122,7 +122,8 @@ def cond_grad(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
     for attr, prefix in (("sub_block", "true"), ("else_block", "false")):
         grad_block = w.program.blocks[op.attrs[attr]]
         name = _fresh(w, f"back_{grad_block.idx}")
-        inner, body = _forward_again(w, grad_block, scope)
+        outer = Scope(w.program.blocks[grad_block.forward_block], scope)
+        body, inner = _once_more(w, outer), Scope(grad_block, outer)
         for local, seed in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
             if local != EMPTY:
                 inner.names[local] = scope.find(seed)
@@ -136,13 +137,11 @@ def cond_grad(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
     return out + _unpacked(w, scope, [given[k] for k in wanted], found)
 
 
-def _forward_again(w: FunctionWriter, grad_block: Block, scope: Scope) -> tuple[Scope, Statements]:
-    """The scope a grad block runs in, and the statements that compute its forward block once more."""
-    forward = w.program.blocks[grad_block.forward_block]
-    outer = Scope(forward, scope)
-    again = w.block(forward, outer)
+def _once_more(w: FunctionWriter, scope: Scope) -> Statements:
+    """The forward block of a scope, computed again for the grad block behind it."""
+    again = w.block(scope.block, scope)
     w.commented = None
-    return Scope(grad_block, outer), [Comment("the step once more"), *again]
+    return [Comment("the step once more"), *again]
 
 
 def loop_grad(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
@@ -157,8 +156,7 @@ def loop_grad(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
     slices = [k for k, n in enumerate(op.attrs.get("steps_grad", ())) if n != EMPTY]
     body = _unpacked(w, step, loop.attrs["carried"], "carried")
     body += _unpacked(w, step, loop.attrs.get("steps", []), "slices")
-    body += [Comment("the step once more"), *w.block(step.block, step)]
-    w.commented = None
+    body += _once_more(w, step)
     inner = Scope(grad_block, step)
     body += _unpacked(w, inner, _local(op.attrs["next_grad"], flows), "grads")
     body += _unpacked(w, inner, _local(op.attrs.get("step_out_grad"), seeds), "seeds")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .buffers import is_elementwise, written
+from .effects import is_elementwise, written
 from .schedule import Array, Call, Schedule, arrays_in
 from .stacks import Stacks, recorded
 

@@ -6,14 +6,14 @@ gradients, too, and one product gives both.  Saves an addition and a sum per lay
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .effects import makers_of, part_of
 from .rolled import factors
-from .schedule import Array, Call, Schedule, arrays_in
+from .schedule import Array, Call, Schedule
 from .slabs import in_slab, slab_name
 
 
@@ -104,20 +104,15 @@ def _widen(schedule: Schedule, x: Array, product: Call) -> _Wide:
     """Copy x beside a column of ones."""
     n, k = x.shape
     whole = Array(x.recorder, np.empty((n, k + 1), x.dtype), f"{x.name or 'value'}_and_ones")
-    part = Array(x.recorder, whole.like[:, :k], "", (whole,))
-    index = (slice(None), slice(0, k))
-    before = [
-        Call("slab", "np.ones", np.ones, (whole.shape, x.dtype), {}, whole),
-        Call("view", "[]", operator.getitem, (whole, index), {}, part),
-    ]
-    copy = Call("write", "np.copyto", np.copyto, (part, x), {}, None, product.op)
+    view = part_of(whole, (slice(None), slice(0, k)))
+    copy = Call("write", "np.copyto", np.copyto, (view.out, x), {}, None, product.op)
     schedule.items.insert(schedule.items.index(product), copy)
-    return _Wide(whole, before)
+    return _Wide(whole, [Call("slab", "np.ones", np.ones, (whole.shape, x.dtype), {}, whole), view])
 
 
 def _fold_gradient(schedule: Schedule, layer: _Layer, wide: _Wide, shape: tuple[int, int]) -> None:
     """``x.T @ g`` and the sum over the rows of g, where both go into one slab side by side."""
-    makers = {id(a): c for c in schedule.items if isinstance(c, Call) for a in arrays_in([c.out])}
+    makers = makers_of(schedule.items)
     size = (shape[0] - 1) * shape[1]
     for call in schedule.items:
         if not isinstance(call, Call) or call.into is None or call.function is not np.matmul:
@@ -157,8 +152,7 @@ def _offset(array: Array) -> int:
 def _part(calls: list[Call], slab: Array, start: int, shape: tuple[int, int], name: str) -> Array:
     """A matrix in a slab."""
     stop = start + shape[0] * shape[1]
-    flat = Array(slab.recorder, slab.like[start:stop], "", (slab,))
-    made = Array(slab.recorder, flat.like.reshape(shape), name, (slab,))
-    calls.append(Call("view", "[]", operator.getitem, (slab, slice(start, stop)), {}, flat))
-    calls.append(Call("view", "np.reshape", np.reshape, (flat, shape), {}, made))
+    view = part_of(slab, slice(start, stop))
+    made = Array(slab.recorder, view.out.like.reshape(shape), name, (slab,))
+    calls += [view, Call("view", "np.reshape", np.reshape, (view.out, shape), {}, made)]
     return made

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .buffers import written
+from .effects import written
 from .schedule import Array, Call, Schedule
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .schedule import Array, Branch, Call, Loop, Schedule, arrays_in
+from .effects import bodies, changed_memory, is_elementwise, leaving
+from .schedule import Array, Call, Schedule, arrays_in
 
 
 @dataclass(slots=True, eq=False)
@@ -44,7 +45,7 @@ def plan_buffers(schedule: Schedule) -> Plan:
     plan.read = {id(a) for item in schedule.items for a in item.reads()} | {
         id(a) for a in schedule.fetched
     }
-    changed = {id(r) for a in written(schedule.items) for r in a.roots}
+    changed = changed_memory(schedule.items)
     for item in schedule.items:
         if (
             isinstance(item, Call)
@@ -172,21 +173,8 @@ def _reuse_in_steps(item: Any, schedule: Schedule, plan: Plan) -> None:
                 own.add(id(inner.out))
 
 
-def leaving(item: Any) -> list[Array]:
-    """What a loop or branch hands on from its bodies."""
-    if isinstance(item, Loop):
-        return item.handed_on() + arrays_in(item.saved)
-    return arrays_in([item.results, list(item.saved)]) if isinstance(item, Branch) else []
-
-
 def _kind(like: np.ndarray[Any, Any]) -> Any:
     return like.shape, like.dtype, like.strides
-
-
-def is_elementwise(call: Call) -> bool:
-    """Whether each element of the result depends on the same element of the operands only."""
-    function = call.function
-    return call.kind == "compute" and isinstance(function, np.ufunc) and function.signature is None
 
 
 def _last_reads(schedule: Schedule) -> dict[int, int]:
@@ -203,25 +191,3 @@ def _last_reads(schedule: Schedule) -> dict[int, int]:
         for root in array.roots:
             last[id(root)] = len(schedule.items)
     return last
-
-
-def written(items: list[Any]) -> list[Array]:
-    """Arrays that calls change after they were made."""
-    out: list[Array] = []
-    for item in items:
-        if isinstance(item, Call):
-            if item.into is not None:
-                out.append(item.into)
-            if item.kind in ("write", "store"):
-                out.append(item.args[0])
-        else:
-            for inner in bodies(item):
-                out += written(inner)
-    return out
-
-
-def bodies(item: Any) -> tuple[list[Any], ...]:
-    """The lists of items inside an item."""
-    if isinstance(item, Loop):
-        return item.test, item.body
-    return item.bodies if isinstance(item, Branch) else ()

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..grad_names import GRAD
 from .names import ShapeWhenRun
-from .schedule import Array, Schedule
+from .schedule import Array, Schedule, current
 from .syntax import assign, entry, invoke, load, special
 
 #: identifiers that mean something else in the source
@@ -49,8 +49,7 @@ class Identifiers:
 
     def name(self, array: Array) -> str:
         """The identifier of an Array."""
-        while id(array) in self.schedule.same:
-            array = self.schedule.same[id(array)]
+        array = current(array, self.schedule.same)
         found = self.identifiers.get(id(array))
         if found is None:
             found = self.identifiers[id(array)] = self.unique(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .buffers import bodies, written
+from .effects import bodies, changed_memory
 from .schedule import Array, Call, Loop, Schedule, arrays_in
 
 
@@ -21,7 +21,7 @@ def hoist(schedule: Schedule) -> None:
     >>> source.index("np.exp") < source.index("for ")
     True
     """
-    changed = {id(r) for a in written(schedule.items) for r in a.roots}
+    changed = changed_memory(schedule.items)
     schedule.items[:] = _hoisted(schedule.items, changed)
 
 

@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 
 import numpy as np
 
 from .alike import ARITHMETIC
-from .buffers import is_elementwise
-from .schedule import Array, Call, Schedule
+from .effects import is_elementwise, makers_of, part_of
+from .schedule import Call, Schedule
 
 
 def join_in_place(schedule: Schedule, exact: bool) -> None:
@@ -26,9 +25,7 @@ def join_in_place(schedule: Schedule, exact: bool) -> None:
     """
     uses = Counter(id(a) for item in schedule.items for a in item.touches())
     uses.update(id(a) for a in schedule.fetched)
-    makers = {
-        id(c.out): c for c in schedule.items if isinstance(c, Call) and isinstance(c.out, Array)
-    }
+    makers = makers_of(schedule.items)
     for join in [c for c in schedule.items if isinstance(c, Call) and c.function is np.concatenate]:
         parts = join.args[0]
         calls = [makers.get(id(p)) for p in parts]
@@ -54,9 +51,9 @@ def _rewrite(schedule: Schedule, join: Call, calls: list[Call]) -> None:
     for call in calls:
         stop = start + call.out.shape[axis]
         index = (*[slice(None)] * axis, slice(start, stop))
-        part = Array(whole.recorder, whole.like[index], call.out.name, (whole,))
-        made.append(Call("view", "[]", operator.getitem, (whole, index), {}, part))
-        call.out, call.into, start = part, part, stop
+        view = part_of(whole, index, call.out.name)
+        made.append(view)
+        call.out, call.into, start = view.out, view.out, stop
     first = min(schedule.items.index(c) for c in calls)
     schedule.items.remove(join)
     schedule.items[first:first] = made

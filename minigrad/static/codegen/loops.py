@@ -11,8 +11,8 @@ import numpy as np
 
 from ..limits import STEP_LIMIT
 from ..program import Operator
-from .buffers import leaving
 from .calls import CallSource
+from .effects import leaving
 from .runtime import too_many_steps
 from .schedule import Array, Branch, Call, Loop
 from .syntax import append, assign, entry, invoke, load, store

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .buffers import bodies, is_elementwise, written
-from .schedule import Array, Call, Schedule, arrays_in
+from .effects import bodies, is_elementwise, makers_of, written
+from .schedule import Array, Call, Schedule
 
 
 def from_pieces(schedule: Schedule, exact: bool = True) -> None:
@@ -72,7 +72,7 @@ class _Block:
 
     def __init__(self, items: list[Any], uses: Counter[int]) -> None:
         self.items, self.uses = items, uses
-        self.makers = {id(a): c for c in items if isinstance(c, Call) for a in arrays_in([c.out])}
+        self.makers = makers_of(items)
         self.pieces: dict[int, Piece] = {}
         views: dict[int, Call] = {}
         for call in items:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .borders import is_zeros
-from .buffers import written
+from .effects import changed_memory, written
 from .schedule import Array, Call, Schedule, arrays_in, substitute_all
 
 #: so many of the first values of the backward pass are tried
@@ -78,7 +78,7 @@ class _Linear:
         self.later = schedule.items[k + 1 :]
         self.roots = {id(schedule.items[k].out)}
         zeros = {id(c.out) for c in schedule.items if is_zeros(c) or _is_slab(c) or _is_open(c)}
-        before = {id(r) for a in written(schedule.items[:k]) for r in a.roots}
+        before = changed_memory(schedule.items[:k])
         self.zeros = zeros - before  # and written in proportion, if at all
 
     def depends(self, array: Any) -> bool:
@@ -106,7 +106,7 @@ class _Linear:
         sources = call.args[1:] if call.kind == "write" else call.args
         given = [self.depends(a) for a in sources]
         if not any(map(self.depends, arrays_in((sources, call.kwargs)))):
-            self.zeros -= {id(r) for a in written([call]) for r in a.roots}
+            self.zeros -= changed_memory([call])
             return not self.depends(target)
         if call.kind == "view":
             return True  # it looks at the same root

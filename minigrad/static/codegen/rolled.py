@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .buffers import bodies, is_elementwise
+from .effects import bodies, is_elementwise, makers_of
 from .schedule import Array, Call, Loop, Schedule, arrays_in
 
 
@@ -52,7 +52,7 @@ def _sum_by_product(call: Call) -> None:
 
 def products_at_once(loop: Loop) -> None:
     """``total += x.T @ g`` in every step becomes one product of all x and all g, behind the loop."""
-    makers = {id(c.out): c for c in loop.body if isinstance(c, Call) and isinstance(c.out, Array)}
+    makers = makers_of(loop.body)
     for value, total, like in list(loop.totals):
         call = makers.get(id(value))
         found = None if call is None else factors(call, makers)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .schedule import Array, Call, Schedule, arrays_in, substitute_all
+from .effects import makers_of, part_of
+from .schedule import Array, Call, Schedule, substitute_all
 
 #: one in so many values may be copied into a stack
 FEW = 4
@@ -20,9 +21,7 @@ class Stacks:
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
-        self.makers = {
-            id(a): c for c in schedule.items if isinstance(c, Call) for a in arrays_in([c.out])
-        }
+        self.makers = makers_of(schedule.items)
         self.views = {
             id(c.out): c
             for c in schedule.items
@@ -103,8 +102,9 @@ class Stacks:
         args = (whole.shape, whole.dtype)
         self.before.append(Call("slab", "np.zeros", np.zeros, args, {}, whole))
         for k, array in enumerate(arrays):
-            member = Array(array.recorder, like[k], array.name, (whole,))
-            self.before.append(Call("view", "[]", operator.getitem, (whole, k), {}, member))
+            view = part_of(whole, k, array.name)
+            self.before.append(view)
+            member = view.out
             self.place[id(member)] = whole, k
             if not self.movable(array):
                 place: Any = member

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .buffers import bodies, is_elementwise, leaving, written
+from .effects import bodies, changed_memory, is_elementwise, leaving, makers_of
 from .schedule import Array, Call, Schedule, arrays_in, current, replace_arrays, substitute_all
 
 
@@ -21,7 +21,7 @@ def tidy(schedule: Schedule) -> None:
 
 def _drop_copies(schedule: Schedule) -> None:
     """A copy stands for its source, if neither of them is changed later on."""
-    changed = {id(r) for a in written(schedule.items) for r in a.roots}
+    changed = changed_memory(schedule.items)
     same: dict[int, Array] = {}
 
     def now(array: Array) -> Array:
@@ -48,7 +48,7 @@ def _drop_copies(schedule: Schedule) -> None:
 
 def _drop_copies_inside(schedule: Schedule) -> None:
     """In a step of a loop a copy stands for its source, if neither is changed and the step keeps what it hands on."""
-    changed = {id(r) for a in written(schedule.items) for r in a.roots}
+    changed = changed_memory(schedule.items)
     same: dict[int, Array] = {}
     for item in schedule.items:
         for body in bodies(item):
@@ -60,7 +60,7 @@ def _drop_copies_of(
     holder: Any, body: list[Any], changed: set[int], same: dict[int, Array]
 ) -> None:
     kept = {id(r) for a in leaving(holder) for r in a.roots}
-    own = {id(a) for c in body if isinstance(c, Call) for a in arrays_in([c.out])}
+    own = makers_of(body).keys()
     for call in list(body):
         for inner in bodies(call):
             _drop_copies_of(call, inner, changed, same)
@@ -104,9 +104,7 @@ def _updates_last(schedule: Schedule) -> None:
     """What only updates need comes last, in its order: then everything that may fail is done."""
     early, late = [], []
     needed = {id(r) for a in schedule.fetched for r in (a, *a.roots)}
-    changed = {
-        id(r) for a in written([i for i in schedule.items if not _is_store(i)]) for r in a.roots
-    }
+    changed = changed_memory([i for i in schedule.items if not _is_store(i)])
     for item in reversed(schedule.items):
         if _is_store(item) or _may_wait(item, needed, changed):
             late.append(item)

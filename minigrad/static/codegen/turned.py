@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .buffers import bodies, written
+from .effects import bodies, written
 from .schedule import Array, Call, Loop, Schedule
 
 #: so many products are worth a copy
@@ -39,9 +39,8 @@ def turn_once(schedule: Schedule) -> None:
         if isinstance(c, Call) and c.kind == "view" and c.function is np.transpose
     }
     changed = {id(r) for a in written(schedule.items) for r in a.roots if not r.fixed}
-    found: dict[
-        int, list[tuple[int, Call]]
-    ] = {}  # id of a weight → the products that read it turned
+    #: id of a weight → the products that read it turned, each with its place
+    found: dict[int, list[tuple[int, Call]]] = {}
     for k, item in enumerate(schedule.items):
         for call, times in _products(item):
             view = views.get(id(call.args[1]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .buffers import bodies, is_elementwise, written
+from .effects import bodies, changed_memory, is_elementwise
 from .schedule import Array, Call, Schedule, arrays_in, current, substitute
 
 #: constants of more elements than this are equal only to themselves
@@ -56,7 +56,7 @@ class _Merging:
         self.known: dict[Any, list[Array]] = {}  # what is computed → the Arrays that hold it
         self.same: dict[int, Array] = {}
         self.dropped: set[int] = set()
-        self.open = {id(r) for a in written(self.items) for r in a.roots}  # not finished yet
+        self.open = changed_memory(self.items)  # not finished yet
         self.fillings = _fillings(self.items, self.open)
 
     def run(self) -> None:
@@ -108,7 +108,7 @@ def _fillings(items: list[Any], changed: set[int]) -> dict[int, list[Call]]:
         if target is not None:
             spoilt |= own & read if len(own) == 1 else own
         if not isinstance(item, Call) or item.kind in ("store", "opaque", "slab"):
-            spoilt |= {id(r) for a in written([item]) for r in a.roots} | own
+            spoilt |= changed_memory([item]) | own
         for root in own & changed:
             found.setdefault(root, []).append(item)
         read |= {id(r) for a in item.reads() for r in a.roots} - own

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .effects import makers_of
 from .pieces import is_sum
 from .rolled import factors
-from .schedule import Array, Call, Schedule, arrays_in, substitute_all
+from .schedule import Array, Call, Schedule, substitute_all
 from .stacks import Stacks, recorded
 
 #: so many products are made one
@@ -72,7 +73,7 @@ def inputs_of_all_steps(schedule: Schedule) -> None:
 
 def _is_early(call: Call, before: list[Any]) -> bool:
     """Whether a call's weight is there already."""
-    made = {id(a) for c in before if isinstance(c, Call) for a in arrays_in([c.out])}
+    made = makers_of(before)
     return all(r.fixed or id(r) in made for r in call.args[1].roots)
 
 

@@ -6,12 +6,11 @@ are made once, on the slabs:  ``np.multiply(rate, gradients); np.subtract(parame
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
-from .buffers import is_elementwise
+from .effects import is_elementwise, makers_of, part_of
 from .schedule import Array, Call, Schedule, substitute
 from .slabs import alike, in_slab, slab_name
 
@@ -103,7 +102,7 @@ class _Merging:
         first = next(k for k, item in enumerate(items) if item is self.updates[0][0])
         count = sum(map(len, self.updates))
         items[first : first + count] = calls
-        makers = {id(i.out): i for i in items if isinstance(i, Call) and isinstance(i.out, Array)}
+        makers = makers_of(items)
         for arrays, members in self.gradients:
             for array, member in zip(arrays, members, strict=True):
                 self.move(makers.get(id(array)), array, member, first)
@@ -203,10 +202,9 @@ class _Merging:
         )
         members = []
         for value, (start, stop) in zip(values, self.places, strict=True):
-            flat = Array(self.recorder, whole.like[start:stop], value.name, (whole,))
-            self.before.append(
-                Call("view", "[]", operator.getitem, (whole, slice(start, stop)), {}, flat)
-            )
+            view = part_of(whole, slice(start, stop), value.name)
+            self.before.append(view)
+            flat = view.out
             if len(value.shape) != 1:
                 shaped = Array(self.recorder, flat.like.reshape(value.shape), value.name, (whole,))
                 self.before.append(
