@@ -38,9 +38,11 @@ def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, An
 
 
 def an_array(primitive: Primitive, out: Any) -> Any:
-    """What a kernel of the user's returned, if it is an array; the package's own are trusted."""
+    """What a kernel of the user's returned, if it is an array or a number; the package's own are trusted."""
     if isinstance(out, np.ndarray | np.generic) or of_package(primitive):
         return out
+    if isinstance(out, int | float):
+        return np.asarray(out)
     what = f"the kernel of {primitive.type} returned {describe(out)}, not an array"
     raise refusal(what, "np.asarray(…) of it; functions of NumPy (np.exp, not math.exp)", RuleError)
 

@@ -39,6 +39,8 @@ from .record import GenericNode, an_array, apply_generic, not_tensors, observe, 
 
 MUTABLE = frozenset({list, np.ndarray})  #: attrs a user may change after the call
 AS_IT_IS = (float, int, np.generic, type(None))  #: a union made in the call would cost much more
+#: what a kernel is compiled to that hands its inputs to a function of NumPy
+HANDS_ON = {f.__code__.co_code for f in (lambda x: np.exp(x), lambda x, y: np.add(x, y))}
 _NODE_CLASSES: dict[str, type[Node]] = {}
 
 
@@ -167,15 +169,20 @@ def on_arrays(rule: Any) -> Any:
 
 
 def by_position(primitive: Primitive) -> Any:
-    """The kernel, which takes attrs by position, too: calls that name none stay in one loop of the interpreter."""
+    """The kernel, which takes attrs by position, too: calls that name none stay in one loop of the interpreter.
+
+    One that does no more than hand its inputs to a function of NumPy is that function.
+    """
     kernel, n = primitive.kernel, len(primitive.inputs)
     if not isinstance(kernel, FunctionType) or kernel.__code__.co_flags & STARRED:
         return lambda *given, **attrs: kernel(
             *given[:n], **dict(zip(primitive.attrs, given[n:], strict=False)), **attrs
         )
+    code = kernel.__code__
     if not primitive.attrs:
-        return kernel
-    code, defaults = kernel.__code__, list(kernel.__defaults__ or ())
+        hands_on = code.co_code in HANDS_ON and kernel.__globals__.get("np") is np
+        return getattr(np, code.co_names[1]) if hands_on else kernel
+    defaults = list(kernel.__defaults__ or ())
     count = code.co_argcount + code.co_kwonlyargcount
     for name in code.co_varnames[code.co_argcount : count]:
         if defaults or name in (kernel.__kwdefaults__ or ()):
