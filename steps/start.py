@@ -6,10 +6,10 @@
 # program that is generated before you compute. You need Python and school calculus.
 #
 # **How to work.** Open a step below. Run the cells from the top with *Shift* + *Enter*. Where the
-# text says *predict, then run*, write your guess down first; *Edit → Clear Outputs of All Cells*
-# hides the results until you run. An exercise ends in a line `check(...)`: it turns green when your
-# answer is right. Some pictures have sliders, menus or buttons: move them, too. The times are for
-# reading, predicting and running. The exercises take half as long again.
+# text says *predict, then run*, write your guess down first: the result is hidden until you run. An
+# exercise ends in a line `check(...)`: it turns green when your answer is right. Some pictures have
+# sliders, menus or buttons: move them, too. The times are for reading, predicting and running. The
+# exercises take half as long again.
 #
 # **Where to enter.** Steps 1 to 6 are an afternoon. Step 10 stands alone. Steps 13 to 15 can be
 # read after step 6, steps 17 to 19 after step 15. Steps 12 and 16 are off the main path.

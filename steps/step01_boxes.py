@@ -29,12 +29,12 @@
 # How to work:
 #
 # * Run the cells from the top, with Shift + Enter. **Predict, then run**: say your answer first.
-#   The results stand there already: *Edit → Clear Outputs of All Cells* hides them until you run.
+#   The result of such a cell is hidden (•••) until you run it.
 # * Under *A mistake* something goes wrong on purpose. The repair follows.
 # * The code behind a slider or a button is folded. Run the cell as it is. Click on the bar that is
 #   left of it to read the code.
 # * In the exercises, replace the line that raises `"your turn"` and run the cell.
-#   `check` prints one green line, or a red one with a hint.
+#   `check` prints one green line, or, after a wrong answer, a red one with a hint.
 # * A cell that does not come to an end: press the square ■ in the bar above, and correct it.
 #
 # Today there is no backward yet. We make the two things a graph consists of, **boxes** and

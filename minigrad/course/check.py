@@ -100,13 +100,13 @@ def examine(id: str, *objects: object) -> Verdict:
     """
     found = find_checker(id)
     if any(each is ... for each in objects):
-        return _failed(id, "your turn", found.hint)
+        return _stub(id)
     try:
         found.function(*objects)
     except NotImplementedError as error:
-        said = str(error)
-        reason = "your turn" if said in ("", "your turn") else f"NotImplementedError: {said}"
-        return _failed(id, reason, found.hint)
+        if str(error) in ("", "your turn"):
+            return _stub(id)
+        return _failed(id, f"NotImplementedError: {error}", found.hint)
     except Mismatch as error:
         return _failed(id, str(error), found.hint)
     except (Exception, SystemExit) as error:
@@ -207,16 +207,26 @@ def _line(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
+def _stub(id: str) -> Verdict:
+    """Nothing was tried yet, so there is no hint yet."""
+    return Verdict(id, False, f"✗ {id}: your turn")
+
+
 def _failed(id: str, reason: str, hint: str) -> Verdict:
     return Verdict(id, False, f"✗ {id}: {_line(reason).rstrip('.')}. Hint: {_line(hint)}")
 
 
 def _where(error: BaseException) -> str:
-    """The line of the learner's cell that raised, where the traceback passes through one."""
+    """The line that raised of the cell that called `check`, where the traceback passes through it."""
+    cell = next((f.filename for f in reversed(traceback.extract_stack()) if _is_cell(f)), None)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if "ipykernel" in frame.filename or frame.filename.startswith("<ipython"):
+        if frame.filename == cell:
             return f" (line {frame.lineno} of your cell)"
     return ""
+
+
+def _is_cell(frame: traceback.FrameSummary) -> bool:
+    return "ipykernel" in frame.filename or frame.filename.startswith("<ipython")
 
 
 def _origin(function: Callable[..., None]) -> str:

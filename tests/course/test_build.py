@@ -86,6 +86,19 @@ def test_the_machinery_of_a_widget_is_folded(built):
     assert "jupyter" not in third["cells"][1]["metadata"]
 
 
+def test_an_output_that_is_to_be_predicted_waits_in_the_learners_notebook(built):
+    path = built.root / "steps" / "step92_third.py"
+    path.write_text(
+        "# %% [markdown]\n# A lid.\n#\n# **Predict, then run.** What will it print?\n\n"
+        '# %% tags=["active-ipynb"]\n# print(1)\n\n# %%\nLID = 1\n'
+    )
+    step = type(built)(built.root).step(92)
+    learners, solved = (build.make(built, step, solved=each)["cells"] for each in (False, True))
+    path.unlink()
+    assert learners[1]["metadata"] == {"jupyter": {"outputs_hidden": True}}
+    assert learners[2]["metadata"] == solved[1]["metadata"] == {}
+
+
 def test_learner_and_solved_notebook_differ_in_the_exercises_only(built):
     pairs = zip(cells(built, "step90_first"), cells(built, "solved/step90_first"), strict=True)
     differing = [a["metadata"]["tags"][-1] for a, b in pairs if a != b]

@@ -54,8 +54,8 @@ def not_written(x):
 
 
 @pytest.mark.parametrize("stub", [..., not_written], ids=["dots", "raise"])
-def test_a_stub_is_the_learners_turn(stub):
-    assert examine("90a", stub).text == "✗ 90a: your turn. Hint: times itself"
+def test_a_stub_is_the_learners_turn_and_the_hint_waits_for_a_first_try(stub):
+    assert examine("90a", stub).text == "✗ 90a: your turn"
 
 
 def test_a_missing_class_among_the_objects_is_the_learners_turn_too():
@@ -158,3 +158,12 @@ def test_raises_wants_an_error_of_its_kind():
         Mismatch, match="the outcome of it is 3, expected an error of type KeyError"
     ):
         raises("it", KeyError, lambda: 3)
+
+
+def test_the_line_of_an_error_is_one_of_the_cell_that_checks(capsys):
+    earlier, here = {}, {"check": check}
+    exec(compile("\n" * 99 + "def helper(x):\n    return x + []", "<ipython-1>", "exec"), earlier)
+    here["helper"] = earlier["helper"]
+    cell = "def mine(x):\n    return helper(x)\ncheck('90a', mine)"
+    exec(compile(cell, "<ipython-2>", "exec"), here)
+    assert "(line 2 of your cell)" in capsys.readouterr().out
