@@ -48,7 +48,10 @@ class Arguments:
     def bind(
         self, args: tuple[Any, ...], attrs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Sort the arguments of a call into inputs and attrs: a list slot may be given a list, attrs by position."""
+        """Sort the arguments of a call into inputs and attrs: a list slot may be given a list, attrs by position.
+
+        An ``axis`` in a list stays a list: whether that is one, NumPy says in the kernel.
+        """
         if not (attrs or self.attrs or self.list_input) and len(args) == len(self.inputs):
             for a in args:
                 if a is None:
@@ -70,7 +73,11 @@ class Arguments:
         unknown = [k for k in attrs if k not in self.attrs or k in given]
         if unknown or len(extra) > len(self.attrs):
             raise self.call_error(len(self.inputs) + len(extra), *unknown[:1])
-        bound = {k: frozen(v) for k, v in {**self.attrs, **given, **attrs}.items()}
+        bound = {**self.attrs, **given, **attrs}
+        axis = bound.get("axis")
+        bound = {k: frozen(v) for k, v in bound.items()}
+        if type(axis) is list:
+            bound["axis"] = [*axis]
         missing = [k for k, v in bound.items() if v is REQUIRED]
         missing += [
             n

@@ -142,6 +142,23 @@ def test_two_axes_for_three_are_answered_with_the_function_that_exchanges_two():
 def test_axes_in_a_list_are_answered_with_the_tuple(reduce):
     with pytest.raises(TypeError, match=r"repair: axis=\(0, 1\), a tuple"):
         reduce(mg.ones([2, 3]), axis=[0, 1])
+    with (
+        static.program_guard(static.Program()) as program,
+        pytest.raises(ValueError, match=r"repair: axis=\(0, 1\), a tuple"),
+    ):
+        reduce(static.data("x", [2, 3]), axis=[0, 1])
+    assert program.global_block().ops == []
+
+
+@pytest.mark.parametrize("move", [mg.flip, mg.expand_dims, lambda x, axis: mg.roll(x, 1, axis)])
+def test_axes_in_a_list_are_taken_by_both_engines_where_numpy_takes_them(move):
+    x, axes = np.arange(6.0).reshape(2, 3), [0, 1]
+    with static.program_guard(static.Program()) as program:
+        moved = move(static.data("x", [2, 3]), axis=axes)
+    axes.clear()
+    assert program.global_block().ops[-1].attrs["axis"] == (0, 1)
+    (found,) = static.Executor().run(program, {"x": x}, moved)
+    np.testing.assert_array_equal(found, move(mg.tensor(x), axis=[0, 1]).numpy())
 
 
 def test_what_the_page_for_users_of_pytorch_says_of_names_with_another_meaning():

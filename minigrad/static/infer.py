@@ -151,6 +151,8 @@ def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type],
         variables = {s: [*map(block.var, names)] for s, names in op.inputs.items()}
         given = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
         found = _computed_types(op, p, variables, given)
+        if isinstance(axis := op.attrs.get("axis"), list):  # which this kernel takes
+            op.attrs["axis"] = tuple(axis)
         if asked is not None:
             if len(_FOUND) > 10_000:
                 _FOUND.clear()
