@@ -152,12 +152,20 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
     In a notebook the cell may be run again: a function of ``__main__`` takes the place of its older version.
     Errors: `RuleError` if the type is taken, the kernel's parameters are not inputs-then-attrs, or for another option.
 
-    >>> @primitive
-    ... def double(x, *, times=1):
-    ...     return x * 2**times
-    >>> row = REGISTRY.pop("double")
-    >>> row.inputs, row.attrs, row.function is double
-    (('x',), {'times': 1}, True)
+    A rule says the gradient of one input, in operators and primitives; the names of its parameters are what it reads:
+    inputs, outputs, ``out_grad``, attrs, ``x_shape``, ``x_dtype``.
+
+    >>> import minigrad as mg, numpy as np
+    >>> @mg.primitive
+    ... def powered(x, *, times=2):
+    ...     return np.power(x, times)
+    >>> _ = powered.grad(x=lambda x, out_grad, times: out_grad * times * x ** (times - 1))
+    >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
+    >>> mg.gradcheck(lambda x: powered(x, times=3), x), mg.gradgradcheck(powered, x)
+    (True, True)
+    >>> row = REGISTRY.pop("powered")
+    >>> row.inputs, row.attrs
+    (('x',), {'times': 2})
     """
     if kernel is None:
         return lambda k: primitive(k, **options)
