@@ -135,7 +135,7 @@ def describe(value: Any) -> str:
     return repr(value) if isinstance(value, int | float | complex | None) else type(value).__name__
 
 
-def refusal(what: str, repair: str, error: type[MinigradError] = ShapeError) -> MinigradError:
+def refusal(what: str, advice: str, error: type[MinigradError] = ShapeError) -> MinigradError:
     """An error to raise: what is wrong, the user's line, the repair.
 
     >>> print(refusal("lr is -1", "lr=0.01"))                       # doctest: +ELLIPSIS
@@ -143,7 +143,7 @@ def refusal(what: str, repair: str, error: type[MinigradError] = ShapeError) -> 
       at ...
       repair: lr=0.01
     """
-    return error(told(what, repair))
+    return error(told(what, advice))
 
 
 def told(what: str, advice: str = "") -> str:

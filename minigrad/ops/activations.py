@@ -122,10 +122,12 @@ def silu(x):
     return np.multiply(x, sigmoid(x))
 
 
-@silu.grad
 def _silu_rule(x, out_grad):
     s = sigmoid(x)
-    return (out_grad * (s * (1 + x * (1 - s))),)
+    return out_grad * (s * (1 + x * (1 - s)))
+
+
+silu.grad(x=_silu_rule)
 
 
 @primitive

@@ -24,11 +24,13 @@ def normalize(x, *, axis=-1, eps=1e-5):
     return low / np.sqrt(mean(low * low, axis=axis, keepdims=True) + eps)
 
 
-@normalize.grad
 def _normalize_rule(x, out, out_grad, axis, eps):
     deviation = (var(x, axis=axis, keepdims=True) + eps) ** 0.5
     along = mean(out * out_grad, axis=axis, keepdims=True)
-    return ((center(out_grad, axis=axis) - out * along) / deviation,)
+    return (center(out_grad, axis=axis) - out * along) / deviation
+
+
+normalize.grad(x=_normalize_rule)
 
 
 def layer_norm(x, weight=None, bias=None, axis=-1, eps=1e-5):

@@ -1,4 +1,4 @@
-"""A check that optimizers and clips share."""
+"""Checks of numbers that optimizers, clips and schedules share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 from ..errors import describe, refusal
 
+#: name → a value that makes sense
 ADVICE = {
     "lr": "0.01, or a schedule: lr=optim.cosine(0.01, steps=1000)",
     "rate": "0.1; an optimizer is given the schedule: SGD(model, lr=optim.cosine(0.1, steps=1000))",
     "weight_decay": "0.0001",
-    "momentum": "0.9",
-}
-ADVICE |= {"beta1": "0.9", "beta2": "0.999", "rho": "0.99", "epsilon": "1e-8", "limit": "1.0"}
+    "momentum": "0.9", "beta1": "0.9", "beta2": "0.999", "rho": "0.99", "epsilon": "1e-8", "limit": "1.0",
+}  # fmt: skip
 
 
 def check_steps(name: str, value: Any) -> None:
