@@ -75,14 +75,10 @@ class Run:
         keep: bool = False,
         element_limit: int = ELEMENTS,
     ) -> None:
-        self.room = self.element_limit = element_limit  # for more elements, and in all
+        self.program, self.updates = program, updates
+        self.step_limit, self.check_finite = step_limit, check_finite
         self.keep = keep  # the scopes of grad blocks, for looking at
-        self.program, self.updates, self.step_limit, self.check_finite = (
-            program,
-            updates,
-            step_limit,
-            check_finite,
-        )
+        self.room = self.element_limit = element_limit  # for more elements, and in all
 
     def block(self, block: Block, scope: Scope) -> None:
         """Run the operators of a block in a scope."""
@@ -166,8 +162,8 @@ class Run:
                 )
                 what = "nan" if np.isnan(value).any() else "inf"
                 raise AnomalyError(
-                    f"#{k} {op.type} made {what} in {name!r} from ({inputs})\n  at {op.source_line}\n "
-                    f" this is the first operator that did"
+                    f"#{k} {op.type} made {what} in {name!r} from ({inputs})\n  at {op.source_line}\n"
+                    f"  this is the first operator that did"
                 )
 
 
