@@ -14,12 +14,13 @@ from .tensor import Tensor, wrap
 class Context:
     """What forward hands to backward: saved tensors, flags, and any attribute you set."""
 
+    _on_the_way: bool  # whether what forward saved is neither input nor output; known behind it
+
     def __init__(self, needs: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs
         self.saved: Any = ()
         self._nondiff: tuple[Tensor, ...] = ()
         self._materialize = True
-        self._on_the_way = False  # whether a saved tensor is neither input nor output
         self._node: Any = None  # the node, while backward runs with a graph of its own
 
     def __getattr__(self, name: str) -> Any:
@@ -45,7 +46,7 @@ class Context:
         if self.saved is FREED:
             what = "the saved tensors of this Function were freed by an earlier backward"
             raise refusal(what, "retain_graph=True there", GradError)
-        if self._on_the_way and self._node is not None and MODE.get().grad:
+        if self._node is not None and self._on_the_way and MODE.get().grad:
             what = "this Function saved what is neither input nor output of forward: its own gradient is not known"
             advice = (
                 "compute it in backward, from saved inputs; keep a constant as ctx.name = value"
