@@ -136,7 +136,13 @@ class Gradients:
             return lines
         if len(lines) > 1:
             return _with_results(lines, back.gxs)
-        known = back.call.values | named_gradients(back.call.function, back.gys)
+        function = back.call.function
+        kept = {
+            f"self.{n}": v
+            for n, v in getattr(function, "__dict__", {}).items()
+            if isinstance(v, int | float)
+        }
+        known = back.call.values | kept | named_gradients(function, back.gys)
         return tuple(filter(None, (*lines, formula.numbers(known))))
 
     def _results(self, gxs: tuple[Any, ...] | None) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ class _Drawing:
         self.walk = walk
         self.tensors = Tensors(self.graph, names, self.values, self.walk, roots)
         self.region = self.graph.region(
-            "backward: the grad_fn graph, [i] is the slot in next_functions", side="backward"
+            "backward: the grad_fn graph, [i] is the index in next_functions", side="backward"
         ).id
         self.nodes: dict[int, Node] = {}  # the backward nodes
         self.given: dict[Key, Any] = {}  # (node, slot) -> what it gave

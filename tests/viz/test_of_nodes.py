@@ -86,6 +86,24 @@ def test_a_watched_chain_shows_values_gradients_and_formulas_with_numbers():
     ]
 
 
+def test_a_number_that_a_function_keeps_is_put_into_its_formula():
+    class Scale(Function):
+        def __init__(self, c):
+            self.c = c
+
+        def forward(self, x):
+            return self.c * x
+
+        def backward(self, gy):
+            return self.c * gy
+
+    with watch(Function) as run:
+        y = Scale(3.0)(Variable(0.5))
+        y.creator.backward(np.array(2.0))
+    (lines,) = [n.lines for n in kinds(draw(run).graph, "grad_op")]
+    assert lines == ("gx = c·gy", "= 3 · 2")
+
+
 def test_without_backward_calls_there_is_nothing_to_walk_yet():
     with watch(Function) as run:
         x = Variable(0.5)
