@@ -107,14 +107,17 @@ def gradients(
     outs, ins = as_list(targets), as_list(inputs)
     seeds = [None] * len(outs) if target_gradients is None else as_list(target_gradients)
     if len(seeds) != len(outs):
-        raise ProgramError(
-            f"{len(outs)} targets need {len(outs)} target_gradients, {len(seeds)} were given"
-        )
-    if not outs or not all(isinstance(v, Variable) for v in [*outs, *ins]):
-        raise ProgramError(
-            f"gradients() takes Variables, not "
-            f"{describe(next(v for v in [*outs, *ins, None] if not isinstance(v, Variable)))}\n  at {user_line()}"
-        )
+        what = f"{len(outs)} targets need {len(outs)} target_gradients, {len(seeds)} were given"
+        advice = "a list with one for each target; None for a seed of ones"
+        raise refusal(what, advice, ProgramError)
+    for kind, given in (("targets", outs), ("inputs", ins)):
+        if not given:
+            what = f"gradients({kind}=[]) names no Variable"
+            raise refusal(what, "static.gradients(loss, [w, b])", ProgramError)
+    for value in [*outs, *ins]:
+        if not isinstance(value, Variable):
+            what = f"gradients() takes Variables, not {describe(value)}"
+            raise refusal(what, "Variables of a Program; mg.grad takes Tensors", ProgramError)
     block = outs[0].program.current_block()
     with block.program.transaction(), paused_collector():
         return _gradients(block, outs, ins, seeds, no_grad_set, trace)
@@ -136,9 +139,8 @@ def _gradients(
     starts = []
     for target, seed in zip(outs, seeds, strict=True):
         if target.dtype.kind != "f":
-            raise ProgramError(
-                f"target {target.name!r} is {target.dtype}: only floating-point values have gradients"
-            )
+            what = f"target {target.name!r} is {target.dtype}: only floating-point values have gradients"
+            raise refusal(what, f"{target.name}.astype(float), where it is made", ProgramError)
         starts.append((target.name, _seed_op(job, target, seed)))
     job.build(starts)
     job.append()
@@ -150,9 +152,8 @@ def _seed_op(job: BackwardJob, target: Variable, seed: Any) -> Operator:
     if seed is not None:
         var = job.block.program.as_variable(seed, job.block)
         if not fits(var.shape, target.shape):
-            raise ProgramError(
-                f"the seed {var!r} must have the shape of its target {target!r}\n  at {user_line()}"
-            )
+            what = f"the seed {var!r} must have the shape of its target {target!r}"
+            raise refusal(what, f"a seed of shape {list(target.shape)}", ProgramError)
         made = Operator("assign", {"x": [var.name]}, out, {}, "loss")
     elif -1 in target.shape:
         made = Operator("fill_ones_like", {"x": [target.name]}, out, {}, "loss")
@@ -189,19 +190,16 @@ def check_loss(loss: Any) -> Block:
         raise refusal(what, repair, ProgramError)
     block = loss.program.current_block()
     if loss.shape not in ((), (1,)) and not all(n == 1 for n in loss.shape):
-        raise ProgramError(
-            f"the loss must be one number, but {loss!r} has the shape {list(loss.shape)}.\n  at {user_line()}\n"
-            f"  repair: reduce it first ({loss.name}.mean() or .sum()), or use static.gradients with target_gradients"
-        )
+        what = f"the loss must be one number, but {loss!r} has the shape {list(loss.shape)}"
+        advice = f"reduce it first ({loss.name}.mean() or .sum()), or use static.gradients with target_gradients"
+        raise refusal(what, advice, ProgramError)
     if loss.dtype.kind != "f":
-        raise ProgramError(
-            f"the loss must be a floating-point number, but {loss!r} is {loss.dtype}"
-        )
+        what = f"the loss must be a floating-point number, but {loss!r} is {loss.dtype}"
+        raise refusal(what, "a loss made of floating-point values", ProgramError)
     if not any(loss.name in b.written for b in block.lookup()):
-        raise ProgramError(
-            f"no operator of this program computes the loss {loss.name!r}; it is "
-            f"{'data' if loss.is_data else 'a parameter'}"
-        )
+        kind = "data" if loss.is_data else "a parameter"
+        what = f"no operator of this program computes the loss {loss.name!r}; it is {kind}"
+        raise refusal(what, "the Variable that an operator made, such as x.sum()", ProgramError)
     return block
 
 

@@ -219,8 +219,9 @@ def test_seeds_fit_their_targets_in_number_and_shape():
             static.gradients(y, [x], [mg.sum(x)])
         with pytest.raises(ProgramError, match=r"gradients\(\) takes Variables"):
             static.gradients(y, [3.0])
-        with pytest.raises(ProgramError, match=r"gradients\(\) takes Variables"):
-            static.gradients([], [x])
+        for targets, inputs, empty in ([], [x], "targets"), (y, [], "inputs"):
+            with pytest.raises(ProgramError, match=rf"{empty}=\[\]\) names no Variable"):
+                static.gradients(targets, inputs)
 
 
 def test_building_leaves_the_collector_as_it_was():
