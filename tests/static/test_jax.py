@@ -178,19 +178,25 @@ def test_one_seed_means_one_mask_on_every_backend():
     np.testing.assert_array_equal(static.compile(program, fetch=y, backend="jax")(**feed), expected)
 
 
-def test_a_seed_of_64_bits_keeps_them_where_jax_computes_in_several_threads():
+def test_dropout_is_the_same_where_jax_computes_in_several_threads():
+    """Seeds have 64 bits, and so have the numbers: a thread of JAX's own would halve both."""
     pytest.importorskip("jax", reason='pip install "minigrad[jax]"')
     program, total = static.Program(), 0
     with static.program_guard(program):
         x, seed = static.data("x", [30, 30]), static.data("seed", [], "int64")
+        w = static.parameter("w", np.eye(30))
         for k in range(8):
-            total = total + mg.dropout(mg.tanh((x + k) @ x), 0.5, seed=seed + k) @ x
-    step = static.compile(program, fetch=total, backend="jax")
+            h = mg.dropout(mg.tanh((x + k) @ w), 0.1, seed=seed + k)
+            total = total + mg.dropout(mg.tanh(h @ w), 0.1, seed=seed - k) @ x
+        loss = (total * total).mean()
+        static.append_backward(loss)
+    step = static.compile(program, fetch=[loss, "w@GRAD"], backend="jax")
     values = np.random.default_rng(0).normal(size=(30, 30)) / 30
-    for start in (2**40 + 2**31, 2**62):
+    for start in range(2**40 + 2**31, 2**62, 2**59):
         feed = {"x": values, "seed": np.int64(start)}
-        (expected,) = static.Executor().run(program, feed, [total])
-        np.testing.assert_allclose(step(**feed), expected, rtol=1e-9)
+        expected = static.Executor().run(program, feed, [loss, "w@GRAD"])
+        for ours, theirs in zip(step(**feed), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
 # -- shapes, loops, errors ----------------------------------------------------------------------

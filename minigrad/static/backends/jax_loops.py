@@ -70,7 +70,7 @@ class JaxLoops:
         room = tuple(jnp.zeros((limit, *s.shape), s.dtype) for s in starts)
         count, ends, rows = lax.while_loop(more, one, (0, starts, room))
         count = jax.pure_callback(
-            _ended, jax.ShapeDtypeStruct((), np.int64), count, jnp.all(test(ends)), limit
+            _ended, jax.ShapeDtypeStruct((), np.int32), count, jnp.all(test(ends)), limit
         )
         return ends, (rows, (), count)
 
@@ -116,4 +116,4 @@ def _ended(count: Any, goes_on: Any, limit: Any) -> Any:
             f"a while loop did not end within max_steps={int(limit)}.\n"
             f"  repair: give static.compile a larger max_steps"
         )
-    return np.asarray(count, np.int64)
+    return np.asarray(count, np.int32)  # threads of JAX's own know no 64-bit mode

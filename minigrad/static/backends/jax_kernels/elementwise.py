@@ -44,17 +44,17 @@ def pow(x, y):
 def dropout(x, seed, *, p=0.5):
     """The mask is drawn by NumPy, so that one seed means one mask everywhere.
 
-    The seed travels in words of 32 bits: threads of JAX's own, where its 64-bit mode is off, would take no more of it.
+    The seed comes in words of 32 bits, and truth values go back: threads of JAX's own know no 64-bit mode.
     """
 
     def mask(words):
         low, high = np.asarray(words).astype(np.int64)
-        kept = np.random.default_rng(np.ravel(low | high << 32)).random(x.shape, np.float32) >= p
-        return (kept / (1 - p)).astype(x.dtype)
+        return np.random.default_rng(np.ravel(low | high << 32)).random(x.shape, np.float32) >= p
 
     x, seed = floating(x), jnp.asarray(seed, np.int64)
     words = jnp.stack([seed, seed >> 32]).astype(jnp.uint32)
-    return x * jax.pure_callback(mask, jax.ShapeDtypeStruct(x.shape, x.dtype), words)
+    kept = jax.pure_callback(mask, jax.ShapeDtypeStruct(x.shape, bool), words)
+    return x * (kept.astype(x.dtype) / (1 - p))
 
 
 @counterpart
