@@ -188,9 +188,8 @@ def _usual(output: Tensor, seed: Any, retain: bool) -> bool:
         leaves: list[Any] = []
         see, end = order.append, leaves.append
         for n in order:  # which grows on the way
-            if n.hooks is not None:  # or an output of several
+            if n.reach(epoch, see, end):
                 return False
-            n.reach(epoch, see, end)
         for m in leaves:
             if m.hooks is not None or m.accumulated:
                 return False
@@ -208,8 +207,13 @@ def _usual(output: Tensor, seed: Any, retain: bool) -> bool:
                 m.g = None
                 if g is not None and leaf._node is not None:
                     data, old = leaf._data, leaf._grad
-                    usual = old is None and m.own and g.__class__ is ndarray
-                    if not usual or g.shape != data.shape or g.dtype is not data.dtype:
+                    if (
+                        old is not None
+                        or not m.own
+                        or g.__class__ is not ndarray
+                        or g.shape != data.shape
+                        or g.dtype is not data.dtype
+                    ):
                         g = accumulated(leaf, g, m.own, False)
                     before.append((leaf, old))
                     leaf._grad = g
@@ -222,6 +226,5 @@ def _usual(output: Tensor, seed: Any, retain: bool) -> bool:
         if not retain:
             small = len(order) <= REMEMBERED_NODES
             for n in order:
-                if n.saved_slots:
-                    n.free(small)
+                n.free(small)
     return True

@@ -184,13 +184,14 @@ def push_source(p: Primitive) -> str:
 def reach_source(p: Primitive) -> str:
     """The text of ``reach``: `Node.reach` for the edges of this class; what was made last comes first."""
     w = Writer("def reach(n, epoch, see, end):")
+    w("if n.hooks is not None: return True")
     for edge in reversed(_edges(p)):
         w(f"m = {edge}")
         w("if m is not None and m.mark != epoch:")
         w("    m.mark = epoch")
         w("    if m.__class__ is AccumulateGrad: end(m)")
         w("    else: see(m)")
-    w("return")
+    w("return False")
     return w.text
 
 

@@ -1,4 +1,4 @@
-"""The backward graph: nodes, edges, AccumulateGrad, saved values, hooks.
+"""The backward graph: nodes, edges, AccumulateGrad, saved values.
 
 Vocabulary
     node      one operation to be differentiated: what ``y.grad_fn`` is.  It knows its *edges* and its saved values,
@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from ..errors import DTypeError, GradError, code_line, describe, user_line
+from ..errors import GradError, code_line
+from .hooks import HookHandle, Hooks
 
 next_seq = count(1).__next__
 
@@ -33,39 +34,6 @@ class Freed:
 
 FREED = Freed()
 REMEMBERED_BYTES = 1024  #: the largest value that a node keeps when it is freed, for `mg.why` alone
-
-
-class Hooks:
-    """The rarely used part of a node: who wants to see or change the gradients that pass."""
-
-    __slots__ = ("post", "pre", "retained", "tensor")
-
-    def __init__(self) -> None:
-        # output index → hooks on that output's gradient; the tensor that wants `.grad`
-        self.tensor: dict[int, dict[int, Callable[..., Any]]] = {}
-        self.retained: dict[int, weakref.ref[Any]] = {}
-        self.pre: dict[int, Callable[..., Any]] = {}
-        self.post: dict[int, Callable[..., Any]] = {}
-
-
-class HookHandle:
-    """Removes a hook: ``handle.remove()``, or use it as a context manager."""
-
-    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
-        if not callable(hook):
-            raise DTypeError(f"a hook is a function, not {describe(hook)}\n  at {user_line()}")
-        self._hooks, self._key = hooks, next_seq()
-        hooks[self._key] = hook
-
-    def remove(self) -> None:
-        """Remove the hook; doing so twice is fine."""
-        self._hooks.pop(self._key, None)
-
-    def __enter__(self) -> HookHandle:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.remove()
 
 
 class Node:
@@ -123,15 +91,19 @@ class Node:
                 m.g = h + p
                 m.own = True
 
-    def reach(self, epoch: int, see: Callable[[Any], None], end: Callable[[Any], None]) -> None:
+    def reach(self, epoch: int, see: Callable[[Any], None], end: Callable[[Any], None]) -> bool:
         """Mark what the edges lead to and a walk has not met: ``see(node)``, or ``end(AccumulateGrad)``.
 
+        True for what the usual walk leaves to the other one: a node with hooks, an output of several.
         The last input first, since it was often made last: what is nearly in order is soon sorted.
         """
+        if self.hooks is not None:
+            return True
         for m in (*reversed(self.more), self.e1, self.e0):
             if m is not None and m.mark != epoch:
                 m.mark = epoch
                 (end if m.__class__ is AccumulateGrad else see)(m)
+        return False
 
     def pull_graph(self, g: Any) -> Any:
         """The same as Tensors that have a graph themselves: derivatives of any order."""
@@ -235,10 +207,13 @@ class Output:
 
     __slots__ = ("g", "index", "mark", "node", "own")
     outputs = 0
-    hooks = ()  # those of the node; never None: what has several outputs is not for the usual walk
 
     def __init__(self, node: Node, index: int) -> None:
         self.node, self.index, self.g, self.own, self.mark = node, index, None, False, 0
+
+    def reach(self, *_walk: Any) -> bool:
+        """See `Node.reach`: what has several outputs is not for the usual walk."""
+        return True
 
 
 class AccumulateGrad(Node):

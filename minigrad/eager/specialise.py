@@ -219,9 +219,9 @@ def _first_push(n: Node) -> None:
     n.push()
 
 
-def _first_reach(n: Node, *walk: Any) -> None:
+def _first_reach(n: Node, *walk: Any) -> bool:
     type(n).reach = _compile(reach_source(n.primitive), "reach", {}, n.primitive)  # type: ignore[method-assign]
-    n.reach(*walk)
+    return n.reach(*walk)
 
 
 def _first_free(n: Node, remember: bool = False) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..errors import DTypeError, GradError, MinigradError, describe, refusal
 from ..values import Operators
-from .grad_fn import HookHandle, Hooks, Leaf, Node, Output
+from .grad_fn import Leaf, Node, Output
+from .hooks import HookHandle, Hooks
 
 if TYPE_CHECKING:
     from .tensor import Tensor

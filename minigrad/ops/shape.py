@@ -24,13 +24,11 @@ def broadcast_to(x, *, shape):
 
 def sum_to(x, shape):
     """Undo a broadcast of arrays: sum the axes that were added or stretched."""
-    if x.shape == shape:
-        return x
     lead = x.ndim - len(shape)
     if lead:
         x = _add_up(x, 0 if lead == 1 else tuple(range(lead)))
-        if x.shape == shape:
-            return x
+    if x.shape == shape:
+        return x
     stretched = tuple([k for k, n in enumerate(shape) if n == 1 != x.shape[k]])
     return _add_up(x, stretched, keepdims=True) if stretched else x
 
