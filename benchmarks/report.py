@@ -22,7 +22,7 @@ def page(table: Table, peers: list[str], rounds: int, extra: list[str]) -> str:
     return "\n".join([
         "# Benchmarks", "",
         f"Time of a training step, one thread; lower is better. Median of {rounds} interleaved rounds; gradients agree before anything is timed. "
-        f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}.", "",
+        f"Python {platform.python_version()}, NumPy {np.__version__}, {processor()}.", "",
         f"![{described(charted(table), peers)}](pictures/benchmarks.svg)", "",
         "## To NumPy by hand (allocating)", "", *grid(table, peers, "by hand"), "",
         "By hand, in µs: " + ", ".join(f"{name} {t}" for name, t in absolute.items()) + ".", "",
@@ -31,6 +31,14 @@ def page(table: Table, peers: list[str], rounds: int, extra: list[str]) -> str:
         "## Beside them", "", *(f"* {e}" for e in extra), *(["", "Not measured:", "", *notes] if notes else []), "",
         "Made by `python benchmarks/run.py --write docs`.", "",
     ])  # fmt: skip
+
+
+def processor() -> str:
+    """The processor's name, where the system says it: ratios to NumPy depend on it."""
+    facts = Path("/proc/cpuinfo")
+    lines = facts.read_text().splitlines() if facts.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
 
 
 def charted(table: Table) -> Table:
