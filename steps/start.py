@@ -6,7 +6,7 @@
 # program that is generated before you compute. You need Python and school calculus.
 #
 # **How to work.** Open a step below. Run the cells from the top with *Shift* + *Enter*. Where the
-# text says *predict, then run*, write your guess down first: the result is hidden until you run. An
+# text says *predict, then run*, write your guess down first: the result is there when you run. An
 # exercise ends in a line `check(...)`: it turns green when your answer is right. Some pictures have
 # sliders, menus or buttons: move them, too. The times are for reading, predicting and running. The
 # exercises take half as long again.

@@ -29,7 +29,7 @@
 # How to work:
 #
 # * Run the cells from the top, with Shift + Enter. **Predict, then run**: say your answer first.
-#   The result of such a cell is hidden (•••) until you run it.
+#   Such a cell shows nothing before you run it.
 # * Under *A mistake* something goes wrong on purpose. The repair follows.
 # * The code behind a slider or a button is folded. Run the cell as it is. Click on the bar that is
 #   left of it to read the code.

@@ -38,10 +38,12 @@ def test_the_python_blocks_of_the_readme_run_from_the_top(tmp_path, monkeypatch,
 
 def test_each_of_the_two_commands_does_its_own_set_up():
     commands = [line for block in blocks("sh") for line in block.splitlines() if line.strip()]
-    assert "python3 -m pip install -q uv && uv run minigrad" in commands
-    assert "python3 -m pip install -q uv && uv run pytest" in commands
+    assert "python3 -m pip install -q uv && python3 -m uv run minigrad" in commands
+    assert "python3 -m pip install -q uv && python3 -m uv run pytest" in commands
     for command in commands:
-        assert command.startswith(("python3 -m pip install -q uv && uv run", "python3 -m venv"))
+        assert command.startswith(
+            ("python3 -m pip install -q uv && python3 -m uv run", "python3 -m venv")
+        )
 
 
 def test_what_the_commands_need_is_declared():

@@ -21,7 +21,7 @@ KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language":
 WRONG = {False: "✓ ", True: "✗ "}
 #: Tags of cells that open with their source hidden: known already, or machinery of a picture.
 FOLDED = {"carried", "interactive"}
-#: Words that ask for a guess: what the next cell printed is hidden until it is run again.
+#: Words that ask for a guess: what the next cell shows is left to the learner's own run.
 GUESS = "**Predict, then run"
 SAID = {False: "the stub passes its", True: "the solution fails its"}
 
@@ -50,7 +50,7 @@ def _notebook_cell(
     made: dict[str, Any] = {
         "id": f"{step.name.split('_')[0]}-{number:02d}",
         "cell_type": cell.kind,
-        "metadata": _metadata(step, number, solved),
+        "metadata": _metadata(cell),
         "source": _source(course, step, cell, solved),
     }
     if cell.kind == "code":
@@ -58,27 +58,14 @@ def _notebook_cell(
     return made
 
 
-def _metadata(step: Step, number: int, solved: bool) -> dict[str, Any]:
-    cell = step.cells[number]
+def _metadata(cell: Cell) -> dict[str, Any]:
     made: dict[str, Any] = {}
     tags = [tag for tag in cell.tags if tag != "active-ipynb"]
     if tags:
         made["tags"] = tags
     if FOLDED & set(cell.tags):
         made["jupyter"] = {"source_hidden": True}
-    if cell.kind == "code" and not solved and _asked_before(step, number):
-        made["jupyter"] = {"outputs_hidden": True}
     return made
-
-
-def _asked_before(step: Step, number: int) -> bool:
-    """Whether the text before this cell ends in the question what the cell will print."""
-    before = step.cells[number - 1] if number else None
-    return (
-        before is not None
-        and before.kind == "markdown"
-        and GUESS in before.source.rpartition("\n\n")[2]
-    )
 
 
 def _source(course: Course, step: Step, cell: Cell, solved: bool) -> str:
@@ -97,6 +84,14 @@ def _filled(course: Course, step: Step, source: str) -> str:
         if mark in source:
             source = source.replace(mark, filling())
     return source
+
+
+def leave_guesses(step: Step, made: Notebook) -> None:
+    """Take out what an executed notebook shows where its reader is asked to predict it."""
+    for text, cell, shown in zip(step.cells, step.cells[1:], made["cells"][1:], strict=False):
+        asked = text.kind == "markdown" and GUESS in text.source.rpartition("\n\n")[2]
+        if asked and cell.kind == "code" and "interactive" not in cell.tags:
+            shown["outputs"] = []
 
 
 def verify(step: Step, ran: Ran, *, solved: bool) -> None:

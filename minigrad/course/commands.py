@@ -116,6 +116,8 @@ def build(options: argparse.Namespace) -> int:
     for target, ran in zip(targets, _executed(targets, made), strict=True):
         try:
             building.verify(target.step, ran, solved=target.solved)
+            if not target.solved:
+                building.leave_guesses(target.step, ran.notebook)
             status |= finish(target, ran.notebook)
         except CourseError as error:
             print(error, file=sys.stderr)

@@ -86,17 +86,18 @@ def test_the_machinery_of_a_widget_is_folded(built):
     assert "jupyter" not in third["cells"][1]["metadata"]
 
 
-def test_an_output_that_is_to_be_predicted_waits_in_the_learners_notebook(built):
-    path = built.root / "steps" / "step92_third.py"
-    path.write_text(
-        "# %% [markdown]\n# A lid.\n#\n# **Predict, then run.** What will it print?\n\n"
-        '# %% tags=["active-ipynb"]\n# print(1)\n\n# %%\nLID = 1\n'
-    )
-    step = type(built)(built.root).step(92)
-    learners, solved = (build.make(built, step, solved=each)["cells"] for each in (False, True))
-    path.unlink()
-    assert learners[1]["metadata"] == {"jupyter": {"outputs_hidden": True}}
-    assert learners[2]["metadata"] == solved[1]["metadata"] == {}
+def test_what_is_to_be_predicted_is_not_shown_in_the_learners_notebook(course):
+    path = course.root / "steps" / "step90_first.py"
+    text = path.read_text()
+    asked = "# %% [markdown]\n# A guess.\n#\n# **Predict, then run.** What is it?\n\n# %%\nprint(10 + 1)\n\n# %%\nprint(20 + 2)\n"
+    path.write_text(text + "\n" + asked)
+    assert main(["build", "90"]) == 0
+    assert main(["build", "90", "--check"]) == 0
+    said = [
+        ["".join(cell["outputs"][0]["text"]) if cell["outputs"] else "" for cell in found[-2:]]
+        for found in (cells(course, "step90_first"), cells(course, "solved/step90_first"))
+    ]
+    assert said == [["", "22\n"], ["11\n", "22\n"]]
 
 
 def test_learner_and_solved_notebook_differ_in_the_exercises_only(built):
