@@ -195,11 +195,12 @@ def test_an_interrupt_before_parameters_change_leaves_them_as_they_were(name):
 
     def traced(stop):
         seen.clear()
+        tracer = sys.gettrace()  # of whoever measures what tests reach
         sys.settrace(partial(trace, stop=stop))
         try:
             step(**feed)
         finally:
-            sys.settrace(None)
+            sys.settrace(tracer)
 
     traced(stop=0)
     lines = sum(line < first for line in seen)
