@@ -3,6 +3,8 @@
 python -m tests.campaign fuzz --programs 200000 --seed 0
 python -m tests.campaign sessions --programs 20000
 python -m tests.campaign files --programs 1000000
+python -m tests.campaign weights --programs 60000
+python -m tests.campaign saves --programs 100
 python -m tests.campaign bugs
 python -m tests.campaign mutate --module minigrad.eager.backward --module minigrad.eager.walk
 python -m tests.campaign raises
@@ -18,17 +20,22 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 CHUNK = 100
+#: what is done to files: command → the module whose `trials` does it
+DAMAGED = {
+    "files": "tests.static.mutations",
+    "weights": "tests.trust.damaged_weights",
+    "saves": "tests.trust.killed_saves",
+}
 
 
 def _chunk(kind: str, first: int, count: int) -> list[str]:
     """Run some programs, or use some damaged files; one line per failure."""
-    if kind == "files":
-        from tests.static.mutations import trials
-
-        return trials(first, count)
+    if kind in DAMAGED:
+        return list(import_module(DAMAGED[kind]).trials(first, count))
     from tests.trust.engine_machine import seeded_session
     from tests.trust.fuzz import check
     from tests.trust.random_functions import draw
@@ -138,7 +145,7 @@ def raises(args: argparse.Namespace) -> int:
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "fuzz": fuzz,
     "sessions": fuzz,
-    "files": fuzz,
+    **dict.fromkeys(DAMAGED, fuzz),
     "bugs": bugs,
     "mutate": mutate,
     "depth": depth,

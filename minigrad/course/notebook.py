@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..files import replacing
 from .errors import CourseError
 
 Notebook = dict[str, Any]
@@ -36,7 +37,8 @@ def write(notebook: Notebook, path: Path) -> Path:
     if path.exists() and is_changed(read(path)):
         path = path.with_name(f"{path.stem}.fresh.ipynb")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(dumps(notebook), encoding="utf-8")
+    with replacing(path) as file:
+        file.write(dumps(notebook).encode())
     return path
 
 

@@ -6,10 +6,9 @@ sum of the declared sizes is limited.
 
 from __future__ import annotations
 
-import io
 import math
+import os
 import zipfile
-import zlib
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -19,12 +18,14 @@ import numpy as np
 
 from ..calls import checked
 from ..errors import MinigradError, describe, refusal
+from ..files import replacing
+from ..static.literals import DTYPES
 from .module import Module, StateError
 
 LIMIT = 4 * 2**30  #: bytes that a file may declare
-_BROKEN = zipfile.BadZipFile, zlib.error, EOFError, SyntaxError
 RATIO = 200  #: how far compression may shrink an array
-_KINDS = "fiub"
+LONGEST = 65_000  #: bytes of a name
+HEADER = 100_000_000  #: bytes of the header of a .safetensors file
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -35,8 +36,13 @@ _HEADERS = {
 def save(state: Module | Mapping[str, Any], path: str | Path) -> None:
     """Write a module's state, or a state_dict, to ``.npz`` or ``.safetensors``.
 
-    Errors: `StateError` for another ending or for values that are no numbers, `ImportError` where the
-    safetensors library is missing.
+    A file that was there is replaced when the new one is complete: after an error, a full disk or
+    a process that is killed, ``path`` still holds the old state. What `load` would refuse is not
+    written.
+
+    Errors: `StateError` for another ending, for names that a file cannot hold and for values that
+    are no numbers; `ImportError` where the safetensors library is missing; `OSError` where the
+    folder takes no file or the disk is full.
 
     >>> import tempfile
     >>> from minigrad import nn
@@ -50,22 +56,52 @@ def save(state: Module | Mapping[str, Any], path: str | Path) -> None:
         advice = "nn.save(optimizer.state_dict(), path)" if has else "nn.save(model, path)"
         what = f"a module or a mapping from names to arrays is stored, not {describe(state)}"
         raise refusal(what, advice, StateError)
+    ending = _ending(path)
     values = state.state_dict() if isinstance(state, Module) else dict(state)
-    arrays = {str(k): np.array(getattr(v, "_data", v), order="C") for k, v in values.items()}
-    for name, array in arrays.items():
-        if array.dtype.kind not in _KINDS:
-            nested = isinstance(values.get(name), Mapping)
-            advice = "a file for each state" if nested else "arrays of numbers, by name"
-            what = f"{name!r} is {describe(array)}: a state holds numbers"
-            raise refusal(what, advice, StateError)
-    if _ending(path) == ".npz":
-        with Path(path).open("wb") as file, zipfile.ZipFile(file, "w") as whole:
+    arrays = {name: _numbers(name, value) for name, value in values.items()}
+    if ending == ".npz":
+        with replacing(path) as file, zipfile.ZipFile(file, "w") as whole:
             for name, array in arrays.items():  # no dates: the same state, the same bytes
                 member = zipfile.ZipInfo(name + ".npy", (1980, 1, 1, 0, 0, 0))
                 with whole.open(member, "w", force_zip64=array.nbytes > 2**31 - 4096) as place:
                     np.lib.format.write_array(place, array, allow_pickle=False)
     else:
-        _safetensors().save_file(arrays, str(path))
+        stored = _safetensors().save(arrays)
+        if int.from_bytes(stored[:8], "little") > HEADER:
+            what = f"the names of this state take more than the {HEADER} bytes of a header"
+            raise refusal(what, f"{Path(path).stem}.npz", StateError)
+        with replacing(path) as file:
+            file.write(stored)
+
+
+def _numbers(name: Any, value: Any) -> np.ndarray[Any, Any]:
+    """The array to store under a name.  Errors: `StateError` for what a file cannot hold."""
+    if problem := _unfit_name(name):
+        raise refusal(f"{name!r:.80} {problem}", "short names of plain letters", StateError)
+    try:
+        array = np.asarray(getattr(value, "_data", value), order="C")
+    except ValueError as error:  # lists of unequal lengths
+        raise refusal(f"{name!r} is no array: {error}", "arrays of numbers", StateError) from None
+    if array.dtype.name not in DTYPES:
+        nested = isinstance(value, Mapping)
+        advice = "a file for each state" if nested else "arrays of numbers, by name"
+        raise refusal(f"{name!r} is {describe(array)}: a state holds numbers", advice, StateError)
+    return array
+
+
+def _unfit_name(name: Any) -> str:
+    """Why no file can hold this name; empty if one can."""
+    if not isinstance(name, str):
+        return "is no name: a state maps texts to arrays"
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        return "is no name: half of a pair of surrogates has no form in a file"
+    if size > LONGEST:
+        return f"is too long for a name: {size} bytes, the limit is {LONGEST}"
+    if "\0" in name or name == "__metadata__":
+        return "is no name: files of weights use it themselves"
+    return ""
 
 
 @checked
@@ -80,26 +116,43 @@ def load(path: str | Path, limit: int = LIMIT) -> dict[str, np.ndarray[Any, Any]
     ...     load(folder + "/state.npz")
     {'w': array([1., 1.])}
     """
-    if _ending(path) == ".safetensors":
-        return _load_safetensors(path, limit)
+    ending = _ending(path)
     try:
-        with zipfile.ZipFile(path) as whole:
-            members = whole.infolist()
-            _check_members(path, members)
-            declared = {m.filename[:-4]: _declared(whole, m) for m in members}
-            _check_total(path, declared, limit)
-            return {m.filename[:-4]: _read(whole, m) for m in members}
-    except (StateError, FileNotFoundError):
+        state = _load_npz(path, limit) if ending == ".npz" else _load_safetensors(path, limit)
+    except (StateError, FileNotFoundError, ImportError):
         raise
-    except (*_BROKEN, ValueError, OSError, RuntimeError) as error:
-        raise _unsound(f"{Path(path).name} is no sound .npz file: {error}") from error
+    except Exception as error:  # whatever a damaged file provokes in the readers
+        what = f"{Path(path).name} is no sound {ending} file: {error or type(error).__name__}"
+        raise _unsound(what) from error
+    for name, array in state.items():
+        if problem := _unfit_name(name):
+            raise _unsound(f"{Path(path).name} holds {name!r:.80}, which {problem}")
+        _check_dtype(name, array.shape, array.dtype)
+    return state
+
+
+def _load_npz(path: str | Path, limit: int) -> dict[str, np.ndarray[Any, Any]]:
+    with zipfile.ZipFile(path) as whole:
+        members = whole.infolist()
+        _check_members(path, members)
+        total = sum(_declared(whole, m) for m in members)
+        if total > limit:
+            _too_large(path, f"declares {total}", limit)
+        return {m.filename.removesuffix(".npy"): _read(whole, m) for m in members}
 
 
 def _ending(path: str | Path) -> str:
+    """The ending of a path.  Errors: `StateError` for another, or where no file can be."""
     ending = Path(path).suffix
     if ending not in (".npz", ".safetensors"):
         what = f"{Path(path).name!r} ends in {ending!r}; states are stored as .npz or .safetensors"
         raise refusal(what, f"{Path(path).stem}.npz", StateError)
+    try:
+        possible = b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise refusal(f"no file can have the name {Path(path).name!r}", "model.npz", StateError)
     return ending
 
 
@@ -109,14 +162,22 @@ def _unsound(what: str) -> MinigradError:
 
 
 def _check_members(path: str | Path, members: list[zipfile.ZipInfo]) -> None:
-    names = [m.filename for m in members]
+    """Each array once, not more compressed than numbers can be, and all of them in the file."""
+    names: set[str] = set()
     for m in members:
-        if not m.filename.endswith(".npy") or names.count(m.filename) > 1:
+        if not m.filename.endswith(".npy") or m.filename in names:
             what = f"{Path(path).name} holds {m.filename!r}"
             raise _unsound(f"{what}: a state holds each array once, as .npy")
+        names.add(m.filename)
+        if m.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            method = f"{m.filename!r} is compressed by method {m.compress_type}"
+            raise _unsound(f"{method}: arrays are stored as they are, or deflated")
         if m.file_size > RATIO * max(m.compress_size, 1) + 4096:
             growth = f"from {m.compress_size} to {m.file_size} bytes"
             raise _unsound(f"{m.filename!r} grows {growth}: no honest array")
+    stored, size = sum(m.compress_size for m in members), Path(path).stat().st_size
+    if stored > size:
+        raise _unsound(f"{Path(path).name} has {size} bytes, its members {stored}: they overlap")
 
 
 def _declared(whole: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
@@ -126,19 +187,17 @@ def _declared(whole: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
         if version not in _HEADERS:
             raise _unsound(f"{member.filename!r} has version {version} of the format, not 1 or 2")
         shape, _, dtype = _HEADERS[version](file)
+        _check_dtype(member.filename, shape, dtype)
         size = math.prod(shape) * dtype.itemsize
-        if dtype.kind not in _KINDS or min(shape, default=0) < 0:
-            raise _unsound(f"{member.filename!r} holds {dtype}{list(shape)}: a state holds numbers")
         there = member.file_size - file.tell()
         if size != there:
             raise _unsound(f"{member.filename!r} declares {size} bytes and has {there}")
     return size
 
 
-def _check_total(path: str | Path, declared: Mapping[str, int], limit: int) -> None:
-    total = sum(declared.values())
-    if total > limit:
-        _too_large(path, f"declares {total}", limit)
+def _check_dtype(name: str, shape: tuple[int, ...], dtype: Any) -> None:
+    if dtype.name not in DTYPES or min(shape, default=0) < 0:
+        raise _unsound(f"{name!r} holds {dtype}{list(shape)}: a state holds numbers")
 
 
 def _too_large(path: str | Path, what: str, limit: int) -> NoReturn:
@@ -147,10 +206,10 @@ def _too_large(path: str | Path, what: str, limit: int) -> NoReturn:
 
 
 def _read(whole: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray[Any, Any]:
-    made: np.ndarray[Any, Any] = np.lib.format.read_array(
-        io.BytesIO(whole.read(member)), allow_pickle=False
-    )
-    return made
+    with whole.open(member) as file:
+        array: np.ndarray[Any, Any] = np.lib.format.read_array(file, allow_pickle=False)
+        file.read()  # to the end, where the sum of the bytes is compared
+    return array
 
 
 def _safetensors() -> Any:
@@ -166,7 +225,4 @@ def _load_safetensors(path: str | Path, limit: int) -> dict[str, np.ndarray[Any,
     size = Path(path).stat().st_size  # nothing is compressed: what it holds is not larger
     if size > limit:
         _too_large(path, f"has {size}", limit)
-    try:
-        return dict(library.load_file(str(path)))
-    except Exception as error:
-        raise _unsound(f"{Path(path).name} is no sound .safetensors file: {error}") from error
+    return dict(library.load_file(str(path)))

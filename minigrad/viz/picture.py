@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..collector import paused_collector
+from ..files import replacing
 from . import layout
 from .describe import describe
 from .dot import to_dot
@@ -92,7 +93,7 @@ class Picture:
         Raises `ValueError` for another ending, `FileNotFoundError` for a folder that is not there,
         `RuntimeError` when there is no layout engine for a drawn one.
         """
-        target = in_a_folder(path)
+        target = Path(path)
         make = _SAVERS.get(target.suffix.lower())
         if make is None:
             raise ValueError(
@@ -102,7 +103,8 @@ class Picture:
         made = make(self)
         if made is None:
             raise RuntimeError(f"cannot draw {target.name!r}: {_why_not()}")
-        target.write_bytes(made if isinstance(made, bytes) else made.encode())
+        with replacing(target) as file:
+            file.write(made if isinstance(made, bytes) else made.encode())
         return target
 
     def __repr__(self) -> str:
@@ -127,16 +129,6 @@ class Picture:
     def _html(self) -> str:
         """A page on its own: the drawing with a search, and its words."""
         return explorer_page(self.view, self.svg, f"{self.describe()}\n\n{self.text}")
-
-
-def in_a_folder(path: str | Path) -> Path:
-    """The path of a file to write, if its folder is there; else a `FileNotFoundError`."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"cannot save {target.name!r}: there is no folder {str(target.parent)!r}; make it first"
-        )
-    return target
 
 
 def _why_not() -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..files import replacing
 from .building import build_events
 from .events import run_events
 from .explorer import view_of
@@ -18,7 +19,7 @@ from .film import Film
 from .html import film_page, frames_page, script, style
 from .names import Names, caller_variables
 from .of_scope import all_values, is_scope, names_of, step_list
-from .picture import graph_of, in_a_folder
+from .picture import graph_of
 from .sheet import sheet
 
 
@@ -137,10 +138,12 @@ class Player:
         """Write one HTML file that plays on its own; `ValueError` for another ending,
         `FileNotFoundError` for a folder that is not there.
         """
-        target = in_a_folder(path)
+        target = Path(path)
         if target.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"cannot save a player as {target.name!r}: the ending must be .html")
-        target.write_text(film_page(self.film, self.prediction), encoding="utf-8")
+        page = film_page(self.film, self.prediction).encode()
+        with replacing(target) as file:
+            file.write(page)
         return target
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ import onnx
 from onnx import helper
 
 from ...errors import ProgramError, refusal
+from ...files import replacing
 from ..codegen.memory import start_values
 from ..feeds import data_of, fed_shapes
 from ..naming import names_of
@@ -72,4 +73,5 @@ def _output(graph: Graph, name: str, value: Any) -> Symbol:
 
 def write_model(model: Any, path: str | Path) -> None:
     """Write a model to a file."""
-    onnx.save_model(model, str(path))
+    with replacing(path) as file:
+        onnx.save_model(model, file)

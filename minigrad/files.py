@@ -1,0 +1,49 @@
+"""Files of the user, written whole: whatever happens on the way, what stood there before stays."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """A file to write to; it takes the place of ``path`` when it is complete and on the disk.
+
+    Until then ``path`` is as it was: after an error, a full disk, a process that is killed. A
+    killed process leaves an unfinished ``.minigrad-….part`` beside it, which may be deleted. Of a
+    link, the file it leads to is replaced; a file that was there keeps its permissions.
+
+    Errors: `OSError` where the folder is not there or takes no file, or the disk is full.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     note = Path(folder, "note.txt")
+    ...     _ = note.write_text("old")
+    ...     with replacing(note) as file:
+    ...         _, before = file.write(b"new"), note.read_text()
+    ...     before, note.read_text()
+    ('old', 'new')
+    """
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    if not os.path.isdir(folder):
+        what = f"cannot save {name!r}: there is no folder {os.path.dirname(path)!r}"
+        raise FileNotFoundError(f"{what}; make it first")
+    part = os.path.join(folder, f".minigrad-{secrets.token_hex(8)}.part")
+    try:
+        with open(part, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            os.chmod(part, os.stat(target).st_mode)
+        os.replace(part, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(part)
+        raise
