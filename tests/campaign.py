@@ -5,6 +5,8 @@ python -m tests.campaign sessions --programs 20000
 python -m tests.campaign files --programs 1000000
 python -m tests.campaign weights --programs 60000
 python -m tests.campaign saves --programs 100
+python -m tests.campaign modules --programs 10000
+python -m tests.campaign interrupts --programs 10000
 python -m tests.campaign bugs
 python -m tests.campaign mutate --module minigrad.eager.backward --module minigrad.eager.walk
 python -m tests.campaign raises
@@ -36,12 +38,13 @@ def _chunk(kind: str, first: int, count: int) -> list[str]:
     """Run some programs, or use some damaged files; one line per failure."""
     if kind in DAMAGED:
         return list(import_module(DAMAGED[kind]).trials(first, count))
+    from tests.nn.module_machine import seeded_history
     from tests.trust.engine_machine import seeded_session
     from tests.trust.fuzz import check
     from tests.trust.random_functions import draw
 
     warnings.simplefilter("ignore")
-    run: Callable[[int], object] = seeded_session
+    run: Callable[[int], object] = seeded_history if kind == "modules" else seeded_session
     if kind == "fuzz":
         run = lambda seed: check(draw(seed, 40), seed)
     bad = []
@@ -77,6 +80,18 @@ def fuzz(args: argparse.Namespace) -> int:
                 )
     print(f"{done} programs from seed {args.seed}: {len(bad)} failures")
     return bool(bad)
+
+
+def interrupts(args: argparse.Namespace) -> int:
+    """Real signals in everything that changes state; ``--programs`` counts those on each path."""
+    from tests.trust.interrupts import PATHS, trials
+
+    half = 0
+    for name in PATHS:
+        results = trials(name, args.programs, args.seed)
+        half += results["half"]
+        print(f"{name}: {results}", flush=True)
+    return bool(half)
 
 
 class Log:
@@ -146,6 +161,8 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "fuzz": fuzz,
     "sessions": fuzz,
     **dict.fromkeys(DAMAGED, fuzz),
+    "modules": fuzz,
+    "interrupts": interrupts,
     "bugs": bugs,
     "mutate": mutate,
     "depth": depth,

@@ -144,6 +144,8 @@ def no_graph_reason(x: Tensor) -> str:
         return "it was computed under no_grad()"
     if cut == "detach":
         return "it was made by detach(), which cuts the graph"
+    if x._frozen:
+        return "it is frozen: requires_grad_(False) was called; x.requires_grad_() thaws it"
     return (
         "it does not require grad; create it, or what it is computed from, with requires_grad=True"
     )

@@ -37,7 +37,7 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
     _node: Any
     _exposed: bool
     _name: str | None
-    # why there is no graph, for mg.why: a mode, detach, or an op without gradient
+    # why there is no graph, for mg.why: a mode, detach, frozen, or an op without gradient
     _cut: str | Primitive
     _viewed: bool  # whether an op with a graph made a view of it; unset if not
     _grad: Any  # a Tensor, or the array that backward left; `grad` makes a Tensor of it
@@ -174,6 +174,8 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
             )
         made = Tensor(self._data, self.requires_grad, name=self.name)
         made._grad = None if self.grad is None else wrap(np.array(self.grad._data))
+        if self._frozen:
+            made._cut = "frozen"
         memo[id(self)] = made
         return made
 
@@ -184,7 +186,8 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
                 "x.detach()",
                 GradError,
             )
-        return (Tensor, (np.asarray(self._data), self.requires_grad, None, self.name))
+        slots = (None, {"_cut": "frozen"}) if self._frozen else None
+        return (Tensor, (np.asarray(self._data), self.requires_grad, None, self.name), slots)
 
     def apply_primitive(
         self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, MinigradError, describe, refusal
+from ..transaction import set_all
 from ..values import Operators
 from .grad_fn import Leaf, Node, Output
 from .hooks import HookHandle, Hooks
@@ -43,9 +44,18 @@ class BackwardMethods(Operators):
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
+        set_all(self._flow_changes(wanted))
+
+    @property
+    def _frozen(self) -> bool:
+        """Whether this is a leaf that required grad until ``requires_grad_(False)``."""
+        return self._node is None and getattr(self, "_cut", None) == "frozen"
+
+    def _flow_changes(self, wanted: bool) -> list[tuple[Any, str, Any]]:
+        """The attributes that turn the flow of gradients on or off, for `set_all`."""
         if self._node is not None and self._node.__class__ is not Leaf:
             if wanted:
-                return
+                return []
             raise refusal(
                 "requires_grad of a non-leaf follows from its inputs",
                 "use x.detach() to cut the graph",
@@ -64,8 +74,13 @@ class BackwardMethods(Operators):
                 advice,
                 DTypeError,
             )
-        if bool(wanted) != (self._node is not None):
-            self._node = Leaf() if wanted else None
+        if bool(wanted) == (self._node is not None):
+            return []
+        return (
+            [(self, "_node", Leaf())]
+            if wanted
+            else [(self, "_node", None), (self, "_cut", "frozen")]
+        )
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Set `requires_grad` and return self.

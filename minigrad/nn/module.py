@@ -1,8 +1,8 @@
 """Module: functions that hold their parameters.
 
 Vocabulary
-    parameter   a Tensor that requires grad: what training changes
-    buffer      a Tensor that does not, such as a running mean: kept with the parameters, not trained
+    parameter   a Tensor that requires grad: what training changes; frozen, it stays one that can be thawed
+    buffer      a Tensor that never did, such as a running mean: kept with the parameters, not trained
     path        where a Tensor is found: ``layers.0.weight``
 
 A Module's Tensors, Modules, lists and dictionaries are found by looking at its attributes, in the order
@@ -20,6 +20,7 @@ from ..calls import checked, checked_constructor, misfit
 from ..eager.tensor import Tensor, tensor
 from ..elsewhere import MODULES, missing
 from ..errors import DTypeError, MinigradError, describe, did_you_mean, refusal
+from ..transaction import set_all
 from .lift import lift, program_of
 
 
@@ -160,8 +161,7 @@ class Module:
     @checked
     def train(self, mode: bool = True) -> Module:
         """Switch everything inside to training, or with ``False`` to use; returns self."""
-        for module in self.modules():
-            module.training = bool(mode)
+        set_all([(module, "training", bool(mode)) for module in self.modules()])
         return self
 
     def eval(self) -> Module:
@@ -171,15 +171,13 @@ class Module:
     @checked
     def zero_grad(self) -> None:
         """Forget all gradients."""
-        for parameter in self.parameters():
-            parameter.grad = None
+        set_all([(parameter, "_grad", None) for parameter in self.parameters()])
 
     @checked
     def requires_grad_(self, wanted: bool = True) -> Module:
-        """Freeze (False) or thaw everything inside; returns self."""
-        for _, at in self.named_tensors():
-            if at.dtype.kind == "f" and (wanted or at.requires_grad):
-                at.requires_grad_(wanted)
+        """Freeze (False) or thaw all parameters inside; buffers stay buffers; returns self."""
+        parameters = [at for _, at in self.named_tensors() if at.requires_grad or at._frozen]
+        set_all([change for at in parameters for change in at._flow_changes(wanted)])
         return self
 
     @checked
@@ -189,9 +187,11 @@ class Module:
         if dtype.kind != "f":
             what = f"parameters are real floating-point numbers, not {dtype}"
             raise refusal(what, "astype(float), or astype(np.float32)", DTypeError)
+        changes: list[tuple[Any, str, Any]] = []
         for _, at in self.named_tensors():
             if at.dtype.kind == "f":
-                at.data, at.grad = at._data.astype(dtype), None
+                changes += [*replaced(at, at._data.astype(dtype)), (at, "_grad", None)]
+        set_all(changes)
         return self
 
     # -- state ------------------------------------------------------------------------------
@@ -215,14 +215,13 @@ class Module:
             if path not in own:
                 what = f"this {type(self).__name__} has no {path!r}{did_you_mean(path, own)}"
                 raise refusal(what, _RENAME, StateError)
-        new = {}
+        changes: list[tuple[Any, str, Any]] = []
         for path, at in own.items():
             if path not in state:
                 what = f"the state has no {path!r}{did_you_mean(path, state)}"
                 raise refusal(what, _ADD, StateError)
-            new[path] = _fitting(path, at, state[path])
-        for path, at in own.items():
-            at.data = new[path]
+            changes += replaced(at, _fitting(path, at, state[path]))
+        set_all(changes)
 
     def __repr__(self) -> str:
         lines, waiting = [], [(0, "", self)]
@@ -277,6 +276,11 @@ def _inner_modules(module: Module) -> list[tuple[str, Module]]:
         else:
             waiting += reversed([(f"{key}.{k}", v) for k, v in _children(at)])
     return found
+
+
+def replaced(at: Tensor, array: np.ndarray[Any, Any]) -> list[tuple[Any, str, Any]]:
+    """The changes that give a Tensor another array; a gradient it has is one of the old."""
+    return [(at, "_grad", at.grad), (at, "_data", array), (at, "_exposed", False)]
 
 
 def _fitting(path: str, at: Tensor, value: Any) -> np.ndarray[Any, Any]:

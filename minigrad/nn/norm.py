@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from ..eager.mode import no_grad
 from ..eager.tensor import Tensor, tensor
 from ..errors import describe, refusal
+from ..transaction import set_all
 from . import init
 from .lift import as_value
-from .module import Module
+from .module import Module, replaced
 
 
 class LayerNorm(Module):
@@ -91,13 +91,14 @@ class BatchNorm(Module):
                     f"one value per channel has no variance: {describe(x)}",
                     "a larger batch, or eval()",
                 )
-            with no_grad():
-                for running, now in (
-                    (self.running_mean, ops.mean(x, axis=axes)),
-                    (self.running_var, ops.var(x, axis=axes, correction=1)),
-                ):
-                    kept = (1 - self.momentum) * running._data + self.momentum * now._data
-                    running.data = kept.astype(running.dtype, copy=False)
+            changes: list[tuple[Any, str, Any]] = []
+            for running, now in (
+                (self.running_mean, ops.mean(x._data, axis=axes)),
+                (self.running_var, ops.var(x._data, axis=axes, correction=1)),
+            ):
+                new = (1 - self.momentum) * running._data + self.momentum * now
+                changes += replaced(running, new.astype(running.dtype, copy=False))
+            set_all(changes)
             return
         with x.block.program.role_guard("optimize"):
             _move_towards(self.running_mean, ops.mean(x, axis=axes), self.momentum)

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from ..calls import checked, checked_constructor
-from ..eager.mode import no_grad
 from ..eager.tensor import Tensor
 from ..elsewhere import OPTIMIZER, missing
 from ..errors import GradError, MinigradError, describe, refusal
 from ..registry import REGISTRY
+from ..transaction import set_all
 from .number import check_number
 from .parameters import leaves
 from .schedules import Rate
 from .state import check_state
 
 Array = np.ndarray[Any, Any]
+Change = tuple[Any, str, Any]  #: of an attribute: object, name, value
 
 
 class Optimizer:
@@ -83,14 +84,13 @@ class Optimizer:
             raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
         rate = float(self.rate(self.count))
         plain = not (self.memory or self.attrs or self.clip or self.weight_decay)
-        for p, new in self._plain(rate) if plain else self._general(rate):
-            p._data = new  # a new array: graphs keep the old value
-            p._exposed = False
-        self.count += 1
+        changes = self._plain(rate) if plain else self._general(rate)
+        set_all([*changes, (self, "count", self.count + 1)])
 
-    def _plain(self, rate: float) -> list[tuple[Tensor, Array]]:
+    def _plain(self, rate: float) -> list[Change]:
         """The same where nothing is remembered, clipped or added: small networks live here."""
-        kernel, dtype, made = REGISTRY[self.type].kernel, None, []
+        kernel, dtype = REGISTRY[self.type].kernel, None
+        changes: list[Change] = []
         for p in self.parameters:
             g = p._grad
             if g is None or p._node is None:
@@ -103,21 +103,24 @@ class Optimizer:
             if value.dtype is not dtype:  # as a Program has it: an array of the parameter's dtype
                 dtype = value.dtype
                 lr = np.asarray(rate, dtype)
-            made.append((p, kernel(value, g, lr)))
-        return made
+            changes.append((p, "_data", kernel(value, g, lr)))  # new: graphs keep the old array
+            if p._exposed:
+                changes.append((p, "_exposed", False))
+        return changes
 
-    def _general(self, rate: float) -> list[tuple[Tensor, Array]]:
-        """The new value of each parameter; what is remembered about all changes when all are made."""
+    def _general(self, rate: float) -> list[Change]:
+        """The new value of each parameter, and the new state: what is remembered about all."""
         held = [p for p in self.parameters if p.requires_grad and p._grad is not None]
         state = dict(zip(map(id, self.parameters), self.state, strict=True))
-        kernel, made = REGISTRY[self.type].kernel, []
+        kernel = REGISTRY[self.type].kernel
+        changes: list[Change] = []
         for p, slope in zip(held, self._slopes(held), strict=True):
-            given = p._data, slope, *state[id(p)].values(), np.asarray(rate, p._data.dtype)
-            new = kernel(*given, **self.attrs)
-            made.append((p, new if self.memory else (new,)))
-        for p, (_, *remembered) in made:
-            state[id(p)].update(zip(self.memory, remembered, strict=True))
-        return [(p, new) for p, (new, *_) in made]
+            inputs = p._data, slope, *state[id(p)].values(), np.asarray(rate, p._data.dtype)
+            new = kernel(*inputs, **self.attrs)
+            value, *remembered = new if self.memory else (new,)
+            changes += [(p, "_data", value), (p, "_exposed", False)]
+            state[id(p)] = dict(zip(self.memory, remembered, strict=True))
+        return [*changes, (self, "state", list(state.values()))]
 
     def _slopes(self, held: list[Tensor]) -> list[Array]:
         """The gradients, clipped, with the share of the parameter that decays."""
@@ -126,8 +129,7 @@ class Optimizer:
             if grad.shape != p.shape:
                 raise _unlike(p)
         if self.clip and grads:
-            with no_grad():
-                grads = self.clip([g.detach() for g in grads])
+            grads = self.clip([g.detach() for g in grads])
         slopes = [g._data for g in grads]
         if self.weight_decay:
             slopes = [g + self.weight_decay * p._data for p, g in zip(held, slopes, strict=True)]
@@ -136,8 +138,7 @@ class Optimizer:
     @checked
     def zero_grad(self) -> None:
         """Forget all gradients."""
-        for p in self.parameters:
-            p._grad = None
+        set_all([(p, "_grad", None) for p in self.parameters])
 
     def minimize(self, loss: Any, parameter_list: Any = None, no_grad_set: Any = None) -> Any:
         """Append backward and update operators to the program of ``loss``; returns the (parameter,
@@ -161,11 +162,11 @@ class Optimizer:
         """
         own = self.state_dict()
         check_state(repr(self), own, state)
-        self.count = int(state["count"])
-        self.state = [
-            {slot: np.asarray(state[f"{slot}.{k}"], own[f"{slot}.{k}"].dtype) for slot in s}
+        remembered = [
+            {slot: np.array(state[f"{slot}.{k}"], own[f"{slot}.{k}"].dtype) for slot in s}
             for k, s in enumerate(self.state)
         ]
+        set_all([(self, "count", int(state["count"])), (self, "state", remembered)])
 
     def __repr__(self) -> str:
         facts = {"lr": self.lr if not callable(self.lr) else "a schedule", **self.attrs}

@@ -6,7 +6,7 @@ transaction: what it writes to persistable variables is set when it has succeede
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -86,8 +86,8 @@ class Executor:
             raise refusal(what, "scope=static.Scope()", ProgramError)
         missing, constants = self._start_values(program)
         self._check(program, fed, fetch)
-        self.scope.values.update(_copies(missing))
         updates = Scope(self.scope)
+        updates.values.update(_copies(missing))
         local = Scope(updates) if scope is None else scope
         local.parent = updates
         local.values.update(constants | fed)
@@ -96,7 +96,8 @@ class Executor:
         with np.errstate(all="ignore") if check_finite else nullcontext():
             Run(program, updates, step_limit, check_finite, keep, element_limit).block(root, local)
         results = [_fetched(name, local) for name in fetch]
-        self.scope.values.update(_copies(updates.values))
+        new = _copies(updates.values)
+        self.scope.values.update(new)  # a whole dictionary in one call: no signal comes between
         return results
 
     def _start_values(self, program: Program) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -145,9 +146,9 @@ def _first_reads(program: Program, fetch: list[str]) -> dict[str, Operator | Non
     return found
 
 
-def _copies(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _copies(values: dict[str, Any]) -> dict[str, Any]:
     """Arrays of the executor's own, contiguous as feeds are."""
-    return ((name, np.array(value, order="C")) for name, value in values.items())
+    return {name: np.array(value, order="C") for name, value in values.items()}
 
 
 def _fetched(name: str, scope: Scope) -> Any:
