@@ -6,19 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, describe, refusal
+from ..errors import DTypeError, GradError, describe, refusal
 from .grad_fn import Leaf
 from .tensor import Tensor, wrap
 
 
 def commit(new: list[tuple[Tensor, Any]], hooks: list[Any]) -> None:
-    """Set the new gradients, then call the post-accumulate hooks; all or nothing."""
+    """Set the new gradients, then call the hooks behind them, each with what it is to see; all or nothing."""
     before = [(t, t._grad) for t, _ in new]
     try:
         for tensor, value in new:
             tensor._grad = value
-        for hook, tensor in hooks:
-            hook(tensor)
+        for hook, seen in hooks:
+            if hook(*seen) is not None and len(seen) > 1:
+                what = "a hook of an AccumulateGrad returned something, and there are no grad_inputs it could replace"
+                raise refusal(
+                    what,
+                    "return nothing; register_prehook changes what is added to .grad",
+                    GradError,
+                )
     except BaseException:
         for tensor, old in before:
             tensor._grad = old

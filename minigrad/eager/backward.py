@@ -9,6 +9,7 @@ freed.  An exception on the way, from a hook, a rule or the keyboard, leaves eve
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 from weakref import ref
@@ -28,6 +29,10 @@ from .walk import REMEMBERED_NODES, Walk, by_seq, next_epoch
 
 ndarray = np.ndarray
 _walking = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a child inherits no walk of another thread, only whole ones
+    os.register_at_fork(
+        before=_walking.acquire, after_in_parent=_walking.release, after_in_child=_walking.release
+    )
 #: where the last backward started: a weak reference to the node, (its output, the seed)
 last_start: tuple[Any, Any] = (None, None)
 _depth = 0
@@ -134,15 +139,16 @@ def _walk(
         if len(roots) == 1 and targets is None and not create and _usual(*roots[0], retain):
             return []
         outer = _depth
-        walk = Walk(targets, create, nested=outer > 0)
+        walk = Walk(targets, create, nested=outer > 0, writes=written is not None)
         _depth = outer + 1
         try:
             for out, seed in roots:
                 edge = out._node
+                array = seed._data if create else seed  # the walk may be looked at again, on arrays
                 last_start = (
-                    (ref(edge.node), (edge.index, seed))
+                    (ref(edge.node), (edge.index, array))
                     if edge.__class__ is Output
-                    else (ref(edge), (0, seed))
+                    else (ref(edge), (0, array))
                     if edge.__class__ is not Leaf
                     else (None, None)
                 )
@@ -191,7 +197,7 @@ def _usual(output: Tensor, seed: Any, retain: bool) -> bool:
             if n.reach(epoch, see, end):
                 return False
         for m in leaves:
-            if m.hooks is not None or m.accumulated:
+            if m.hooks is not None:
                 return False
         order.sort(key=by_seq)
         if newest_change() > order[0].seq:

@@ -39,13 +39,13 @@ class _Again:
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.function, self.args, self.line = function, args, user_line()
         self.versions = [a._version for a in args if isinstance(a, Tensor)]
-        self.shapes: list[tuple[int, ...]] = []
+        self.specs: list[tuple[tuple[int, ...], Any]] = []
         self.found: dict[int, Any] = {}
 
     def number(self, value: Any) -> int:
-        """Keep only the number of a value, and its shape."""
-        self.shapes.append(value.shape)
-        return len(self.shapes) - 1
+        """Keep only the number of a value, its shape and its dtype."""
+        self.specs.append((value.shape, value.dtype))
+        return len(self.specs) - 1
 
     def value(self, number: int) -> Any:
         """The value of this number; each is handed out once."""
@@ -68,10 +68,10 @@ class _Again:
         saved: list[Any] = []
         with enable_grad(), saved_tensors_hooks(saved.append, lambda nothing: nothing):
             self.function(*copies)
-        if [v.shape for v in saved] != self.shapes:
+        if [(v.shape, v.dtype) for v in saved] != self.specs:
             raise GradError(
                 f"the function of checkpoint computed something else the second time: it saved "
-                f"{len(saved)} value(s), the first time {len(self.shapes)}\n  at {self.line}\n"
+                f"{len(saved)} value(s), the first time {len(self.specs)}\n  at {self.line}\n"
                 "  repair: it must depend on nothing but its arguments; seed its random numbers"
             )
         self.found = dict(enumerate(saved))

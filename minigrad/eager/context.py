@@ -6,7 +6,7 @@ from typing import Any
 
 from ..elsewhere import CONTEXT, missing
 from ..errors import DTypeError, GradError, describe, refusal
-from .grad_fn import FREED, Output
+from .grad_fn import FREED, AccumulateGrad, Output, unpack
 from .mode import MODE
 from .tensor import Tensor, wrap
 
@@ -52,7 +52,7 @@ class Context:
                 "compute it in backward, from saved inputs; keep a constant as ctx.name = value"
             )
             raise refusal(what, f"{advice}; or mark backward @mg.once_differentiable", GradError)
-        return tuple(t.tensor(self._node) if isinstance(t, SavedOutput) else t for t in self.saved)
+        return tuple(t.tensor(self._node) if isinstance(t, Saved) else t for t in self.saved)
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
         """Say that no gradient flows through these outputs."""
@@ -63,15 +63,20 @@ class Context:
         self._materialize = value
 
 
-class SavedOutput:
-    """A saved output: its array and its number, not the Tensor itself, which would be a reference
-    cycle.
+class Saved:
+    """A saved tensor by its values, packed perhaps, and its place: the edge of an input, the number of an output.
+
+    The Tensor of an output would be a reference cycle, and that of an input would keep what a hook packed.
     """
 
-    __slots__ = ("data", "index")
+    __slots__ = ("place", "value")
 
-    def __init__(self, data: Any, index: int) -> None:
-        self.data, self.index = data, index
+    def __init__(self, value: Any, place: Any) -> None:
+        self.value, self.place = value, place
 
     def tensor(self, node: Any) -> Tensor:
-        return wrap(self.data, None if node is None else Output(node, self.index))
+        """The Tensor again; joined to the graph if there is a node, which is there for second derivatives."""
+        place = Output(node, self.place) if isinstance(self.place, int) else self.place
+        if node is not None and place.__class__ is AccumulateGrad:
+            return place.variable  # type: ignore[no-any-return]
+        return wrap(unpack(self.value), None if node is None else place)

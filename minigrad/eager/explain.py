@@ -146,6 +146,8 @@ def no_graph_reason(x: Tensor) -> str:
         return "it was made by detach(), which cuts the graph"
     if x._frozen:
         return "it is frozen: requires_grad_(False) was called; x.requires_grad_() thaws it"
+    if cut == "overwritten":
+        return "all its values were overwritten in place by values without a graph"
     return (
         "it does not require grad; create it, or what it is computed from, with requires_grad=True"
     )
@@ -174,7 +176,6 @@ def _traced(
     ran: bool,
 ) -> Explanation:
     """What came by each path, by running rules once more on remembered values."""
-    start = (start[0], getattr(start[1], "_data", start[1]))  # with create_graph it is a Tensor
     place = place_of(edge)
     if root is place[0]:
         whole = wrap(np.asarray(start[1]))

@@ -6,6 +6,7 @@ everybody, programs included, is a `primitive`.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import signature
@@ -15,8 +16,9 @@ import numpy as np
 
 from ..arguments import Value
 from ..errors import GradError, ProgramError, ShapeError, describe, refusal, user_frame, user_line
-from .context import Context, SavedOutput
-from .grad_fn import FREED, Leaf, Node, Output, next_seq
+from .context import Context, Saved
+from .grad_fn import FREED, Leaf, Node, Output, Packed, next_seq
+from .inplace import memory_of, version_of
 from .mode import MODE, no_grad
 from .tensor import Tensor, wrap
 
@@ -28,7 +30,7 @@ class FunctionNode(Node):
     outputs = 0
     ctx: Context
     shapes: list[tuple[int, ...]]
-    versions: list[tuple[Any, int]]
+    versions: list[tuple[Callable[[], int], int]]
     function: type[Function]
 
     def edges(self) -> Any:
@@ -60,8 +62,8 @@ class FunctionNode(Node):
             self.ctx._node = None
 
     def _run(self, grads: list[Any]) -> list[Any]:
-        for t, version in self.versions:
-            if t is not None and t._version != version:
+        for version_now, version in self.versions:
+            if version_now() != version:
                 raise GradError(
                     f"a tensor saved by {self.name()} was changed in place afterwards\n  made at "
                     f"{self.where()}\n  repair: use the out-of-place form"
@@ -184,11 +186,13 @@ def _attach(
         (o.shape, o.dtype) if ctx._materialize and isinstance(o, Tensor) else None for o in outs
     ]
     saved = ctx.saved if ctx.saved is not FREED else ()
-    node.versions = [(t, t._version) for t in saved if t is not None and not _among(t, outs)]
+    hooks = MODE.get().saved_hooks
+    versions = [_version_of(t, hooks) for t in saved if t is not None and not _among(t, outs)]
+    node.versions = [(version, version()) for version in versions]
     frame: Any = user_frame(3)
     node.code, node.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
     ctx._on_the_way = any(_is_computed(t) and not _among(t, (*args, *outs)) for t in saved)
-    ctx.saved = tuple(_saved_form(t, outs) for t in saved)
+    ctx.saved = tuple(_saved_form(t, outs, hooks) for t in saved)
     for k, o in enumerate(outs):
         if isinstance(o, Tensor) and id(o) not in skip and o.dtype.kind == "f":
             o._node = Output(node, k)
@@ -203,11 +207,24 @@ def _is_computed(tensor: Any) -> bool:
     return isinstance(tensor, Tensor) and tensor._node is None and tensor.dtype.kind == "f"
 
 
-def _saved_form(tensor: Any, outs: list[Tensor]) -> Any:
-    for k, o in enumerate(outs):
-        if tensor is o:
-            return SavedOutput(o._data, k)
-    return tensor
+def _saved_form(tensor: Any, outs: list[Tensor], hooks: Any) -> Any:
+    """What is kept of a saved tensor: itself, unless it is an output or goes through hooks."""
+    place: Any = next((k for k, o in enumerate(outs) if tensor is o), None)
+    if tensor is None or (place is None and hooks is None):
+        return tensor
+    if place is None:
+        node = tensor._node
+        place = node.accumulator(tensor) if node.__class__ is Leaf else node
+    return Saved(tensor._data if hooks is None else Packed(tensor._data, *hooks), place)
+
+
+def _version_of(tensor: Tensor, hooks: Any) -> Callable[[], int]:
+    """How to ask for the version of a saved tensor; what goes through hooks is not kept alive for it."""
+    memory = memory_of(tensor._data)
+    if hooks is None or not isinstance(memory, np.ndarray):
+        return lambda: tensor._version if hooks is None else 0
+    alive, version = weakref.ref(memory), version_of(memory)
+    return lambda: version_of(alive()) if alive() is not None else version
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,7 +17,9 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from ..errors import GradError, code_line
+import numpy as np
+
+from ..errors import GradError, code_line, describe, refusal
 from .hooks import HookHandle, Hooks
 
 next_seq = count(1).__next__
@@ -219,12 +221,11 @@ class Output:
 class AccumulateGrad(Node):
     """The end of a path: adds what arrives to ``variable.grad``.  One per leaf; `Leaf.accumulator` makes it."""
 
-    __slots__ = ("accumulated", "ref")
+    __slots__ = ("ref",)
     title = "AccumulateGrad"
     e0 = e1 = code = None
     lasti = 0
     ref: Callable[[], Any]
-    accumulated: dict[int, Callable[..., Any]]
 
     @property
     def variable(self) -> Any:
@@ -239,18 +240,16 @@ class AccumulateGrad(Node):
 
 
 class Leaf:
-    """What a leaf that requires grad holds: its hooks, and its AccumulateGrad from the first use on.
+    """What a leaf that requires grad holds: its AccumulateGrad, from the first use on.
 
     The AccumulateGrad refers to the leaf weakly, and a node keeps both: nothing goes round in a circle,
     and no step has to make it anew.
     """
 
-    __slots__ = ("accumulated", "hooks", "node")
+    __slots__ = ("node",)
 
     def __init__(self) -> None:
         self.node: AccumulateGrad | None = None
-        self.hooks: Hooks | None = None
-        self.accumulated: dict[int, Callable[..., Any]] = {}
 
     def accumulator(self, tensor: Any) -> AccumulateGrad:
         """The AccumulateGrad of this leaf, made when it is first asked for."""
@@ -258,20 +257,37 @@ class Leaf:
         if node is None:
             node = AccumulateGrad()
             node.g, node.mark, node.own, node.freed, node.seq = None, 0, False, False, 0.0
-            node.hooks, node.accumulated = self.hooks, self.accumulated
-            node.ref, self.node = weakref.ref(tensor), node
+            node.hooks, node.ref, self.node = None, weakref.ref(tensor), node
         return node
 
 
 class Packed:
-    """A saved value that went through ``saved_tensors_hooks``."""
+    """A saved array that went through ``saved_tensors_hooks``."""
 
-    __slots__ = ("unpack", "value")
+    __slots__ = ("dtype", "shape", "unpack", "value")
 
-    def __init__(self, value: Any, unpack_hook: Callable[[Any], Any]) -> None:
-        self.value, self.unpack = value, unpack_hook
+    def __init__(
+        self, array: Any, pack: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]
+    ) -> None:
+        self.shape, self.dtype, self.unpack = array.shape, array.dtype, unpack_hook
+        self.value = pack(np.asarray(array))
+
+    def array(self) -> Any:
+        """What ``unpack`` gives back, if that can be what was saved.  Errors: `GradError`."""
+        array = self.unpack(self.value)
+        same = isinstance(array, np.ndarray | np.generic) and array.shape == self.shape
+        if not (same and array.dtype == self.dtype):
+            raise refusal(
+                f"unpack of saved_tensors_hooks gave back {describe(array)} for an array of "
+                f"{self.dtype}{list(self.shape)}",
+                "return an array of the same shape and dtype: what pack was given",
+                GradError,
+            )
+        return array
 
 
 def unpack(value: Any) -> Any:
-    """A saved value as it was saved."""
-    return value.unpack(value.value) if value.__class__ is Packed else value
+    """A saved value, or a list of them, as it was saved."""
+    if value.__class__ is list:
+        return [unpack(v) for v in value]
+    return value.array() if value.__class__ is Packed else value

@@ -15,7 +15,7 @@ _next_key = count(1).__next__
 class Hooks:
     """The rarely used part of a node: who wants to see or change the gradients that pass."""
 
-    __slots__ = ("post", "pre", "retained", "tensor")
+    __slots__ = ("accumulated", "post", "pre", "retained", "tensor")
 
     def __init__(self) -> None:
         # output index → hooks on that output's gradient; the tensor that wants `.grad`
@@ -23,6 +23,7 @@ class Hooks:
         self.retained: dict[int, weakref.ref[Any]] = {}
         self.pre: dict[int, Callable[..., Any]] = {}
         self.post: dict[int, Callable[..., Any]] = {}
+        self.accumulated: dict[int, Callable[..., Any]] = {}  # of a leaf, behind its new `.grad`
 
 
 class HookHandle:

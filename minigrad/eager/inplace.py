@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, ShapeError, describe, refusal, user_frame, user_line
-from .grad_fn import Leaf, Output, next_seq, unpack
+from .grad_fn import Leaf, Node, Output, next_seq, unpack
 from .mode import MODE
 
 _changes: dict[
@@ -44,14 +44,12 @@ def version_of(array: Any) -> int:
     return found[1] if found is not None and found[2]() is not None else 0
 
 
-def note_change(array: np.ndarray[Any, Any]) -> None:
-    """Remember that this memory changes now."""
-    global _newest
+def next_version(array: np.ndarray[Any, Any]) -> tuple[int, tuple[int, int, Any, str]]:
+    """The entry of `_changes` that says: this memory changes now.  Nothing is written yet."""
     memory = memory_of(array)
-    key, line = id(memory), user_line()
-    _newest = next_seq()
+    key = id(memory)
     ref = weakref.ref(memory, lambda _: _changes.pop(key, None))
-    _changes[key] = (_newest, version_of(array) + 1, ref, line)
+    return key, (next_seq(), version_of(array) + 1, ref, user_line())
 
 
 def check_versions(nodes: list[Any]) -> None:
@@ -74,15 +72,16 @@ def check_versions(nodes: list[Any]) -> None:
                     )
 
 
-def _is_shared(tensor: Any, operands: list[Any]) -> bool:
-    """Whether another Tensor would see a change of this one, and its graph would know nothing of
-    it.
+def _is_shared(tensor: Any, operands: list[Any], views: int) -> bool:
+    """Whether another Tensor than the operands, which hold so many views, would see a change of this one.
+
+    Its graph would know nothing of the change.
     """
     if not _has_graph(tensor, operands):
         return False
     memory = memory_of(tensor._data)
     related = memory is not tensor._data or getattr(tensor, "_viewed", False)
-    return related and sys.getrefcount(memory) > ALONE
+    return related and sys.getrefcount(memory) > ALONE + views
 
 
 def _has_graph(tensor: Any, operands: list[Any]) -> bool:
@@ -110,9 +109,9 @@ def augment(tensor: Any, function: Any, other: Any) -> Any:
 
     ``y[1:] *= 5`` puts it back with ``y[1:] = …``, which both graphs know of; ``view *= 5`` is refused.
     """
-    operands = [other] if isinstance(other, type(tensor)) else []
+    operands = [other] if hasattr(other, "_node") else []
     is_view = memory_of(tensor._data) is not tensor._data
-    if is_view and _is_shared(tensor, operands):
+    if is_view and _is_shared(tensor, operands, 0):
         if not _is_put_back():
             raise GradError(_two_graphs(tensor))
         return function(tensor, other)
@@ -128,13 +127,28 @@ def _is_put_back() -> bool:
     return next((name for name in after if name != "SWAP"), "") in ("STORE_SUBSCR", "STORE_SLICE")
 
 
-def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
-    """Give a tensor the value ``function(tensor, *args)`` in its own memory; its graph then
-    starts from this op.
-    """
-    from .tensor import Tensor
+class Overwritten(Node):
+    """Stands behind a view that changed through another Tensor; backward refuses to go on from here.
 
-    operands = [a for a in args if isinstance(a, Tensor)]
+    The view shows its new values, as in NumPy, and its graph knows only of the old ones.
+    """
+
+    __slots__ = ("_saved_view",)
+    saved_slots = ("_saved_view",)
+
+    def __init__(self, view: Any, array: Any) -> None:
+        self.g = self.hooks = self.e1 = None
+        self.mark, self.freed, self.seq = 0, False, next_seq()
+        self.code, self.lasti = view.grad_fn.code, view.grad_fn.lasti
+        self.e0, self._saved_view = view._node, array
+
+
+def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
+    """Give a tensor the value ``function(tensor, *args)`` in its own memory; its graph then starts from this op.
+
+    All or nothing: an error, or a signal, leaves values, graph and versions as they were.
+    """
+    operands = [a for a in args if hasattr(a, "_node")]
     if tensor._node.__class__ is Leaf and MODE.get().grad:
         raise refusal(
             f"a leaf that requires grad{f' ({tensor.name})' if tensor.name else ''} cannot be "
@@ -142,41 +156,85 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
             "do it inside `with mg.no_grad():`, or work on x.clone()",
             GradError,
         )
-    if _has_graph(tensor, operands):
-        for other in operands:  # y[:2] = y[1:]: the operand keeps its values in memory of its own
-            if other is not tensor and memory_of(other._data) is memory_of(tensor._data):
-                other._data = other._data.copy()
-    if _is_shared(tensor, operands):
+    views = _views_among(operands, tensor)
+    if _is_shared(tensor, operands, len(views)):
         raise GradError(_two_graphs(tensor))
-    memory = tensor._data
-    if memory.__class__ is not np.ndarray:
+    before, node, retained = tensor._data, tensor._node, tensor.retains_grad
+    memory = before
+    if memory.__class__ is not np.ndarray or not memory.flags.writeable:
         memory = np.array(memory)
-    elif not memory.flags.writeable:
-        memory = memory.copy()
-    node = tensor._node
-    tensor._data = memory.copy()  # what this op saves must be the value from before
+    values, key = memory.copy(), id(memory_of(memory))
+    version = _changes.get(key)
     try:
+        tensor._data = values  # what this op saves must be the value from before
+        for other, data in views:
+            other._data = data.copy()
         result = function(tensor, *args, **attrs)
-        if result.shape != memory.shape:
-            raise ShapeError(
-                f"an in-place op cannot change the shape {list(memory.shape)} to "
-                f"{list(result.shape)}{_out_of_place()}"
-            )
-        if not np.can_cast(result.dtype, memory.dtype, "same_kind"):
-            raise DTypeError(
-                f"an in-place op cannot turn {memory.dtype} into {result.dtype}{_out_of_place()}"
-            )
+        _check_fit(result, memory)
+        overwritten = [None if o._node is None else Overwritten(o, data) for o, data in views]
+        _write(memory, result._data)
+        tensor._data = memory
+        if MODE.get().grad:
+            _move(tensor, result, retained)
+        for (other, data), stale in zip(views, overwritten, strict=True):
+            other._data, other._node = data, stale
     except BaseException:
-        tensor._data, tensor._node = memory, node
-        raise
-    np.copyto(memory, result._data, casting="same_kind")
-    tensor._data = memory
-    note_change(memory)
-    if result._node is not None and (operands or node is not None):
-        retained = tensor.retains_grad
-        tensor._node = result._node
-        if retained:  # of the value it has now
-            of, index = (node.node, node.index) if node.__class__ is Output else (node, 0)
-            of._hooks().retained.pop(index, None)
+        np.copyto(memory, values)
+        for other, data in views:
+            if other._node.__class__ is Overwritten:
+                other._node = other._node.e0
+            other._data = data
+        tensor._data, tensor._node = before, node
+        if retained:
             tensor.retain_grad()
+        if version is None:
+            _changes.pop(key, None)
+        else:
+            _changes[key] = version
+        raise
     return tensor
+
+
+def _views_among(operands: list[Any], tensor: Any) -> list[tuple[Any, Any]]:
+    """The operands that are views of a Tensor which is to change, with their arrays: ``y[:2] = y[1:]``."""
+    memory = memory_of(tensor._data)
+    others = [o for o in operands if o is not tensor and memory_of(o._data) is memory]
+    if not (others and _has_graph(tensor, operands)):
+        return []
+    if any(
+        o._node.__class__ is Leaf or (o._node is not None and o._data is memory) for o in others
+    ):
+        raise GradError(_two_graphs(tensor))
+    return [(o, o._data) for o in others]
+
+
+def _check_fit(result: Any, memory: Any) -> None:
+    if result.shape != memory.shape:
+        raise ShapeError(
+            f"an in-place op cannot change the shape {list(memory.shape)} to "
+            f"{list(result.shape)}{_out_of_place()}"
+        )
+    if not np.can_cast(result.dtype, memory.dtype, "same_kind"):
+        raise DTypeError(
+            f"an in-place op cannot turn {memory.dtype} into {result.dtype}{_out_of_place()}"
+        )
+
+
+def _write(memory: Any, values: Any) -> None:
+    """Change memory, and its version with it."""
+    global _newest
+    key, entry = next_version(memory)
+    _newest, _changes[key] = entry[0], entry
+    np.copyto(memory, values, casting="same_kind")
+
+
+def _move(tensor: Any, result: Any, retained: bool) -> None:
+    """Put a Tensor behind the node of its new value, if that has one; `retain_grad` is of the value it has now."""
+    old, tensor._node = tensor._node, result._node
+    if retained:
+        of, index = (old.node, old.index) if old.__class__ is Output else (old, 0)
+        of._hooks().retained.pop(index, None)
+    if result._node is None and old is not None:
+        tensor._cut = getattr(result, "_cut", "overwritten")
+    elif retained:
+        tensor.retain_grad()

@@ -187,18 +187,15 @@ def observe(
         check_finite(node.primitive.type, outs[0]._data, args, node.where(), "made")
     if mode.saved_hooks is not None:
         for slot in node.saved_slots:
-            setattr(node, slot, _packed(getattr(node, slot), *mode.saved_hooks))
+            setattr(node, slot, packed(getattr(node, slot), *mode.saved_hooks))
         node._hooks()
 
 
-def _packed(value: Any, pack: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> Any:
+def packed(value: Any, *hooks: Callable[[Any], Any]) -> Any:
     """A saved value, or a list of them, as `saved_tensors_hooks` wants it kept."""
     if isinstance(value, list):
-        parts = [_packed(v, pack, unpack_hook) for v in value]
-        return Packed(parts, lambda kept: [unpack(v) for v in kept])
-    if isinstance(value, np.ndarray | np.generic):
-        return Packed(pack(np.asarray(value)), unpack_hook)
-    return value
+        return [packed(v, *hooks) for v in value]
+    return Packed(value, *hooks) if isinstance(value, np.ndarray | np.generic) else value
 
 
 class GenericNode(ManyNode):

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import DTypeError, GradError, ShapeError, describe, refusal
 from ..registry import HOOKS, Primitive
 from .inplace import version_of
+from .mode import MODE
 from .tensor_backward import BackwardMethods
 from .tensor_inplace import InPlaceMethods
 from .tensor_values import ValueMethods
@@ -226,11 +227,18 @@ def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
 
 
 def _plain(data: Any) -> Any:
-    """Nested lists with the Tensors in them replaced by their values."""
-    return [
-        _plain(d) if isinstance(d, list | tuple) else d._data if isinstance(d, Tensor) else d
-        for d in data
-    ]
+    """Nested lists with the Tensors in them replaced by their values; refused where that would cut a graph."""
+    if isinstance(data, list | tuple):
+        return [_plain(d) for d in data]
+    if not isinstance(data, Tensor):
+        return data
+    if data._node is not None and MODE.get().grad:
+        raise refusal(
+            "a Tensor made of a list that holds Tensors which require grad would cut their graph silently",
+            "mg.stack([…]) keeps the graph; x.detach() of each, if only the values are meant",
+            GradError,
+        )
+    return data._data
 
 
 def wrap(data: Any, node: Any = None) -> Tensor:

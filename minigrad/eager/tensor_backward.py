@@ -216,7 +216,7 @@ class BackwardMethods(Operators):
                 "use register_hook() here",
                 GradError,
             )
-        return HookHandle(self._node.accumulated, hook)
+        return HookHandle(self._hook_table().accumulated, hook)
 
     def _unreached(self, call: str) -> MinigradError:
         from .explain import no_graph_reason
@@ -230,14 +230,8 @@ class BackwardMethods(Operators):
         )
 
     def _hook_table(self) -> Hooks:
-        place = self._node
-        if place.__class__ is not Leaf:
-            return self.grad_fn._hooks()  # type: ignore[union-attr]
-        if place.hooks is None:
-            place.hooks = Hooks()
-            if place.node is not None:
-                place.node.hooks = place.hooks
-        return place.hooks
+        node: Any = self._node
+        return (node.accumulator(self) if node.__class__ is Leaf else self.grad_fn)._hooks()  # type: ignore[union-attr]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradient; None by default, else zeros.

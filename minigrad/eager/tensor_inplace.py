@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..ops.shape import broadcast_to
 from ..values import Operators
 from .inplace import augment, change
 
@@ -91,9 +92,15 @@ class InPlaceMethods(Operators):
         >>> tensor([1.0, 2.0]).copy_([3.0, 4.0])
         tensor([3., 4.])
         """
-        return change(self, lambda t, o: t * 0 + o, other)  # type: ignore[no-any-return]
+        return change(self, _assigned, other)  # type: ignore[no-any-return]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         from ..ops.index import setitem
 
         change(self, setitem, value, index=index)
+
+
+def _assigned(tensor: Any, other: Any) -> Tensor:
+    """The values of another in the shape of a Tensor, which has no part in them."""
+    values = other if isinstance(other, Operators) else tensor._wrap(np.asarray(other))
+    return broadcast_to(values, shape=tensor.shape)  # type: ignore[no-any-return]

@@ -28,8 +28,10 @@ REMEMBERED_NODES = 256  #: `mg.why` can look back at graphs up to this size
 class Walk(Hooked):
     """One run of backward over a graph."""
 
-    def __init__(self, targets: list[Any] | None, create: bool, nested: bool) -> None:
-        self.epoch, self.create, self.nested = next_epoch(), create, nested
+    def __init__(
+        self, targets: list[Any] | None, create: bool, nested: bool, writes: bool = False
+    ) -> None:
+        self.epoch, self.create, self.nested, self.writes = next_epoch(), create, nested, writes
         self.order: list[Any] = []
         self.runs: list[Any] = []  # the nodes whose rules run
         self.needed: set[Any] = set()  # these and the targets
@@ -149,6 +151,8 @@ class Walk(Hooked):
             return
         if n.hooks is not None:
             g = self._tensor_hooks(n, 0, g)
+            if self.writes:
+                g = self._prehooks(n, g)
         if n.variable._node is not None:  # else: it does not require grad any more
             self.leaves.append((n.variable, g, n.own and n.hooks is None))
         if wanted is not None:
@@ -230,7 +234,6 @@ class Walk(Hooked):
 
     def finish(self, pairs: list[tuple[Tensor, Any, bool]], retain: bool) -> None:
         """Compute the new gradients, set them all, free the saved values."""
-        writing = bool(pairs) or self.targets is None
         new = [(t, accumulated(t, g, own, self.create)) for t, g, own in pairs]
         given = {id(t) for t, _, _ in pairs}  # an input that is retained, too, gets it once
         new += [
@@ -238,10 +241,14 @@ class Walk(Hooked):
             for t, g in self.retained
             if id(t) not in given
         ]
-        hooks = []
-        for tensor, _ in new if writing else []:
-            if tensor._node.__class__ is Leaf:
-                hooks += [(hook, tensor) for hook in list(tensor._node.accumulated.values())]
+        hooks: list[tuple[Any, tuple[Any, ...]]] = []
+        for tensor, g, _ in pairs:
+            node: Any = tensor._node
+            node = node.node if node.__class__ is Leaf else None
+            if node is not None and node.hooks is not None:
+                hooks += [(hook, (tensor,)) for hook in list(node.hooks.accumulated.values())]
+                seen = (), (self._shown(g),)
+                hooks += [(hook, seen) for hook in list(node.hooks.post.values())]
         commit(new, hooks)
         if not retain:
             small = len(self.order) <= REMEMBERED_NODES

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..arguments import as_list
-from ..errors import ShapeError, describe
-from .grad_fn import Packed, unpack
+from ..errors import GradError, ShapeError, describe, refusal
+from .grad_fn import unpack
 from .mode import check_finite
 from .tensor import Tensor, wrap
 
@@ -44,19 +44,26 @@ class Hooked:
             )
         return (new if isinstance(new, Tensor) else wrap(data)) if self.create else data
 
-    def _with_node_hooks(self, n: Any, g: Any) -> Any:
-        """Node prehooks → rule → node hooks; saved values unpacked for the time of the rule."""
+    def _prehooks(self, n: Any, g: Any) -> Any:
+        """What the prehooks of a node make of the gradient of its output, or of its outputs."""
         several = isinstance(g, list)
         for hook in list(n.hooks.pre.values()):
-            shown = tuple(self._shown(x) for x in (g if several else [g]))
-            new = hook(shown)
-            if new is not None:
-                parts = [
-                    self._hooked(a, b, "a node prehook")
-                    for a, b in zip(as_list(new), g if several else [g], strict=True)
-                ]
-                g = parts if several else parts[0]
-        packed = {s: v for s in n.saved_slots if (v := getattr(n, s)).__class__ is Packed}
+            old = g if several else [g]
+            new = hook(tuple(self._shown(x) for x in old))
+            if new is None:
+                continue
+            parts = as_list(new)
+            if len(parts) != len(old):
+                what = f"a node prehook returned {len(parts)} gradients for {len(old)}"
+                raise refusal(what, "one for each of grad_outputs, or None", GradError)
+            parts = [self._hooked(a, b, "a node prehook") for a, b in zip(parts, old, strict=True)]
+            g = parts if several else parts[0]
+        return g
+
+    def _with_node_hooks(self, n: Any, g: Any) -> Any:
+        """Node prehooks → rule → node hooks; saved values unpacked for the time of the rule."""
+        g, several = self._prehooks(n, g), isinstance(g, list)
+        packed = {s: getattr(n, s) for s in n.saved_slots}
         try:
             for slot, value in packed.items():
                 setattr(n, slot, unpack(value))

@@ -316,3 +316,34 @@ def test_arrays_on_the_left_defer_to_tensors():
         1.0,
         0.0,
     ]
+
+
+def test_hooks_on_the_accumulate_grad_of_a_leaf_run_where_its_grad_is_written():
+    x = leaf([1.0, 2.0])
+    log = []
+    end = (x * 1).grad_fn.next_functions[0][0]
+    end.register_prehook(lambda grads: log.append("pre") or (grads[0] * 10,))
+    post = end.register_hook(lambda grad_inputs, grad_outputs: log.append((grad_inputs, x.grad)))
+    x.register_hook(lambda g: log.append("tensor"))
+    x.register_post_accumulate_grad_hook(lambda t: log.append("accumulated"))
+    (x * 3).sum().backward()
+    assert log[:3] == ["tensor", "pre", "accumulated"]
+    assert log[3][0] == () and log[3][1].tolist() == x.grad.tolist() == [30.0, 30.0]
+    log.clear()
+    assert mg.grad((x * 3).sum(), x)[0].tolist() == [3.0, 3.0]
+    assert log == ["tensor"]
+    mg.backward((x * 3).sum(), inputs=[x])
+    assert x.grad.tolist() == [60.0, 60.0]
+    post.remove()
+    end.register_hook(lambda grad_inputs, grad_outputs: grad_outputs)
+    with pytest.raises(RuntimeError, match=r"returned something(.|\n)*repair.*register_prehook"):
+        (x * 3).sum().backward()
+    assert x.grad.tolist() == [60.0, 60.0]
+
+
+def test_a_walk_with_a_graph_can_be_drawn_and_explained():
+    x = leaf([1.0, 2.0])
+    y = (x * x * x).sum()
+    (g,) = mg.grad(y, x, create_graph=True)
+    assert "[ 3., 12.]" in str(mg.why(x))
+    assert "MulBackward0" in mg.draw(y).svg and mg.draw(g.sum()).svg

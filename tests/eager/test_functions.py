@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -216,6 +218,77 @@ def test_saved_tensors_hooks_see_the_values_of_a_saved_list():
     y.sum().backward()
     assert sorted(packed) == [(2,), (2, 2)]
     assert (x.grad.tolist(), w.grad.tolist()) == ([1.0, 4.0], [[1.0, 1.0], [2.0, 2.0]])
+
+
+@pytest.mark.parametrize("op", [lambda x: x * x, lambda x: Squared.apply(x)])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda a: a.sum(),
+        lambda a: a[:1],
+        lambda a: a.astype("float32"),
+        lambda a: mg.tensor(a),
+        lambda a: a.tolist(),
+        lambda a: None,
+    ],
+)
+def test_what_unpack_gives_back_is_what_was_saved_or_refused(op, wrong):
+    x = leaf([1.0, 2.0])
+    with mg.saved_tensors_hooks(lambda a: a, wrong):
+        y = op(x)
+    with pytest.raises(RuntimeError, match=r"unpack of saved_tensors_hooks(.|\n)*repair"):
+        y.sum().backward()
+    assert x.grad is None
+
+
+class Squared(mg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x * x
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, _ = ctx.saved_tensors
+        return g * 2 * x
+
+
+@pytest.mark.parametrize("function", [Squared.apply, lambda x: Squared.apply(x * 1)])
+def test_values_saved_by_a_function_go_through_the_hooks(function):
+    x, packed = leaf([1.0, 2.0]), []
+    with mg.saved_tensors_hooks(lambda a: packed.append(a) or len(packed) - 1, packed.__getitem__):
+        y = function(x)
+    assert [a.tolist() for a in packed[:2]] == [[1.0, 2.0], [1.0, 4.0]]
+    packed[0] = np.array([10.0, 20.0])
+    (g,) = mg.grad(y.sum(), x, retain_graph=True)
+    assert g.tolist() == [20.0, 40.0]
+    (g,) = mg.grad(y.sum(), x, create_graph=True)
+    assert mg.grad(g.sum(), x)[0].tolist() == [2.0, 2.0]
+
+
+def test_a_change_of_what_a_function_saved_is_noticed_behind_hooks():
+    x = leaf([1.0, 2.0])
+    h = x * 1
+    with mg.saved_tensors_hooks(lambda a: a, lambda a: a):
+        y = Squared.apply(h)
+    h.mul_(2)
+    with pytest.raises(RuntimeError, match="changed in place"):
+        y.sum().backward()
+
+
+def test_checkpoint_keeps_nothing_of_what_a_function_saves():
+    x, alive = leaf(np.ones(100)), []
+
+    def f(x):
+        h = x * 3
+        alive.append(weakref.ref(h._data))
+        return Squared.apply(h)
+
+    y = mg.checkpoint(f, x).sum()
+    assert alive[0]() is None
+    y.backward()
+    assert x.grad.tolist() == [18.0] * 100
 
 
 def test_detect_anomaly_names_the_first_op_its_inputs_and_the_line():

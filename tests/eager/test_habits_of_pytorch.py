@@ -414,11 +414,69 @@ def test_augmented_assignment_of_parts():
     assert x.grad.tolist() == [1.0, 1.0, 0.0]
 
 
-def test_an_operand_that_shares_memory_keeps_its_values():
-    y = leaf([1.0, 2.0, 3.0]) * 1
+def test_an_operand_that_is_a_view_shows_its_new_values_and_its_old_graph_is_refused():
+    x = leaf([1.0, 2.0, 3.0])
+    y = x * 1
     last = y[1:]
     y[:2] = last
-    assert (y.tolist(), last.tolist()) == ([2.0, 3.0, 3.0], [2.0, 3.0])
+    assert (y.tolist(), last.tolist()) == ([2.0, 3.0, 3.0], [3.0, 3.0])
+    for walk in last.sum().backward, lambda: mg.grad(last.sum() + y.sum(), x):
+        with pytest.raises(RuntimeError, match=r"saved view .* changed in place(.|\n)*repair"):
+            walk()
+    y.sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y, v: v.mul_(y),
+        lambda y, v: y.add_(v.detach().requires_grad_()),
+        lambda y, v: v.copy_(y),
+    ],
+)
+def test_a_base_or_a_leaf_is_no_operand_of_a_change_of_its_memory(change):
+    y = leaf([1.0, 2.0, 3.0]) * 1
+    v = y[::-1]
+    with pytest.raises(RuntimeError, match=r"would change both(.|\n)*repair"):
+        change(y, v)
+    assert (y.tolist(), v.tolist()) == ([1.0, 2.0, 3.0], [3.0, 2.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("change", "values", "slopes"),
+    [
+        (lambda y: y.zero_(), [0.0, 0.0], [1.0, 1.0]),
+        (lambda y: y.copy_([5.0, 6.0]), [5.0, 6.0], [1.0, 1.0]),
+        (lambda y: y.__ifloordiv__(2), [1.0, 3.0], [1.0, 1.0]),
+        (lambda y: y.copy_(mg.tensor(4.0, requires_grad=True)), [4.0, 4.0], [1.0, 1.0]),
+        (lambda y: y.mul_(0), [0.0, 0.0], [1.0, 1.0]),
+    ],
+)
+def test_values_without_a_graph_leave_the_old_one_behind(change, values, slopes):
+    x = leaf([1.0, 2.0])
+    y = x * 3
+    change(y)
+    assert y.tolist() == values
+    (y + x).sum().backward()
+    assert x.grad.tolist() == slopes
+
+
+def test_a_gradient_that_is_zeroed_has_no_graph():
+    x = leaf([1.0, 2.0])
+    (x * x).sum().backward(create_graph=True)
+    x.grad.zero_()
+    assert (x.grad.tolist(), x.grad.grad_fn, x.grad.requires_grad) == ([0.0, 0.0], None, False)
+    assert "overwritten in place" in str(mg.why(x.grad))
+
+
+def test_what_is_copied_in_is_all_that_is_left():
+    y = mg.tensor([np.nan, np.inf])
+    assert y.copy_([5.0, 6.0]).tolist() == [5.0, 6.0]
+    x = leaf([1.0, 2.0])
+    y = (x * np.inf).copy_(x[::-1])
+    (y * mg.tensor([1.0, 10.0])).sum().backward()
+    assert x.grad.tolist() == [10.0, 1.0]
 
 
 def test_without_a_graph_views_see_every_change():

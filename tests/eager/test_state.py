@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import signal
 import threading
 
 import numpy as np
@@ -312,3 +314,31 @@ def test_backward_within_a_hook_does_not_disturb_the_walk():
     h.register_hook(hook)
     (h * 3.0 + x).backward()
     assert inner == [5.0, 4.0] and float(x.grad) == 13.0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_that_is_forked_while_a_thread_walks_can_walk(recwarn):
+    x, stop = leaf(2.0), threading.Event()
+
+    def walk():
+        y = leaf(0.5)
+        for _ in range(500):
+            y = y.sin()
+        while not stop.is_set():
+            y.backward(retain_graph=True)
+
+    thread = threading.Thread(target=walk)
+    thread.start()
+    try:
+        for _ in range(20):
+            child = os.fork()
+            if not child:
+                try:
+                    signal.alarm(20)  # ends a child that hangs
+                    (x * x).backward()
+                finally:
+                    os._exit(int(x.grad is None or x.grad.item() != 4.0))
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        thread.join()

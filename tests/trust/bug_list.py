@@ -70,8 +70,8 @@ EAGER = [
         ),
         (
             "hooks of leaves are forgotten",
-            "if n.hooks is not None: g = self._tensor_hooks(n, 0, g) if n.variable",
-            "if False:\n            pass\n        if n.variable",
+            "g = self._tensor_hooks(n, 0, g) if self.writes:",
+            "if self.writes:",
         ),
         ("only the direct users of an input run", "needed.add(n) self.runs", "self.runs"),
         (
@@ -141,8 +141,8 @@ EAGER = [
         ),
         (
             "hooks of a leaf die with its graph",
-            "node.hooks, node.accumulated = self.hooks, self.accumulated",
-            "node.hooks, node.accumulated = None, {}",
+            "node.ref, self.node = None, weakref.ref(tensor), node",
+            "node.ref = None, weakref.ref(tensor)",
         ),
     ),
     *bugs(
@@ -164,7 +164,7 @@ EAGER = [
     ),
     *bugs(
         "eager.inplace",
-        ("an in-place change has no number", "note_change(memory) if result", "if result"),
+        ("an in-place change has no number", "_newest, _changes[key] = entry[0], entry", "pass"),
         ("versions are compared the wrong way", "found[0] > node.seq", "found[0] < node.seq"),
         (
             "a view has a version of its own",

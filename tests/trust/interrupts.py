@@ -117,6 +117,55 @@ def _backward() -> Path:
     return Path(lambda: model(x).sum().backward(), _tensors(model, "_grad"))
 
 
+class _Anew:
+    """What is made anew for each trial: to put its state back makes another one."""
+
+    def __init__(self, make: Callable[[], Any], look: Callable[[Any], list[Any]]) -> None:
+        self.make, self.look, self.subject = make, look, make()
+
+    @property
+    def state(self) -> list[Any]:
+        return self.look(self.subject)
+
+    @state.setter
+    def state(self, old: list[Any]) -> None:
+        self.subject = self.make()
+
+
+def _in_place(change: Callable[[Any], Any]) -> Path:
+    """A Tensor with a graph, that keeps its gradient: values, version and graph go together."""
+
+    def make() -> Any:
+        y = mg.tensor([1.0, 2.0, 3.0], requires_grad=True) + 0.0
+        y.retain_grad()
+        return y
+
+    anew = _Anew(make, lambda y: [y.tolist(), y._version, y.grad_fn.name(), y.retains_grad])
+    return Path(lambda: change(anew.subject), [(anew, "state")])
+
+
+def _put(y: Any, value: Any) -> None:
+    y[0:2] = value
+
+
+def _walk(hooked: bool, **options: Any) -> Path:
+    """Gradients that add up, by the walk with hooks or with a graph of its own."""
+
+    def make() -> Any:
+        leaves = [mg.tensor([0.1 * k, 0.5], requires_grad=True) for k in range(6)]
+        for leaf in leaves:
+            leaf.grad = mg.tensor([1.0, 1.0])
+        h = leaves[0]
+        for leaf in leaves[1:]:
+            h = mg.tanh(h * leaf) + leaf
+        if hooked:
+            h.register_hook(lambda g: g * 2)
+        return h.sum(), leaves
+
+    anew = _Anew(make, lambda made: [leaf.grad.tolist() for leaf in made[1]])
+    return Path(lambda: anew.subject[0].backward(**options), [(anew, "state")])
+
+
 def _training() -> static.Program:
     program = static.Program()
     with static.program_guard(program):
@@ -156,6 +205,13 @@ PATHS: dict[str, Callable[[], Path]] = {
     "zero_grad": lambda: _module(lambda m: m.zero_grad(), "_grad"),
     "running statistics": _statistics,
     "backward": _backward,
+    "backward with hooks": lambda: _walk(True),
+    "backward with a graph": lambda: _walk(False, create_graph=True),
+    "mul_": lambda: _in_place(lambda y: y.mul_(10.0)),
+    "add_ of itself": lambda: _in_place(lambda y: y.add_(y)),
+    "copy_": lambda: _in_place(lambda y: y.copy_(y * 2)),
+    "a part": lambda: _in_place(lambda y: _put(y, 7.0)),
+    "a part from a view": lambda: _in_place(lambda y: _put(y, y[1:])),
     "the first run of a program": lambda: _run(begun=False),
     "a run of a program": lambda: _run(begun=True),
     "a compiled step": _compiled,

@@ -33,6 +33,7 @@ ALLOWED = {
     ("__init__.py", "import_module"): "modules of the package, from a table in the same file",
     ("eager/specialise.py", "exec"): "code written from checked parameter names of kernels",
     ("eager/specialise.py", "compile"): "the same",
+    ("eager/backward.py", "os"): "what a fork does with the lock of walks",
     ("errors.py", "os"): "paths, to find the user's line",
     ("files.py", "os"): "a finished file takes the place of the old one",
     ("nn/storage.py", "os"): "whether a path can be the name of a file",
