@@ -12,7 +12,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import nn, static
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 from minigrad.static import net
 from minigrad.viz import plots
 from minigrad.viz.graph import Graph

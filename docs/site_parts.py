@@ -39,7 +39,7 @@ READABLE = 16 / 15  # pixels for a point of a wider drawing, as in a notebook
 PACKAGES = (
     "minigrad",
     "minigrad.static",
-    "minigrad.static.net",
+    "minigrad.nets.backward",
     "minigrad.nn",
     "minigrad.optim",
     "minigrad.data",

@@ -16,7 +16,6 @@ from importlib import import_module
 from typing import Any
 
 from . import ops
-from .calls import checked as _checked
 from .eager import specialise as _specialise  # noqa: F401  (lends its function to the registry)
 from .eager.backward import backward, grad
 from .eager.function import Function, once_differentiable
@@ -29,10 +28,11 @@ from .eager.mode import (
     set_grad_enabled,
 )
 from .eager.tensor import Tensor, tensor
-from .elsewhere import FUNCTIONS, advice, missing
 from .errors import MinigradError
+from .errors.calls import checked as _checked
+from .errors.other_libraries import FUNCTIONS, advice, missing
 from .ops import *  # noqa: F403
-from .registry import elementwise, primitive
+from .primitives.registry import elementwise, primitive
 
 __version__ = "0.1.0"
 
@@ -41,7 +41,7 @@ _LATER = {
     "draw": "viz", "play": "viz", "watch": "viz", "trace": "tracing", "static": "static", "nn": "nn", "optim": "optim",
     "data": "data", "viz": "viz", "course": "course", "gradcheck": "check", "gradgradcheck": "check",
     "hessian": "functional", "hvp": "functional", "jacobian": "functional", "jvp": "functional", "vjp": "functional",
-    "why": "eager.explain", "checkpoint": "eager.checkpoint",
+    "why": "explain.why", "checkpoint": "eager.checkpoint",
 }  # fmt: skip
 
 __all__ = [

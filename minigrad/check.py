@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .calls import checked
 from .eager.backward import grad
 from .eager.mode import enable_grad, no_grad
 from .eager.tensor import Tensor, wrap
 from .errors import DTypeError, GradError, describe, refusal
+from .errors.calls import checked
 
 __minigrad_ops__ = True
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .calls import checked
-from .elsewhere import DATA, missing
 from .errors import describe, refusal
+from .errors.calls import checked
+from .errors.other_libraries import DATA, missing
 
 __all__ = [
     "Alphabet", "DataLoader", "Labelled", "Windows",

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from . import ops
-from .calls import checked
 from .eager.backward import grad
 from .eager.mode import enable_grad
 from .eager.tensor import Tensor, wrap
 from .errors import DTypeError, describe, refusal
+from .errors.calls import checked
 
 __minigrad_ops__ = True
 

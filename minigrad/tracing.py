@@ -9,7 +9,7 @@ import numpy as np
 from .eager.mode import recorded
 from .errors import ProgramError, describe, refusal
 from .ops.linalg import trace as matrix_trace
-from .static.program import Program, Variable, program_guard
+from .static.program.program import Program, Variable, program_guard
 
 
 def trace(function: Any, *examples: Any, names: Any = None) -> Any:

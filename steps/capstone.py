@@ -20,7 +20,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import static
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 from minigrad.static import net
 
 # %% [markdown]
@@ -299,7 +299,7 @@ def by_judge(function, values, name, eps=1e-6):
 # ## Where to go from here
 #
 # * The pages in `docs/`: how the engines were designed, and why.
-# * Read the package. You know every idea in it: `minigrad/registry.py` first, then
+# * Read the package. You know every idea in it: `minigrad/primitives/registry.py` first, then
 #   `minigrad/eager/`, then `minigrad/static/`.
 # * Read the big ones. `torch/csrc/autograd/engine.cpp` is your `walk` of step 10. `backward.py` in
 #   Paddle's `base` folder is your step 18.

@@ -372,6 +372,6 @@ def numerical_diff(f, x, eps=1e-4):
 # | concept | in the package |
 # |---|---|
 # | the box | `minigrad.eager.tensor:Tensor` |
-# | a function with its name and its rule | `minigrad.registry:primitive` |
+# | a function with its name and its rule | `minigrad.primitives.registry:primitive` |
 # | `Exp` | `minigrad.ops.elementwise:exp` |
 # | the judge | `minigrad.check:gradcheck` |

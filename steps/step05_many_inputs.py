@@ -490,6 +490,6 @@ def numerical_diff(f, x, eps=1e-4):
 #
 # | concept | in the package |
 # |---|---|
-# | `+`, `*` for every kind of value | `minigrad.values:Value` |
+# | `+`, `*` for every kind of value | `minigrad.primitives.values:Value` |
 # | `Add`, `Mul` | `minigrad.ops.elementwise:mul` |
 # | the place where gradients of a leaf add up | `minigrad.eager.grad_fn:AccumulateGrad` |

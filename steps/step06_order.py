@@ -543,4 +543,4 @@ def numerical_diff(f, x, eps=1e-4):
 # | concept | in the package |
 # |---|---|
 # | the order of the walk | `minigrad.eager.backward:backward` |
-# | for programs: the list of operators, backwards | `minigrad.static.backward:append_backward` |
+# | for programs: the list of operators, backwards | `minigrad.static.backward.append_backward:append_backward` |

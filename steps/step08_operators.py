@@ -689,6 +689,6 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #
 # | concept | in the package |
 # |---|---|
-# | Python's signs, once for every kind of value | `minigrad.values:Value` |
+# | Python's signs, once for every kind of value | `minigrad.primitives.values:Value` |
 # | `Neg`, `Sub`, `Div` | `minigrad.ops.elementwise:div` |
 # | gradcheck of every argument | `minigrad.check:gradcheck` |

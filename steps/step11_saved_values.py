@@ -730,7 +730,7 @@ def walk(edge, grad, retain_graph=False):
 #
 # | concept | in the package |
 # |---|---|
-# | the table: an operation and its formulas | `minigrad.registry:primitive` |
+# | the table: an operation and its formulas | `minigrad.primitives.registry:primitive` |
 # | `sin`, `exp`, `tanh` | `minigrad.ops.trigonometry:tanh` |
 # | nodes and what they keep | `minigrad.eager.grad_fn:Node` |
 # | the walk that frees | `minigrad.eager.backward:backward` |

@@ -735,7 +735,7 @@ def build_grad_op(op):
 #
 # | concept | in the package |
 # |---|---|
-# | one row: formula and gradient rules | `minigrad.registry:primitive` |
-# | the registry | `minigrad.registry:REGISTRY` |
-# | `Operator` | `minigrad.static.net:Operator` |
-# | `build_grad_op` | `minigrad.static.net:build_grad_op` |
+# | one row: formula and gradient rules | `minigrad.primitives.registry:primitive` |
+# | the registry | `minigrad.primitives.registry:REGISTRY` |
+# | `Operator` | `minigrad.nets.backward:Operator` |
+# | `build_grad_op` | `minigrad.nets.backward:build_grad_op` |

@@ -581,6 +581,6 @@ def backward(op, no_grad=()):
 #
 # | concept | in the package |
 # |---|---|
-# | `NetOp` | `minigrad.static.net:NetOp` |
-# | `backward` | `minigrad.static.net:Backward` |
+# | `NetOp` | `minigrad.nets.backward:NetOp` |
+# | `backward` | `minigrad.nets.backward:Backward` |
 # | `matmul` | `minigrad.ops.linalg:matmul` |

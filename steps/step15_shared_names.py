@@ -634,6 +634,6 @@ def backward(op, no_grad=()):
 #
 # | concept | in the package |
 # |---|---|
-# | `backward` of nets | `minigrad.static.net:Backward` |
-# | the same repairs for programs | `minigrad.static.backward:append_backward` |
+# | `backward` of nets | `minigrad.nets.backward:Backward` |
+# | the same repairs for programs | `minigrad.static.backward.append_backward:append_backward` |
 # | `sum`, the op that adds a list | `minigrad.ops:add_n` |

@@ -695,5 +695,5 @@ class RnnGradOp(Operator):
 #
 # | concept | in the package |
 # |---|---|
-# | `RnnOp` | `minigrad.static.net:RnnOp` |
+# | `RnnOp` | `minigrad.nets.backward:RnnOp` |
 # | a loop in a program | `minigrad.static:while_loop` |

@@ -640,8 +640,8 @@ def append_backward(loss, parameter_list=None):
 #
 # | concept | in the package |
 # |---|---|
-# | Program, Block, Op, Variable | `minigrad.static.program:Program` |
-# | the table of ops | `minigrad.registry:REGISTRY` |
-# | make_grad_op | `minigrad.static.grad_maker:make_grad_ops` |
-# | append_backward | `minigrad.static.backward:append_backward` |
-# | run | `minigrad.static.executor:Executor` |
+# | Program, Block, Op, Variable | `minigrad.static.program.program:Program` |
+# | the table of ops | `minigrad.primitives.registry:REGISTRY` |
+# | make_grad_op | `minigrad.static.backward.grad_ops:make_grad_ops` |
+# | append_backward | `minigrad.static.backward.append_backward:append_backward` |
+# | run | `minigrad.static.run.executor:Executor` |

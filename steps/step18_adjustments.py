@@ -772,7 +772,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 #
 # | concept | in the package |
 # |---|---|
-# | append_backward, with `no_grad_set` | `minigrad.static.backward:append_backward` |
-# | which ops count | `minigrad.static.backward_passes:find_op_path` |
-# | rename and add up | `minigrad.static.backward_passes:add_up_repeated_gradients` |
-# | fill zeros | `minigrad.static.backward_passes:fill_missing_gradients` |
+# | append_backward, with `no_grad_set` | `minigrad.static.backward.append_backward:append_backward` |
+# | which ops count | `minigrad.static.backward.passes:find_op_path` |
+# | rename and add up | `minigrad.static.backward.passes:add_up_repeated_gradients` |
+# | fill zeros | `minigrad.static.backward.passes:fill_missing_gradients` |

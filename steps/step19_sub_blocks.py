@@ -869,5 +869,5 @@ def run_steps_grad(op, scope, blocks):
 # |---|---|
 # | `while` | `minigrad.static:while_loop` |
 # | `if_else` | `minigrad.static:cond` |
-# | the grad op that holds grad blocks | `minigrad.static.control_grad:control_grad_op` |
-# | scopes with a parent | `minigrad.static.executor:Scope` |
+# | the grad op that holds grad blocks | `minigrad.static.backward.sub_blocks:control_grad_op` |
+# | scopes with a parent | `minigrad.static.run.executor:Scope` |

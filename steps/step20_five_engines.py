@@ -25,7 +25,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import static
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 from minigrad.static import net
 
 # %% tags=["active-ipynb"]
@@ -581,9 +581,9 @@ def read_digits(images, parameters):
 #
 # | concept | in the package |
 # |---|---|
-# | the table | `minigrad.registry:REGISTRY` |
-# | a row of it | `minigrad.registry:primitive` |
+# | the table | `minigrad.primitives.registry:REGISTRY` |
+# | a row of it | `minigrad.primitives.registry:primitive` |
 # | grad_fn | `minigrad.eager.grad_fn:Node` |
-# | a net and its backward | `minigrad.static.net:Backward` |
+# | a net and its backward | `minigrad.nets.backward:Backward` |
 # | a program and its backward | `minigrad.static:append_backward` |
 # | the images | `minigrad.data:digits` |

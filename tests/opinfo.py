@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.errors import DTypeError, ShapeError
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 
 RECORDS: dict[str, Record] = {}
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import data, elsewhere, nn, optim, static
+from minigrad import data, nn, optim, static
+from minigrad.errors import other_libraries as elsewhere
 
 
 def program_value():

@@ -16,8 +16,8 @@ from weakref import ref
 
 import numpy as np
 
-from ..arguments import as_list
 from ..errors import GradError, refusal
+from ..primitives.arguments import as_list
 from .accumulate import accumulated, fitted, named
 from .grad_fn import Leaf, Output
 from .inplace import check_versions, newest_change

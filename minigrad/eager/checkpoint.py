@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..calls import checked
 from ..errors import GradError, user_line
+from ..errors.calls import checked
 from .mode import enable_grad, saved_tensors_hooks
 from .tensor import Tensor
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..elsewhere import CONTEXT, missing
 from ..errors import DTypeError, GradError, describe, refusal
+from ..errors.other_libraries import CONTEXT, missing
 from .grad_fn import FREED, AccumulateGrad, Output, unpack
 from .mode import MODE
 from .tensor import Tensor, wrap

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from ..arguments import REQUIRED
-from ..registry import Primitive, Rule
+from ..primitives.arguments import REQUIRED
+from ..primitives.registry import Primitive, Rule
 
 PASS_ON = (lambda out_grad: out_grad).__code__
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Value
 from ..errors import GradError, ProgramError, ShapeError, describe, refusal, user_frame, user_line
+from ..primitives.arguments import Value
 from .context import Context, Saved
 from .grad_fn import FREED, Leaf, Node, Output, Packed, next_seq
 from .inplace import memory_of, version_of

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradError, code_line, describe, refusal
+from ..primitives.registry import Primitive
 from .hooks import HookHandle, Hooks
 
 next_seq = count(1).__next__
@@ -161,7 +162,7 @@ class Node:
 
     def remembered(self) -> dict[str, Any]:
         """What the last backward did if it began here, as far as it is remembered; else nothing."""
-        from .rerun import remembered
+        from ..explain.rerun import remembered
 
         return remembered(self)
 
@@ -291,3 +292,25 @@ def unpack(value: Any) -> Any:
     if value.__class__ is list:
         return [unpack(v) for v in value]
     return value.array() if value.__class__ is Packed else value
+
+
+def no_graph_reason(x: Any) -> str:
+    """Why a Tensor has no graph; errors of backward say it, too."""
+    cut = getattr(x, "_cut", None)
+    if isinstance(cut, Primitive):
+        return f"it was made by {cut.type}, which has no gradient"
+    if x._data.dtype.kind != "f":
+        return (
+            f"it holds {x._data.dtype} numbers, and only real floating-point values have gradients"
+        )
+    if cut == "no_grad":
+        return "it was computed under no_grad()"
+    if cut == "detach":
+        return "it was made by detach(), which cuts the graph"
+    if x._frozen:
+        return "it is frozen: requires_grad_(False) was called; x.requires_grad_() thaws it"
+    if cut == "overwritten":
+        return "all its values were overwritten in place by values without a graph"
+    return (
+        "it does not require grad; create it, or what it is computed from, with requires_grad=True"
+    )

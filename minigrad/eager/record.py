@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Value
 from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
-from ..registry import Primitive
+from ..primitives.arguments import Value
+from ..primitives.registry import Primitive
 from .emit import of_package
 from .grad_fn import AccumulateGrad, Leaf, ManyNode, Node, Output, Packed, next_seq, unpack
 from .mode import GRAD, MODE, Mode, check_finite

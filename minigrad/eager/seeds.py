@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import as_list
 from ..errors import DTypeError, GradError, describe, refusal, user_line
-from ..registry import Primitive
+from ..primitives.arguments import as_list
+from ..primitives.registry import Primitive
 from .accumulate import named
-from .grad_fn import Leaf
+from .grad_fn import Leaf, no_graph_reason
 from .tensor import Tensor, wrap
 
 #: seeds of outputs that are one number: to find one is faster than to make one
@@ -109,8 +109,6 @@ def unit_seed(out: Tensor) -> Any:
 
 
 def no_graph(out: Tensor) -> str:
-    from .explain import no_graph_reason
-
     repair = (
         "create the inputs with requires_grad=True, compute outside no_grad(), without detach()"
     )

@@ -27,10 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import REQUIRED, Value, frozen
 from ..errors import op_error
 from ..ops.shape import sum_to
-from ..registry import FIRST_CALL, HOOKS, STARRED, Primitive
+from ..primitives.arguments import REQUIRED, Value, frozen
+from ..primitives.registry import FIRST_CALL, HOOKS, STARRED, Primitive
 from .emit import apply_source, free_source, is_generic, pull_source, push_source, reach_source
 from .emit import source as source
 from .grad_fn import FREED, REMEMBERED_BYTES, AccumulateGrad, Leaf, ManyNode, Node, next_seq

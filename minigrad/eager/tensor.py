@@ -1,7 +1,7 @@
 """Tensor: an array that remembers how it was made.
 
 A Tensor holds its array, its gradient, and one arrow into the backward graph (``grad_fn``).  Methods and operators are
-the package's functions, taken from the one table in ``values.py``; what only a Tensor has stands in ``tensor_*.py``.
+the package's functions, from the one table in ``primitives/values.py``; what only a Tensor has is in ``tensor_*.py``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, ShapeError, describe, refusal
-from ..registry import HOOKS, Primitive
+from ..primitives.registry import HOOKS, Primitive
 from .inplace import version_of
 from .mode import MODE
 from .tensor_backward import BackwardMethods
@@ -195,7 +195,7 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
     ) -> Any:
         """Apply a primitive to Tensors; the specialised functions do this without coming here.
 
-        >>> from minigrad.registry import REGISTRY
+        >>> from minigrad.primitives.registry import REGISTRY
         >>> tensor(2.0).apply_primitive(REGISTRY["exp"], (tensor(0.0),), {})
         tensor(1.)
         """

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, MinigradError, describe, refusal
+from ..primitives.values import Operators
 from ..transaction import set_all
-from ..values import Operators
-from .grad_fn import Leaf, Node, Output
+from .grad_fn import Leaf, Node, Output, no_graph_reason
 from .hooks import HookHandle, Hooks
 
 if TYPE_CHECKING:
@@ -219,8 +219,6 @@ class BackwardMethods(Operators):
         return HookHandle(self._hook_table().accumulated, hook)
 
     def _unreached(self, call: str) -> MinigradError:
-        from .explain import no_graph_reason
-
         tensor: Any = self
         return refusal(
             f"{call} on {describe(self)}, which does not require grad: no gradient will ever "

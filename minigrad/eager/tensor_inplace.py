@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..ops.shape import broadcast_to
-from ..values import Operators
+from ..primitives.values import Operators
 from .inplace import augment, change
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..elsewhere import VALUES, missing
 from ..errors import DTypeError, GradError, describe, refusal
-from ..values import Operators, ufunc_on_values
+from ..errors.other_libraries import VALUES, missing
+from ..primitives.values import Operators, ufunc_on_values
 
 if TYPE_CHECKING:
     from .tensor import Tensor

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import as_list
 from ..errors import GradError, ShapeError, describe, refusal
+from ..primitives.arguments import as_list
 from .grad_fn import unpack
 from .mode import check_finite
 from .tensor import Tensor, wrap

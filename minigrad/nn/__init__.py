@@ -17,7 +17,7 @@ False
 
 from typing import Any
 
-from ..elsewhere import LAYERS, advice, missing
+from ..errors.other_libraries import LAYERS, advice, missing
 from .activations import (
     ELU,
     GELU,

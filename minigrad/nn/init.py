@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..eager.tensor import Tensor
-from ..elsewhere import INIT, missing
 from ..errors import DTypeError, describe, refusal
+from ..errors.other_libraries import INIT, missing
 from .module import Parameter
 
 Seed = int | np.random.Generator

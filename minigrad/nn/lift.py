@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..eager.tensor import Tensor, tensor
-from ..values import Operators
+from ..primitives.values import Operators
 
 
 def as_value(x: Any) -> Any:

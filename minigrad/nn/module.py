@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ..calls import checked, checked_constructor, misfit
 from ..eager.tensor import Tensor, tensor
-from ..elsewhere import MODULES, missing
 from ..errors import DTypeError, MinigradError, describe, did_you_mean, refusal
+from ..errors.calls import checked, checked_constructor, misfit
+from ..errors.other_libraries import MODULES, missing
 from ..transaction import set_all
 from .lift import lift, program_of
 

@@ -16,10 +16,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..calls import checked
 from ..errors import MinigradError, describe, refusal
+from ..errors.calls import checked
 from ..files import replacing
-from ..static.literals import DTYPES
+from ..static.text.literals import DTYPES
 from .module import Module, StateError
 
 LIMIT = 4 * 2**30  #: bytes that a file may declare

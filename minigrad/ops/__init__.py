@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from ..calls import checked
-from ..values import install
+from ..errors.calls import checked
+from ..primitives.values import install
 from . import update
 from .activations import elu, erf, gelu, leaky_relu, logaddexp, relu, sigmoid, silu, softplus
 from .along_axis import index_add, scatter_add, take, take_along_axis

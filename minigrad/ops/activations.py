@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..registry import elementwise, primitive
+from ..primitives.registry import elementwise, primitive
 from .compare import where
 from .elementwise import exp
 from .erf import erf_of_array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import describe, refusal
-from ..registry import primitive
+from ..primitives.registry import primitive
 from .along_axis import take
 from .axes import axis_tuple
 from .join import tile

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..registry import primitive
+from ..primitives.registry import primitive
 from .infer import shape_attr
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arguments import Value
-from ..registry import elementwise, primitive
+from ..primitives.arguments import Value
+from ..primitives.registry import elementwise, primitive
 from .fill import fill_zeros_like
 
 # -- comparisons: no gradient --------------------------------------------------------------

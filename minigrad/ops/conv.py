@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import primitive
+from ..primitives.registry import primitive
 from .infer import shape_attr
 from .reduce import reduce_sum
 from .shape import expand_dims, squeeze

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import DTypeError, refusal
-from ..registry import HOOKS
+from ..primitives.registry import HOOKS
 
 
 def leaf(array, requires_grad=False, name=None):

@@ -7,7 +7,7 @@ from string import ascii_letters
 import numpy as np
 
 from ..errors import DTypeError, refusal
-from ..registry import primitive
+from ..primitives.registry import primitive
 from .infer import shape_attr
 
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ..registry import elementwise, primitive
+from ..primitives.registry import elementwise, primitive
 
 # -- arithmetic ----------------------------------------------------------------------------
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arguments import Value
-from ..registry import primitive
+from ..primitives.arguments import Value
+from ..primitives.registry import primitive
 from .compare import equal, where
 from .fill import assign
 

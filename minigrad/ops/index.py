@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arguments import Value
 from ..errors import IndexShapeError, describe, refusal
-from ..registry import primitive
+from ..primitives.arguments import Value
+from ..primitives.registry import primitive
 from .infer import shape_attr
 from .shape import unbroadcast
 

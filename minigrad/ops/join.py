@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..registry import primitive
+from ..primitives.registry import primitive
 from .axes import axis_tuple
 from .infer import shape_attr
 from .shape import reshape

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import primitive
+from ..primitives.registry import primitive
 from .diagonals import diagonal
 from .elementwise import mul
 from .infer import shape_attr

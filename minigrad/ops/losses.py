@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import IndexShapeError, ShapeError, describe, refusal
-from ..registry import elementwise, primitive
+from ..primitives.registry import elementwise, primitive
 from .activations import softplus
 from .along_axis import take_along_axis
 from .axes import axis_tuple

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import refusal
-from ..registry import primitive
+from ..primitives.registry import primitive
 from .axes import axis_tuple
 from .reduce import mean
 from .shape import reshape

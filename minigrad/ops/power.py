@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import elementwise
+from ..primitives.registry import elementwise
 from .compare import equal, logical_and, where
 
 

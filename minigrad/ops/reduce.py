@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import primitive
+from ..primitives.registry import primitive
 from .axes import count_over, expand_reduced, group_axes, ungroup_axes, widened
 from .infer import shape_attr
 from .scan import cumprod, shift

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import primitive
+from ..primitives.registry import primitive
 from .along_axis import take
 
 # How many rows a mask chooses is known when it has values: in a Program that size is -1.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import primitive
+from ..primitives.registry import primitive
 from .shape import reshape
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import primitive
+from ..primitives.registry import primitive
 from .elementwise import exp
 from .reduce import reduce_sum
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import refusal
-from ..registry import primitive
+from ..primitives.registry import primitive
 from .axes import count_over, expand_reduced
 from .compare import abs
 from .elementwise import exp, safe_div

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import elementwise, primitive
+from ..primitives.registry import elementwise, primitive
 from .elementwise import sqrt
 
 

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..registry import primitive
+from ..primitives.registry import primitive
 
 
 @primitive(outputs=("param_out",), nondiff=("param", "grad", "learning_rate"))

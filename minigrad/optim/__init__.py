@@ -16,7 +16,7 @@ tensor([0.5, 1. ], requires_grad=True)
 
 from typing import Any
 
-from ..elsewhere import OPTIMIZERS, advice, missing
+from ..errors.other_libraries import OPTIMIZERS, advice, missing
 from .clip import clip_by_global_norm, clip_by_norm, clip_by_value
 from .optimizer import Optimizer
 from .optimizers import SGD, Adagrad, Adam, AdamW, RMSprop

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ops
-from ..calls import checked
+from ..errors.calls import checked
 from .number import check_number
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..calls import checked, checked_constructor
 from ..eager.tensor import Tensor
-from ..elsewhere import OPTIMIZER, missing
 from ..errors import GradError, MinigradError, describe, refusal
-from ..registry import REGISTRY
+from ..errors.calls import checked, checked_constructor
+from ..errors.other_libraries import OPTIMIZER, missing
+from ..primitives.registry import REGISTRY
 from ..transaction import set_all
 from .number import check_number
 from .parameters import leaves
@@ -143,7 +143,7 @@ class Optimizer:
     def minimize(self, loss: Any, parameter_list: Any = None, no_grad_set: Any = None) -> Any:
         """Append backward and update operators to the program of ``loss``; returns the (parameter,
         gradient) pairs of `static.append_backward`."""
-        from ..static.minimize import minimize
+        from ..static.backward.minimize import minimize
 
         return minimize(self, loss, parameter_list=parameter_list, no_grad_set=no_grad_set)
 

@@ -5,30 +5,29 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..elsewhere import PROGRAMS, advice, missing
-from . import makers as makers
-from . import net as net
-from .arrays import array_length, array_read, array_write, create_array
-from .backward import append_backward, gradients
-from .control_flow import cond, if_else, switch, while_loop
-from .declare import data, error_clip, parameter
-from .executor import Executor, Scope
-from .minimize import minimize
-from .parser import parse
-from .program import Block, Operator, Program, Variable, program_guard
-from .recurrent import static_rnn
-from .verify import verify
+from ..errors.other_libraries import PROGRAMS, advice, missing
+from .backward import custom_grad_makers as custom_grad_makers
+from .backward.append_backward import append_backward, gradients
+from .backward.minimize import minimize
+from .program.arrays import array_length, array_read, array_write, create_array
+from .program.control_flow import cond, if_else, switch, while_loop
+from .program.declare import data, error_clip, parameter
+from .program.program import Block, Operator, Program, Variable, program_guard
+from .program.recurrent import static_rnn
+from .program.verify import verify
+from .run.executor import Executor, Scope
+from .text.parser import parse
 
 #: loaded on first use: name → module that holds it
 _LATER = {
-    "Adagrad": ".optim", "Adam": ".optim", "AdamW": ".optim", "RMSprop": ".optim", "SGD": ".optim",
-    "compile": "codegen", "decompose": "passes", "export_onnx": "backends.exporting",
+    "Adagrad": "..optim", "Adam": "..optim", "AdamW": "..optim", "RMSprop": "..optim", "SGD": "..optim",
+    "compile": "..compiler", "decompose": ".passes", "export_onnx": "..backends.export", "net": "..nets",
 }  # fmt: skip
 
 __all__ = [
     "Block", "Executor", "Operator", "Program", "Scope", "Variable", "append_backward",
     "array_length", "array_read", "array_write", "cond", "create_array", "data", "error_clip",
-    "gradients", "if_else", "minimize", "net", "parameter", "parse", "program_guard", "static_rnn",
+    "gradients", "if_else", "minimize", "parameter", "parse", "program_guard", "static_rnn",
     "switch", "verify", "while_loop", *_LATER,
 ]  # fmt: skip
 
@@ -36,7 +35,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise missing("module 'minigrad.static'", name, advice(PROGRAMS, name, "static", __all__))
-    value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    module = import_module(_LATER[name], __name__)
+    value = globals()[name] = getattr(module, name, module)  # `static.net` is the package of nets
     return value
 
 

@@ -128,7 +128,7 @@ def test_the_error_names_the_cause_and_the_repair(name):
 
 
 def test_registration_errors():
-    from minigrad.registry import REGISTRY, primitive
+    from minigrad.primitives.registry import REGISTRY, primitive
 
     with pytest.raises(RuleError, match="registered already"):
 
@@ -238,7 +238,7 @@ def wrong_rule():
         return x / 2
 
     halved.grad(x=lambda out_grad: mg.sum(out_grad))
-    from minigrad.registry import REGISTRY
+    from minigrad.primitives.registry import REGISTRY
 
     del REGISTRY["halved"]
     halved(leaf([1.0, 2.0])).sum().backward()
@@ -267,7 +267,7 @@ def open_keywords():
 @pytest.fixture
 def own_primitives():
     """Primitives of a test leave the registry with it."""
-    from minigrad.registry import REGISTRY
+    from minigrad.primitives.registry import REGISTRY
 
     before = dict(REGISTRY)
     yield

@@ -395,7 +395,7 @@ def test_an_input_is_put_back_when_the_function_raises():
 
 
 def test_a_rule_that_is_added_after_the_first_call_counts_from_then_on():
-    from minigrad.registry import REGISTRY
+    from minigrad.primitives.registry import REGISTRY
 
     @mg.primitive
     def late(x, y):
@@ -416,7 +416,7 @@ def test_a_rule_that_is_added_after_the_first_call_counts_from_then_on():
 
 
 def test_a_cell_that_registers_a_primitive_may_be_run_again():
-    from minigrad.registry import REGISTRY
+    from minigrad.primitives.registry import REGISTRY
 
     cell = "def again(x):\n    return x * {0}\nagain = mg.primitive(again)\nagain.grad(x=lambda out_grad: out_grad * {0})"
     try:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 from tests.opinfo import RECORDS, draw
 from tests.ops.oracle import as_list
 from tests.ops.test_records import OF_THE_PACKAGE

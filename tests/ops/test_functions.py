@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, ShapeError
-from minigrad.values import METHODS, OPERATORS, Operators
+from minigrad.primitives.values import METHODS, OPERATORS, Operators
 from tests.opinfo import draw
 
 A, B = draw(3, 4, gap=0.1), draw(3, 4, low=0.2, high=2.0)

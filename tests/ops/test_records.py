@@ -10,7 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import MinigradError
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 from tests.opinfo import RECORDS
 from tests.ops import (  # noqa: F401  (they fill the table)
     records_conv,

@@ -9,9 +9,9 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
+from minigrad.backends import lowering
 from minigrad.errors import ProgramError
-from minigrad.registry import REGISTRY
-from minigrad.static.backends import lowering
+from minigrad.primitives.registry import REGISTRY
 
 needs_jax = pytest.mark.skipif(find_spec("jax") is None, reason="needs jax")
 needs_onnx = pytest.mark.skipif(find_spec("onnx") is None, reason="needs onnx")

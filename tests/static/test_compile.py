@@ -10,7 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import MinigradError, ProgramError
-from minigrad.static.op_info import CONTROL, OpInfo
+from minigrad.static.program.op_info import CONTROL, OpInfo
 
 CORPUS = {}
 
@@ -33,7 +33,7 @@ def built(build):
 
 
 def update(kind, inputs, outputs, **attrs):
-    block = static.program.default_program().global_block()
+    block = static.program.program.default_program().global_block()
     block.append_op(kind, inputs, outputs, attrs, role="optimize")
 
 
@@ -571,7 +571,7 @@ def test_an_error_names_the_operator_and_the_users_line():
 
 
 def test_a_loop_without_end_is_stopped(monkeypatch):
-    monkeypatch.setattr("minigrad.static.codegen.loops.STEP_LIMIT", 20)
+    monkeypatch.setattr("minigrad.compiler.loop_source.STEP_LIMIT", 20)
     prog = static.Program()
     with static.program_guard(prog):
         (i,) = static.while_loop(lambda i: i >= 0, lambda i: [i + 1], [0])
@@ -594,7 +594,7 @@ def test_a_kernel_of_the_user_is_called_by_its_name():
         assert step(x=np.ones(2)).tolist() == [2.0, 2.0]
         assert step(x=-np.ones(2)).tolist() == [-1.0, -1.0]
     finally:
-        del mg.registry.REGISTRY["twice_as_much"]
+        del mg.primitives.REGISTRY["twice_as_much"]
 
 
 # -- loops, and sums in another order ------------------------------------------------------

@@ -15,10 +15,10 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, optim, static
+from minigrad.backends.functional import functional_source
+from minigrad.backends.lowering import lowered
+from minigrad.backends.numpy_space import NumpySpace
 from minigrad.errors import ProgramError
-from minigrad.static.backends.functional import functional_source
-from minigrad.static.backends.lowering import lowered
-from minigrad.static.backends.numpy_space import NumpySpace
 from tests.ops.oracle import wanted
 from tests.ops.test_records import DIFFERENTIABLE
 from tests.static.test_compile_ops import program_of
@@ -259,7 +259,7 @@ def test_wrong_feeds_are_refused_before_anything_runs():
 
 
 def test_without_jax_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("minigrad.static.backends.lowering.find_spec", lambda name: None)
+    monkeypatch.setattr("minigrad.backends.lowering.find_spec", lambda name: None)
     with pytest.raises(ProgramError, match=r'pip install "minigrad\[jax\]"'):
         static.compile(static.Program(), backend="jax")
 
@@ -270,7 +270,7 @@ def test_an_unknown_backend_is_refused_with_the_nearest_one():
 
 
 def test_importing_minigrad_loads_no_jax():
-    code = "import minigrad, minigrad.static.codegen, sys; sys.exit('jax' in sys.modules)"
+    code = "import minigrad, minigrad.compiler, sys; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -234,7 +234,7 @@ def test_a_model_in_test_mode_exports_without_its_dropout(runtime):
 
 
 def test_without_onnx_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("minigrad.static.backends.lowering.find_spec", lambda name: None)
+    monkeypatch.setattr("minigrad.backends.lowering.find_spec", lambda name: None)
     with pytest.raises(ProgramError, match=r'pip install "minigrad\[onnx\]"'):
         static.export_onnx(static.Program())
 

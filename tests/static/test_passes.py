@@ -127,7 +127,7 @@ def test_fold_keeps_what_is_asked_for_and_what_is_updated():
     def build():
         w = static.parameter("w", [1.0, 2.0])
         copy = mg.clone(w)
-        block = static.program.default_program().global_block()
+        block = static.program.program.default_program().global_block()
         block.append_op(
             "sgd",
             {"param": w, "grad": copy},
@@ -163,7 +163,7 @@ def test_duplicates_are_merged_only_where_the_values_are_the_same():
         x, w = static.data("x", [2]), static.parameter("w", [1.0, 2.0])
         a, b = mg.exp(x), mg.exp(x)
         c = mg.exp(w)
-        block = static.program.default_program().global_block()
+        block = static.program.program.default_program().global_block()
         block.append_op("sgd", {"param": w, "grad": c}, {"param_out": w}, {"learning_rate": 0.5})
         return a + b, c + mg.exp(w)
 

@@ -11,7 +11,7 @@ from literate import ROOT, load, verdict_on
 import minigrad as mg
 from minigrad import data, static
 from minigrad.course.checks.step20 import NAME, NUMBER, planted_bug
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 
 step = load("step20_five_engines")
 

@@ -333,7 +333,7 @@ OPS += [
 
 STATIC = [
     *bugs(
-        "static.backward_passes",
+        "static.backward.passes",
         (
             "the last writer of a gradient wins",
             "if len(sites) == 1: return",
@@ -353,7 +353,7 @@ STATIC = [
         ),
     ),
     *bugs(
-        "static.op_path",
+        "static.backward.op_path",
         ("the path ends at the first operator", "needed.add(name) if", "if"),
         (
             "what is not wanted cuts the path",
@@ -362,7 +362,7 @@ STATIC = [
         ),
     ),
     *bugs(
-        "static.run_control",
+        "static.run.control",
         ("a loop's gradient runs forward", "range(len(scopes) - 1, -1, -1)", "range(len(scopes))"),
         (
             "a parameter's gradient is that of the first step",
@@ -391,7 +391,7 @@ STATIC = [
         ),
     ),
     *bugs(
-        "static.grad_maker",
+        "static.backward.grad_ops",
         (
             "broadcast gradients of programs are not summed",
             "if p.broadcasts and s in slots:",
@@ -404,7 +404,7 @@ STATIC = [
         ),
     ),
     *bugs(
-        "static.control_grad",
+        "static.backward.sub_blocks",
         ("what flows is not followed from step to step", "reaching |= more", "break"),
         (
             "unused carried values have no zero",
@@ -413,7 +413,7 @@ STATIC = [
         ),
     ),
     *bugs(
-        "static.backward",
+        "static.backward.append_backward",
         ("the loss has the seed two", '"value": 1.0', '"value": 2.0'),
         (
             "the user's marks are ignored",

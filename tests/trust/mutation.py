@@ -41,8 +41,16 @@ TESTS = {
     "minigrad.ops": ["tests/ops", "tests/eager", "minigrad/ops"],
     "minigrad.ops.infer": ["tests/static", "tests/trust/test_inference.py"],
     "minigrad.static": ["tests/static", "minigrad/static"],
-    "minigrad.registry": ["tests/eager", "tests/ops/test_records.py", "minigrad/registry.py"],
-    "minigrad.arguments": ["tests/eager", "tests/ops/test_records.py", "minigrad/arguments.py"],
+    "minigrad.primitives.registry": [
+        "tests/eager",
+        "tests/ops/test_records.py",
+        "minigrad/primitives/registry.py",
+    ],
+    "minigrad.primitives.arguments": [
+        "tests/eager",
+        "tests/ops/test_records.py",
+        "minigrad/primitives/arguments.py",
+    ],
     "minigrad.nn": ["tests/nn", "minigrad/nn"],
     "minigrad.functional": ["tests/eager", "minigrad/functional.py"],
     "": [f"tests/trust/test_{n}.py" for n in ("corpus", "error_texts", "regressions", "state")]
@@ -282,7 +290,7 @@ def file_of(module: str) -> str:
 
 def forget() -> None:
     """Every primitive gets its functions written anew."""
-    from minigrad.registry import HOOKS, REGISTRY
+    from minigrad.primitives.registry import HOOKS, REGISTRY
 
     for primitive in REGISTRY.values():
         HOOKS["forget"](primitive)

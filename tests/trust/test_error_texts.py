@@ -12,7 +12,7 @@ import pytest
 import minigrad as mg
 from minigrad import nn, optim, static
 from minigrad.errors import MinigradError
-from minigrad.static.literals import from_plain
+from minigrad.static.text.literals import from_plain
 from minigrad.viz.graph import Graph
 from minigrad.viz.layout import layout
 from minigrad.viz.watching import watch

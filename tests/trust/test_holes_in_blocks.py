@@ -10,10 +10,10 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
-from minigrad.registry import REGISTRY
-from minigrad.static.op_info import op_info
-from minigrad.static.operator import EMPTY
-from minigrad.static.variable import ShapeOf
+from minigrad.primitives.registry import REGISTRY
+from minigrad.static.program.op_info import op_info
+from minigrad.static.program.operator import EMPTY
+from minigrad.static.program.variable import ShapeOf
 
 
 @pytest.fixture

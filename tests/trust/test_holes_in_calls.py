@@ -7,9 +7,9 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, optim, static
-from minigrad.arguments import frozen
 from minigrad.errors import DTypeError
-from minigrad.registry import REGISTRY
+from minigrad.primitives.arguments import frozen
+from minigrad.primitives.registry import REGISTRY
 
 
 def built(make):

@@ -7,10 +7,10 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.eager.explanation import Explanation
-from minigrad.eager.paths import MOST_PATHS
 from minigrad.errors import DTypeError
-from minigrad.registry import REGISTRY
+from minigrad.explain.explanation import Explanation
+from minigrad.explain.paths import MOST_PATHS
+from minigrad.primitives.registry import REGISTRY
 from tests.trust.pieces import Stop, Twice, leaf
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from minigrad import static
 from minigrad.errors import ProgramFormatError
-from minigrad.static import loader
+from minigrad.static.text import loader
 from tests.static.test_serialize import sample
 
 STORED = sample()[0].to_json()

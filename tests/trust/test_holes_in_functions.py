@@ -13,7 +13,7 @@ import pytest
 import minigrad as mg
 from minigrad.eager.specialise import source
 from minigrad.errors import AnomalyError, DTypeError, ShapeError
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 from tests.trust.pieces import Twice, leaf
 
 

@@ -6,13 +6,13 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from minigrad.static.backward.append_backward.grad_ops import _sum_back, shape_of
 
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import RuleError
-from minigrad.registry import REGISTRY
-from minigrad.static.grad_maker import _sum_back, shape_of
-from minigrad.static.variable import ShapeOf
+from minigrad.primitives.registry import REGISTRY
+from minigrad.static.program.variable import ShapeOf
 
 
 @contextmanager

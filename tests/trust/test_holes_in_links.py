@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import minigrad as mg
-from minigrad.eager.paths import MOST_PATHS
+from minigrad.explain.paths import MOST_PATHS
 
 
 def ways(found):

@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, GradError
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 from tests.trust.pieces import Stop, leaf
 
 

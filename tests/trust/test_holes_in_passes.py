@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 from minigrad.static.passes import dead_code, decompose, fold, merge_duplicates, specialise
 
 

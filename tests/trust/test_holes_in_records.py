@@ -12,7 +12,7 @@ from minigrad import static
 from minigrad.eager import backward as backward_module
 from minigrad.eager import walk as walk_module
 from minigrad.errors import AnomalyError, GradError, ProgramError, ShapeError
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 from tests.trust.pieces import leaf
 
 

@@ -11,7 +11,7 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import DTypeError, RuleError
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 from minigrad.viz.rules import rule_texts
 from tests.trust.pieces import leaf
 

@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import AnomalyError, ProgramError
-from minigrad.static.run import Run, Scope
+from minigrad.static.run.scope import Run, Scope
 
 
 def program(function, shapes):

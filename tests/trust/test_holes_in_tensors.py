@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.elsewhere import VALUES
 from minigrad.errors import GradError
-from minigrad.registry import REGISTRY
+from minigrad.errors.other_libraries import VALUES
+from minigrad.primitives.registry import REGISTRY
 from tests.trust.pieces import leaf
 
 # -- what a Tensor is made of --------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What `static.verify` refuses: a program with every kind of block, damaged in one place, and the words for it."""
+"""What `static.program.verify` refuses: a program with every kind of block, damaged in one place, and the words for it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
-from minigrad.static.op_info import CONTROL, OpInfo
-from minigrad.static.operator import Operator
+from minigrad.static.program.op_info import CONTROL, OpInfo
+from minigrad.static.program.operator import Operator
 
 
 def whole():

@@ -9,7 +9,7 @@ import minigrad as mg
 from minigrad.eager import backward as backward_module
 from minigrad.eager.grad_fn import Node
 from minigrad.errors import AnomalyError
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 from tests.trust.pieces import Stop, leaf
 from tests.trust.test_state import interrupted
 

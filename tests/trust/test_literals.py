@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from minigrad.static.literals import (
+from minigrad.static.text.literals import (
     MAX_DEPTH,
     MAX_ELEMENTS,
     check_shape,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 
 
 def leaf(value):

@@ -34,7 +34,7 @@ ALLOWED = {
     ("eager/specialise.py", "exec"): "code written from checked parameter names of kernels",
     ("eager/specialise.py", "compile"): "the same",
     ("eager/backward.py", "os"): "what a fork does with the lock of walks",
-    ("errors.py", "os"): "paths, to find the user's line",
+    ("errors/__init__.py", "os"): "paths, to find the user's line",
     ("files.py", "os"): "a finished file takes the place of the old one",
     ("nn/storage.py", "os"): "whether a path can be the name of a file",
     (
@@ -42,12 +42,12 @@ ALLOWED = {
         "import_module",
     ): "modules of the package, from a table in the same file",
     (
-        "static/codegen/built.py",
+        "compiler/pipeline.py",
         "exec",
     ): "a syntax tree built from checked operators, never from text",
-    ("static/codegen/syntax.py", "compile"): "that tree",
+    ("compiler/syntax.py", "compile"): "that tree",
     (
-        "static/backends/functional.py",
+        "backends/functional.py",
         "exec",
     ): "a syntax tree built from checked operators, never from text",
     ("nn/storage.py", "import_module"): "the library safetensors, by a name written there",

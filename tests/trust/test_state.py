@@ -252,7 +252,7 @@ def training_program():
 
 @BY_ERROR
 def test_an_error_in_any_operator_leaves_all_parameters_as_they_were(error, monkeypatch):
-    from minigrad.static.run import Run
+    from minigrad.static.run.scope import Run
 
     prog, feed = training_program()
     count = len(prog.global_block().ops)
@@ -284,7 +284,7 @@ def test_an_interrupt_at_any_line_of_the_executor_leaves_all_parameters_or_none(
     for at in range(0, 20_000, 7):
         executor.scope.values.update({n: v.copy() for n, v in old.items()})
         try:
-            with interrupted(at, ("static/executor.py", "static/run.py")):
+            with interrupted(at, ("static/run/executor.py", "static/run/scope.py")):
                 executor.run(prog, feed)
         except KeyboardInterrupt:
             done += 1
@@ -319,7 +319,7 @@ def changed_in_a_loop():
         w, u = static.parameter("w", np.full(3, 0.5)), static.parameter("u", np.full(3, 0.2))
 
         def inner(j, h):
-            block = static.program.default_program().current_block()
+            block = static.program.program.default_program().current_block()
             inputs = {"param": mean, "grad": h}
             block.append_op("sgd", inputs, {"param_out": mean}, {"learning_rate": 0.1}, "optimize")
             return j + 1, mg.tanh(h * w + mean)
@@ -362,7 +362,7 @@ def test_an_interrupt_at_any_line_of_a_compiled_step_leaves_all_parameters_or_no
         for name, value in old.items():
             step.parameters[name][...] = value
         try:
-            with interrupted(at, (file_of(step), "codegen/step.py")):
+            with interrupted(at, (file_of(step), "compiler/step.py")):
                 step(**feed)
         except KeyboardInterrupt:
             done += 1

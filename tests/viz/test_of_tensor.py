@@ -104,7 +104,7 @@ def test_a_player_takes_the_numbers_back_and_shows_them_as_formula():
 
 
 def known_texts():
-    from minigrad.registry import REGISTRY
+    from minigrad.primitives.registry import REGISTRY
 
     for name, p in REGISTRY.items():
         texts = rule_texts(p, {})

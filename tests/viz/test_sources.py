@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, static
-from minigrad.registry import REGISTRY
+from minigrad.primitives.registry import REGISTRY
 from minigrad.viz import layout
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from minigrad import static
 
-from ...registry import REGISTRY, primitive
+from ...primitives.registry import REGISTRY, primitive
 from ..check import Mismatch, checker, close
 
 

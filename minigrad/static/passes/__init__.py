@@ -1,6 +1,6 @@
 """Passes: functions from Program to Program, one per file; together they are the `ladder` of the compiler.
 
-    specialise → decompose → fold → merge_duplicates → dead_code      (then buffers → source, see `codegen`)
+    specialise → decompose → fold → merge_duplicates → dead_code      (then a schedule and its source, see `compiler`)
 
 Every pass works on a copy, adds its name to ``history``, and leaves a program that prints and runs.
 """

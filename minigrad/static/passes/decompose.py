@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..expand import written_out
-from ..op_info import find_info
-from ..program import Block, Operator, Program
+from ..backward.second import written_out
+from ..program.op_info import find_info
+from ..program.program import Block, Operator, Program
 
 
 def decompose(program: Program) -> Program:

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ...registry import Primitive
-from ..kernels import like_value, run_kernel
-from ..op_info import find_info
-from ..program import Block, Operator, Program
+from ...primitives.registry import Primitive
+from ..program.op_info import find_info
+from ..program.program import Block, Operator, Program
+from ..run.kernels import like_value, run_kernel
 from .names import (
     forget_unused,
     held_names,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ..program import Program
+from ..program.program import Program
 from .dead_code import dead_code
 from .decompose import decompose
 from .fold import fold

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..op_info import find_info
-from ..program import Block, Operator, Program
+from ..program.op_info import find_info
+from ..program.program import Block, Operator, Program
 from .names import (
     forget_unused,
     held_names,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..program import EMPTY, Block, Operator, Program
-from ..transform import forget_gone
+from ..program.program import EMPTY, Block, Operator, Program
+from ..program.transform import forget_gone
 
 
 def written_once(block: Block) -> set[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..grad_names import GRAD
-from ..infer import infer_outputs
-from ..op_info import find_info
-from ..program import Block, Operator, Program, Variable
+from ..program.gradient_names import GRAD
+from ..program.infer import infer_outputs
+from ..program.op_info import find_info
+from ..program.program import Block, Operator, Program, Variable
 
 
 def specialise(program: Program, shapes: Mapping[str, tuple[int, ...]]) -> Program:

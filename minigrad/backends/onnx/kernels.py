@@ -1,0 +1,233 @@
+"""Counterparts of kernels in ONNX: its own operators, and what kernels do with values or views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...ops.axes import axis_tuple
+from ...ops.index import filled
+from ...ops.join import ends
+from ...ops.windows import output_size, pair
+from .graph import Graph
+from .numpy_names import OnnxNumPy
+from .symbol import NoCounterpart, Symbol, flat_places
+
+COUNTERPARTS: dict[str, Callable[..., Any]] = {}
+
+
+def counterpart(function: Any) -> Any:
+    """Enter a method in the table under its own name."""
+    COUNTERPARTS[function.__name__] = function
+    return function
+
+
+def _floating(x: Any) -> Any:
+    return x if x.dtype.kind == "f" else x.astype(float)
+
+
+class Kernels:
+    """Functions of the same arguments as the kernels they stand for."""
+
+    def __init__(self, graph: Graph, numpy: OnnxNumPy) -> None:
+        self.graph, self.np = graph, numpy
+
+    # -- elementwise -----------------------------------------------------------------------
+
+    @counterpart
+    def relu(self, x):
+        return x.node("Relu")
+
+    @counterpart
+    def sigmoid(self, x):
+        return _floating(x).node("Sigmoid")
+
+    @counterpart
+    def erf(self, x):
+        return _floating(x).node("Erf")
+
+    @counterpart
+    def gelu(self, x):
+        return x * (0.5 + 0.5 * (x * 0.5**0.5).node("Erf"))
+
+    @counterpart
+    def pow(self, x, y):
+        return self.np.power(x, y)
+
+    @counterpart
+    def assign(self, x):
+        return self.np.array(x)
+
+    @counterpart
+    def softmax(self, x, *, axis=-1):
+        return _floating(x).node("Softmax", axis=axis)
+
+    @counterpart
+    def log_softmax(self, x, *, axis=-1):
+        return _floating(x).node("LogSoftmax", axis=axis)
+
+    @counterpart
+    def dropout(self, x, seed, *, p=0.5):
+        if p:
+            what = "its masks come from NumPy's generator"
+            raise NoCounterpart(what, "export program.clone(for_test=True)")
+        return x
+
+    # -- shapes ----------------------------------------------------------------------------
+
+    @counterpart
+    def ungroup_axes(self, x, *, shape, axis=None):
+        axes = axis_tuple(axis, len(shape))
+        order = (*[k for k in range(len(shape)) if k not in axes], *axes)
+        return x.reshape([shape[k] for k in order]).transpose(np.argsort(order).tolist())
+
+    @counterpart
+    def split(self, x, *, num_or_sections=2, axis=0):
+        return self.np.split(x, ends(x.shape[axis], num_or_sections), axis)
+
+    @counterpart
+    def recurrence(self, a, b, *, axis, reverse=False):
+        rows_a, rows_b = (list(self.np.moveaxis(v, axis, 0)) for v in (a, b))
+        out, state = {}, None
+        for k in range(len(rows_b))[:: -1 if reverse else 1]:
+            out[k] = state = rows_b[k] if state is None else rows_b[k] + rows_a[k] * state
+        return self.np.stack([out[k] for k in sorted(out)], axis=axis)
+
+    @counterpart
+    def put_diagonal(self, x, *, shape, offset=0, axis1=0, axis2=1):
+        places = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+        return self._into(shape, x, np.diagonal(places, offset, axis1, axis2))
+
+    @counterpart
+    def spread(self, x, *, shape, source, target):
+        unique = "".join(dict.fromkeys(target))
+        sizes = dict(zip(target, shape, strict=True))
+        places = np.einsum(
+            f"{target}->{unique}", np.arange(np.prod(shape, dtype=int)).reshape(shape)
+        )
+        return self._into(
+            shape, x.reshape([sizes[c] if c in source else 1 for c in unique]), places
+        )
+
+    def _into(self, shape, x, places):
+        """Zeros with a value at known places of the flat result."""
+        return self.np.zeros(tuple(shape), x.dtype).placed(self.graph.symbol(np.array(places)), x)
+
+    # -- order and indices -----------------------------------------------------------------
+
+    @counterpart
+    def topk(self, x, *, k, axis=-1, largest=True):
+        shape = [k if a == axis % x.ndim else n for a, n in enumerate(x.shape)]
+        values, indices = self.graph.node(
+            "TopK", [x, np.array([k], np.int64)], shape, x.dtype, outputs=2, axis=axis, largest=int(largest)
+        )  # fmt: skip
+        return values, Symbol(self.graph, indices.name, shape, np.int64)
+
+    @counterpart
+    def sort(self, x, *, axis=-1, descending=False):
+        return self.topk(x, k=x.shape[axis], axis=axis, largest=descending)[0]
+
+    @counterpart
+    def argsort(self, x, *, axis=-1, descending=False):
+        return self.topk(x, k=x.shape[axis], axis=axis, largest=descending)[1]
+
+    @counterpart
+    def put_winners(self, x, *index, template):
+        places = flat_places(self.graph, x.shape, filled(template, index))
+        number = self.graph.symbol(np.arange(places.size).reshape(places.shape))
+        last = self.np.full(x.shape, -1, np.int64).placed(places, number, reduction="max")
+        return self.np.equal(last.picked(places), number)
+
+    @counterpart
+    def untake(self, x, indices, *, shape, axis=None):
+        zeros, indices = self.np.zeros(tuple(shape), x.dtype), self.graph.symbol(indices)
+        axis, whole = (0, (zeros.size,)) if axis is None else (axis % len(shape), tuple(shape))
+        flat = zeros.reshape(whole)
+        self.np.add.at(flat, (*[slice(None)] * axis, indices), x)
+        return flat.reshape(shape)
+
+    @counterpart
+    def add_along_axis(self, x, indices, *, shape, axis=-1):
+        return self.scatter_add(self.np.zeros(tuple(shape), x.dtype), indices, x, axis=axis)
+
+    @counterpart
+    def scatter_add(self, x, indices, y, *, axis=0):
+        axis = axis % x.ndim
+        indices = self.graph.symbol(indices, np.int64)
+        whole = [
+            m if k == axis else n
+            for k, (n, m) in enumerate(zip(x.shape, indices.shape, strict=True))
+        ]
+        y = self.graph.symbol(y, x.dtype).expand(whole)
+        return x.node("ScatterElements", indices.expand(whole), y, axis=axis, reduction="add")
+
+    # -- losses ----------------------------------------------------------------------------
+
+    @counterpart
+    def cross_entropy(self, x, target, *, axis=-1):
+        rows = self.log_softmax(x, axis=axis)
+        target = self.graph.symbol(target, np.int64)
+        picked = self.np.take_along_axis(rows, self.np.expand_dims(target, axis), axis)
+        return -self.np.add.reduce(picked, axis=None) / float(max(picked.size, 1))
+
+    @counterpart
+    def softmax_less_target(self, x, target, *, axis=-1):
+        target = self.np.expand_dims(self.graph.symbol(target, np.int64), axis)
+        wide = [1] * x.ndim
+        wide[axis] = x.shape[axis]
+        hot = self.np.equal(target, np.arange(x.shape[axis]).reshape(wide))
+        rows = self.softmax(x, axis=axis)
+        return (rows - hot.astype(rows.dtype)) / float(max(target.size, 1))
+
+    # -- windows; in double precision, which runtimes have no Conv for, the kernel's own columns ------
+
+    @counterpart
+    def conv2d(self, x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
+        if x.dtype != np.float32:
+            return NotImplemented
+        how = pair(stride), pair(padding), pair(dilation)
+        size = output_size(x.shape[2:], w.shape[2:], *how)
+        inputs = [x, w] if b is None else [x, w, b]
+        return self.graph.node(
+            "Conv",
+            inputs,
+            (x.shape[0], w.shape[0], *size),
+            x.dtype,
+            kernel_shape=w.shape[2:],
+            strides=how[0],
+            pads=how[1] * 2,
+            dilations=how[2],
+            group=groups,
+        )
+
+    @counterpart
+    def conv2d_input(self, x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
+        if x.dtype != np.float32:
+            return NotImplemented
+        how = pair(stride), pair(padding), pair(dilation)
+        rest = [
+            n - ((m - 1) * s - 2 * p + d * (k - 1) + 1)
+            for n, m, k, s, p, d in zip(shape[2:], x.shape[2:], w.shape[2:], *how, strict=True)
+        ]
+        return self.graph.node(
+            "ConvTranspose",
+            [x, w],
+            shape,
+            x.dtype,
+            kernel_shape=w.shape[2:],
+            strides=how[0],
+            pads=how[1] * 2,
+            dilations=how[2],
+            output_padding=rest,
+            group=groups,
+        )
+
+    @counterpart
+    def max_pool2d(self, x, *, kernel_size, stride=None, padding=0):
+        kernel, border = pair(kernel_size), pair(padding)
+        step = kernel if stride is None else pair(stride)
+        size = output_size(x.shape[2:], kernel, step, border, (1, 1))
+        shape = (*x.shape[:2], *size)
+        return x.node("MaxPool", shape=shape, kernel_shape=kernel, strides=step, pads=border * 2)

@@ -1,0 +1,120 @@
+"""``xp`` on ONNX: the kernels run on `Symbol`s, and leave nodes behind.
+
+Kernels have twins that call `OnnxNumPy`.  A few have a counterpart: where ONNX has the very operator (`Conv`, `Erf`),
+or where a kernel looks at values.  Sequences are unrolled as on NumPy, branches become `If`, while loops become `Loop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from onnx import helper
+
+from ...errors import ProgramError, refusal
+from ...primitives.registry import REGISTRY
+from ..numpy_space import NumpySpace, Values
+from ..space_twins import SpaceTwins
+from .graph import Graph, info
+from .kernels import COUNTERPARTS, Kernels
+from .numpy_names import OnnxNumPy
+from .symbol import NoCounterpart, Symbol
+from .ufuncs import Ufunc
+
+
+class OnnxSpace(NumpySpace):
+    """Every primitive by its type, as a function that writes nodes into a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.numpy = graph, OnnxNumPy(graph)
+        self.kernels = Kernels(graph, self.numpy)
+
+    @cached_property
+    def twins(self) -> SpaceTwins:
+        """The twins of kernels without a counterpart."""
+        return SpaceTwins(self, self.numpy, lambda ufunc: Ufunc(self.graph, ufunc))
+
+    def __getattr__(self, type: str) -> Callable[..., Any]:
+        p = REGISTRY[type]
+        own = COUNTERPARTS.get(type)
+
+        def call(*args: Any, **attrs: Any) -> Any:
+            before, self.graph.scope = self.graph.scope, type
+            try:
+                out = own(self.kernels, *args, **attrs) if own else NotImplemented
+                if out is NotImplemented:
+                    out = self.twins.of(p.kernel)(*args, **attrs)  # type: ignore[arg-type]
+            except NoCounterpart as error:
+                if before:
+                    raise  # the op of the program says it, not one inside its kernel
+                what = f"{type} has no counterpart in ONNX: {error}"
+                raise refusal(what, error.repair, ProgramError) from None
+            finally:
+                self.graph.scope = before
+            several = p.list_output or len(p.outputs) > 1
+            return [self.graph.symbol(v) for v in out] if several else self.graph.symbol(out)
+
+        return call
+
+    def cond(self, pred: Any, yes: Callable[[], Values], no: Callable[[], Values]) -> Values:
+        """An `If`, whose branches see everything around them."""
+        branches = {}
+        for name, branch in (("then_branch", yes), ("else_branch", no)):
+            with self.graph.inner() as nodes:
+                made = self._own([self.graph.symbol(v) for v in branch()])
+            outputs = [info(v.name, v) for v in made]
+            branches[name] = helper.make_graph(nodes, self.graph.unique(name), [], outputs)
+        if not made:
+            return ()
+        names = [self.graph.unique("If") for _ in made]
+        asked = self.graph.symbol(pred, bool).reshape(()).name
+        self.graph.nodes.append(helper.make_node("If", [asked], names, names[0], **branches))
+        return tuple(
+            Symbol(self.graph, n, v.shape, v.dtype) for n, v in zip(names, made, strict=True)
+        )
+
+    def while_loop(
+        self,
+        test: Callable[[Values], Any],
+        step: Callable[[Values], Values],
+        starts: Values,
+        save: bool,
+    ) -> Any:
+        """A `Loop` without a limit."""
+        if save:
+            raise ProgramError(
+                "the gradient of a while loop reads the values of every step, which an ONNX Loop does not keep.\n"
+                "  repair: static.static_rnn, whose steps are written out"
+            )
+        goes_on = self.graph.symbol(test(starts), bool).reshape(())
+        carried = tuple(
+            Symbol(self.graph, self.graph.unique("carried"), s.shape, s.dtype) for s in starts
+        )
+        count, before = (self.graph.unique(n) for n in ("count", "goes_on"))
+        with self.graph.inner() as nodes:
+            after = [
+                self.graph.symbol(v, c.dtype) for v, c in zip(step(carried), carried, strict=True)
+            ]
+            again = self.graph.symbol(test(tuple(after)), bool).reshape(())
+            made = self._own([again, *after])
+        inputs = [
+            info(count, np.int64()),
+            info(before, np.bool_()),
+            *(info(c.name, c) for c in carried),
+        ]
+        body = helper.make_graph(
+            nodes, self.graph.unique("step"), inputs, [info(v.name, v) for v in made]
+        )
+        names = [self.graph.unique("Loop") for _ in starts]
+        given = ["", goes_on.name, *(self.graph.symbol(s).name for s in starts)]
+        self.graph.nodes.append(helper.make_node("Loop", given, names, names[0], body=body))
+        ends = (
+            Symbol(self.graph, n, c.shape, c.dtype) for n, c in zip(names, carried, strict=True)
+        )
+        return tuple(ends), None
+
+    def _own(self, values: list[Symbol]) -> list[Symbol]:
+        """Results an inner graph has made itself."""
+        return [v.node("Identity") for v in values]

@@ -1,0 +1,16 @@
+"""Compiling: a Program goes in, one readable NumPy function that runs it comes out.
+
+step         `static.compile`: compiled for these shapes, and called
+pipeline     the passes in their order, and the function they come to
+lower        the program's kernels are traced: a schedule of NumPy calls   (control, names, tracer, retarget, guards)
+schedule     what a program comes to in calls of NumPy; effects says what its items read and change
+passes       the schedule with fewer and larger calls, one file each
+buffers      which values share memory   (memory, stacks)
+source       the schedule as a syntax tree   (call_source, loop_source, identifiers, syntax, …)
+"""
+
+from __future__ import annotations
+
+from .step import Step, compile
+
+__all__ = ["Step", "compile"]

@@ -1,0 +1,1 @@
+"""Passes over a schedule, one function per file; `pipeline` has them in order."""

@@ -1,0 +1,164 @@
+"""Tidying a schedule: copies nobody needs and calls nobody reads go; updates are written into the parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..effects import bodies, changed_memory, is_elementwise, leaving, makers_of
+from ..schedule import Array, Call, Schedule, arrays_in, current, replace_arrays, substitute_all
+
+
+def tidy(schedule: Schedule) -> None:
+    """Drop what is not needed; write updates into the parameters."""
+    _drop_copies(schedule)
+    _drop_copies_inside(schedule)
+    drop_unread(schedule)
+    _updates_last(schedule)
+    _store_directly(schedule)
+
+
+def _drop_copies(schedule: Schedule) -> None:
+    """A copy stands for its source, if neither of them is changed later on."""
+    changed = changed_memory(schedule.items)
+    same: dict[int, Array] = {}
+
+    def now(array: Array) -> Array:
+        return current(array, same)
+
+    kept = []
+    for item in schedule.items:
+        if isinstance(item, Call):
+            item.args, item.kwargs = (
+                replace_arrays(item.args, now),
+                replace_arrays(item.kwargs, now),
+            )
+            if item.function is np.positive and item.into is None:
+                source, out = item.args[0], item.out
+                if not any(
+                    id(r) in changed for r in (*source.roots, *out.roots)
+                ) and not _used_inside(schedule.items, out):
+                    same[id(out)] = source
+                    continue
+        kept.append(item)
+    schedule.items[:] = kept
+    schedule.fetched = [now(a) for a in schedule.fetched]
+
+
+def _drop_copies_inside(schedule: Schedule) -> None:
+    """In a step of a loop a copy stands for its source, if neither is changed and the step keeps what it hands on."""
+    changed = changed_memory(schedule.items)
+    same: dict[int, Array] = {}
+    for item in schedule.items:
+        for body in bodies(item):
+            _drop_copies_of(item, body, changed, same)
+    substitute_all(schedule, same)
+
+
+def _drop_copies_of(
+    holder: Any, body: list[Any], changed: set[int], same: dict[int, Array]
+) -> None:
+    kept = {id(r) for a in leaving(holder) for r in a.roots}
+    own = makers_of(body).keys()
+    for call in list(body):
+        for inner in bodies(call):
+            _drop_copies_of(call, inner, changed, same)
+        if not isinstance(call, Call) or call.function is not np.positive or call.into is not None:
+            continue
+        (source,) = call.args
+        stays = id(source) in own or id(call.out) not in kept
+        if stays and not any(id(r) in changed for r in (*source.roots, *call.out.roots)):
+            same[id(call.out)] = source
+            body.remove(call)
+
+
+def _used_inside(items: list[Any], array: Array) -> bool:
+    return any(
+        a.shares(array) for item in items if not isinstance(item, Call) for a in item.reads()
+    ) or any(isinstance(i, Call) and i.kind == "view" and i.args[0] is array for i in items)
+
+
+def drop_unread(schedule: Schedule) -> None:
+    """Calls whose result nobody reads, from the last to the first."""
+    needed = {id(r) for a in schedule.fetched for r in (a, *a.roots)}
+    kept = []
+    for item in reversed(schedule.items):
+        if isinstance(item, Call) and not _is_needed(item, needed):
+            continue
+        needed.update(id(x) for a in item.touches() for x in (a, *a.roots))
+        kept.append(item)
+    schedule.items[:] = kept[::-1]
+
+
+def _is_needed(call: Call, needed: set[int]) -> bool:
+    if call.kind in ("store", "check"):
+        return True
+    if call.kind == "write" or call.into is not None:
+        target = call.into if call.into is not None else call.args[0]
+        return target.fixed or any(id(r) in needed for r in target.roots)
+    return any(id(a) in needed for a in arrays_in([call.out]))
+
+
+def _updates_last(schedule: Schedule) -> None:
+    """What only updates need comes last, in its order: then everything that may fail is done."""
+    early, late = [], []
+    needed = {id(r) for a in schedule.fetched for r in (a, *a.roots)}
+    changed = changed_memory([i for i in schedule.items if not _is_store(i)])
+    for item in reversed(schedule.items):
+        if _is_store(item) or _may_wait(item, needed, changed):
+            late.append(item)
+        else:
+            needed.update(id(x) for a in item.touches() for x in (a, *a.roots))
+            early.append(item)
+    schedule.items[:] = early[::-1] + late[::-1]
+
+
+def _is_store(item: Any) -> bool:
+    return isinstance(item, Call) and item.kind == "store" and item.args[0].fixed
+
+
+def _may_wait(item: Any, needed: set[int], changed: set[int]) -> bool:
+    if not isinstance(item, Call) or item.op is None or item.op.role != "optimize":
+        return False
+    arrays = arrays_in([item.out])
+    own = {id(r) for a in [*arrays, *item.touches()] for r in a.roots}
+    return (
+        item.kind in ("compute", "view")
+        and own.isdisjoint(changed)
+        and needed.isdisjoint(map(id, arrays))
+    )
+
+
+def _store_directly(schedule: Schedule) -> None:
+    """``w2 = w - step; copy w2 to w`` becomes ``w = w - step`` in place, where nobody reads either in between."""
+    reads: dict[int, int] = {}
+    for item in schedule.items:
+        for a in item.reads():
+            reads[id(a)] = reads.get(id(a), 0) + 1
+    makers = {
+        id(i.out): k
+        for k, i in enumerate(schedule.items)
+        if isinstance(i, Call) and isinstance(i.out, Array)
+    }
+    fetched = {id(r) for a in schedule.fetched for r in (a, *a.roots)}
+    dropped = set()
+    for k, item in enumerate(schedule.items):
+        if not (isinstance(item, Call) and item.kind == "store"):
+            continue
+        state, value = item.args
+        m = makers.get(id(value))
+        if m is None or reads.get(id(value)) != 1 or id(value) in fetched:
+            continue
+        maker = schedule.items[m]
+        between = schedule.items[m + 1 : k]
+        own = all(a is state or not a.shares(state) for a in maker.reads())
+        if (
+            is_elementwise(maker)
+            and maker.into is None
+            and own
+            and not any(a.shares(state) for i in between for a in i.reads())
+        ) and (state.shape, state.dtype) == (value.shape, value.dtype):
+            maker.into = state
+            dropped.add(k)
+    schedule.items[:] = [i for k, i in enumerate(schedule.items) if k not in dropped]

@@ -1,0 +1,292 @@
+"""The schedule: what a program comes to in calls of NumPy, in order.
+
+Vocabulary
+    Array       a value of the schedule: shape and dtype, no elements.  ``root`` is the Array whose memory it looks at
+                (itself, unless it is a view)
+    Call        one call of a NumPy function: its arguments, the Array it makes
+    kind        "compute" the function takes ``out=``; "fresh" it makes an array of its own; "view" it looks at
+                memory of its first argument; "fill" a new array of one value; "write" it changes its first argument;
+                "store" it copies a value into a parameter; "check" a condition without which the kernel raises an error
+    Loop, Branch  control flow around calls
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..static.program.program import Operator
+
+
+class Unrecordable(Exception):  # no ValueError: those are what kernels raise
+    """A kernel asked for something that is known only when the program runs."""
+
+
+class Array(np.lib.mixins.NDArrayOperatorsMixin):
+    """A value of the schedule.  Kernels that are called on Arrays leave `Call`s in the recorder they belong to."""
+
+    __slots__ = ("fixed", "like", "name", "recorder", "roots")
+    __array_priority__ = 1000
+
+    def __init__(
+        self,
+        recorder: Any,
+        like: np.ndarray[Any, Any],
+        name: str = "",
+        roots: tuple[Array, ...] = (),
+        fixed: bool = False,
+    ) -> None:
+        self.recorder, self.like, self.name, self.fixed = recorder, like, name, fixed
+        self.roots = roots or (self,)
+        recorder.arrays.append(self)  # ids stay unique while their objects live
+
+    shape = property(lambda self: self.like.shape)
+    dtype = property(lambda self: self.like.dtype)
+    ndim = property(lambda self: self.like.ndim)
+    size = property(lambda self: self.like.size)
+    strides = property(lambda self: self.like.strides)  # what comes from outside is contiguous
+    T = property(lambda self: self.recorder.call(np.transpose, (self,), {}))
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it has memory of its own."""
+        return len(self.roots) == 1 and self.roots[0] is self
+
+    def shares(self, other: Array) -> bool:
+        """Whether both may look at the same memory."""
+        return any(a is b for a in self.roots for b in other.roots)
+
+    __hash__ = object.__hash__  # ``==`` is recorded like any other operator
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        return self.recorder.ufunc(ufunc, method, args, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return self.recorder.call(function, args, kwargs)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.recorder.getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.recorder.setitem(self, index, value)
+
+    def __len__(self) -> int:
+        return len(self.like)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[k] for k in range(len(self))])
+
+    def reshape(self, *shape: Any) -> Any:
+        """A view in another shape, or a copy where there is none."""
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def min(self, axis: Any = None) -> Any:
+        """``np.minimum.reduce``."""
+        return np.minimum.reduce(self, axis=axis)
+
+    def max(self, axis: Any = None) -> Any:
+        """``np.maximum.reduce``."""
+        return np.maximum.reduce(self, axis=axis)
+
+    def dot(self, other: Any) -> Any:
+        """``np.dot``."""
+        return np.dot(self, other)
+
+    def transpose(self, *axes: Any) -> Any:
+        """The axes in another order."""
+        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) or None)
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """In another dtype."""
+        return self.recorder.astype(self, np.dtype(dtype), copy)
+
+    def __bool__(self) -> bool:
+        return bool(self.recorder.decide(self))
+
+    def __float__(self) -> float:
+        raise Unrecordable("a number from an array")
+
+    __int__ = __index__ = __float__
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise Unrecordable("elements of an array")
+
+    def __repr__(self) -> str:
+        return f"<{self.name or 'array'}: {self.dtype}{list(self.shape)}>"
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One call of a function; ``path`` is how the source writes it, "np.add"; ``into`` where the result goes."""
+
+    kind: str
+    path: str
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    out: Any  # an Array, a list of them, or None
+    op: Operator | None = None
+    into: Array | None = None
+    ignores: tuple[str, ...] = ()  # floating-point errors the kernel silences
+
+    def reads(self) -> list[Array]:
+        """The Arrays among the arguments."""
+        return arrays_in((self.args, self.kwargs))
+
+    def touches(self) -> list[Array]:
+        """What it reads, and the view it writes into."""
+        return self.reads() + arrays_in([self.into])
+
+
+@dataclass(slots=True, eq=False)
+class Loop:
+    """``while``, ``recurrent`` and their grad ops: a body that is repeated."""
+
+    op: Operator
+    body: list[Any]
+    test: list[Any] = field(default_factory=list)  # the calls that find out whether to go on
+    go_on: Array | None = None
+    #: the list of saved values, made or (backward) walked
+    frames: Array | None = None
+    #: what a step puts on the list; backward: pairs (value, its name here)
+    saved: list[Any] = field(default_factory=list)
+    #: start, at the beginning of a step, next, final
+    carried: list[tuple[Array, Array, Array, Array]] = field(default_factory=list)
+    #: a sequence, its slice
+    slices: list[tuple[Array, Array]] = field(default_factory=list)
+    #: the value of a step, all of them
+    stacked: list[tuple[Array, Array]] = field(default_factory=list)
+    #: the value of a step, the sum, what is like it
+    totals: list[tuple[Array, Array, Array]] = field(default_factory=list)
+    #: x (None for a sum over rows) and g of a step, the sum of all ``x.T @ g``, what is like it
+    products: list[tuple[Array | None, Array, Array, Array]] = field(default_factory=list)
+    #: the value of a step that is fetched (or the list of an inner loop), the list of all of them
+    gathered: list[tuple[Array, Array]] = field(default_factory=list)
+
+    def reads(self) -> list[Array]:
+        """Everything it needs from outside (and what it makes inside)."""
+        given = [c[0] for c in self.carried] + [s for s, _ in self.slices]
+        given += [t[2] for t in self.totals] + [p[3] for p in self.products]
+        return self.reads_inside() + given + arrays_in([self.saved, self.frames])
+
+    touches = reads
+
+    def reads_inside(self) -> list[Array]:
+        """What a step reads, and what it hands on."""
+        inner = [a for item in [*self.test, *self.body] for a in item.touches()]
+        return inner + self.handed_on() + arrays_in(self.saved)
+
+    def handed_on(self) -> list[Array]:
+        """What a step leaves to the next one or to what comes after the loop."""
+        handed = [c[2] for c in self.carried] + [s for s, _ in self.stacked]
+        handed += [v for v, _ in self.gathered]
+        handed += [t[0] for t in self.totals] + arrays_in([p[:2] for p in self.products])
+        return handed + arrays_in([self.go_on])
+
+
+@dataclass(slots=True, eq=False)
+class Branch:
+    """``cond`` and its grad op: two bodies of which one runs."""
+
+    op: Operator
+    pred: Array
+    bodies: tuple[list[Any], list[Any]]
+    results: list[tuple[Any, Any, Array]]  # value if true, value if false, result
+    frames: Array | None = None
+    saved: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
+    backward: bool = False
+
+    def reads(self) -> list[Array]:
+        """Everything it needs from outside (and what it makes inside)."""
+        inner = [a for body in self.bodies for item in body for a in item.touches()]
+        results = [v for r in self.results for v in r[:2]]
+        return [self.pred, *inner, *results, *arrays_in(self.saved)] + (
+            [self.frames] if self.frames is not None else []
+        )
+
+    touches = reads
+
+
+@dataclass(slots=True)
+class Schedule:
+    """Calls in order, and what goes in and comes out."""
+
+    items: list[Any]
+    feeds: dict[str, Array]
+    state: dict[str, Array]  # persistable variables, and slabs of them
+    fetched: list[Array]
+    #: id of a frames Array → who filled it
+    loops: dict[int, Loop | Branch] = field(default_factory=dict)
+    #: ids of Arrays that stand for lists of values
+    lists: set[int] = field(default_factory=set)
+    #: id of an Array → the one that stands for it
+    same: dict[int, Array] = field(default_factory=dict)
+
+
+def arrays_in(value: Any) -> list[Array]:
+    """The Arrays in nested lists, tuples, dicts and slices."""
+    if isinstance(value, Array):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif isinstance(value, slice):
+        value = (value.start, value.stop, value.step)
+    elif not isinstance(value, list | tuple):
+        return []
+    return [a for v in value for a in arrays_in(v)]
+
+
+def replace_arrays(value: Any, change: Any) -> Any:
+    """A nested value with every Array ``a`` replaced by ``change(a)``."""
+    if isinstance(value, Array):
+        return change(value)
+    if isinstance(value, dict):
+        return {k: replace_arrays(v, change) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)([replace_arrays(v, change) for v in value])
+    return value
+
+
+def current(array: Array, same: dict[int, Array]) -> Array:
+    """The Array that stands for this one: ``same`` is followed to its end."""
+    while id(array) in same:
+        array = same[id(array)]
+    return array
+
+
+def substitute(item: Any, same: dict[int, Array], deep: bool = True) -> None:
+    """Let an item use other Arrays: ``same`` maps the id of an Array to the one that stands for it.
+
+    ``deep=False`` leaves the calls inside loops and branches as they are.
+    """
+
+    def change(array: Array) -> Array:
+        array = current(array, same)
+        if any(id(r) in same for r in array.roots):
+            roots = [s for r in array.roots for s in (change(r).roots if id(r) in same else (r,))]
+            array.roots = tuple(dict.fromkeys(roots))
+        return array
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, Call | Loop | Branch):
+            if deep:
+                substitute(value, same)
+            return value
+        if isinstance(value, list | tuple):
+            return type(value)([changed(v) for v in value])
+        return replace_arrays(value, change)
+
+    for each in fields(item) if same else ():
+        if each.name not in ("op", "function"):
+            setattr(item, each.name, changed(getattr(item, each.name)))
+
+
+def substitute_all(schedule: Schedule, same: dict[int, Array]) -> None:
+    """Let a schedule use other Arrays, in its items and in what it returns."""
+    for item in schedule.items:
+        substitute(item, same)
+    schedule.fetched = [current(a, same) for a in schedule.fetched]

@@ -1,0 +1,187 @@
+"""compile: a Program becomes one readable NumPy function that runs it.
+
+    specialise → decompose → fold → merge_duplicates → dead_code → buffers → source
+
+Each rung can be looked at: ``compile(prog, stop_after="fold")`` is a Program that prints and runs.  The source is what
+runs: buffers, views and constants are made once, and every run is a straight line of NumPy calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..collector import paused_collector
+from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
+from ..errors.calls import checked
+from ..static.passes import LADDER, climb, specialise
+from ..static.program.naming import names_of
+from ..static.program.program import Program, Variable
+from ..static.run.executor import Executor
+from ..static.run.feeds import Shape, check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
+from .memory import start_memory
+from .passes.gates import gates_at_once
+from .pipeline import Built
+
+RUNGS = (*LADDER, "buffers", "source")
+
+
+@checked
+def compile(
+    program: Program,
+    feed: Mapping[Any, Any] | Iterable[Any] | None = None,
+    fetch: Any = None,
+    executor: Executor | None = None,
+    stop_after: str | None = None,
+    exact: bool = True,
+    backend: str = "numpy",
+    max_steps: int | None = None,
+) -> Any:
+    """A `Step` that runs a program as generated NumPy source.
+
+    Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program
+    leaves sizes open; ``fetch``, a variable or a list of them (inside loops: a value per step);
+    ``executor``, whose parameters it reads and updates (its own copies without);
+    ``exact=False``, faster, with other last bits: products of all steps, and of a layer with its bias, are made at
+    once, relu comes after pooling, the learning rate goes into the first gradient, gates are made together;
+    ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text) instead;
+    ``backend="jax"``, a `JaxStep`: one pure function under `jax.jit`, where ``max_steps`` bounds while loops that
+    are differentiated.
+    Errors: `ProgramError` for unknown names and rungs.
+
+    >>> from minigrad import static
+    >>> import numpy as np
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [3]); y = (x * 2.0).sum()
+    >>> step = static.compile(prog, fetch=y)
+    >>> step(x=np.ones(3))
+    array(6.)
+    """
+    if not isinstance(program, Program):
+        source = "mg.trace(function, example)" if callable(program) else "program, feed, fetch"
+        what = f"compile takes a Program, not {describe(program)}"
+        raise refusal(what, f"static.compile({source})", ProgramError)
+    if backend != "numpy":
+        from ..backends.lowering import on_backend
+
+        return on_backend(backend, program, feed, fetch, executor, max_steps)
+    if stop_after is not None and stop_after not in RUNGS:
+        raise ProgramError(
+            f"stop_after={stop_after!r} is no rung of the ladder{did_you_mean(stop_after, RUNGS)}"
+            f"\n  at {user_line()}"
+        )
+    step = Step(program, fetch, executor, exact)
+    shapes = fed_shapes(program, feed)
+    if stop_after is not None:
+        return step.rung(shapes, stop_after)
+    if not any(-1 in shape for shape in shapes.values()):
+        step.build(shapes)
+    return step
+
+
+class Step:
+    """A compiled program: call it with the feeds, get what is fetched.
+
+    Attributes: ``source``, the text that runs; ``parameters``, name → array, updated in place; ``names``, identifier in
+    the source → variable; ``history``, a line for every time it was compiled.  Its buffers are used again in
+    every run, so a step belongs to one thread.
+    """
+
+    def __init__(
+        self, program: Program, fetch: Any, executor: Executor | None, exact: bool = True
+    ) -> None:
+        self.program, self.executor, self.exact = program, executor, exact
+        self.single = isinstance(fetch, Variable | str)
+        self.fetch = names_of(program, fetch, "fetch")
+        self.data = data_of(program)
+        self.memory = start_memory(program, executor)
+        self.parameters = self.memory.parameters
+        self.history: list[str] = []
+        self.source = ""
+        self.names: dict[str, str] = {}
+        self._built: dict[Any, Built] = {}
+        self._current: Built | None = None
+
+    def __call__(self, *given: Any, **feed: Any) -> Any:
+        """Run it; returns one array per fetched variable, or one array if a single variable is fetched.
+
+        Feeds are named, ``step(x=…)``, or come as one dict as for an Executor.  An error or an
+        interrupt leaves all parameters, and what an optimizer remembers of them, as they were: one call changes all of
+        it, after everything else has been computed.
+        """
+        if given:
+            feed = feed_of_call(self.program, given, feed)
+        built = self._current
+        values: Any = feed.values()
+        if built is None or tuple(feed) != built.feeds or not built.fits(*values):
+            built, values = self.ready(feed)
+        if self.executor is not None:
+            self._read_scope()
+        try:
+            results = built.run(*values)
+        except MinigradError:
+            raise
+        except Exception as error:
+            raise built.explained(error) from error
+        return results[0] if self.single else results
+
+    # -- compiling -------------------------------------------------------------------------
+
+    def programs(self, shapes: dict[str, Shape]) -> Any:
+        """The rungs that are Programs, one after the other."""
+        program = self.program
+        if not self.exact:
+            program = gates_at_once(specialise(program, shapes), self.fetch)
+        return climb(program, shapes, self.fetch)
+
+    def rung(self, shapes: dict[str, Shape], stop_after: str) -> Any:
+        """What a rung of the ladder makes."""
+        for name, program in self.programs(shapes):
+            if name == stop_after:
+                return program
+        return Built(program, self).text
+
+    def build(self, shapes: dict[str, Shape]) -> Built:
+        """Compile for these shapes of the feeds."""
+        with paused_collector():
+            *_, (_, program) = self.programs(shapes)
+            built = Built(program, self)
+        self._built[_key(shapes)] = built
+        self._use(built)
+        said = ", ".join(f"{n} {list(s)}" for n, s in shapes.items()) or "no feeds"
+        self.history.append(f"compiled for {said}")
+        return built
+
+    def ready(self, feed: dict[str, Any]) -> tuple[Built, list[Any]]:
+        """The function for these feeds, compiled if need be, and its arguments in order."""
+        fed = fed_arrays(self.program, feed)
+        check_all_fed(self.program, fed, self.fetch)
+        shapes = fed_shapes(self.program, {n: a.shape for n, a in fed.items()})
+        built = self._built.get(_key(shapes)) or self.build(shapes)
+        self._use(built)
+        return built, [fed.get(n) for n in built.feeds]
+
+    def _use(self, built: Built) -> None:
+        self._current, self.source, self.names = built, built.text, built.names
+
+    def _read_scope(self) -> None:
+        """Take over what others have put into the executor's scope."""
+        assert self.executor is not None
+        values = self.executor.scope.values
+        for name, array in self.parameters.items():
+            other = values.get(name)
+            if other is not array:
+                if other is not None:
+                    np.copyto(array, other)
+                values[name] = array
+
+    def __repr__(self) -> str:
+        lines = len(self.source.splitlines())
+        return f"<compiled step: {', '.join(self.data)} → {', '.join(self.fetch)}; {lines} lines>"
+
+
+def _key(shapes: dict[str, Shape]) -> Any:
+    return tuple(sorted(shapes.items()))

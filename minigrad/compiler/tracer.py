@@ -1,0 +1,295 @@
+"""Recording a kernel: it is called on `Array`s, and the NumPy calls it makes become the schedule.
+
+A kernel is ordinary NumPy code, so it is run as it stands, with Arrays for its inputs and with ``np`` standing for a
+NumPy whose constructors give Arrays.  What depends on shapes and attrs is decided now; a kernel that decides on values
+cannot be recorded, and is called by its name when the program runs.  The calls are the same ones in the same order, so
+results agree bit for bit.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .guards import Decisions
+from .retarget import Twins
+from .schedule import Array, Call, Unrecordable, arrays_in, replace_arrays
+
+#: a kernel of more calls than this is called by its name
+LIMIT = 80
+
+_FACTS: dict[Any, Callable[..., Any]] = {
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+    np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.result_type: lambda *a: np.result_type(*[v.dtype if isinstance(v, Array) else v for v in a]),
+}
+_VIEWS = {
+    np.reshape, np.transpose, np.swapaxes, np.expand_dims, np.squeeze, np.broadcast_to, np.moveaxis, np.flip,
+    np.diagonal, np.ravel,
+}  # fmt: skip
+_JOINS = {np.concatenate, np.stack}
+_WRITES = {np.put_along_axis, np.copyto}
+_UNDECIDED = {np.any, np.all, np.nonzero, np.unique, np.array_equal, np.allclose}
+
+
+class Recorder(Decisions):
+    """The calls recorded so far, and how every NumPy function is recorded."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+        self.arrays: list[Array] = []
+        self.op: Any = None
+        self.ignores: tuple[str, ...] = ()
+        self.twins = Twins(self)
+        self._dtypes: dict[Any, Any] = {}
+        self.running: tuple[Any, Any, Any] = (None, (), {})
+        self.way: list[bool] = []
+        self.taken: list[bool] = []
+
+    def kernel(self, primitive: Any, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Record a kernel; returns its result in Arrays.  Errors: `Unrecordable`, then nothing is recorded."""
+        start = len(self.calls)
+        self.running = (primitive, args, attrs)
+        try:
+            if not primitive.kernel.__module__.startswith("minigrad.ops."):
+                raise Unrecordable("a kernel of the user")
+            self.check_decisions(self.first_way(start), start)
+            self.way, self.taken = self.taken, []
+            out = self.twins.of(primitive.kernel)(*args, **attrs)
+            if len(self.calls) - start > LIMIT:
+                raise Unrecordable("many calls")
+            return out
+        except Exception as error:
+            del self.calls[start:]
+            raise error if isinstance(error, Unrecordable) else Unrecordable(str(error)) from error
+        finally:
+            self.ignores = ()
+
+    # -- what kernels call -----------------------------------------------------------------
+
+    def ufunc(self, ufunc: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``np.add(a, b)``, ``np.add.reduce(a)``, ``np.add.at(a, i, b)``."""
+        out = kwargs.pop("out", None)
+        out = out[0] if isinstance(out, tuple) else out
+        path = _path(ufunc) + ("" if method == "__call__" else f".{method}")
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        if method == "at":
+            return self._add("write", path, function, args, kwargs, None)
+        number = isinstance(out, Array) and not out.ndim and out.is_root and out is args[0]
+        if number and len(args) == 2:
+            out = None  # ``x += 1`` of a number makes a new one; ``np.exp(x, x)`` writes into it
+        if ufunc.nout != 1:
+            raise Unrecordable("several results")
+        like = self._ufunc_result(ufunc, method, args, kwargs)
+        if out is None:
+            return self._add("compute", path, function, args, kwargs, Array(self, like))
+        if not isinstance(out, Array) or (out.shape, out.dtype) != (like.shape, like.dtype):
+            raise Unrecordable("a result of another shape or dtype")
+        self._add("compute", path, function, args, kwargs, out).recorder.calls[-1].into = out
+        return out
+
+    def _ufunc_result(self, ufunc: Any, method: str, args: Any, kwargs: Any) -> Any:
+        if method == "__call__" and ufunc.signature is None and not kwargs:
+            shape = np.broadcast_shapes(*[np.shape(a) for a in args])
+            key = (ufunc, *[a.dtype if hasattr(a, "dtype") else type(a) for a in args])
+            if key not in self._dtypes:
+                probes = [np.ones(1, a.dtype) if hasattr(a, "dtype") else a for a in args]
+                with np.errstate(all="ignore"):
+                    self._dtypes[key] = ufunc(*probes).dtype
+            return _laid_out_like(
+                shape, self._dtypes[key], [a.like for a in args if isinstance(a, Array)]
+            )
+        if ufunc is np.matmul and not kwargs:
+            return np.matmul(
+                *_without_inner(*[a.like if isinstance(a, Array) else np.asarray(a) for a in args])
+            )
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        with np.errstate(all="ignore"):
+            return np.asarray(
+                function(*replace_arrays(args, _like), **replace_arrays(kwargs, _like))
+            )
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A NumPy function that is no ufunc."""
+        if function is np.dot and all(np.ndim(a) == 2 for a in args):
+            return self.ufunc(np.matmul, "__call__", args, kwargs)
+        if function in _FACTS:
+            return _FACTS[function](*args, **kwargs)
+        if function in _UNDECIDED:
+            raise Unrecordable("a decision on values")
+        if function in _FILLS:
+            return self.fill(args[0].shape, _FILLS[function], kwargs.get("dtype") or args[0].dtype)
+        if function is np.split:
+            return self.split(*args, **kwargs)
+        if function in _VIEWS:
+            return self._view(_path(function), function, args, kwargs)
+        if function in _WRITES:
+            return self._add("write", _path(function), function, args, kwargs, None)
+        with np.errstate(all="ignore"):
+            change = _like if function in _JOINS else _stand_in
+            made = function(*replace_arrays(args, change), **replace_arrays(kwargs, change))
+        if not isinstance(made, np.ndarray | np.generic):
+            raise Unrecordable("several results")
+        if function not in _JOINS and _is_view(function, args, kwargs):
+            raise Unrecordable("a view by a function that may also copy")
+        kind = "compute" if function in _JOINS or function is np.dot else "fresh"
+        return self._add(
+            kind, _path(function), function, args, kwargs, Array(self, np.empty_like(made))
+        )
+
+    def _view(self, path: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        source = args[0]
+        made = function(source.like, *args[1:], **kwargs)
+        if np.may_share_memory(made, source.like) or not made.size:
+            return self._add(
+                "view", path, function, args, kwargs, Array(self, made, roots=source.roots)
+            )
+        if function is np.reshape:
+            return self._reshaped_copy(source, made)
+        return self._add("fresh", path, function, args, kwargs, Array(self, made))
+
+    def split(self, source: Any, sections: Any, axis: int = 0) -> list[Any]:
+        """``np.split`` as slices: views, which are made once where the memory stays."""
+        parts, start, before = [], 0, (slice(None),) * (axis % source.ndim)
+        for part in np.split(source.like, sections, axis):
+            stop = start + part.shape[axis]
+            parts.append(source[(*before, slice(start, stop))])
+            start = stop
+        return parts
+
+    def _reshaped_copy(self, source: Any, made: np.ndarray[Any, Any]) -> Any:
+        """A reshape that no view can be: the elements are copied into memory of the new shape."""
+        out = self.fill(made.shape, None, made.dtype)
+        view: Any = np.reshape(out, source.shape)
+        self.setitem(view, Ellipsis, source)
+        return out
+
+    def getitem(self, source: Array, index: Any) -> Any:
+        """``source[index]``."""
+        if arrays_in(index) or _has_arrays(index):
+            probe = _stand_in(source)[replace_arrays(index, _stand_in)]
+            if any(a.dtype.kind == "b" for a in arrays_in(index)):
+                raise Unrecordable("a mask")
+            if not isinstance(probe, np.ndarray):
+                index = (*index, ...) if isinstance(index, tuple) else (index, ...)
+            out = Array(self, np.empty(probe.shape, probe.dtype))
+            return self._add("fresh", "[]", operator.getitem, (source, index), {}, out)
+        made = source.like[index]
+        if not isinstance(made, np.ndarray):
+            index = (*index, ...) if isinstance(index, tuple) else (index, ...)
+        return self._view("[]", operator.getitem, (source, index), {})
+
+    def strided(self, source: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """``as_strided``, of memory whose strides are known now."""
+        as_strided = np.lib.stride_tricks.as_strided
+        made = as_strided(source.like, shape, strides, writeable=False)
+        out = Array(self, made, roots=source.roots)
+        return self._add(
+            "view", "np.lib.stride_tricks.as_strided", as_strided, (source, shape, strides), {}, out
+        )
+
+    def setitem(self, target: Array, index: Any, value: Any) -> None:
+        """``target[index] = value``."""
+        if isinstance(value, Array) and value.shares(target) and self._just_written(value):
+            return
+        if arrays_in(index) or _has_arrays(index):
+            if any(a.dtype.kind == "b" for a in arrays_in(index)):
+                raise Unrecordable("a mask")
+            self._add("write", "[]=", operator.setitem, (target, index, value), {}, None)
+            return
+        place = target[index] if index is not Ellipsis else target
+        same = isinstance(value, Array | np.ndarray) and value.dtype == target.dtype
+        safe = same or (type(value) in (int, float) and target.dtype.kind == "f")
+        self._add(
+            "write",
+            "np.copyto",
+            np.copyto,
+            (place, value),
+            {} if safe else {"casting": "unsafe"},
+            None,
+        )
+
+    def _just_written(self, value: Array) -> bool:
+        """``a[i] += b`` writes into a view, and Python then sets ``a[i]`` to that view: nothing is left to do."""
+        last = self.calls[-1] if self.calls else None
+        return isinstance(last, Call) and last.into is value
+
+    def astype(self, source: Array, dtype: np.dtype[Any], copy: bool) -> Any:
+        """In another dtype; the Array itself if that changes nothing."""
+        if dtype == source.dtype and not copy:
+            return source
+        out = Array(self, np.empty_like(source.like, dtype))
+        return self._add("fresh", ".astype", np.ndarray.astype, (source, dtype), {}, out)
+
+    def copy(self, source: Array) -> Any:
+        """A copy in memory of its own."""
+        out = Array(self, np.empty_like(source.like))
+        if source.dtype.kind in "fiu":
+            return self._add("compute", "np.positive", np.positive, (source,), {}, out)
+        return self._add("fresh", "np.array", np.array, (source,), {}, out)
+
+    def fill(self, shape: Any, value: Any, dtype: Any) -> Any:
+        """An array of one value; None leaves the elements open."""
+        out = Array(self, np.empty(shape, dtype))
+        return self._add("fill", "np.full", np.full, (shape, value, out.dtype), {}, out)
+
+    def _add(self, kind: str, path: str, function: Any, args: Any, kwargs: Any, out: Any) -> Any:
+        self.calls.append(
+            Call(kind, path, function, tuple(args), kwargs, out, self.op, None, self.ignores)
+        )
+        return out
+
+
+_FILLS: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1, np.empty_like: None}
+
+
+def _path(function: Any) -> str:
+    name = function.__name__
+    if getattr(np, name, None) is not function:
+        raise Unrecordable(f"np.{name}")
+    return f"np.{name}"
+
+
+def _is_view(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the result looks at the memory of the one array among the arguments."""
+    arrays = arrays_in(args)
+    if len(arrays) != 1:
+        return False
+    memory = np.zeros_like(arrays[0].like)
+    with np.errstate(all="ignore"):
+        made = function(*replace_arrays(args, lambda _: memory), **kwargs)
+    return bool(np.may_share_memory(made, memory))
+
+
+def _like(array: Array) -> Any:
+    return array.like
+
+
+def _laid_out_like(shape: tuple[int, ...], dtype: Any, likes: list[Any]) -> Any:
+    """An array with its axes in memory as NumPy orders those of an elementwise result."""
+    if len(shape) < 2 or all(a.flags.c_contiguous for a in likes) or 0 in shape:
+        return np.empty(shape, dtype)
+    dtypes = [a.dtype for a in likes] + [dtype]
+    flags: Any = [["readonly"]] * len(likes) + [["writeonly", "allocate"]]
+    return np.nditer([*likes, None], op_flags=flags, op_dtypes=dtypes, order="K").operands[-1]
+
+
+def _stand_in(array: Array) -> Any:
+    one = np.zeros(1, array.dtype) if array.dtype.kind in "iub" else np.ones(1, array.dtype)
+    return np.broadcast_to(one, array.shape) if array.ndim else one.reshape(())
+
+
+def _without_inner(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Any:
+    """The factors of a product with an empty inner axis: the product has the same shape and costs nothing."""
+    if x.shape[-1] != (y.shape[0] if y.ndim == 1 else y.shape[-2]):
+        raise Unrecordable("factors that do not fit")
+    return x[..., :0], y[:0] if y.ndim == 1 else y[..., :0, :]
+
+
+def _has_arrays(index: Any) -> bool:
+    parts = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(p, np.ndarray | list) for p in parts)

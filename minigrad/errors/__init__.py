@@ -1,0 +1,183 @@
+"""Errors that teach: each quotes the op, the shapes, the user's line and the repair.
+
+Every exception of the engines is a `MinigradError` and also the built-in exception a Python programmer would
+expect (`ValueError`, `TypeError`, `RuntimeError`), so that ``except ValueError`` keeps working.  What stands beside the
+engines raises Python's own: pictures, and names that are not there (`AttributeError`); the course has a `CourseError`.
+
+The kinds of errors and the user's line stand here; beside them
+
+    repair             the last line of an op's error, found from the shapes
+    calls              calls that do not fit a signature
+    other_libraries    names of PyTorch, NumPy, JAX, TensorFlow and Fluid: what stands here instead
+    keywords           their keywords
+"""
+
+from __future__ import annotations
+
+import difflib
+import linecache
+import os
+import sys
+from collections.abc import Iterable
+from types import CodeType
+from typing import Any
+
+from .repair import repair
+
+#: modules of Python through which a user's call may come: their lines are not the user's
+_PASSED_THROUGH = frozenset({"contextlib", "copy", "functools"})
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class MinigradError(Exception):
+    """Base of every error that the engines raise on purpose.
+
+    >>> import minigrad as mg
+    >>> try:
+    ...     mg.tensor([1.0]).item() + mg.tensor([1.0, 2.0]).item()
+    ... except mg.MinigradError as error:
+    ...     print(type(error).__name__)
+    DTypeError
+    """
+
+
+class ShapeError(MinigradError, ValueError):
+    """An op does not accept these shapes or values."""
+
+
+class IndexShapeError(ShapeError, IndexError):
+    """An index or an axis is out of bounds, or is no index."""
+
+
+class DTypeError(MinigradError, TypeError):
+    """An op, or a gradient, does not accept this type."""
+
+
+class GradError(MinigradError, RuntimeError):
+    """Backward cannot run as asked."""
+
+
+class RuleError(MinigradError, TypeError):
+    """A primitive or its gradient rule is declared wrongly."""
+
+
+class AnomalyError(GradError):
+    """`detect_anomaly` found the first op that made a NaN or an infinity."""
+
+
+class ProgramError(MinigradError, ValueError):
+    """A Program cannot be built, transformed or run as asked."""
+
+
+class ProgramFormatError(ProgramError):
+    """A stored Program does not have the format of a Program."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of an error message about an unknown name.
+
+    >>> did_you_mean("w2", ["w1", "b1"])
+    "; did you mean 'w1'? Known: 'w1', 'b1'"
+    """
+    names = [str(k) for k in known]
+    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    shown = ", ".join(map(repr, names[:12])) + (" …" if len(names) > 12 else "")
+    return f"{hint} Known: {shown or 'none'}"
+
+
+def user_frame(depth: int = 1) -> Any:
+    """The innermost frame outside the package: the user's own code, or None."""
+    frame: Any = sys._getframe(depth)
+    while frame is not None and (
+        frame.f_code.co_filename.startswith(_PACKAGE)
+        or "__minigrad_ops__" in frame.f_globals
+        or frame.f_globals.get("__name__") in _PASSED_THROUGH
+    ):
+        frame = frame.f_back
+    return frame
+
+
+def user_line() -> str:
+    """Where the user's code is now, as ``file:line: source``; empty if there is none."""
+    frame = user_frame(2)
+    return "" if frame is None else source_line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def source_line(filename: str, lineno: int) -> str:
+    """One line of source as ``file:line: text``; only the file's own name, never the directory."""
+    text = linecache.getline(filename, lineno).strip()
+    text = text if len(text) <= 120 else text[:119] + "…"
+    short = (
+        "cell"
+        if "ipykernel" in filename or filename.startswith("<")
+        else os.path.basename(filename)
+    )
+    return f"{short}:{lineno}: {text}" if text else f"{short}:{lineno}"
+
+
+def code_line(code: CodeType | None, instruction: int) -> str:
+    """The line of an instruction of a code object: how a node remembers where it was made."""
+    if code is None:
+        return "an unknown line"
+    line = None
+    for start, end, number in code.co_lines():
+        if start <= instruction < end and number is not None:
+            line = number
+    return source_line(code.co_filename, line or code.co_firstlineno)
+
+
+def describe(value: Any) -> str:
+    """Shape and dtype of an argument, as error messages quote it.
+
+    >>> import numpy as np
+    >>> describe(np.zeros((2, 3))), describe(2.5), describe(None), describe([1, 2])
+    ('float64[2, 3]', '2.5', 'None', 'a list of 2')
+    """
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is not None and dtype is not None:
+        return f"{dtype}{list(shape)}"
+    if isinstance(value, list | tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    return repr(value) if isinstance(value, int | float | complex | None) else type(value).__name__
+
+
+def refusal(what: str, advice: str, error: type[MinigradError] = ShapeError) -> MinigradError:
+    """An error to raise: what is wrong, the user's line, the repair.
+
+    >>> print(refusal("lr is -1", "lr=0.01"))                       # doctest: +ELLIPSIS
+    lr is -1
+      at ...
+      repair: lr=0.01
+    """
+    return error(told(what, advice))
+
+
+def told(what: str, advice: str = "") -> str:
+    """The text of an error: what is wrong, the user's line, the repair."""
+    line = user_line()
+    return what + (f"\n  at {line}" if line else "") + (f"\n  repair: {advice}" if advice else "")
+
+
+def op_error(
+    op_type: str, names: Iterable[str], args: Iterable[Any], attrs: dict[str, Any], cause: Exception
+) -> Exception:
+    """What to raise when the kernel of an op refuses its arguments."""
+    args = list(args)
+    shown = [f"{n}: {describe(a)}" for n, a in zip(names, args, strict=False)]
+    shown += [f"{k}={v!r}" for k, v in attrs.items() if v is not None and k[0] != "_"]
+    inner = cause.__cause__
+    while isinstance(cause, MinigradError) and isinstance(inner, Exception) and inner is not cause:
+        cause, inner = inner, inner.__cause__  # an op inside the kernel of this one
+    if isinstance(cause, MinigradError):
+        return cause
+    what, _, advice = str(cause).partition("; repair: ")
+    what = f"{op_type}({', '.join(shown)}) is not possible: {what}"
+    message = told(what, advice or repair(args, attrs, cause))
+    if isinstance(cause, IndexError):
+        return IndexShapeError(message)
+    if isinstance(cause, TypeError):
+        return DTypeError(message)
+    if isinstance(cause, ValueError):
+        return ShapeError(message)
+    return cause

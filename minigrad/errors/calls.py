@@ -1,0 +1,120 @@
+"""A call that does not fit is answered with the names that are known: of a function, a method or a constructor."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar
+
+from . import DTypeError, told
+from .keywords import instead, meant
+
+__minigrad_ops__ = True  # frames of this module are never "the user's line"
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def checked(function: F) -> F:
+    """The function, with an error that names its parameters where a call does not fit them.
+
+    >>> from minigrad.ops import norm
+    >>> norm([3.0, 4.0], dim=0)                                     # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    minigrad.errors.DTypeError: norm() has no keyword 'dim'; did you mean 'axis'?
+      it is called as norm(x, ord=2, axis=None, keepdims=False)...
+    """
+
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        try:
+            return function(*args, **keywords)
+        except TypeError:
+            if error := misfit(function, args, keywords, _title(function, call, args)):
+                raise error from None
+            raise
+
+    return call  # type: ignore[return-value]
+
+
+def checked_constructor(cls: type) -> None:
+    """Let a class say the same of its constructor: what ``__init_subclass__`` of a base calls."""
+    if "__init__" in vars(cls):
+        cls.__init__ = checked(cls.__init__)  # type: ignore[misc]
+
+
+def misfit(
+    function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], title: str
+) -> DTypeError | None:
+    """What to raise if these arguments do not fit the parameters; None if they do."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **keywords)
+    except TypeError:
+        parameters = list(signature.parameters.values())
+        if parameters and parameters[0].name == "self":
+            parameters, args = parameters[1:], args[1:]
+        return _refusal(title, parameters, len(args), keywords)
+    return None
+
+
+def _title(function: Any, call: Any, args: tuple[Any, ...]) -> str:
+    """What a user called: ``norm``, ``Executor.run``, or the class that is made."""
+    *owner, name = function.__qualname__.rpartition("<locals>.")[2].split(".")
+    if name != "__init__":
+        return f"{type(args[0]).__name__}.{name}" if owner else str(name)
+    own = args and type(args[0]).__init__ is call  # not called by the constructor of a subclass
+    return type(args[0]).__name__ if own else owner[-1]
+
+
+def _refusal(
+    title: str, parameters: list[inspect.Parameter], count: int, keywords: dict[str, Any]
+) -> DTypeError:
+    """The `call_error` of a call with ``count`` values that does not fit these parameters."""
+    places = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    names, given = [p.name for p in parameters], {*places[:count], *keywords}
+    unknown = [k for k in keywords if k not in names or k in places[:count]]
+    absent = [p.name for p in parameters if p.name not in given and p.default is p.empty]
+    shown = [_shown(p) for p in parameters]
+    if len(places) < len(parameters) and not any("*" in text for text in shown):
+        shown.insert(len(places), "*")
+    missing = absent[0] if absent and count <= len(places) else ""
+    return call_error(title, shown, count, unknown[0] if unknown else "", missing)
+
+
+def _shown(parameter: inspect.Parameter) -> str:
+    """A parameter as a call would show it."""
+    default = parameter.default
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        return f"{'*' * (1 + (parameter.kind is parameter.VAR_KEYWORD))}{parameter.name}"
+    if default is parameter.empty:
+        return parameter.name
+    return f"{parameter.name}={getattr(default, '__name__', None) or repr(default)}"
+
+
+def call_error(
+    name: str, parameters: Iterable[str], count: int, unknown: str = "", missing: str = ""
+) -> DTypeError:
+    """What to raise for a call with an unknown keyword, or with too many or too few values.
+
+    ``missing`` has to be given and is not; where it is left out, that is what stands behind ``count`` values.
+
+    >>> print(str(call_error("sum", ["x", "axis=None"], 1, "dim")).splitlines()[0])
+    sum() has no keyword 'dim'; did you mean 'axis'?
+    """
+    known = [p.partition("=")[0].lstrip("*") for p in parameters]
+    most = known.index("") if "" in known else len(known)  # what stands behind a * has a name
+    advice = ""
+    if unknown and unknown in known:
+        what = f"got {unknown!r} twice, by position and by name"
+    elif unknown:
+        close = meant(unknown, known)
+        advice = "" if close else instead(unknown)
+        what = f"has no keyword {unknown!r}" + (f"; did you mean {close!r}?" if close else "")
+    elif missing:
+        what = f"needs {missing!r}"
+    elif count > most:
+        what = f"takes at most {most} value{'s' * (most != 1)}, {count} {'was' if count == 1 else 'were'} given"
+    else:
+        what = f"needs {known[count]!r}"
+    what = f"{name}() {what}\n  it is called as {name}({', '.join(parameters)})"
+    return DTypeError(told(what, advice))

@@ -1,0 +1,88 @@
+"""Backward once more, on remembered values: what every node gave, for `mg.why` and for pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..eager.grad_fn import FREED, REMEMBERED_BYTES, Node, Output, unpack
+
+
+def nodes_below(root: Node) -> dict[Node, Node | None]:
+    """Every node below the root, with the node from which it was reached first."""
+    found: dict[Node, Node | None] = {root: None}
+    queue = [root]
+    for node in queue:
+        for nxt, _ in node.next_functions:
+            if nxt is not None and nxt not in found:
+                found[nxt] = node
+                queue.append(nxt)
+    return found
+
+
+@contextmanager
+def remembered_values(nodes: Iterable[Node]) -> Iterator[bool]:
+    """Let freed values that are remembered be read for a while; False if some are not."""
+    if any(getattr(n, s) is FREED for n in nodes for s in n.saved_slots):
+        yield False
+        return
+    freed = [n for n in nodes if n.freed]
+    try:
+        for node in freed:
+            node.freed = False
+        yield True
+    finally:
+        for node in freed:
+            node.freed = True
+
+
+def rerun(
+    root: Node, index: int, seed: Any, nodes: Iterable[Node], targets: list[Any] | None
+) -> dict[tuple[Node, int], Any] | None:
+    """(node, slot) → what it gave, in the order of the walk; None where values are forgotten."""
+    from ..eager.walk import Walk
+
+    noted: dict[tuple[Node, int], Any] = {}
+
+    class Noting(Walk):
+        def _give(self, n: Any, g: Any, grads: Any) -> None:
+            given = grads if n.outputs else list(grads)[2:]  # generic: (None, None, *gradients)
+            for k, ((m, _), p) in enumerate(zip(n.next_functions, given, strict=False)):
+                if p is not None and m is not None:
+                    noted[n, k] = np.array(p)
+            super()._give(n, g, grads)
+
+    with remembered_values(nodes) as complete:
+        if seed is None or not complete:
+            return None
+        walk = Noting(targets, False, nested=True)
+        walk.anomaly = False
+        try:
+            walk.start(Output(root, index) if not root.outputs else root, seed)
+            walk.run()
+        finally:
+            walk.clear()
+    return noted
+
+
+def remembered(root: Node) -> dict[str, Any]:
+    """What the last backward did: ``seed``, ``gradients`` (node, slot) → array, ``saved`` of a node.
+
+    Empty when it began elsewhere, when values are large or forgotten, or when hooks would run again.
+    """
+    from ..eager import backward
+
+    ref, (index, seed) = backward.last_start[0], backward.last_start[1] or (0, None)
+    if ref is None or ref() is not root or getattr(seed, "nbytes", 0) > REMEMBERED_BYTES:
+        return {}
+    nodes = nodes_below(root)
+    if any(n.hooks is not None for n in nodes):
+        return {}
+    saved = {n: {s[7:]: unpack(getattr(n, s)) for s in n.saved_slots} for n in nodes}  # _saved_x: x
+    held = [v for values in saved.values() for v in values.values()]
+    large = any(getattr(v, "nbytes", 0) > REMEMBERED_BYTES for v in held)
+    noted = None if large else rerun(root, index, seed, nodes, None)
+    return {} if noted is None else {"seed": seed, "gradients": noted, "saved": saved}

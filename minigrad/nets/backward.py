@@ -1,0 +1,294 @@
+"""Backward of operators and nets: the design before Programs, kept runnable.
+
+Vocabulary
+    grad op     the operator from the gradients of the outputs to those of the inputs
+    NOP         an empty net: stands where no gradient is wanted, or none arrives
+    RnnOp       an operator that runs a step net once per element of a sequence
+
+What has a gradient rule in the package's table of primitives has a grad op here.  The backward of
+a net is a net with the same nesting, in reverse.
+
+>>> fc = NetOp([Operator("matmul", {"x": "x", "y": "W"}, {"out": "z"}),
+...             Operator("sigmoid", {"x": "z"}, {"out": "y"})], "fc")
+>>> Backward(fc, no_grad={"x"})
+fc_grad:
+    z@GRAD = sigmoid_grad(out=y, out_grad=y@GRAD)
+    @EMPTY@, W@GRAD = matmul_grad(x=x, y=W, out_grad=z@GRAD)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
+from ..static.program.gradient_names import GRAD
+from ..static.program.op_info import op_info
+from ..static.program.operator import EMPTY
+from .operators import NetOp, Operator, Scope, Slots, names, places
+from .rnn import RnnGradOp, RnnOp
+
+__all__ = ["Backward", "NetOp", "Operator", "RnnGradOp", "RnnOp", "Scope", "build_grad_op", "fc"]
+
+ZERO = "@ZERO"  #: ``b@ZERO`` stands for the gradient of ``b`` that nobody makes
+
+
+# -- an operator → its grad op, in four processes ------------------------------------------------
+
+
+def grad_type(op: Operator) -> str:
+    """1. The type of the grad op, from the table.  Errors: `ProgramError` if there is none."""
+    info = op_info(op.type)
+    if info.is_grad or info.forward is None or not info.forward.rules:
+        what = f"{op.type!r} has no grad op: no gradient rule is declared\n  in {op}"
+        raise refusal(
+            what, "declare one: the primitive's .grad(x=lambda out_grad: …)", ProgramError
+        )
+    return op.type + "_grad"
+
+
+def copied_inputs(op: Operator) -> Slots:
+    """2. The inputs and outputs whose values, shapes or dtypes the gradient rules read."""
+    p = op_info(op.type).forward
+    assert p is not None
+    reads = {*p.reads(), *(r.removesuffix("_shape").removesuffix("_dtype") for r in p.reads())}
+    if p.broadcasts:  # each gradient is summed back to the shape of its input
+        reads |= set(p.rules)
+    forward = {**op.inputs, **op.outputs}
+    return {s: list(listed) for s, listed in forward.items() if s in reads or s.endswith("_like")}
+
+
+def added_gradients(op: Operator) -> tuple[Slots, Slots]:
+    """3. The gradients of the outputs, to be read, and those of the inputs, to be written."""
+    p = op_info(op.type).forward
+    assert p is not None
+    reads = p.reads()
+    given = {f"{s}_grad": grads(listed) for s, listed in op.outputs.items() if f"{s}_grad" in reads}
+    return given, {f"{s}_grad": grads(op.inputs[s]) for s in op.inputs if s in p.rules}
+
+
+def build_grad_op(op: Operator) -> Operator:
+    """The grad op of an operator: look up the type, copy, add the gradients, build with its attrs.
+
+    Errors: `ProgramError` for a type without gradient rule, and for a net.
+
+    >>> build_grad_op(Operator("tanh", {"x": "a"}, {"out": "b"}))
+    a@GRAD = tanh_grad(out=b, out_grad=b@GRAD)
+    """
+    if isinstance(op, NetOp):
+        raise ProgramError(f"{op.type!r} is a net, and so is its backward; repair: Backward(net)")
+    if isinstance(op, RnnOp):
+        return rnn_grad_op(op, set())
+    found = grad_type(op)  # 1
+    copied = copied_inputs(op)  # 2
+    given, made = added_gradients(op)  # 3
+    grad_op = Operator(found, {**copied, **given}, made, op.attrs)  # 4
+    grad_op.forward_op, grad_op.source_line = op, op.source_line
+    rules = op_info(op.type).forward
+    needed = rules.reads() if rules is not None else ()
+    grad_op.reads = tuple(n for slot, listed in copied.items() if slot in needed for n in listed)
+    return grad_op
+
+
+def rnn_grad_op(op: RnnOp, no_grad: set[str]) -> RnnGradOp:
+    """The grad op of an RnnOp: `Backward` of its step net, with seeds for what leaves a step."""
+    blocked = no_grad | {name for name, outer in op.sequences.items() if outer in no_grad}
+    seeded = [name for name in op.carried if name not in blocked]
+    made, given = differentiate(op.stepnet, blocked, grads(seeded))
+    assert isinstance(made, NetOp)
+    return RnnGradOp(op, made, dict(zip(seeded, given, strict=True)))
+
+
+def grads(listed: Iterable[str]) -> list[str]:
+    """The names of the gradients."""
+    return [name + GRAD for name in listed]
+
+
+# -- a net → its backward net --------------------------------------------------------------------
+
+
+def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
+    """The operator from the gradients of ``op``'s outputs to those of its inputs.
+
+    An Operator gives its grad op, a NetOp a net nested the same way, a blocked one the NOP.
+    ``no_grad``: names that want no gradient.  Give the outputs' gradients (``loss@GRAD``) before it
+    runs; its ``outputs["out"]`` are the gradients of the inputs of ``op``.
+    Errors: `ProgramError` for an unknown name in ``no_grad``, a type without gradient, a name
+    written twice.
+
+    >>> scope = Scope({"x": 3.0, "y@GRAD": 1.0})
+    >>> square = Operator("mul", {"x": "x", "y": "x"}, {"out": "y"})
+    >>> square.run(scope); Backward(square).run(scope)
+    >>> float(scope["x@GRAD"])
+    6.0
+    """
+    if not isinstance(op, Operator):
+        what = f"Backward takes an Operator, a NetOp or an RnnOp, not {describe(op)}"
+        raise refusal(
+            what, "Backward(NetOp([…])); static.append_backward(loss) in a Program", ProgramError
+        )
+    if not isinstance(no_grad, Iterable):
+        what = f"no_grad is a set of names, not {describe(no_grad)}"
+        raise refusal(what, 'no_grad={"x"}', ProgramError)
+    blocked = {no_grad} if isinstance(no_grad, str) else set(no_grad)
+    known = all_names(op)
+    for name in sorted(blocked - known):
+        hint = did_you_mean(name, sorted(known))
+        raise ProgramError(
+            f"no_grad names {name!r}, which {op.type!r} does not have{hint}\n  at {user_line()}"
+        )
+    if not isinstance(op, NetOp | RnnOp):
+        grad_type(op)
+    return differentiate(op, blocked, grads(n for n in leaving(op) if n not in blocked))[0]
+
+
+def differentiate(op: Operator, no_grad: set[str], seeds: list[str]) -> tuple[Operator, list[str]]:
+    """The backward side, and the names under which each of the ``seeds`` is to be given to it."""
+    refuse_second_values(op)
+    net = mirror(op, no_grad, set(seeds))
+    fill_zeros(net, seeds)
+    given = add_up(net, seeds)
+    made = net.ops[0] if len(net.ops) == 1 else net
+    made.forward = op
+    if isinstance(made, NetOp):
+        written = {n for _, inner in places(made) for n in names(inner.outputs)}
+        made.leaving = [n for n in dict.fromkeys(grads(names(op.inputs))) if n in written]
+    return made, given
+
+
+def mirror(op: Operator, no_grad: set[str], known: set[str]) -> NetOp:
+    """Grad ops in reverse, nested as the operators are; ``known`` collects the gradients made."""
+    root = NetOp([], op.type + "_grad")
+    waiting, nets = [(op, root)], []
+    while waiting:
+        at, home = waiting.pop()
+        if isinstance(at, NetOp):
+            inner = NetOp([], at.type + "_grad")
+            inner.forward_op = at
+            home.ops.append(inner)
+            nets.append(inner)
+            waiting += [(each, inner) for each in at.ops]
+        else:
+            home.ops.append(grad_or_nop(at, no_grad, known))
+    for net in reversed(nets):  # a net of NOPs is a NOP
+        if all(isinstance(each, NetOp) and not each.ops for each in net.ops):
+            net.ops.clear()
+    return root
+
+
+def grad_or_nop(op: Operator, no_grad: set[str], known: set[str]) -> Operator:
+    """The grad op, or the NOP if nothing is wanted of it or nothing arrives."""
+    rnn = isinstance(op, RnnOp)
+    p = None if rnn else op_info(op.type).forward
+    slots = op.inputs if p is None else {s: op.inputs[s] for s in op.inputs if s in p.rules}
+    wanted = [n for n in names(slots) if n not in no_grad]
+    reached = [n for n in names(op.outputs) if n + GRAD in known]
+    if not wanted or not reached:
+        nop = NetOp([], "nop")
+        nop.forward_op = op
+        return nop
+    made = rnn_grad_op(op, no_grad) if isinstance(op, RnnOp) else build_grad_op(op)
+    for listed in made.outputs.values():
+        listed[:] = [EMPTY if n.removesuffix(GRAD) in no_grad else n for n in listed]
+    known.update(n for n in names(made.outputs) if n != EMPTY)
+    return made
+
+
+def fill_zeros(net: NetOp, seeds: Iterable[str]) -> None:
+    """A gradient that is read and that nobody makes: zeros, ``v@ZERO``, right before its reader."""
+    known = set(seeds)
+    before: dict[int, list[Operator]] = {}
+    for _, op in places(net):
+        for slot in (s for s in op.inputs if s.endswith("_grad")):
+            for k, name in enumerate(op.inputs[slot]):
+                if name not in known:
+                    v = name.removesuffix(GRAD)
+                    op.inputs[slot][k] = v + ZERO
+                    fill = Operator("fill_zeros_like", {"x": v}, {"out": v + ZERO})
+                    before.setdefault(id(op), []).append(fill)
+        known.update(names(op.outputs))
+    insert(net, before, {})
+
+
+def add_up(net: NetOp, seeds: Sequence[str]) -> list[str]:
+    """Several writers of one name: a name for each, in order, and one ``sum`` behind the last.
+
+    A seed that the net writes, too, has the first writer outside; returned are the seeds' names.
+    """
+    given = list(seeds)
+    after: dict[int, list[Operator]] = {}
+    writers: dict[str, list[Any]] = {name: [(None, given, k)] for k, name in enumerate(given)}
+    for _, op in places(net):
+        for listed in op.outputs.values():
+            for k, name in enumerate(listed):
+                writers.setdefault(name, []).append((op, listed, k))
+    for name, found in writers.items():
+        if name == EMPTY or len(found) == 1:
+            continue
+        parts = [f"{name}@RENAME@{k}" for k in range(len(found))]
+        for part, (_, listed, k) in zip(parts, found, strict=True):
+            listed[k] = part
+        added = Operator("sum", {"x": parts}, {"out": name})
+        after.setdefault(id(found[-1][0]), []).append(added)
+    insert(net, {}, after)
+    return given
+
+
+def insert(net: NetOp, before: dict[int, list[Operator]], after: dict[int, list[Operator]]) -> None:
+    """Put operators before and after others, each into the net where the other one stands."""
+    nets = [net]
+    for home in nets:
+        nets += [op for op in home.ops if isinstance(op, NetOp)]
+        home.ops[:] = [
+            each
+            for op in home.ops
+            for each in (*before.get(id(op), ()), op, *after.get(id(op), ()))
+        ]
+
+
+def refuse_second_values(op: Operator) -> None:
+    """A grad op may need the first value of a name: nobody may write it again."""
+    writer: dict[str, Any] = {name: None for name in names(op.inputs)}
+    for _, at in places(NetOp([op])):
+        for name in names(at.outputs):
+            if name in writer:
+                first = f"written by {writer[name]}" if writer[name] else f"an input of {op.type}"
+                raise ProgramError(
+                    f"{name!r} is {first}, and\n  {at}\n  gives it a second value, but a grad op "
+                    f"may need the first one.\n  repair: write to a new name"
+                )
+            writer[name] = at
+
+
+def leaving(op: Operator) -> list[str]:
+    """The names whose gradients come from outside."""
+    if isinstance(op, NetOp):
+        return op.outputs["out"]
+    return [name for slot, listed in op.outputs.items() if slot != "scopes" for name in listed]
+
+
+def all_names(op: Operator) -> set[str]:
+    """Every name an operator and the nets inside it use."""
+    found: set[str] = set()
+    waiting = [op]
+    while waiting:
+        for _, at in places(NetOp([waiting.pop()])):
+            found |= {*names(at.inputs), *names(at.outputs)}
+            waiting += [at.stepnet] if isinstance(at, RnnOp) else []
+    return found
+
+
+def fc(x: str, w: str, b: str, out: str, activation: str = "sigmoid") -> NetOp:
+    """A fully connected layer, the usual example of a net: product, bias, activation.
+
+    >>> [op.type for op in fc("x", "W", "b", "y").ops]
+    ['matmul', 'add', 'sigmoid']
+    """
+    return NetOp(
+        [
+            Operator("matmul", {"x": x, "y": w}, {"out": f"{out}.product"}),
+            Operator("add", {"x": f"{out}.product", "y": b}, {"out": f"{out}.sum"}),
+            Operator(activation, {"x": f"{out}.sum"}, {"out": out}),
+        ],
+        "fc",
+    )

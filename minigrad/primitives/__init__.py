@@ -1,0 +1,12 @@
+"""Primitives: what an operation is, and what it is called with.
+
+registry      a kernel and one gradient rule per input; the table of all of them
+arguments     which arguments of a call are inputs, which attrs, and their defaults
+values        operators and methods, once for every kind of value
+"""
+
+from __future__ import annotations
+
+from .registry import REGISTRY, Primitive, elementwise, primitive
+
+__all__ = ["REGISTRY", "Primitive", "elementwise", "primitive"]

@@ -1,0 +1,292 @@
+"""The table of primitives: a NumPy function and one gradient rule per input.
+
+Vocabulary
+    primitive   a kind of operation: its kernel, its rules, the names that connect them
+    kernel      the NumPy function that computes it; positional parameters are the *input slots*,
+                ``*x`` a slot that holds a list, keyword-only parameters the *attrs*
+    rule        how the gradient of one input is made.  Its *parameter names are the contract*: what eager
+                saves, what the grad op of a Program reads, what may be freed.  A rule may name
+                inputs and outputs (``x``, ``out``), gradients of outputs (``out_grad``), attrs, and the
+                shape or dtype of an input (``x_shape``, ``x_dtype``), which keeps no array alive
+    reading     rules use Python operators and primitives only, so one rule runs on arrays, on Tensors
+                (and leaves a graph) and on Variables (and appends Operators)
+
+>>> @primitive
+... def cube(x):
+...     return x ** 3
+>>> _ = cube.grad(x=lambda x, out_grad: out_grad * 3 * x * x)
+>>> cube(2.0), REGISTRY["cube"].reads()
+(8.0, ('x', 'out_grad'))
+>>> _ = REGISTRY.pop("cube")
+
+This module imports nothing of minigrad but its errors and what a call's arguments are.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from ..errors import RuleError, did_you_mean, refusal
+from .arguments import REQUIRED, Arguments
+
+REGISTRY: dict[str, Primitive] = {}  #: op type → primitive (the OpInfoMap of the documents)
+
+
+@dataclass(slots=True)
+class Rule:
+    """The gradient of ``inputs`` (several only where they share work): ``function`` and what it names."""
+
+    inputs: tuple[str, ...]
+    function: Callable[..., Any]
+    reads: tuple[str, ...]
+    joint: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Primitive(Arguments):
+    """One row of the table."""
+
+    type: str
+    kernel: Callable[..., Any]
+    inputs: tuple[str, ...]  # slots, in order
+    attrs: dict[str, Any]  # attr → default
+    outputs: tuple[str, ...] = ("out",)
+    list_input: str | None = None  # the slot that holds a list (always the last one)
+    list_output: bool = False  # the one output slot holds a list
+    optional: frozenset[str] = frozenset()  # slots that may be None
+    broadcasts: bool = False  # gradients are summed back to their input's shape
+    view: bool = False  # the output may share memory with the first input
+    nondiff: frozenset[str] = frozenset()  # outputs through which no gradient flows
+    rules: dict[str, Rule] = field(default_factory=dict)  # input → its rule
+    # shapes and dtypes, where running the kernel on stand-ins will not do
+    infer: Callable[..., Any] | None = None
+    # a Program's grad ops, where they are not `<type>_grad`
+    grad_maker: Callable[..., Any] | None = None
+    title: str = ""  # eager name of its node, without "Backward0": "Sum" for reduce_sum
+    function: Any = None  # the public function: `mg.exp`
+    doc: str = ""
+
+    def grad(self, joint: Callable[..., Any] | None = None, /, **rules: Callable[..., Any]) -> Any:
+        """Declare gradients: one keyword per input, or one function for all inputs that share work.
+
+        A joint function returns one gradient per input, in order, None where there is none.
+        Errors: `RuleError` for an unknown input, for both kinds of rules at once, or a parameter that names nothing.
+        """
+        if joint is not None and rules:
+            what = f"{self.type!r} was given one rule for all inputs, and others for {', '.join(rules)}"
+            raise refusal(
+                what, "one function for all inputs, or one for each by its name", RuleError
+            )
+        if joint is not None:
+            self._add(tuple(n for n in self.inputs if n not in self.nondiff), joint, joint=True)
+            return joint
+        for name, function in rules.items():
+            if name not in self.inputs:
+                what = f"{self.type!r} has no input {name!r}{did_you_mean(name, self.inputs)}"
+                raise refusal(what, "a rule is given by the name of its input", RuleError)
+            self._add((name,), function)
+        return self.function
+
+    def _add(
+        self, inputs: tuple[str, ...], function: Callable[..., Any], joint: bool = False
+    ) -> None:
+        reads = parameters_of(function)
+        legal = self.legal_reads()
+        for name in reads:
+            if name not in legal:
+                what = f"the gradient rule of {self.type!r} for {', '.join(inputs)} names {name!r}, which is"
+                what += " no input, output, gradient of an output, attr, or shape of an input"
+                advice = "the parameters of a rule are the names it reads"
+                raise refusal(what + did_you_mean(name, legal), advice, RuleError)
+        rule = Rule(inputs, _by_position(function), reads, joint)
+        for name in inputs:
+            self.rules[name] = rule
+        if "forget" in HOOKS:
+            HOOKS["forget"](self)
+
+    def legal_reads(self) -> list[str]:
+        """Every name a rule of this primitive may use."""
+        grads = [f"{o}_grad" for o in self.outputs]
+        shapes = [f"{n}_{what}" for n in self.inputs for what in ("shape", "dtype")]
+        return [*self.inputs, *self.outputs, *grads, *self.attrs, *shapes]
+
+    def wanted_rules(self, wanted: Any = None) -> Iterator[Rule]:
+        """The rules for the wanted inputs (all by default), each once, in the order of the inputs."""
+        asked = [n for n in self.differentiable if wanted is None or n in wanted]
+        yield from {id(self.rules[n]): self.rules[n] for n in asked}.values()
+
+    def reads(self, wanted: Any = None) -> tuple[str, ...]:
+        """What the rules of the wanted inputs name: inputs, outputs, gradients, attrs, shapes, in that order."""
+        named = {n for rule in self.wanted_rules(wanted) for n in rule.reads}
+        return tuple(n for n in self.legal_reads() if n in named)
+
+    def saved(self, wanted: Any = None) -> tuple[str, ...]:
+        """The inputs and outputs whose *values* the wanted rules read: what backward keeps alive."""
+        return tuple(n for n in self.reads(wanted) if n in self.inputs or n in self.outputs)
+
+    @property
+    def differentiable(self) -> tuple[str, ...]:
+        """The inputs that have a gradient rule, in order."""
+        return tuple(n for n in self.inputs if n in self.rules)
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.type}>"
+
+
+OPTIONS = (
+    "type", "outputs", "list_output", "broadcasts", "view", "nondiff", "infer", "grad_maker", "title",
+)  # fmt: skip
+
+
+def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Turn a NumPy function into a primitive and enter it in the registry.
+
+    Options: ``type`` (its name in programs, the function's own by default), ``outputs`` (names, if there are several),
+    ``list_output``, ``broadcasts``, ``view``, ``nondiff`` (inputs and outputs without gradient), ``infer``,
+    ``grad_maker``, ``title``: those of `Primitive`.
+    Returns the public function; its attribute ``grad`` takes the rules, ``primitive`` is the row of the table.
+    In a notebook the cell may be run again: a function of ``__main__`` takes the place of its older version.
+    Errors: `RuleError` if the type is taken, the kernel's parameters are not inputs-then-attrs, or for another option.
+
+    A rule says the gradient of one input, in operators and primitives; the names of its parameters are what it reads:
+    inputs, outputs, ``out_grad``, attrs, ``x_shape``, ``x_dtype``.
+
+    >>> import minigrad as mg, numpy as np
+    >>> @mg.primitive
+    ... def powered(x, *, times=2):
+    ...     return np.power(x, times)
+    >>> _ = powered.grad(x=lambda x, out_grad, times: out_grad * times * x ** (times - 1))
+    >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
+    >>> mg.gradcheck(lambda x: powered(x, times=3), x), mg.gradgradcheck(powered, x)
+    (True, True)
+    >>> row = REGISTRY.pop("powered")
+    >>> row.inputs, row.attrs
+    (('x',), {'times': 2})
+    """
+    if kernel is None:
+        return lambda k: primitive(k, **options)
+    for option in options:
+        if option not in OPTIONS:
+            what = f"a primitive has no option {option!r}{did_you_mean(option, OPTIONS)}"
+            raise refusal(what, "leave it out; attrs are keyword-only parameters", RuleError)
+    name = options.pop("type", kernel.__name__)
+    if name in REGISTRY and not _same_definition(REGISTRY[name].kernel, kernel):
+        where = REGISTRY[name].kernel.__module__
+        what = f"a primitive of type {name!r} is registered already: {where}"
+        advice = f"another name for the function, or type={name + '_2'!r}"
+        raise refusal(what, advice, RuleError)
+    called = kernel.__name__ if kernel.__name__.isidentifier() else name
+    if not called.isidentifier():
+        raise refusal(
+            f"a primitive needs a name, and {called!r} is none", "def, or type=…", RuleError
+        )
+    options["outputs"] = tuple(options.get("outputs", ("out",)))
+    options["nondiff"] = frozenset(options.get("nondiff", ()))
+    made = Primitive(name, kernel, **_slots(name, kernel), **options)
+    made.doc = inspect.getdoc(kernel) or ""
+    REGISTRY[name] = made
+    if kernel.__module__.startswith("minigrad."):  # such frames are never "the user's line"
+        kernel.__globals__["__minigrad_ops__"] = True
+    made.function = _public_function(made, kernel, called)
+    return made.function
+
+
+def _slots(name: str, kernel: Callable[..., Any]) -> dict[str, Any]:
+    """What the parameters of a kernel say: inputs, which may be None, which is a list, and attrs."""
+    inputs, attrs, optional, list_input = [], {}, set(), None
+    for p in inspect.signature(kernel).parameters.values():
+        if p.kind is p.VAR_KEYWORD:
+            what = f"the kernel of {name!r} takes **{p.name}"
+            raise refusal(what, "name its attrs instead, behind a *", RuleError)
+        if p.kind is p.KEYWORD_ONLY:
+            attrs[p.name] = p.default if p.default is not p.empty else REQUIRED
+            continue
+        inputs.append(p.name)
+        if p.kind is p.VAR_POSITIONAL:
+            list_input = p.name
+        elif p.default is not p.empty:
+            optional.add(p.name)
+    return {
+        "inputs": tuple(inputs),
+        "attrs": attrs,
+        "optional": frozenset(optional),
+        "list_input": list_input,
+    }
+
+
+STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters; the code of a plain function tells them at once."""
+    if not isinstance(function, FunctionType) or function.__code__.co_flags & STARRED:
+        return tuple(inspect.signature(function).parameters)
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def _by_position(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule as engines call it: every parameter by its place, also those behind a ``*``."""
+    if not isinstance(function, FunctionType) or not function.__code__.co_kwonlyargcount:
+        return function
+    code = function.__code__
+    code = code.replace(co_argcount=len(parameters_of(function)), co_kwonlyargcount=0)
+    return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
+
+
+def _same_definition(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
+    """Whether a cell of a notebook was run again."""
+    places = {(k.__module__, k.__qualname__) for k in (old, new)}
+    return len(places) == 1 and new.__module__ == "__main__" and "<" not in new.__qualname__
+
+
+def elementwise(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """`primitive` for functions that broadcast: each gradient is summed back to its input's shape.
+
+    >>> @elementwise
+    ... def plus(x, y):
+    ...     return x + y
+    >>> _ = plus.grad(x=lambda out_grad: out_grad, y=lambda out_grad: out_grad)
+    >>> REGISTRY.pop("plus").broadcasts
+    True
+    """
+    if kernel is None:
+        return lambda k: elementwise(k, **options)
+    return primitive(kernel, broadcasts=True, **options)
+
+
+def _public_function(made: Primitive, kernel: Callable[..., Any], called: str) -> FunctionType:
+    """The function users call; it has the kernel's name, or the type's where the kernel is a lambda.
+
+    It starts as `_first_call`, which asks the eager engine to specialise it: the engine then replaces the *code* of
+    this very function, so whoever imported it before gets the fast version too.
+    """
+    namespace: dict[str, Any] = {
+        "primitive": made,
+        "HOOKS": HOOKS,
+        "__name__": kernel.__module__,
+        "__minigrad_ops__": True,
+        "__builtins__": __builtins__,
+    }
+    public = FunctionType(FIRST_CALL, namespace, called)
+    public.__doc__, public.__module__, public.__qualname__ = made.doc, kernel.__module__, called
+    public.__wrapped__ = kernel  # type: ignore[attr-defined]  # whose signature it shows
+    public.primitive, public.grad = made, made.grad  # type: ignore[attr-defined]
+    return public
+
+
+def _first_call(*args: Any, **attrs: Any) -> Any:
+    HOOKS["specialise"](primitive)
+    return primitive.function(*args, **attrs)  # type: ignore[attr-defined]
+
+
+#: the code of a public function that no engine has specialised yet, or whose rules have changed since
+FIRST_CALL = _first_call.__code__
+
+#: What engines lend to this module, which knows none of them: ``specialise`` writes a primitive's fast function,
+#: ``forget`` takes it back.
+HOOKS: dict[str, Callable[..., Any]] = {}

@@ -1,0 +1,172 @@
+"""Python's operators and methods, once, for every Value.
+
+`OPERATORS`, `REFLECTED` and `METHODS` say which function each one is; ``ops/__init__.py`` installs them when all
+functions exist.
+Tensors and Variables both inherit from `Operators`, so what works on one works on the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import DTypeError, describe, refusal
+from .arguments import Value
+
+__minigrad_ops__ = True  # frames of this module are never "the user's line"
+
+#: Python's operator → function of minigrad
+OPERATORS = {
+    "__add__": "add", "__sub__": "sub", "__mul__": "mul", "__truediv__": "div",
+    "__pow__": "pow", "__matmul__": "matmul", "__neg__": "neg", "__abs__": "abs", "__getitem__": "getitem",
+    "__mod__": "mod", "__floordiv__": "floor_divide",
+    "__lt__": "less", "__le__": "less_equal", "__gt__": "greater", "__ge__": "greater_equal",
+    "__eq__": "equal", "__ne__": "not_equal",
+    "__invert__": "logical_not", "__and__": "logical_and", "__or__": "logical_or", "__xor__": "logical_xor",
+}  # fmt: skip
+
+#: operators that Python tries on the right operand: ``2 * x``
+REFLECTED = {
+    "__radd__": "add", "__rsub__": "sub", "__rmul__": "mul", "__rtruediv__": "div",
+    "__rpow__": "pow", "__rmatmul__": "matmul", "__rmod__": "mod", "__rfloordiv__": "floor_divide",
+    "__rand__": "logical_and", "__ror__": "logical_or", "__rxor__": "logical_xor",
+}  # fmt: skip
+
+#: functions that are methods, too, under the same name
+METHODS = [
+    "abs", "sign", "sqrt", "square", "reciprocal", "exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp",
+    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh", "sinh", "cosh", "tanh",
+    "sigmoid", "relu", "leaky_relu", "elu", "softplus", "gelu", "silu", "erf", "clip", "nan_to_num", "isnan",
+    "isinf", "isfinite", "maximum", "minimum", "floor", "round", "pow", "mod", "floor_divide", "add", "sub",
+    "mul", "div", "neg", "sum", "mean", "prod", "max", "min", "var", "std", "norm", "logsumexp", "cumsum",
+    "cumprod", "any", "all", "argmax", "argmin", "reshape", "permute_dims", "moveaxis", "transpose", "swapaxes",
+    "expand_dims", "squeeze", "broadcast_to", "flatten", "split", "unbind", "tile", "flip", "roll", "tril",
+    "triu", "diagonal", "clone", "matmul", "dot", "outer", "trace", "inv", "det", "take", "take_along_axis",
+    "softmax", "log_softmax", "astype", "sort", "topk", "ceil", "argsort", "pad", "index_add", "scatter_add",
+    "solve", "cholesky",
+]  # fmt: skip
+
+
+class Operators(Value):
+    """A Value with Python's operators and the package's methods."""
+
+    __slots__ = ()
+
+    def __pos__(self) -> Any:
+        return self
+
+    if TYPE_CHECKING:  # given by `install`
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __add__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __matmul__(self, other: Any) -> Any: ...
+        def __pow__(self, other: Any) -> Any: ...
+        def __mod__(self, other: Any) -> Any: ...
+        def __floordiv__(self, other: Any) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __invert__(self) -> Any: ...
+        def __getitem__(self, index: Any) -> Any: ...
+        def __radd__(self, other: Any) -> Any: ...
+        def __rsub__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
+        def __rtruediv__(self, other: Any) -> Any: ...
+
+
+_T = """The axes in reverse order.
+
+>>> import minigrad as mg
+>>> mg.zeros([2, 3, 4]).T.shape
+(4, 3, 2)
+"""
+_MT = """The last two axes swapped.
+
+>>> import minigrad as mg
+>>> mg.zeros([2, 3, 4]).mT.shape
+(2, 4, 3)
+"""
+
+
+def install(functions: dict[str, Callable[..., Any]]) -> None:
+    """Give `Operators` its operators and methods; called once, when the functions are there."""
+    for dunder, name in OPERATORS.items():
+        setattr(Operators, dunder, functions[name])
+    for dunder, name in REFLECTED.items():
+        setattr(Operators, dunder, _swapped(functions[name], dunder))
+    for dunder in _OF_TRUTH:
+        setattr(Operators, dunder, _of_truth(getattr(Operators, dunder), dunder))
+    for name in METHODS:
+        setattr(Operators, name, functions[name])
+    swap = functions["swapaxes"]
+    Operators.T = property(functions["permute_dims"], doc=_T)  # type: ignore[attr-defined]
+    Operators.mT = property(lambda x: swap(x, -1, -2), doc=_MT)  # type: ignore[attr-defined]
+    Operators.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+def _swapped(function: Callable[..., Any], dunder: str) -> Callable[..., Any]:
+    def operator(self: Any, other: Any) -> Any:
+        return function(other, self)
+
+    operator.__name__ = dunder
+    return operator
+
+
+#: operators that elsewhere combine the bits of integers, and here truth values only
+_OF_TRUTH = {"__and__": "&", "__or__": "|", "__xor__": "^", "__invert__": "~",
+             "__rand__": "&", "__ror__": "|", "__rxor__": "^"}  # fmt: skip
+
+
+def _of_truth(function: Callable[..., Any], dunder: str) -> Callable[..., Any]:
+    sign, name = _OF_TRUTH[dunder], (OPERATORS | REFLECTED)[dunder]
+    example = "~(x != 0)" if sign == "~" else f"(x != 0) {sign} …"
+
+    def operator(self: Any, *other: Any) -> Any:
+        for value in (self, *other):
+            if not isinstance(value, bool) and np.dtype(_dtype(value)).kind != "b":
+                raise refusal(
+                    f"{sign} takes truth values, not {describe(value)}: it does not look at bits",
+                    f"compare first, {example}, or call mg.{name}(…), "
+                    "where every number but 0 counts as true",
+                    DTypeError,
+                )
+        return function(self, *other)
+
+    operator.__name__ = dunder
+    return operator
+
+
+def _dtype(value: Any) -> Any:
+    return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+
+
+_UFUNC_OPERATORS = {
+    "add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__",
+    "true_divide": "__truediv__",
+    "remainder": "__mod__", "floor_divide": "__floordiv__",
+    "power": "__pow__", "matmul": "__matmul__", "less": "__lt__", "less_equal": "__le__", "greater": "__gt__",
+    "greater_equal": "__ge__", "equal": "__eq__", "not_equal": "__ne__", "maximum": "maximum", "minimum": "minimum",
+    "bitwise_and": "__and__", "bitwise_or": "__or__", "bitwise_xor": "__xor__",
+}  # fmt: skip
+_MIRROR = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__",
+           "__eq__": "__eq__", "__ne__": "__ne__",
+           "maximum": "maximum", "minimum": "minimum"}  # fmt: skip
+
+
+def ufunc_on_values(ufunc: Any, method: str, inputs: Any, kwargs: Any, kind: type) -> Any:
+    """What ``array * value`` becomes: the Value's own operator; every other ufunc is refused."""
+    name = _UFUNC_OPERATORS.get(ufunc.__name__)
+    if name is None or method != "__call__" or kwargs:
+        raise refusal(
+            f"np.{ufunc.__name__} does not know {kind.__name__}s and would lose the gradient",
+            f"use mg.{ufunc.__name__}(x) if it exists"
+            f"{', or x.detach().numpy() to leave the graph' if kind.__name__ == 'Tensor' else ''}",
+            DTypeError,
+        )
+    left, right = inputs
+    if isinstance(left, kind):
+        return getattr(left, name)(right)
+    return getattr(right, _MIRROR.get(name, f"__r{name[2:]}"))(left)

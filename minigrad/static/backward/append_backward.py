@@ -1,0 +1,238 @@
+"""append_backward and gradients: write the gradient program behind the forward program.
+
+    check_loss → no_grad_names → what is wanted → the passes (backward_passes.py)
+
+``trace=[]`` collects the list of operators after every pass.  An error leaves the program as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...collector import paused_collector
+from ...errors import ProgramError, describe, did_you_mean, refusal, user_line
+from ...ops.infer import fits
+from ...primitives.arguments import as_list
+from ..program.control_builders import check_callable
+from ..program.gradient_names import free_names
+from ..program.naming import name_of, names_of, several
+from ..program.program import Block, Operator, Program, Variable
+from .passes import BackwardJob, Callback
+
+
+def append_backward(
+    loss: Variable,
+    parameter_list: Iterable[Any] | None = None,
+    no_grad_set: Iterable[Any] | None = None,
+    callbacks: Sequence[Callback] | None = None,
+    checkpoints: Iterable[Any] | None = None,
+    trace: list[Any] | None = None,
+) -> list[tuple[Variable, Variable]]:
+    """Append the operators that compute the gradient of ``loss``; returns (parameter, gradient) pairs.
+
+    Args: ``parameter_list``, the only variables that want a gradient (all trainable ones by default,
+    in the order of creation); ``no_grad_set``, variables whose gradient counts as zero; ``callbacks``,
+    called as ``(block, context)`` after each operator that is appended, inside loops and branches, too;
+    ``checkpoints``, forward values to keep: the others are computed again in the backward part; ``trace``,
+    a list that gets (pass, operators) after every pass.
+    Errors: `ProgramError`; then the program is as before the call.
+    Source: the backward building of Fluid, with its repairs (see docs/design.md).
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     w = static.parameter("w", 3.0)
+    ...     ((_, gradient),) = static.append_backward(w * w)
+    >>> static.Executor().run(prog, fetch_list=[gradient])
+    [array(6.)]
+    """
+    block = check_loss(loss)
+    program = block.program
+    for callback in as_list(callbacks or []):
+        check_callable(callback, "a callback")
+    with program.transaction(), paused_collector():
+        return _append_backward(
+            block, loss, parameter_list, no_grad_set, callbacks, checkpoints, trace
+        )
+
+
+def _append_backward(
+    block: Block,
+    loss: Variable,
+    parameter_list: Any,
+    no_grad_set: Any,
+    callbacks: Any,
+    checkpoints: Any,
+    trace: Any,
+) -> list[tuple[Variable, Variable]]:
+    program = block.program
+    no_grad = no_grad_names(block, no_grad_set)
+    parameters = _parameters(program, parameter_list)
+    wanted = {v.name for v in parameters if v.name not in no_grad} | _asked_by_flag(
+        block, no_grad, parameter_list
+    )
+    names = free_names(block.program.blocks)
+    job = BackwardJob(block, wanted, no_grad, names, trace, callbacks)
+    seed = Operator(
+        "fill_constant", {}, {"out": [job.grad_name(loss.name)]}, _seed_attrs(loss), "loss"
+    )
+    job.build([(loss.name, _at_maker(block, loss.name, seed))], checkpoints)
+    job.append()
+    found = [(v, block.find_var(names[v.name])) for v in parameters if v.name in job.reached]
+    return [(v, g) for v, g in found if g is not None]
+
+
+def gradients(
+    targets: Any,
+    inputs: Any,
+    target_gradients: Any = None,
+    no_grad_set: Iterable[Any] | None = None,
+    trace: list[Any] | None = None,
+) -> list[Variable | None]:
+    """Append the gradient of targets with respect to any variables; one Variable or None per input.
+
+    ``target_gradients`` are the seeds, ones by default; several targets add up.
+    An input that no target depends on gives None.  Applied to a gradient, this makes second derivatives.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     w = static.parameter("w", 3.0)
+    ...     (first,) = static.gradients(w**3, [w])
+    ...     (second,) = static.gradients(first, [w])
+    >>> static.Executor().run(prog, fetch_list=[first, second])
+    [array(27.), array(18.)]
+    """
+    outs, ins = as_list(targets), as_list(inputs)
+    seeds = [None] * len(outs) if target_gradients is None else as_list(target_gradients)
+    if len(seeds) != len(outs):
+        what = f"{len(outs)} targets need {len(outs)} target_gradients, {len(seeds)} were given"
+        advice = "a list with one for each target; None for a seed of ones"
+        raise refusal(what, advice, ProgramError)
+    for kind, given in (("targets", outs), ("inputs", ins)):
+        if not given:
+            what = f"gradients({kind}=[]) names no Variable"
+            raise refusal(what, "static.gradients(loss, [w, b])", ProgramError)
+    for value in [*outs, *ins]:
+        if not isinstance(value, Variable):
+            what = f"gradients() takes Variables, not {describe(value)}"
+            raise refusal(what, "Variables of a Program; mg.grad takes Tensors", ProgramError)
+    block = outs[0].program.current_block()
+    with block.program.transaction(), paused_collector():
+        return _gradients(block, outs, ins, seeds, no_grad_set, trace)
+
+
+def _gradients(
+    block: Block,
+    outs: list[Variable],
+    ins: list[Variable],
+    seeds: list[Any],
+    no_grad_set: Any,
+    trace: Any,
+) -> list[Variable | None]:
+    for v in [*outs, *ins]:
+        block.program.as_variable(v, block)
+    wanted = {v.name for v in ins}
+    no_grad = no_grad_names(block, no_grad_set) - wanted
+    job = BackwardJob(block, wanted, no_grad, free_names(block.program.blocks), trace)
+    starts = []
+    for target, seed in zip(outs, seeds, strict=True):
+        if target.dtype.kind != "f":
+            what = f"target {target.name!r} is {target.dtype}: only floating-point values have gradients"
+            raise refusal(what, f"{target.name}.astype(float), where it is made", ProgramError)
+        starts.append((target.name, _seed_op(job, target, seed)))
+    job.build(starts)
+    job.append()
+    return [block.find_var(job.grad_name(v.name)) if v.name in job.reached else None for v in ins]
+
+
+def _seed_op(job: BackwardJob, target: Variable, seed: Any) -> Operator:
+    out = {"out": [job.grad_name(target.name)]}
+    if seed is not None:
+        var = job.block.program.as_variable(seed, job.block)
+        if not fits(var.shape, target.shape):
+            what = f"the seed {var!r} must have the shape of its target {target!r}"
+            raise refusal(what, f"a seed of shape {list(target.shape)}", ProgramError)
+        made = Operator("assign", {"x": [var.name]}, out, {}, "loss")
+    elif -1 in target.shape:
+        made = Operator("fill_ones_like", {"x": [target.name]}, out, {}, "loss")
+    else:
+        made = Operator("fill_constant", {}, out, _seed_attrs(target), "loss")
+    return _at_maker(job.block, target.name, made)
+
+
+def _seed_attrs(loss: Variable) -> dict[str, Any]:
+    given = {"shape": loss.shape, "value": 1.0, "dtype": loss.dtype.name}
+    return {k: v for k, v in given.items() if (k, v) not in (("shape", ()), ("dtype", "float64"))}
+
+
+def _at_maker(block: Block, name: str, op: Operator) -> Operator:
+    """The operator, with the user's line of the one that made ``name``."""
+    for maker in reversed(block.ops):
+        if name in maker.output_names:
+            return op.at(maker)
+    return op
+
+
+# -- pass 1 to 3: what is asked ------------------------------------------------------------
+
+
+def check_loss(loss: Any) -> Block:
+    """The block of the loss.  Errors: `ProgramError` unless it is a scalar that an operator of the program made."""
+    if not isinstance(loss, Variable):
+        repair = "a Variable of a Program"
+        if isinstance(loss, str):
+            repair = f"the Variable of that name: program.global_block().var({loss!r})"
+        elif hasattr(loss, "backward"):
+            repair = "loss.backward(), then optimizer.step(); a Program has Variables"
+        what = f"append_backward starts from a Variable, not from {describe(loss)}"
+        raise refusal(what, repair, ProgramError)
+    block = loss.program.current_block()
+    if loss.shape not in ((), (1,)) and not all(n == 1 for n in loss.shape):
+        what = f"the loss must be one number, but {loss!r} has the shape {list(loss.shape)}"
+        advice = f"reduce it first ({loss.name}.mean() or .sum()), or use static.gradients with target_gradients"
+        raise refusal(what, advice, ProgramError)
+    if loss.dtype.kind != "f":
+        what = f"the loss must be a floating-point number, but {loss!r} is {loss.dtype}"
+        raise refusal(what, "a loss made of floating-point values", ProgramError)
+    if not any(loss.name in b.written for b in block.lookup()):
+        kind = "data" if loss.is_data else "a parameter"
+        what = f"no operator of this program computes the loss {loss.name!r}; it is {kind}"
+        raise refusal(what, "the Variable that an operator made, such as x.sum()", ProgramError)
+    return block
+
+
+def no_grad_names(block: Block, no_grad_set: Iterable[Any] | None) -> set[str]:
+    """The names whose gradient counts as zero: marked ``stop_gradient`` by the user, or in ``no_grad_set``."""
+    cut = {n for b in block.program.blocks for n, v in b.vars.items() if v._stop is True}
+    return cut.union(names_of(block.program, no_grad_set, "no_grad_set"))
+
+
+def _parameters(program: Program, parameter_list: Iterable[Any] | None) -> list[Variable]:
+    if parameter_list is None:
+        return program.parameters()
+    found = []
+    for item in several(parameter_list, "parameter_list"):
+        name = name_of(item, "parameter_list")
+        var = program.global_block().vars.get(name)
+        if var is None:
+            known = [v.name for v in program.parameters()]
+            raise ProgramError(
+                f"parameter_list names {name!r}, which is no variable of this "
+                f"program{did_you_mean(name, known)}\n  at {user_line()}"
+            )
+        found.append(var)
+    return found
+
+
+def _asked_by_flag(block: Block, no_grad: set[str], parameter_list: Any) -> set[str]:
+    """Variables whose ``stop_gradient`` the user set to False ask for a gradient, as data may."""
+    if parameter_list is not None:
+        return set()
+    return {
+        v.name
+        for b in block.lookup()
+        for v in b.vars.values()
+        if v._stop is False and v.name not in no_grad and not v.trainable
+    }

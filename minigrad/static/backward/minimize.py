@@ -1,0 +1,136 @@
+"""minimize: backward, clipping, weight decay and update operators in one program.
+
+What an optimizer remembers about a parameter (velocity, moments, the number of steps) are persistable variables; the
+update operators write the parameter's own name.  A run that fails changes none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ProgramError, describe, refusal
+from ...primitives.registry import REGISTRY
+from ..program.program import Block, Program, Variable
+from .append_backward import append_backward
+from .passes import Callback
+
+Pairs = list[tuple[Variable, Variable]]
+
+
+def minimize(
+    optimizer: Any,
+    loss: Variable,
+    parameter_list: Iterable[Any] | None = None,
+    no_grad_set: Iterable[Any] | None = None,
+    callbacks: Sequence[Callback] | None = None,
+    checkpoints: Iterable[Any] | None = None,
+) -> Pairs:
+    """Append backward and update operators; returns the (parameter, gradient) pairs of append_backward.
+
+    ``optimizer`` is one of `minigrad.optim`: it says which update primitive (``type``, ``attrs``), what is remembered
+    (``memory``), the learning rate, ``clip`` and ``weight_decay``.  Errors: `ProgramError`; then nothing was appended.
+
+    >>> import minigrad as mg
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     w = static.parameter("w", [1.0, 2.0])
+    ...     pairs = static.minimize(mg.optim.SGD(lr=0.25), (w * w).sum())
+    >>> executor = static.Executor()
+    >>> for _ in range(2):
+    ...     _ = executor.run(prog)
+    >>> executor.scope["w"]
+    array([0.25, 0.5 ])
+    """
+    a_class = isinstance(optimizer, type)
+    if a_class or not isinstance(getattr(optimizer, "memory", None), Mapping):
+        shown = f"the class {optimizer.__name__}" if a_class else describe(optimizer)
+        what = f"minimize takes an optimizer, not {shown}"
+        raise refusal(what, "static.minimize(optim.SGD(lr=0.1), loss)", ProgramError)
+    program = getattr(loss, "program", None)
+    if not isinstance(program, Program):
+        append_backward(loss)  # says what is wrong with the loss
+    assert isinstance(program, Program)
+    block = program.current_block()
+    if block.idx:
+        what = f"minimize updates parameters in the root block, not in block {block.idx}"
+        raise refusal(what, "call it behind the loop or the branch, not inside", ProgramError)
+    with program.transaction():
+        pairs = append_backward(loss, parameter_list, no_grad_set, callbacks, checkpoints)
+        if pairs:
+            with program.role_guard("optimize"):
+                _update(block, optimizer, pairs)
+    return pairs
+
+
+def _update(block: Block, optimizer: Any, pairs: Pairs) -> None:
+    """Clip and decay the gradients, then one update operator per parameter."""
+    grads = [g for _, g in pairs]
+    if optimizer.clip is not None:
+        grads = optimizer.clip(grads)
+    if optimizer.weight_decay:
+        decay = optimizer.weight_decay
+        grads = [g + p * decay for (p, _), g in zip(pairs, grads, strict=True)]
+    rates = Rates(block, optimizer)
+    for (parameter, _), grad in zip(pairs, grads, strict=True):
+        _update_op(block, optimizer, parameter, grad, rates.of(parameter.dtype))
+    rates.count_on()
+
+
+def _update_op(
+    block: Block, optimizer: Any, parameter: Variable, grad: Variable, rate: Variable
+) -> None:
+    primitive = REGISTRY[optimizer.type]
+    inputs = {"param": parameter, "grad": grad, "learning_rate": rate}
+    outputs = {"param_out": parameter}
+    for slot, first in optimizer.memory.items():
+        shape = parameter.shape if first == "zeros" else ()
+        value = np.full(shape, 0.0 if first == "zeros" else first, parameter.dtype)
+        inputs[slot] = outputs[f"{slot}_out"] = _state(
+            block.program, f"{parameter.name}@{slot}", value
+        )
+    ordered = {s: inputs[s] for s in primitive.inputs if s in inputs}
+    block.append_op(optimizer.type, ordered, outputs, optimizer.attrs)
+
+
+def _state(program: Program, name: str, value: np.ndarray[Any, Any]) -> Variable:
+    """A variable that outlives a run and is no parameter."""
+    free = name if name not in program.blocks[0].vars else program.unique_name(name)
+    return program.add_persistable(free, value, trainable=False)
+
+
+class Rates:
+    """The learning rate as variables: one number that can be changed between runs, or a schedule of the step."""
+
+    def __init__(self, block: Block, optimizer: Any) -> None:
+        self.block, self.optimizer = block, optimizer
+        self.made: dict[Any, Variable] = {}
+        self.count: Variable | None = None
+
+    def of(self, dtype: np.dtype[Any]) -> Variable:
+        """The rate for parameters of this dtype."""
+        if dtype not in self.made:
+            self.made[dtype] = (
+                self._scheduled(dtype) if callable(self.optimizer.lr) else self._fixed(dtype)
+            )
+        return self.made[dtype]
+
+    def _fixed(self, dtype: np.dtype[Any]) -> Variable:
+        program = self.block.program
+        return _state(program, "learning_rate", np.asarray(self.optimizer.rate(0), dtype))
+
+    def _scheduled(self, dtype: np.dtype[Any]) -> Variable:
+        if self.count is None:
+            self.count = _state(self.block.program, "step_count", np.asarray(0.0))
+        rate = self.optimizer.rate(self.count)
+        if not isinstance(rate, Variable):
+            return _state(self.block.program, "learning_rate", np.asarray(rate, dtype))
+        return rate if rate.dtype == dtype else rate.astype(dtype)
+
+    def count_on(self) -> None:
+        """One more step has been made."""
+        if self.count is not None:
+            self.block.append_op("increment", {"x": self.count}, {"out": self.count}, {"step": 1.0})

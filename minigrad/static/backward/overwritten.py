@@ -1,0 +1,59 @@
+"""Values that are gone: a grad op that reads what a later operator has overwritten is an error when it is built."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
+
+from ...errors import ProgramError
+from ..program.program import EMPTY, Block, Operator
+
+
+def check_overwritten(block: Block, ops: Sequence[Operator]) -> None:
+    """A value that a grad op reads must still be there: an error that names both operators if it was overwritten."""
+    last = _overwritten(block)
+    if not last:
+        return
+    position = {id(op): k for k, op in enumerate(block.ops)}
+    for op in ops:
+        source = op.copy_of or op.forward_op
+        at = position.get(id(source))
+        if source is None or at is None:
+            continue
+        for name in op.reads or ():
+            k = last.get(name, -1)
+            if k > at or (k == at and name in source.input_names):
+                writer = block.ops[k]
+                raise ProgramError(
+                    f"{op.type} needs the value that {name!r} had at #{at} {source.type}, but #{k} "
+                    f"{writer.type} overwrites it.\n"
+                    f"  read at {source.source_line}\n  overwritten at {writer.source_line}\n"
+                    f"  repair: give the result of {writer.type} a name of its own"
+                )
+
+
+def _overwritten(block: Block) -> dict[str, int]:
+    """The names that hold several values in a block, with the operator that wrote the last one."""
+    written = outputs_of(block.ops)
+    repeated = written_twice(written)
+    for name in written:
+        var = block.vars.get(name)
+        if var is None or var.is_data or var.persistable:
+            repeated.add(name)
+    repeated.discard(EMPTY)
+    if not repeated:
+        return {}
+    return {n: k for k, op in enumerate(block.ops) for n in op.output_names if n in repeated}
+
+
+def outputs_of(ops: Sequence[Operator]) -> list[str]:
+    """The names that operators write, in their order."""
+    return [*chain.from_iterable(names for op in ops for names in op.outputs.values())]
+
+
+def written_twice(names: list[str]) -> set[str]:
+    """The names that stand there more than once."""
+    if len(set(names)) == len(names):
+        return set()
+    return {name for name, count in Counter(names).items() if count > 1}

@@ -1,0 +1,255 @@
+"""The grad ops of control flow: a block of grad ops for each block.
+
+The grad block's parent is the block that holds the grad op; its ``forward_block`` link leads to the forward block,
+whose values of the step it reads.  Gradient names are local to the grad block, so a parameter read at every depth of a
+nest has a gradient in each of its blocks and no two of them meet by accident.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ProgramError
+from ..program.gradient_names import GradNames
+from ..program.op_info import CONTROL, OpInfo
+from ..program.program import EMPTY, Block, Operator, Variable
+from .grad_ops import differentiable_inputs, differentiable_outputs
+
+if TYPE_CHECKING:
+    from .passes import BackwardJob
+
+_LOOP = ("sub_block", "next_grad", "carried_grad", "params_local")
+CONTROL["while_grad"] = OpInfo(
+    "while_grad",
+    ("x", "params", "scopes", "out_grad"),
+    ("x_grad", "params_grad"),
+    _LOOP,
+    is_grad=True,
+)
+CONTROL["recurrent_grad"] = OpInfo(
+    "recurrent_grad",
+    ("seq", "x", "params", "scopes", "stacked_grad", "out_grad"),
+    ("seq_grad", "x_grad", "params_grad"),
+    (*_LOOP, "step_out_grad", "steps_grad"),
+    is_grad=True,
+)
+CONTROL["cond_grad"] = OpInfo(
+    "cond_grad",
+    ("pred", "params", "scopes", "out_grad"),
+    ("params_grad",),
+    ("sub_block", "else_block", "true_seeds", "false_seeds", "true_params", "false_params"),
+    is_grad=True,
+)
+
+
+def control_grad_op(
+    job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]
+) -> Operator:
+    """The grad op of a cond, while or recurrent op, with its grad blocks built."""
+    if op.type.endswith("_grad"):
+        raise ProgramError(
+            f"second derivatives through {op.type[:-5]} are not available: {op.type} has no gradient "
+            f"rule.\n  at {op.source_line}\n"
+            f"  repair: unroll the loop in Python, or use the eager engine (create_graph=True)"
+        )
+    return (_cond_grad if op.type == "cond" else _loop_grad)(job, op, inputs, have)
+
+
+def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
+    program, g = job.block.program, job.grad_name
+    body = program.blocks[op.attrs["sub_block"]]
+    carried, next_ = op.attrs["carried"], op.attrs["next"]
+    steps, step_out = op.attrs.get("steps", []), op.attrs.get("step_out", [])
+    starts, params, seqs = op.inputs["x"], op.inputs["params"], op.inputs.get("seq", [])
+    outs, stacked = op.outputs["out"], op.outputs.get("stacked", [])
+    read = {p for p in params if p in inputs}
+    read.update(s for s, q in zip(steps, seqs, strict=True) if q in inputs)
+    flows, found = _flowing(body, op, inputs, read, have, job.no_grad)
+    seeds_out = [s for s, v in zip(step_out, stacked, strict=True) if v in have and s in found]
+    seeds = [next_[k] for k in flows] + seeds_out
+    wanted = {carried[k] for k in flows} | read
+    grad_block, given, local = _grad_block(job, body, seeds, wanted)
+    chosen = set(flows)
+    next_given = dict(zip(flows, given, strict=False))
+    step_given = dict(zip(seeds_out, given[len(flows) :], strict=True))
+    made_inputs = {
+        "x": list(starts),
+        "params": list(params),
+        "scopes": list(op.outputs["scopes"]),
+        "out_grad": [g(o) if k in chosen else EMPTY for k, o in enumerate(outs)],
+    }
+    outputs = {
+        "x_grad": [g(s) if k in chosen and s in inputs else EMPTY for k, s in enumerate(starts)],
+        "params_grad": [g(p) if p in inputs else EMPTY for p in params],
+    }
+    attrs = {
+        "sub_block": grad_block.idx,
+        "next_grad": [next_given.get(k, EMPTY) for k in range(len(next_))],
+        "carried_grad": [local(c) if k in chosen else EMPTY for k, c in enumerate(carried)],
+        "params_local": [local(p) if p in inputs else EMPTY for p in params],
+    }
+    if op.type == "recurrent":
+        made_inputs = {
+            "seq": list(seqs),
+            "stacked_grad": [
+                g(v) if s in step_given else EMPTY for s, v in zip(step_out, stacked, strict=True)
+            ],
+            **made_inputs,
+        }
+        outputs = {"seq_grad": [g(q) if q in inputs else EMPTY for q in seqs], **outputs}
+        attrs["step_out_grad"] = [step_given.get(s, EMPTY) for s in step_out]
+        attrs["steps_grad"] = [
+            local(s) if q in inputs else EMPTY for s, q in zip(steps, seqs, strict=True)
+        ]
+    made = Operator(f"{op.type}_grad", made_inputs, outputs, attrs, "backward", op)
+    made.reads = tuple(params)
+    return made
+
+
+def _flowing(
+    body: Block,
+    op: Operator,
+    inputs: set[str],
+    read: set[str],
+    have: Container[str],
+    no_grad: set[str],
+) -> tuple[list[int], set[str]]:
+    """The numbers of the carried values that hand gradients on, and what in the body depends on something wanted.
+
+    ``read``: what the body reads from outside, or of the sequences, and that wants a gradient.  What a step hands on
+    may come into its own only some steps later, so both directions are gone through until nothing new comes.
+    """
+    carried, next_ = op.attrs["carried"], op.attrs["next"]
+    starts, outs = op.inputs["x"], op.outputs["out"]
+    reaching = read | {c for c, s in zip(carried, starts, strict=True) if s in inputs}
+    while True:
+        found = _reaching(body, reaching, no_grad)
+        more = {c for c, n in zip(carried, next_, strict=True) if n in found} - reaching
+        if not more:
+            break
+        reaching |= more
+    results = zip(
+        (*next_, *op.attrs.get("step_out", ())),
+        (*outs, *op.outputs.get("stacked", ())),
+        strict=True,
+    )
+    needed = {n for n, o in results if o in have}
+    while True:
+        behind = _behind(body, needed, no_grad)
+        more = {n for c, n in zip(carried, next_, strict=True) if c in behind} - needed
+        if not more:
+            break
+        needed |= more
+    flows = [
+        k
+        for k, (c, n, start) in enumerate(zip(carried, next_, starts, strict=True))
+        if n in needed and ((c in reaching and n in found) or start in inputs)
+    ]
+    return flows, found
+
+
+def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
+    program, g = job.block.program, job.grad_name
+    params = op.inputs["params"]
+    attrs: dict[str, Any] = {}
+    outs = op.outputs["out"]
+    for prefix, block_attr in (("true", "sub_block"), ("false", "else_block")):
+        block = program.blocks[op.attrs[block_attr]]
+        names = op.attrs[f"{prefix}_out"]
+        seeds = [n for n, o in zip(names, outs, strict=True) if o in have]
+        grad_block, given, local = _grad_block(job, block, seeds, set(params) & inputs)
+        seed_of = dict(zip(seeds, given, strict=True))
+        attrs[block_attr] = grad_block.idx
+        attrs[f"{prefix}_seeds"] = [
+            seed_of[n] if o in have else EMPTY for n, o in zip(names, outs, strict=True)
+        ]
+        attrs[f"{prefix}_params"] = [local(p) if p in inputs else EMPTY for p in params]
+    made = Operator(
+        "cond_grad",
+        {
+            "pred": list(op.inputs["pred"]),
+            "params": list(params),
+            "scopes": list(op.outputs["scopes"]),
+            "out_grad": [g(o) if o in have else EMPTY for o in outs],
+        },
+        {"params_grad": [g(p) if p in inputs else EMPTY for p in params]},
+        attrs,
+        "backward",
+        op,
+    )
+    made.reads = tuple(params)
+    return made
+
+
+def _reaching(body: Block, sources: set[str], no_grad: set[str]) -> set[str]:
+    """The names of a block that depend on the sources by way of gradients."""
+    found = set(sources)
+    for op in body.ops:
+        if not (found - no_grad).isdisjoint(differentiable_inputs(body, op)):
+            found.update(n for n in differentiable_outputs(body, op) if n not in no_grad)
+    return found
+
+
+def _behind(body: Block, targets: set[str], no_grad: set[str]) -> set[str]:
+    """The names of a block that the targets depend on by way of gradients."""
+    needed = set(targets)
+    for op in reversed(body.ops):
+        if not needed.isdisjoint(op.output_names):
+            needed.update(n for n in differentiable_inputs(body, op) if n not in no_grad)
+    return needed
+
+
+def _grad_block(
+    job: BackwardJob, body: Block, seeds: list[str], wanted: set[str]
+) -> tuple[Block, list[str], Callable[[str], str]]:
+    """The block of grad ops of a block: the gradients of ``seeds`` are given, those of ``wanted`` are made.
+
+    Returns the block, under which names the seeds are given, and how gradients are named in it.
+    A name may be a seed twice: then its two gradients are added up.
+    """
+    from .op_path import find_op_path
+    from .overwritten import check_overwritten
+    from .passes import (
+        BackwardJob,
+        add_up_repeated_gradients,
+        append_to_block,
+        error_clips,
+        fill_missing_gradients,
+        make_raw_grad_ops,
+    )  # fmt: skip
+
+    program = job.block.program
+    made = program.create_block(job.block.idx, forward_block=body.idx)
+    names_here = GradNames(_own_names(body))
+    local = names_here.__getitem__
+    inner = BackwardJob(made, wanted, job.no_grad, names_here, callbacks=job.callbacks)
+    given = [Operator("given", {}, {"out": [local(n)]}, {}, "backward") for n in seeds]
+    path = find_op_path(body, body.ops, seeds, wanted, job.no_grad, job.pruned)
+    ops = make_raw_grad_ops(inner, body.ops, path, list(zip(seeds, given, strict=True)))
+    ops = fill_missing_gradients(add_up_repeated_gradients(ops, made.idx), names_here.sources())
+    check_overwritten(body, ops)
+    names = [op.outputs["out"][0] for op in given]
+    for name, seed in zip(names, seeds, strict=True):
+        _declare(made, name, body.var(seed))
+    clips = [c for op in given for c in error_clips(made, op, names_here.sources())]
+    ops = [*clips, *(op for op in ops if op.type != "given")]
+    written = {n for op in ops for n in op.output_names} | set(names)
+    for name in sorted(wanted):
+        if local(name) not in written:
+            ops.append(
+                Operator("fill_zeros_like", {"x": [name]}, {"out": [local(name)]}, {}, "backward")
+            )
+    made.written.update(names)
+    append_to_block(made, ops, names_here.sources(), inner.callbacks)
+    return made, names, local
+
+
+def _own_names(body: Block) -> set[str]:
+    """The names that a forward block reads or writes: gradients in its grad block have others."""
+    return {n for op in body.ops for n in (*op.input_names, *op.output_names)} | set(body.vars)
+
+
+def _declare(block: Block, name: str, like: Variable) -> None:
+    if name not in block.vars:
+        block.vars[name] = Variable(block, name, like.shape, like.dtype)

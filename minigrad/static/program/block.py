@@ -1,0 +1,224 @@
+"""Block: operators in order, and the variables they use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ProgramError, did_you_mean, refusal, user_frame, user_line
+from ...primitives.registry import Primitive
+from .infer import infer_outputs
+from .op_info import bind_slots, op_info
+from .operator import CONSTANT, EMPTY, Operator
+from .validate_operator import check_operator, slots_of
+from .variable import ShapeOf, Variable, check_name
+
+if TYPE_CHECKING:
+    from .program import Program
+
+
+class Block:
+    """Operators in order and the variables they use.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     y = static.data("x", [3]) * 2.0
+    >>> [op.type for op in prog.global_block().ops], sorted(prog.global_block().vars)
+    (['mul'], ['mul_0', 'x'])
+    """
+
+    def __init__(self, program: Program, idx: int, parent: int, forward_block: int) -> None:
+        self.program, self.idx = program, idx
+        self.parent, self.forward_block = parent, forward_block
+        self.ops: list[Operator] = []
+        self.vars: dict[str, Variable] = {}
+        self.written: set[str] = set()
+
+    @property
+    def parent_block(self) -> Block | None:
+        """The block look-ups climb to; None for the root."""
+        return self.program.blocks[self.parent] if self.parent >= 0 else None
+
+    def lookup(self) -> Iterator[Block]:
+        """The blocks in which a name is looked for: this one, its forward block, then the parents."""
+        block: Block | None = self
+        while block is not None:
+            yield block
+            if block.forward_block >= 0:
+                yield self.program.blocks[block.forward_block]
+            block = block.parent_block
+
+    def find_var(self, name: str) -> Variable | None:
+        """The variable of this name here or in a parent; None if there is none."""
+        found = self.vars.get(name)
+        if found is not None:
+            return found
+        for block in self.lookup():
+            if name in block.vars:
+                return block.vars[name]
+        return None
+
+    def var(self, name: str) -> Variable:
+        """The variable of this name here or in a parent.  Errors: `ProgramError` with the nearest name."""
+        found = self.vars.get(name)
+        if found is None:
+            found = self.find_var(name)
+        if found is None:
+            hint = did_you_mean(name, self.visible_names())
+            raise ProgramError(
+                f"block {self.idx} has no variable {name!r}{hint}\n  at {user_line()}"
+            )
+        return found
+
+    def has_var(self, name: str) -> bool:
+        """Whether the name is known here or in a parent."""
+        return self.find_var(name) is not None
+
+    def visible_names(self) -> list[str]:
+        """Every variable that can be named here, nearest block first."""
+        return [n for b in self.lookup() for n in b.vars]
+
+    def create_var(
+        self, name: str | None = None, shape: Iterable[int] = (), dtype: Any = float, **flags: Any
+    ) -> Variable:
+        """Declare a variable.  Errors: `ProgramError` if the name is taken here or holds odd characters."""
+        name = self.program.unique_name("var") if name is None else name
+        check_name(name)
+        if name in self.vars:
+            raise ProgramError(
+                f"block {self.idx} has a variable {name!r} already: {self.vars[name]!r}\n  at {user_line()}"
+            )
+        made = self.vars[name] = Variable(self, name, shape, dtype, **flags)
+        self.program.changed()
+        return made
+
+    def append_op(
+        self,
+        type: str,
+        inputs: dict[str, Any] | None = None,
+        outputs: dict[str, Any] | None = None,
+        attrs: dict[str, Any] | None = None,
+        role: str | None = None,
+    ) -> Operator:
+        """Append an operator by slots; variables that its outputs name and that do not exist yet are created.
+
+        Names may be given as Variables.  Errors: `ProgramError` for an unknown type, slot, attr or input name, for an
+        input that nothing has written, and for shapes the op does not accept; then the block is as before.
+        """
+        info = op_info(type)
+        named, outs = slots_of(inputs, f"inputs of {type}"), slots_of(outputs, f"outputs of {type}")
+        op = Operator(type, named, outs, bind_slots(info, named, outs, dict(attrs or {})))
+        op.role = self.program.role if role is None else role
+        check_operator(info, op)
+        for name in op.input_names:
+            self._check_readable(name, type)
+        return self._append(op, user=True)
+
+    def _check_readable(self, name: str, type: str) -> None:
+        if name == EMPTY:
+            return
+        var = self.var(name)
+        if not (var.persistable or var.is_data or name in var.block.written):
+            raise refusal(
+                f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter",
+                f"append the op that computes {name!r} first, or declare it with "
+                f"static.data or static.parameter",
+                ProgramError,
+            )
+
+    def append_primitive(
+        self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
+    ) -> Any:
+        """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""
+        args, attrs = primitive.bind(args, attrs)
+        root, counts = self.program.blocks[0], self.program._counts
+        before, count = (len(root.ops), len(root.vars)), counts.get(CONSTANT)
+        try:
+            op = self._operator(primitive, args, attrs)
+            self._append(op, user=True)
+        except BaseException:
+            root.truncate(*before)  # constants it brought along, and what was lifted for it
+            self.program._forget_dropped()
+            if count is None:
+                counts.pop(CONSTANT, None)
+            else:
+                counts[CONSTANT] = count
+            raise
+        if primitive.list_output or len(primitive.outputs) > 1:
+            return [self.vars[n] for n in op.output_names]
+        return self.vars[op.outputs[primitive.outputs[0]][0]]
+
+    def _operator(
+        self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
+    ) -> Operator:
+        inputs: dict[str, list[str]] = {}
+        kept: dict[str, Any] = {}
+        several = primitive.list_input
+        slots = primitive.slot_names(len(args)) if several else primitive.inputs
+        for slot, arg in zip(slots, args, strict=True):
+            if arg.__class__ is Variable and arg.block is self:
+                name = arg.name
+            elif arg is None:
+                continue
+            elif isinstance(arg, NUMBERS) and slot != several:
+                kept[slot] = arg
+                continue
+            else:
+                name = self.program.as_variable(arg, self).name
+            if slot in inputs:
+                inputs[slot].append(name)
+            else:
+                inputs[slot] = [name]
+        for name, value in attrs.items():
+            if isinstance(value, ShapeOf):
+                inputs[f"{name}_like"] = [value.name]
+            elif isinstance(value, tuple) and value and isinstance(value[0], ShapeOf):
+                inputs[f"{name}_like"] = [v.name for v in value]
+            elif not _is_default(value, primitive.attrs[name]):
+                kept[name] = value
+        return Operator(primitive.type, inputs, {}, kept, self.program.role)
+
+    def _append(self, op: Operator, user: bool = False) -> Operator:
+        """Append a checked operator: infer and declare its outputs, remember the user's line."""
+        if user:
+            frame = user_frame(3)  # inside append_op or append_primitive
+            if frame is not None:
+                op.code, op.lasti = frame.f_code, frame.f_lasti
+        before = len(self.vars)
+        try:
+            infer_outputs(self, op)
+        except BaseException:
+            for name in list(self.vars)[before:]:
+                del self.vars[name]
+            raise
+        self.ops.append(op)
+        for names in op.outputs.values():
+            self.written.update(names)
+        self.program.changed()
+        return op
+
+    def truncate(self, ops: int, variables: int) -> None:
+        """Keep the first operators and variables: what was appended since is gone."""
+        dropped = {n for op in self.ops[ops:] for n in op.output_names}
+        del self.ops[ops:]
+        for name in list(self.vars)[variables:]:
+            del self.vars[name]
+        kept = {n for op in self.ops for n in op.output_names}
+        self.written = {
+            n for n in self.written if n in self.vars and (n not in dropped or n in kept)
+        }
+
+    def __repr__(self) -> str:
+        return f"<block {self.idx}, parent {self.parent}: {len(self.ops)} ops, {len(self.vars)} variables>"
+
+
+#: numbers, and what attrs may be compared by: a union made in the call would cost as much as the rest of it
+NUMBERS = (bool, int, float)
+COMPARED = (int, float, str, tuple)
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (
+        type(value) is type(default) and isinstance(value, COMPARED) and value == default
+    )

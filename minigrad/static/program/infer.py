@@ -1,0 +1,247 @@
+"""Shapes and dtypes of an operator's outputs, found by running its kernel on stand-ins.
+
+A size of -1 is tried as two different numbers: where the results differ, the output is -1 too.  So no op declares its
+shape rule a second time; ops whose kernel cannot run on stand-ins give the primitive an ``infer`` function.
+Where broadcasting meets -1 and a size n, the result has n: whether the open size is n or 1 shows when the program runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import MinigradError, ProgramError, op_error, refusal
+from ...ops.infer import fits
+from ...primitives.registry import Primitive
+from ..run.kernels import run_kernel
+from ..run.limits import ELEMENTS, refuse, result_size
+from .abstract_values import known_mask, stand_ins
+from .op_info import not_one_name, op_info
+from .operator import EMPTY
+from .variable import Variable, check_name, plain_variable
+
+if TYPE_CHECKING:
+    from .block import Block
+    from .operator import Operator
+
+Type = tuple[tuple[int, ...], np.dtype[Any]]  #: shape and dtype
+
+_TRIALS = ((3, True), (5, False))  # a size for -1, and what masks hold
+_FOUND: dict[Any, list[Type]] = {}  # layers repeat, so most answers are known
+_NAMED: set[str] = set()  # types of operators after which variables may be named
+_PLAIN = (int, float, bool, str, type(None))
+
+
+def infer_outputs(block: Block, op: Operator) -> None:
+    """Declare the outputs of an operator in its block, with shape and dtype; check those that exist.
+
+    Control flow is left alone, and gradients that are declared: whoever builds them says what they are.
+    """
+    info = op_info(op.type)
+    primitive = info.forward
+    if primitive is None:
+        return
+    if info.is_grad:
+        _declare_gradients(block, op, primitive)
+        return
+    types, stop = _output_types(block, op, primitive)
+    if not op.outputs:
+        _make_outputs(block, op, primitive, types, stop)
+        return
+    for name, (shape, dtype) in _pairs(op, primitive, types):
+        if name != EMPTY:
+            _declare(block, op, name, shape, dtype, stop or dtype.kind != "f")
+
+
+def _declare_gradients(block: Block, op: Operator, p: Primitive) -> None:
+    """Gradients that are no variables yet have the types that the rules give for stand-ins."""
+    if all(n == EMPTY or block.has_var(n) for n in op.output_names):
+        return
+    variables = {s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()}
+    given = {s: [(v.shape, v.dtype) for v in vs] for s, vs in variables.items()}
+    types = _computed_types(op, p, variables, given, is_grad=True)
+    for name, (shape, dtype) in zip(op.output_names, types, strict=True):
+        if name != EMPTY:
+            _declare(block, op, name, shape, dtype, stop=False)
+
+
+def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], stop: bool) -> None:
+    """New variables for the outputs, under names nobody has yet."""
+    made = []
+    for shape, dtype in types:
+        name = block.program.unique_name(op.type)
+        if op.type not in _NAMED or len(name) > 200:
+            check_name(name)
+            _NAMED.add(op.type)
+        cut = stop or dtype.kind != "f"
+        block.vars[name] = plain_variable(block, name, shape, dtype, cut)
+        made.append(name)
+    if len(p.outputs) > 1:
+        op.outputs = {slot: [n] for slot, n in zip(p.outputs, made, strict=True)}
+    else:
+        op.outputs = {p.outputs[0]: made}
+
+
+def _pairs(op: Operator, p: Primitive, types: list[Type]) -> list[tuple[str, Type]]:
+    """The output names, each with its type; slots nobody asked for are left out."""
+    if p.list_output:
+        names = op.outputs[p.outputs[0]]
+        if len(names) != len(types):
+            raise refusal(
+                f"{op.type} has {len(types)} outputs, {len(names)} names were given for them",
+                f"a list of {len(types)} names",
+                ProgramError,
+            )
+        return list(zip(names, types, strict=True))
+    for slot, names in op.outputs.items():
+        if len(names) != 1:
+            raise not_one_name(op.type, slot, names)
+    return [(op.outputs[s][0], t) for s, t in zip(p.outputs, types, strict=True) if s in op.outputs]
+
+
+def _declare(
+    block: Block, op: Operator, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], stop: bool
+) -> None:
+    var = block.vars.get(name)
+    if var is None:
+        var = outer = block.find_var(name)
+        if outer is None or block.forward_block >= 0:
+            block.create_var(name, shape, dtype, derived_stop=stop)
+            return
+        if not outer.persistable:
+            raise refusal(
+                f"{op.type} in block {block.idx} writes {name!r} of block {outer.block.idx}: what a "
+                f"block changes, it returns",
+                "give the result a name of its own and return it from the branch or the body",
+                ProgramError,
+            )
+    assert var is not None
+    if var.dtype == dtype and fits(var.shape, shape):
+        known = (max(m, n) for m, n in zip(var.shape, shape, strict=True))
+        var.shape = var.shape if var.is_data else tuple(known)
+        var._derived_stop = var._derived_stop and stop
+    elif var.persistable or var.is_data or name in var.block.written:
+        raise refusal(
+            f"{op.type} writes {dtype}{list(shape)} to {name!r}, which is {var.dtype}{list(var.shape)} already",
+            "give the result a name of its own",
+            ProgramError,
+        )
+    else:
+        var.shape, var.dtype, var._derived_stop = shape, dtype, var._derived_stop and stop
+
+
+def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type], bool]:
+    """Shapes and dtypes of the outputs, and whether no gradient can flow to any input that has a rule."""
+    key: list[Any] = [p, _hashable(op.attrs)]
+    known, stop = key[1] is not None, True
+    for slot, names in op.inputs.items():
+        key.append(slot)
+        for name in names:
+            v = block.var(name)
+            key += v.shape, v.dtype
+            if v.persistable and known_mask(v) is not None:
+                known = False
+            if stop and slot in p.rules and not v.stop_gradient:
+                stop = False
+    asked = tuple(key) if known else None
+    found = None if asked is None else _FOUND.get(asked)
+    if found is None:
+        variables = {s: [*map(block.var, names)] for s, names in op.inputs.items()}
+        given = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
+        found = _computed_types(op, p, variables, given)
+        if isinstance(axis := op.attrs.get("axis"), list):  # which this kernel takes
+            op.attrs["axis"] = tuple(axis)
+        if asked is not None:
+            if len(_FOUND) > 10_000:
+                _FOUND.clear()
+            _FOUND[asked] = found
+    return found, stop
+
+
+def _hashable(attrs: dict[str, Any]) -> Any:
+    """A key for attrs, in which 1, 1.0 and True differ; None if there are attrs of other types."""
+    out = []
+    for name, value in attrs.items():
+        kind = type(value)
+        if kind in _PLAIN or (kind is tuple and all(type(e) is int for e in value)):
+            out.append((name, kind, value))
+        else:
+            return None
+    return tuple(out)
+
+
+def _computed_types(
+    op: Operator,
+    p: Primitive,
+    variables: dict[str, list[Variable]],
+    given: dict[str, list[Type]],
+    is_grad: bool = False,
+) -> list[Type]:
+    shapes = {s: [shape for shape, _ in ts] for s, ts in given.items()}
+    size = result_size(op.type, p, shapes, op.attrs)
+    if size > ELEMENTS:
+        refuse(op.type, shapes, size, ELEMENTS)
+    if p.infer is not None and not is_grad:
+        try:
+            return [(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]
+        except MinigradError:
+            raise
+        except Exception as error:
+            raise ProgramError(_refusal(op, variables, error)) from error
+    same = all(
+        -1 not in shape and dtype.kind != "b" for ts in given.values() for shape, dtype in ts
+    )
+    run = _run_rules if is_grad else _run_kernel
+    trials = [_try(run, op, p, variables, *trial) for trial in (_TRIALS[:1] if same else _TRIALS)]
+    if len(trials[0]) != len(trials[-1]):
+        reason = ValueError("how many values it gives depends on a size -1: declare that size")
+        raise ProgramError(_refusal(op, variables, reason))
+    return [
+        (_common(a.shape, b.shape), a.dtype) for a, b in zip(trials[0], trials[-1], strict=True)
+    ]
+
+
+def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n if n == m else -1 for n, m in zip(a, b, strict=True))
+
+
+def _run_kernel(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> list[Any]:
+    return run_kernel(p, values, op.attrs)
+
+
+def _run_rules(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> list[Any]:
+    from ..backward.grad_ops import run_grad_op
+
+    found = run_grad_op(p, values, op.attrs, op.outputs)
+    return [v for slot in op.outputs for v in found[slot]]
+
+
+def _try(
+    run: Callable[..., list[Any]],
+    op: Operator,
+    p: Primitive,
+    variables: dict[str, list[Variable]],
+    size: int,
+    mask: bool,
+) -> list[np.ndarray[Any, Any]]:
+    values = stand_ins(p, variables, size, mask)
+    try:
+        with np.errstate(all="ignore"):
+            out = run(op, p, values)
+    except MinigradError:
+        raise
+    except Exception as error:
+        message = _refusal(op, variables, error)
+        if any(-1 in v.shape for vs in variables.values() for v in vs):
+            message += f"\n  a size -1 can be any number, and {size} does not fit: declare a size that must match"
+        raise ProgramError(message) from error
+    return [np.asarray(a) for a in out]
+
+
+def _refusal(op: Operator, variables: dict[str, list[Variable]], error: Exception) -> str:
+    flat = [v for vs in variables.values() for v in vs]
+    names = [s for s, vs in variables.items() for _ in vs]
+    attrs = {k: v for k, v in op.attrs.items() if v is not None}
+    return str(op_error(op.type, names, flat, attrs, error))

@@ -1,0 +1,132 @@
+"""What a Program knows of an operator type: its slots, its attrs, and what it does.
+
+Three kinds of types share one interface, `OpInfo`: primitives, their grad ops (``mul_grad``, derived from the rules of
+``mul``), and control flow (``while``, ``cond``, ``recurrent``), which registers itself in `CONTROL`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import MinigradError, ProgramError, did_you_mean, refusal, user_line
+from ...primitives.arguments import REQUIRED
+from ...primitives.registry import REGISTRY, Primitive
+
+
+@dataclass(slots=True, eq=False)
+class OpInfo:
+    """The slots and attrs of a type.  ``forward`` is the primitive, for a grad op that it differentiates."""
+
+    type: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: tuple[str, ...]
+    required: tuple[str, ...] = ()
+    forward: Primitive | None = None
+    is_grad: bool = False
+
+
+ROLES = ("forward", "loss", "backward", "optimize")  #: what an operator is there for
+
+CONTROL: dict[str, OpInfo] = {}
+_KNOWN: dict[str, tuple[str, OpInfo]] = {}  # type → (primitive it belongs to, its info)
+
+
+def _derived(op_type: str, primitive: Primitive, is_grad: bool) -> OpInfo:
+    likes = tuple(f"{a}_like" for a in primitive.attrs)
+    if not is_grad:
+        required = tuple(
+            n for n in primitive.inputs if n not in primitive.optional and n != primitive.list_input
+        )
+        needed = tuple(a for a, d in primitive.attrs.items() if d is REQUIRED)
+        return OpInfo(
+            op_type,
+            primitive.inputs + likes,
+            primitive.outputs,
+            tuple(primitive.attrs),
+            (*required, *needed),
+            primitive,
+        )
+    reads = (
+        *primitive.inputs,
+        *primitive.outputs,
+        *(f"{o}_grad" for o in primitive.outputs),
+        *likes,
+    )
+    outputs = tuple(f"{n}_grad" for n in primitive.differentiable)
+    return OpInfo(op_type, reads, outputs, tuple(primitive.attrs), (), primitive, is_grad=True)
+
+
+def find_info(op_type: str) -> OpInfo | None:
+    """The `OpInfo` of a type, None if it is unknown."""
+    known = _KNOWN.get(op_type)
+    if known is not None and REGISTRY.get(known[0]) is known[1].forward:
+        return known[1]
+    found = CONTROL.get(op_type)
+    if found is not None:
+        return found
+    name, is_grad = op_type, False
+    if name not in REGISTRY and name.endswith("_grad"):
+        name, is_grad = name[:-5], True
+    primitive = REGISTRY.get(name)
+    if primitive is None or (is_grad and not primitive.rules):
+        return None
+    info = _derived(op_type, primitive, is_grad)
+    _KNOWN[op_type] = (name, info)
+    return info
+
+
+def op_info(op_type: str) -> OpInfo:
+    """The `OpInfo` of a type.  Errors: `ProgramError` with the nearest known type."""
+    found = find_info(op_type) if isinstance(op_type, str) else None
+    if found is None:
+        known = [*REGISTRY, *CONTROL]
+        raise ProgramError(
+            f"there is no operator type {op_type!r}{did_you_mean(str(op_type), known)}\n  at {user_line()}"
+        )
+    return found
+
+
+def list_slots(info: OpInfo) -> set[str]:
+    """The slots of a primitive, or of its grad op, that hold any number of names; the others hold one."""
+    p = info.forward
+    assert p is not None
+    slots = {"shapes_like"} & set(info.inputs)
+    if p.list_input:
+        slots |= {p.list_input, f"{p.list_input}_grad"}
+    if p.list_output:
+        slots |= {*p.outputs, *(f"{o}_grad" for o in p.outputs)}
+    return slots
+
+
+def not_one_name(op_type: str, slot: str, names: list[str]) -> MinigradError:
+    """What to raise for a slot that holds one value and was given several names, or none."""
+    what = f"the slot {slot!r} of {op_type} is one value, {len(names)} names were given for it"
+    return refusal(what, f"one name for {slot!r}", ProgramError)
+
+
+def bind_slots(
+    info: OpInfo, inputs: dict[str, list[str]], outputs: dict[str, list[str]], attrs: dict[str, Any]
+) -> dict[str, Any]:
+    """Check slots and attrs against the type; returns the attrs.  Errors: `ProgramError`."""
+    for given, known, what in (
+        (inputs, info.inputs, "input slot"),
+        (outputs, info.outputs, "output slot"),
+    ):
+        for slot in given:
+            if slot not in known:
+                raise ProgramError(
+                    f"{info.type} has no {what} {slot!r}{did_you_mean(slot, known)}\n  at {user_line()}"
+                )
+    for attr in attrs:
+        if attr not in info.attrs and attr not in info.inputs:
+            raise ProgramError(
+                f"{info.type} has no attr {attr!r}{did_you_mean(attr, info.attrs)}\n  at {user_line()}"
+            )
+    for name in info.required:
+        if name not in inputs and name not in attrs and f"{name}_like" not in inputs:
+            advice = f"inputs={{{name!r}: variable}}, or a number: attrs={{{name!r}: 2.0}}"
+            advice = advice if name in info.inputs else f"attrs={{{name!r}: …}}"
+            raise refusal(f"{info.type} needs {name!r}", advice, ProgramError)
+    return attrs

@@ -1,0 +1,289 @@
+"""Program, Block, Operator, Variable: a computation written down before it runs.
+
+Vocabulary
+    Program    a list of blocks; block 0 is the root
+    Block      operators in order, variables by name, the index of its parent (-1 for the root)
+    Operator   type, inputs {slot: [names]}, outputs {slot: [names]}, attrs; the slots are the parameter
+               names of the primitive, a number given for an input is kept as an attr of that name
+    Variable   name, shape (-1 = any size), dtype; ``persistable`` ones outlive a run
+    role       what an operator is there for: "forward", "loss", "backward" or "optimize"
+
+Names are strings because forward and backward part are text that runs later, in scopes: there is no
+object to hold on to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import ProgramError, describe, refusal
+from ...primitives.values import Operators
+from .block import Block
+from .lift import lift
+from .operator import CONSTANT, EMPTY, Operator
+from .variable import ShapeOf, Variable, check_name
+
+__all__ = [
+    "CONSTANT", "EMPTY", "BackwardCall", "Block", "Operator", "Program", "ShapeOf", "Variable", "check_name",
+    "default_program", "program_guard",
+]  # fmt: skip
+
+
+@dataclass
+class BackwardCall:
+    """What one call of append_backward was asked, kept for `mg.why`."""
+
+    block: int
+    targets: list[str]
+    wanted: set[str]
+    no_grad: set[str]
+    gradients: dict[str, str]  # variable → gradient
+    length: int  # the operators that were there
+
+
+class Program:
+    """A list of blocks; a program that trains holds forward, backward and update operators.
+
+    >>> from minigrad import static
+    >>> import minigrad as mg
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [-1, 2]); w = static.parameter("w", [[1.0], [2.0]])
+    ...     loss = mg.matmul(x, w).sum()
+    ...     pairs = static.append_backward(loss)
+    >>> [op.type for op in prog.global_block().ops]
+    ['matmul', 'reduce_sum', 'fill_constant', 'reduce_sum_grad', 'matmul_grad']
+    """
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.initial: dict[str, np.ndarray[Any, Any]] = {}  # start values of persistable variables
+        self.history: list[str] = []  # which transformations made this program
+        self.pruned: list[tuple[str, str]] = []  # (grad op type, why it was not made)
+        self.backward_calls: list[BackwardCall] = []  # what `why` asks
+        self.error_clips: dict[str, tuple[float, float]] = {}  # variable → limits of its gradient
+        self.version = 0  # changes whenever the program does
+        self.role = "forward"
+        self.inputs: list[str] = []  # what `trace` fed and returned
+        self.outputs: list[str] = []
+        self.lifts_tensors = False  # `trace` turns Tensors it meets into parameters
+        self.derive: Callable[[Any], None] | None = None  # … and the ops behind them into operators
+        self.lifted: dict[int, tuple[Any, str]] = {}
+        self._counts: dict[str, int] = {}
+        self._current: list[int] = [0]
+        self.create_block(-1)
+
+    def create_block(self, parent: int | None = None, forward_block: int = -1) -> Block:
+        """Add a block; its parent is the current one by default."""
+        made = Block(
+            self, len(self.blocks), self._current[-1] if parent is None else parent, forward_block
+        )
+        self.blocks.append(made)
+        self.changed()
+        return made
+
+    @contextmanager
+    def block_guard(self, block: Block) -> Iterator[Block]:
+        """New operators go into this block."""
+        self._current.append(block.idx)
+        try:
+            yield block
+        finally:
+            self._current.pop()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing: if building fails inside, blocks, operators, variables and names are as before.
+
+        Only the blocks that are being built can grow, so only their lengths are remembered.
+        """
+        open_blocks = {i: self.blocks[i] for i in {0, *self._current}}
+        lengths = {i: (len(b.ops), len(b.vars)) for i, b in open_blocks.items()}
+        counts = dict(self._counts)
+        before = len(self.blocks), len(self.pruned), len(self.backward_calls)
+        try:
+            yield
+        except BaseException:
+            del self.blocks[before[0] :], self.pruned[before[1] :], self.backward_calls[before[2] :]
+            for i, block in open_blocks.items():
+                block.truncate(*lengths[i])
+            self._forget_dropped()
+            self._counts = counts
+            self.changed()
+            raise
+
+    def _forget_dropped(self) -> None:
+        """Forget start values, and Tensors that were lifted, of variables that are gone."""
+        known = self.blocks[0].vars
+        self.initial = {n: v for n, v in self.initial.items() if n in known}
+        self.lifted = {k: v for k, v in self.lifted.items() if v[1] in known}
+
+    @contextmanager
+    def role_guard(self, role: str) -> Iterator[None]:
+        """New operators get this role."""
+        before, self.role = self.role, role
+        try:
+            yield
+        finally:
+            self.role = before
+
+    def current_block(self) -> Block:
+        """The block new operators go into."""
+        return self.blocks[self._current[-1]]
+
+    def global_block(self) -> Block:
+        """Block 0, the root."""
+        return self.blocks[0]
+
+    def block(self, index: int) -> Block:
+        """A block by index."""
+        return self.blocks[index]
+
+    def changed(self) -> None:
+        """Note that plans made for this program are out of date."""
+        self.version += 1
+
+    def unique_name(self, prefix: str) -> str:
+        """A name nobody has yet: ``mul_0``, ``mul_1``."""
+        while True:
+            k = self._counts.get(prefix, 0)
+            self._counts[prefix] = k + 1
+            name = f"{prefix}_{k}"
+            for block in self.blocks:
+                if name in block.vars:
+                    break
+            else:
+                return name
+
+    def all_variables(self) -> Iterator[Variable]:
+        """Every variable of every block."""
+        return (v for b in self.blocks for v in b.vars.values())
+
+    def parameters(self) -> list[Variable]:
+        """The trainable variables, in the order of creation."""
+        return [v for v in self.blocks[0].vars.values() if v.trainable]
+
+    def as_variable(self, value: Any, block: Block) -> Variable:
+        """A Variable for an argument: itself, or a constant for an array."""
+        if isinstance(value, Variable):
+            if value.block.program is not self:
+                raise refusal(
+                    f"Variable {value.name!r} belongs to another program",
+                    "build both in one program_guard, or feed the fetched value",
+                    ProgramError,
+                )
+            if value.block is not block and block.find_var(value.name) is not value:
+                raise refusal(
+                    f"Variable {value.name!r} lives inside block {value.block.idx} and has no value outside of it",
+                    "return it from the branch or the body",
+                    ProgramError,
+                )
+            return value
+        if isinstance(value, Operators):
+            return lift(self, value)
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiub":
+            what = f"a program computes with numbers, not with {describe(value)}"
+            raise refusal(what, "a Variable, a number or an array of numbers", ProgramError)
+        return self.constant(array)
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Variable:
+        """A persistable variable that never changes and has no gradient."""
+        return self.add_persistable(self.unique_name(CONSTANT), array, trainable=False)
+
+    def add_persistable(self, name: str, value: Any, trainable: bool) -> Variable:
+        """A persistable variable in the root block with its start value."""
+        array = np.array(getattr(value, "_data", value), order="C")
+        made = self.blocks[0].create_var(
+            name,
+            array.shape,
+            array.dtype,
+            persistable=True,
+            trainable=trainable,
+            derived_stop=not trainable,
+        )
+        self.initial[name] = array
+        return made
+
+    def clone(self, for_test: bool = False) -> Program:
+        """A copy; ``for_test`` keeps the forward operators only, and dropout passes its input on.
+
+        Errors: `ProgramError` ``for_test``, if the program moves running statistics that its forward part does not use.
+        """
+        from .transform import clone
+
+        return clone(self, for_test)
+
+    def prune(self, targets: Any) -> Program:
+        """A copy with only the operators that the targets need."""
+        from .transform import prune
+
+        return prune(self, targets)
+
+    def to_json(self) -> str:
+        """The program as JSON, byte-identical for equal programs; `from_json` reads it back."""
+        from ..text.json import to_json
+
+        return to_json(self)
+
+    @staticmethod
+    def from_json(text: str) -> Program:
+        """A program from its JSON.  Errors: `ProgramFormatError`, and nothing else, for whatever is not one."""
+        from ..text.loader import from_json
+
+        return from_json(text)
+
+    def __str__(self) -> str:
+        from ..text.printer import format_program
+
+        return format_program(self)
+
+    def __repr__(self) -> str:
+        return f"<Program: {len(self.blocks)} blocks, {sum(len(b.ops) for b in self.blocks)} ops>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        from ...viz import draw
+
+        return draw(self)._repr_mimebundle_(**kwargs)
+
+
+_default: ContextVar[Program | None] = ContextVar("minigrad_program", default=None)
+
+
+def default_program() -> Program:
+    """The program of the innermost `program_guard`."""
+    program = _default.get()
+    if program is None:
+        raise refusal(
+            "there is no program to build in",
+            "with static.program_guard(static.Program()): …",
+            ProgramError,
+        )
+    return program
+
+
+@contextmanager
+def program_guard(program: Program) -> Iterator[Program]:
+    """Build in this program: ``with static.program_guard(prog): ...``.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [3])
+    >>> x.program is prog
+    True
+    """
+    if not isinstance(program, Program):
+        what = f"program_guard takes a Program, not {describe(program)}"
+        raise refusal(what, "static.program_guard(static.Program())", ProgramError)
+    token = _default.set(program)
+    try:
+        yield program
+    finally:
+        _default.reset(token)

@@ -1,0 +1,147 @@
+"""Programs from programs: copy, copy for testing, keep what some targets need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import ProgramError, refusal
+from .naming import names_of
+from .program import Block, Operator, Program, Variable
+from .verify import verify
+
+
+def copy_program(program: Program) -> Program:
+    """An independent copy: blocks, variables, operators, start values."""
+    made = Program()
+    made.blocks = []
+    for block in program.blocks:
+        new = Block(made, block.idx, block.parent, block.forward_block)
+        new.written = set(block.written)
+        for v in block.vars.values():
+            new.vars[v.name] = Variable(
+                new,
+                v.name,
+                v.shape,
+                v.dtype,
+                v.persistable,
+                v.trainable,
+                v.is_data,
+                v._stop,
+                v._derived_stop,
+            )
+        made.blocks.append(new)
+    twins: dict[int, Operator] = {}
+    for old, new in zip(program.blocks, made.blocks, strict=True):
+        for op in old.ops:
+            twins[id(op)] = op.copy()
+            new.ops.append(twins[id(op)])
+    for op in list(twins.values()):
+        op.forward_op, op.copy_of = twins.get(id(op.forward_op)), twins.get(id(op.copy_of))
+    made.initial = {k: v.copy() for k, v in program.initial.items()}
+    made.history, made.pruned = list(program.history), list(program.pruned)
+    made.error_clips = dict(program.error_clips)
+    made.inputs, made.outputs = list(program.inputs), list(program.outputs)
+    made._counts = dict(program._counts)
+    return made
+
+
+def clone(program: Program, for_test: bool) -> Program:
+    """A copy; for testing without the backward and optimize operators, and with dropout switched off."""
+    if for_test:
+        _no_running_statistics(program)
+    made = copy_program(program)
+    if for_test:
+        for block in made.blocks:
+            block.ops = [op for op in block.ops if op.role == "forward"]
+            for op in block.ops:
+                if op.type == "dropout":
+                    op.attrs["p"] = 0.0
+        made.history.append("clone(for_test)")
+        drop_unused(made, set(made.outputs))
+    return verify(made)
+
+
+def _no_running_statistics(program: Program) -> None:
+    """Errors: `ProgramError` if training moves statistics that its forward operators do not use.
+
+    `nn.BatchNorm` moves them with ``sgd``; parameters and the state of optimizers are told apart by who reads them.
+    """
+    ops = [op for block in program.blocks for op in block.ops]
+    read = {n for op in ops if op.role == "forward" for n in op.input_names}
+    variables = program.global_block().vars
+    for op in ops:
+        if op.type == "sgd" and op.role == "optimize":
+            (name,) = op.outputs["param_out"]
+            if name not in read and name in variables and not variables[name].trainable:
+                raise refusal(
+                    f"clone(for_test=True) would normalise with the statistics of the batch: {name!r} is moved at "
+                    f"{op.source_line}, and no forward operator reads it",
+                    "call the network after net.eval() in a program of its own, and run that "
+                    "with the same Executor",
+                    ProgramError,
+                )
+
+
+def prune(program: Program, targets: Any) -> Program:
+    """A copy with only the operators of the root block that the targets need, and the blocks these hold."""
+    made = copy_program(program)
+    block = made.global_block()
+    needed = set(names_of(made, targets, "prune", root=True))
+    if not needed:
+        raise refusal(
+            "prune needs at least one target to keep", "program.prune([loss])", ProgramError
+        )
+    kept = []
+    wanted = set(needed)
+    for op in reversed(block.ops):
+        if not needed.isdisjoint(op.output_names):
+            kept.append(op)
+            needed.update(op.input_names)
+    block.ops = kept[::-1]
+    made.history.append("prune")
+    drop_unused(made, wanted)
+    return verify(made)
+
+
+def drop_unused(program: Program, keep: set[str] | None = None) -> None:
+    """Remove blocks no operator holds and variables no operator names."""
+    held = {0}
+    stack = [0]
+    while stack:
+        for op in program.blocks[stack.pop()].ops:
+            for index in op.sub_blocks.values():
+                if index not in held:
+                    held.add(index)
+                    stack.append(index)
+    order = sorted(held)
+    new_index = {old: k for k, old in enumerate(order)}
+    program.blocks = [program.blocks[k] for k in order]
+    for block in program.blocks:
+        block.idx = new_index[block.idx]
+        block.parent = new_index.get(block.parent, -1)
+        block.forward_block = new_index.get(block.forward_block, -1)
+        for op in block.ops:
+            for attr, index in op.sub_blocks.items():
+                op.attrs[attr] = new_index[index]
+    used = {
+        n for b in program.blocks for op in b.ops for n in [*op.input_names, *op.output_names]
+    } | (keep or set())
+    used |= {n for b in program.blocks for op in b.ops for n in op.block_names}
+    for block in program.blocks:
+        block.vars = {
+            n: v
+            for n, v in block.vars.items()
+            if n in used or v.is_data or (v.persistable and v.trainable)
+        }
+        block.written &= set(block.vars)
+    program.initial = {n: v for n, v in program.initial.items() if n in program.blocks[0].vars}
+    forget_gone(program)
+    program.changed()
+    program.pruned = []
+
+
+def forget_gone(program: Program) -> None:
+    """Forget what is asked of variables that are no longer there: outputs, limits of gradients."""
+    known = {v.name for v in program.all_variables()}
+    program.error_clips = {n: c for n, c in program.error_clips.items() if n in known}
+    program.outputs = [n for n in program.outputs if n in program.global_block().vars]

@@ -1,0 +1,209 @@
+"""Variable: a name in a Block, for a value that comes when the program runs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import ProgramError, refusal, user_line
+from ...errors.other_libraries import VALUES, VARIABLES, missing
+from ...primitives.registry import Primitive
+from ...primitives.values import Operators, ufunc_on_values
+
+if TYPE_CHECKING:
+    from .block import Block
+    from .program import Program
+
+
+class ShapeOf:
+    """The shape of a Variable, known when the program runs: an attr given as ShapeOf becomes a slot ``<attr>_like``."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def _unknown(self, *args: Any) -> Any:
+        raise ProgramError(
+            f"a gradient rule computes with the shape of {self.name!r}, which has a size -1 and is "
+            f"known only when the program runs.\n"
+            f"  repair: declare the data with its full shape"
+        )
+
+    __len__ = __iter__ = __getitem__ = __add__ = __radd__ = _unknown
+
+    def __repr__(self) -> str:
+        return f"shape of {self.name}"
+
+
+class Variable(Operators):
+    """A name in a Block: what will have a value when the program runs.
+
+    Attributes: ``block``, ``name``, ``shape`` (-1 = any size), ``dtype``, ``persistable``, ``trainable`` (a parameter),
+    ``is_data`` (fed), ``stop_gradient``.  Operators and functions of minigrad apply to it and append Operators.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     static.data("x", [-1, 3]).sum(axis=1)
+    Variable(reduce_sum_0: float64[-1])
+    """
+
+    __slots__ = (
+        "_derived_stop",
+        "_stop",
+        "block",
+        "dtype",
+        "is_data",
+        "name",
+        "persistable",
+        "shape",
+        "trainable",
+    )
+
+    def __init__(
+        self,
+        block: Block,
+        name: str,
+        shape: Iterable[int],
+        dtype: Any,
+        persistable: bool = False,
+        trainable: bool = False,
+        is_data: bool = False,
+        stop_gradient: bool | None = None,
+        derived_stop: bool = False,
+    ) -> None:
+        self.block, self.name, self.shape = block, name, tuple(shape)
+        self.dtype = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
+        self.persistable, self.trainable, self.is_data = persistable, trainable, is_data
+        self._stop, self._derived_stop = stop_gradient, derived_stop
+
+    @staticmethod
+    def like(block: Block, name: str, other: Variable) -> Variable:
+        """A plain variable with the shape and dtype of another: what a gradient is."""
+        return plain_variable(block, name, other.shape, other.dtype, False)
+
+    @property
+    def stop_gradient(self) -> bool:
+        """Whether no gradient flows to this Variable: as set, else as follows from what it is made of."""
+        return self._derived_stop if self._stop is None else self._stop
+
+    @stop_gradient.setter
+    def stop_gradient(self, value: bool) -> None:
+        self._stop = bool(value)
+
+    @property
+    def cuts(self) -> bool:
+        """Whether the user said that gradients end here."""
+        return self._stop is True
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def program(self) -> Program:
+        """The Program this Variable belongs to."""
+        return self.block.program
+
+    def apply_primitive(
+        self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
+    ) -> Any:
+        """Append an Operator of this primitive; its outputs are new Variables."""
+        return self.block.program.current_block().append_primitive(primitive, args, attrs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:1] == "_":  # NumPy and Python ask for protocols, often
+            raise AttributeError(name)
+        raise missing("a Variable", name, VARIABLES.get(name) or VALUES.get(name), self)
+
+    def __bool__(self) -> bool:
+        raise refusal(
+            f"the value of Variable {self.name!r} is not known while the program is being built, so "
+            f"Python's if, while, and, or "
+            f"cannot decide on it",
+            "static.cond(pred, true_fn, false_fn) or static.while_loop(cond, body, loop_vars)",
+            ProgramError,
+        )
+
+    def _no_value(self, *args: Any) -> Any:
+        raise refusal(
+            f"Variable {self.name!r} has no value while the program is being built",
+            f"fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])",
+            ProgramError,
+        )
+
+    __float__ = __int__ = __index__ = item = numpy = __array__ = _no_value
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return ufunc_on_values(ufunc, method, inputs, kwargs, Variable)
+
+    def __len__(self) -> int:
+        if not self.shape or self.shape[0] < 0:
+            raise refusal(
+                f"the length of Variable {self.name!r} {list(self.shape)} is not known while the "
+                "program is being built",
+                "declare the data with its full shape, or reduce over the axis",
+                ProgramError,
+            )
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[k] for k in range(len(self))])
+
+    def __repr__(self) -> str:
+        return f"Variable({self.name}: {self.dtype}{list(self.shape)})"
+
+
+def plain_variable(
+    block: Block, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], stop: bool
+) -> Variable:
+    """A variable for what an operator makes, with a shape and a dtype that are known to be good."""
+    made: Variable = _new(Variable)
+    made.block = block
+    made.name = name
+    made.shape = shape
+    made.dtype = dtype
+    made.persistable = made.trainable = made.is_data = False
+    made._stop = None
+    made._derived_stop = stop
+    return made
+
+
+_new: Any = object.__new__
+
+
+def check_name(name: Any) -> None:
+    """A variable's name is a short text, unlike any other part of a program.  Errors: `ProgramError`."""
+    if isinstance(name, str) and len(name) <= 200 and _USUAL.match(name):
+        return
+    if (
+        not isinstance(name, str)
+        or not 0 < len(name) <= 200
+        or not name.isprintable()
+        or _ODD.search(name)
+        or _is_number(name)
+    ):
+        shown = f"{name!r:.80}"
+        raise ProgramError(
+            f"{shown} cannot be the name of a variable: use letters, digits, and _ . @ / -\n  at {user_line()}"
+        )
+
+
+_USUAL = re.compile(r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_.@]*\Z")
+_ODD = re.compile(r"[\s(){}\[\],=:\"'#;<>\\]|^-|^(True|False|None|@EMPTY@)$")
+
+
+def _is_number(name: str) -> bool:
+    if name[0] not in "0123456789+.":
+        return False
+    try:
+        ast.literal_eval(name)
+    except (ValueError, SyntaxError):
+        return False
+    return True

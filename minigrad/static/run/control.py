@@ -1,0 +1,174 @@
+"""How cond, while and recurrent run, and their grad ops.
+
+Every step of a loop has a Scope of its own; they are kept in the variable of the slot ``scopes``, where the grad op
+finds them.  A grad block runs in a Scope inside the one of the step it belongs to, from the last step to the first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import ProgramError
+from ..program.operator import EMPTY, Operator
+from ..program.program import Block
+from .limits import endless
+from .scope import HANDLERS, Run, Scope
+
+
+def run_cond(run: Run, op: Operator, scope: Scope) -> None:
+    """Run the branch that ``pred`` chooses."""
+    taken = _taken(run, op, scope)
+    block = run.program.blocks[op.attrs["sub_block" if taken else "else_block"]]
+    inner = Scope(scope, block.idx)
+    run.block(block, inner)
+    results = op.attrs["true_out" if taken else "false_out"]
+    for name, result in zip(op.outputs["out"], results, strict=True):
+        scope.values[name] = run.value(inner, result)
+    scope.values[op.outputs["scopes"][0]] = inner
+
+
+def run_cond_grad(run: Run, op: Operator, scope: Scope) -> None:
+    """Run the grad block of the branch that was taken."""
+    taken = _taken(run, op, scope)
+    prefix = "true" if taken else "false"
+    block = run.program.blocks[op.attrs["sub_block" if taken else "else_block"]]
+    inner = _grad_scope(run, run.value(scope, op.inputs["scopes"][0]), block)
+    _hand_in(run, inner, op.attrs[f"{prefix}_seeds"], scope, op.inputs["out_grad"])
+    run.block(block, inner)
+    locals_ = op.attrs[f"{prefix}_params"]
+    for name, local in zip(op.outputs["params_grad"], locals_, strict=True):
+        if name != EMPTY:
+            scope.values[name] = run.value(inner, local)
+
+
+def _taken(run: Run, op: Operator, scope: Scope) -> bool:
+    return bool(np.all(run.value(scope, op.inputs["pred"][0])))
+
+
+def run_while(run: Run, op: Operator, scope: Scope) -> None:
+    """Run the body as long as the condition holds; both see the carried values of the step."""
+    body, cond = (run.program.blocks[op.attrs[a]] for a in ("sub_block", "cond_block"))
+    values = [run.value(scope, n) for n in op.inputs["x"]]
+    scopes: list[Scope] = []
+    while True:
+        step = Scope(scope, body.idx)
+        step.values.update(zip(op.attrs["carried"], values, strict=True))
+        test = Scope(step, cond.idx)
+        run.block(cond, test)
+        if not np.all(run.value(test, op.attrs["cond"])):
+            break
+        if len(scopes) >= run.step_limit:
+            raise ProgramError(
+                f"{endless(run.step_limit)} (step_limit)\n  at {op.source_line}\n"
+                "  repair: a condition that becomes false, or Executor.run(…, step_limit=…)"
+            )
+        run.block(body, step)
+        values = [run.value(step, n) for n in op.attrs["next"]]
+        scopes.append(step)
+    scope.values.update(zip(op.outputs["out"], values, strict=True))
+    scope.values[op.outputs["scopes"][0]] = scopes
+
+
+def run_recurrent(run: Run, op: Operator, scope: Scope) -> None:
+    """Run the body once per element of the sequences, and stack its outputs."""
+    body = run.program.blocks[op.attrs["sub_block"]]
+    seqs = [run.value(scope, n) for n in op.inputs["seq"]]
+    if len({len(s) for s in seqs}) != 1:
+        lengths = [len(s) for s in seqs]
+        raise ProgramError(
+            f"the sequences of a recurrent op have different lengths: {lengths}\n  at {op.source_line}\n"
+            "  repair: cut or fill them up to one length"
+        )
+    values = [run.value(scope, n) for n in op.inputs["x"]]
+    scopes: list[Scope] = []
+    for t in range(len(seqs[0])):
+        step = Scope(scope, body.idx)
+        step.values.update(zip(op.attrs["carried"], values, strict=True))
+        step.values.update((n, s[t]) for n, s in zip(op.attrs["steps"], seqs, strict=True))
+        run.block(body, step)
+        values = [run.value(step, n) for n in op.attrs["next"]]
+        scopes.append(step)
+    for name, local in zip(op.outputs.get("stacked", ()), op.attrs["step_out"], strict=True):
+        scope.values[name] = _stacked(body, scopes, local)
+    scope.values.update(zip(op.outputs["out"], values, strict=True))
+    scope.values[op.outputs["scopes"][0]] = scopes
+
+
+def _stacked(body: Block, scopes: list[Scope], name: str) -> np.ndarray[Any, Any]:
+    if scopes:
+        return np.stack([s.values[name] for s in scopes])
+    var = body.vars[name]
+    return np.zeros((0, *(max(n, 0) for n in var.shape)), var.dtype)
+
+
+def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
+    """Run the grad block once per step, last step first: carried gradients are handed on, parameters' are added up."""
+    block = run.program.blocks[op.attrs["sub_block"]]
+    scopes = run.value(scope, op.inputs["scopes"][0])
+    grads = [None if n == EMPTY else run.value(scope, n) for n in op.inputs["out_grad"]]
+    stacked = [
+        None if n == EMPTY else run.value(scope, n) for n in op.inputs.get("stacked_grad", ())
+    ]
+    totals: dict[str, Any] = {}
+    inner_scopes: list[Scope] = []
+    for t in range(len(scopes) - 1, -1, -1):
+        inner = _grad_scope(run, scopes[t], block)
+        _set(inner, op.attrs["next_grad"], grads)
+        _set(inner, op.attrs.get("step_out_grad", ()), [g if g is None else g[t] for g in stacked])
+        run.block(block, inner)
+        grads = [None if n == EMPTY else run.value(inner, n) for n in op.attrs["carried_grad"]]
+        for local in op.attrs["params_local"]:
+            if local != EMPTY:
+                value = run.value(inner, local)
+                totals[local] = totals[local] + value if local in totals else value
+        inner_scopes.append(inner)
+    _set(scope, op.outputs["x_grad"], grads)
+    _set_totals(run, op, scope, totals)
+    _set_sequences(run, op, scope, inner_scopes[::-1])
+
+
+def _set(scope: Scope, names: Any, values: list[Any]) -> None:
+    for name, value in zip(names, values, strict=True):
+        if name != EMPTY:
+            scope.values[name] = value
+
+
+def _set_totals(run: Run, op: Operator, scope: Scope, totals: dict[str, Any]) -> None:
+    """The gradients of what the body read from outside: sums over the steps, zero if there was none."""
+    rows = zip(
+        op.outputs["params_grad"], op.attrs["params_local"], op.inputs["params"], strict=True
+    )
+    for name, local, param in rows:
+        if name != EMPTY:
+            none = local not in totals
+            scope.values[name] = np.zeros_like(run.value(scope, param)) if none else totals[local]
+
+
+def _set_sequences(run: Run, op: Operator, scope: Scope, scopes: list[Scope]) -> None:
+    names, locals_ = op.outputs.get("seq_grad", ()), op.attrs.get("steps_grad", ())
+    for name, local, seq in zip(names, locals_, op.inputs.get("seq", ()), strict=True):
+        if name != EMPTY:
+            parts = [run.value(s, local) for s in scopes]
+            scope.values[name] = np.stack(parts) if parts else np.zeros_like(run.value(scope, seq))
+
+
+def _grad_scope(run: Run, forward: Scope, block: Block) -> Scope:
+    """A scope for a grad block, inside the one its forward block ran in."""
+    made = Scope(forward, block.idx)
+    if run.keep:
+        forward.values[f"@GRAD@SCOPE_{block.idx}"] = made
+    return made
+
+
+def _hand_in(run: Run, inner: Scope, names: list[str], scope: Scope, given: list[str]) -> None:
+    for local, name in zip(names, given, strict=True):
+        if local != EMPTY:
+            inner.values[local] = run.value(scope, name)
+
+
+HANDLERS.update({
+    "cond": run_cond, "cond_grad": run_cond_grad, "while": run_while, "while_grad": run_loop_grad,
+    "recurrent": run_recurrent, "recurrent_grad": run_loop_grad,
+})  # fmt: skip

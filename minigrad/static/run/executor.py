@@ -1,0 +1,181 @@
+"""Executor: creates the variables of a program in a scope and runs its operators in order.
+
+Persistable variables live in the executor's own scope, all others in a scope made for the run.  A run is a
+transaction: what it writes to persistable variables is set when it has succeeded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from ...errors import ProgramError, describe, refusal
+from ...errors.calls import checked
+from ..program.naming import names_of
+from ..program.program import CONSTANT, EMPTY, Operator, Program
+from . import control as control
+from .feeds import fed_arrays, not_fed, not_set
+from .limits import ELEMENTS, STEP_LIMIT
+from .scope import Run, Scope
+
+__all__ = ["Executor", "Scope"]
+
+
+class Executor:
+    """Runs programs; keeps the persistable variables between runs in ``scope``.
+
+    >>> from minigrad import static
+    >>> import minigrad as mg, numpy as np
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [2]); y = mg.exp(x).sum()
+    >>> static.Executor().run(prog, feed={"x": np.zeros(2)}, fetch_list=[y])
+    [array(2.)]
+
+    A program is kept as text, its trained values as arrays, the optimizer's memory among them:
+
+    >>> import tempfile
+    >>> prog, one = static.Program(), static.Executor()
+    >>> with static.program_guard(prog):
+    ...     w = static.parameter("w", [1.0, 2.0])
+    ...     pairs = static.minimize(mg.optim.SGD(lr=0.25), (w * w).sum())
+    >>> _ = one.run(prog)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mg.nn.save(one.scope.values, folder + "/trained.npz")
+    ...     again, other = static.Program.from_json(prog.to_json()), static.Executor()
+    ...     other.scope.values.update(mg.nn.load(folder + "/trained.npz"))
+    >>> other.run(again, fetch_list="w"), one.run(prog, fetch_list="w")
+    ([array([0.25, 0.5 ])], [array([0.25, 0.5 ])])
+    """
+
+    def __init__(self) -> None:
+        self.scope = Scope()
+
+    @checked
+    def run(
+        self,
+        program: Program,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Any = None,
+        step_limit: int = STEP_LIMIT,
+        check_finite: bool = False,
+        scope: Scope | None = None,
+        element_limit: int = ELEMENTS,
+    ) -> list[Any]:
+        """Run a program; returns the fetched values as arrays of their own.
+
+        ``fetch_list`` may name any variable: gradients too, and variables inside loops, which give one value per step;
+        a single one counts as a list of one.
+        ``check_finite`` names the first operator that makes a NaN or an infinity.  ``scope`` (a fresh Scope)
+        receives the values of the run, for looking at.  ``step_limit`` bounds the steps of each loop,
+        ``element_limit`` the elements of all values together: what would be larger is not made.
+
+        Errors: `ProgramError` before the first operator runs, for unknown or missing feeds and fetches; an error on
+        the way leaves all parameters as they were.
+        """
+        if not isinstance(program, Program):
+            what = f"Executor.run takes a Program, not {describe(program)}"
+            raise refusal(what, "executor.run(program, feed={…}, fetch_list=[…])", ProgramError)
+        fetch = names_of(program, fetch_list, "fetch_list")
+        fed = fed_arrays(program, {} if feed is None else feed)
+        if scope is not None and not isinstance(scope, Scope):
+            what = f"scope is a static.Scope, not {describe(scope)}"
+            raise refusal(what, "scope=static.Scope()", ProgramError)
+        missing, constants = self._start_values(program)
+        self._check(program, fed, fetch)
+        updates = Scope(self.scope)
+        updates.values.update(_copies(missing))
+        local = Scope(updates) if scope is None else scope
+        local.parent = updates
+        local.values.update(constants | fed)
+        root = program.global_block()
+        keep = scope is not None or any(n not in root.vars for n in fetch)
+        with np.errstate(all="ignore") if check_finite else nullcontext():
+            Run(program, updates, step_limit, check_finite, keep, element_limit).block(root, local)
+        results = [_fetched(name, local) for name in fetch]
+        new = _copies(updates.values)
+        self.scope.values.update(new)  # a whole dictionary in one call: no signal comes between
+        return results
+
+    def _start_values(self, program: Program) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What no run has set yet; and the program's own constants, which no other program's replace."""
+        missing, constants = {}, {}
+        for name, value in program.initial.items():
+            if name.startswith(CONSTANT + "_"):
+                constants[name] = value
+            elif name not in self.scope.values:
+                missing[name] = value
+        return missing, constants
+
+    def _check(self, program: Program, fed: dict[str, Any], fetch: list[str]) -> None:
+        """What is missing is found before the first operator runs."""
+        given = fed.keys() | program.initial.keys() | self.scope.values.keys()
+        variables = program.global_block().vars
+        for name, op in _first_reads(program, fetch).items():
+            var = variables.get(name)
+            if name in given or var is None:
+                continue
+            if var.is_data:
+                raise not_fed(var)
+            if var.persistable:
+                raise not_set(name)
+            if op is not None:
+                raise ProgramError(
+                    f"{op.type} reads {name!r} before anything wrote it.\n  at {op.source_line}\n"
+                    f"  repair: append the op that computes {name!r} before it"
+                )
+
+
+def _first_reads(program: Program, fetch: list[str]) -> dict[str, Operator | None]:
+    """The names the root block reads before it writes them, with the first reader; None for a fetch."""
+    found: dict[str, Operator | None] = {}
+    written: set[str] = {EMPTY}
+    for op in program.global_block().ops:
+        for names in op.inputs.values():
+            for name in names:
+                if name not in written:
+                    found.setdefault(name, op)
+        for names in op.outputs.values():
+            written.update(names)
+    for name in fetch:
+        if name not in written:
+            found.setdefault(name, None)
+    return found
+
+
+def _copies(values: dict[str, Any]) -> dict[str, Any]:
+    """Arrays of the executor's own, contiguous as feeds are."""
+    return {name: np.array(value, order="C") for name, value in values.items()}
+
+
+def _fetched(name: str, scope: Scope) -> Any:
+    """The value of a fetched name; inside loops one value per step, innermost list first."""
+    value = scope.find(name)
+    if value is not None:
+        return np.array(value) if isinstance(value, np.ndarray | np.generic) else value
+    found = _in_steps(name, scope)
+    if found is None:
+        what = f"{name!r} has no value in this run: the block it belongs to did not run"
+        raise refusal(what, "fetch what the loop or the cond returns", ProgramError)
+    return found
+
+
+def _in_steps(name: str, scope: Scope) -> Any:
+    """The value of a name in the blocks that ran inside a scope: a list with one entry per step of a loop."""
+    for value in scope.values.values():
+        if isinstance(value, Scope):
+            found = _inside(name, value)
+        elif isinstance(value, list):
+            found = [v for s in value if (v := _inside(name, s)) is not None] or None
+        else:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def _inside(name: str, scope: Scope) -> Any:
+    return np.array(scope.values[name]) if name in scope.values else _in_steps(name, scope)

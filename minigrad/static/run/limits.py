@@ -1,0 +1,152 @@
+"""How large results may become, found before memory is asked for; and how long loops may run.
+
+Most operators give no more than they take.  Those that may give more have a line here: broadcasting, products, and what
+an attr asks for.  A program of a stranger is so stopped before it takes all memory, and a typing error, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ...errors import ProgramError, user_line
+from ...primitives.registry import Primitive
+
+ELEMENTS = 2**28  #: of all values of a run together, and of one value while a program is built
+STEP_LIMIT = 1_000_000  #: of one loop
+
+Shape = tuple[int, ...]
+Shapes = dict[str, list[Shape]]
+
+
+def broadcast_size(shapes: Iterable[Shape]) -> int:
+    """The number of elements of values that are broadcast together, whether they fit or not.
+
+    >>> broadcast_size([(3, 1), (4,)])
+    12
+    """
+    sizes: list[int] = []
+    for shape in shapes:
+        for k, n in enumerate(reversed(shape)):
+            if k == len(sizes):
+                sizes.append(1)
+            sizes[k] = max(sizes[k], n)
+    return math.prod(sizes)
+
+
+def _product(a: Shape, b: Shape, rows: int, columns: int) -> int:
+    """Matrices with these sizes as rows and columns, one for each pair that broadcasting makes."""
+    return broadcast_size([a[:-2], b[:-2]]) * rows * columns
+
+
+def _at(shape: Shape, axis: int) -> int:
+    return shape[axis] if len(shape) >= -axis else 1
+
+
+def _matmul(s: Shapes, attrs: dict[str, Any]) -> int:
+    (x,), (y,) = s["x"], s["y"]
+    return _product(x, y, _at(x, -2), _at(y, -1) if len(y) > 1 else 1)
+
+
+def _matmul_grad(s: Shapes, attrs: dict[str, Any]) -> int:
+    (g,), sizes = s["out_grad"], [1]
+    if "y" in s:  # which is read for the gradient of x, and the other way round
+        (y,) = s["y"]
+        sizes.append(_product(g, y, _at(g, -2), _at(y, -2)))
+    if "x" in s:
+        (x,) = s["x"]
+        sizes.append(_product(x, g, _at(x, -1), _at(g, -1)))
+    return max(sizes)
+
+
+def _matmul_nt(s: Shapes, attrs: dict[str, Any]) -> int:
+    (x,), (y,) = s["x"], s["y"]
+    return _product(x, y, _at(x, -2), _at(y, -2))
+
+
+def _matmul_tn(s: Shapes, attrs: dict[str, Any]) -> int:
+    (x,), (y,) = s["x"], s["y"]
+    return _product(x, y, _at(x, -1), _at(y, -1))
+
+
+def _linear(s: Shapes, attrs: dict[str, Any]) -> int:
+    (x,), (w,) = s["x"], s["w"]
+    return math.prod(x[:-1]) * _at(w, -1)
+
+
+def _einsum(s: Shapes, attrs: dict[str, Any]) -> int:
+    terms, _, out = str(attrs.get("subscripts", "")).replace(" ", "").partition("->")
+    sizes: dict[str, int] = {}
+    for term, shape in zip(terms.split(","), s["x"], strict=False):
+        head, _, tail = term.partition("...")
+        ends = *zip(head, shape, strict=False), *zip(tail[::-1], shape[::-1], strict=False)
+        for letter, n in ends:
+            sizes[letter] = max(n, sizes.get(letter, 1))
+    return math.prod(sizes.get(letter, 1) for letter in out)
+
+
+def _asked(attrs: dict[str, Any], name: str = "shape") -> int:
+    value = attrs.get(name, ())
+    return math.prod(
+        max(n, 1) for n in np.ravel(np.asarray(value or (), dtype=object)) if type(n) is int
+    )
+
+
+def _tile(s: Shapes, attrs: dict[str, Any]) -> int:
+    return math.prod(s["x"][0]) * _asked(attrs, "repetitions")
+
+
+def _pad(s: Shapes, attrs: dict[str, Any]) -> int:
+    width = attrs.get("pad_width", 0)
+    pairs = np.broadcast_to(np.asarray(width), (len(s["x"][0]), 2)).tolist()
+    return math.prod(n + a + b for n, (a, b) in zip(s["x"][0], pairs, strict=True))
+
+
+def _take(s: Shapes, attrs: dict[str, Any]) -> int:
+    (x,) = s["x"]
+    axis = attrs.get("axis")
+    kept = 1 if axis is None else math.prod(x) // max(x[axis], 1)
+    return kept * math.prod(s["indices"][0])
+
+
+LARGER: dict[str, Callable[[Shapes, dict[str, Any]], int]] = {
+    "matmul": _matmul, "matmul_nt": _matmul_nt, "matmul_tn": _matmul_tn, "linear": _linear, "einsum": _einsum,
+    "matmul_grad": _matmul_grad, "fill_constant": lambda s, attrs: _asked(attrs), "tile": _tile, "pad": _pad,
+    "take": _take,
+}  # fmt: skip
+
+
+def result_size(op_type: str, p: Primitive, shapes: Shapes, attrs: dict[str, Any]) -> int:
+    """The number of elements an operator will give, or fewer: what cannot be told counts as nothing."""
+    if p.broadcasts:
+        return broadcast_size(s for listed in shapes.values() for s in listed)
+    larger = LARGER.get(op_type)
+    try:
+        if larger is not None:
+            return larger(shapes, attrs)
+        if p.infer is not None and op_type == p.type and "shape" in attrs:
+            return _asked(attrs)
+    except (KeyError, ValueError, TypeError, IndexError):
+        pass  # the operator itself says what does not fit
+    return 0
+
+
+def endless(limit: int) -> str:
+    """What is said of a loop that goes on."""
+    return f"a while loop did not end within {limit} steps"
+
+
+def refuse(op_type: str, shapes: Shapes, size: int, limit: int, where: str = "") -> None:
+    """Errors: `ProgramError`: a result of this size is more than there is room for.
+
+    ``where``: the operator's line, in a run (whose limit can be raised); while building it is the user's.
+    """
+    shown = ", ".join(f"{slot}: {list(s)}" for slot, listed in shapes.items() for s in listed)
+    raise ProgramError(
+        f"{op_type}({shown}) would give {size} elements, and there is room for {limit}"
+        f"\n  at {where or user_line()}\n  repair: smaller shapes"
+        + (", or Executor.run(…, element_limit=…)" if where else "")
+    )

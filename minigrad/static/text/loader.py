@@ -1,0 +1,248 @@
+"""Programs read back from JSON; the schema stands in `serialize`.
+
+Loading is for files of strangers: nothing in them is executed, whatever does not fit raises `ProgramFormatError`, and
+sizes are checked before memory is asked for.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from ...errors import MinigradError, ProgramFormatError, refusal
+from ..program.op_info import ROLES
+from ..program.operator import BLOCK_ATTRS, EMPTY
+from ..program.program import Block, Operator, Program
+from ..program.verify import verify
+from ..program.verify_control import mark_given
+from .json import FORMAT, VERSION
+from .literals import DTYPES, check_shape, check_sizes, from_plain
+
+MAX_TEXT = 2**28  #: characters of a file
+MAX_OPS = 1_000_000
+MAX_NAMES = 2_000_000
+MAX_TOTAL = 2**25  #: elements of all start values together
+_KINDS = ("var", "data", "param", "const")
+
+
+def from_json(text: str) -> Program:
+    """The program of a JSON text.  Errors: `ProgramFormatError`, and nothing else, for whatever is not one."""
+    try:
+        return mark_given(verify(_program(_parsed(text))))
+    except ProgramFormatError:
+        raise
+    except (ValueError, TypeError, KeyError, RecursionError, MinigradError, OverflowError) as error:
+        raise ProgramFormatError(f"this is no stored program: {error}") from None
+
+
+def _parsed(text: Any) -> Any:
+    if not isinstance(text, str):
+        what = f"a stored program is a text, not {type(text).__name__}"
+        raise refusal(what, "Program.from_json(path.read_text())", ProgramFormatError)
+    if len(text) > MAX_TEXT:
+        raise ProgramFormatError(f"the text is longer than {MAX_TEXT} characters")
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return made
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(f"{word} is no number of a program")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits:.40} is too large")
+    return value
+
+
+def _shaped(value: Any, what: str, **kinds: Any) -> list[Any]:
+    """The values of an object that has exactly these keys, of these types."""
+    if not isinstance(value, dict) or set(value) != set(kinds):
+        keys = sorted(value) if isinstance(value, dict) else type(value).__name__
+        raise ValueError(f"{what} has the keys {sorted(kinds)}, not {keys!r:.200}")
+    for key, kind in kinds.items():
+        if type(value[key]) is not kind and kind is not object:
+            raise ValueError(
+                f"{what}: {key!r} must be a {kind.__name__}, not {type(value[key]).__name__}"
+            )
+    return [value[key] for key in kinds]
+
+
+def _strings(value: Any, what: str) -> list[str]:
+    if not isinstance(value, list) or not all(
+        isinstance(v, str) and len(v) <= 400 and v.isprintable() for v in value
+    ):
+        raise ValueError(f"{what} must be a list of short texts")
+    return value
+
+
+def _program(data: Any) -> Program:
+    form, version, history, inputs, outputs, clips, blocks, initial = _shaped(
+        data,
+        "the file",
+        format=str,
+        version=int,
+        history=list,
+        inputs=list,
+        outputs=list,
+        error_clips=dict,
+        blocks=list,
+        initial=dict,
+    )
+    if (form, version) != (FORMAT, VERSION):
+        raise ValueError(
+            f"the format is {form!r:.80}, version {version}; this reads {FORMAT!r}, version {VERSION}"
+        )
+    program = Program()
+    program.blocks.clear()
+    program.history = _strings(history, "history")
+    _add_blocks(program, blocks)
+    _start_values(program, initial)
+    _add_clips(program, clips)
+    program.inputs = [_known(program, n) for n in _strings(inputs, "inputs")]
+    program.outputs = [_known(program, n) for n in _strings(outputs, "outputs")]
+    return program
+
+
+def _add_blocks(program: Program, blocks: list[Any]) -> None:
+    """All blocks, then all variables, then all operators: each may speak of what came before it."""
+    keys = {"parent": int, "forward": int, "variables": list, "operators": list}
+    parts = [_shaped(block, "a block", **keys) for block in blocks]
+    many = sum(len(p[3]) for p in parts) > MAX_OPS or sum(len(p[2]) for p in parts) > MAX_NAMES
+    if not parts or many:
+        raise ValueError(
+            f"a program has at least one block, at most {MAX_OPS} operators and {MAX_NAMES} variables"
+        )
+    for k, (parent, forward, _, _) in enumerate(parts):
+        before = range(-1, max(k, 1))
+        if parent not in before or (parent < 0) != (k == 0) or forward not in before:
+            raise ValueError(
+                f"block {k} lies in block {parent}, grad of {forward}: both must come before it"
+            )
+        program.blocks.append(Block(program, k, parent, forward))
+    for block, (_, _, variables, _) in zip(program.blocks, parts, strict=True):
+        for item in variables:
+            _add_variable(block, item)
+    links = []
+    for block, (_, _, _, operators) in zip(program.blocks, parts, strict=True):
+        links += [_add_operator(block, item) for item in operators]
+    _link(program, links)
+
+
+def _add_clips(program: Program, clips: dict[str, Any]) -> None:
+    known = {v.name for v in program.all_variables()}
+    for name, limits in clips.items():
+        pair = from_plain(limits)
+        if (
+            name not in known
+            or not isinstance(pair, list)
+            or [type(v) for v in pair] != [float, float]
+        ):
+            raise ValueError(f"the error clip of {name!r:.80} is no pair of numbers for a variable")
+        if not pair[0] <= pair[1]:
+            raise ValueError(f"the error clip of {name!r:.80} needs min <= max")
+        program.error_clips[name] = (pair[0], pair[1])
+
+
+def _known(program: Program, name: str) -> str:
+    if name not in program.blocks[0].vars:
+        raise ValueError(f"{name!r} is no variable of block 0")
+    return name
+
+
+def _add_variable(block: Block, item: Any) -> None:
+    if not isinstance(item, list) or len(item) != 6:
+        raise ValueError("a variable is a list of six entries")
+    name, kind, dtype, shape, stop, derived = item
+    if kind not in _KINDS or not isinstance(dtype, str) or dtype not in DTYPES:
+        raise ValueError(f"{name!r:.80}: unknown kind or dtype {kind!r:.40}, {dtype!r:.40}")
+    if (
+        stop not in (None, True, False)
+        or type(derived) is not bool
+        or (isinstance(stop, int | float) and type(stop) is not bool)
+    ):
+        raise ValueError(f"{name!r:.80}: stop_gradient is true, false or null")
+    check_shape(shape, smallest=0 if kind in ("param", "const") else -1)
+    persistable = kind in ("param", "const")
+    if kind == "param" and dtype[0] != "f":
+        raise ValueError(f"{name!r:.80}: a parameter holds floating-point numbers")
+    block.create_var(
+        name, shape, dtype, persistable=persistable, trainable=kind == "param", is_data=kind == "data",
+        stop_gradient=stop, derived_stop=derived,
+    )  # fmt: skip
+
+
+def _slots(value: dict[str, Any], what: str) -> dict[str, list[str]]:
+    return {slot: _strings(names, what) for slot, names in value.items()}
+
+
+def _add_operator(block: Block, item: Any) -> Any:
+    kind, role, inputs, outputs, attrs, of = _shaped(
+        item, "an operator", type=str, role=str, inputs=dict, outputs=dict, attrs=dict, of=object
+    )
+    if role not in ROLES:
+        raise ValueError(f"{role!r:.40} is no role")
+    op = Operator(
+        kind, _slots(inputs, "an input slot"), _slots(outputs, "an output slot"), {}, role
+    )
+    for name, value in attrs.items():
+        check_sizes(value)
+        op.attrs[name] = from_plain(value)
+        if name in BLOCK_ATTRS and type(value) is not int:
+            raise ValueError(f"{name} is the index of a block")
+    block.ops.append(op)
+    block.written.update(n for n in op.output_names if n != EMPTY)
+    return of
+
+
+def _link(program: Program, links: list[Any]) -> None:
+    operators = [op for b in program.blocks for op in b.ops]
+    for op, of in zip(operators, links, strict=True):
+        if of is None:
+            continue
+        if (
+            not isinstance(of, list)
+            or len(of) != 2
+            or not all(type(n) is int and n >= 0 for n in of)
+        ):
+            raise ValueError("'of' is null or [block, operator]")
+        b, k = of
+        if b >= len(program.blocks) or k >= len(program.blocks[b].ops):
+            raise ValueError(f"'of' names operator {k} of block {b}, which is not there")
+        op.forward_op = program.blocks[b].ops[k]
+
+
+def _start_values(program: Program, initial: dict[str, Any]) -> None:
+    total = 0
+    for name, text in initial.items():
+        var = program.blocks[0].vars.get(name)
+        if var is None or not var.persistable or not isinstance(text, str):
+            raise ValueError(
+                f"the start value of {name!r:.80} belongs to no variable that outlives a run"
+            )
+        size = math.prod(var.shape)
+        total += size
+        if total > MAX_TOTAL or len(text) != 4 * -(-size * var.dtype.itemsize // 3):
+            raise ValueError(
+                f"the start value of {name!r:.80} has another size than {var.dtype}{list(var.shape)}"
+            )
+        raw = base64.b64decode(text, validate=True)
+        if len(raw) != size * var.dtype.itemsize or base64.b64encode(raw).decode("ascii") != text:
+            raise ValueError(f"the start value of {name!r:.80} is not well-formed base64")
+        little = np.frombuffer(raw, var.dtype.newbyteorder("<"))
+        if var.dtype.kind == "b" and not set(raw) <= {0, 1}:
+            raise ValueError(
+                f"the start value of {name!r:.80} holds bytes that are no truth values"
+            )
+        program.initial[name] = little.astype(var.dtype).reshape(var.shape)

@@ -1,0 +1,248 @@
+"""The text of a program, read back; the grammar stands in `printer`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+import numpy as np
+
+from ...errors import ProgramFormatError, describe, did_you_mean, refusal
+from ..program.gradient_names import GRAD
+from ..program.op_info import ROLES, bind_slots, op_info
+from ..program.operator import BLOCK_ATTRS
+from ..program.program import EMPTY, Block, Operator, Program, Variable, check_name
+from .literals import DTYPES, check_shape, check_sizes, from_plain
+from .printer import named_after
+
+_HEAD = re.compile(r"block (\d{1,7})(?: in (\d{1,7}))?(?: grad of (\d{1,7}))?:$")
+_DECLARATION = re.compile(
+    r"(data|param|const|var) (\S+): (\w+)\[([-\d, ]*)\]( stop| grad)?( = .*)?$"
+)
+
+
+def parse(text: str) -> Program:
+    """A program from its text.  Errors: `ProgramFormatError` with the line, and nothing else.
+
+    >>> prog = parse("block 0:\\n  data x: float64[2]\\n  y = exp(x)")
+    >>> prog.global_block().var("y")
+    Variable(y: float64[2])
+    """
+    from ..program.verify import verify
+    from ..program.verify_control import mark_given
+
+    if not isinstance(text, str):
+        what = f"a program is read from a text, not from {describe(text)}"
+        raise refusal(what, "static.parse(str(program))", ProgramFormatError)
+    program = Program()
+    program.blocks.clear()
+    role = "forward"
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        try:
+            if line.startswith("--"):
+                role = _known(line[2:].strip(), ROLES, "role")
+            elif head := _HEAD.match(line):
+                role = "forward"
+                _new_block(program, head)
+            else:
+                _read_line(program, line, role)
+        except Exception as error:
+            raise ProgramFormatError(f"line {number}: {error}\n  {line:.200}") from error
+    if not program.blocks:
+        raise ProgramFormatError("a program starts with 'block 0:'")
+    link_grad_ops(program)
+    try:
+        return mark_given(verify(program))
+    except Exception as error:
+        raise ProgramFormatError(str(error)) from error
+
+
+def _read_line(program: Program, line: str, role: str) -> None:
+    if line.startswith("# made by: "):
+        program.history.append(line.removeprefix("# made by: "))
+    elif not line or line.startswith("#"):
+        return
+    elif not program.blocks:
+        raise ValueError("a program starts with 'block 0:'")
+    elif found := _DECLARATION.match(line):
+        _declare(program.blocks[-1], found)
+    else:
+        _append(program.blocks[-1], line, role)
+
+
+def _known(word: str, words: tuple[str, ...], what: str) -> str:
+    if word not in words:
+        raise ValueError(f"unknown {what} {word!r}{did_you_mean(word, words)}")
+    return word
+
+
+def _new_block(program: Program, head: re.Match[str]) -> None:
+    index, parent, forward = int(head[1]), int(head[2] or -1), int(head[3] or -1)
+    if index != len(program.blocks):
+        raise ValueError(f"block {index} stands where block {len(program.blocks)} is expected")
+    if not 0 <= parent < index and (index, parent) != (0, -1):
+        raise ValueError(f"block {index} lies in block {parent}, which is not there yet")
+    if forward >= index:
+        raise ValueError(
+            "a block lies in a block before it, and is the grad block of one before it"
+        )
+    program.blocks.append(Block(program, index, parent, forward))
+
+
+def _declare(block: Block, found: re.Match[str]) -> None:
+    kind, name, dtype, sizes, flag, value = found.groups()
+    shape = [int(n) for n in sizes.split(",") if n.strip()]
+    check_shape(shape, smallest=-1)
+    _known(dtype, tuple(sorted(DTYPES)), "dtype")
+    persistable = kind in ("param", "const")
+    if persistable and (block.idx or -1 in shape):
+        raise ValueError("what outlives a run lies in block 0 and has a size")
+    block.create_var(
+        name, shape, dtype, is_data=kind == "data", persistable=persistable, trainable=kind == "param",
+        stop_gradient=None if flag is None else flag == " stop", derived_stop=kind != "param",
+    )  # fmt: skip
+    if value is not None:
+        if kind != "const":
+            raise ValueError("only a constant has a value here")
+        block.program.initial[name] = _constant(value[3:], shape, dtype)
+
+
+def _constant(text: str, shape: list[int], dtype: str) -> np.ndarray[Any, Any]:
+    value = np.array(from_plain(ast.literal_eval(text)), dtype)
+    if list(value.shape) != shape and value.size:
+        raise ValueError(f"{text:.80} is no {dtype}{shape}")
+    return value.reshape(shape)
+
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<block>block \d+)|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+    r"|(?P<word>[^\s,=()\[\]{}'\":]+)|(?P<mark>[,=()\[\]{}:]))"
+)
+
+
+def _tokens(line: str) -> list[str]:
+    out, at = [], 0
+    while at < len(line):
+        found = _TOKEN.match(line, at)
+        if found is None:
+            raise ValueError(f"cannot read {line[at : at + 20]!r}")
+        out.append(found.group().strip())
+        at = found.end()
+    return out
+
+
+def _append(block: Block, line: str, role: str) -> None:
+    head, bracket, rest = line.partition("(")
+    if not bracket or not rest.endswith(")"):
+        raise ValueError("an operator reads: targets = type(arguments)")
+    targets, _, op_type = head.rpartition(" = ") if " = " in head else ("", "", head)
+    info = op_info(op_type.strip())
+    outputs: dict[str, list[str]] = {}
+    for k, (slot, text) in enumerate(_split(targets)):
+        _enter(outputs, slot or _nth(info.outputs, k), _names(text))
+    inputs: dict[str, list[str]] = {}
+    attrs: dict[str, Any] = {}
+    for k, (slot, text) in enumerate(_split(rest[:-1])):
+        slot = slot or _nth(info.inputs, k)
+        if slot in info.inputs and not _is_literal(text):
+            _enter(inputs, slot, _names(text))
+        else:
+            _enter(attrs, slot, _literal(slot, text))
+    if not outputs:
+        raise ValueError(f"{info.type} has no name for its result")
+    op = Operator(info.type, inputs, outputs, bind_slots(info, inputs, outputs, attrs), role)
+    _declare_gradients(block, op)
+    if all(n == EMPTY or n in block.vars for n in op.output_names):
+        block.ops.append(op)
+        block.written.update(op.output_names)
+    else:
+        block._append(op)
+
+
+def _enter(place: dict[str, Any], key: str, value: Any) -> None:
+    if key in place:
+        raise ValueError(f"{key!r} is given twice")
+    place[key] = value
+
+
+def _nth(slots: tuple[str, ...], k: int) -> str:
+    if k >= len(slots):
+        raise ValueError(f"there are only {len(slots)} slots: {', '.join(slots) or 'none'}")
+    return slots[k]
+
+
+def _split(text: str) -> list[tuple[str, str]]:
+    """Split at the commas of the outer level: (slot or "", text)."""
+    parts: list[list[str]] = [[]]
+    depth = 0
+    for token in _tokens(text):
+        depth += (token in "[({") - (token in "])}")
+        if token == "," and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    out = []
+    for part in parts:
+        if len(part) > 2 and part[1] == "=" and part[0].isidentifier():
+            out.append((part[0], "".join(part[2:])))
+        elif part:
+            out.append(("", "".join(part)))
+    return out
+
+
+def _names(text: str) -> list[str]:
+    names = (
+        [n.strip() for n in text[1:-1].split(",") if n.strip()] if text.startswith("[") else [text]
+    )
+    for name in names:
+        if name != EMPTY:
+            check_name(name)
+    return names
+
+
+def _is_literal(text: str) -> bool:
+    if text == "[]":
+        return False
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return False
+    return True
+
+
+def _literal(attr: str, text: str) -> Any:
+    if attr in BLOCK_ATTRS:
+        if not text.startswith("block "):
+            raise ValueError(f"{attr} is a block")
+        return int(text[6:])
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        raise ValueError(f"{attr!r} is no input slot, and {text:.80} no value of an attr") from None
+    check_sizes(value)
+    return from_plain(value)
+
+
+def _declare_gradients(block: Block, op: Operator) -> None:
+    """A gradient has the shape of what it is the gradient of."""
+    for name in op.output_names:
+        if name not in block.vars:
+            like = named_after(block, name)
+            if like is not None:
+                block.vars[name] = Variable(block, name, like.shape, like.dtype)
+
+
+def link_grad_ops(program: Program) -> None:
+    """Give grad ops back the link to what they differentiate."""
+    for block in program.blocks:
+        source = program.blocks[block.forward_block] if block.forward_block >= 0 else block
+        by_output = {n: op for op in source.ops for n in op.output_names if n != EMPTY}
+        for op in block.ops:
+            if op.type.endswith("_grad"):
+                slots = [names for s, names in op.inputs.items() if s.endswith("_grad")]
+                bases = [n.rpartition(GRAD)[0] for names in slots for n in names if n != EMPTY]
+                found = next((by_output[n] for n in bases if n in by_output), None)
+                if found is not None and found.type == op.type.removesuffix("_grad"):
+                    op.forward_op = found
