@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import data, keywords, nn, optim, static
-from minigrad.errors import DTypeError
+from minigrad import data, nn, optim, static
+from minigrad.errors import DTypeError, keywords
 
 W = mg.tensor([1.0], requires_grad=True)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from minigrad.static.run.scope.kernels import run_kernel
-from minigrad.static.run.scope.limits import result_size
 
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
 from minigrad.primitives.registry import REGISTRY
+from minigrad.static.run.kernels import run_kernel
+from minigrad.static.run.limits import result_size
 
 #: type, arrays by slot, attrs: results are larger than what they are made of
 CASES = [

@@ -4,13 +4,13 @@ import random
 
 import numpy as np
 import pytest
-from minigrad.static.run.scope.executor import Scope as ExecutorScope
 
 import minigrad as mg
 from minigrad.errors import ProgramError
 from minigrad.nets.operators import names, places
 from minigrad.primitives.registry import RuleError
 from minigrad.static import net
+from minigrad.static.run.executor import Scope as ExecutorScope
 
 
 def op(type, out, attrs=None, **inputs):

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from minigrad.static.backward.append_backward.grad_ops import _sum_back, shape_of
 
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import RuleError
 from minigrad.primitives.registry import REGISTRY
+from minigrad.static.backward.grad_ops import _sum_back, shape_of
 from minigrad.static.program.variable import ShapeOf
 
 

@@ -11,9 +11,9 @@ from minigrad.errors import ProgramError
 from minigrad.ops.infer import broadcasted, like_x, reshaped, shape_attr, solved
 from minigrad.ops.rows import spread_rows
 from minigrad.primitives.registry import REGISTRY
+from minigrad.static.program import infer
 from minigrad.static.program.abstract_values import matched
 from minigrad.static.program.operator import EMPTY
-from minigrad.static.program.program import infer
 
 F4, F8, I8 = np.dtype("float32"), np.dtype("float64"), np.dtype("int64")
 

@@ -7,12 +7,12 @@ import linecache
 
 import numpy as np
 import pytest
-from minigrad.static.backward.append_backward.grad_ops import flow_slots, plan_of
 
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
 from minigrad.primitives.registry import REGISTRY
+from minigrad.static.backward.grad_ops import flow_slots, plan_of
 
 
 def program(function, shapes):
