@@ -7,6 +7,7 @@ python -m tests.campaign weights --programs 60000
 python -m tests.campaign saves --programs 100
 python -m tests.campaign modules --programs 10000
 python -m tests.campaign interrupts --programs 10000
+python -m tests.campaign players --programs 5000
 python -m tests.campaign bugs
 python -m tests.campaign mutate --module minigrad.eager.backward --module minigrad.eager.walk
 python -m tests.campaign raises
@@ -45,6 +46,10 @@ def _chunk(kind: str, first: int, count: int) -> list[str]:
 
     warnings.simplefilter("ignore")
     run: Callable[[int], object] = seeded_history if kind == "modules" else seeded_session
+    if kind == "players":
+        from tests.viz.truth import check_player
+
+        run = check_player
     if kind == "fuzz":
         run = lambda seed: check(draw(seed, 40), seed)
     bad = []
@@ -163,6 +168,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     **dict.fromkeys(DAMAGED, fuzz),
     "modules": fuzz,
     "interrupts": interrupts,
+    "players": fuzz,
     "bugs": bugs,
     "mutate": mutate,
     "depth": depth,

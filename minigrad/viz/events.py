@@ -56,15 +56,19 @@ class Event:
 
 
 def run_events(
-    graph: Graph, scopes: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
+    graph: Graph,
+    scopes: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    record: Any = None,
+    whole: Graph | None = None,
 ) -> list[Event]:
     """What runs, in its order: forward ops, seed, backward ops; blocks are entered and left.
 
-    ``scopes`` gives the values of each iteration of a loop: name of the step scopes -> one dict
-    per iteration.
+    ``record`` is what a run of a program did, step by step: then that is played, nothing else.
+    Without one the graph tells the order, and ``scopes`` the values of each turn of a loop: name of
+    the step scopes -> one dict per turn.  ``whole`` is the graph before it was folded.
     """
     play = Running(graph, scopes or {})
-    return list(play.events())
+    return list(play.events() if record is None else play.recorded(record, whole or graph))
 
 
 class Running:
@@ -84,6 +88,11 @@ class Running:
         for node in by_need(ordered_ops(graph), self.links):
             if node.kind != "pruned":
                 self.ops.setdefault(self.holder(node.region), []).append(node)
+        self.seeds = [
+            n
+            for n in graph.nodes.values()
+            if n.kind == "seed" and not is_op(n) and not self.links.before[n.id]
+        ]
 
     def holder(self, region: str | None) -> str | None:
         """The sub-block a region lies in; None for the outermost drawing."""
@@ -91,12 +100,72 @@ class Running:
             region = self.graph.regions[region].parent
         return region
 
+    def given(self) -> Iterator[Event]:
+        """The gradients that somebody gives to start with, once."""
+        seeds, self.seeds = self.seeds, []
+        for node in seeds:
+            words = f"Seed: {said(node)} starts the backward pass"
+            yield Event("seed", (node.id,), words, values=shown(node))
+
+    # -- what a run did
+
+    def recorded(self, record: Any, whole: Graph) -> Iterator[Event]:
+        """The steps of a run in their order; what runs inside a folded box is one step of it."""
+        ops = {n.data["place"]: n for n in whole.nodes.values() if "place" in n.data}
+        holders = {b: n for n in ops.values() for b in n.data.get("holds", ())}
+        boxes = {m: n for n in self.graph.nodes.values() for m in n.data.get("members", ())}
+        inside: dict[int, list[Node]] = {}
+        for node in self.graph.nodes.values():
+            if "place" in node.data:
+                inside.setdefault(node.data["place"][0], []).append(node)
+        turns: list[int | None] = []  # of the blocks that are entered, from the outermost
+        box: tuple[Node, dict[str, Any]] | None = None  # that is running, and what it wrote
+        for done in record.steps:
+            op = ops.get((done.block, done.number))
+            place = boxes.get(op.id) if op is not None else None
+            if box is not None and done.kind == "op" and place is not box[0]:
+                yield self.step(box[0], turns[-1], box[1])
+                box = None
+            if done.kind == "enter":
+                turns.append(done.turn if done.turn is not None or not turns else turns[-1])
+                holder = holders.get(done.block)
+                yield from self.passed(done, holder, inside.get(done.block, []), turns[-1])
+            elif done.kind == "leave":
+                holder = holders.get(done.block)
+                yield from self.passed(done, holder, inside.get(done.block, []), turns.pop())
+            elif place is not None:
+                if place.kind == "folded":
+                    box = (place, (box[1] if box else {}) | done.values)
+            elif op is not None and op.id in self.graph.nodes:
+                node = self.graph.nodes[op.id]
+                if node.side == "backward" and len(turns) == 1:
+                    yield from self.given()
+                yield self.step(node, turns[-1], done.values)
+        if box is not None:
+            yield self.step(box[0], None, box[1])
+        yield from self.given()
+
+    def passed(
+        self, done: Any, holder: Node | None, inside: list[Node], turn: int | None
+    ) -> Iterator[Event]:
+        """A sub-block that is drawn is entered, with what it finds, or left."""
+        if holder is None or holder.id not in self.graph.nodes or not inside:
+            return
+        label = holder.data["holds"][done.block]
+        where = label if turn is None else f"{label}, iteration {turn}"
+        if done.kind == "leave":
+            yield Event("leave", (holder.id,), f"Leave {where}", iteration=turn)
+            return
+        found = self.sources(inside)
+        values: dict[str, str] = {}
+        for name in found:
+            values |= scoped(self.graph.nodes[name], done.values)
+        yield Event("enter", (holder.id, *found), f"Enter {where}", values=values, iteration=turn)
+
+    # -- what the graph and the step scopes tell
+
     def events(self) -> Iterator[Event]:
-        seeds = [
-            n
-            for n in self.graph.nodes.values()
-            if n.kind == "seed" and not is_op(n) and not self.links.before[n.id]
-        ]
+        """The operators in the order of the graph; nobody noted which of them ran, and how often."""
         stack: list[Any] = [(op, None, {}, False) for op in reversed(self.ops.get(None, []))]
         while stack:
             item = stack.pop()
@@ -105,20 +174,13 @@ class Running:
                 continue
             node, iteration, values, entered = item
             if node.side == "backward" and node.region not in self.held:
-                yield from map(self.given, seeds)
-                seeds = []
+                yield from self.given()
             if node.id in self.inside and not entered:  # what it holds runs first
                 stack.append((node, iteration, values, True))
                 stack.extend(reversed(self.nested(node, iteration)))
             else:
                 yield self.step(node, iteration, values)
-        yield from map(self.given, seeds)
-
-    def given(self, node: Node) -> Event:
-        """The gradient that somebody gives to start with."""
-        return Event(
-            "seed", (node.id,), f"Seed: {said(node)} starts the backward pass", values=shown(node)
-        )
+        yield from self.given()
 
     def step(self, node: Node, iteration: int | None, values: Mapping[str, Any]) -> Event:
         """One operator runs and writes its values."""
@@ -158,21 +220,43 @@ class Running:
         return f"{_WORDS[kind]} {number}{node.name}{joined}{again}"
 
     def nested(self, node: Node, iteration: int | None) -> list[Any]:
-        """What an operator with blocks does: enter, run, leave; once per iteration."""
+        """What an operator with blocks does: enter, run, leave; turn by turn, a test before each.
+
+        Backward goes from the last turn to the first.
+        """
         work: list[Any] = []
         frames = self.iterations(node)
+        regions = sorted(self.inside.get(node.id, ()), key=lambda r: not self.tests(r))
         order = list(range(len(frames)))
-        for region in self.inside.get(node.id, ()):
-            inside = self.ops.get(region, [])
-            label = self.graph.regions[str(region)].label
-            for t in order if node.side == "forward" else reversed(order):
-                at = t if self.scopes else iteration
-                where = f"{label}, iteration {t}" if self.scopes else label
-                before = frames[t - 1] if t else {}
-                work.append(self.enter(node, inside, where, at, (before, frames[t])))
-                work += [(inner, at, frames[t], False) for inner in inside]
-                work.append(Event("leave", (node.id,), f"Leave {where}", iteration=at))
+        for t in order if node.side == "forward" else reversed(order):
+            before = frames[t - 1] if t else {}
+            for region in regions:
+                work += self.once(node, region, iteration, t, (before, frames[t]))
+        for region in filter(self.tests, regions):  # the test that ends a loop
+            last = frames[-1] if frames else {}
+            work += self.once(node, region, iteration, len(frames), (last, {}))
         return work
+
+    def tests(self, region: str | None) -> bool:
+        """Is it the block of a condition?"""
+        return self.graph.regions[str(region)].label.endswith(": condition")
+
+    def once(
+        self,
+        node: Node,
+        region: str | None,
+        iteration: int | None,
+        t: int,
+        frames: tuple[Mapping[str, Any], Mapping[str, Any]],
+    ) -> list[Any]:
+        """A block is entered, runs, and is left."""
+        inside = self.ops.get(region, [])
+        label = self.graph.regions[str(region)].label
+        at = t if self.scopes else iteration
+        where = f"{label}, iteration {t}" if self.scopes else label
+        left = Event("leave", (node.id,), f"Leave {where}", iteration=at)
+        run = [(inner, at, frames[1], False) for inner in inside]
+        return [self.enter(node, inside, where, at, frames), *run, left]
 
     def enter(
         self,
@@ -252,7 +336,8 @@ def shown(node: Node) -> dict[str, str]:
 def scoped(node: Node, values: Mapping[str, Any]) -> dict[str, str]:
     """The value a node has in one iteration."""
     name = node.data.get("variable", node.name)
-    return {node.id: format_value(values[name])} if name in values else {}
+    known = name in values and node.kind != "scopes"
+    return {node.id: format_value(values[name])} if known else {}
 
 
 def said(node: Node) -> str:

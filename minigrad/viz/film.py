@@ -54,6 +54,9 @@ class Film:
         for i, event in enumerate(self.events):
             for node in event.nodes:
                 self.first.setdefault(node, i)
+        for never in graph.nodes.values():
+            if never.state == "pending":  # it did not run
+                self.first.setdefault(never.id, len(self.events))
 
     def __len__(self) -> int:
         """The number of frames: one more than events."""

@@ -17,7 +17,7 @@ from .spelling import base, is_gradient, makes_gradients, op_words
 from .summary import MOST, summary
 from .twins import link_rest, saved_lines, twins
 from .variables import Facts, Looks, loss_names
-from .wiring import Placed, Wiring, add_word, loops
+from .wiring import Placed, Wiring, add_word, loops, show_value
 
 
 def is_program(x: Any) -> bool:
@@ -29,21 +29,27 @@ def is_program(x: Any) -> bool:
 
 
 def of_program(
-    program: Any, values: Mapping[str, Any] | None = None, detail: str = "auto"
+    program: Any,
+    values: Mapping[str, Any] | None = None,
+    detail: str = "auto",
+    record: Any = None,
 ) -> Graph:
     """The picture of a program: one region per block and side.
 
-    ``values`` maps names to arrays (the scope after a run).  ``detail="pruned"`` also shows the
+    ``values`` maps names to arrays (the scope after a run).  ``record`` is what that run did, step
+    by step: every version of a name then has its value, and a block that did not run is grey.
+    ``detail="pruned"`` also shows the
     grad ops that were dropped, with the reason, from the records in ``program.pruned``:
     (type, reason) or (type, reason, forward op).
     """
     if sum(len(block.ops) for block in program.blocks) > MOST:
         return _summary(program)
-    drawing = ProgramDrawing(Facts(program, values or {}))
+    drawing = ProgramDrawing(Facts(program, values or {}, record))
     drawing.blocks()
     if detail == "pruned":
         drawing.ghosts(getattr(program, "pruned", ()))
     drawing.mirror()
+    drawing.not_run()
     drawing.words()
     return drawing.graph
 
@@ -107,7 +113,16 @@ class ProgramDrawing:
         return made
 
     def place(self, sheet: Sheet, op: Any, number: int) -> Placed:
-        """One operator in its block; its role decides the side."""
+        """One operator in its block, with the values that it wrote."""
+        placed = self._on_its_side(sheet, op, number)
+        placed.node.data["place"] = (sheet.block.idx, number)
+        for name, value in self.facts.outputs(sheet.block.idx, number).items():
+            if name in placed.outs:
+                show_value(placed.outs[name], value)
+        return placed
+
+    def _on_its_side(self, sheet: Sheet, op: Any, number: int) -> Placed:
+        """The role of an operator decides where it stands."""
         role = getattr(op, "role", "forward")
         if sheet.backward or role == "backward" or makes_gradients(op):
             return sheet.wiring.add(op, number, self.region(sheet, "backward"), backward=True)
@@ -129,6 +144,9 @@ class ProgramDrawing:
         nodes = [n for p in sheet.wiring.placed for n in (*p.ins.values(), p.node)]
         if sheet.owner is not None and nodes:
             self.graph.edge(sheet.owner.node, nodes[0], "sub_block")
+        if sheet.owner is not None and sheet.regions:
+            label = next(iter(sheet.regions.values())).label
+            sheet.owner.node.data.setdefault("holds", {})[sheet.block.idx] = label
         if sheet.loop:
             carry(self.graph, sheet)
 
@@ -191,6 +209,22 @@ class ProgramDrawing:
         held = dict(held_blocks(owner.op, self.program)) if owner else {}
         block = held.get(sheet.attr)
         return self.sheets.get(block.idx) if block is not None else None
+
+    def not_run(self) -> None:
+        """Blocks that the run did not enter, and operators that it did not reach, are grey."""
+        if self.facts.record is None:
+            return
+        for sheet in self.sheets.values():
+            entered = sheet.block.idx in self.facts.entered
+            for region in sheet.regions.values() if not entered else ():
+                region.label += ": did not run"
+            for placed in sheet.wiring.placed:
+                if placed.node.data["place"] not in self.facts.written_by:
+                    for node in (placed.node, *placed.outs.values()):
+                        node.state = "pending"
+            for node in (n for nodes in sheet.wiring.versions.values() for n in nodes):
+                if not entered and node.id not in sheet.wiring.writer:
+                    node.state = "pending"
 
     def words(self) -> None:
         """Title and the order of events, for readers who do not see the picture."""

@@ -182,7 +182,7 @@ def draw(
     Picture
     """
     known = Names(names, caller_variables())
-    view = _view_of(x, detail, values, known, expand)
+    view = view_of_any(x, detail, values, known, expand)
     if direction is not None:
         view.turn(_checked("direction", direction, ("LR", "TB")))
     picture = Picture(view.graph, legend=legend, view=view)
@@ -192,10 +192,10 @@ def draw(
 
 def graph_of(x: Any, *, detail: str = "auto", names: Names | None = None) -> Graph:
     """The neutral graph of anything that `draw` takes."""
-    return _view_of(x, detail, True, names or Names(), None).graph
+    return view_of_any(x, detail, True, names or Names(), None).graph
 
 
-def _view_of(x: Any, detail: str, values: bool | str, names: Names, expand: str | None) -> View:
+def view_of_any(x: Any, detail: str, values: bool | str, names: Names, expand: str | None) -> View:
     """The graph of anything that `draw` takes, folded as ``detail`` says."""
     with paused_collector():
         whole = whole_of(x, detail, values, names)

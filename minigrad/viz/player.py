@@ -19,8 +19,9 @@ from .film import Film
 from .html import film_page, frames_page, script, style
 from .names import Names, caller_variables
 from .of_scope import all_values, is_scope, names_of, step_list
-from .picture import graph_of
+from .picture import view_of_any
 from .sheet import sheet
+from .sources import record_of
 
 
 def play(
@@ -34,9 +35,10 @@ def play(
     """Step through whatever `draw` can draw.
 
     A program plays as it runs; ``building=True`` plays how its backward part was made (``trace``
-    is what the builder recorded, by default the program's own).  A pair ``(program, values)``
-    shows values; values of step scopes are played iteration by iteration.  ``prediction=True``
-    asks for each next value before it shows it.
+    is what the builder recorded, by default the program's own).  A pair ``(program, scope)`` plays
+    what ``Executor.run(program, …, scope=scope)`` did: every turn and test of a loop, the branch
+    that was taken.  A pair ``(program, values)`` shows values; those of step scopes turn by turn.
+    ``prediction=True`` asks for each next value before it shows it.
 
     Raises `TypeError` for something without a graph.
 
@@ -45,20 +47,18 @@ def play(
     >>> print(type(mg.play(x * x)).__name__)
     Player
     """
-    x = with_all_values(x)
-    graph = graph_of(
-        with_last_iteration(x),
-        detail="pruned" if building else "auto",
-        names=Names(names, caller_variables()),
-    )
+    record = record_of(x)
+    shown = x if record is not None else with_last_iteration(with_all_values(x))
+    detail = "pruned" if building else "auto"
+    view = view_of_any(shown, detail, True, Names(names, caller_variables()), None)
     if building:
         program = x[0] if isinstance(x, tuple) else x
         events = build_events(
-            graph, trace if trace is not None else getattr(program, "trace", None)
+            view.graph, trace if trace is not None else getattr(program, "trace", None)
         )
     else:
-        events = run_events(graph, step_scopes(x))
-    return Player(Film(graph, events), prediction=prediction)
+        events = run_events(view.graph, step_scopes(shown), record, view.whole)
+    return Player(Film(view.graph, events), prediction=prediction)
 
 
 def with_all_values(x: Any) -> Any:

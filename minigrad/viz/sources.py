@@ -65,6 +65,12 @@ def _scope(x: Any, values: bool | str) -> Mapping[str, Any] | None:
     return x[1] if isinstance(x[1], Mapping) else all_values(x[1])
 
 
+def record_of(x: Any) -> Any:
+    """What a run of a program did, where the scope that was given with the program knows it."""
+    record = getattr(x[1], "record", None) if isinstance(x, tuple) and len(x) == 2 else None
+    return record if getattr(record, "program", None) is _whole(_first(x)) else None
+
+
 def _is_grad_fn(x: Any) -> bool:
     first = x[0] if isinstance(x, (list, tuple)) and x else x
     return (
@@ -96,7 +102,9 @@ _SOURCES: tuple[tuple[Callable[[Any], bool], Source], ...] = (
     (lambda x: isinstance(x, watch), lambda x, _, values, names: of_run(x, names, bool(values))),
     (
         lambda x: is_program(_whole(_first(x))),
-        lambda x, detail, values, _: of_program(_whole(_first(x)), _scope(x, values), detail),
+        lambda x, detail, values, _: of_program(
+            _whole(_first(x)), _scope(x, values), detail, record_of(x) if values else None
+        ),
     ),
     (lambda x: is_net(_first(x)), lambda x, _, values, *rest: of_net(_first(x), _scope(x, values))),
     (_is_grad_fn, lambda x, _, values, names: of_grad_fn(_several(x), names, values)),

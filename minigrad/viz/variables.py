@@ -28,13 +28,31 @@ class Facts:
 
     program: Any
     values: Mapping[str, Any] = field(default_factory=dict)
+    record: Any = None  # what a run of this program did, step by step
 
     def __post_init__(self) -> None:
+        self.written_by: dict[tuple[int, int], Mapping[str, Any]] = {}  # (block, operator) last
+        self.entered: dict[int, Mapping[str, Any]] = {}  # what a block found, last
+        for step in self.record.steps if self.record is not None else ():
+            if step.kind == "enter":
+                self.entered[step.block] = step.values
+            elif step.kind == "op":
+                self.written_by[step.block, step.number] = step.values
         self.loss = loss_names(self.program)
         self.written = written_names(self.program)
         self.carried = carried_names(self.program)
         self.handed_on = {name for names in self.carried.values() for name in names}
         self.scopes = scope_words(self.program)
+
+    def outputs(self, block: int, number: int) -> Mapping[str, Any]:
+        """What an operator wrote when it ran last; nothing where that is not known."""
+        return self.written_by.get((block, number), {})
+
+    def found_by(self, block: Any, written: bool) -> Mapping[str, Any]:
+        """The values of names when a block was entered last; else those at the end of the run."""
+        if self.record is None:
+            return self.values
+        return {} if written else self.entered.get(block.idx, {})
 
 
 @dataclass
@@ -50,14 +68,14 @@ class Looks:
         home, var = find_var(self.facts.program, self.block, name)
         look = self.gradient(name) if is_gradient(name) else self.value(name, home, var, written)
         kind, word = look
-        value = "" if kind == "scopes" else value_text(self.facts.values, name)
+        values = self.facts.found_by(self.block, written)
+        value = "" if kind == "scopes" or not self.facts.values else value_text(values, name)
         shape = "" if value or kind == "scopes" else shape_text(var)
-        return kind, value, f"{shape} {word}".strip(), self.tooltip(name, home, var)
+        return kind, value, f"{shape} {word}".strip(), self.tooltip(name, home, var, values)
 
-    def tooltip(self, name: str, home: Any, var: Any) -> str:
+    def tooltip(self, name: str, home: Any, var: Any, values: Mapping[str, Any]) -> str:
         """Whole name, shape, dtype, home block, value."""
         words = [name] if var is None else [name, shape_words(var), f"block {home.idx}"]
-        values = self.facts.values
         return " | ".join([*words, *([explain_value(values[name])] if name in values else [])])
 
     def value(self, name: str, home: Any, var: Any, written: bool) -> tuple[str, str]:
@@ -155,9 +173,7 @@ def shape_words(var: Any) -> str:
 
 
 def value_text(values: Mapping[str, Any], name: str) -> str:
-    """The value of a name; an em dash if only others have one; nothing if none has."""
-    if not values:
-        return ""
+    """The value of a name; an em dash if only others have one."""
     return format_value(values[name]) if name in values else NOT_YET
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .format import explain_value, format_value
 from .graph import Graph, Node
 from .spelling import (
     EMPTY,
@@ -164,7 +165,8 @@ class Wiring:
             for node in nodes:
                 node.region = common(self.touched.get(node.id, []), outer)
             for node in nodes[:-1] if nodes[0].name != EMPTY else ():
-                forget_value(node)
+                if not node.data.get("recorded"):
+                    forget_value(node)
             written = [n for n in nodes if n.id in self.writer and n.name != EMPTY]
             for k, node in enumerate(written if len(written) > 1 else ()):
                 add_word(node, self.version_word(node, k, written))
@@ -177,6 +179,15 @@ class Wiring:
             if any(word in op_type for word in LOOPS):
                 return f"{words[node.side == 'backward']} the loop"
         return f"version {k + 1}"
+
+
+def show_value(node: Node, value: Any) -> None:
+    """The value that this version of a name had: nobody overwrites what was noted."""
+    text = format_value(value)
+    if node.data["live"] and node.kind != "scopes":
+        node.lines = (text, *node.lines[len(node.data["live"]) :])
+        node.data["live"], node.data["recorded"] = (text,), True
+        node.tooltip = f"{node.tooltip} | {explain_value(value)}"
 
 
 def forget_value(node: Node) -> None:

@@ -56,7 +56,7 @@ def run_while(run: Run, op: Operator, scope: Scope) -> None:
         step = Scope(scope, body.idx)
         step.values.update(zip(op.attrs["carried"], values, strict=True))
         test = Scope(step, cond.idx)
-        run.block(cond, test)
+        run.block(cond, test, len(scopes))
         if not np.all(run.value(test, op.attrs["cond"])):
             break
         if len(scopes) >= run.step_limit:
@@ -64,7 +64,7 @@ def run_while(run: Run, op: Operator, scope: Scope) -> None:
                 f"{endless(run.step_limit)} (step_limit)\n  at {op.source_line}\n"
                 "  repair: a condition that becomes false, or Executor.run(…, step_limit=…)"
             )
-        run.block(body, step)
+        run.block(body, step, len(scopes))
         values = [run.value(step, n) for n in op.attrs["next"]]
         scopes.append(step)
     scope.values.update(zip(op.outputs["out"], values, strict=True))
@@ -87,7 +87,7 @@ def run_recurrent(run: Run, op: Operator, scope: Scope) -> None:
         step = Scope(scope, body.idx)
         step.values.update(zip(op.attrs["carried"], values, strict=True))
         step.values.update((n, s[t]) for n, s in zip(op.attrs["steps"], seqs, strict=True))
-        run.block(body, step)
+        run.block(body, step, t)
         values = [run.value(step, n) for n in op.attrs["next"]]
         scopes.append(step)
     for name, local in zip(op.outputs.get("stacked", ()), op.attrs["step_out"], strict=True):
@@ -117,7 +117,7 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
         inner = _grad_scope(run, scopes[t], block)
         _set(inner, op.attrs["next_grad"], grads)
         _set(inner, op.attrs.get("step_out_grad", ()), [g if g is None else g[t] for g in stacked])
-        run.block(block, inner)
+        run.block(block, inner, t)
         grads = [None if n == EMPTY else run.value(inner, n) for n in op.attrs["carried_grad"]]
         for local in op.attrs["params_local"]:
             if local != EMPTY:

@@ -19,6 +19,7 @@ from ..program.program import CONSTANT, EMPTY, Operator, Program
 from . import control as control
 from .feeds import fed_arrays, not_fed, not_set
 from .limits import ELEMENTS, STEP_LIMIT
+from .record import Record
 from .scope import Run, Scope
 
 __all__ = ["Executor", "Scope"]
@@ -93,8 +94,11 @@ class Executor:
         local.values.update(constants | fed)
         root = program.global_block()
         keep = scope is not None or any(n not in root.vars for n in fetch)
+        if scope is not None:
+            scope.record = Record(program)
+        run = Run(program, updates, step_limit, check_finite, keep, element_limit, local.record)
         with np.errstate(all="ignore") if check_finite else nullcontext():
-            Run(program, updates, step_limit, check_finite, keep, element_limit).block(root, local)
+            run.block(root, local)
         results = [_fetched(name, local) for name in fetch]
         new = _copies(updates.values)
         self.scope.values.update(new)  # a whole dictionary in one call: no signal comes between

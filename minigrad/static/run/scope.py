@@ -20,6 +20,7 @@ from ..program.op_info import find_info
 from ..program.program import EMPTY, Block, Operator, Program
 from .kernels import run_kernel, targets
 from .limits import ELEMENTS, LARGER, refuse, result_size
+from .record import Record
 
 
 class Scope:
@@ -31,11 +32,12 @@ class Scope:
     (1.0, False)
     """
 
-    __slots__ = ("block", "parent", "values")
+    __slots__ = ("block", "parent", "record", "values")
 
     def __init__(self, parent: Scope | None = None, block: int = 0) -> None:
         self.values: dict[str, Any] = {}
         self.parent, self.block = parent, block
+        self.record: Record | None = None  # of the last run that was given this scope
 
     def find(self, name: str) -> Any:
         """The value of a name, None if it has none."""
@@ -74,14 +76,19 @@ class Run:
         check_finite: bool,
         keep: bool = False,
         element_limit: int = ELEMENTS,
+        record: Record | None = None,
     ) -> None:
         self.program, self.updates = program, updates
+        self.record = record  # what happens is noted there, for looking at
         self.step_limit, self.check_finite = step_limit, check_finite
         self.keep = keep  # the scopes of grad blocks, for looking at
         self.room = self.element_limit = element_limit  # for more elements, and in all
 
-    def block(self, block: Block, scope: Scope) -> None:
-        """Run the operators of a block in a scope."""
+    def block(self, block: Block, scope: Scope, turn: int | None = None) -> None:
+        """Run the operators of a block in a scope; ``turn`` counts those of a loop."""
+        record = self.record
+        if record is not None:
+            record.enter(block, scope, turn)
         for k, op in enumerate(block.ops):
             try:
                 handler = HANDLERS.get(op.type)
@@ -93,8 +100,12 @@ class Run:
                 raise
             except Exception as error:
                 raise _explained(f"#{k} {op.type}", op, scope, error) from error
+            if record is not None:
+                record.ran(block, k, op, scope, turn)
             if self.check_finite:
                 self._finite(k, op, scope)
+        if record is not None:
+            record.leave(block, turn)
 
     def simple(self, block: Block, op: Operator, scope: Scope) -> None:
         """Run a primitive or its grad op."""

@@ -1,0 +1,75 @@
+"""What a run did, in its order: every operator, every block that was entered and left, every turn.
+
+A run notes it in the Scope it was given; pictures and players tell from it what really happened.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ..program.program import Block, Operator, Program
+    from .scope import Scope
+
+
+class Step(NamedTuple):
+    """One thing a run did: ``kind`` is "enter", "op" or "leave".
+
+    ``number`` is the place of an operator in its block, ``turn`` counts the turns of a loop from 0.
+    ``values`` are those an operator wrote, or those a block found when it was entered.
+    """
+
+    kind: str
+    block: int
+    number: int | None
+    turn: int | None
+    values: dict[str, Any]
+
+
+class Record:
+    """The steps of one run of ``program``.
+
+    >>> from minigrad import static
+    >>> program, scope = static.Program(), static.Scope()
+    >>> with static.program_guard(program):
+    ...     n = static.while_loop(lambda n: n < 2, lambda n: n + 1, [0])
+    >>> _ = static.Executor().run(program, scope=scope)
+    >>> print(*(s.kind for s in scope.record.steps if s.block == 2))  # the condition, three times
+    enter op leave enter op leave enter op leave
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.steps: list[Step] = []
+        self._reads: dict[int, list[str]] = {}
+
+    def enter(self, block: Block, scope: Scope, turn: int | None) -> None:
+        """A block is entered; with the values that it reads from outside."""
+        if block.idx not in self._reads:
+            self._reads[block.idx] = outer_reads(block)
+        self.steps.append(
+            Step("enter", block.idx, None, turn, _known(scope, self._reads[block.idx]))
+        )
+
+    def ran(self, block: Block, number: int, op: Operator, scope: Scope, turn: int | None) -> None:
+        """An operator ran and wrote its values."""
+        values = _known(scope, op.output_names)
+        self.steps.append(Step("op", block.idx, number, turn, values))
+
+    def leave(self, block: Block, turn: int | None) -> None:
+        """The last operator of a block has run."""
+        self.steps.append(Step("leave", block.idx, None, turn, {}))
+
+
+def outer_reads(block: Block) -> list[str]:
+    """The names that a block reads before it writes them."""
+    written: set[str] = set()
+    names: dict[str, None] = {}
+    for op in block.ops:
+        names.update(dict.fromkeys(n for n in op.input_names if n not in written))
+        written.update(op.output_names)
+    return list(names)
+
+
+def _known(scope: Scope, names: list[str]) -> dict[str, Any]:
+    return {n: value for n in names if (value := scope.find(n)) is not None}
