@@ -8,6 +8,8 @@ python -m tests.campaign saves --programs 100
 python -m tests.campaign modules --programs 10000
 python -m tests.campaign interrupts --programs 10000
 python -m tests.campaign players --programs 5000
+python -m tests.campaign operators --programs 100000
+python -m tests.campaign blocks --programs 100000
 python -m tests.campaign bugs
 python -m tests.campaign mutate --module minigrad.eager.backward --module minigrad.eager.walk
 python -m tests.campaign raises
@@ -33,25 +35,24 @@ DAMAGED = {
     "weights": "tests.trust.damaged_weights",
     "saves": "tests.trust.killed_saves",
 }
+#: what is asked about a seed: command → the function that does it
+SEEDED = {
+    "fuzz": "tests.trust.fuzz.check_seed",
+    "sessions": "tests.trust.engine_machine.seeded_session",
+    "modules": "tests.nn.module_machine.seeded_history",
+    "players": "tests.viz.truth.check_player",
+    "operators": "tests.static.random_operators.check",
+    "blocks": "tests.static.test_random_programs.check_small",
+}
 
 
 def _chunk(kind: str, first: int, count: int) -> list[str]:
     """Run some programs, or use some damaged files; one line per failure."""
     if kind in DAMAGED:
         return list(import_module(DAMAGED[kind]).trials(first, count))
-    from tests.nn.module_machine import seeded_history
-    from tests.trust.engine_machine import seeded_session
-    from tests.trust.fuzz import check
-    from tests.trust.random_functions import draw
-
     warnings.simplefilter("ignore")
-    run: Callable[[int], object] = seeded_history if kind == "modules" else seeded_session
-    if kind == "players":
-        from tests.viz.truth import check_player
-
-        run = check_player
-    if kind == "fuzz":
-        run = lambda seed: check(draw(seed, 40), seed)
+    module, _, function = SEEDED[kind].rpartition(".")
+    run: Callable[[int], object] = getattr(import_module(module), function)
     bad = []
     for seed in range(first, first + count):
         try:
@@ -163,12 +164,8 @@ def raises(args: argparse.Namespace) -> int:
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "fuzz": fuzz,
-    "sessions": fuzz,
-    **dict.fromkeys(DAMAGED, fuzz),
-    "modules": fuzz,
+    **dict.fromkeys([*SEEDED, *DAMAGED], fuzz),
     "interrupts": interrupts,
-    "players": fuzz,
     "bugs": bugs,
     "mutate": mutate,
     "depth": depth,

@@ -6,7 +6,8 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..static.backward.grad_ops import differentiable_inputs, differentiable_outputs
+from ..static.backward.dependence import connections, has_blocks
+from ..static.backward.grad_ops import differentiable_inputs
 from ..static.program.op_info import op_info
 from ..static.program.program import BackwardCall, Block, Operator, Variable
 
@@ -69,9 +70,13 @@ def explain(variable: Variable) -> Explanation:
         return found
     for call in reversed(calls):
         if variable.name in call.gradients:
+            gradient = call.gradients[variable.name]
+            if block.program.blocks[call.block].find_var(gradient) is None:
+                found.cuts = [f"its gradient {gradient} was pruned away"]
+                return found
             found.count, found.paths = _paths(block.program.blocks[call.block], variable, call)
             if found.count:  # else it is there, and zero
-                found.gradient = call.gradients[variable.name]
+                found.gradient = gradient
                 return found
     if not calls:
         found.cuts = ["no backward part was appended yet: static.append_backward(loss)"]
@@ -85,14 +90,14 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, l
 
     An operator that reads a value twice counts once.
     """
-    name, ops = variable.name, block.ops[: call.length]
+    name, ops = variable.name, block.ops[: call.begin(block)]
     made = (k for k, op in enumerate(ops, 1) if name in op.output_names)
     begin = 0 if variable.is_data or variable.persistable else next(made, 0)
     onward = _onward(block, ops, call)
 
     touching: dict[str, list[int]] = {}
     for k, op in enumerate(ops):
-        for touched in onward[k][0].union(op.output_names) if k in onward else {*op.output_names}:
+        for touched in {*onward.get(k, ()), *op.output_names}:
             touching.setdefault(touched, []).append(k)
 
     def steps(name: str, start: int) -> list[tuple[int, str]]:
@@ -100,8 +105,8 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, l
         found: list[tuple[int, str]] = []
         places = touching.get(name, [])
         for k in places[bisect_left(places, start) :]:
-            if k in onward and name in onward[k][0]:
-                found += [(k, out) for out in onward[k][1]]
+            if k in onward:
+                found += [(k, out) for out in onward[k].get(name, ())]
             if name in ops[k].output_names:
                 break
         return found
@@ -129,21 +134,26 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, l
 
 def _onward(
     block: Block, ops: list[Operator], call: BackwardCall
-) -> dict[int, tuple[set[str], list[str]]]:
-    """The operators whose gradients matter: index → (inputs they flow to, the outputs they come from)."""
-    needed, found = set(call.targets), dict[int, tuple[set[str], list[str]]]()
+) -> dict[int, dict[str, list[str]]]:
+    """The operators whose gradients matter: index → input → the outputs whose gradients flow to it."""
+    needed, onward = set(call.targets) - call.no_grad, dict[int, dict[str, list[str]]]()
     for k in reversed(range(len(ops))):
-        outs = [n for n in differentiable_outputs(block, ops[k]) if n in needed]
-        if outs:
-            inputs = {n for n in differentiable_inputs(block, ops[k]) if n not in call.no_grad}
-            found[k] = (inputs, outs)
-            needed |= inputs
-    return found
+        if needed.isdisjoint(ops[k].output_names):
+            continue
+        ways: dict[str, list[str]] = {}
+        for out, inputs in connections(block, ops[k], call.no_grad).items():
+            if out in needed:
+                for name in inputs:
+                    ways.setdefault(name, []).append(out)
+        if ways:
+            onward[k] = ways
+            needed |= ways.keys()
+    return onward
 
 
 def _cuts(block: Block, variable: Variable, call: BackwardCall) -> list[str]:
     """Walk forward from the variable; note where each way ends."""
-    ops = block.ops[: call.length]
+    ops = block.ops[: call.begin(block)]
     readers: dict[str, list[int]] = {}
     for k, op in enumerate(ops):
         for name in dict.fromkeys(op.input_names):
@@ -178,14 +188,17 @@ def _through(
         slot = next(s for s, names in op.inputs.items() if name in names)
         return [f"#{k} {op.type} has no gradient for its input {slot!r}"], []
     cuts, through = [], []
+    flows = connections(block, op, call.no_grad)
     for out in op.output_names:
         var = block.find_var(out)
         if var is not None and var.cuts:
             cuts.append(f"stop_gradient at {out}, which #{k} {op.type} makes of {name}")
         elif out in call.no_grad:
             cuts.append(f"no_grad_set holds {out}, which #{k} {op.type} makes of {name}")
-        elif out in differentiable_outputs(block, op):
+        elif name in flows.get(out, ()):
             through.append(out)
+    if has_blocks(op.type) and not cuts and not through:
+        cuts = [f"no result of #{k} {op.type} depends on {name} by way of gradients"]
     return cuts, through
 
 

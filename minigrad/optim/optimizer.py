@@ -147,6 +147,12 @@ class Optimizer:
 
         return minimize(self, loss, parameter_list=parameter_list, no_grad_set=no_grad_set)
 
+    def apply_gradients(self, pairs: Any) -> None:
+        """Append update operators for (parameter, gradient) pairs: `minimize` without its backward part."""
+        from ..static.backward.minimize import apply_gradients
+
+        apply_gradients(self, pairs)
+
     def state_dict(self) -> dict[str, Array]:
         """What is remembered, by name: ``nn.save`` can store it."""
         named = {"count": np.array(self.count)}

@@ -83,10 +83,13 @@ def _steps(rng: random.Random, available: int, count: int, depth: int) -> list[A
                     rng.randint(0, 3),
                     [pick() for _ in range(rng.randint(1, 3))],
                     _body(rng, n, depth),
+                    rng.randrange(3),
                 )
             )
         elif depth and kind < 0.12:
-            steps.append(("cond", pick(), _body(rng, n, depth), _body(rng, n, depth)))
+            steps.append(
+                ("cond", pick(), _body(rng, n, depth), _body(rng, n, depth), rng.randrange(2))
+            )
         elif depth and kind < 0.15:
             steps.append(("rnn", rng.randint(0, 3), pick(), pick(), _body(rng, n, depth)))
         elif kind < 0.55:
@@ -119,18 +122,20 @@ def run(made: Recipe, inputs: list[Any], engine: Any) -> Any:
 def apply(step: Any, values: list[Any], engine: Any) -> Any:
     kind = step[0]
     if kind == "while":
-        _, count, starts, body = step
-        return engine.loop(
+        _, count, starts, body, chosen = step
+        results = engine.loop(
             count, [values[k] for k in starts], lambda *s: returned(body, values, s, engine)
-        )[0]
-    if kind == "cond":
-        _, on, yes, no = step
-        p = values[on]
-        return engine.cond(
-            p,
-            lambda: returned(yes, values, (p,), engine)[0],
-            lambda: returned(no, values, (p,), engine)[0],
         )
+        return results[chosen % len(starts)]
+    if kind == "cond":
+        _, on, yes, no, chosen = step
+        p = values[on]
+        results = engine.cond(
+            p,
+            lambda: returned(yes, values, (p,), engine)[:2],
+            lambda: returned(no, values, (p,), engine)[:2],
+        )
+        return results[chosen]
     if kind == "rnn":
         _, length, x, h, body = step
         return engine.rnn(
@@ -209,6 +214,36 @@ class Eager:
         for y in outs:
             h = h + y
         return h
+
+
+class EveryWay(Eager):
+    """Both branches of a cond, all steps a loop may have: a gradient that can flow at all flows."""
+
+    def loop(self, count: int, state: list[Any], body: Any) -> list[Any]:
+        total = [s * 1.0 for s in state]
+        for _ in range(len(state)):
+            state = body(*state)[: len(state)]
+            total = [a + b for a, b in zip(total, state, strict=True)]
+        return total
+
+    def cond(self, p: Any, yes: Any, no: Any) -> Any:
+        return [a + b for a, b in zip(yes(), no(), strict=True)]
+
+    def rnn(self, length: int, x: Any, h: Any, body: Any) -> Any:
+        total = h * 1.0
+        for _ in range(2):
+            y, h = body(x, h)[:2]
+            total = total + y + h
+        return total
+
+
+def reached(made: Recipe) -> list[bool]:
+    """For each input, whether any gradient can flow to it from the loss, whatever runs."""
+    leaves = [mg.tensor(v, requires_grad=True) for v in made.inputs]
+    loss = run(made, leaves, EveryWay())
+    if loss.requires_grad:
+        loss.backward()
+    return [x.grad is not None for x in leaves]
 
 
 class Static:

@@ -201,7 +201,7 @@ def test_a_second_loss_gets_gradients_under_fresh_names():
         a = static.append_backward(first)
         text = str(program)
         b = static.append_backward(second)
-    assert str(program).startswith(text)
+    assert str(program).startswith(text.partition("\n# no")[0])
     assert [(p.name, g.name) for p, g in a + b] == [("w", "w@GRAD"), ("w", "w@GRAD@2")]
     got = static.Executor().run(program, fetch_list=[g for _, g in a + b])
     np.testing.assert_array_equal(got[0], [3.0, 3.0])

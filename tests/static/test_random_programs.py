@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minigrad import static
-from tests.static.random_programs import differences, eager, program, recipe, values_of
+from tests.static.random_programs import differences, eager, program, reached, recipe, values_of
 
 
 def check(seed: int, size: int = 40) -> None:
@@ -19,6 +19,11 @@ def check(seed: int, size: int = 40) -> None:
     assert np.isclose(total, got_total, rtol=1e-12)
     for a, b in zip(grads, got, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-12)
+    assert [g is not None for g in variables] == reached(made)
+
+
+def check_small(seed: int) -> None:
+    check(seed, 12)
 
 
 @pytest.mark.parametrize("start", range(0, 300, 20))

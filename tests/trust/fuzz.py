@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.trust import readings
-from tests.trust.random_functions import Dual, RandomFunction
+from tests.trust.random_functions import Dual, RandomFunction, draw
 
 EVERY = (
     32  #: source is generated for one function of so many: it takes ten times as long as the rest
@@ -38,6 +38,11 @@ def check(function: RandomFunction, seed: int = 0) -> None:
     agree("program", readings.run_program(prog, names, function.args), (value, grads), function)
     if seed % EVERY == 0:
         agree("source", readings.run_source(prog, names, function.args), (value, grads), function)
+
+
+def check_seed(seed: int) -> None:
+    """The function of a seed, of up to forty steps."""
+    check(draw(seed, 40), seed)
 
 
 def agree(

@@ -25,7 +25,7 @@ def append_backward(
     loss: Variable,
     parameter_list: Iterable[Any] | None = None,
     no_grad_set: Iterable[Any] | None = None,
-    callbacks: Sequence[Callback] | None = None,
+    callbacks: Callback | Sequence[Callback] | None = None,
     checkpoints: Iterable[Any] | None = None,
     trace: list[Any] | None = None,
 ) -> list[tuple[Variable, Variable]]:
@@ -49,7 +49,8 @@ def append_backward(
     """
     block = check_loss(loss)
     program = block.program
-    for callback in as_list(callbacks or []):
+    callbacks = as_list(callbacks or [])
+    for callback in callbacks:
         check_callable(callback, "a callback")
     with program.transaction(), paused_collector():
         return _append_backward(
@@ -93,7 +94,8 @@ def gradients(
     """Append the gradient of targets with respect to any variables; one Variable or None per input.
 
     ``target_gradients`` are the seeds, ones by default; several targets add up.
-    An input that no target depends on gives None.  Applied to a gradient, this makes second derivatives.
+    An input that no target depends on gives None, and so does one whose gradient is cut: marked ``stop_gradient``, or
+    in ``no_grad_set``.  Applied to a gradient, this makes second derivatives.
 
     >>> from minigrad import static
     >>> prog = static.Program()
@@ -133,8 +135,8 @@ def _gradients(
 ) -> list[Variable | None]:
     for v in [*outs, *ins]:
         block.program.as_variable(v, block)
-    wanted = {v.name for v in ins}
-    no_grad = no_grad_names(block, no_grad_set) - wanted
+    no_grad = no_grad_names(block, no_grad_set)
+    wanted = {v.name for v in ins} - no_grad
     job = BackwardJob(block, wanted, no_grad, free_names(block.program.blocks), trace)
     starts = []
     for target, seed in zip(outs, seeds, strict=True):

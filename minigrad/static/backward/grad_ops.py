@@ -82,10 +82,28 @@ def make_grad_ops(
     """
     wanted, slots = flow
     if p.grad_maker is not None:
-        made = p.grad_maker(block, op, set(wanted), have, grads.__getitem__)
-        if made is not None:
-            return list(made)
+        grad_ops = p.grad_maker(block, op, set(wanted), have, grads.__getitem__)
+        if grad_ops is not None:
+            return _reading_first(list(grad_ops), op, grads)
     return [default_grad_op(block, op, p, wanted, slots, grads)]
+
+
+def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> list[Operator]:
+    """Several grad ops of an operator that overwrites an input: all read the gradient of its result, which has the
+    name of what they write, from a copy that is made before them.
+    """
+    if len(grad_ops) == 1:
+        return grad_ops
+    copies = []
+    for name in {n: None for n in op.output_names if n in op.input_names}:
+        gradient = grads[name]
+        copy = f"{gradient}@RENAME@{op.type}"
+        for grad_op in grad_ops:
+            for slot, names in grad_op.inputs.items():
+                grad_op.inputs[slot] = [copy if n == gradient else n for n in names]
+        slots_of_copy = {"x": [gradient]}, {"out": [copy]}
+        copies.append(Operator("assign", *slots_of_copy, {}, "backward", op))
+    return copies + grad_ops
 
 
 @dataclass(slots=True)

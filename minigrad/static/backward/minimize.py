@@ -13,8 +13,10 @@ import numpy as np
 
 from ...errors import ProgramError, describe, refusal
 from ...primitives.registry import REGISTRY
+from ..program.control_builders import same_types
 from ..program.program import Block, Program, Variable
 from .append_backward import append_backward
+from .overwritten import written_twice
 from .passes import Callback
 
 Pairs = list[tuple[Variable, Variable]]
@@ -25,7 +27,7 @@ def minimize(
     loss: Variable,
     parameter_list: Iterable[Any] | None = None,
     no_grad_set: Iterable[Any] | None = None,
-    callbacks: Sequence[Callback] | None = None,
+    callbacks: Callback | Sequence[Callback] | None = None,
     checkpoints: Iterable[Any] | None = None,
 ) -> Pairs:
     """Append backward and update operators; returns the (parameter, gradient) pairs of append_backward.
@@ -45,25 +47,94 @@ def minimize(
     >>> executor.scope["w"]
     array([0.25, 0.5 ])
     """
-    a_class = isinstance(optimizer, type)
-    if a_class or not isinstance(getattr(optimizer, "memory", None), Mapping):
-        shown = f"the class {optimizer.__name__}" if a_class else describe(optimizer)
-        what = f"minimize takes an optimizer, not {shown}"
-        raise refusal(what, "static.minimize(optim.SGD(lr=0.1), loss)", ProgramError)
+    _check_optimizer(optimizer, "minimize")
     program = getattr(loss, "program", None)
     if not isinstance(program, Program):
         append_backward(loss)  # says what is wrong with the loss
     assert isinstance(program, Program)
-    block = program.current_block()
-    if block.idx:
-        what = f"minimize updates parameters in the root block, not in block {block.idx}"
-        raise refusal(what, "call it behind the loop or the branch, not inside", ProgramError)
+    _root_block(program, "minimize")
     with program.transaction():
         pairs = append_backward(loss, parameter_list, no_grad_set, callbacks, checkpoints)
         if pairs:
-            with program.role_guard("optimize"):
-                _update(block, optimizer, pairs)
+            apply_gradients(optimizer, pairs)
     return pairs
+
+
+def apply_gradients(optimizer: Any, pairs: Pairs) -> None:
+    """Append the update operators for (parameter, gradient) pairs, those of append_backward or what became of them.
+
+    Two losses in one program want both backward parts first, then both updates: a gradient reads the values that the
+    parameters had in the forward part.  Errors: `ProgramError`; then nothing was appended.
+
+    >>> from minigrad import optim, static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     w, v = static.parameter("w", 1.0), static.parameter("v", 2.0)
+    ...     product = w * v
+    ...     first = static.append_backward(product, parameter_list=[w])
+    ...     second = static.append_backward(product * product, parameter_list=[v])
+    ...     optim.SGD(lr=0.5).apply_gradients(first)
+    ...     optim.SGD(lr=0.25).apply_gradients(second)
+    >>> executor = static.Executor()
+    >>> _ = executor.run(prog)
+    >>> executor.scope["w"], executor.scope["v"]
+    (array(0.), array(1.))
+    """
+    _check_optimizer(optimizer, "apply_gradients")
+    checked = _checked_pairs(pairs)
+    if not checked:
+        what = "apply_gradients has no pairs: nothing would be trained"
+        raise refusal(what, "the pairs that static.append_backward(loss) returns", ProgramError)
+    block = _root_block(checked[0][0].program, "apply_gradients")
+    with block.program.transaction(), block.program.role_guard("optimize"):
+        _update(block, optimizer, checked)
+
+
+def _check_optimizer(optimizer: Any, name: str) -> None:
+    a_class = isinstance(optimizer, type)
+    if a_class or not isinstance(getattr(optimizer, "memory", None), Mapping):
+        shown = f"the class {optimizer.__name__}" if a_class else describe(optimizer)
+        what = f"{name} takes an optimizer, not {shown}"
+        rest = "optim.SGD(lr=0.1).apply_gradients(pairs)"
+        if name == "minimize":
+            rest = "static.minimize(optim.SGD(lr=0.1), loss)"
+        raise refusal(what, rest, ProgramError)
+
+
+def _root_block(program: Program, name: str) -> Block:
+    block = program.current_block()
+    if block.idx:
+        what = f"{name} updates parameters in the root block, not in block {block.idx}"
+        raise refusal(what, "call it behind the loop or the branch, not inside", ProgramError)
+    return block
+
+
+def _checked_pairs(pairs: Any) -> Pairs:
+    """The pairs as a list.  Errors: `ProgramError` unless each is a parameter and a gradient of its shape."""
+    advice = "the pairs that static.append_backward(loss) returns"
+    if not isinstance(pairs, list | tuple):
+        what = f"pairs is a list of (parameter, gradient), not {describe(pairs)}"
+        raise refusal(what, advice, ProgramError)
+    for pair in pairs:
+        if (
+            not isinstance(pair, list | tuple)
+            or len(pair) != 2
+            or not all(isinstance(v, Variable) for v in pair)
+        ):
+            what = f"pairs is a list of (parameter, gradient), with {describe(pair)} in it"
+            raise refusal(what, advice, ProgramError)
+        parameter, gradient = pair
+        parameter.program.as_variable(gradient, parameter.program.current_block())
+        if not parameter.persistable:
+            what = f"{parameter.name!r} does not outlive a run, so it cannot be trained"
+            raise refusal(what, 'static.parameter("w", start)', ProgramError)
+        if not same_types(parameter, gradient):
+            what = f"{gradient!r} is no gradient of {parameter!r}: shape and dtype differ"
+            raise refusal(what, advice, ProgramError)
+    for name in written_twice([parameter.name for parameter, _ in pairs]):
+        what = f"the parameter {name!r} stands in two pairs"
+        raise refusal(what, f"one pair ({name}, the sum of both gradients)", ProgramError)
+    return [(parameter, gradient) for parameter, gradient in pairs]
 
 
 def _update(block: Block, optimizer: Any, pairs: Pairs) -> None:

@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from ...errors import ProgramError
 from ..program.op_info import find_info
 from ..program.program import Block, Operator
+from .dependence import connections, has_blocks
 from .grad_ops import floating, flow_slots
+from .overwritten import repair
 
 Flow = tuple[Collection[str], tuple[str, ...]]  #: the inputs that want a gradient, and their slots
 Flows = list[Flow | None]  #: one per operator, None where nothing wanted lies behind it
@@ -27,20 +29,24 @@ def find_op_path(
 
     First forward: which names depend on something wanted.  Then in reverse: which of those the targets depend on.
     """
-    flows = _flows(block, ops, wanted, no_grad)
-    needed, targets = set(targets), list(targets)
+    flows, through_blocks = _flows(block, ops, wanted, no_grad)
+    targets = list(targets)
+    needed = set(targets) - no_grad
     read: dict[str, int] = {}  # wanted name → the last operator whose gradient reaches it
     closed: dict[str, int] = {}  # … and an operator before that which gave it its value
     path: Path = []
     left_out: list[int] = []
     for k in range(len(ops) - 1, -1, -1):
-        flow, asked = flows[k], False
+        flow, asked = flows[k], []
         for names in ops[k].outputs.values():
             for name in names:
                 if name in needed:
                     needed.remove(name)
-                    asked = True
-        if flow is None or not asked:
+                    asked.append(name)
+        if flow is not None and k in through_blocks:
+            behind = set[str]().union(*(through_blocks[k].get(name, ()) for name in asked))
+            flow = ([name for name in flow[0] if name in behind], flow[1])
+        if flow is None or not asked or not flow[0]:
             left_out.append(k)
             if read:
                 closed.update((n, k) for n in ops[k].output_names if n in read)
@@ -77,13 +83,16 @@ def _left_out(
     return found
 
 
-def _flows(block: Block, ops: Sequence[Operator], wanted: set[str], no_grad: set[str]) -> Flows:
-    """For each operator the inputs through which gradients flow to something wanted."""
+def _flows(
+    block: Block, ops: Sequence[Operator], wanted: set[str], no_grad: set[str]
+) -> tuple[Flows, dict[int, dict[str, set[str]]]]:
+    """For each operator the inputs through which gradients flow to something wanted; `connections` of control flow."""
     reaching = set(floating(block, wanted - no_grad))
     slots: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     own, find = block.vars, block.find_var
     flows: Flows = []
-    for op in ops:
+    through_blocks: dict[int, dict[str, set[str]]] = {}
+    for k, op in enumerate(ops):
         known = slots.get(op.type)
         if known is None:
             known = slots[op.type] = flow_slots(op.type)
@@ -106,13 +115,20 @@ def _flows(block: Block, ops: Sequence[Operator], wanted: set[str], no_grad: set
             continue
         flows.append((inputs if len(inputs) <= FEW else set(inputs), through))
         made = op.outputs
+        if has_blocks(op.type):
+            through_blocks[k] = connections(block, op, no_grad)
+            reached = [
+                o for o, behind in through_blocks[k].items() if not behind.isdisjoint(inputs)
+            ]
+            reaching.update(o for o in reached if o not in no_grad)
+            continue
         for slot in results:
             if slot in made:
                 for name in made[slot]:
                     var = own[name] if name in own else find(name)
                     if var is not None and var.dtype.kind == "f" and name not in no_grad:
                         reaching.add(name)
-    return flows
+    return flows, through_blocks
 
 
 def _two_values(ops: Sequence[Operator], name: str, first: int, writer: int, last: int) -> str:
@@ -120,8 +136,7 @@ def _two_values(ops: Sequence[Operator], name: str, first: int, writer: int, las
         f"{name!r} has two values on the way to the loss: #{first} {ops[first].type} reads one, "
         f"#{writer} {ops[writer].type} "
         f"overwrites it, #{last} {ops[last].type} reads the other; its gradient would mix both.\n"
-        f"  overwritten at {ops[writer].source_line}\n  repair: give the result of {ops[writer].type} "
-        f"a name of its own"
+        f"  overwritten at {ops[writer].source_line}\n  repair: {repair(ops[writer])}"
     )
 
 

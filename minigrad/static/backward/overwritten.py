@@ -29,8 +29,18 @@ def check_overwritten(block: Block, ops: Sequence[Operator]) -> None:
                     f"{op.type} needs the value that {name!r} had at #{at} {source.type}, but #{k} "
                     f"{writer.type} overwrites it.\n"
                     f"  read at {source.source_line}\n  overwritten at {writer.source_line}\n"
-                    f"  repair: give the result of {writer.type} a name of its own"
+                    f"  repair: {repair(writer)}"
                 )
+
+
+def repair(writer: Operator) -> str:
+    """What to do about an operator that overwrites a value that gradients need."""
+    if writer.role == "optimize":
+        return (
+            "append all backward parts before the first update: "
+            "pairs = static.append_backward(loss), then optimizer.apply_gradients(pairs)"
+        )
+    return f"give the result of {writer.type} a name of its own"
 
 
 def _overwritten(block: Block) -> dict[str, int]:

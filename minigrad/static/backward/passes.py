@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from ...primitives.registry import Primitive
 from ..program.gradient_names import GradNames
 from ..program.infer import infer_outputs
 from ..program.op_info import find_info
@@ -82,14 +83,12 @@ class BackwardJob:
         """Append the operators, create their variables, call the callbacks."""
         program = self.block.program
         program.pruned += self.pruned
-        length, written = len(self.block.ops), self.block.written
+        written = self.block.written
         append_to_block(self.block, self.ops, self.grad_of, self.callbacks)
         gradients = dict(self.names)
         if not written.issuperset(self.grad_of):
             gradients = {v: g for v, g in gradients.items() if g in written}
-        call = BackwardCall(
-            self.block.idx, self.targets, self.wanted, self.no_grad, gradients, length
-        )
+        call = BackwardCall(self.block.idx, self.targets, self.no_grad, gradients)
         program.backward_calls.append(call)
         self._show("with variables")
 
@@ -107,20 +106,35 @@ def make_raw_grad_ops(
     """Seeds first, then the grad ops of the path in reverse; gradients may be written several times."""
     made = [op for _, op in seeds]
     have = {name for name, _ in seeds}
+    used = set[str]()  # names whose gradient so far was that of a value written later
     block, grads = job.block, job.names
     plain = {t: plain_primitive(t) for t in {forward[k].type for k, _ in path}}
-    asked = None in plain.values()  # only other types ask what is there
+    asked = not all(p is not None and _has_one_output(p) for p in plain.values())
     for k, (inputs, slots) in path:
         op = forward[k]
         p = plain[op.type]
+        start = len(made)
         if p is not None:
             made.append(default_grad_op(block, op, p, inputs, slots, grads))
         else:
             made += grad_ops_of(job, op, (inputs, slots), have)
-        if asked:
+        if asked:  # only types that are not plain, or have several outputs, ask what is there
+            for name in used.intersection(op.output_names) - have:
+                _read_zeros(made, start, name, grads[name])
+            used.update(have.intersection(op.output_names))
             have.difference_update(*op.outputs.values())
             have.update(inputs)
     return made
+
+
+def _read_zeros(made: list[Operator], start: int, name: str, gradient: str) -> None:
+    """Grad ops, from ``start`` on, read zeros for a gradient that holds what belongs to a later value of its name."""
+    zeros = f"{gradient}@RENAME@zeros"
+    for op in made[start:]:
+        for slot, names in op.inputs.items():
+            op.inputs[slot] = [zeros if n == gradient else n for n in names]
+    slots = {"x": [name]}, {"out": [zeros]}
+    made.insert(start, Operator("fill_zeros_like", *slots, {}, "backward").at(made[start]))
 
 
 def grad_ops_of(job: BackwardJob, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:
@@ -218,7 +232,11 @@ def _reads_one_gradient(op_type: str) -> bool:
         return True
     info = find_info(op_type)
     p = info.forward if info is not None and info.is_grad else None
-    return p is not None and len(p.outputs) == 1 and not p.list_output
+    return p is not None and _has_one_output(p)
+
+
+def _has_one_output(p: Primitive) -> bool:
+    return len(p.outputs) == 1 and not p.list_output
 
 
 # -- into the block ------------------------------------------------------------------------
@@ -235,10 +253,13 @@ def append_to_block(
     clips = block.program.error_clips
     append = block.ops.append
     for op in with_casts(block, ops, grad_of) if several_dtypes(block) else ops:
-        declare_outputs(block, op, grad_of)
-        append(op)
+        if op.type != "given":  # what a grad block is handed stands there already
+            declare_outputs(block, op, grad_of)
+            append(op)
         if clips:
             block.ops += error_clips(block, op, grad_of)
+        if op.type == "given":
+            continue
         if callbacks:
             context["op"] = op
             with block.program.role_guard("backward"):

@@ -14,7 +14,7 @@ from ...errors import ProgramError
 from ..program.gradient_names import GradNames
 from ..program.op_info import CONTROL, OpInfo
 from ..program.program import EMPTY, Block, Operator, Variable
-from .grad_ops import differentiable_inputs, differentiable_outputs
+from .dependence import dependence, over_all_steps
 
 if TYPE_CHECKING:
     from .passes import BackwardJob
@@ -117,34 +117,27 @@ def _flowing(
 ) -> tuple[list[int], set[str]]:
     """The numbers of the carried values that hand gradients on, and what in the body depends on something wanted.
 
-    ``read``: what the body reads from outside, or of the sequences, and that wants a gradient.  What a step hands on
-    may come into its own only some steps later, so both directions are gone through until nothing new comes.
+    ``read``: what the body reads from outside, or of the sequences, and that wants a gradient.
     """
     carried, next_ = op.attrs["carried"], op.attrs["next"]
     starts, outs = op.inputs["x"], op.outputs["out"]
-    reaching = read | {c for c, s in zip(carried, starts, strict=True) if s in inputs}
-    while True:
-        found = _reaching(body, reaching, no_grad)
-        more = {c for c, n in zip(carried, next_, strict=True) if n in found} - reaching
-        if not more:
-            break
-        reaching |= more
-    results = zip(
-        (*next_, *op.attrs.get("step_out", ())),
-        (*outs, *op.outputs.get("stacked", ())),
-        strict=True,
-    )
-    needed = {n for n, o in results if o in have}
-    while True:
-        behind = _behind(body, needed, no_grad)
-        more = {n for c, n in zip(carried, next_, strict=True) if c in behind} - needed
-        if not more:
-            break
-        needed |= more
+    behind = dependence(body, [*carried, *read], no_grad)
+    after = over_all_steps(op, behind)
+    wanted = read | {c for c, s in zip(carried, starts, strict=True) if s in inputs}
+    reaching = wanted | {c for c in carried if not after[c].isdisjoint(wanted)}
+    found = {n for n, sources in behind.items() if not sources.isdisjoint(reaching)}
+    needed = set[str]()
+    for c, out in zip(carried, outs, strict=True):
+        if out in have:
+            needed |= after[c]
+    stacked = op.outputs.get("stacked", ())
+    for name, out in zip(op.attrs.get("step_out", ()), stacked, strict=True):
+        if out in have:
+            needed = needed.union(*(after.get(n, ()) for n in behind.get(name, ())))
     flows = [
         k
         for k, (c, n, start) in enumerate(zip(carried, next_, starts, strict=True))
-        if n in needed and ((c in reaching and n in found) or start in inputs)
+        if c in needed and ((c in reaching and n in found) or start in inputs)
     ]
     return flows, found
 
@@ -182,24 +175,6 @@ def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     return made
 
 
-def _reaching(body: Block, sources: set[str], no_grad: set[str]) -> set[str]:
-    """The names of a block that depend on the sources by way of gradients."""
-    found = set(sources)
-    for op in body.ops:
-        if not (found - no_grad).isdisjoint(differentiable_inputs(body, op)):
-            found.update(n for n in differentiable_outputs(body, op) if n not in no_grad)
-    return found
-
-
-def _behind(body: Block, targets: set[str], no_grad: set[str]) -> set[str]:
-    """The names of a block that the targets depend on by way of gradients."""
-    needed = set(targets)
-    for op in reversed(body.ops):
-        if not needed.isdisjoint(op.output_names):
-            needed.update(n for n in differentiable_inputs(body, op) if n not in no_grad)
-    return needed
-
-
 def _grad_block(
     job: BackwardJob, body: Block, seeds: list[str], wanted: set[str]
 ) -> tuple[Block, list[str], Callable[[str], str]]:
@@ -214,7 +189,6 @@ def _grad_block(
         BackwardJob,
         add_up_repeated_gradients,
         append_to_block,
-        error_clips,
         fill_missing_gradients,
         make_raw_grad_ops,
     )  # fmt: skip
@@ -232,8 +206,6 @@ def _grad_block(
     names = [op.outputs["out"][0] for op in given]
     for name, seed in zip(names, seeds, strict=True):
         _declare(made, name, body.var(seed))
-    clips = [c for op in given for c in error_clips(made, op, names_here.sources())]
-    ops = [*clips, *(op for op in ops if op.type != "given")]
     written = {n for op in ops for n in op.output_names} | set(names)
     for name in sorted(wanted):
         if local(name) not in written:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,19 @@ if TYPE_CHECKING:
 
 
 GRAD = "@GRAD"  #: ``w@GRAD`` is the gradient of ``w``
+
+
+_GRADIENT = re.compile(rf"(.+){GRAD}(@\d+)?")
+
+
+def variable_of(name: str) -> str | None:
+    """The variable whose gradient has this name; None for the parts of a gradient, and for any other name.
+
+    >>> variable_of("w@GRAD@2"), variable_of("w@GRAD@RENAME@0")
+    ('w', None)
+    """
+    found = _GRADIENT.fullmatch(name)
+    return found[1] if found else None
 
 
 class GradNames(dict[str, str]):

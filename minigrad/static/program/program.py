@@ -37,14 +37,28 @@ __all__ = [
 
 @dataclass
 class BackwardCall:
-    """What one call of append_backward was asked, kept for `mg.why`."""
+    """What one call of append_backward was asked, kept for `mg.why`; copies of a program keep it, too."""
 
     block: int
     targets: list[str]
-    wanted: set[str]
     no_grad: set[str]
     gradients: dict[str, str]  # variable → gradient
-    length: int  # the operators that were there
+
+    def copy(self) -> BackwardCall:
+        """One that can be changed without changing this one."""
+        return BackwardCall(self.block, list(self.targets), set(self.no_grad), dict(self.gradients))
+
+    def begin(self, block: Block) -> int:
+        """Where its operators begin in its block: behind those that were there when it was called."""
+        gradients = set(self.gradients.values())
+        for k, op in enumerate(block.ops):
+            if op.role in ("loss", "backward"):
+                outputs = {
+                    n.partition("@RENAME@")[0].removesuffix("@CAST") for n in op.output_names
+                }
+                if not gradients.isdisjoint(outputs):
+                    return k
+        return len(block.ops)
 
 
 class Program:

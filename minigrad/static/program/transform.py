@@ -41,24 +41,61 @@ def copy_program(program: Program) -> Program:
     made.history, made.pruned = list(program.history), list(program.pruned)
     made.error_clips = dict(program.error_clips)
     made.inputs, made.outputs = list(program.inputs), list(program.outputs)
+    made.backward_calls = [call.copy() for call in program.backward_calls]
     made._counts = dict(program._counts)
     return made
 
 
 def clone(program: Program, for_test: bool) -> Program:
-    """A copy; for testing without the backward and optimize operators, and with dropout switched off."""
+    """A copy; for testing with dropout switched off, and of the backward part only what forward operators read."""
     if for_test:
         _no_running_statistics(program)
     made = copy_program(program)
     if for_test:
+        shown = set[str]()
         for block in made.blocks:
-            block.ops = [op for op in block.ops if op.role == "forward"]
-            for op in block.ops:
-                if op.type == "dropout":
-                    op.attrs["p"] = 0.0
+            _keep(block, _for_test(block, shown))
+            shown.update(n for op in block.ops for n in op.block_names)
+        for op in (op for block in made.blocks for op in block.ops):
+            if op.type in ("dropout", "dropout_grad"):
+                op.attrs["p"] = 0.0
         made.history.append("clone(for_test)")
         drop_unused(made, set(made.outputs))
     return verify(made)
+
+
+def _for_test(block: Block, shown: set[str]) -> list[Operator]:
+    """The forward operators, and the backward ones that they need: a penalty on a gradient is part of the loss.
+
+    ``shown``: what operators with blocks, in the blocks before, read of these.  A grad block is kept whole, or dropped
+    with its operator.
+    """
+    if block.forward_block >= 0:
+        return block.ops
+    needed, kept = set(shown), list[Operator]()
+    for op in reversed(block.ops):
+        lasting = any(n in block.vars and block.vars[n].persistable for n in op.output_names)
+        if op.role == "forward" or (not needed.isdisjoint(op.output_names) and not lasting):
+            kept.append(op)
+            needed.update(op.input_names)
+    return kept[::-1]
+
+
+def _keep(block: Block, ops: list[Operator]) -> None:
+    """Keep only these operators of a block; what its backward calls noted speaks of them.
+
+    Where the operator that made a target is gone, the values that it read stand for the target.
+    """
+    kept = {id(op) for op in ops}
+    for call in block.program.backward_calls:
+        if call.block == block.idx:
+            targets = set(call.targets)
+            for op in reversed(block.ops[: call.begin(block)]):
+                if id(op) not in kept and not targets.isdisjoint(op.output_names):
+                    targets.difference_update(op.output_names)
+                    targets.update(n for n in op.input_names if n in call.gradients)
+            call.targets = [n for n in call.gradients if n in targets]
+    block.ops = ops
 
 
 def _no_running_statistics(program: Program) -> None:
@@ -97,7 +134,7 @@ def prune(program: Program, targets: Any) -> Program:
         if not needed.isdisjoint(op.output_names):
             kept.append(op)
             needed.update(op.input_names)
-    block.ops = kept[::-1]
+    _keep(block, kept[::-1])
     made.history.append("prune")
     drop_unused(made, wanted)
     return verify(made)
@@ -116,6 +153,9 @@ def drop_unused(program: Program, keep: set[str] | None = None) -> None:
     order = sorted(held)
     new_index = {old: k for k, old in enumerate(order)}
     program.blocks = [program.blocks[k] for k in order]
+    program.backward_calls = [c for c in program.backward_calls if c.block in held]
+    for call in program.backward_calls:
+        call.block = new_index[call.block]
     for block in program.blocks:
         block.idx = new_index[block.idx]
         block.parent = new_index.get(block.parent, -1)
@@ -145,3 +185,6 @@ def forget_gone(program: Program) -> None:
     known = {v.name for v in program.all_variables()}
     program.error_clips = {n: c for n, c in program.error_clips.items() if n in known}
     program.outputs = [n for n in program.outputs if n in program.global_block().vars]
+    program.backward_calls = [
+        c for c in program.backward_calls if not known.isdisjoint(c.gradients.values())
+    ]

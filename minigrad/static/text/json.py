@@ -2,11 +2,15 @@
 
     {"format": "minigrad program", "version": 1, "history": […], "inputs": […], "outputs": […],
      "error_clips": {name: [min, max], …},
+     "pruned": [[grad op, why it was not made], …],
+     "backward": [[block, [targets], [names cut], [[variable, gradient], …]], …],
      "blocks": [{"parent": -1, "forward": -1,
                  "variables": [[name, kind, dtype, shape, stop_gradient, derived stop_gradient], …],
                  "operators": [{"type": …, "role": …, "inputs": {slot: [names]},
                                 "outputs": …, "attrs": …, "of": [block, op]}, …]}, …],
      "initial": {name: base64 of the little-endian bytes, …}}
+
+``pruned`` and ``backward`` stand there if a backward part was appended.
 
 `loader` reads it back.
 """
@@ -33,6 +37,7 @@ def to_json(program: Program) -> str:
         f'{{"format": {_text(FORMAT)}, "version": {VERSION}, "history": {_text(program.history)},',
         f' "inputs": {_text(program.inputs)}, "outputs": {_text(program.outputs)},',
         f' "error_clips": {_text({n: to_plain(list(c)) for n, c in program.error_clips.items()})},',
+        *_backward_lines(program),
         ' "blocks": [',
         ",\n".join(_block_text(b, place) for b in program.blocks),
         " ],",
@@ -41,6 +46,16 @@ def to_json(program: Program) -> str:
         " }}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _backward_lines(program: Program) -> list[str]:
+    if not program.backward_calls and not program.pruned:
+        return []
+    calls = [
+        [c.block, c.targets, sorted(c.no_grad), list(c.gradients.items())]
+        for c in program.backward_calls
+    ]
+    return [f' "pruned": {_text(program.pruned)},', f' "backward": {_text(calls)},']
 
 
 def _text(value: Any) -> str:

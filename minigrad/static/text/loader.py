@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import MinigradError, ProgramFormatError, refusal
 from ..program.op_info import ROLES
 from ..program.operator import BLOCK_ATTRS, EMPTY
-from ..program.program import Block, Operator, Program
+from ..program.program import BackwardCall, Block, Operator, Program
 from ..program.verify import verify
 from ..program.verify_control import mark_given
 from .json import FORMAT, VERSION
@@ -88,7 +88,10 @@ def _strings(value: Any, what: str) -> list[str]:
 
 
 def _program(data: Any) -> Program:
-    form, version, history, inputs, outputs, clips, blocks, initial = _shaped(
+    noted: dict[str, Any] = {"pruned": [], "backward": []}
+    if isinstance(data, dict):
+        data = {**noted, **data}
+    form, version, history, inputs, outputs, clips, pruned, backward, blocks, initial = _shaped(
         data,
         "the file",
         format=str,
@@ -97,6 +100,8 @@ def _program(data: Any) -> Program:
         inputs=list,
         outputs=list,
         error_clips=dict,
+        pruned=list,
+        backward=list,
         blocks=list,
         initial=dict,
     )
@@ -110,6 +115,7 @@ def _program(data: Any) -> Program:
     _add_blocks(program, blocks)
     _start_values(program, initial)
     _add_clips(program, clips)
+    _add_backward(program, pruned, backward)
     program.inputs = [_known(program, n) for n in _strings(inputs, "inputs")]
     program.outputs = [_known(program, n) for n in _strings(outputs, "outputs")]
     return program
@@ -153,6 +159,26 @@ def _add_clips(program: Program, clips: dict[str, Any]) -> None:
         if not pair[0] <= pair[1]:
             raise ValueError(f"the error clip of {name!r:.80} needs min <= max")
         program.error_clips[name] = (pair[0], pair[1])
+
+
+def _add_backward(program: Program, pruned: list[Any], calls: list[Any]) -> None:
+    for item in pruned:
+        if len(_strings(item, "what was pruned")) != 2:
+            raise ValueError("what was pruned is a grad op and a reason")
+        program.pruned.append((item[0], item[1]))
+    for call in calls:
+        if not isinstance(call, list) or len(call) != 4:
+            raise ValueError("a backward call is a list of four entries")
+        block, targets, no_grad, pairs = call
+        if type(block) is not int or not 0 <= block < len(program.blocks):
+            raise ValueError("a backward call names a block that is not there")
+        if not isinstance(pairs, list):
+            raise ValueError("gradients are pairs of names")
+        gradients = dict(_strings(pair, "a pair of names") for pair in pairs)
+        cut = set(_strings(no_grad, "names cut"))
+        program.backward_calls.append(
+            BackwardCall(block, _strings(targets, "targets"), cut, gradients)
+        )
 
 
 def _known(program: Program, name: str) -> str:

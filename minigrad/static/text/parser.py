@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramFormatError, describe, did_you_mean, refusal
-from ..program.gradient_names import GRAD
-from ..program.op_info import ROLES, bind_slots, op_info
+from ..program.gradient_names import variable_of
+from ..program.op_info import CONTROL, ROLES, bind_slots, op_info
 from ..program.operator import BLOCK_ATTRS
-from ..program.program import EMPTY, Block, Operator, Program, Variable, check_name
+from ..program.program import EMPTY, BackwardCall, Block, Operator, Program, Variable, check_name
 from .literals import DTYPES, check_shape, check_sizes, from_plain
 from .printer import named_after
 
 _HEAD = re.compile(r"block (\d{1,7})(?: in (\d{1,7}))?(?: grad of (\d{1,7}))?:$")
+_PRUNED = re.compile(r"# no (\w+_grad): (.+)")
 _DECLARATION = re.compile(
     r"(data|param|const|var) (\S+): (\w+)\[([-\d, ]*)\]( stop| grad)?( = .*)?$"
 )
@@ -38,11 +39,16 @@ def parse(text: str) -> Program:
     program = Program()
     program.blocks.clear()
     role = "forward"
+    calls: list[tuple[Block, int, list[str]]] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         try:
             if line.startswith("--"):
-                role = _known(line[2:].strip(), ROLES, "role")
+                word, _, cut = line[2:].partition(" without ")
+                role = _known(word.strip(), ROLES, "role")
+                if role == "loss" and program.blocks:
+                    block = program.blocks[-1]
+                    calls.append((block, len(block.ops), _names(f"[{cut}]")))
             elif head := _HEAD.match(line):
                 role = "forward"
                 _new_block(program, head)
@@ -53,6 +59,7 @@ def parse(text: str) -> Program:
     if not program.blocks:
         raise ProgramFormatError("a program starts with 'block 0:'")
     link_grad_ops(program)
+    program.backward_calls = _backward_calls(program, calls)
     try:
         return mark_given(verify(program))
     except Exception as error:
@@ -62,6 +69,8 @@ def parse(text: str) -> Program:
 def _read_line(program: Program, line: str, role: str) -> None:
     if line.startswith("# made by: "):
         program.history.append(line.removeprefix("# made by: "))
+    elif found := _PRUNED.match(line):
+        program.pruned.append((found[1], found[2]))
     elif not line or line.startswith("#"):
         return
     elif not program.blocks:
@@ -235,14 +244,68 @@ def _declare_gradients(block: Block, op: Operator) -> None:
 
 
 def link_grad_ops(program: Program) -> None:
-    """Give grad ops back the link to what they differentiate."""
+    """Give grad ops back the link to what they differentiate: it makes what they read the gradient of.
+
+    Where several operators write that name, it is the last that also reads what they write the gradient of.
+    """
     for block in program.blocks:
         source = program.blocks[block.forward_block] if block.forward_block >= 0 else block
-        by_output = {n: op for op in source.ops for n in op.output_names if n != EMPTY}
+        makers = {n: op for op in source.ops for n in op.output_names if n != EMPTY}
+        ways = {
+            (n, read): op
+            for op in source.ops
+            if op.type not in CONTROL
+            for n in op.output_names
+            for read in op.input_names
+        }
         for op in block.ops:
-            if op.type.endswith("_grad"):
-                slots = [names for s, names in op.inputs.items() if s.endswith("_grad")]
-                bases = [n.rpartition(GRAD)[0] for names in slots for n in names if n != EMPTY]
-                found = next((by_output[n] for n in bases if n in by_output), None)
-                if found is not None and found.type == op.type.removesuffix("_grad"):
-                    op.forward_op = found
+            plain = op.type.endswith("_grad")
+            if not plain and op.role != "backward":
+                continue
+            slots = [
+                n for s, ns in op.inputs.items() if s.endswith("_grad") or not plain for n in ns
+            ]
+            given = [v for v in map(_differentiated, slots) if v is not None]
+            wanted = [v for v in map(_differentiated, op.output_names) if v is not None]
+            pairs = ((a, b) for a in given for b in wanted)
+            found = next((ways[pair] for pair in pairs if pair in ways), None)
+            if plain and found is None:
+                found = next((makers[n] for n in given if n in makers), None)
+            if found is not None and _differentiates(op, found):
+                op.forward_op = found
+
+
+def _differentiated(name: str) -> str | None:
+    """The variable whose gradient, or part of it, has this name."""
+    return variable_of(name.partition("@RENAME@")[0].removesuffix("@CAST"))
+
+
+def _differentiates(op: Operator, forward: Operator) -> bool:
+    """Whether an operator can be a grad op of another: ``<type>_grad``, or what its own maker gives."""
+    if op.type.endswith("_grad"):
+        return forward.type == op.type.removesuffix("_grad")
+    primitive = op_info(forward.type).forward
+    return primitive is not None and primitive.grad_maker is not None and op.type != "sum"
+
+
+def _backward_calls(
+    program: Program, calls: list[tuple[Block, int, list[str]]]
+) -> list[BackwardCall]:
+    """What calls of append_backward asked: each begins with its seeds and ends where the next one begins."""
+    marked = {v.name for v in program.all_variables() if v.cuts}
+    noted: list[BackwardCall] = []
+    ends: dict[int, int] = {}
+    for block, begin, cut in reversed(calls):
+        gradients: dict[str, str] = {}
+        targets: list[str] = []
+        for op in block.ops[begin : ends.get(block.idx)]:
+            for name in op.output_names if op.role in ("loss", "backward") else ():
+                variable = variable_of(name)
+                if variable is not None:
+                    gradients[variable] = name
+                if op.role == "loss":
+                    targets.append(variable_of(name.partition("@RENAME@")[0]) or name)
+        ends[block.idx] = begin
+        if gradients:
+            noted.append(BackwardCall(block.idx, targets, marked | set(cut), gradients))
+    return noted[::-1]

@@ -2,9 +2,9 @@
 
 Grammar (indentation is for the eye; ``#`` starts a comment)::
 
-    program     :=  ("# made by:" transformation)* block+
+    program     :=  ("# made by:" transformation)* block+ ("# no" GRAD_OP ":" reason)*
     block       :=  "block" INT ["in" INT] ["grad of" INT] ":" line*
-    line        :=  "--" ROLE | declaration | operator
+    line        :=  "--" ROLE ["without" names cut] | declaration | operator
     declaration :=  ("data" | "param" | "const" | "var") NAME ":" DTYPE "[" sizes "]" ["stop" | "grad"] ["=" value]
     operator    :=  [target ("," target)* "="] TYPE "(" [argument ("," argument)*] ")"
     target      :=  [SLOT "="] names
@@ -14,7 +14,7 @@ Grammar (indentation is for the eye; ``#`` starts a comment)::
 
 Slots are written out where they are not the next one in the order of the type.  Variables that an operator makes are
 not declared: their shape follows, that of ``x@GRAD`` from ``x``.  `parser.parse` gives back a program with the same
-text; of start values, those of small constants are part of it.
+text; of start values, those of small constants are part of it.  Every backward call begins with ``-- loss``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 from ..program.gradient_names import GRAD
 from ..program.op_info import CONTROL, find_info
 from ..program.operator import BLOCK_ATTRS
-from ..program.program import Block, Operator, Program, Variable
+from ..program.program import BackwardCall, Block, Operator, Program, Variable
 from .literals import to_text
 
 SMALL = 16  #: elements of a constant whose value is shown
@@ -35,6 +35,7 @@ def format_program(program: Program) -> str:
     lines = [f"# made by: {step}" for step in program.history]
     for block in program.blocks:
         lines += _block_lines(block)
+    lines += [f"# no {grad_op}: {reason}" for grad_op, reason in program.pruned]
     return "\n".join(lines)
 
 
@@ -52,12 +53,22 @@ def _block_lines(block: Block) -> list[str]:
         if not _follows(block, v, made)
     ]
     role = "forward"
-    for op in block.ops:
-        if op.role != role:
+    calls = {c.begin(block): c for c in block.program.backward_calls if c.block == block.idx}
+    for k, op in enumerate(block.ops):
+        if op.role != role or k in calls:
             role = op.role
-            lines.append(f"  -- {role}")
+            lines.append(f"  -- {role}{_cut(block, calls.get(k))}")
         lines.append(f"  {format_op(op)}")
     return lines
+
+
+def _cut(block: Block, call: BackwardCall | None) -> str:
+    """The names of a ``no_grad_set``: variables marked ``stop`` say so themselves."""
+    if call is None:
+        return ""
+    marked = {v.name for v in block.program.all_variables() if v.cuts}
+    names = sorted(call.no_grad - marked)
+    return f" without {', '.join(names)}" if names else ""
 
 
 def _follows(block: Block, v: Variable, made: dict[str, str]) -> bool:

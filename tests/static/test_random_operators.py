@@ -1,0 +1,27 @@
+"""Random programs over every registered operator: gradients, cuts, smaller and bigger questions, copies."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from tests.static.random_operators import check
+
+#: three hundred programs; the campaign runs 100,000: ``python -m tests.campaign operators --programs 100000``
+FIRST = [pytest.param(k, 20) for k in range(0, 300, 20)]
+LONG = [pytest.param(k, 200, marks=pytest.mark.long) for k in range(300, 3300, 200)]
+
+
+@pytest.mark.parametrize(("first", "count"), [*FIRST, *LONG])
+def test_random_operators_agree_with_a_naive_reader_and_in_all_copies(first, count):
+    refused = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in range(first, first + count):
+            try:
+                refused += check(seed) == "refused"
+            except Exception as error:
+                error.add_note(f"the program is write({seed})")
+                raise
+    assert refused < count / 2
