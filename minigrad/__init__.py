@@ -29,7 +29,7 @@ from .eager.mode import (
 )
 from .eager.tensor import Tensor, tensor
 from .errors import MinigradError
-from .errors.calls import checked as _checked
+from .errors.calls import check_functions as _check_functions
 from .errors.other_libraries import FUNCTIONS, advice, missing
 from .ops import *  # noqa: F403
 from .primitives.registry import elementwise, primitive
@@ -51,7 +51,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-tensor, grad, backward = _checked(tensor), _checked(grad), _checked(backward)
+_check_functions(globals(), set(__all__) - {*_LATER, "Function"})
 # the matrix's trace of ops; `minigrad.tracing.trace` serves both, loaded on first use
 globals().pop("trace", None)
 
@@ -60,8 +60,9 @@ def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise missing("module 'minigrad'", name, advice(FUNCTIONS, name, "mg", __all__))
     module = import_module(f".{_LATER[name]}", __name__)
-    value = globals()[name] = getattr(module, name, module)  # `mg.nn` is the module itself
-    return value
+    globals()[name] = getattr(module, name, module)  # `mg.nn` is the module itself
+    _check_functions(globals(), [name])
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import describe, refusal
-from .errors.calls import checked
+from .errors.calls import check_functions
 from .errors.other_libraries import DATA, missing
 
 __all__ = [
@@ -32,7 +32,6 @@ class Labelled(NamedTuple):
     labels: Array
 
 
-@checked
 def digits() -> Labelled:
     """Handwritten digits, each with what it shows.
 
@@ -51,7 +50,6 @@ def digits() -> Labelled:
         return Labelled(stored["images"] / 16.0, stored["labels"].astype(np.int64))
 
 
-@checked
 def split(data: Labelled, *, held_back: float = 0.2, seed: int = 0) -> tuple[Labelled, Labelled]:
     """Shuffle, then divide into examples to train with and examples held back for the test.
 
@@ -76,7 +74,6 @@ def split(data: Labelled, *, held_back: float = 0.2, seed: int = 0) -> tuple[Lab
 # -- text ----------------------------------------------------------------------------------------
 
 
-@checked
 def sonnets() -> str:
     """Six sonnets by William Shakespeare, 1609, in the public domain.
 
@@ -94,7 +91,6 @@ class Alphabet:
     (3, array([2, 0, 1]), 'nab')
     """
 
-    @checked
     def __init__(self, text: str) -> None:
         self.characters = "".join(sorted(set(text)))
         self.numbers = {c: k for k, c in enumerate(self.characters)}
@@ -126,7 +122,6 @@ class Windows(NamedTuple):
     following: Array
 
 
-@checked
 def windows(sequence: Array, length: int, every: int = 1) -> Windows:
     """All pieces of a length, one every ``every`` places: two arrays [pieces, length].
 
@@ -155,7 +150,6 @@ class DataLoader:
     [([0, 1], [0, 10]), ([2, 3], [20, 30]), ([4], [40])]
     """
 
-    @checked
     def __init__(
         self,
         data: Array | Sequence[Array],
@@ -214,7 +208,6 @@ def _whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-@checked
 def progress(steps: Iterable[Any], words: str = "") -> Iterable[Any]:
     """The same steps, with a progress bar on the screen where tqdm is installed.
 
@@ -227,6 +220,9 @@ def progress(steps: Iterable[Any], words: str = "") -> Iterable[Any]:
         return steps
     bar: Iterable[Any] = tqdm(steps, desc=words or None, disable=None)  # only on a terminal
     return bar
+
+
+check_functions(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:

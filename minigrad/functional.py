@@ -17,7 +17,6 @@ from .eager.backward import grad
 from .eager.mode import enable_grad
 from .eager.tensor import Tensor, wrap
 from .errors import DTypeError, describe, refusal
-from .errors.calls import checked
 
 __minigrad_ops__ = True
 
@@ -72,7 +71,6 @@ def _zeros(like: Tensor) -> Tensor:
     return wrap(np.zeros_like(like._data))
 
 
-@checked
 def vjp(
     function: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False
 ) -> tuple[Any, Any]:
@@ -105,7 +103,6 @@ def _values(ys: list[Tensor], many: bool, create_graph: bool) -> Any:
     return _packed([y if create_graph else y.detach() for y in ys], many)
 
 
-@checked
 def jvp(
     function: Callable[..., Any], inputs: Any, v: Any, create_graph: bool = False
 ) -> tuple[Any, Any]:
@@ -132,7 +129,6 @@ def jvp(
     return _values(ys, many, create_graph), _packed(pushed, many)
 
 
-@checked
 def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
     """All first derivatives: an array of shape ``output.shape + input.shape`` per input, row by row.
 
@@ -173,7 +169,6 @@ def _stacked(rows: list[Tensor], shape: tuple[int, ...], dtype: Any, create_grap
     return wrap(np.stack([r._data for r in rows]).reshape(shape))
 
 
-@checked
 def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
     """All second derivatives of a function that returns one number.
 
@@ -199,7 +194,6 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
     return tuple(blocks) if several else blocks[0][0]
 
 
-@checked
 def hvp(
     function: Callable[..., Any], inputs: Any, v: Any, create_graph: bool = False
 ) -> tuple[Any, Any]:

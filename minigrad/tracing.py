@@ -8,17 +8,18 @@ import numpy as np
 
 from .eager.mode import recorded
 from .errors import ProgramError, describe, refusal
-from .ops.linalg import trace as matrix_trace
+from .errors.calls import call_error
+from .ops import trace as matrix_trace
 from .static.program.program import Program, Variable, program_guard
 
 
-def trace(function: Any, *examples: Any, names: Any = None) -> Any:
+def trace(function: Any, *examples: Any, names: Any = None, **options: Any) -> Any:
     """The Program that a function writes when it is called on Variables in place of the examples.
 
     Shapes and dtypes are those of the examples; Tensors the function uses besides become parameters (if they require
     grad) or constants, and what it computes of such parameters alone becomes operators, too.  The program's
     ``inputs`` and ``outputs`` list the fed and the returned variables.
-    Given a matrix and no function, it is the matrix's trace, the sum of its diagonal.
+    Given a matrix and no function, it is the matrix's trace, the sum of its diagonal, with its ``offset``.
     Errors: `ProgramError` where Python's control flow depends on a value.
 
     >>> import numpy as np
@@ -27,7 +28,9 @@ def trace(function: Any, *examples: Any, names: Any = None) -> Any:
     (['mul', 'reduce_sum'], ['x0'], ['reduce_sum_0'])
     """
     if not callable(function):
-        return matrix_trace(function, *examples)
+        return matrix_trace(function, *examples, **options)
+    if options:
+        raise call_error("trace", ["function", "*examples", "names=None"], 1, next(iter(options)))
     program = Program()
     program.lifts_tensors = True
     labels = list(names) if names is not None else [f"x{k}" for k in range(len(examples))]

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ProgramError, describe, refusal
-from ..errors.calls import checked
 from ..static.program.program import Program
 from .lowering import needs
 
 
-@checked
 def export_onnx(
     program: Program,
     path: str | Path | None = None,

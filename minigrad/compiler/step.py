@@ -15,7 +15,6 @@ import numpy as np
 
 from ..collector import paused_collector
 from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
-from ..errors.calls import checked
 from ..static.passes import LADDER, climb, specialise
 from ..static.program.naming import names_of
 from ..static.program.program import Program, Variable
@@ -28,7 +27,6 @@ from .pipeline import Built
 RUNGS = (*LADDER, "buffers", "source")
 
 
-@checked
 def compile(
     program: Program,
     feed: Mapping[Any, Any] | Iterable[Any] | None = None,

@@ -43,19 +43,17 @@ def apply_source(p: Primitive) -> str | None:
     """The text of ``apply``; None where the generic path is used."""
     if is_generic(p):
         return None
-    absent = "=REQUIRED" if p.attrs else ""
-    params = [f"{n}=None" if n in p.optional else n + absent for n in p.inputs]
+    params = [f"{n}=None" if n in p.optional else f"{n}=REQUIRED" for n in p.inputs]
     settings = [f"{a}=REQUIRED" if d is REQUIRED else f"{a}={d!r}" for a, d in p.attrs.items()]
     if p.optional and REQUIRED in p.attrs.values():
         params += ["*more_", *settings, "**unknown_"]
-    elif p.attrs:  # what else is given is refused, with the names that are known
+    else:  # what else is given is refused, with the names that are known
         params += [*settings, "*more_", "**unknown_"]
     args = ", ".join(p.inputs) + ("," if len(p.inputs) == 1 else "")
     attr_dict = "{" + ", ".join(f"{a!r}: {a}" for a in p.attrs) + "}"
     w = Writer(f"def {p.function.__name__}({', '.join(params)}):")
-    if p.attrs:
-        every = len(p.inputs) + len(p.attrs)
-        w(f"if more_ or unknown_: raise _call_error({every} + len(more_), *list(unknown_)[:1])")
+    every = len(p.inputs) + len(p.attrs)
+    w(f"if more_ or unknown_: raise _call_error({every} + len(more_), *list(unknown_)[:1])")
     for k, (a, d) in enumerate(p.attrs.items(), len(p.inputs)):
         if d is REQUIRED:
             w(f"if {a} is REQUIRED: raise _call_error({k})")
@@ -68,7 +66,7 @@ def apply_source(p: Primitive) -> str | None:
         )
         w(f"elif {n}.__class__ is float: d_{n} = {n}" + (f"; e_{n} = None" if n in p.rules else ""))
         w(f"elif isinstance({n}, Value): return _others(primitive, ({args}), {attr_dict})")
-        if absent and n not in p.optional:
+        if n not in p.optional:
             w(f"elif {n} is REQUIRED: raise _call_error({p.inputs.index(n)})")
         w(f"else: d_{n} = _plain({n})" + (f"; e_{n} = None" if n in p.rules else ""))
     w(f"try: out_ = _kernel({', '.join([*('d_' + n for n in p.inputs), *p.attrs])})")

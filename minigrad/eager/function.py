@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradError, ProgramError, ShapeError, describe, refusal, user_frame, user_line
+from ..errors import (
+    DTypeError,
+    GradError,
+    ProgramError,
+    ShapeError,
+    describe,
+    refusal,
+    user_frame,
+    user_line,
+)
 from ..primitives.arguments import Value
 from .context import Context, Saved
 from .grad_fn import FREED, Leaf, Node, Output, Packed, next_seq
@@ -116,6 +125,11 @@ class Function:
     >>> x.grad
     tensor(12.)
     """
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        name = type(self).__name__
+        what = f"{name}(…) computes nothing: a Function is called by its method apply"
+        raise refusal(what, f"{name}.apply(…)", DTypeError)
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:

@@ -41,7 +41,7 @@ class _Switch:
 
     changes: Mapping[str, Any] = MappingProxyType({})
 
-    def __new__(cls, *given: Any) -> Any:
+    def __new__(cls, *given: Any, **keywords: Any) -> Any:
         made = object.__new__(cls)
         if cls.__init__ is _Switch.__init__ and given and callable(given[0]):
             return made(given[0])  # ``@mg.no_grad`` without parentheses

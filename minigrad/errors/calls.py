@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import wraps
+from types import FunctionType
 from typing import Any, TypeVar
 
 from . import DTypeError, told
@@ -23,6 +24,8 @@ def checked(function: F) -> F:
     minigrad.errors.DTypeError: norm() has no keyword 'dim'; did you mean 'axis'?
       it is called as norm(x, ord=2, axis=None, keepdims=False)...
     """
+    if getattr(function, "is_checked", False):
+        return function
 
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
@@ -33,7 +36,45 @@ def checked(function: F) -> F:
                 raise error from None
             raise
 
+    call.is_checked = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
+
+
+def check_functions(namespace: dict[str, Any], names: Iterable[str]) -> None:
+    """Let the functions and classes of a package say the same, where the package is put together.
+
+    >>> space = {"half": lambda x: x / 2}
+    >>> check_functions(space, ["half"])
+    >>> space["half"](1, 2)                                         # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    minigrad.errors.DTypeError: <lambda>() takes at most 1 value, 2 were given...
+    """
+    for name in names:
+        value = namespace.get(name)
+        if isinstance(value, type):
+            check_methods(value)
+        elif isinstance(value, FunctionType) and not hasattr(value, "primitive"):
+            namespace[name] = call = checked(value)
+            if call is not value:  # pickle looks for it there
+                call.__module__ = namespace.get("__name__", value.__module__)
+
+
+def check_methods(cls: type) -> None:
+    """Let a class say the same of its constructor and its public methods, inherited ones included.
+
+    What was put there from elsewhere stays as it is: a primitive answers for itself.  So does ``forward``, for which
+    the module or the Function answers that calls it.
+    """
+    for home in cls.__mro__:
+        if not home.__module__.startswith("minigrad."):
+            continue
+        for name, value in list(vars(home).items()):
+            function = getattr(value, "__func__", value)  # of a class method, a static method
+            if not isinstance(function, FunctionType) or (name[0] == "_" and name != "__init__"):
+                continue
+            if name != "forward" and function.__qualname__ == f"{home.__qualname__}.{name}":
+                call = checked(function)
+                setattr(home, name, call if function is value else type(value)(call))
 
 
 def checked_constructor(cls: type) -> None:
@@ -51,7 +92,7 @@ def misfit(
         signature.bind(*args, **keywords)
     except TypeError:
         parameters = list(signature.parameters.values())
-        if parameters and parameters[0].name == "self":
+        if parameters and parameters[0].name in ("self", "cls"):
             parameters, args = parameters[1:], args[1:]
         return _refusal(title, parameters, len(args), keywords)
     return None
@@ -61,7 +102,9 @@ def _title(function: Any, call: Any, args: tuple[Any, ...]) -> str:
     """What a user called: ``norm``, ``Executor.run``, or the class that is made."""
     *owner, name = function.__qualname__.rpartition("<locals>.")[2].split(".")
     if name != "__init__":
-        return f"{type(args[0]).__name__}.{name}" if owner else str(name)
+        if owner and args and next(iter(inspect.signature(function).parameters), "") == "self":
+            owner = [type(args[0]).__name__]
+        return ".".join([*owner[-1:], name])
     own = args and type(args[0]).__init__ is call  # not called by the constructor of a subclass
     return type(args[0]).__name__ if own else owner[-1]
 

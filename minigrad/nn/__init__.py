@@ -17,6 +17,7 @@ False
 
 from typing import Any
 
+from ..errors.calls import check_functions
 from ..errors.other_libraries import LAYERS, advice, missing
 from .activations import (
     ELU,
@@ -54,6 +55,7 @@ __all__ = [
     "MultiHeadAttention", "Parameter", "ReLU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softplus", "StateError",
     "Tanh", "load", "save",
 ]  # fmt: skip
+check_functions(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, MinigradError, describe, did_you_mean, refusal
-from ..errors.calls import checked, checked_constructor, misfit
+from ..errors.calls import checked_constructor, misfit
 from ..errors.other_libraries import MODULES, missing
 from ..transaction import set_all
 from .lift import lift, program_of
@@ -36,7 +36,6 @@ class StateError(MinigradError, ValueError):
     """
 
 
-@checked
 def Parameter(data: Any, name: str | None = None, dtype: Any = None) -> Tensor:
     """A leaf Tensor that training changes; the data is copied.
 
@@ -71,7 +70,6 @@ class Module:
         super().__init_subclass__(**options)
         checked_constructor(cls)
 
-    @checked
     def __init__(self) -> None:
         """A module that is given nothing; others have their own."""
 
@@ -142,12 +140,10 @@ class Module:
         """(path, Tensor) for every parameter and buffer, each once."""
         return ((path, at) for path, at in self._inside() if isinstance(at, Tensor))
 
-    @checked
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """(path, parameter) in the order in which the attributes were set."""
         return ((path, at) for path, at in self.named_tensors() if at.requires_grad)
 
-    @checked
     def parameters(self) -> list[Tensor]:
         """All parameters."""
         return [at for _, at in self.named_parameters()]
@@ -158,7 +154,6 @@ class Module:
 
     # -- what is done to all of it ----------------------------------------------------------
 
-    @checked
     def train(self, mode: bool = True) -> Module:
         """Switch everything inside to training, or with ``False`` to use; returns self."""
         set_all([(module, "training", bool(mode)) for module in self.modules()])
@@ -168,19 +163,16 @@ class Module:
         """Switch everything inside to use: no dropout, running statistics; returns self."""
         return self.train(False)
 
-    @checked
     def zero_grad(self) -> None:
         """Forget all gradients."""
         set_all([(parameter, "_grad", None) for parameter in self.parameters()])
 
-    @checked
     def requires_grad_(self, wanted: bool = True) -> Module:
         """Freeze (False) or thaw all parameters inside; buffers stay buffers; returns self."""
         parameters = [at for _, at in self.named_tensors() if at.requires_grad or at._frozen]
         set_all([change for at in parameters for change in at._flow_changes(wanted)])
         return self
 
-    @checked
     def astype(self, dtype: Any) -> Module:
         """Turn all floating-point numbers inside to another dtype; returns self."""
         dtype = np.dtype(dtype)
@@ -196,12 +188,10 @@ class Module:
 
     # -- state ------------------------------------------------------------------------------
 
-    @checked
     def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
         """Path → copy of the value, for all parameters and buffers."""
         return {path: np.array(at._data) for path, at in self.named_tensors()}
 
-    @checked
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over values by path; nothing changes unless all of them fit.
 

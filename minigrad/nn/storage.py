@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import MinigradError, describe, refusal
-from ..errors.calls import checked
 from ..files import replacing
 from ..static.text.literals import DTYPES
 from .module import Module, StateError
@@ -32,7 +31,6 @@ _HEADERS = {
 }
 
 
-@checked
 def save(state: Module | Mapping[str, Any], path: str | Path) -> None:
     """Write a module's state, or a state_dict, to ``.npz`` or ``.safetensors``.
 
@@ -104,7 +102,6 @@ def _unfit_name(name: Any) -> str:
     return ""
 
 
-@checked
 def load(path: str | Path, limit: int = LIMIT) -> dict[str, np.ndarray[Any, Any]]:
     """Read a state: ``model.load_state_dict(load("model.npz"))``.
 

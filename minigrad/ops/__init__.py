@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ..errors.calls import checked
+from ..errors.calls import check_functions
 from ..primitives.values import install
 from . import update
 from .activations import elu, erf, gelu, leaky_relu, logaddexp, relu, sigmoid, silu, softplus
@@ -52,9 +52,7 @@ from .elementwise import (
     square,
     sub,
 )
-from .fill import assign, astype, clone, fill_constant
-from .fill import fill_ones_like as ones_like
-from .fill import fill_zeros_like as zeros_like
+from .fill import assign, astype, clone, fill_constant, ones_like, zeros_like
 from .finite import isfinite, isinf, isnan, nan_to_num
 from .index import getitem, setitem
 from .join import add_n, concat, pad, split, stack, tile, unbind
@@ -116,9 +114,9 @@ remainder = mod
 __all__ = sorted(
     n
     for n, f in globals().items()
-    if callable(f) and n[0] != "_" and n not in ("install", "checked")
+    if callable(f) and n[0] != "_" and n not in ("install", "check_functions")
 )
-globals().update({n: checked(f) for n in __all__ if not hasattr(f := globals()[n], "primitive")})
+check_functions(globals(), __all__)
 
 
 def _variadic(function):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..primitives.arguments import Value
 from ..primitives.registry import elementwise, primitive
-from .fill import fill_zeros_like
+from .fill import zeros_like
 
 # -- comparisons: no gradient --------------------------------------------------------------
 
@@ -277,4 +277,4 @@ def round(x, *, decimals=0):
 
 
 for _step in (sign, floor, ceil, round):
-    _step.grad(x=lambda out_grad: fill_zeros_like(out_grad))
+    _step.grad(x=lambda out_grad: zeros_like(out_grad))

@@ -7,8 +7,8 @@ import numpy as np
 from ..primitives.registry import primitive
 
 
-@primitive
-def fill_zeros_like(x):
+@primitive(type="fill_zeros_like")
+def zeros_like(x):
     """Zeros in the shape and dtype of ``x``; no gradient.
 
     >>> import minigrad as mg
@@ -18,8 +18,8 @@ def fill_zeros_like(x):
     return np.zeros_like(x, subok=False)
 
 
-@primitive
-def fill_ones_like(x):
+@primitive(type="fill_ones_like")
+def ones_like(x):
     """Ones in the shape and dtype of ``x``; no gradient.
 
     >>> import minigrad as mg

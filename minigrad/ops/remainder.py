@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..primitives.registry import elementwise
-from .fill import fill_zeros_like
+from .fill import zeros_like
 
 
 @elementwise
@@ -39,6 +39,6 @@ def floor_divide(x, y):
 
 
 floor_divide.grad(
-    x=lambda out_grad: fill_zeros_like(out_grad),
-    y=lambda out_grad: fill_zeros_like(out_grad),
+    x=lambda out_grad: zeros_like(out_grad),
+    y=lambda out_grad: zeros_like(out_grad),
 )

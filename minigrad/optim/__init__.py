@@ -16,6 +16,7 @@ tensor([0.5, 1. ], requires_grad=True)
 
 from typing import Any
 
+from ..errors.calls import check_functions
 from ..errors.other_libraries import OPTIMIZERS, advice, missing
 from .clip import clip_by_global_norm, clip_by_norm, clip_by_value
 from .optimizer import Optimizer
@@ -38,6 +39,7 @@ __all__ = [
     "step_decay",
     "warmup",
 ]
+check_functions(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:

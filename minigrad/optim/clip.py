@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ops
-from ..errors.calls import checked
 from .number import check_number
 
 
-@checked
 def clip_by_value(limit: float) -> Callable[[list[Any]], list[Any]]:
     """Every element between ``-limit`` and ``limit``.
 
@@ -22,7 +20,6 @@ def clip_by_value(limit: float) -> Callable[[list[Any]], list[Any]]:
     return lambda grads: [ops.clip(g, min=-limit, max=limit) for g in grads]
 
 
-@checked
 def clip_by_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
     """Every gradient of a parameter at most ``limit`` long, its direction kept.
 
@@ -34,7 +31,6 @@ def clip_by_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
     return lambda grads: [g * (limit / ops.maximum(_length([g]), limit)) for g in grads]
 
 
-@checked
 def clip_by_global_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
     """All gradients together at most ``limit`` long, their direction kept.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..eager.tensor import Tensor
 from ..errors import GradError, MinigradError, describe, refusal
-from ..errors.calls import checked, checked_constructor
+from ..errors.calls import checked_constructor
 from ..errors.other_libraries import OPTIMIZER, missing
 from ..primitives.registry import REGISTRY
 from ..transaction import set_all
@@ -135,7 +135,6 @@ class Optimizer:
             slopes = [g + self.weight_decay * p._data for p, g in zip(held, slopes, strict=True)]
         return slopes
 
-    @checked
     def zero_grad(self) -> None:
         """Forget all gradients."""
         set_all([(p, "_grad", None) for p in self.parameters])
@@ -160,7 +159,6 @@ class Optimizer:
             named |= {f"{slot}.{k}": np.array(value) for slot, value in state.items()}
         return named
 
-    @checked
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where another optimizer of the same kind stopped.
 

@@ -7,13 +7,11 @@ from math import pi
 from typing import Any
 
 from .. import ops
-from ..errors.calls import checked
 from .number import check_number, check_steps
 
 Rate = float | Callable[[Any], Any]
 
 
-@checked
 def exponential(rate: float, factor: float) -> Rate:
     """``rate * factor ** count``.
 
@@ -25,7 +23,6 @@ def exponential(rate: float, factor: float) -> Rate:
     return lambda count: rate * ops.pow(factor, count)
 
 
-@checked
 def step_decay(rate: float, every: int, factor: float = 0.1) -> Rate:
     """Times ``factor`` after every ``every`` steps.
 
@@ -38,7 +35,6 @@ def step_decay(rate: float, every: int, factor: float = 0.1) -> Rate:
     return lambda count: rate * ops.pow(factor, ops.floor(count / every))
 
 
-@checked
 def linear(rate: float, steps: int, end: float = 0.0) -> Rate:
     """In a straight line from ``rate`` to ``end`` in ``steps`` steps, then constant.
 
@@ -51,7 +47,6 @@ def linear(rate: float, steps: int, end: float = 0.0) -> Rate:
     return lambda count: rate + (end - rate) * ops.minimum(count / steps, 1.0)
 
 
-@checked
 def cosine(rate: float, steps: int, end: float = 0.0) -> Rate:
     """Half a wave of the cosine from ``rate`` to ``end`` in ``steps`` steps, then constant.
 
@@ -70,7 +65,6 @@ def cosine(rate: float, steps: int, end: float = 0.0) -> Rate:
     return schedule
 
 
-@checked
 def warmup(rate: Rate, steps: int) -> Rate:
     """Up to a rate, or to a schedule, in a straight line over the first ``steps`` steps.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..errors.calls import check_functions
 from ..errors.other_libraries import PROGRAMS, advice, missing
 from .backward import custom_grad_makers as custom_grad_makers
 from .backward.append_backward import append_backward, gradients
@@ -30,14 +31,16 @@ __all__ = [
     "gradients", "if_else", "minimize", "parameter", "parse", "program_guard", "static_rnn",
     "switch", "verify", "while_loop", *_LATER,
 ]  # fmt: skip
+check_functions(globals(), set(__all__) - {*_LATER})
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise missing("module 'minigrad.static'", name, advice(PROGRAMS, name, "static", __all__))
     module = import_module(_LATER[name], __name__)
-    value = globals()[name] = getattr(module, name, module)  # `static.net` is the package of nets
-    return value
+    globals()[name] = getattr(module, name, module)  # `static.net` is the package of nets
+    check_functions(globals(), [name])
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -78,6 +78,8 @@ def _public(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _outside(frame: FrameType | None) -> FrameType | None:
-    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+    while frame is not None and (
+        frame.f_code.co_filename.startswith(_HERE) or "__minigrad_ops__" in frame.f_globals
+    ):
         frame = frame.f_back
     return frame

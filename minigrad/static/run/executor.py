@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramError, describe, refusal
-from ...errors.calls import checked
 from ..program.naming import names_of
 from ..program.program import CONSTANT, EMPTY, Operator, Program
 from . import control as control
@@ -55,7 +54,6 @@ class Executor:
     def __init__(self) -> None:
         self.scope = Scope()
 
-    @checked
     def run(
         self,
         program: Program,
