@@ -226,4 +226,4 @@ check_functions(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:
-    raise missing("module 'minigrad.data'", name, DATA.get(name))
+    raise missing("module 'minigrad.data'", name, DATA, None, "data", __all__)

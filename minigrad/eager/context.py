@@ -24,7 +24,7 @@ class Context:
         self._node: Any = None  # the node, while backward runs with a graph of its own
 
     def __getattr__(self, name: str) -> Any:
-        raise missing("ctx", name, CONTEXT.get(name), self)
+        raise missing("ctx", name, CONTEXT, self)
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs of forward for backward.

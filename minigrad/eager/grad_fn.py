@@ -306,7 +306,7 @@ def no_graph_reason(x: Any) -> str:
     if cut == "no_grad":
         return "it was computed under no_grad()"
     if cut == "detach":
-        return "it was made by detach(), which cuts the graph"
+        return "it is detached: it was made by detach(), which cuts the graph"
     if x._frozen:
         return "it is frozen: requires_grad_(False) was called; x.requires_grad_() thaws it"
     if cut == "overwritten":

@@ -68,7 +68,7 @@ def seeds(outputs: list[Any], given: Any, create_graph: bool) -> list[Any]:
             if out._data.size != 1:
                 raise refusal(
                     f"backward() needs a seed: {describe(out)} has {out._data.size} elements, and "
-                    "only a single number has a gradient by itself",
+                    "only a scalar, a single number, has a gradient by itself",
                     f"reduce it first (y.sum().backward()), or pass gradient=… of shape "
                     f"{list(out.shape)}",
                     GradError,

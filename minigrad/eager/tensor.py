@@ -158,7 +158,7 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
         >>> tensor([[1.0, 2.0]]).size
         2
         """
-        return self._data.size
+        return Count(self._data.size)
 
     @property
     def _version(self) -> int:
@@ -202,6 +202,14 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
         from .record import apply_generic
 
         return apply_generic(primitive, args, attrs)
+
+
+class Count(int):
+    """A number of elements, which says what to write where it is called as in other libraries: ``x.size(0)``."""
+
+    def __call__(self, axis: int | None = None) -> Any:
+        advice = "x.shape" if axis is None else f"x.shape[{axis}]"
+        raise refusal(f"x.size is a number, {int(self)}, and no method", advice, DTypeError)
 
 
 def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:

@@ -160,7 +160,7 @@ class _Elsewhere:
         self.name = name
 
     def __get__(self, tensor: Any, owner: type) -> Any:
-        raise missing("a Tensor", self.name, VALUES[self.name], tensor)
+        raise missing("a Tensor", self.name, VALUES, tensor)
 
 
 for _name in VALUES:

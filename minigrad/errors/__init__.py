@@ -53,6 +53,10 @@ class DTypeError(MinigradError, TypeError):
     """An op, or a gradient, does not accept this type."""
 
 
+class ArgumentError(MinigradError, ValueError):
+    """A setting has a value that it cannot have, such as a learning rate below zero."""
+
+
 class GradError(MinigradError, RuntimeError):
     """Backward cannot run as asked."""
 
@@ -73,14 +77,14 @@ class ProgramFormatError(ProgramError):
     """A stored Program does not have the format of a Program."""
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of an error message about an unknown name.
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.4) -> str:
+    """The end of an error message about an unknown name; ``cutoff`` says how near a guess must be.
 
     >>> did_you_mean("w2", ["w1", "b1"])
     "; did you mean 'w1'? Known: 'w1', 'b1'"
     """
     names = [str(k) for k in known]
-    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
+    close = difflib.get_close_matches(str(name), names, n=1, cutoff=cutoff)
     hint = f"; did you mean {close[0]!r}?" if close else "."
     shown = ", ".join(map(repr, names[:12])) + (" …" if len(names) > 12 else "")
     return f"{hint} Known: {shown or 'none'}"
@@ -165,8 +169,17 @@ def op_error(
     """What to raise when the kernel of an op refuses its arguments."""
     args = list(args)
     shown = [f"{n}: {describe(a)}" for n, a in zip(names, args, strict=False)]
-    shown += [f"{k}={v!r}" for k, v in attrs.items() if v is not None and k[0] != "_"]
-    inner = cause.__cause__
+    shown += [
+        f"{k}={describe(v) if hasattr(v, 'dtype') else repr(v)}"
+        for k, v in attrs.items()
+        if v is not None and k[0] != "_"
+    ]
+    axis, inner = attrs.get("axis"), cause.__cause__
+    if getattr(axis, "ndim", 0) or getattr(getattr(axis, "dtype", None), "kind", "i") not in "iu":
+        what = f"{op_type}({', '.join(shown)}) is not possible: an axis is a whole number"
+        two = {"reduce_max": "mg.maximum(x, y)", "reduce_min": "mg.minimum(x, y)"}.get(op_type)
+        advice = f"{two} takes two values, element by element" if two else "axis=0"
+        return DTypeError(told(what, advice))
     while isinstance(cause, MinigradError) and isinstance(inner, Exception) and inner is not cause:
         cause, inner = inner, inner.__cause__  # an op inside the kernel of this one
     if isinstance(cause, MinigradError):
@@ -176,7 +189,7 @@ def op_error(
     message = told(what, advice or repair(args, attrs, cause))
     if isinstance(cause, IndexError):
         return IndexShapeError(message)
-    if isinstance(cause, TypeError):
+    if isinstance(cause, TypeError) or "to negative integer powers" in what:
         return DTypeError(message)
     if isinstance(cause, ValueError):
         return ShapeError(message)

@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from . import DTypeError, told
-from .keywords import instead, meant
+from .keywords import TOO_FEW, TOO_MANY, instead, meant
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -151,13 +151,14 @@ def call_error(
         what = f"got {unknown!r} twice, by position and by name"
     elif unknown:
         close = meant(unknown, known)
-        advice = "" if close else instead(unknown)
+        advice = "" if close else instead(unknown, name)
         what = f"has no keyword {unknown!r}" + (f"; did you mean {close!r}?" if close else "")
     elif missing:
-        what = f"needs {missing!r}"
+        what, advice = f"needs {missing!r}", TOO_FEW.get(name, "")
     elif count > most:
+        advice = TOO_MANY.get(name, "")
         what = f"takes at most {most} value{'s' * (most != 1)}, {count} {'was' if count == 1 else 'were'} given"
     else:
-        what = f"needs {known[count]!r}"
+        what, advice = f"needs {known[count]!r}", TOO_FEW.get(name, "") if count else ""
     what = f"{name}() {what}\n  it is called as {name}({', '.join(parameters)})"
     return DTypeError(told(what, advice))

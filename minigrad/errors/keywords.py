@@ -9,30 +9,81 @@ from .other_libraries import OWN_OPTIMIZER
 
 #: how other libraries call a keyword → how it is called here
 RENAMED = {
-    "dim": ("axis", "axes", "axis1"), "dims": ("axis", "axes"), "axes": ("axis",), "axis": ("axes", "axis1"),
-    "keepdim": ("keepdims",), "dim0": ("axis1",), "dim1": ("axis2", "axis1"), "dim2": ("axis2",),
-    "start_dim": ("start",), "end_dim": ("end",), "ddof": ("correction",), "unbiased": ("correction",),
-    "repeats": ("repetitions",), "reps": ("repetitions",), "newshape": ("shape",), "size": ("shape",),
-    "shifts": ("shift",), "a_min": ("min",), "a_max": ("max",), "p": ("ord",), "sizes": ("shape",),
-    "input": ("x",), "other": ("y",), "a": ("x",), "b": ("y", "bias"), "weight": ("w",), "bias": ("b",),
+    "dim": ("axis", "axes", "axis1"),
+    "dims": ("axis", "axes"),
+    "axes": ("axis",),
+    "axis": ("axes", "axis1"),
+    "keepdim": ("keepdims",),
+    "dim0": ("axis1",),
+    "dim1": ("axis2", "axis1"),
+    "dim2": ("axis2",),
+    "start_dim": ("start",),
+    "end_dim": ("end",),
+    "ddof": ("correction",),
+    "unbiased": ("correction",),
+    "repeats": ("repetitions",),
+    "reps": ("repetitions",),
+    "newshape": ("shape",),
+    "size": ("shape",),
+    "shifts": ("shift",),
+    "a_min": ("min",),
+    "a_max": ("max",),
+    "p": ("ord",),
+    "sizes": ("shape",),
+    "input": ("x",),
+    "other": ("y",),
+    "a": ("x",),
+    "b": ("y", "bias"),
+    "weight": ("w",),
+    "bias": ("b",),
     "padding": ("pad_width",),
-    "index": ("indices",), "ksize": ("kernel_size",), "strides": ("stride",), "labels": ("target",),
+    "index": ("indices",),
+    "ksize": ("kernel_size",),
+    "strides": ("stride",),
+    "labels": ("target",),
     "diagonal": ("k", "offset"),
-    "split_size_or_sections": ("num_or_sections",), "indices_or_sections": ("num_or_sections",), "logits": ("x",),
+    "split_size_or_sections": ("num_or_sections",),
+    "indices_or_sections": ("num_or_sections",),
+    "logits": ("x",),
     # layers
-    "in_features": ("inputs",), "input_size": ("inputs",), "out_features": ("outputs",), "hidden_size": ("hidden",),
-    "in_channels": ("channels",), "out_channels": ("filters",), "num_features": ("channels",),
-    "num_embeddings": ("words",), "embedding_dim": ("width",), "normalized_shape": ("width",), "embed_dim": ("width",),
-    "num_heads": ("heads",), "rng": ("seed", "generator"), "random_state": ("seed", "generator"),
+    "in_features": ("inputs",),
+    "input_size": ("inputs",),
+    "out_features": ("outputs",),
+    "hidden_size": ("hidden",),
+    "in_channels": ("channels",),
+    "out_channels": ("filters",),
+    "num_features": ("channels",),
+    "num_embeddings": ("words",),
+    "embedding_dim": ("width",),
+    "normalized_shape": ("width",),
+    "embed_dim": ("width",),
+    "num_heads": ("heads",),
+    "rng": ("seed", "generator"),
+    "random_state": ("seed", "generator"),
     # optimizers, schedules, data
-    "params": ("parameters",), "learning_rate": ("lr", "rate"), "lr": ("rate",), "eps": ("epsilon",),
-    "epsilon": ("eps",), "alpha": ("rho",), "T_max": ("steps",), "total_iters": ("steps",), "eta_min": ("end",),
-    "gamma": ("factor",), "step_size": ("every",), "max_norm": ("limit",), "clip_value": ("limit",),
-    "steps": ("num",), "dataset": ("data",), "test_size": ("held_back",),
+    "params": ("parameters",),
+    "learning_rate": ("lr", "rate"),
+    "lr": ("rate",),
+    "eps": ("epsilon",),
+    "epsilon": ("eps",),
+    "alpha": ("rho",),
+    "T_max": ("steps",),
+    "total_iters": ("steps",),
+    "eta_min": ("end",),
+    "gamma": ("factor",),
+    "step_size": ("every",),
+    "max_norm": ("limit",),
+    "clip_value": ("limit",),
+    "steps": ("num",),
+    "dataset": ("data",),
+    "test_size": ("held_back",),
     # derivatives and programs
-    "func": ("function",), "vector": ("v",), "grad": ("requires_grad", "gradient"),
-    "fetch": ("fetch_list",), "fetch_list": ("fetch",),
-}  # fmt: skip
+    "func": ("function",),
+    "vector": ("v",),
+    "grad": ("requires_grad", "gradient"),
+    "fetch": ("fetch_list",),
+    "fetch_list": ("fetch",),
+}
 
 #: keywords of other libraries that no function here has → what to do without
 INSTEAD = {
@@ -61,7 +112,23 @@ INSTEAD = {
     "padding_mode": "mg.pad(x, pad_width) makes borders of zeros",
     "ceil_mode": "mg.pad(x, pad_width) first",
     "approximate": "leave it out: it is exact",
-    "beta": "smooth L1 is huber(x, y, delta=beta) / beta, and softplus(beta * x) / beta a steeper softplus",
+    "gelu approximate": "0.5 * x * (1 + mg.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3)))",
+    "beta": "mg.huber(x, y, delta=beta) / beta",
+    "softplus beta": "mg.softplus(beta * x) / beta",
+    "softplus threshold": "leave it out: it is exact",
+    "zeros_like dtype": "mg.zeros(x.shape, dtype=dtype)",
+    "ones_like dtype": "mg.ones(x.shape, dtype=dtype)",
+    "zeros_like shape": "mg.zeros(shape, dtype=x.dtype)",
+    "ones_like shape": "mg.ones(shape, dtype=x.dtype)",
+    "add alpha": "x + alpha * y",
+    "sub alpha": "x - alpha * y",
+    "Tensor.add_ alpha": "x.add_(alpha * y)",
+    "Tensor.sub_ alpha": "x.sub_(alpha * y)",
+    "div rounding_mode": "mg.floor_divide(x, y)",
+    "round decimals": "mg.round(x * 10**decimals) / 10**decimals",
+    "out": "the result itself, y = …; under mg.no_grad() also y.copy_(…)",
+    "dtype": "….astype(dtype), of the result",
+    "where": "mg.where(mask, result, other)",
     "weight": "losses = …(reduction='none'); for classes w = weight[labels], (losses * w).sum() / w.sum()",
     "pos_weight": "losses = …(reduction='none'), then (losses * mg.where(target > 0, weight, 1.0)).mean()",
     "dampening": OWN_OPTIMIZER,
@@ -85,13 +152,32 @@ INSTEAD = {
 }
 
 
-def instead(keyword: str) -> str:
-    """What to do without a keyword of another library; empty if nothing is known.
+#: functions that are given fewer values elsewhere → what is meant
+TOO_FEW = {
+    "where": "np.nonzero(condition.data): the places where it holds",
+    "dot": "x @ y: a product takes two values",
+    "pow": "x ** 2.0",
+    "clip": "mg.clip(x, min=0.0, max=1.0)",
+}
+#: functions that are given more values elsewhere → what is meant
+TOO_MANY = {
+    "maximum": "mg.maximum(mg.maximum(x, y), z)",
+    "minimum": "mg.minimum(mg.minimum(x, y), z)",
+    "add": "x + y + z, or mg.add_n([x, y, z])",
+    "mul": "x * y * z",
+    "matmul": "x @ y @ z",
+    "logical_and": "x & y & z",
+    "logical_or": "x | y | z",
+}
 
-    >>> instead("inplace")
-    'leave it out: a layer makes a new Tensor'
+
+def instead(keyword: str, function: str = "") -> str:
+    """What to do without a keyword of another library, in this function; empty if nothing is known.
+
+    >>> instead("inplace"), instead("beta", "softplus")
+    ('leave it out: a layer makes a new Tensor', 'mg.softplus(beta * x) / beta')
     """
-    return INSTEAD.get(keyword, "")
+    return INSTEAD.get(f"{function} {keyword}", INSTEAD.get(keyword, ""))
 
 
 def meant(name: str, known: Iterable[str]) -> str:

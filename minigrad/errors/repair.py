@@ -96,7 +96,10 @@ _ADVICE: list[tuple[str, Callable[..., str]]] = [
         "positive definite",
         _says("the matrix must be symmetric with positive eigenvalues; try x @ x.mT + eye(n)"),
     ),
-    ("Integers to negative integer powers", _says("write the base as a float: 2.0 ** -1")),
+    (
+        "Integers to negative integer powers",
+        _says("a float as the base: x.astype(float) ** -1, or 2.0 ** -1"),
+    ),
     (
         "same number of dimensions",
         _says("indices have an axis for each axis of x; add one with expand_dims"),

@@ -78,4 +78,4 @@ def switches(layer: str, **given: Any) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    raise missing("module 'minigrad.nn.init'", name, INIT.get(name))
+    raise missing("module 'minigrad.nn.init'", name, INIT)

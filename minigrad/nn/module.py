@@ -107,7 +107,7 @@ class Module:
                 slots[key] = at
 
     def __getattr__(self, name: str) -> Any:
-        raise missing(f"this {type(self).__name__}", name, MODULES.get(name), self)
+        raise missing(f"this {type(self).__name__}", name, MODULES, self)
 
     def _name_tensors(self) -> None:
         for path, found in self.named_tensors():

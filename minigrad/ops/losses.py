@@ -116,6 +116,8 @@ def misnamed(shape, target, axis):
         )
     elif fits(given, rows):
         advice += ": labels.astype(int)"
+    elif dtype.kind in "iu" and len(shape) > 2 and fits(given, shape[:1] + shape[2:]):
+        advice += "; where the classes are counted by axis 1: axis=1"
     return f"{dtype}{list(given)} does not name one class for each row", advice
 
 

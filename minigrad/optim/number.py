@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import describe, refusal
+from ..errors import ArgumentError, describe, refusal
 
 #: name → a value that makes sense
 ADVICE = {
@@ -18,19 +18,21 @@ ADVICE = {
 
 
 def check_steps(name: str, value: Any) -> None:
-    """A number above 0.  Errors: `ShapeError` that quotes it."""
+    """A number above 0.  Errors: `ArgumentError` that quotes it."""
     if not _real(value) or not value > 0:
         raise refusal(
-            f"{name} is {describe(value)}: give a number of steps above 0", f"{name}=1000"
+            f"{name} is {describe(value)}: give a number of steps above 0",
+            f"{name}=1000",
+            ArgumentError,
         )
 
 
 def check_number(name: str, value: Any, below: float = float("inf")) -> None:
-    """A real number from 0 on.  Errors: `ShapeError` that quotes it."""
+    """A real number from 0 on.  Errors: `ArgumentError` that quotes it."""
     if not _real(value) or not 0 <= value < below:
         end = "" if below == float("inf") else f" and below {below}"
         what = f"{name} is {describe(value)}: give a number of at least 0{end}"
-        raise refusal(what, f"{name}={ADVICE.get(name, '0.1')}")
+        raise refusal(what, f"{name}={ADVICE.get(name, '0.1')}", ArgumentError)
 
 
 def _real(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..eager.tensor import Tensor
-from ..errors import GradError, MinigradError, describe, refusal
+from ..errors import ArgumentError, GradError, MinigradError, describe, refusal
 from ..errors.calls import checked_constructor
 from ..errors.other_libraries import OPTIMIZER, missing
 from ..primitives.registry import REGISTRY
@@ -60,7 +60,8 @@ class Optimizer:
         self.lr, self.weight_decay, self.clip, self.attrs = lr, weight_decay, clip, attrs
         check_number("weight_decay", weight_decay)
         if clip is not None and not callable(clip):
-            raise refusal(f"clip is {describe(clip)}, no function", "clip=optim.clip_by_norm(1.0)")
+            what = f"clip is {describe(clip)}, no function"
+            raise refusal(what, "clip=optim.clip_by_norm(1.0)", ArgumentError)
         self.count = 0
         self.state = [
             {slot: _first(kind, p) for slot, kind in self.memory.items()} for p in self.parameters
@@ -71,7 +72,7 @@ class Optimizer:
         checked_constructor(cls)
 
     def __getattr__(self, name: str) -> Any:
-        raise missing(f"this {type(self).__name__}", name, OPTIMIZER.get(name), self)
+        raise missing(f"this {type(self).__name__}", name, OPTIMIZER, self)
 
     def rate(self, count: Any) -> Any:
         """The learning rate of a step."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import describe, refusal
+from ..errors import ArgumentError, describe, refusal
 from .number import check_number
 from .optimizer import Optimizer
 from .schedules import Rate
@@ -37,9 +37,10 @@ class SGD(Optimizer):
     ) -> None:
         check_number("momentum", momentum, below=1)
         if not isinstance(nesterov, bool | np.bool_):  # elsewhere another option stands here
-            raise refusal(f"nesterov is {describe(nesterov)}", "True or False; options by name")
+            what = f"nesterov is {describe(nesterov)}"
+            raise refusal(what, "True or False; options by name", ArgumentError)
         if nesterov and not momentum:
-            raise refusal("nesterov looks ahead along the velocity", "momentum=0.9")
+            raise refusal("nesterov looks ahead along the velocity", "momentum=0.9", ArgumentError)
         attrs: dict[str, Any] = {"mu": momentum, "use_nesterov": nesterov} if momentum else {}
         if momentum:
             self.type, self.memory = "momentum", {"velocity": "zeros"}

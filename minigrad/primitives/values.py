@@ -154,11 +154,21 @@ _UFUNC_OPERATORS = {
 _MIRROR = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__",
            "__eq__": "__eq__", "__ne__": "__ne__",
            "maximum": "maximum", "minimum": "minimum"}  # fmt: skip
+_IN_PLACE = {"add": "+=", "subtract": "-=", "multiply": "*=", "divide": "/="}
 
 
 def ufunc_on_values(ufunc: Any, method: str, inputs: Any, kwargs: Any, kind: type) -> Any:
     """What ``array * value`` becomes: the Value's own operator; every other ufunc is refused."""
     name = _UFUNC_OPERATORS.get(ufunc.__name__)
+    out = kwargs.get("out", (None,))[0]
+    if isinstance(out, np.ndarray) and inputs[0] is out:
+        what = f"an array cannot be changed in place by a {kind.__name__}: np.{ufunc.__name__} does not know it"
+        sign = _IN_PLACE.get(ufunc.__name__, "=")
+        raise refusal(
+            what,
+            f"with mg.no_grad(): x {sign} …, of the Tensor x itself, not of x.data",
+            DTypeError,
+        )
     if name is None or method != "__call__" or kwargs:
         raise refusal(
             f"np.{ufunc.__name__} does not know {kind.__name__}s and would lose the gradient",

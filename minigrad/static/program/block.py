@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ProgramError, did_you_mean, refusal, user_frame, user_line
+from ...errors.other_libraries import BLOCK, missing
 from ...primitives.registry import Primitive
 from .infer import infer_outputs
 from .op_info import bind_slots, op_info
@@ -208,6 +209,9 @@ class Block:
         self.written = {
             n for n in self.written if n in self.vars and (n not in dropped or n in kept)
         }
+
+    def __getattr__(self, name: str) -> Any:
+        raise missing("a Block", name, BLOCK, self)
 
     def __repr__(self) -> str:
         return f"<block {self.idx}, parent {self.parent}: {len(self.ops)} ops, {len(self.vars)} variables>"

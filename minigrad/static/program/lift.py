@@ -17,8 +17,8 @@ def lift(program: Program, tensor: Any) -> Variable:
         raise refusal(
             f"a Tensor ({describe(tensor)}) cannot be mixed with Variables: it has a value now, "
             f"they get theirs when the program runs",
-            "static.parameter(name, tensor) or static.data(name, "
-            "shape), or mg.trace(f) for a whole function",
+            "a constant is an array of NumPy: tensor.data, np.ones(shape); what is trained is "
+            "static.parameter(name, tensor), what is fed static.data(name, shape)",
             ProgramError,
         )
     if program.derive is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import MinigradError, ProgramError, did_you_mean, refusal, user_line
+from ...errors.other_libraries import OPERATORS
 from ...primitives.arguments import REQUIRED
 from ...primitives.registry import REGISTRY, Primitive
 
@@ -81,10 +82,10 @@ def op_info(op_type: str) -> OpInfo:
     """The `OpInfo` of a type.  Errors: `ProgramError` with the nearest known type."""
     found = find_info(op_type) if isinstance(op_type, str) else None
     if found is None:
-        known = [*REGISTRY, *CONTROL]
-        raise ProgramError(
-            f"there is no operator type {op_type!r}{did_you_mean(str(op_type), known)}\n  at {user_line()}"
-        )
+        what, advice = f"there is no operator type {op_type!r}", OPERATORS.get(str(op_type), "")
+        if not advice:
+            what += did_you_mean(str(op_type), [*REGISTRY, *CONTROL], cutoff=0.6)
+        raise refusal(what, advice, ProgramError)
     return found
 
 
@@ -116,9 +117,10 @@ def bind_slots(
     ):
         for slot in given:
             if slot not in known:
-                raise ProgramError(
-                    f"{info.type} has no {what} {slot!r}{did_you_mean(slot, known)}\n  at {user_line()}"
-                )
+                advice = "the type is 'matmul', with slots 'x', 'y' and 'out'"
+                fluid = info.type == "mul" and slot in ("X", "Y")
+                wrong = f"{info.type} has no {what} {slot!r}{did_you_mean(slot, known)}"
+                raise refusal(wrong, advice if fluid else "", ProgramError)
     for attr in attrs:
         if attr not in info.attrs and attr not in info.inputs:
             raise ProgramError(

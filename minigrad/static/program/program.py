@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramError, describe, refusal
+from ...errors.other_libraries import PROGRAM, missing
 from ...primitives.values import Operators
 from .block import Block
 from .lift import lift
@@ -252,6 +253,9 @@ class Program:
         from ..text.loader import from_json
 
         return from_json(text)
+
+    def __getattr__(self, name: str) -> Any:
+        raise missing("a Program", name, PROGRAM, self)
 
     def __str__(self) -> str:
         from ..text.printer import format_program

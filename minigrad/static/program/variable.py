@@ -120,7 +120,7 @@ class Variable(Operators):
     def __getattr__(self, name: str) -> Any:
         if name[:1] == "_":  # NumPy and Python ask for protocols, often
             raise AttributeError(name)
-        raise missing("a Variable", name, VARIABLES.get(name) or VALUES.get(name), self)
+        raise missing("a Variable", name, {**VALUES, **VARIABLES}, self)
 
     def __bool__(self) -> bool:
         raise refusal(
