@@ -2,6 +2,7 @@
 
 python -m tests.campaign fuzz --programs 200000 --seed 0
 python -m tests.campaign sessions --programs 20000
+python -m tests.campaign steps --programs 20000
 python -m tests.campaign files --programs 1000000
 python -m tests.campaign weights --programs 60000
 python -m tests.campaign saves --programs 100
@@ -39,6 +40,7 @@ DAMAGED = {
 SEEDED = {
     "fuzz": "tests.trust.fuzz.check_seed",
     "sessions": "tests.trust.engine_machine.seeded_session",
+    "steps": "tests.static.random_steps.check",
     "modules": "tests.nn.module_machine.seeded_history",
     "players": "tests.viz.truth.check_player",
     "operators": "tests.static.random_operators.check",
@@ -63,7 +65,7 @@ def _chunk(kind: str, first: int, count: int) -> list[str]:
 
 
 def fuzz(args: argparse.Namespace) -> int:
-    """Random functions (or sessions) from one seed on; every failure is printed.
+    """Random functions (sessions, compiled steps) from one seed on; every failure is printed.
 
     With ``--log FILE`` finished chunks are noted there, and left out when it is asked for again.
     """

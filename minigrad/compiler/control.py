@@ -8,7 +8,7 @@ import numpy as np
 
 from ..static.program.program import EMPTY, Block, Operator, Program
 from .names import Names
-from .schedule import Array, Branch, Loop, Schedule
+from .schedule import Array, Branch, Call, Loop, Schedule
 from .tracer import Recorder
 
 
@@ -35,7 +35,9 @@ class ControlFlow:
 
     def slice(self, item: Loop, seq: Array, local: str) -> Array:
         """The Array of what a step reads of a sequence."""
-        like: Any = None if seq.like is None else np.empty(seq.shape[1:], seq.dtype)
+        like: Any = seq.like
+        if like is not None:
+            like = like[0] if len(like) else np.empty(like.shape[1:], like.dtype)
         made = Array(self.recorder, like, local)
         made.roots = (made, *seq.roots)
         item.slices.append((seq, made))
@@ -67,7 +69,7 @@ class ControlFlow:
         item = Loop(op, [])
         body = self.program.blocks[op.attrs["sub_block"]]
         inner = Names(body, names)
-        starts = [names.find(n, self) for n in op.inputs["x"]]
+        starts = [self.in_order(names.find(n, self)) for n in op.inputs["x"]]
         begins = [self.begin(n, s) for n, s in zip(op.attrs["carried"], starts, strict=True)]
         inner.values.update(zip(op.attrs["carried"], begins, strict=True))
         for local, name in zip(op.attrs.get("steps", ()), op.inputs.get("seq", ()), strict=True):
@@ -81,14 +83,15 @@ class ControlFlow:
             item.go_on = test.find(op.attrs["cond"], self)
         self.body(item, body, inner)
         self.recorder.op = op
-        nexts = [inner.values[n] for n in op.attrs["next"]]
+        with self.into(item.body):
+            nexts = [self.in_order(inner.values[n]) for n in op.attrs["next"]]
         finals = self.outputs(names, op, "out", list(zip(starts, nexts, strict=True)))
         item.carried = list(zip(starts, begins, nexts, finals, strict=True))
         if op.type == "recurrent":
             kept = [inner.values[n] for n in op.attrs["step_out"]]
-            item.stacked = list(
-                zip(kept, self.outputs(names, op, "stacked", [()] * len(kept)), strict=True)
-            )
+            outs = self.outputs(names, op, "stacked", [()] * len(kept))
+            item.stacked = list(zip(kept, outs, strict=True))
+            self.lay_out_stacks(item)
         self.frames(names, op, item, inner)
         self.recorder.calls.append(item)
 
@@ -101,7 +104,7 @@ class ControlFlow:
         given = []  # the gradients that are handed on: outside, and at the beginning of a step
         for local, name in zip(op.attrs["next_grad"], op.inputs["out_grad"], strict=True):
             if local != EMPTY:
-                start = names.find(name, self)
+                start = self.in_order(names.find(name, self))
                 inner.values[local] = self.begin(local, start)
                 given.append((start, inner.values[local]))
         for local, name in zip(
@@ -117,7 +120,8 @@ class ControlFlow:
             op.attrs["params_local"], op.outputs["params_grad"], op.inputs["params"], strict=True
         ):
             if name != EMPTY:
-                value = inner.find(local, self)
+                with self.into(item.body):
+                    value = self.in_order(inner.find(local, self))
                 total = self.result(names, name, (value,))
                 item.totals.append((value, total, names.find(like, self)))
         for local, name in zip(
@@ -125,6 +129,7 @@ class ControlFlow:
         ):
             if name != EMPTY:
                 item.stacked.append((inner.find(local, self), self.result(names, name)))
+        self.lay_out_stacks(item)
         forward: Any = self.schedule.loops[id(frames)]
         self.save(inner, forward.frames, forward.saved, item.saved)
         self.recorder.calls.append(item)
@@ -136,7 +141,8 @@ class ControlFlow:
         pairs = zip(item.op.attrs["carried_grad"], item.op.outputs["x_grad"], strict=True)
         carried = [(local, name) for local, name in pairs if local != EMPTY]
         for (local, name), (start, begin) in zip(carried, given, strict=True):
-            next_ = inner.find(local, self)
+            with self.into(item.body):
+                next_ = self.in_order(inner.find(local, self))
             final = Array(self.recorder, start.like, name if name != EMPTY else local)
             final.roots = (final, *start.roots, *next_.roots)
             item.carried.append((start, begin, next_, final))
@@ -175,13 +181,39 @@ class ControlFlow:
                 self.block(block, inners[k])
         self.recorder.op = op
         values = [
-            tuple(inner.find(n, self) for inner, n in zip(inners, pair, strict=True))
+            self.leaving(item, inners, pair)
             for pair in zip(op.attrs["true_out"], op.attrs["false_out"], strict=True)
         ]
         outs = self.outputs(names, op, "out", values)
         item.results = [(a, b, out) for (a, b), out in zip(values, outs, strict=True)]
         self.frames(names, op, item, inners)
         self.recorder.calls.append(item)
+
+    def leaving(self, item: Branch, inners: list[Names], pair: tuple[str, str]) -> Any:
+        """A result of both branches."""
+        values = []
+        for body, inner, name in zip(item.bodies, inners, pair, strict=True):
+            with self.into(body):
+                values.append(self.in_order(inner.find(name, self)))
+        return tuple(values)
+
+    def in_order(self, value: Array, known: bool = True) -> Array:
+        """A value in C order, as what goes from block to block is; ``known`` says that ``like`` tells its order."""
+        if known and value.like is not None and value.like.flags.c_contiguous:
+            return value
+        like = value.like if value.like is None else np.empty(value.shape, value.dtype)
+        made = Array(self.recorder, like, value.name)
+        made.roots = (made, *value.roots)
+        call = Call("fresh", "np.asarray", np.asarray, (value,), {"order": "C"}, made)
+        call.op = self.recorder.op
+        self.recorder.calls.append(call)
+        return made
+
+    def lay_out_stacks(self, item: Loop) -> None:
+        """Stacks lie in memory as the values of the steps do."""
+        for value, made in item.stacked:
+            if value.like is not None and made.like is not None and len(made.like):
+                made.like = np.stack([value.like] * len(made.like))
 
     def cond_grad(self, op: Operator, names: Names) -> None:
         """``cond_grad``: two bodies that read what the forward bodies saved."""
@@ -204,7 +236,7 @@ class ControlFlow:
         for k, name in enumerate(op.outputs["params_grad"]):
             if name != EMPTY:
                 yes, no = (op.attrs[f"{p}_params"][k] for p in ("true", "false"))
-                pair = inners[0].find(yes, self), inners[1].find(no, self)
+                pair = self.leaving(item, inners, (yes, no))
                 item.results.append((*pair, self.result(names, name, pair)))
         branch: Any = self.schedule.loops[id(frames)]
         for k in (0, 1):

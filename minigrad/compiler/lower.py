@@ -104,7 +104,7 @@ class Lowering(ControlFlow):
             made.append(array)
         out = made if p.list_output or len(p.outputs) > 1 else made[0]
         self.recorder.calls.append(Call("opaque", p.type, p.kernel, args, attrs, out, op))
-        return made
+        return [self.in_order(a, known=a.like is not None and a.ndim < 2) for a in made]
 
     def like(self, names: Names, name: str) -> Any:
         """An array of the inferred shape and dtype; None where a size is open."""

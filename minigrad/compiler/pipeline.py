@@ -1,9 +1,11 @@
-"""From a program of primitives to a function: the passes over its calls, in order, and the source they come to."""
+"""The pipeline: every pass over the calls of a program, in order, and the function they come to."""
 
 from __future__ import annotations
 
 import itertools
 import linecache
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,18 +15,11 @@ from ..static.program.program import Program
 from .buffers import plan_buffers
 from .lower import lower
 from .passes.bias import fold_bias
-from .passes.borders import fill_once
 from .passes.cse import merge_calls, one_value_each
 from .passes.dce import drop_unread, tidy
 from .passes.double_buffer import commit_at_once
-from .passes.joined import join_in_place
-from .passes.licm import hoist
 from .passes.loop_products import rolled_at_once
 from .passes.merge_updates import merge_updates
-from .passes.pack_weights import turn_once
-from .passes.pieces import from_pieces
-from .passes.pooled import relu_after_pooling
-from .passes.rates import scale_early
 from .passes.stack_alike import alike_at_once
 from .passes.unrolled_products import unrolled_at_once
 from .schedule import Schedule
@@ -34,31 +29,37 @@ from .syntax import compile_tree, rendered
 _numbers = itertools.count(1)
 
 
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One change of a schedule, called with it and the step it is for.
+
+    ``reorders`` says that sums are taken in another order: such a pass runs with ``exact=False`` only.
+    """
+
+    run: Callable[[Schedule, Any], None]
+    reorders: bool = False
+
+
+PASSES: dict[str, Pass] = {
+    "one_value_each": Pass(lambda schedule, step: one_value_each(schedule)),
+    "merge_calls": Pass(lambda schedule, step: merge_calls(schedule)),
+    "tidy": Pass(lambda schedule, step: tidy(schedule)),
+    "unrolled_at_once": Pass(lambda schedule, step: unrolled_at_once(schedule), reorders=True),
+    "rolled_at_once": Pass(lambda schedule, step: rolled_at_once(schedule), reorders=True),
+    "alike_at_once": Pass(lambda schedule, step: alike_at_once(schedule, step.exact)),
+    "merge_updates": Pass(lambda schedule, step: merge_updates(schedule, step.memory.slabs)),
+    "fold_bias": Pass(lambda schedule, step: fold_bias(schedule, step.memory.slabs), reorders=True),
+    "drop_unread": Pass(lambda schedule, step: drop_unread(schedule), reorders=True),
+    "commit_at_once": Pass(lambda schedule, step: commit_at_once(schedule, step.memory)),
+}
+
+
 def scheduled(program: Program, step: Any) -> Schedule:
     """The calls of a program, after all passes; ``step`` says what is fetched and what lies in slabs."""
-    if not step.exact:
-        program = relu_after_pooling(program, step.fetch)
     schedule = lower(program, step.fetch)
-    one_value_each(schedule)
-    tidy(schedule)
-    merge_calls(schedule)
-    from_pieces(schedule, step.exact)
-    hoist(schedule)
-    tidy(schedule)
-    if not step.exact:
-        unrolled_at_once(schedule)
-        rolled_at_once(schedule)
-    alike_at_once(schedule, step.exact)
-    join_in_place(schedule, step.exact)
-    if not step.exact:
-        turn_once(schedule)
-    merge_updates(schedule, step.memory.slabs)
-    if not step.exact:
-        fold_bias(schedule, step.memory.slabs)
-        drop_unread(schedule)
-        scale_early(schedule)
-    fill_once(schedule)
-    commit_at_once(schedule, step.memory)
+    for each in PASSES.values():
+        if not (each.reorders and step.exact):
+            each.run(schedule, step)
     return schedule
 
 

@@ -100,9 +100,8 @@ class Recorder(Decisions):
                 probes = [np.ones(1, a.dtype) if hasattr(a, "dtype") else a for a in args]
                 with np.errstate(all="ignore"):
                     self._dtypes[key] = ufunc(*probes).dtype
-            return _laid_out_like(
-                shape, self._dtypes[key], [a.like for a in args if isinstance(a, Array)]
-            )
+            arrays = [a for a in replace_arrays(args, _like) if isinstance(a, np.ndarray)]
+            return _laid_out_like(shape, self._dtypes[key], arrays)
         if ufunc is np.matmul and not kwargs:
             return np.matmul(
                 *_without_inner(*[a.like if isinstance(a, Array) else np.asarray(a) for a in args])
@@ -176,7 +175,7 @@ class Recorder(Decisions):
                 raise Unrecordable("a mask")
             if not isinstance(probe, np.ndarray):
                 index = (*index, ...) if isinstance(index, tuple) else (index, ...)
-            out = Array(self, np.empty(probe.shape, probe.dtype))
+            out = Array(self, np.empty_like(probe))
             return self._add("fresh", "[]", operator.getitem, (source, index), {}, out)
         made = source.like[index]
         if not isinstance(made, np.ndarray):
@@ -279,8 +278,17 @@ def _laid_out_like(shape: tuple[int, ...], dtype: Any, likes: list[Any]) -> Any:
 
 
 def _stand_in(array: Array) -> Any:
-    one = np.zeros(1, array.dtype) if array.dtype.kind in "iub" else np.ones(1, array.dtype)
-    return np.broadcast_to(one, array.shape) if array.ndim else one.reshape(())
+    """Zeros or ones that lie in memory as the Array will: NumPy lays out its results accordingly."""
+    like = array.like
+    steps = [(size - 1) * stride for size, stride in zip(like.shape, like.strides, strict=True)]
+    if not like.size:
+        return np.empty_like(like)
+    memory = np.zeros(sum(map(abs, steps)) + like.itemsize, np.uint8)
+    start = -sum(min(step, 0) for step in steps)
+    made: Any = np.ndarray(like.shape, like.dtype, memory, start, like.strides)
+    if like.dtype.kind not in "iub":
+        made[...] = 1
+    return made
 
 
 def _without_inner(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Any:

