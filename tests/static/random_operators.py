@@ -39,6 +39,7 @@ SIZE = 3
 TYPES = sorted(RECORDS)
 LINEAR = ("sum", "scale", "assign", "add", "sub", "neg", "flip", "concat", "split", "stack")
 DRAWN = 64  #: one program of so many is drawn, with all its copies
+DIFFERENCED = 4  #: the gradients of one of so many are held against differences of its losses
 REFUSED = ("overwrites it", "has two values")  #: what a program may be refused for
 
 
@@ -295,9 +296,30 @@ def check(seed: int) -> str:
     prog, found = answers[0]
     drawn = seed % DRAWN == 0 and not marked  # what follows a mark looks as it did when it was made
     copies(prog, [g for g in found.values() if g], drawn)
+    if seed % DIFFERENCED == 0 and targets == ["loss"] and not cut:
+        differences(prog, {p: found[p] for p in parameters}, rng)
     if len(answers) == 2 and targets == ["loss"] and "loss" not in cut:
         trained(made.program.clone(), parameters, expected, cut - marked)
     return "checked"
+
+
+def differences(
+    program: Any, gradients: dict[str, str | None], rng: random.Random, step: float = 1e-6
+) -> None:
+    """The slope of the loss along a random direction of the parameters, by two runs."""
+    along = {p: np.array([rng.uniform(-1, 1) for _ in range(SIZE)]) for p in gradients}
+    losses = []
+    for sign in (1.0, -1.0):
+        moved = program.clone()
+        for name, direction in along.items():
+            moved.initial[name] = moved.initial[name] + sign * step * direction
+        losses.append(float(run(moved, ["loss"])[0]))
+    slope = (losses[0] - losses[1]) / (2 * step)
+    flowing = {p: g for p, g in gradients.items() if g is not None}
+    values = run(program, list(flowing.values()))
+    ours = sum(float((along[p] * v).sum()) for p, v in zip(flowing, values, strict=True))
+    if np.isfinite(slope) and not abs(slope - ours) <= 1e-4 * max(1.0, abs(slope)):
+        raise Mismatch(f"slope {ours}, by differences {slope}")
 
 
 def _gradients(

@@ -100,10 +100,11 @@ def _steps(rng: random.Random, available: int, count: int, depth: int) -> list[A
     return steps
 
 
-def _body(rng: random.Random, n: int, depth: int) -> tuple[list[Any], list[int]]:
-    """Steps of a block and offsets, from the end, of what it returns."""
+def _body(rng: random.Random, n: int, depth: int) -> tuple[list[Any], list[int], list[int]]:
+    """Steps of a block; offsets, from the end, of what it returns; steps whose result gets no gradient."""
     steps = _steps(rng, n + 3, rng.randint(1, 4), depth - 1)
-    return steps, [rng.randint(1, len(steps) + 2) for _ in range(3)]
+    blocked = [k for k in range(len(steps)) if rng.random() < 0.04]
+    return steps, [rng.randint(1, len(steps) + 2) for _ in range(3)], blocked
 
 
 def run(made: Recipe, inputs: list[Any], engine: Any) -> Any:
@@ -148,10 +149,11 @@ def apply(step: Any, values: list[Any], engine: Any) -> Any:
 
 def returned(body: Any, values: list[Any], local: tuple[Any, ...], engine: Any) -> list[Any]:
     """Run the steps of a block on the values around it and its own (three places, repeated if need be)."""
-    steps, offsets = body
+    steps, offsets, blocked = body
     inner = [*values, *(local[k % len(local)] for k in range(3))]
-    for step in steps:
-        inner.append(mg.tanh(apply(step, inner, engine)))
+    for k, step in enumerate(steps):
+        value = mg.tanh(apply(step, inner, engine))
+        inner.append(engine.block(value) if k in blocked else value)
     return [inner[-k] for k in offsets]
 
 

@@ -115,6 +115,37 @@ def test_an_input_or_a_target_that_is_cut_has_no_gradient(how, cut):
         assert static.gradients(y, [x], no_grad_set=no_grad) == [None]
 
 
+@pytest.mark.parametrize("how", CUTS)
+@pytest.mark.parametrize("place", ["outside", "in a branch", "in a loop"])
+def test_a_cut_result_hands_nothing_on_through_an_operator_with_several(how, place):
+    def halves(x):
+        first, second = mg.split(x, 2)
+        cut.append(second)
+        if how == "stop_gradient":
+            second.stop_gradient = True
+        return [first, second]
+
+    cut: list = []
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.parameter("x", [2.0, 3.0])
+        if place == "outside":
+            targets = halves(x * 1.0)
+        elif place == "in a branch":
+            targets = static.cond(
+                x.sum() > 0.0, lambda: halves(x * 1.0), lambda: mg.split(x * 0.0, 2)
+            )
+        else:
+            targets = static.while_loop(
+                lambda i, a, b: i < 1,
+                lambda i, a, b: [i + 1, *halves(mg.concat([a, b]))],
+                [0, *mg.split(x, 2)],
+            )[1:]
+        no_grad = cut if how == "no_grad_set" else None
+        (gradient,) = static.gradients(targets, [x], no_grad_set=no_grad)
+    assert run(program, gradient) == [[1.0, 0.0]]
+
+
 def by_while(x, z):
     _, y, _ = static.while_loop(
         lambda i, v, q: i < 3, lambda i, v, q: [i + 1, v * 1.5, q * 2.0], [0, x * 1.0, z * 1.0]

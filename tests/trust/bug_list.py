@@ -405,7 +405,6 @@ STATIC = [
     ),
     *bugs(
         "static.backward.sub_blocks",
-        ("what flows is not followed from step to step", "reaching |= more", "break"),
         (
             "unused carried values have no zero",
             'ops.append(Operator("fill_zeros_like", {"x": [name]}, {"out": [local(name)]}, {}, "backward"))',
@@ -420,6 +419,58 @@ STATIC = [
             "{n for b in block.program.blocks for n, v in b.vars.items() if v._stop is True}",
             "set()",
         ),
+        (
+            "what is asked for opens a cut",
+            "wanted = {v.name for v in ins} - no_grad",
+            "wanted = {v.name for v in ins}\n    no_grad = no_grad - wanted",
+        ),
+    ),
+    *bugs(
+        "static.backward.dependence",
+        ("what flows is not followed from step to step", "after[c] |= after[middle]", "pass"),
+        ("every result of a block depends on all its inputs", "made[out] & inputs", "inputs"),
+        (
+            "only one branch of a cond hands gradients on",
+            "made[out] |= behind.get(name, set())",
+            "made[out] = behind.get(name, set())",
+        ),
+    ),
+    *bugs(
+        "static.backward.op_path",
+        ("a target that is cut hands gradients on", "set(targets) - no_grad", "set(targets)"),
+    ),
+    *bugs(
+        "static.backward.grad_ops",
+        (
+            "the second grad op of an operator reads what the first wrote",
+            "if len(grad_ops) == 1:",
+            "if grad_ops:",
+        ),
+    ),
+    *bugs(
+        "static.backward.passes",
+        (
+            "an overwritten value has the gradient of the later one",
+            "for name in used.intersection(op.output_names) - have:",
+            "for name in ():",
+        ),
+    ),
+    *bugs(
+        "static.program.transform",
+        (
+            "a copy forgets what backward calls were asked",
+            "[call.copy() for call in program.backward_calls]",
+            "[]",
+        ),
+        (
+            "a program for testing has no gradients to read",
+            "(not needed.isdisjoint(op.output_names) and not lasting)",
+            "False",
+        ),
+    ),
+    *bugs(
+        "static.text.parser",
+        ("a text forgets the cuts of a backward call", "marked | set(cut)", "marked"),
     ),
 ]
 

@@ -20,19 +20,26 @@ from tests.trust.altered import alter
 from tests.trust.bug_list import BUGS, Bug
 
 ROOT = Path(__file__).parents[2]
-CHUNK = 20  #: programs of one kind before it is the other's turn
+CHUNK = 20  #: programs of one kind before it is the next one's turn
 
 
 def hunt(programs: int) -> str:
-    """Run both fuzzers in turn until one of them fails."""
+    """Run all fuzzers in turn until one of them fails."""
     warnings.simplefilter("ignore")
     try:
+        from tests.static.random_operators import check as check_operators
+        from tests.static.test_random_programs import check_small
         from tests.trust.engine_machine import seeded_session
         from tests.trust.fuzz import check
         from tests.trust.random_functions import draw
     except Exception:
         return "found by import at 0"
-    kinds = {"functions": lambda k: check(draw(k), k), "sessions": seeded_session}
+    kinds = {
+        "functions": lambda k: check(draw(k), k),
+        "sessions": seeded_session,
+        "operators": check_operators,
+        "blocks": check_small,
+    }
     for first in range(0, programs, CHUNK):
         for kind, run in kinds.items():
             for seed in range(first, first + CHUNK):

@@ -58,6 +58,8 @@ class BackwardJob:
     ) -> None:
         """Run the passes up to, but not including, appending."""
         forward = self.block.ops
+        # a target that is cut hands nothing on; if all are cut, the seeds say what was asked
+        seeds = [(n, op) for n, op in seeds if n not in self.no_grad] or seeds
         self.targets = [n for n, _ in seeds]
         path = find_op_path(
             self.block, forward, self.targets, self.wanted, self.no_grad, self.pruned

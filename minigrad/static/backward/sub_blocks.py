@@ -198,9 +198,14 @@ def _grad_block(
     names_here = GradNames(_own_names(body))
     local = names_here.__getitem__
     inner = BackwardJob(made, wanted, job.no_grad, names_here, callbacks=job.callbacks)
-    given = [Operator("given", {}, {"out": [local(n)]}, {}, "backward") for n in seeds]
+    cut = {n: f"{local(n)}@RENAME@cut" for n in seeds if n in job.no_grad}  # nobody reads these
+    given = [
+        Operator("given", {}, {"out": [cut.get(n) or local(n)]}, {}, "backward") for n in seeds
+    ]
     path = find_op_path(body, body.ops, seeds, wanted, job.no_grad, job.pruned)
-    ops = make_raw_grad_ops(inner, body.ops, path, list(zip(seeds, given, strict=True)))
+    ops = make_raw_grad_ops(
+        inner, body.ops, path, [(cut.get(n, n), op) for n, op in zip(seeds, given, strict=True)]
+    )
     ops = fill_missing_gradients(add_up_repeated_gradients(ops, made.idx), names_here.sources())
     check_overwritten(body, ops)
     names = [op.outputs["out"][0] for op in given]

@@ -252,26 +252,26 @@ def link_grad_ops(program: Program) -> None:
         source = program.blocks[block.forward_block] if block.forward_block >= 0 else block
         makers = {n: op for op in source.ops for n in op.output_names if n != EMPTY}
         ways = {
-            (n, read): op
+            (_grad_type(op), n, read): op
             for op in source.ops
-            if op.type not in CONTROL
             for n in op.output_names
-            for read in op.input_names
+            for read in (op.input_names if op.type not in CONTROL else ())
         }
         for op in block.ops:
             plain = op.type.endswith("_grad")
-            if not plain and op.role != "backward":
+            if not plain and (op.role != "backward" or op.type == "sum"):
                 continue
             slots = [
                 n for s, ns in op.inputs.items() if s.endswith("_grad") or not plain for n in ns
             ]
             given = [v for v in map(_differentiated, slots) if v is not None]
             wanted = [v for v in map(_differentiated, op.output_names) if v is not None]
-            pairs = ((a, b) for a in given for b in wanted)
-            found = next((ways[pair] for pair in pairs if pair in ways), None)
+            kinds = (op.type, None) if plain else (None,)
+            keys = ((kind, a, b) for kind in kinds for a in given for b in wanted)
+            found = next((ways[key] for key in keys if key in ways), None)
             if plain and found is None:
                 found = next((makers[n] for n in given if n in makers), None)
-            if found is not None and _differentiates(op, found):
+            if found is not None and _grad_type(found) in kinds:
                 op.forward_op = found
 
 
@@ -280,12 +280,11 @@ def _differentiated(name: str) -> str | None:
     return variable_of(name.partition("@RENAME@")[0].removesuffix("@CAST"))
 
 
-def _differentiates(op: Operator, forward: Operator) -> bool:
-    """Whether an operator can be a grad op of another: ``<type>_grad``, or what its own maker gives."""
-    if op.type.endswith("_grad"):
-        return forward.type == op.type.removesuffix("_grad")
+def _grad_type(forward: Operator) -> str | None:
+    """The type of the grad op of an operator; None where its primitive has a maker of its own."""
     primitive = op_info(forward.type).forward
-    return primitive is not None and primitive.grad_maker is not None and op.type != "sum"
+    own = primitive is not None and primitive.grad_maker is not None
+    return None if own else f"{forward.type}_grad"
 
 
 def _backward_calls(
