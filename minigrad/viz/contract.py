@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from .graph import Edge, Graph, Node
 from .labelled import copied
-from .reading import CARRIES, Links
+from .reading import CARRIES, Links, ends_at_leaf
 from .segments import Segment, size_of
 
 _MANY = 12  # ports of an operator, parts of a sum: beyond this folded ones are left out
@@ -25,6 +25,8 @@ def contracted(graph: Graph, segments: list[Segment]) -> Graph:
             nodes[id(segment)].twin = nodes[id(segment.twin)].id
     for member, s in owner.items():
         nodes[id(s)].data["members"].append(member)
+    for box in nodes.values():
+        _count_leaves(graph, box)
     small.nodes |= {n.id: n for n in nodes.values()}
     small.edges = joined(graph, {member: nodes[id(s)].id for member, s in owner.items()})
     _drop_ports(small)
@@ -40,8 +42,8 @@ def _members(graph: Graph, segments: list[Segment]) -> dict[str, Segment]:
     """Which segment every folded node belongs to: operations first, then what only they touch."""
     owner = {n.id: s for s in segments for n in s.ops}
     order = {id(s): i for i, s in enumerate(segments)}
-    first = {s.ops[0].id for s in segments}
     links = Links(graph)
+    kept = {n.id for s in segments for n in _goes_in(links, s)}
     waiting = [
         n
         for n in graph.nodes.values()
@@ -49,9 +51,7 @@ def _members(graph: Graph, segments: list[Segment]) -> dict[str, Segment]:
     ]
     for _ in range(4):  # a value, a sum of values, a value of that sum, …
         found = {
-            n.id: s
-            for n in waiting
-            if (s := _segment_of(links, n, owner, order, first)) is not None
+            n.id: s for n in waiting if (s := _segment_of(links, n, owner, order, kept)) is not None
         }
         if not found:
             break
@@ -61,27 +61,37 @@ def _members(graph: Graph, segments: list[Segment]) -> dict[str, Segment]:
 
 
 def _segment_of(
-    links: Links, node: Node, owner: dict[str, Segment], order: dict[int, int], first: set[str]
+    links: Links, node: Node, owner: dict[str, Segment], order: dict[int, int], kept: set[str]
 ) -> Segment | None:
     """The segment that made a node, when nothing outside of segments touches it.
 
-    A leaf that one operation inside reads belongs to it; one that several read, or the first
-    operation, stays. A sum belongs to the last segment that adds to it: segments keep their order,
-    so no line goes back.
+    A leaf that one operation inside reads belongs to it, and its gradient with it; one that several
+    read stays, and what the first operation starts from. A sum belongs to the last segment that
+    adds to it: segments keep their order, so no line goes back.
     """
     before, after = links.before[node.id], links.after[node.id]
     if not (before or after):
         return None
     if not all(n.id in owner or _adds_many(links, n) for n in after):
         return None
-    if node.kind == "leaf_gradient" and node.twin not in owner:
+    if ends_at_leaf(node) and node.twin not in owner:
         return None
     if before:
         makers = {id(s): s for n in before if (s := owner.get(n.id)) is not None}
         every = len(makers) and all(n.id in owner for n in before)
         return min(makers.values(), key=lambda s: order[id(s)]) if every else None
-    inside = len(after) == 1 and after[0].id not in first
+    inside = len(after) == 1 and node.id not in kept
     return owner.get(after[0].id) if inside else None
+
+
+def _goes_in(links: Links, segment: Segment) -> list[Node]:
+    """What the first operation starts from; not what each repeat has of its own, as a weight."""
+    first, period = segment.ops[0], segment.period
+    inputs = links.before[first.id]
+    again = links.before[segment.ops[period].id] if 0 < period < len(segment.ops) else []
+    own = [not links.before[n.id] and len(links.after[n.id]) == 1 for n in again]
+    own += [False] * (len(inputs) - len(own))
+    return [n for n, repeats in zip(inputs, own, strict=False) if not repeats]
 
 
 def _adds_many(links: Links, node: Node) -> bool:
@@ -103,6 +113,18 @@ def _folded_node(name: str, segment: Segment) -> Node:
         tooltip=f"{count} operations",
         data={"ops": count, "segment": [n.id for n in segment.ops], "members": []},
     )
+
+
+def _count_leaves(graph: Graph, box: Node) -> None:
+    """How many parameters or gradients of parameters are inside: ``w0 … w9: 10 parameters``."""
+    inside = [graph.nodes[m] for m in box.data["members"]]
+    leaves = [n.name for n in inside if n.kind == "leaf"]
+    grads = [n.data.get("called", n.name) for n in inside if ends_at_leaf(n)]
+    for names, what in ((leaves, "parameter"), (grads, "gradient")):
+        if names:
+            names = names if box.side == "forward" else names[::-1]
+            ends = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+            box.lines += (f"{ends}: {len(names)} {what}{'s' * (len(names) > 1)}",)
 
 
 def joined(graph: Graph, place: dict[str, str]) -> list[Edge]:

@@ -5,6 +5,7 @@ invisible.
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from typing import Any
 
@@ -14,6 +15,10 @@ NOT_YET = "—"  # not computed yet: never 0
 LONGEST_NAME = 28
 LONGEST_LINE = 60
 FEW = 4  # arrays of up to this many elements are shown element by element
+
+#: a word of a script that is written from right to left, and one that is isolated
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
+_ISOLATED = re.compile(f"\u2068({_RIGHT_TO_LEFT.pattern})\u2069")
 
 #: categories of characters that do not show themselves
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -25,7 +30,20 @@ def visible(text: object) -> str:
     >>> visible("a\\nb\\x00")
     'a␊b␀'
     """
-    return "".join(_visible(c) for c in str(text))
+    return _isolated(_plain(text))
+
+
+def _plain(text: object) -> str:
+    return "".join(_visible(c) for c in _ISOLATED.sub(r"\1", str(text)))
+
+
+def _isolated(text: str) -> str:
+    """Words from right to left each stand for themselves, so that ``g·w = 5`` keeps its order."""
+    return (
+        text
+        if text.isascii() or _RIGHT_TO_LEFT.fullmatch(text)
+        else _RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", text)
+    )
 
 
 def _visible(char: str) -> str:
@@ -42,11 +60,10 @@ def shorten(text: object, limit: int = LONGEST_NAME) -> str:
     >>> shorten("encoder_layer_12_attention_weights")
     'encoder_layer…ention_weights'
     """
-    shown = visible(text)
-    if len(shown) <= limit:
-        return shown
-    head = (limit - 1) // 2
-    return f"{shown[:head]}…{shown[head + 1 - limit :]}"
+    shown, head = _plain(text), (limit - 1) // 2
+    if len(shown) > limit:
+        shown = f"{shown[:head]}…{shown[head + 1 - limit :]}"
+    return _isolated(shown)
 
 
 def unwrap(value: Any) -> Any:

@@ -156,7 +156,15 @@ def slot_texts(
 
 def saved_bytes(saved: Mapping[str, Any] | None) -> int:
     """How many bytes a node keeps for backward."""
-    return sum(np.asarray(unwrap(v)).nbytes for v in (saved or {}).values() if v is not None)
+    return sum(map(bytes_of, (saved or {}).values()))
+
+
+def bytes_of(value: Any) -> int:
+    """How many bytes a value has: an array, a Tensor, a number, or a list of them."""
+    value = unwrap(value)
+    if isinstance(value, (list, tuple)):
+        return sum(map(bytes_of, value))
+    return 0 if value is None else np.asarray(value).nbytes
 
 
 def remembered(node: Any) -> tuple[Any, dict[tuple[int, int], Any]]:
@@ -173,10 +181,7 @@ def about_saved(saved: Mapping[str, Any] | None) -> str:
         return "saved values: freed"
     if not saved:
         return "saves nothing"
-    lines = [
-        f"saved {name}: {explain_value(v)}, {np.asarray(unwrap(v)).nbytes} bytes"
-        for name, v in saved.items()
-    ]
+    lines = [f"saved {name}: {explain_value(v)}, {bytes_of(v)} bytes" for name, v in saved.items()]
     return "\n".join(lines)
 
 

@@ -30,7 +30,6 @@ from .names import Names
 from .summary import MOST, summary
 from .tensors import Key, Root, Tensors
 
-_SHORT = 8  # letters of a name that is put into a formula
 _BETWEEN = "call retain_grad() before backward to keep the gradient of a tensor in between"
 
 
@@ -196,7 +195,7 @@ class _Drawing:
             title_of(node),
             lines=lines,
             tooltip=f"adds to {name}: {explain_value(grad)}",
-            data={"live": lines},
+            data={"live": lines, "called": name},
         )
         self.graph.link(leaf, made)
         return made
@@ -224,7 +223,7 @@ class _Drawing:
         result = self.tensors.drawn.get(("tensor", id(node), 0))
         places = [*zip(slots_of(node), self.tensors.inputs[id(node)], strict=False)]
         places += [("out", result)] if result else []
-        names = {slot: place.name for slot, place in places if 0 < len(place.name) <= _SHORT}
+        names = {slot: place.name for slot, place in places if place.name}
         return slot_texts(node, count, names, given)
 
     # lines

@@ -55,7 +55,7 @@ def _hits(graph: Graph, ops: list[Node], text: str) -> list[Node]:
     return [
         op
         for op in ops
-        if op.name == text
+        if text in (op.name, op.data.get("called"))
         or f"#{op.number}" == text
         or op.region in regions
         or any(n.id in values for n in (*links.before[op.id], *links.after[op.id]))
@@ -111,7 +111,7 @@ def _parts(segment: Segment) -> list[list[Node]]:
     count = len(segment.ops)
     if count <= MOST:
         return []
-    period = _period(segment) or 1
+    period = segment.period or 1
     length = period * -(-count // (period * PARTS))
     pieces = [segment.ops[at : at + length] for at in range(0, count, length)]
     return [piece for piece in pieces if len(piece) > 1]
@@ -128,17 +128,11 @@ def _pieces(ops: list[Node], shown: Collection[str]) -> list[list[Node]]:
     return [run for run in runs if len(run) > 1]
 
 
-def _period(segment: Segment) -> int:
-    """How many operations repeat in a segment; 0 if none do."""
-    times = segment.name.partition(" × ")[0]
-    return len(segment.ops) // int(times) if times.isdigit() else 0
-
-
 def _name(segment: Segment, ops: list[Node]) -> str:
     """``12 × (mul, tanh)`` if the piece is made of whole repeats, else a count."""
     if ops is segment.ops:
         return segment.name
-    period, names = _period(segment), segment.name.partition(" × ")[2]
+    period, names = segment.period, segment.name.partition(" × ")[2]
     whole = bool(period) and len(ops) % period == 0 and len(ops) > period
     starts_whole = whole and _place(segment, ops[0]) % period == 0
     return f"{len(ops) // period} × {names}" if starts_whole else counted(ops)

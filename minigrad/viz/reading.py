@@ -13,6 +13,11 @@ def is_op(node: Node) -> bool:
     return node.kind in OPS or bool(node.ports)
 
 
+def ends_at_leaf(node: Node) -> bool:
+    """Is it the gradient of a leaf: the end of every path to it?"""
+    return node.kind == "leaf_gradient" or "called" in node.data
+
+
 class Links:
     """Who feeds whom, looked up once for a whole graph."""
 

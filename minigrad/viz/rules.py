@@ -15,7 +15,6 @@ from typing import Any
 from .expressions import NotUnderstood, written
 from .formula import resolved
 
-LONGEST = 24
 _SHORT = {"out_grad": "g"}
 
 
@@ -32,8 +31,7 @@ def _text(primitive: Any, slot: str, names: Mapping[str, str]) -> str:
     found = _expression(rule.function, slot) if rule is not None else None
     if found is None:
         return ""
-    text = written(found, {**_SHORT, **names})
-    return text if len(text) <= LONGEST else ""
+    return written(found, {**_SHORT, **names})
 
 
 @functools.lru_cache(maxsize=1024)

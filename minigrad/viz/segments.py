@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .graph import Graph, Node
-from .reading import is_op
+from .reading import ends_at_leaf, is_op
 
 _LONGEST_PERIOD = 64  # operations in one repeat
 _FEWEST_REPEATS = 3
@@ -24,6 +24,12 @@ class Segment:
     ops: list[Node]
     side: str
     twin: Segment | None = None
+
+    @property
+    def period(self) -> int:
+        """How many operations repeat; 0 if none do."""
+        times = self.name.partition(" × ")[0]
+        return len(self.ops) // int(times) if times.isdigit() else 0
 
 
 def segments(graph: Graph) -> list[Segment]:
@@ -41,7 +47,8 @@ def segments(graph: Graph) -> list[Segment]:
 def _runs_by_region(graph: Graph, side: str) -> list[list[Node]]:
     groups: dict[str | None, list[Node]] = {}
     for node in graph.nodes.values():
-        if is_op(node) and node.side == side and (not node.bold or "regions" in node.data):
+        free = not node.bold or "regions" in node.data
+        if is_op(node) and node.side == side and free and not ends_at_leaf(node):
             groups.setdefault(node.region, []).append(node)
     return list(groups.values())
 

@@ -145,7 +145,8 @@ class View:
 def _called(node: Node) -> str:
     """A node as it is searched for: its number and its name."""
     number = f"#{node.number} " if is_op(node) and node.number is not None else ""
-    return number + visible(node.name)
+    gradient = f" {visible(node.data['called'])}" if "called" in node.data else ""
+    return number + visible(node.name) + gradient
 
 
 def _holds(node: Node, text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import unicodedata
 from html.parser import HTMLParser
 
@@ -260,6 +261,8 @@ def test_the_svg_runs_nothing_and_shows_the_name(name):
 def test_the_texts_show_the_name_and_no_control_character(name):
     picture = Picture(everywhere(name))
     for text in (picture.text, picture.describe(), picture.dot):
+        # a word from right to left stands for itself
+        text = re.sub("\u2068([\u0590-\u08ff]+)\u2069", r"\1", text)
         assert not {c for c in text if unicodedata.category(c) in ("Cc", "Cs", "Cf")} - {
             "\n",
             "\u200d",

@@ -63,3 +63,82 @@ def test_a_run_without_a_scope_notes_nothing():
     assert scope.record is None
     program, scope = built(lambda x, w: x * w, 2.0)
     assert [s.kind for s in scope.record.steps][:2] == ["enter", "op"]
+
+
+# ---- what is said about a graph of Tensors --------------------------------------------------
+
+
+def leaf(value, name=None):
+    return mg.tensor(value, requires_grad=True, name=name)
+
+
+def texts_of(thing):
+    nodes = mg.draw(thing).graph.nodes.values()
+    return [text for n in nodes for text in (*n.lines, *(name for name, _ in n.ports))]
+
+
+def chain(weights):
+    h = mg.tensor(np.ones(3))
+    for w in weights:
+        h = mg.tanh(h @ w)
+    h = h.sum()
+    h.backward()
+    return h
+
+
+def test_a_folded_picture_keeps_the_gradient_of_a_shared_weight():
+    w = leaf(np.full((3, 3), 0.1), "w")
+    graph = mg.draw(chain([w] * 60)).graph
+    sums = [n for n in graph.nodes.values() if n.kind == "accumulate"]
+    assert [graph.nodes[n.twin].name for n in sums] == ["w"]
+    assert any(e.head == sums[0].id for e in graph.edges)
+
+
+def test_a_folded_picture_counts_the_parameters_and_gradients_inside():
+    graph = mg.draw(chain([leaf(np.full((3, 3), 0.1), f"w{i}") for i in range(130)])).graph
+    said = [n.lines[1:] for n in graph.nodes.values() if n.kind == "folded"]
+    assert said == [("w0 … w129: 130 parameters",), ("w0.grad … w129.grad: 130 gradients",)]
+
+
+def test_the_gradient_of_one_parameter_among_many_can_be_searched():
+    loss = chain([leaf(np.full((3, 3), 0.1), f"w{i}") for i in range(130)])
+    shown = mg.draw(loss, expand="w77.grad").graph.nodes.values()
+    assert "w77.grad" in {n.data.get("called") for n in shown}
+
+
+@pytest.mark.parametrize("name", ["w", "learning_rate_scale", "a_name_longer_than_any_label_has"])
+def test_a_formula_speaks_of_the_users_variables_however_long_their_names(name):
+    b, scale, y = leaf(2.0, "b"), leaf(7.0, name), leaf(100.0, "y")
+    z = b * scale + y
+    z.backward()
+    assert f"[0] g·{name} = 7" in texts_of(z)
+    assert not [text for text in texts_of(z) if text.startswith("[0] g·y")]
+
+
+def test_a_word_from_right_to_left_keeps_its_place_in_a_formula():
+    x, w = leaf(2.0, "x"), leaf(5.0, "وزن")
+    z = x * w
+    z.backward()
+    assert "g·\u2068وزن\u2069 = 5" in mg.draw(z).dot
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: mg.einsum("ij,jk->ik", a, mg.tensor(np.ones((3, 4)))),
+        lambda a: a[[0, 1], [1, 2]],
+        lambda a: a[np.array([0, 1]), np.array([1, 2])] ** 2,
+        lambda a: mg.stack([a, a * a]),
+        lambda a: mg.where(a > 1, a, a * a),
+    ],
+)
+@pytest.mark.parametrize("create", [False, True])
+def test_what_ran_can_be_drawn_played_and_explained_before_and_after_backward(function, create):
+    a = leaf(np.full((2, 3), 1.5), "a")
+    y = function(a).sum()
+    for look in (mg.draw, mg.play):
+        assert str(look(y))
+    mg.grad([y], [a], create_graph=True)
+    y.backward(create_graph=create)
+    for look in (mg.draw, mg.play, lambda y: mg.why(a)):
+        assert str(look(y))
