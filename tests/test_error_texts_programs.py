@@ -251,7 +251,7 @@ REPAIRS = [
     (lambda: static.parse(3), "static.parse(str(program))"),
     (lambda: with_attr("axis", object(), static.Program.to_json), "numbers, texts, arrays, dtypes, slices, or tuples of these"),
     (lambda: static.Executor().run(open_sum()[0], scope={}), "scope=static.Scope()"),
-    (lambda: static.Executor().run(*open_sum()[::2], element_limit=1), "smaller shapes, or Executor.run(…, element_limit=…)"),
+    (lambda: static.Executor().run(*open_sum()[::2], memory_limit=1), "smaller shapes, or Executor.run(…, memory_limit=…)"),
     # nets
     (lambda: Operator("while", {}, {}), "RnnOp for a loop over a sequence, else a static.Program"),
     (lambda: Operator("exp", {"x": ["a", "b"]}, {"out": "c"}), "{'x': \"a\"}"),

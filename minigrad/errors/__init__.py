@@ -15,6 +15,7 @@ The kinds of errors and the user's line stand here; beside them
 from __future__ import annotations
 
 import difflib
+import heapq
 import linecache
 import os
 import sys
@@ -26,6 +27,8 @@ from .repair import repair
 
 #: modules of Python through which a user's call may come: their lines are not the user's
 _PASSED_THROUGH = frozenset({"contextlib", "copy", "functools"})
+_CANDIDATES = 200  #: names that are compared with an unknown one
+_COMPARED = 60  #: the letters that are compared of each
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -83,9 +86,14 @@ def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.4) -> str:
     >>> did_you_mean("w2", ["w1", "b1"])
     "; did you mean 'w1'? Known: 'w1', 'b1'"
     """
-    names = [str(k) for k in known]
-    close = difflib.get_close_matches(str(name), names, n=1, cutoff=cutoff)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
+    names, wanted = [str(k) for k in known], str(name)[:_COMPARED]
+    near = {n[:_COMPARED]: n for n in names}
+    if len(near) > _CANDIDATES:  # comparing letter by letter is slow: only those with its letters
+        letters = set(wanted)
+        nearest = heapq.nsmallest(_CANDIDATES, near, key=lambda n: len(letters ^ set(n)))
+        near = {n: near[n] for n in nearest}
+    close = difflib.get_close_matches(wanted, near, n=1, cutoff=cutoff)
+    hint = f"; did you mean {near[close[0]]!r}?" if close else "."
     shown = ", ".join(map(repr, names[:12])) + (" …" if len(names) > 12 else "")
     return f"{hint} Known: {shown or 'none'}"
 

@@ -68,7 +68,7 @@ def trial(seed: int) -> bool:
     assert static.Program.from_json(stored).to_json() == stored
     str(program)
     with contextlib.suppress(MinigradError):
-        static.Executor().run(program, step_limit=20, element_limit=2**24)
+        static.Executor().run(program, step_limit=20, memory_limit=2**27)
     assert time.process_time() - start < 4 * SECONDS, "printing, storing and running took too long"
     return True
 

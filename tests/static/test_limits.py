@@ -32,6 +32,8 @@ CASES = [
     ("take", {"x": [(4, 3)], "indices": [(5, 6)]}, {"axis": None}),
     ("take", {"x": [(1, 3)], "indices": [(5,)]}, {"axis": 0}),
     ("add", {"x": [(1,)], "y": [()]}, {}),
+    ("gather", {"x": [(4, 3)], "index": [(5, 1), (6,)]}, {"template": ("array", "array")}),
+    ("gather", {"x": [(4, 3, 2)], "index": [(5,)]}, {"template": (slice(1), "array", None)}),
     ("matmul_nt", {"x": [(3, 2)], "y": [(5, 2)]}, {"shape": (3, 5)}),
     ("matmul_nt", {"x": [(4, 3, 2)], "y": [(4, 5, 2)]}, {"shape": (4, 3, 5)}),
     ("matmul_tn", {"x": [(2, 3)], "y": [(2, 5)]}, {"shape": (3, 5)}),
@@ -47,7 +49,7 @@ CASES = [
 def test_the_size_that_is_foretold_is_the_size_that_comes_out(case):
     op_type, shapes, attrs = case
     p = REGISTRY[op_type]
-    kinds = {"indices": np.int64, "condition": bool}
+    kinds = {"indices": np.int64, "index": np.int64, "condition": bool}
     values = {s: [np.zeros(n, kinds.get(s, float)) for n in ns] for s, ns in shapes.items()}
     assert result_size(op_type, p, shapes, attrs) == np.size(run_kernel(p, values, attrs))
 
@@ -122,9 +124,9 @@ def test_the_limit_counts_all_values_of_a_run_and_can_be_raised():
             lambda i, h: i < 100, lambda i, h: (i + 1, mg.sin(h)), [0, static.data("x", [1000])]
         )
     feed = {"x": np.ones(1000)}
-    with pytest.raises(ProgramError, match="more than 50000 elements"):
-        static.Executor().run(program, feed, y, element_limit=50_000)
-    static.Executor().run(program, feed, y, element_limit=200_000)
+    with pytest.raises(ProgramError, match="more than 500000 bytes"):
+        static.Executor().run(program, feed, y, memory_limit=500_000)
+    static.Executor().run(program, feed, y, memory_limit=2_000_000)
 
 
 def test_a_value_that_doubles_in_a_loop_is_stopped():
@@ -134,8 +136,8 @@ def test_a_value_that_doubles_in_a_loop_is_stopped():
         _, y = static.while_loop(
             lambda i, h: i < 60, lambda i, h: (i + 1, mg.concat([h, h])), [0, x]
         )
-    with pytest.raises(ProgramError, match="element_limit"):
-        static.Executor().run(program, {"x": np.ones(8)}, y, element_limit=2**20)
+    with pytest.raises(ProgramError, match="memory_limit"):
+        static.Executor().run(program, {"x": np.ones(8)}, y, memory_limit=2**20)
 
 
 def test_a_compiled_step_refuses_terabytes_when_it_is_built():

@@ -164,7 +164,7 @@ PROGRAMS = {
     "there are only 1 slots": lambda: parsed(HEAD, "data x: float64[2]", "y = sin(x, x)"),
     "'z' is no input slot, and x no value": lambda: parsed(HEAD, "data x: float64[2]", "y = sin(z=x)"),
     "is no shape": lambda: from_plain(["array", "float64", [-1], []]),
-    "has more than": lambda: from_plain(["array", "float64", [10**9], []]),
+    "the limit is": lambda: from_plain(["array", "float64", [10**9], []]),
     "has another number of elements": lambda: from_plain(["array", "float64", [2], [1.0]]),
     "an array holds numbers": lambda: from_plain(["array", "float64", [1], ["a"]]),
     "an attr cannot hold a": lambda: from_plain({}),

@@ -177,7 +177,7 @@ def test_a_mask_that_is_fed_chooses_any_number_of_truth_values():
 
 
 def test_a_result_may_be_as_large_as_the_limit_and_not_larger(monkeypatch):
-    monkeypatch.setattr(infer, "ELEMENTS", 77)
+    monkeypatch.setattr(infer, "MEMORY", 77 * 8)
     with static.program_guard(static.Program()):
         assert (static.data("x", [7]) * static.data("y", [11, 1])).shape == (11, 7)
         with pytest.raises(ProgramError, match="78"):

@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import AnomalyError, ProgramError
+from minigrad.static.run.limits import HELD
 from minigrad.static.run.scope import Run, Scope
 
 
@@ -36,16 +37,19 @@ def test_what_may_become_large_is_refused_before_it_is_computed(why):
     function, op_type = GROWING[why]
     prog, _, y = program(function, [[50]])
     with pytest.raises(ProgramError, match=rf"{op_type}\(.*would give 2500 elements"):
-        static.Executor().run(prog, {"v0": np.ones(50)}, [y], element_limit=1000)
+        static.Executor().run(prog, {"v0": np.ones(50)}, [y], memory_limit=10_000)
 
 
 @pytest.mark.parametrize("function", [lambda x: x + 1.0, lambda x: mg.sin(x)])
-def test_a_run_may_use_all_elements_of_its_limit_and_not_one_more(function):
+def test_a_run_may_use_all_bytes_of_its_limit_and_not_one_more(function):
+    """What is counted: the elements, the array that holds them, the block and the values it starts with."""
     prog, _, y = program(function, [[50]])
     feed = {"v0": np.ones(50)}
-    assert static.Executor().run(prog, feed, [y], element_limit=50)[0].shape == (50,)
-    with pytest.raises(ProgramError, match="element_limit"):
-        static.Executor().run(prog, feed, [y], element_limit=49)
+    constants = sum(name.startswith("const") for name in prog.initial)
+    limit = 50 * 8 + HELD * (len(prog.global_block().ops) + 1 + len(feed) + constants)
+    assert static.Executor().run(prog, feed, [y], memory_limit=limit)[0].shape == (50,)
+    with pytest.raises(ProgramError, match="memory_limit"):
+        static.Executor().run(prog, feed, [y], memory_limit=limit - 1)
 
 
 def test_gradients_that_nobody_wants_have_no_part_in_a_run_that_looks_for_nan():
@@ -93,9 +97,9 @@ def test_the_elements_of_all_values_of_a_run_are_counted():
     """No value is too large by itself; together they are."""
     prog, y = chain(5)
     feed = {"x": np.zeros(10)}
-    static.Executor().run(prog, feed, [y], element_limit=1000)
-    with pytest.raises(ProgramError, match=r"element_limit.* is one too many"):
-        static.Executor().run(prog, feed, [y], element_limit=45)
+    static.Executor().run(prog, feed, [y], memory_limit=10_000)
+    with pytest.raises(ProgramError, match=r"memory_limit.* is one too many"):
+        static.Executor().run(prog, feed, [y], memory_limit=1200)
 
 
 def test_a_value_that_no_shape_tells_beforehand_is_refused_before_it_is_made():
@@ -103,8 +107,8 @@ def test_a_value_that_no_shape_tells_beforehand_is_refused_before_it_is_made():
     with static.program_guard(prog):
         x = static.data("x", [-1, 1])
         y = mg.matmul(x, mg.permute_dims(x))
-    with pytest.raises(ProgramError, match="element_limit"):
-        static.Executor().run(prog, {"x": np.zeros((1000, 1))}, [y], element_limit=100_000)
+    with pytest.raises(ProgramError, match="memory_limit"):
+        static.Executor().run(prog, {"x": np.zeros((1000, 1))}, [y], memory_limit=100_000)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -41,7 +41,10 @@ REFUSED = {
     "a number for a block": (HEAD + "c, s = cond(x, [], sub_block=1)", "line 3: sub_block is a block"),
     "an odd name in a list": (HEAD + "y = concat([x, 3])", "line 3: '3' cannot be the name of a variable"),
     "an attr without a value": (HEAD + "y = reduce_sum(x, axis=q)", "line 3: 'axis' is no input slot, and q no value of an attr"),
-    "an attr that is too large": (HEAD + "y = reshape(x, shape=(100000, 100000))", "line 3: the numbers of the attr (100000, 100000) ask for more than"),
+    "a variable that is too large": ("block 0:\n  data x: float64[100000, 100000]", "line 2: shape [100000, 100000] has 8e+10 bytes, the limit is"),
+    "a parameter of whole numbers": ("block 0:\n  param p: int64[2]", "Variable(p: int64[2]): a parameter holds floating-point numbers"),
+    "a sum for a number": (HEAD + "y = reshape(x, shape=(1+1,))", "line 3: 'shape' is no input slot, and (1+1,) no value of an attr"),
+    "a call for a number": (HEAD + "y = reshape(x, shape=int(2))", "line 3: 'shape' is no input slot, and int(2) no value of an attr"),
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from ...errors import MinigradError, ProgramError, op_error, refusal
 from ...ops.infer import fits
 from ...primitives.registry import Primitive
 from ..run.kernels import run_kernel
-from ..run.limits import ELEMENTS, refuse, result_size
+from ..run.limits import MEMORY, itemsize, refuse, result_size
 from .abstract_values import known_mask, stand_ins
 from .op_info import not_one_name, op_info
 from .operator import EMPTY
@@ -181,8 +181,9 @@ def _computed_types(
 ) -> list[Type]:
     shapes = {s: [shape for shape, _ in ts] for s, ts in given.items()}
     size = result_size(op.type, p, shapes, op.attrs)
-    if size > ELEMENTS:
-        refuse(op.type, shapes, size, ELEMENTS)
+    item = itemsize(dtype for ts in given.values() for _, dtype in ts)
+    if size * item > MEMORY:
+        refuse(op.type, shapes, size, item, MEMORY)
     if p.infer is not None and not is_grad:
         try:
             return [(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]

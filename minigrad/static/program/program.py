@@ -25,7 +25,8 @@ import numpy as np
 from ...errors import ProgramError, describe, refusal
 from ...errors.other_libraries import PROGRAM, missing
 from ...primitives.values import Operators
-from .block import Block
+from ..text.literals import LIMIT
+from .block import Block, check_nesting
 from .lift import lift
 from .operator import CONSTANT, EMPTY, Operator
 from .variable import ShapeOf, Variable, check_name
@@ -95,10 +96,14 @@ class Program:
         self.create_block(-1)
 
     def create_block(self, parent: int | None = None, forward_block: int = -1) -> Block:
-        """Add a block; its parent is the current one by default."""
+        """Add a block; its parent is the current one by default.
+
+        Errors: `ProgramError` for blocks that nest too deep.
+        """
         made = Block(
             self, len(self.blocks), self._current[-1] if parent is None else parent, forward_block
         )
+        check_nesting(made)
         self.blocks.append(made)
         self.changed()
         return made
@@ -248,11 +253,14 @@ class Program:
         return to_json(self)
 
     @staticmethod
-    def from_json(text: str) -> Program:
-        """A program from its JSON.  Errors: `ProgramFormatError`, and nothing else, for whatever is not one."""
+    def from_json(text: str, limit: int = LIMIT) -> Program:
+        """A program from its JSON, which takes at most ``limit`` bytes of memory.
+
+        Errors: `ProgramFormatError`, and nothing else, for whatever is not one.
+        """
         from ..text.loader import from_json
 
-        return from_json(text)
+        return from_json(text, limit)
 
     def __getattr__(self, name: str) -> Any:
         raise missing("a Program", name, PROGRAM, self)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import ProgramError, did_you_mean
+from .block import check_nesting
 from .op_info import CONTROL, ROLES, bind_slots, list_slots, op_info
 from .operator import EMPTY
 from .program import Block, Program, check_name
@@ -53,6 +54,7 @@ def root_comes_first(program: Program) -> None:
             raise ProgramError(
                 f"block {k} lies in block {block.parent}, grad of {block.forward_block}: both must come before it"
             )
+        check_nesting(block)
 
 
 def names_are_plain(program: Program) -> None:
@@ -64,6 +66,8 @@ def names_are_plain(program: Program) -> None:
             check_name(name)
             if any(n < -1 for n in var.shape):
                 raise ProgramError(f"{var!r}: a size is -1 (any) or at least 0")
+            if var.persistable and var.trainable and var.dtype.kind != "f":
+                raise ProgramError(f"{var!r}: a parameter holds floating-point numbers")
             if block.idx and (var.persistable or var.is_data):
                 raise ProgramError(
                     f"{name!r} is data or outlives a run, so it must be declared in block 0, not in {block.idx}"

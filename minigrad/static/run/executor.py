@@ -17,7 +17,7 @@ from ..program.naming import names_of
 from ..program.program import CONSTANT, EMPTY, Operator, Program
 from . import control as control
 from .feeds import fed_arrays, not_fed, not_set
-from .limits import ELEMENTS, STEP_LIMIT
+from .limits import MEMORY, STEP_LIMIT
 from .record import Record
 from .scope import Run, Scope
 
@@ -62,7 +62,7 @@ class Executor:
         step_limit: int = STEP_LIMIT,
         check_finite: bool = False,
         scope: Scope | None = None,
-        element_limit: int = ELEMENTS,
+        memory_limit: int = MEMORY,
     ) -> list[Any]:
         """Run a program; returns the fetched values as arrays of their own.
 
@@ -70,7 +70,7 @@ class Executor:
         a single one counts as a list of one.
         ``check_finite`` names the first operator that makes a NaN or an infinity.  ``scope`` (a fresh Scope)
         receives the values of the run, for looking at.  ``step_limit`` bounds the steps of each loop,
-        ``element_limit`` the elements of all values together: what would be larger is not made.
+        ``memory_limit`` the bytes of all values together: what would be larger is not made.
 
         Errors: `ProgramError` before the first operator runs, for unknown or missing feeds and fetches; an error on
         the way leaves all parameters as they were.
@@ -94,7 +94,7 @@ class Executor:
         keep = scope is not None or any(n not in root.vars for n in fetch)
         if scope is not None:
             scope.record = Record(program)
-        run = Run(program, updates, step_limit, check_finite, keep, element_limit, local.record)
+        run = Run(program, updates, step_limit, check_finite, keep, memory_limit, local.record)
         with np.errstate(all="ignore") if check_finite else nullcontext():
             run.block(root, local)
         results = [_fetched(name, local) for name in fetch]

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramError, user_line
+from ...ops.windows import pair
 from ...primitives.registry import Primitive
 
-ELEMENTS = 2**28  #: of all values of a run together, and of one value while a program is built
+MEMORY = 2**31  #: bytes of all values of a run together, and of one value while a program is built
+HELD = 128  #: bytes of Python's for each value: the array itself, its name's place in a scope
 STEP_LIMIT = 1_000_000  #: of one loop
 
 Shape = tuple[int, ...]
@@ -112,10 +114,52 @@ def _take(s: Shapes, attrs: dict[str, Any]) -> int:
     return kept * math.prod(s["indices"][0])
 
 
+def _padded(s: Shapes, attrs: dict[str, Any]) -> int:
+    """An image with its padding, of which windows are seen."""
+    (x,) = s["x"]
+    height, width = pair(attrs.get("padding", 0))
+    return math.prod((*x[:-2], x[-2] + 2 * abs(height), x[-1] + 2 * abs(width)))
+
+
+def _transposed(s: Shapes, attrs: dict[str, Any]) -> int:
+    """What a transposed convolution gives, before its padding is cut off."""
+    (x,), (w,) = s["x"], s["w"]
+    pairs = (pair(attrs.get(a, d)) for a, d in _CONV.items())
+    sizes = [
+        abs(n) * abs(stride) + abs(dilation) * k + abs(more)
+        for n, k, stride, dilation, more in zip(x[-2:], w[-2:], *pairs, strict=True)
+    ]
+    return math.prod((x[0], w[1], attrs.get("groups", 1), *sizes))
+
+
+_CONV = {"stride": 1, "dilation": 1, "output_padding": 0}
+
+
+def _indexed(s: Shapes, attrs: dict[str, Any]) -> int:
+    """What arrays of indices ask for: a piece of ``x`` for each place that they have together."""
+    (x,), shapes, waiting = s["x"], [], iter(s.get("index", ()))
+    basic: list[Any] = []
+    for part in attrs["template" if "template" in attrs else "index"]:
+        array = isinstance(part, str | list | np.ndarray)
+        shape = next(waiting) if isinstance(part, str) else np.shape(part)
+        mask = array and len(shape) > 1 and shape == x[len(basic) : len(basic) + len(shape)]
+        shapes += [(math.prod(shape),) if mask else shape] * array
+        basic += [0] * (len(shape) if mask else 1) if array else [part]
+    piece = np.broadcast_to(0, x)[tuple(basic)]
+    return broadcast_size(shapes) * piece.size if shapes else 0
+
+
+def _parts(s: Shapes, attrs: dict[str, Any]) -> int:
+    """Every part of a split is an array, however few elements it has."""
+    number = attrs.get("num_or_sections", 2)
+    return HELD // 8 * (number if isinstance(number, int) else len(number))
+
+
 LARGER: dict[str, Callable[[Shapes, dict[str, Any]], int]] = {
     "matmul": _matmul, "matmul_nt": _matmul_nt, "matmul_tn": _matmul_tn, "linear": _linear, "einsum": _einsum,
     "matmul_grad": _matmul_grad, "fill_constant": lambda s, attrs: _asked(attrs), "tile": _tile, "pad": _pad,
-    "take": _take,
+    "take": _take, "conv2d": _padded, "avg_pool2d": _padded, "max_pool2d": _padded, "max_pick": _padded,
+    "max_unpool": _padded, "conv_transpose2d": _transposed, "getitem": _indexed, "gather": _indexed, "split": _parts,
 }  # fmt: skip
 
 
@@ -139,14 +183,20 @@ def endless(limit: int) -> str:
     return f"a while loop did not end within {limit} steps"
 
 
-def refuse(op_type: str, shapes: Shapes, size: int, limit: int, where: str = "") -> None:
+def itemsize(dtypes: Iterable[np.dtype[Any]]) -> int:
+    """The bytes of an element of what is made of these: at most 8 for all but the longest floats."""
+    sizes = [d.itemsize if d.kind == "f" else 8 for d in dtypes]
+    return max(sizes, default=8)
+
+
+def refuse(op_type: str, shapes: Shapes, size: int, item: int, room: int, where: str = "") -> None:
     """Errors: `ProgramError`: a result of this size is more than there is room for.
 
     ``where``: the operator's line, in a run (whose limit can be raised); while building it is the user's.
     """
     shown = ", ".join(f"{slot}: {list(s)}" for slot, listed in shapes.items() for s in listed)
     raise ProgramError(
-        f"{op_type}({shown}) would give {size} elements, and there is room for {limit}"
+        f"{op_type}({shown}) would give {size} elements of {item} bytes, and there is room for {room} bytes"
         f"\n  at {where or user_line()}\n  repair: smaller shapes"
-        + (", or Executor.run(…, element_limit=…)" if where else "")
+        + (", or Executor.run(…, memory_limit=…)" if where else "")
     )

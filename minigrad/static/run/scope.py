@@ -19,7 +19,7 @@ from ..program.naming import unwritten
 from ..program.op_info import find_info
 from ..program.program import EMPTY, Block, Operator, Program
 from .kernels import run_kernel, targets
-from .limits import ELEMENTS, LARGER, refuse, result_size
+from .limits import HELD, LARGER, MEMORY, itemsize, refuse, result_size
 from .record import Record
 
 
@@ -75,17 +75,21 @@ class Run:
         step_limit: int,
         check_finite: bool,
         keep: bool = False,
-        element_limit: int = ELEMENTS,
+        memory_limit: int = MEMORY,
         record: Record | None = None,
     ) -> None:
         self.program, self.updates = program, updates
         self.record = record  # what happens is noted there, for looking at
         self.step_limit, self.check_finite = step_limit, check_finite
         self.keep = keep  # the scopes of grad blocks, for looking at
-        self.room = self.element_limit = element_limit  # for more elements, and in all
+        self.room = self.memory_limit = memory_limit  # bytes for more values, and in all
 
     def block(self, block: Block, scope: Scope, turn: int | None = None) -> None:
-        """Run the operators of a block in a scope; ``turn`` counts those of a loop."""
+        """Run the operators of a block in a scope, whose names take room, too.
+
+        ``turn`` counts those of a loop.
+        """
+        self.room -= HELD * (1 + len(scope.values))
         record = self.record
         if record is not None:
             record.enter(block, scope, turn)
@@ -133,8 +137,9 @@ class Run:
         if p.broadcasts or op.type in LARGER or p.infer is not None:
             shapes = {s: [np.shape(v) for v in values] for s, values in slots.items()}
             size = result_size(op.type, p, shapes, op.attrs)
-            if size > self.room:
-                refuse(op.type, shapes, size, self.room, op.source_line)
+            item = itemsize(np.asarray(v).dtype for values in slots.values() for v in values)
+            if size * item > self.room:
+                refuse(op.type, shapes, size, item, self.room, op.source_line)
 
     def value(self, scope: Scope, name: str) -> Any:
         """The value of a name.  Errors: `ProgramError` if nothing has written it."""
@@ -149,12 +154,12 @@ class Run:
         target = self.updates if var is not None and var.persistable else scope
         array = np.asarray(value) if not isinstance(value, np.ndarray) else value
         target.values[name] = array
-        self.room -= array.size
+        self.room -= array.nbytes + HELD
         if self.room < 0:
             raise refusal(
-                f"the values of this run are more than {self.element_limit} elements (element_limit); "
+                f"the values of this run are more than {self.memory_limit} bytes (memory_limit); "
                 f"{name!r}, {describe(array)}, is one too many",
-                "smaller shapes, or Executor.run(…, element_limit=…)",
+                "smaller shapes, or Executor.run(…, memory_limit=…)",
                 ProgramError,
             )
 

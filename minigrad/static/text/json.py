@@ -25,7 +25,7 @@ import numpy as np
 
 from ...errors import ProgramFormatError, refusal
 from ..program.program import Block, Operator, Program, Variable
-from .literals import to_plain
+from .literals import from_plain, to_plain
 
 FORMAT, VERSION = "minigrad program", 1
 
@@ -81,7 +81,9 @@ def _variable_data(v: Variable) -> list[Any]:
 def _operator_data(op: Operator, place: dict[int, list[int]]) -> dict[str, Any]:
     try:
         attrs = {k: to_plain(v) for k, v in op.attrs.items()}
-    except TypeError as error:
+        for plain in attrs.values():
+            from_plain(plain)  # what cannot be read is not written
+    except (TypeError, ValueError) as error:
         advice = "numbers, texts, arrays, dtypes, slices, or tuples of these"
         raise refusal(f"{op.type}: {error}", advice, ProgramFormatError) from None
     return {

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 MAX_DEPTH = 16  #: of lists in an attr
-MAX_ELEMENTS = 2**24  #: of an array in an attr, and of what a shape in an attr asks for
+LIMIT = 2**30  #: bytes that what is read may take, and that an array may declare
 DTYPES = frozenset(
     [
         "bool",
@@ -92,7 +92,7 @@ def from_plain(value: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int | float):
-        if not math.isfinite(value) or (abs(value) > 2**63 and isinstance(value, int)):
+        if not (-(2**63) <= value < 2**64 if isinstance(value, int) else math.isfinite(value)):
             raise ValueError(f"{value} is no number for an attr")
         return value
     if not isinstance(value, list):
@@ -130,31 +130,22 @@ def _array(dtype: str, shape: Any, data: Any) -> Any:
     return np.array(values, np.dtype(dtype)).reshape(shape)
 
 
-def check_shape(shape: Any, smallest: int = 0) -> None:
-    """Errors: `ValueError` unless this is a list of sizes of an array that fits into memory."""
+def check_shape(shape: Any, smallest: int = 0, itemsize: int = 8, limit: int = LIMIT) -> None:
+    """Errors: `ValueError` unless this is a list of sizes, of an array within the limit."""
     if (
         not isinstance(shape, list)
         or len(shape) > 32
         or not all(type(n) is int and n >= smallest for n in shape)
     ):
         raise ValueError(f"{shape!r:.80} is no shape")
-    if math.prod(max(n, 1) for n in shape) > MAX_ELEMENTS:
-        raise ValueError(f"shape {shape!r:.80} has more than {MAX_ELEMENTS} elements")
+    size = math.prod(max(n, 1) for n in shape) * itemsize
+    if size > limit:
+        raise ValueError(
+            f"shape {shape!r:.80} has {size:.3g} bytes, the limit is {limit} (limit=…)"
+        )
 
 
-def check_sizes(value: Any) -> None:
-    """Errors: `ValueError` if the whole numbers in an attr multiply to more than an array may hold.
-
-    Shapes, repetitions and paddings are attrs: a file from elsewhere must not ask for all memory with them.
-    """
-    product, waiting = 1, [value]
-    while waiting:
-        v = waiting.pop()
-        if isinstance(v, list | tuple):
-            waiting.extend(v)
-        elif type(v) is int:
-            product *= max(abs(v), 1)
-            if product > MAX_ELEMENTS:
-                raise ValueError(
-                    f"the numbers of the attr {value!r:.80} ask for more than {MAX_ELEMENTS} elements"
-                )
+def check_memory(size: int, limit: int) -> None:
+    """Errors: `ValueError` for a text whose values would take more than the limit."""
+    if size > limit:
+        raise ValueError(f"this may take {size} bytes, the limit is {limit}: give another limit=…")

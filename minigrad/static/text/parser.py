@@ -13,7 +13,7 @@ from ..program.gradient_names import variable_of
 from ..program.op_info import CONTROL, ROLES, bind_slots, op_info
 from ..program.operator import BLOCK_ATTRS
 from ..program.program import EMPTY, BackwardCall, Block, Operator, Program, Variable, check_name
-from .literals import DTYPES, check_shape, check_sizes, from_plain
+from .literals import DTYPES, LIMIT, check_memory, check_shape, from_plain
 from .printer import named_after
 
 _HEAD = re.compile(r"block (\d{1,7})(?: in (\d{1,7}))?(?: grad of (\d{1,7}))?:$")
@@ -23,8 +23,10 @@ _DECLARATION = re.compile(
 )
 
 
-def parse(text: str) -> Program:
-    """A program from its text.  Errors: `ProgramFormatError` with the line, and nothing else.
+def parse(text: str, limit: int = LIMIT) -> Program:
+    """A program from its text, which takes at most ``limit`` bytes of memory.
+
+    Errors: `ProgramFormatError` with the line, and nothing else.
 
     >>> prog = parse("block 0:\\n  data x: float64[2]\\n  y = exp(x)")
     >>> prog.global_block().var("y")
@@ -36,6 +38,10 @@ def parse(text: str) -> Program:
     if not isinstance(text, str):
         what = f"a program is read from a text, not from {describe(text)}"
         raise refusal(what, "static.parse(str(program))", ProgramFormatError)
+    try:
+        check_memory(_memory(text), limit)
+    except ValueError as error:
+        raise ProgramFormatError(str(error)) from None
     program = Program()
     program.blocks.clear()
     role = "forward"
@@ -53,7 +59,7 @@ def parse(text: str) -> Program:
                 role = "forward"
                 _new_block(program, head)
             else:
-                _read_line(program, line, role)
+                _read_line(program, line, role, limit)
         except Exception as error:
             raise ProgramFormatError(f"line {number}: {error}\n  {line:.200}") from error
     if not program.blocks:
@@ -66,7 +72,13 @@ def parse(text: str) -> Program:
         raise ProgramFormatError(str(error)) from error
 
 
-def _read_line(program: Program, line: str, role: str) -> None:
+def _memory(text: str) -> int:
+    """The bytes that a text may take when it is read: by its lines, and by its lists and numbers."""
+    marks = sum(map(text.count, ",[("))
+    return 4 * len(text) + 2000 * text.count("\n") + 500 * marks
+
+
+def _read_line(program: Program, line: str, role: str, limit: int) -> None:
     if line.startswith("# made by: "):
         program.history.append(line.removeprefix("# made by: "))
     elif found := _PRUNED.match(line):
@@ -76,7 +88,7 @@ def _read_line(program: Program, line: str, role: str) -> None:
     elif not program.blocks:
         raise ValueError("a program starts with 'block 0:'")
     elif found := _DECLARATION.match(line):
-        _declare(program.blocks[-1], found)
+        _declare(program.blocks[-1], found, limit)
     else:
         _append(program.blocks[-1], line, role)
 
@@ -100,11 +112,11 @@ def _new_block(program: Program, head: re.Match[str]) -> None:
     program.blocks.append(Block(program, index, parent, forward))
 
 
-def _declare(block: Block, found: re.Match[str]) -> None:
+def _declare(block: Block, found: re.Match[str], limit: int) -> None:
     kind, name, dtype, sizes, flag, value = found.groups()
     shape = [int(n) for n in sizes.split(",") if n.strip()]
-    check_shape(shape, smallest=-1)
     _known(dtype, tuple(sorted(DTYPES)), "dtype")
+    check_shape(shape, -1, np.dtype(dtype).itemsize, limit)
     persistable = kind in ("param", "const")
     if persistable and (block.idx or -1 in shape):
         raise ValueError("what outlives a run lies in block 0 and has a size")
@@ -119,7 +131,7 @@ def _declare(block: Block, found: re.Match[str]) -> None:
 
 
 def _constant(text: str, shape: list[int], dtype: str) -> np.ndarray[Any, Any]:
-    value = np.array(from_plain(ast.literal_eval(text)), dtype)
+    value = np.array(_literal("a constant", _tokens(text)), dtype)
     if list(value.shape) != shape and value.size:
         raise ValueError(f"{text:.80} is no {dtype}{shape}")
     return value.reshape(shape)
@@ -149,16 +161,16 @@ def _append(block: Block, line: str, role: str) -> None:
     targets, _, op_type = head.rpartition(" = ") if " = " in head else ("", "", head)
     info = op_info(op_type.strip())
     outputs: dict[str, list[str]] = {}
-    for k, (slot, text) in enumerate(_split(targets)):
-        _enter(outputs, slot or _nth(info.outputs, k), _names(text))
+    for k, (slot, tokens) in enumerate(_split(targets)):
+        _enter(outputs, slot or _nth(info.outputs, k), _names("".join(tokens)))
     inputs: dict[str, list[str]] = {}
     attrs: dict[str, Any] = {}
-    for k, (slot, text) in enumerate(_split(rest[:-1])):
+    for k, (slot, tokens) in enumerate(_split(rest[:-1])):
         slot = slot or _nth(info.inputs, k)
-        if slot in info.inputs and not _is_literal(text):
-            _enter(inputs, slot, _names(text))
+        if slot in info.inputs and not _is_literal(tokens):
+            _enter(inputs, slot, _names("".join(tokens)))
         else:
-            _enter(attrs, slot, _literal(slot, text))
+            _enter(attrs, slot, _literal(slot, tokens))
     if not outputs:
         raise ValueError(f"{info.type} has no name for its result")
     op = Operator(info.type, inputs, outputs, bind_slots(info, inputs, outputs, attrs), role)
@@ -182,8 +194,8 @@ def _nth(slots: tuple[str, ...], k: int) -> str:
     return slots[k]
 
 
-def _split(text: str) -> list[tuple[str, str]]:
-    """Split at the commas of the outer level: (slot or "", text)."""
+def _split(text: str) -> list[tuple[str, list[str]]]:
+    """Split at the commas of the outer level: (slot or "", tokens)."""
     parts: list[list[str]] = [[]]
     depth = 0
     for token in _tokens(text):
@@ -195,9 +207,9 @@ def _split(text: str) -> list[tuple[str, str]]:
     out = []
     for part in parts:
         if len(part) > 2 and part[1] == "=" and part[0].isidentifier():
-            out.append((part[0], "".join(part[2:])))
+            out.append((part[0], part[2:]))
         elif part:
-            out.append(("", "".join(part)))
+            out.append(("", part))
     return out
 
 
@@ -211,27 +223,28 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def _is_literal(text: str) -> bool:
-    if text == "[]":
-        return False
-    try:
-        ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return False
-    return True
+_VALUE = re.compile(
+    r"[\[\](),]|['\"].*['\"]|None|True|False|[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.S
+)
 
 
-def _literal(attr: str, text: str) -> Any:
+def _is_literal(tokens: list[str]) -> bool:
+    """Whether these are numbers, texts and lists of them, not names."""
+    return tokens != ["[", "]"] and all(map(_VALUE.fullmatch, tokens))
+
+
+def _literal(attr: str, tokens: list[str]) -> Any:
+    text = "".join(tokens)
     if attr in BLOCK_ATTRS:
         if not text.startswith("block "):
             raise ValueError(f"{attr} is a block")
         return int(text[6:])
+    if not all(map(_VALUE.fullmatch, tokens)):
+        raise ValueError(f"{attr!r} is no input slot, and {text:.80} no value of an attr")
     try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        raise ValueError(f"{attr!r} is no input slot, and {text:.80} no value of an attr") from None
-    check_sizes(value)
-    return from_plain(value)
+        return from_plain(ast.literal_eval(text))
+    except SyntaxError:
+        raise ValueError(f"{text:.80} is no value of an attr") from None
 
 
 def _declare_gradients(block: Block, op: Operator) -> None:
@@ -248,15 +261,12 @@ def link_grad_ops(program: Program) -> None:
 
     Where several operators write that name, it is the last that also reads what they write the gradient of.
     """
+    known: dict[int, tuple[dict[str, Operator], dict[Any, Operator]]] = {}
     for block in program.blocks:
         source = program.blocks[block.forward_block] if block.forward_block >= 0 else block
-        makers = {n: op for op in source.ops for n in op.output_names if n != EMPTY}
-        ways = {
-            (_grad_type(op), n, read): op
-            for op in source.ops
-            for n in op.output_names
-            for read in (op.input_names if op.type not in CONTROL else ())
-        }
+        if source.idx not in known:
+            known[source.idx] = _makers(source)
+        makers, ways = known[source.idx]
         for op in block.ops:
             plain = op.type.endswith("_grad")
             if not plain and (op.role != "backward" or op.type == "sum"):
@@ -273,6 +283,18 @@ def link_grad_ops(program: Program) -> None:
                 found = next((makers[n] for n in given if n in makers), None)
             if found is not None and _grad_type(found) in kinds:
                 op.forward_op = found
+
+
+def _makers(source: Block) -> tuple[dict[str, Operator], dict[Any, Operator]]:
+    """Who writes a name; who writes a name and reads another, by the type of its grad op."""
+    makers = {n: op for op in source.ops for n in op.output_names if n != EMPTY}
+    ways = {
+        (_grad_type(op), n, read): op
+        for op in source.ops
+        for n in op.output_names
+        for read in (op.input_names if op.type not in CONTROL else ())
+    }
+    return makers, ways
 
 
 def _differentiated(name: str) -> str | None:
