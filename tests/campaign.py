@@ -4,6 +4,7 @@ python -m tests.campaign fuzz --programs 200000 --seed 0
 python -m tests.campaign sessions --programs 20000
 python -m tests.campaign steps --programs 20000
 python -m tests.campaign files --programs 1000000
+python -m tests.campaign honest --programs 20000
 python -m tests.campaign weights --programs 60000
 python -m tests.campaign saves --programs 100
 python -m tests.campaign modules --programs 10000
@@ -30,9 +31,10 @@ from importlib import import_module
 from pathlib import Path
 
 CHUNK = 100
-#: what is done to files: command → the module whose `trials` does it
+#: what is done with files: command → the module whose `trials` does it
 DAMAGED = {
     "files": "tests.static.mutations",
+    "honest": "tests.trust.honest_programs",
     "weights": "tests.trust.damaged_weights",
     "saves": "tests.trust.killed_saves",
 }

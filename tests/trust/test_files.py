@@ -1,4 +1,4 @@
-"""Files that are written: whole or not at all.  Files of strangers: one kind of error."""
+"""Files that are written: whole or not at all, and readable.  Files of strangers: one kind of error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from minigrad import nn
 from minigrad.files import replacing
-from tests.trust import damaged_weights, killed_saves
+from tests.trust import damaged_weights, honest_programs, killed_saves
 from tests.trust.damaged_weights import LIBRARY
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +23,10 @@ ENDINGS = [".npz", pytest.param(".safetensors", marks=pytest.mark.skipif(not LIB
 
 def test_damaged_weights_raise_the_one_error_and_nothing_else():
     assert damaged_weights.trials(0, 3000) == []
+
+
+def test_what_is_written_is_read_whatever_numbers_stand_in_it():
+    assert honest_programs.trials(0, 400) == []
 
 
 def test_a_process_that_is_killed_while_it_saves_leaves_a_whole_state():

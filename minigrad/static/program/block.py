@@ -18,8 +18,13 @@ if TYPE_CHECKING:
     from .program import Program
 
 
+NESTING = 100  #: blocks in blocks
+
+
 class Block:
     """Operators in order and the variables they use.
+
+    Errors: `ProgramError` for a block that lies in too many others.
 
     >>> from minigrad import static
     >>> prog = static.Program()
@@ -33,6 +38,12 @@ class Block:
         self.program, self.idx = program, idx
         self.parent, self.forward_block = parent, forward_block
         self.depth: int = 0 if parent < 0 else program.blocks[parent].depth + 1
+        if self.depth > NESTING:
+            raise refusal(
+                f"block {idx} lies in {self.depth} others, and {NESTING} is the limit",
+                "a while loop instead of blocks in blocks",
+                ProgramError,
+            )
         self.ops: list[Operator] = []
         self.vars: dict[str, Variable] = {}
         self.written: set[str] = set()
@@ -216,19 +227,6 @@ class Block:
 
     def __repr__(self) -> str:
         return f"<block {self.idx}, parent {self.parent}: {len(self.ops)} ops, {len(self.vars)} variables>"
-
-
-NESTING = 100  #: blocks in blocks
-
-
-def check_nesting(block: Block) -> None:
-    """Errors: `ProgramError` for a block that lies in too many others."""
-    if block.depth > NESTING:
-        raise refusal(
-            f"block {block.idx} lies in {block.depth} others, and {NESTING} is the limit",
-            "a while loop instead of blocks in blocks",
-            ProgramError,
-        )
 
 
 #: numbers, and what attrs may be compared by: a union made in the call would cost as much as the rest of it

@@ -26,7 +26,7 @@ from ...errors import ProgramError, describe, refusal
 from ...errors.other_libraries import PROGRAM, missing
 from ...primitives.values import Operators
 from ..text.literals import LIMIT
-from .block import Block, check_nesting
+from .block import Block
 from .lift import lift
 from .operator import CONSTANT, EMPTY, Operator
 from .variable import ShapeOf, Variable, check_name
@@ -103,7 +103,6 @@ class Program:
         made = Block(
             self, len(self.blocks), self._current[-1] if parent is None else parent, forward_block
         )
-        check_nesting(made)
         self.blocks.append(made)
         self.changed()
         return made

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import ProgramError, did_you_mean
-from .block import check_nesting
 from .op_info import CONTROL, ROLES, bind_slots, list_slots, op_info
 from .operator import EMPTY
 from .program import Block, Program, check_name
@@ -54,7 +53,6 @@ def root_comes_first(program: Program) -> None:
             raise ProgramError(
                 f"block {k} lies in block {block.parent}, grad of {block.forward_block}: both must come before it"
             )
-        check_nesting(block)
 
 
 def names_are_plain(program: Program) -> None:

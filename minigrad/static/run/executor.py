@@ -95,9 +95,14 @@ class Executor:
         if scope is not None:
             scope.record = Record(program)
         run = Run(program, updates, step_limit, check_finite, keep, memory_limit, local.record)
-        with np.errstate(all="ignore") if check_finite else nullcontext():
-            run.block(root, local)
-        results = [_fetched(name, local) for name in fetch]
+        try:
+            with np.errstate(all="ignore") if check_finite else nullcontext():
+                run.block(root, local)
+            results = [_fetched(name, local) for name in fetch]
+        except MemoryError:  # where not even the words of a better error had room
+            what = "this machine has no memory left for the values of this run"
+            advice = "smaller shapes, or a lower Executor.run(…, memory_limit=…)"
+            raise refusal(what, advice, ProgramError) from None
         new = _copies(updates.values)
         self.scope.values.update(new)  # a whole dictionary in one call: no signal comes between
         return results

@@ -90,6 +90,8 @@ class Run:
         ``turn`` counts those of a loop.
         """
         self.room -= HELD * (1 + len(scope.values))
+        if self.room < 0:
+            raise self._full(f"what block {block.idx} starts with")
         record = self.record
         if record is not None:
             record.enter(block, scope, turn)
@@ -156,12 +158,16 @@ class Run:
         target.values[name] = array
         self.room -= array.nbytes + HELD
         if self.room < 0:
-            raise refusal(
-                f"the values of this run are more than {self.memory_limit} bytes (memory_limit); "
-                f"{name!r}, {describe(array)}, is one too many",
-                "smaller shapes, or Executor.run(…, memory_limit=…)",
-                ProgramError,
-            )
+            raise self._full(f"{name!r}, {describe(array)},")
+
+    def _full(self, last: str) -> MinigradError:
+        """What to raise when the room is used up."""
+        return refusal(
+            f"the values of this run are more than {self.memory_limit} bytes (memory_limit); "
+            f"{last} is one too many",
+            "smaller shapes, or Executor.run(…, memory_limit=…)",
+            ProgramError,
+        )
 
     def _finite(self, k: int, op: Operator, scope: Scope) -> None:
         for name in op.output_names:
@@ -187,7 +193,7 @@ def _explained(place: str, op: Operator, scope: Scope, error: Exception) -> Prog
     """What a kernel refused, with what it was given, the line that made the operator, and the repair."""
     values = {slot: [scope.find(n) for n in names] for slot, names in op.inputs.items()}
     shown = {slot: [*map(describe, listed)] for slot, listed in values.items()}
-    what, _, advice = str(error).partition("; repair: ")
+    what, _, advice = (str(error) or type(error).__name__).partition("; repair: ")
     advice = advice or repair([v for listed in values.values() for v in listed], op.attrs, error)
     return ProgramError(
         f"{place}({shown}) failed: {what}\n  at {op.source_line}"

@@ -23,7 +23,7 @@ from .json import FORMAT, VERSION
 from .literals import DTYPES, LIMIT, check_memory, check_shape, from_plain
 
 #: what Python needs for an object, a list, an entry: told by its mark before anything is read
-_BYTES = {"{": 240, "[": 100, ",": 72}
+_BYTES = {"{": 240, "[": 100, ",": 80}
 _KINDS = ("var", "data", "param", "const")
 
 
