@@ -16,7 +16,7 @@ import minigrad as mg
 from minigrad import errors, static
 from minigrad.errors import ProgramError, ProgramFormatError
 from minigrad.nn import storage
-from minigrad.static import run as run_module
+from minigrad.static.run import scope as run_module
 from minigrad.static.text import loader, parser
 from tests.work import calls
 
