@@ -36,6 +36,8 @@ from ..static.run.feeds import data_of
 from ..static.run.kernels import targets
 from .lowering import Name, arguments, primitive_of
 
+#: what a traceback calls functional source
+FILENAME = "<minigrad functional>"
 RESERVED = ("xp", "parameters", "step", "slice", "constants")
 
 
@@ -187,10 +189,12 @@ def names_of(identifiers: list[str], how: ast.expr_context) -> ast.Tuple:
     return ast.Tuple([ast.Name(i, how) for i in identifiers], how)
 
 
-def functional_source(program: Program, fetch: list[str]) -> tuple[str, Any, list[str]]:
-    """The text, the function ``step(xp, parameters, *feeds)``, and the names of the feeds in order."""
+def functional_source(
+    program: Program, fetch: list[str]
+) -> tuple[str, Any, list[str], dict[int, Operator]]:
+    """The text, the function ``step(xp, parameters, *feeds)``, the feeds in order, and line → operator."""
     writer = FunctionWriter(program, fetch)
-    text, _ = rendered(writer.module)
+    text, lines = rendered(writer.module)
     space: dict[str, Any] = {"constants": writer.constants}
-    exec(compile_tree(writer.module, "<minigrad functional>"), space)
-    return text, space["step"], list(writer.feeds)
+    exec(compile_tree(writer.module, FILENAME), space)
+    return text, space["step"], list(writer.feeds), lines

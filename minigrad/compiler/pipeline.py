@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -81,6 +82,7 @@ class Built:
             self.text.splitlines(True),
             self.filename,
         )
+        weakref.finalize(self, linecache.cache.pop, self.filename, None)
         held = step.memory.arrays
         given = {target: held[name] for target, name in self.names.items() if name in held}
         self.run, self.fits = space["prepare"](given, writer.kernels, writer.constants)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..collector import paused_collector
 from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
-from ..static.passes import LADDER, climb
+from ..static.passes import LADDER, climb, limited_depth
 from ..static.program.naming import names_of
 from ..static.program.program import Program, Variable
 from ..static.run.executor import Executor
@@ -133,14 +133,15 @@ class Step:
 
     def rung(self, shapes: dict[str, Shape], stop_after: str) -> Any:
         """What a rung of the ladder makes."""
-        for name, program in self.programs(shapes):
-            if name == stop_after:
-                return program
-        return Built(program, self).text
+        with limited_depth():
+            for name, program in self.programs(shapes):
+                if name == stop_after:
+                    return program
+            return Built(program, self).text
 
     def build(self, shapes: dict[str, Shape]) -> Built:
         """Compile for these shapes of the feeds."""
-        with paused_collector():
+        with paused_collector(), limited_depth():
             *_, (_, program) = self.programs(shapes)
             built = Built(program, self)
         self._built[_key(shapes)] = built

@@ -53,6 +53,7 @@ JAX = {
     "feed names 'y', which is no data of this program": (lambda x, w: x * w, {"x": np.ones(2), "y": 1.0}, "Known: 'x'"),
     "feed 'x' is float64[3], the program expects float64[2]": (lambda x, w: x * w, {"x": np.ones(3)}, "at test_backend_errors.py:"),
     "feed 'x' is complex128[2], the program expects float64[2]": (lambda x, w: x * w, {"x": np.ones(2) * 1j}, "at test_backend_errors.py:"),
+    "gather needs values that JAX does not know": (lambda x, w: x[np.array([True, False])] * w[0], {}, "repair: mg.where(mask, x, 0.0), or run"),
     "the program reads 'x', but it was not fed": (lambda x, w: [x * w, w * static.data("k", [])], {"k": 1.0}, "repair: feed {'x': …} with shape [2]"),
 }  # fmt: skip
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import linecache
+import sys
 import traceback
 
 import numpy as np
@@ -712,3 +715,49 @@ def test_arrays_written_in_loops_are_compiled():
     step = static.compile(prog, fetch=[loss, "w@GRAD"])
     for one, other in zip(step(), static.Executor().run(prog, {}, [loss, "w@GRAD"]), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+# -- limits --------------------------------------------------------------------------------
+
+
+def nested_loops(depth, x):
+    if not depth:
+        return x * 1.5
+    return static.while_loop(
+        lambda i, h: i < 1, lambda i, h: (i + 1, nested_loops(depth - 1, h)), [0, x]
+    )[1]
+
+
+def nested_branches(depth, x):
+    if not depth:
+        return x * 1.5
+    return static.cond(x.sum() > 0, lambda: nested_branches(depth - 1, x), lambda: x * 2.0)
+
+
+@pytest.mark.parametrize(("nested", "depth"), [(nested_loops, 25), (nested_branches, 100)])
+def test_blocks_that_are_nested_too_deep_are_refused(nested, depth):
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)
+    try:
+        prog = static.Program()
+        with static.program_guard(prog):
+            y = nested(depth, static.data("x", [2]))
+    finally:
+        sys.setrecursionlimit(limit)
+    sys.setrecursionlimit(260)
+    try:
+        with pytest.raises(ProgramError, match=r"nested too deep(.|\n)*at test_compile.py"):
+            static.compile(prog, fetch=y)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def test_the_source_of_a_step_is_forgotten_with_it():
+    prog, _, _, y, _ = doubled()
+    before = set(linecache.cache)
+    step = static.compile(prog, {"x": np.ones(2)}, fetch=y)
+    assert step(x=np.ones(3)).shape == (3,)
+    assert sum("minigrad compiled" in name for name in set(linecache.cache) - before) == 2
+    del step
+    gc.collect()
+    assert not any("minigrad compiled" in name for name in set(linecache.cache) - before)

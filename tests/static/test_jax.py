@@ -31,7 +31,7 @@ EVERY = pytest.mark.parametrize("case", CASES, ids=[c.name for c in CASES])
 def functional(program, feed, fetch_list):
     """The functional source, read with NumPy."""
     made = lowered(program, {k: np.shape(v) for k, v in feed.items()}, fetch_list)
-    _, step, names = functional_source(made, fetch_list)
+    _, step, names, _ = functional_source(made, fetch_list)
     return step(NumpySpace(), dict(program.initial), *[feed[n] for n in names])[1]
 
 

@@ -242,3 +242,16 @@ def test_without_onnx_the_error_says_what_to_install(monkeypatch):
 def test_importing_minigrad_loads_no_onnx():
     code = "import minigrad, sys; from minigrad.static import export_onnx; sys.exit('onnx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_feeds_that_only_a_branch_or_a_loop_reads_are_inputs(runtime):
+    prog = static.Program()
+    with static.program_guard(prog):
+        p, x, n = static.data("p", []), static.data("x", [3]), static.data("n", [], np.int64)
+        y = static.cond(p > 0, lambda: x * 2.0, lambda: x - 1.0)
+        _, z = static.while_loop(lambda i, h: i < n, lambda i, h: (i + 1, h + x), [0, y])
+    feed = {"p": np.array(1.0), "x": np.arange(3.0), "n": np.array(2)}
+    for fetch, read in (([y], {"p", "x"}), ([z], {"p", "x", "n"})):
+        wanted = static.Executor().run(prog, feed, fetch)
+        assert {i.name for i in static.export_onnx(prog, fetch=fetch).graph.input} == read
+        np.testing.assert_allclose(runtime(prog, feed, fetch)[0], wanted[0])

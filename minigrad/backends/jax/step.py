@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +11,11 @@ import numpy as np
 
 from ...compiler.memory import start_values
 from ...errors import MinigradError, ProgramError
+from ...static.passes import limited_depth
 from ...static.program.naming import names_of
-from ...static.program.program import Program, Variable
+from ...static.program.program import Operator, Program, Variable
 from ...static.run.feeds import check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
-from ..functional import functional_source
+from ..functional import FILENAME, functional_source
 from ..lowering import lowered
 from .space import JaxSpace
 
@@ -39,6 +41,7 @@ class JaxStep:
         self.source = ""
         self.function: Callable[..., Any] | None = None
         self._built: dict[Any, tuple[str, Any, Any]] = {}
+        self._lines: dict[int, Operator] = {}
         with jax.enable_x64(True):
             self.parameters: dict[str, Any] = {
                 n: jax.numpy.asarray(v) for n, v in start_values(program, executor).items()
@@ -63,7 +66,7 @@ class JaxStep:
             except MinigradError:
                 raise
             except Exception as error:
-                said = _said(error)
+                said = _said(error) or self._untraceable(error)
                 if said is None:
                     raise
                 raise ProgramError(said) from error
@@ -77,8 +80,9 @@ class JaxStep:
         """The jitted function for these shapes, made if need be."""
         key = tuple(sorted(shapes.items()))
         if key not in self._built:
-            program = lowered(self.program, shapes, self.fetch)
-            source, step, names = functional_source(program, self.fetch)
+            with limited_depth():
+                program = lowered(self.program, shapes, self.fetch)
+                source, step, names, self._lines = functional_source(program, self.fetch)
 
             def function(parameters: Any, feeds: Any) -> Any:
                 return step(self.space, parameters, *(feeds.get(n) for n in names))
@@ -88,6 +92,20 @@ class JaxStep:
             self.history.append(f"compiled for {said}")
         self.source, self.function, jitted = self._built[key]
         return jitted
+
+    def _untraceable(self, error: Exception) -> str | None:
+        """What is said of an operator that asks for values while JAX traces; None for other errors."""
+        if not isinstance(error, (jax.errors.JAXTypeError, jax.errors.JAXIndexError)):
+            return None
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == FILENAME]
+        op = self._lines.get(frames[-1].lineno or 0) if frames else None
+        if op is None:
+            return None
+        return (
+            f"{op.type} needs values that JAX does not know when it traces: a mask as an index, say\n"
+            f"  at {op.source_line}\n"
+            f"  repair: mg.where(mask, x, 0.0), or run the program with static.Executor()"
+        )
 
     def _take_over(self) -> None:
         """What others have put into the executor's scope since."""

@@ -73,19 +73,19 @@ class Graph:
         for node in reversed(self.nodes):
             if not wanted.isdisjoint(node.output):
                 kept.append(node)
-                wanted.update(_read(node))
+                wanted.update(names_read(node))
         self.initializers = {n: t for n, t in self.initializers.items() if n in wanted}
         return kept[::-1]
 
 
-def _read(node: NodeProto) -> Iterator[str]:
+def names_read(node: NodeProto) -> Iterator[str]:
     """What a node reads, inner graphs included."""
     yield from node.input
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield from (o.name for o in attribute.g.output)
             for inner in attribute.g.node:
-                yield from _read(inner)
+                yield from names_read(inner)
 
 
 def info(name: str, value: Any) -> ValueInfoProto:

@@ -15,12 +15,13 @@ from onnx import helper
 from ...compiler.memory import start_values
 from ...errors import ProgramError, refusal
 from ...files import replacing
+from ...static.passes import limited_depth
 from ...static.program.naming import names_of
 from ...static.program.program import Program
 from ...static.run.feeds import data_of, fed_shapes
 from ..functional import functional_source
 from ..lowering import lowered
-from .graph import Graph, info
+from .graph import Graph, info, names_read
 from .space import OnnxSpace
 from .symbol import Symbol
 
@@ -45,11 +46,12 @@ def onnx_model(program: Program, feed: Any, fetch: Any, executor: Any) -> Any:
     parameters = {
         n: Symbol(graph, graph.initializer(n, v), v.shape, v.dtype) for n, v in start.items()
     }
-    _, step, _ = functional_source(lowered(program, shapes, names), names)
+    with limited_depth():
+        _, step, *_ = functional_source(lowered(program, shapes, names), names)
     _, results = step(OnnxSpace(graph), parameters, *feeds)
     outputs = [_output(graph, n, v) for n, v in zip(names, results, strict=True)]
     nodes = graph.needed([o.name for o in outputs])
-    read = {i for n in nodes for i in n.input}
+    read = {name for node in nodes for name in names_read(node)}
     made = helper.make_graph(
         nodes,
         "program",

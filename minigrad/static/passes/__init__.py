@@ -10,8 +10,17 @@ from __future__ import annotations
 from .dead_code import dead_code
 from .decompose import decompose
 from .fold import fold
-from .ladder import LADDER, climb
+from .ladder import LADDER, climb, limited_depth
 from .merge_duplicates import merge_duplicates
 from .specialise import specialise
 
-__all__ = ["LADDER", "climb", "dead_code", "decompose", "fold", "merge_duplicates", "specialise"]
+__all__ = [
+    "LADDER",
+    "climb",
+    "dead_code",
+    "decompose",
+    "fold",
+    "limited_depth",
+    "merge_duplicates",
+    "specialise",
+]

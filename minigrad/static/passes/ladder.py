@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from ...errors import ProgramError, user_line
 from ..program.program import Program
 from .dead_code import dead_code
 from .decompose import decompose
@@ -38,3 +40,15 @@ def climb(
     for rung, run in LADDER.items():
         program = run(program, shapes, fetch)
         yield rung, program
+
+
+@contextmanager
+def limited_depth() -> Iterator[None]:
+    """Compile inside.  Errors: `ProgramError` where Python has no room for so many blocks inside each other."""
+    try:
+        yield
+    except (RecursionError, SyntaxError) as error:
+        raise ProgramError(
+            f"the blocks of this program are nested too deep to be compiled\n  at {user_line()}\n"
+            f"  repair: carry what inner loops and branches make, or run it with static.Executor()"
+        ) from error
