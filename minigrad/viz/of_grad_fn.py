@@ -150,7 +150,8 @@ class _Drawing:
     def _between(self, node: Any, number: int, kept: Any) -> None:
         """The gradient of a tensor in between, and the sum where several parts of it arrive."""
         parts = self._parts(node, number)
-        known = bool(parts) and all(part is not None for part in parts)
+        hooked = getattr(node, "hooks", None) is not None  # and may change what arrives
+        known = bool(parts) and not hooked and all(part is not None for part in parts)
         grad = kept if kept is not None else sum(parts[1:], parts[0]) if known else None
         value = self.tensors.result(node, number)
         made = self._node(

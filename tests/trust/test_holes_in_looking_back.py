@@ -69,7 +69,7 @@ def test_hooks_do_not_run_again():
     h.register_hook(lambda g: seen.append(float(g)))
     y = h * 3.0
     y.backward(retain_graph=True)
-    assert told(y) == {}
+    assert shown(told(y)) == [("MulBackward0", 0, 3.0)]  # what arrives at the hook, and no more
     assert seen == [3.0]
 
 
@@ -77,12 +77,17 @@ def test_hooks_do_not_run_again():
 @pytest.mark.parametrize("retain", [False, True])
 def test_values_up_to_1024_bytes_are_remembered(count, remembered, retain):
     x = leaf(np.ones(count))
-    large_seed = x * 3.0
-    large_seed.backward(np.ones(count))
-    assert bool(told(large_seed)) == remembered
-    large_value = mg.sum(mg.exp(x))
+    large_value = mg.sum(mg.exp(x) * 2.0)
     large_value.backward(retain_graph=retain)
-    assert bool(told(large_value)) == remembered
+    names = [name for name, _, _ in shown(told(large_value))]
+    assert names == ["SumBackward0", "MulBackward0", *["ExpBackward0"] * remembered]
+
+
+def test_a_large_seed_is_told_with_what_it_gave():
+    x = leaf(np.ones(1000))
+    y = x * 3.0
+    y.backward(np.ones(1000))
+    assert shown(told(y)) == [("MulBackward0", 0, [3.0] * 1000)]
 
 
 def test_looking_back_does_not_bring_freed_values_back():
