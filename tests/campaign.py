@@ -12,6 +12,7 @@ python -m tests.campaign interrupts --programs 10000
 python -m tests.campaign players --programs 5000
 python -m tests.campaign operators --programs 100000
 python -m tests.campaign blocks --programs 100000
+python -m tests.campaign calls --programs 30000
 python -m tests.campaign bugs
 python -m tests.campaign mutate --module minigrad.eager.backward --module minigrad.eager.walk
 python -m tests.campaign raises
@@ -46,6 +47,7 @@ SEEDED = {
     "modules": "tests.nn.module_machine.seeded_history",
     "players": "tests.viz.truth.check_player",
     "operators": "tests.static.random_operators.check",
+    "calls": "tests.trust.wrong_calls.check",
     "blocks": "tests.static.test_random_programs.check_small",
 }
 

@@ -197,7 +197,7 @@ def op_error(
     message = told(what, advice or repair(args, attrs, cause))
     if isinstance(cause, IndexError):
         return IndexShapeError(message)
-    if isinstance(cause, TypeError) or "to negative integer powers" in what:
+    if isinstance(cause, TypeError | AttributeError) or "to negative integer powers" in what:
         return DTypeError(message)
     if isinstance(cause, ValueError):
         return ShapeError(message)

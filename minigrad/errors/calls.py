@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
-from . import DTypeError, told
+from . import DTypeError, MinigradError, op_error, told
 from .keywords import TOO_FEW, TOO_MANY, instead, meant
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 F = TypeVar("F", bound=Callable[..., Any])
+_NOT_THE_USER = {"minigrad", "numpy"} | sys.stdlib_module_names
 
 
 def checked(function: F) -> F:
@@ -31,10 +33,15 @@ def checked(function: F) -> F:
     def call(*args: Any, **keywords: Any) -> Any:
         try:
             return function(*args, **keywords)
-        except TypeError:
-            if error := misfit(function, args, keywords, _title(function, call, args)):
-                raise error from None
+        except MinigradError:
             raise
+        except (TypeError, ValueError, AttributeError, IndexError) as cause:
+            title = _title(function, call, args)
+            if isinstance(cause, TypeError) and (error := misfit(function, args, keywords, title)):
+                raise error from None
+            if _is_of_user(cause):
+                raise
+            raise _refused(title, function, args, keywords, cause) from cause
 
     call.is_checked = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
@@ -75,6 +82,31 @@ def check_methods(cls: type) -> None:
             if name != "forward" and function.__qualname__ == f"{home.__qualname__}.{name}":
                 call = checked(function)
                 setattr(home, name, call if function is value else type(value)(call))
+
+
+def _is_of_user(cause: Exception) -> bool:
+    """Whether code of the user was running where it was raised: then it is theirs, as it is."""
+    trace = cause.__traceback__
+    while trace is not None:
+        names = trace.tb_frame.f_globals
+        home = str(names.get("__name__", "")).partition(".")[0]
+        if home not in _NOT_THE_USER and "__minigrad_ops__" not in names:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def _refused(
+    title: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+    cause: Exception,
+) -> Exception:
+    """What to raise where the values of a call are of the wrong kind, and only Python or NumPy say so."""
+    names = [n for n in inspect.signature(function).parameters if n not in ("self", "cls")]
+    is_method = len(names) < len(inspect.signature(function).parameters)
+    return op_error(title, names, args[is_method:], keywords, cause)
 
 
 def checked_constructor(cls: type) -> None:
@@ -121,7 +153,7 @@ def _refusal(
     if len(places) < len(parameters) and not any("*" in text for text in shown):
         shown.insert(len(places), "*")
     missing = absent[0] if absent and count <= len(places) else ""
-    return call_error(title, shown, count, unknown[0] if unknown else "", missing)
+    return call_error(title, shown, count, unknown[0] if unknown else None, missing)
 
 
 def _shown(parameter: inspect.Parameter) -> str:
@@ -135,7 +167,7 @@ def _shown(parameter: inspect.Parameter) -> str:
 
 
 def call_error(
-    name: str, parameters: Iterable[str], count: int, unknown: str = "", missing: str = ""
+    name: str, parameters: Iterable[str], count: int, unknown: str | None = None, missing: str = ""
 ) -> DTypeError:
     """What to raise for a call with an unknown keyword, or with too many or too few values.
 
@@ -144,12 +176,13 @@ def call_error(
     >>> print(str(call_error("sum", ["x", "axis=None"], 1, "dim")).splitlines()[0])
     sum() has no keyword 'dim'; did you mean 'axis'?
     """
-    known = [p.partition("=")[0].lstrip("*") for p in parameters]
+    parameters = list(parameters)
+    known = [p.partition("=")[0].lstrip("*") for p in parameters if p[:2] != "**"]
     most = known.index("") if "" in known else len(known)  # what stands behind a * has a name
     advice = ""
-    if unknown and unknown in known:
+    if unknown is not None and unknown in known:
         what = f"got {unknown!r} twice, by position and by name"
-    elif unknown:
+    elif unknown is not None:
         close = meant(unknown, known)
         advice = "" if close else instead(unknown, name)
         what = f"has no keyword {unknown!r}" + (f"; did you mean {close!r}?" if close else "")

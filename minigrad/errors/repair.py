@@ -19,7 +19,7 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception) -> str:
     shapes = [tuple(s) for a in args if (s := getattr(a, "shape", None)) is not None]
     if "must be an integer array" in text or re.search("from dtype.'float.*to dtype.'int", text):
         return "indices are integers: indices.astype(int)"
-    if isinstance(cause, TypeError):
+    if isinstance(cause, TypeError | AttributeError):
         for name in ("axis", "axes"):
             if isinstance(given := attrs.get(name), list):
                 return f"{name}={tuple(given)}, a tuple"

@@ -88,7 +88,7 @@ class Arguments:
             raise self.call_error([*self.inputs, *self.attrs].index(missing[0]))
         return args, bound
 
-    def call_error(self, count: int, unknown: str = "") -> Exception:
+    def call_error(self, count: int, unknown: str | None = None) -> Exception:
         """What to raise for a call with ``count`` values, or with an unknown keyword."""
         inputs = [f"*{n}" if n == self.list_input else n for n in self.inputs]
         parameters = [f"{n}=None" if n in self.optional else n for n in inputs]

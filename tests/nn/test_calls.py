@@ -91,7 +91,7 @@ def test_a_call_that_does_not_fit_names_what_it_is_called_as(call, message):
         (lambda: data.DataLoader(np.ones(3), num_workers=2), "leave it out: batches are cut"),
         (lambda: mg.cross_entropy(W, [0], ignore_index=1), "leave these rows out"),
         (lambda: mg.cross_entropy(W, [0], weight=W), "(losses * w).sum() / w.sum()"),
-        (lambda: mg.huber(W, W, beta=2.0), "smooth L1 is huber(x, y, delta=beta) / beta"),
+        (lambda: mg.huber(W, W, beta=2.0), "mg.huber(x, y, delta=beta) / beta"),
         (lambda: nn.BatchNorm(3, affine=False), "set layer.weight = layer.bias = None"),
         (lambda: nn.Parameter(W, requires_grad=False), "mg.tensor(values) is kept and not trained"),
         (lambda: nn.MultiHeadAttention(4)(W, attn_mask=None), "mask=~attn_mask"),

@@ -131,7 +131,7 @@ class Variable(Operators):
             ProgramError,
         )
 
-    def _no_value(self, *args: Any) -> Any:
+    def _no_value(self, *args: Any, **keywords: Any) -> Any:
         raise refusal(
             f"Variable {self.name!r} has no value while the program is being built",
             f"fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])",
