@@ -296,8 +296,9 @@ def check(seed: int) -> str:
     prog, found = answers[0]
     drawn = seed % DRAWN == 0 and not marked  # what follows a mark looks as it did when it was made
     copies(prog, [g for g in found.values() if g], drawn)
-    if seed % DIFFERENCED == 0 and targets == ["loss"] and not cut:
-        differences(prog, {p: found[p] for p in parameters}, rng)
+    smooth_all = all(REGISTRY[op.type].rules for op in block.ops)
+    if seed % DIFFERENCED == 0 and targets == ["loss"] and not cut and smooth_all:
+        differences(prog, {n: g for n, g in found.items() if n in parameters}, rng)
     if len(answers) == 2 and targets == ["loss"] and "loss" not in cut:
         trained(made.program.clone(), parameters, expected, cut - marked)
     return "checked"

@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minigrad import static
+from tests.static.random_operators import DRAWN, copies
 from tests.static.random_programs import differences, eager, program, reached, recipe, values_of
+
+COPIED = 4  #: one program of so many is compared with its copies
 
 
 def check(seed: int, size: int = 40) -> None:
@@ -20,6 +23,8 @@ def check(seed: int, size: int = 40) -> None:
     for a, b in zip(grads, got, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-12)
     assert [g is not None for g in variables] == reached(made)
+    if seed % COPIED == 0:
+        copies(prog, [g.name for g in variables if g is not None], seed % DRAWN == 0)
 
 
 def check_small(seed: int) -> None:

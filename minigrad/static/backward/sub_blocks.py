@@ -102,9 +102,7 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         attrs["steps_grad"] = [
             local(s) if q in inputs else EMPTY for s, q in zip(steps, seqs, strict=True)
         ]
-    made = Operator(f"{op.type}_grad", made_inputs, outputs, attrs, "backward", op)
-    made.reads = tuple(params)
-    return made
+    return Operator(f"{op.type}_grad", made_inputs, outputs, attrs, "backward", op)
 
 
 def _flowing(
@@ -158,7 +156,7 @@ def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
             seed_of[n] if o in have else EMPTY for n, o in zip(names, outs, strict=True)
         ]
         attrs[f"{prefix}_params"] = [local(p) if p in inputs else EMPTY for p in params]
-    made = Operator(
+    return Operator(
         "cond_grad",
         {
             "pred": list(op.inputs["pred"]),
@@ -171,8 +169,6 @@ def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         "backward",
         op,
     )
-    made.reads = tuple(params)
-    return made
 
 
 def _grad_block(

@@ -80,8 +80,10 @@ class Operator:
     def reads(self) -> tuple[str, ...] | None:
         """The names whose values it needs: as set, else what the rules of a grad op read; None if nobody knows."""
         info = find_info(self.type) if self._reads is None and self.role == "backward" else None
-        if info is None or info.forward is None or not info.is_grad:
+        if info is None or not info.is_grad:
             return self._reads
+        if info.forward is None:  # of a loop or a branch
+            return tuple(self.inputs.get("params", ()))
         saved = info.forward.saved([slot.removesuffix("_grad") for slot in self.outputs])
         return tuple(n for slot in saved for n in self.inputs.get(slot, ()))
 

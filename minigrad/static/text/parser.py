@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramFormatError, describe, did_you_mean, refusal
+from ..backward.dependence import has_blocks
 from ..program.gradient_names import variable_of
 from ..program.op_info import CONTROL, ROLES, bind_slots, op_info
 from ..program.operator import BLOCK_ATTRS
@@ -122,7 +123,8 @@ def _declare(block: Block, found: re.Match[str], limit: int) -> None:
         raise ValueError("what outlives a run lies in block 0 and has a size")
     block.create_var(
         name, shape, dtype, is_data=kind == "data", persistable=persistable, trainable=kind == "param",
-        stop_gradient=None if flag is None else flag == " stop", derived_stop=kind != "param",
+        stop_gradient=None if flag is None else flag == " stop",
+        derived_stop=kind in ("data", "const") or dtype[0] != "f",
     )  # fmt: skip
     if value is not None:
         if kind != "const":
@@ -178,8 +180,15 @@ def _append(block: Block, line: str, role: str) -> None:
     if all(n == EMPTY or n in block.vars for n in op.output_names):
         block.ops.append(op)
         block.written.update(op.output_names)
+        if has_blocks(op.type) and all(block.var(n).stop_gradient for n in _handed_in(op)):
+            for name in op.output_names:
+                block.vars[name]._derived_stop = True
     else:
         block._append(op)
+
+
+def _handed_in(op: Operator) -> list[str]:
+    return [n for slot in ("x", "params", "seq") for n in op.inputs.get(slot, ())]
 
 
 def _enter(place: dict[str, Any], key: str, value: Any) -> None:
