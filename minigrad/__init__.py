@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from . import ops
-from .eager import specialise as _specialise  # noqa: F401  (lends its function to the registry)
+from .eager import record as _record  # noqa: F401  (lends its function to the registry)
 from .eager.backward import backward, grad
 from .eager.function import Function, once_differentiable
 from .eager.mode import (
@@ -30,6 +30,7 @@ from .eager.mode import (
 from .eager.tensor import Tensor, tensor
 from .errors import MinigradError
 from .errors.calls import check_functions as _check_functions
+from .errors.calls import checked as _checked
 from .errors.other_libraries import FUNCTIONS, missing
 from .ops import *  # noqa: F403
 from .primitives.registry import elementwise, primitive

@@ -3,6 +3,7 @@
 python -m tests.campaign fuzz --programs 200000 --seed 0
 python -m tests.campaign sessions --programs 20000
 python -m tests.campaign steps --programs 20000
+python -m tests.campaign histories --programs 50000
 python -m tests.campaign files --programs 1000000
 python -m tests.campaign honest --programs 20000
 python -m tests.campaign weights --programs 60000
@@ -44,6 +45,7 @@ SEEDED = {
     "fuzz": "tests.trust.fuzz.check_seed",
     "sessions": "tests.trust.engine_machine.seeded_session",
     "steps": "tests.static.random_steps.check",
+    "histories": "tests.trust.aliasing.seeded_history",
     "modules": "tests.nn.module_machine.seeded_history",
     "players": "tests.viz.truth.check_player",
     "operators": "tests.static.random_operators.check",

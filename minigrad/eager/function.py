@@ -61,12 +61,12 @@ class FunctionNode(Node):
     def pull(self, g: Any) -> Any:
         with no_grad():
             found = self._run([None if x is None else wrap(np.asarray(x)) for x in g])
-        return (None, None, *(None if x is None else x._data for x in found))
+        return [None if x is None else x._data for x in found]
 
     def pull_graph(self, g: Any) -> Any:
         self.ctx._node = self
         try:
-            return (None, None, *self._run(g))
+            return self._run(g)
         finally:
             self.ctx._node = None
 

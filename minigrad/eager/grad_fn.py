@@ -73,26 +73,8 @@ class Node:
         raise NotImplementedError
 
     def push(self) -> None:
-        """`pull` what was gathered here, and add each gradient where its edge leads: by reference, then
-        allocated, then in place.
-        """
-        g = self.g
-        if g is None:
-            return
-        self.g = None
-        for m, p in zip((self.e0, self.e1, *self.more), self.pull(g), strict=False):
-            if p is None or m is None:
-                continue
-            h = m.g
-            if h is None:
-                m.g = p
-                m.own = p is not g and p.base is None
-            elif m.own:
-                h += p
-                m.g = h
-            else:
-                m.g = h + p
-                m.own = True
+        """`pull` what was gathered here, and add each gradient where its edge leads."""
+        raise NotImplementedError
 
     def reach(self, epoch: int, see: Callable[[Any], None], end: Callable[[Any], None]) -> bool:
         """Mark what the edges lead to and a walk has not met: ``see(node)``, or ``end(AccumulateGrad)``.

@@ -1,27 +1,491 @@
-"""What the specialised functions share: the generic path, saved values, and the rules read on Tensors.
+"""Recording: what an op does with Tensors, and the node it leaves behind.
 
-The generic path serves primitives with list slots or several outputs, and arguments that are not Tensors.
+A generic ``apply(primitive, *args)`` that loops over slots costs about a microsecond per op, more than many a NumPy
+call.  So each primitive gets straight-line code, written on first use: ``apply`` (compute, and leave a node behind),
+``push`` (the gradient rules of the node, each result added where its edge leads), ``reach`` (where its edges lead) and
+``free``.  For ``mul`` the first two read, in essence:
+
+    def mul(x, y):
+        out = kernel(x._data, y._data)                 t = Tensor(out)
+        if neither x nor y has a node: return t
+        n = MulBackward0(edges of x and y)             n._saved_y = y if x needs a gradient
+        t._node = n; return t                          n._saved_x = x if y needs a gradient
+
+    def push(n):
+        add rule_x(n._saved_y, n.g) to what the edge of x has, rule_y(n._saved_x, n.g) to what that of y has
+
+Lists of inputs, several outputs and subclasses of Tensor go through `apply_generic`, and second derivatives through
+`pull_graph`: the same as loops.
+
+No name and no value of a user's stands in these texts.  Inputs are ``x0``, ``x1``, attrs ``a0``, with ``d0`` the array
+of an input, ``e0`` its edge, ``g0`` its gradient; the parameters get their names, and their defaults, when the code is
+there.  The slots of a node are ``_saved_`` and a name, which `primitive` has checked.  `source` shows it all.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
+from itertools import combinations
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
-from ..primitives.arguments import Value
-from ..primitives.registry import Primitive
-from .emit import of_package
-from .grad_fn import AccumulateGrad, Leaf, ManyNode, Node, Output, Packed, next_seq, unpack
+from ..primitives.arguments import REQUIRED, Value, frozen
+from ..primitives.registry import FIRST_CALL, HOOKS, STARRED, Primitive, Rule, of_package
+from .grad_fn import (
+    FREED,
+    REMEMBERED_BYTES,
+    AccumulateGrad,
+    Leaf,
+    ManyNode,
+    Node,
+    Output,
+    Packed,
+    next_seq,
+    unpack,
+)
 from .mode import GRAD, MODE, Mode, check_finite
 from .tensor import Tensor, wrap
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 CHANGEABLE = (np.ndarray, list, tuple)  # a union made in the call would cost as much as the op
+MUTABLE = frozenset({list, np.ndarray})  #: attrs a user may change after the call
+AS_IT_IS = (float, int, np.generic, type(None))
+#: what a kernel is compiled to that hands its inputs to a function of NumPy
+HANDS_ON = {f.__code__.co_code for f in (lambda x: np.exp(x), lambda x, y: np.add(x, y))}
+PASS_ON = (lambda out_grad: out_grad).__code__.co_code
+_NODE_CLASSES: dict[str, type[Node]] = {}
+
+
+# -- the texts -----------------------------------------------------------------------------
+
+
+def source(primitive: Primitive) -> str:
+    """The text of the specialised functions of a primitive, for the curious."""
+    texts = (push_source, reach_source, free_source)
+    return "\n".join(
+        [apply_source(primitive) or "# generic path\n", *(text(primitive) for text in texts)]
+    )
+
+
+def is_generic(p: Primitive) -> bool:
+    """Lists and several outputs go through `apply_generic`; everything else gets code of its own."""
+    return bool(p.list_input or p.list_output or len(p.outputs) > 1)
+
+
+def apply_source(p: Primitive) -> str | None:
+    """The text of ``apply``; None where the generic path is used."""
+    if is_generic(p):
+        return None
+    inputs = [(k, n, n in p.rules) for k, n in enumerate(p.inputs)]
+    defaults = list(p.attrs.values())
+    params = [f"x{k}=None" if n in p.optional else f"x{k}=REQUIRED" for k, n, _ in inputs]
+    settings = [f"a{k}=REQUIRED" for k in range(len(defaults))]
+    if p.optional and REQUIRED in defaults:
+        params += ["*more", *settings, "**unknown"]
+    else:  # what else is given is refused, with the names that are known
+        params += [*settings, "*more", "**unknown"]
+    args = "".join(f"x{k}, " for k, _, _ in inputs)
+    attrs = f"_attrs(({''.join(f'a{k}, ' for k in range(len(defaults)))}))"
+    w = Writer(f"def apply({', '.join(params)}):")
+    every = len(p.inputs) + len(p.attrs)
+    w(f"if more or unknown: raise _call_error({every} + len(more), *list(unknown)[:1])")
+    for k, default in enumerate(defaults):
+        if default is REQUIRED:
+            w(f"if a{k} is REQUIRED: raise _call_error({len(inputs) + k})")
+    for k, n, has_rule in inputs:
+        edge, none = (f"; e{k} = x{k}._node", f"; e{k} = None") if has_rule else ("", "")
+        w(f"if x{k}.__class__ is Tensor: d{k} = x{k}._data{edge}")
+        w(f"elif x{k}.__class__ is ndarray: d{k} = x{k}{none}")
+        w(f"elif x{k}.__class__ is float: d{k} = x{k}{none}")
+        w(f"elif isinstance(x{k}, Value): return _others(primitive, ({args}), {attrs})")
+        if n not in p.optional:
+            w(f"elif x{k} is REQUIRED: raise _call_error({k})")
+        w(f"else: d{k} = _plain(x{k}){none}")
+    arrays = [f"d{k}" for k, _, _ in inputs] + [f"a{k}" for k in range(len(defaults))]
+    w(f"try: out = _kernel({', '.join(arrays)})")
+    w(
+        "except Exception as error: "
+        f"raise _op_error(primitive.type, primitive.inputs, ({args}), {attrs}, error) from error"
+    )
+    if not of_package(p.kernel):
+        w("out = _array(primitive, out)")
+    no_tensor = " and ".join(f"x{k}.__class__ is not Tensor" for k, _, _ in inputs) or "True"
+    exposed = "x0.__class__ is Tensor and x0._exposed" if p.view else "False"
+    result = f"t = _new(Tensor); t._data = out; t._grad = None; t._exposed = {exposed}"
+    if not p.rules or "out" in p.nondiff:
+        w(f"if {no_tensor}: return out")
+        w(f"{result}; t._node = None; t._cut = primitive; return t")
+        return w.text
+    places = [p.inputs.index(n) for n in p.differentiable]
+    w(f"if {' and '.join(f'e{k} is None' for k in places)}:")
+    w(f"    if {no_tensor}: return out")
+    if p.view:  # a graph may come later, by a change in place
+        w("    if x0.__class__ is Tensor: x0._viewed = True")
+    w(f"    {result}; t._node = None; return t")
+    w(result)
+    w("m = _mode()")
+    w("if m is not GRAD and not m.grad: t._node = None; t._cut = 'no_grad'; return t")
+    w("kept = None")
+    for k in places:
+        w(f"if e{k}.__class__ is Leaf:")
+        w(f"    e{k} = e{k}.node or e{k}.accumulator(x{k})")
+        w(f"    kept = x{k} if kept is None else (x{k}, kept)")
+    w("n = NodeClass(); n.g = n.hooks = None; n.freed = False")
+    w("n.mark = 0; n.seq = _next_seq()")
+    edges = [f"e{k}" for k in places]
+    w(f"n.e0 = {edges[0]}; n.e1 = {edges[1] if len(edges) > 1 else 'None'}")
+    if len(edges) > 2:
+        w(f"n.more = ({', '.join(edges[2:])},)")
+    _write_saved(p, w)
+    w("f = _getframe(1)")
+    w("while '__minigrad_ops__' in f.f_globals: f = f.f_back")
+    w("n.code = f.f_code; n.lasti = f.f_lasti; n.kept = kept")
+    w("t._node = n")
+    if p.view:
+        w("if e0 is not None: x0._viewed = True")
+    w(f"if m is not GRAD: _observe(m, n, ({args}), {attrs}, [t])")
+    w("return t")
+    return w.text
+
+
+def _write_saved(p: Primitive, w: Writer) -> None:
+    place = {n: k for k, n in enumerate(p.inputs)}
+    for s in p.saved():
+        users = [n for n in p.differentiable if s in p.rules[n].reads]
+        value = "out"
+        if s not in p.outputs:
+            k = place[s]
+            value = f"d{k} if x{k}.__class__ is Tensor and not x{k}._exposed"
+            value += f" or x{k}.__class__ is float else _own(d{k})"
+        needed = " or ".join(f"e{place[n]} is not None" for n in users)
+        everyone = len(users) == len(p.differentiable)
+        w(f"n._saved_{s} = {value if everyone else f'({value}) if {needed} else None'}")
+    for r in p.reads():
+        name, _, fact = r.rpartition("_")
+        if r in p.attrs:
+            value = a = f"a{[*p.attrs].index(r)}"
+            if p.attrs[r] is None or p.attrs[r] is REQUIRED:
+                value = f"{a} if {a} is None or {a}.__class__ not in _MUTABLE else _frozen({a})"
+            w(f"n._saved_{r} = {value}")
+        elif name not in place or fact not in ("shape", "dtype"):
+            continue  # a value, or the gradient of an output
+        elif fact == "dtype":
+            w(f"n._saved_{r} = getattr(d{place[name]}, 'dtype', None)")
+        elif [n for n in p.differentiable if r in p.rules[n].reads] == [name]:
+            # what has an edge has a shape; without one nobody will ask
+            w(f"n._saved_{r} = None if e{place[name]} is None else d{place[name]}.shape")
+        else:
+            w(f"n._saved_{r} = getattr(d{place[name]}, 'shape', ())")
+    if p.broadcasts:
+        places = [place[n] for n in p.differentiable]
+        w("s = out.shape")  # of an input without an edge nobody will ask
+        same = " and ".join(f"(e{k} is None or d{k}.shape == s)" for k in places)
+        each = ", ".join(f"s if e{k} is None else d{k}.shape" for k in places)
+        w(f"n._shapes = None if {same} else ({each},)")
+
+
+def push_source(p: Primitive) -> str:
+    """The text of ``push``: the rules on arrays; gradients add up by reference, then allocated, then in place."""
+    w = Writer("def push(n):")
+    w("g = n.g")
+    w("if g is None: return")
+    w("n.g = None")
+    for k, edge in enumerate(_edges(p)):
+        w(f"e{k} = {edge}")
+    if p.saved():
+        w("if n.freed: raise n.freed_error()")
+    place = {n: k for k, n in enumerate(p.differentiable)}
+    for r, rule in enumerate(p.wanted_rules()):
+        read = ", ".join(_argument(p, name) for name in rule.reads)
+        call = read if _passes_on(rule) else f"rule_{r}({read})"
+        places = [place[n] for n in rule.inputs if n in place]
+        if rule.joint:
+            w(f"{''.join(f'g{k}, ' for k in places)} = {call}")
+            for a, b in combinations(places, 2):  # each gets memory of its own
+                w(f"if g{a} is g{b}: g{b} = _own(g{b})")
+        for k in places:
+            w(f"if e{k} is None: g{k} = None")
+            w(f"else: g{k} = {call}" if not rule.joint else "else: pass")
+            if p.broadcasts:
+                w(
+                    f"if n._shapes is not None and g{k} is not None and g{k}.shape != n._shapes[{k}]:"
+                )
+                w(f"    g{k} = _unbroadcast(g{k}, n._shapes[{k}])")
+    for k in place.values():
+        w(f"if g{k} is not None:")
+        w(f"    h = e{k}.g")
+        w(f"    if h is None: e{k}.g = g{k}; e{k}.own = g{k} is not g and g{k}.base is None")
+        w(f"    elif e{k}.own: h += g{k}; e{k}.g = h")
+        w(f"    else: e{k}.g = h + g{k}; e{k}.own = True")
+    return w.text
+
+
+def reach_source(p: Primitive) -> str:
+    """The text of ``reach``: `Node.reach` for the edges of this class; what was made last comes first."""
+    w = Writer("def reach(n, epoch, see, end):")
+    w("if n.hooks is not None: return True")
+    for edge in reversed(_edges(p)):
+        w(f"m = {edge}")
+        w("if m is not None and m.mark != epoch:")
+        w("    m.mark = epoch")
+        w("    if m.__class__ is AccumulateGrad: end(m)")
+        w("    else: see(m)")
+    w("return False")
+    return w.text
+
+
+def free_source(p: Primitive) -> str:
+    """The text of ``free``: `Node.free` for the slots of this class."""
+    w = Writer("def free(n, remember=False):")
+    for s in p.saved():
+        w(f"v = n._saved_{s}")
+        w("if v is not None:")
+        w("    n.freed = True")
+        w("    if not remember or v.__class__ is ndarray and v.nbytes > REMEMBERED_BYTES:")
+        w(f"        n._saved_{s} = FREED")
+    w("return")
+    return w.text
+
+
+def _edges(p: Primitive) -> list[str]:
+    """Where a node of this primitive has the edge of each differentiable input."""
+    several = [f"n.more[{k}]" for k in range(len(p.differentiable) - 2)]
+    return ["n.e0", "n.e1", *several][: len(p.differentiable)]
+
+
+def _argument(p: Primitive, name: str) -> str:
+    """What a rule reads, in ``push``."""
+    is_grad = name.endswith("_grad") and name.removesuffix("_grad") in p.outputs
+    return "g" if is_grad else f"n._saved_{name}"
+
+
+def _passes_on(rule: Rule) -> bool:
+    """Whether a rule gives on the one thing it is given, as those of a sum do: nothing is called then."""
+    plain = isinstance(rule.function, FunctionType) and len(rule.reads) == 1 and not rule.joint
+    return plain and rule.function.__code__.co_code == PASS_ON
+
+
+class Writer:
+    """Collects indented lines."""
+
+    def __init__(self, head: str) -> None:
+        self.text = head + "\n"
+
+    def __call__(self, line: str) -> None:
+        self.text += f"    {line}\n"
+
+
+# -- functions of these texts ----------------------------------------------------------------
+
+
+def node_class(primitive: Primitive) -> type[Node]:
+    """The class of this primitive's nodes, named as PyTorch names them: ``MulBackward0``."""
+    known = _NODE_CLASSES.get(primitive.type)
+    if known is not None and known.primitive is primitive:
+        return known
+    words = primitive.type.removeprefix("reduce_").split("_")
+    title = primitive.title or "".join(w.capitalize() for w in words)
+    few = len(primitive.differentiable) <= 2
+    base = GenericNode if is_generic(primitive) else RuleNode if few else ManyRuleNode
+    grads = {f"{o}_grad" for o in primitive.outputs}
+    slots = [f"_saved_{n}" for n in primitive.reads() if n not in grads]
+    namespace = {
+        "__slots__": (*slots, *(("_shapes",) if primitive.broadcasts else ())),
+        "primitive": primitive,
+        "title": title,
+        "saved_slots": tuple(f"_saved_{n}" for n in primitive.saved()),
+    }
+    new = _NODE_CLASSES[primitive.type] = type(f"{title}Backward0", (base,), namespace)
+    new.__module__ = __name__
+    return new
+
+
+def specialise(primitive: Primitive) -> None:
+    """Replace the code of the primitive's public function by its fast version."""
+    text = apply_source(primitive)
+    public: FunctionType = primitive.function
+    if text is None:  # lists and several outputs: one generic path serves them
+        public.__code__ = _generic.__code__
+        public.__globals__.update(apply_generic=apply_generic, primitive=primitive)
+        return
+    made = _compile(text, "apply", public.__globals__, primitive)
+    code, names = made.__code__, (*primitive.inputs, *primitive.attrs)
+    public.__code__ = code.replace(
+        co_name=public.__name__,
+        co_qualname=public.__qualname__,
+        co_varnames=names + code.co_varnames[len(names) :],
+    )
+    defaults, attrs = list(made.__defaults__ or ()), list(primitive.attrs.values())
+    if made.__kwdefaults__:
+        public.__kwdefaults__ = dict(primitive.attrs)
+    elif attrs:
+        defaults[-len(attrs) :] = attrs
+    public.__defaults__ = tuple(defaults)
+
+
+def forget(primitive: Primitive) -> None:
+    """Back to the first call: a rule that is added after a function was used counts from then on."""
+    public: FunctionType = primitive.function
+    public.__code__, public.__defaults__, public.__kwdefaults__ = FIRST_CALL, None, None
+    _NODE_CLASSES.pop(primitive.type, None)
+
+
+HOOKS["specialise"], HOOKS["forget"] = specialise, forget
+
+
+def _generic(*args: Any, **attrs: Any) -> Any:
+    return apply_generic(primitive, args, attrs)  # type: ignore[name-defined]  # noqa: F821
+
+
+def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primitive) -> Any:
+    """Compile text written by this module; the only place of the eager engine that does so."""
+    rules = {f"rule_{k}": on_arrays(r.function) for k, r in enumerate(primitive.wanted_rules())}
+    namespace.update(
+        primitive=primitive,
+        _kernel=by_position(primitive),
+        Tensor=Tensor,
+        Value=Value,
+        Leaf=Leaf,
+        AccumulateGrad=AccumulateGrad,
+        GRAD=GRAD,
+        _mode=MODE.get,
+        _new=object.__new__,
+        _next_seq=next_seq,
+        _getframe=sys._getframe,
+        _op_error=op_error,
+        _call_error=primitive.call_error,
+        _attrs=lambda values: dict(zip(primitive.attrs, values, strict=True)),
+        _observe=observe,
+        _own=own,
+        _array=an_array,
+        _others=not_tensors,
+        _unbroadcast=sum_to,
+        _plain=plain,
+        _frozen=frozen,
+        _MUTABLE=MUTABLE,
+        REQUIRED=REQUIRED,
+        ndarray=np.ndarray,
+        REMEMBERED_BYTES=REMEMBERED_BYTES,
+        FREED=FREED,
+        **rules,
+    )
+    if primitive.rules:
+        namespace["NodeClass"] = node_class(primitive)
+    local: dict[str, Any] = {}
+    exec(compile(text, f"<minigrad {primitive.type}>", "exec"), namespace, local)
+    return local[name]
+
+
+def on_arrays(rule: Any) -> Any:
+    """A rule of the package as it runs on arrays: with kernels in place of the functions that look at types first."""
+    names = getattr(rule, "__globals__", {})
+    if "__minigrad_ops__" not in names or not of_package(rule):
+        return rule  # a user may define a name anew at any time
+    kernels = {
+        n: by_position(p)
+        for n in rule.__code__.co_names
+        if (p := getattr(names.get(n), "primitive", None)) is not None and not p.list_input
+    }
+    if not kernels:
+        return rule
+    made = FunctionType(
+        rule.__code__, {**names, **kernels}, rule.__name__, rule.__defaults__, rule.__closure__
+    )
+    made.__kwdefaults__ = rule.__kwdefaults__
+    return made
+
+
+def by_position(primitive: Primitive) -> Any:
+    """The kernel, which takes attrs by position, too: calls that name none stay in one loop of the interpreter.
+
+    One that does no more than hand its inputs to a function of NumPy is that function.
+    """
+    kernel, n = primitive.kernel, len(primitive.inputs)
+    if not isinstance(kernel, FunctionType) or kernel.__code__.co_flags & STARRED:
+        return lambda *given, **attrs: kernel(
+            *given[:n], **dict(zip(primitive.attrs, given[n:], strict=False)), **attrs
+        )
+    code = kernel.__code__
+    if not primitive.attrs:
+        hands_on = code.co_code in HANDS_ON and code.co_names[0] == "np"
+        hands_on = hands_on and kernel.__globals__.get("np") is np
+        return getattr(np, code.co_names[1]) if hands_on else kernel
+    defaults = list(kernel.__defaults__ or ())
+    count = code.co_argcount + code.co_kwonlyargcount
+    for name in code.co_varnames[code.co_argcount : count]:
+        if defaults or name in (kernel.__kwdefaults__ or ()):
+            defaults.append((kernel.__kwdefaults__ or {}).get(name, REQUIRED))
+    return FunctionType(
+        code.replace(co_argcount=count, co_kwonlyargcount=0),
+        kernel.__globals__,
+        kernel.__name__,
+        tuple(defaults),
+        kernel.__closure__,
+    )
+
+
+class RuleNode(Node):
+    """The node of a primitive; ``push``, ``reach`` and ``free`` of its class are written at their first call."""
+
+    __slots__ = ()
+
+    def pull(self, g: Any) -> Any:
+        return pull_rules(self, g, lambda name, value: value, sum_to)
+
+    def pull_graph(self, g: Any) -> Any:
+        return pull_rules(self, g, partial(_as_tensor, self), _sum_to_values)
+
+    def push(self) -> None:
+        self._write("push", push_source)()
+
+    def reach(self, *walk: Any) -> bool:
+        return self._write("reach", reach_source)(*walk)  # type: ignore[no-any-return]
+
+    def free(self, remember: bool = False) -> None:
+        self._write("free", free_source)(remember)
+
+    def _write(self, name: str, text: Callable[[Primitive], str]) -> Any:
+        setattr(type(self), name, _compile(text(self.primitive), name, {}, self.primitive))
+        return getattr(self, name)
+
+
+class ManyRuleNode(RuleNode, ManyNode):
+    """A node of a primitive with more than two edges."""
+
+    __slots__ = ()
+
+
+class GenericNode(RuleNode, ManyNode):
+    """A node of a primitive with list slots or several outputs: all its edges are in ``more``."""
+
+    __slots__ = ("outs", "slots", "specs")
+    slots: list[str]
+    specs: list[tuple[tuple[int, ...], Any]]
+    outs: list[Output]
+    outputs = 0
+    free = Node.free
+
+    def edges(self) -> Any:
+        return iter(self.more)
+
+
+def plain(value: Any) -> Any:
+    """A number as it is (it takes on the other operand's dtype), anything else as an array."""
+    if isinstance(value, AS_IT_IS):
+        return value
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return value  # the kernel will refuse it, and then the message names the op
+
+
+# -- the generic path ------------------------------------------------------------------------
 
 
 def own(value: Any) -> Any:
@@ -39,7 +503,7 @@ def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, An
 
 def an_array(primitive: Primitive, out: Any) -> Any:
     """What a kernel of the user's returned, if it is an array or a number; the package's own are trusted."""
-    if isinstance(out, np.ndarray | np.generic) or of_package(primitive):
+    if isinstance(out, np.ndarray | np.generic) or of_package(primitive.kernel):
         return out
     if isinstance(out, int | float):
         return np.asarray(out)
@@ -74,9 +538,9 @@ def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, 
         (a._node if n in primitive.rules and isinstance(a, Tensor) else None)
         for n, a in zip(slots, args, strict=True)
     ]
+    if primitive.view and isinstance(first, Tensor):
+        first._viewed = True
     if mode.grad and any(e is not None for e in edges):
-        if primitive.view and isinstance(first, Tensor):
-            first._viewed = True
         _record(primitive, args, arrays, attrs, outs, edges, slots, mode)
     return outs if several else outs[0]
 
@@ -102,8 +566,6 @@ def _record(
     slots: list[str],
     mode: Mode,
 ) -> None:
-    from .specialise import node_class
-
     node: Any = object.__new__(node_class(primitive))
     node.e0 = node.e1 = node.g = node.hooks = None
     node.mark, node.freed, node.seq = 0, False, next_seq()
@@ -132,12 +594,11 @@ def _record(
     for name in primitive.saved():
         setattr(node, f"_saved_{name}", by_slot[name] if name in needed else None)
     for name in primitive.reads():
+        of, _, fact = name.rpartition("_")
         if name in primitive.attrs:
-            setattr(node, f"_{name}", attrs[name])
-        elif name not in by_slot and not name.endswith("_grad"):
-            setattr(
-                node, f"_{name}", _fact(by_slot[name.rsplit("_", 1)[0]], name.rsplit("_", 1)[1])
-            )
+            setattr(node, f"_saved_{name}", attrs[name])
+        elif name not in by_slot and fact in ("shape", "dtype"):
+            setattr(node, f"_saved_{name}", _fact(by_slot[of], fact))
     flowing = [e for n, e in zip(slots, edges, strict=True) if n in primitive.rules]
     if isinstance(node, GenericNode):
         node.more, node.slots = tuple(flowing), slots
@@ -198,35 +659,6 @@ def packed(value: Any, *hooks: Callable[[Any], Any]) -> Any:
     return Packed(value, *hooks) if isinstance(value, np.ndarray | np.generic) else value
 
 
-class GenericNode(ManyNode):
-    """A node of a primitive with list slots or several outputs: all its edges are in ``more``."""
-
-    __slots__ = ("outs", "slots", "specs")
-    slots: list[str]
-    specs: list[tuple[tuple[int, ...], Any]]
-    outs: list[Output]
-    outputs = 0
-
-    def edges(self) -> Any:
-        return iter(self.more)
-
-    def pull(self, g: Any) -> Any:
-        return (None, None, *pull_rules(self, g, lambda name, value: value, sum_to))
-
-
-def pull_graph(node: Node, g: Any) -> Any:
-    """The gradients of a node's inputs as Tensors with a graph of their own."""
-    grads = pull_rules(node, g, lambda name, value: _as_tensor(node, name, value), _sum_to_values)
-    return (
-        (None, None, *grads)
-        if isinstance(node, GenericNode)
-        else (*grads, None, None)[: max(2, len(grads))]
-    )
-
-
-Node.pull_graph = pull_graph  # type: ignore[method-assign, assignment]
-
-
 def _sum_to_values(value: Any, shape: Any) -> Any:
     return value if value.shape == tuple(shape) else unbroadcast(value, shape=tuple(shape))
 
@@ -279,7 +711,7 @@ def pull_rules(node: Any, g: Any, read: Any, sum_back: Any) -> list[Any]:
         elif name in p.inputs or name in p.outputs:
             values[name] = read(name, unpack(getattr(node, f"_saved_{name}")))
         else:
-            values[name] = getattr(node, f"_{name}")
+            values[name] = getattr(node, f"_saved_{name}")
     made: dict[str, Any] = {}
     for rule in p.wanted_rules(wanted):
         result = rule.function(*(values[r] for r in rule.reads))
@@ -287,7 +719,8 @@ def pull_rules(node: Any, g: Any, read: Any, sum_back: Any) -> list[Any]:
             zip(rule.inputs, result, strict=True) if rule.joint else [(rule.inputs[0], result)]
         )
     if p.broadcasts and node._shapes is not None:
-        made = {n: sum_back(v, node._shapes[p.differentiable.index(n)]) for n, v in made.items()}
+        shapes = dict(zip(p.differentiable, node._shapes, strict=True))
+        made = {n: v if v is None else sum_back(v, shapes[n]) for n, v in made.items()}
     grads, seen = [], dict.fromkeys(slots, 0)
     for k, slot in enumerate(slots):
         value = made.get(slot)

@@ -42,6 +42,9 @@ class Walk(Hooked):
         self.targets = targets
         self.captured: list[Any] = [None] * len(targets or ())
         self.anomaly = MODE.get().anomaly
+        self.is_plain = not (
+            create or nested or self.anomaly
+        )  # gradients are arrays, and nobody looks
 
     # -- finding the nodes -----------------------------------------------------------------
 
@@ -161,6 +164,9 @@ class Walk(Hooked):
 
     def _one(self, n: Any, g: Any, wanted: set[Any] | None, running: set[Any] | None) -> None:
         """Run one node with everything that may be asked of it."""
+        if n.outputs and n.hooks is None and wanted is None and self.is_plain:
+            n.push()
+            return
         if n.outputs:
             n.g = None
             if n.hooks is not None:
@@ -188,26 +194,10 @@ class Walk(Hooked):
                     self.captured[k] = g
 
     def _give(self, n: Any, g: Any, grads: Any) -> None:
-        """Add each gradient to the place its edge names: by reference, then allocated, then in
-        place.
-        """
-        create = self.create
-        k = len(grads)
-        # a rule may give one array to several inputs: then nobody may add to it in place
-        fresh = not create and (k == 1 or (k == 2 and grads[0] is not grads[1]))
-        for m, p in zip((n.e0, n.e1, *n.more) if n.more else (n.e0, n.e1), grads, strict=False):
-            if p is None or m is None:
-                continue
-            h = m.g
-            if h is None:
-                m.g = p
-                m.own = fresh and p is not g and p.base is None
-            elif m.own:
-                h += p
-                m.g = h
-            else:
-                m.g = h + p
-                m.own = not create
+        """Add each gradient to the place its edge names, in memory of its own."""
+        for m, p in zip(n.edges(), grads, strict=True):
+            if p is not None and m is not None:
+                m.g, m.own = p if m.g is None else m.g + p, False
 
     def _gather(self, n: Any, wanted: set[Any] | None) -> list[Any] | None:
         """The gradients of all outputs of a node; zeros for those nothing was given to."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,13 +71,16 @@ class Hooked:
             for slot, value in packed.items():
                 setattr(n, slot, value)
         for hook in list(n.hooks.post.values()):
-            keep = _edge_positions(n)
-            shown = tuple(self._shown(grads[k]) for k in keep)
+            shown = tuple(self._shown(x) for x in grads)
             new = hook(shown, tuple(self._shown(x) for x in (g if several else [g])))
             if new is not None:
-                grads = list(grads)
-                for k, x in zip(keep, as_list(new), strict=True):
-                    grads[k] = self._hooked(x, grads[k], "a node hook")
+                parts = as_list(new)
+                if len(parts) != len(grads):
+                    what = f"a node hook returned {len(parts)} gradients for {len(grads)}"
+                    raise refusal(what, "one for each of grad_inputs, or None", GradError)
+                grads = [
+                    self._hooked(a, b, "a node hook") for a, b in zip(parts, grads, strict=True)
+                ]
         return grads
 
     def _check(self, n: Any, g: Any, grads: Any) -> None:
@@ -92,11 +94,3 @@ class Hooked:
                     n.where(),
                     "made (backward)",
                 )
-
-
-def _edge_positions(n: Any) -> Sequence[int]:
-    """Where the edges of a node stand among (e0, e1, *more)."""
-    count_ = sum(1 for _ in n.edges())
-    return (
-        range(2, 2 + count_) if n.e0 is None and n.e1 is None and not n.outputs else range(count_)
-    )

@@ -42,7 +42,7 @@ def followed(
     waiting: list[tuple[Node, int, Any, Trail]] = [(root, index, seed, ())]
     while waiting:
         node, index, g, trail = waiting.pop()
-        grads = node.pull(g) if node.outputs else node.pull(_alone(node, index, g))[2:]
+        grads = node.pull(g if node.outputs else _alone(node, index, g))
         further: list[Any] = []
         for slot, (edge, p) in enumerate(zip(node.next_functions, grads, strict=False)):
             here = (*trail, (node, slot))

@@ -64,8 +64,7 @@ def rerun(
                 super()._one(n, g, wanted, running)
 
         def _give(self, n: Any, g: Any, grads: Any) -> None:
-            given = grads if n.outputs else list(grads)[2:]  # generic: (None, None, *gradients)
-            for k, ((m, _), p) in enumerate(zip(n.next_functions, given, strict=False)):
+            for k, ((m, _), p) in enumerate(zip(n.next_functions, grads, strict=True)):
                 if p is not None and m is not None:
                     noted[n, k] = np.array(p)
             super()._give(n, g, grads)

@@ -27,6 +27,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from types import FunctionType
 from typing import Any
 
@@ -97,6 +98,10 @@ class Primitive(Arguments):
         reads = parameters_of(function)
         legal = self.legal_reads()
         for name in reads:
+            if legal.count(name) > 1:
+                what = f"the rule of {self.type!r} reads {name!r}, and that could mean two things: a parameter of the "
+                what += "kernel, and an output, a gradient or a shape"
+                raise refusal(what, "another name for the parameter of the kernel", RuleError)
             if name not in legal:
                 what = f"the gradient rule of {self.type!r} for {', '.join(inputs)} names {name!r}, which is"
                 what += " no input, output, gradient of an output, attr, or shape of an input"
@@ -185,14 +190,23 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
             f"a primitive needs a name, and {called!r} is none", "def, or type=…", RuleError
         )
     options["outputs"] = tuple(options.get("outputs", ("out",)))
+    for output in options["outputs"]:
+        if not output.isidentifier() or iskeyword(output):
+            what = f"{output!r} is no name for an output of {name!r}"
+            raise refusal(what, "outputs=('out',): names as those of parameters", RuleError)
     options["nondiff"] = frozenset(options.get("nondiff", ()))
     made = Primitive(name, kernel, **_slots(name, kernel), **options)
     made.doc = inspect.getdoc(kernel) or ""
     REGISTRY[name] = made
-    if kernel.__module__.startswith("minigrad."):  # such frames are never "the user's line"
+    if of_package(kernel):  # such frames are never "the user's line"
         kernel.__globals__["__minigrad_ops__"] = True
     made.function = _public_function(made, kernel, called)
     return made.function
+
+
+def of_package(function: Callable[..., Any]) -> bool:
+    """Whether a kernel or a rule is one of minigrad's own."""
+    return (function.__module__ or "").startswith("minigrad.")
 
 
 def _slots(name: str, kernel: Callable[..., Any]) -> dict[str, Any]:
@@ -268,7 +282,7 @@ def _public_function(made: Primitive, kernel: Callable[..., Any], called: str) -
     namespace: dict[str, Any] = {
         "primitive": made,
         "HOOKS": HOOKS,
-        "__name__": kernel.__module__,
+        "__name__": kernel.__module__ or called,
         "__minigrad_ops__": True,
         "__builtins__": __builtins__,
     }

@@ -60,8 +60,8 @@ EAGER = [
         ),
         (
             "hooks switch accumulation off",
-            "m.g = h + p m.own = not create",
-            "m.g = p; m.own = not create",
+            "p if m.g is None else m.g + p, False",
+            "p, False",
         ),
         (
             "an output without gradient counts as one",
@@ -165,6 +165,21 @@ EAGER = [
     *bugs(
         "eager.inplace",
         ("an in-place change has no number", "_newest, _changes[key] = entry[0], entry", "pass"),
+        (
+            "a value without a graph keeps that of the old one",
+            "old, tensor._node = tensor._node, result._node",
+            "old, tensor._node = tensor._node, result._node or tensor._node",
+        ),
+        (
+            "an operand that shares memory is cut off it",
+            "other._data, other._node = data, stale",
+            "pass",
+        ),
+        (
+            "a view that changed through another Tensor keeps its graph",
+            "None if o._node is None else Overwritten(o, data)",
+            "o._node",
+        ),
         ("versions are compared the wrong way", "found[0] > node.seq", "found[0] < node.seq"),
         (
             "a view has a version of its own",
@@ -174,6 +189,11 @@ EAGER = [
     ),
     *bugs(
         "eager.record",
+        (
+            "a view of what has no graph yet is forgotten",
+            "if x0.__class__ is Tensor: x0._viewed = True",
+            "pass",
+        ),
         ("list ops record under no_grad", "if mode.grad and any(", "if any("),
         (
             "every part of a list gets the first gradient",
@@ -202,36 +222,36 @@ EAGER = [
         ),
     ),
     *bugs(
-        "eager.emit",
+        "eager.record",
         (
             "the wrong operand decides what is saved",
-            'needed = " or ".join(f"e_{n} is not None" for n in users)',
-            'needed = f"e_{s} is not None"',
+            'needed = " or ".join(f"e{place[n]} is not None" for n in users)',
+            'needed = f"e{place.get(s, 0)} is not None"',
         ),
         (
             "broadcast gradients are not summed",
-            "g_{name} = _unbroadcast(g_{name}, {shape})",
+            "g{k} = _unbroadcast(g{k}, n._shapes[{k}])",
             "pass",
         ),
         (
             "the last path wins, nothing is added up",
-            "else: e_{n}.g = h + g_{n}; e_{n}.own = True",
-            "else: e_{n}.g = g_{n}; e_{n}.own = True",
+            "else: e{k}.g = h + g{k}; e{k}.own = True",
+            "else: e{k}.g = g{k}; e{k}.own = True",
         ),
         (
             "a shared gradient is added to in place",
-            "e_{n}.own = g_{n} is not g and g_{n}.base is None",
-            "e_{n}.own = True",
+            "e{k}.own = g{k} is not g and g{k}.base is None",
+            "e{k}.own = True",
         ),
         (
             "an addition in place forgets the old part",
-            "elif e_{n}.own: h += g_{n}; e_{n}.g = h",
-            "elif e_{n}.own: e_{n}.g = g_{n}",
+            "elif e{k}.own: h += g{k}; e{k}.g = h",
+            "elif e{k}.own: e{k}.g = g{k}",
         ),
         (
             "a gradient is summed to the shape of the wrong operand",
-            "p.differentiable.index(name)}]",
-            "p.differentiable.index(name) - 1}]",
+            "_unbroadcast(g{k}, n._shapes[{k}])",
+            "_unbroadcast(g{k}, n._shapes[{k - 1}])",
         ),
     ),
 ]

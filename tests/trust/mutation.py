@@ -63,7 +63,7 @@ FUZZERS = {
     "tests/trust/test_random_programs.py": "minigrad.static",
 }
 #: what these write is kept from the first call of a primitive on: coverage sees that one test, and any may find a mutant
-KEPT = ("minigrad.eager.emit", "minigrad.eager.specialise")
+KEPT = ("minigrad.eager.record",)
 #: tests of time are left out: mutants run side by side
 UNSTEADY = "not takes_time and not in_proportion and not per_op and not linear_in"
 MEMORY = 3 * 2**30

@@ -29,6 +29,7 @@ def hunt(programs: int) -> str:
     try:
         from tests.static.random_operators import check as check_operators
         from tests.static.test_random_programs import check_small
+        from tests.trust.aliasing import seeded_history
         from tests.trust.engine_machine import seeded_session
         from tests.trust.fuzz import check
         from tests.trust.random_functions import draw
@@ -39,6 +40,7 @@ def hunt(programs: int) -> str:
         "sessions": seeded_session,
         "operators": check_operators,
         "blocks": check_small,
+        "histories": seeded_history,
     }
     for first in range(0, programs, CHUNK):
         for kind, run in kinds.items():

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.trust.aliasing import seeded_history
 from tests.trust.engine_machine import Session, seeded_session
 
 FIRST = [pytest.param(k, 10) for k in range(0, 100, 10)]
@@ -16,6 +17,11 @@ LONG = [pytest.param(k, 100, marks=pytest.mark.long) for k in range(100, 400, 10
 def test_the_engine_and_the_naive_tape_agree_over_seeded_sessions(first, count):
     for seed in range(first, first + count):
         seeded_session(seed)
+
+
+@pytest.mark.parametrize("first", range(0, 600, 150))
+def test_histories_of_views_and_changes_in_place_agree_with_memory_that_is_shared(first):
+    assert sum(seeded_history(seed) for seed in range(first, first + 150)) > 500
 
 
 @pytest.mark.long

@@ -31,8 +31,8 @@ MODULES = {"pickle", "marshal", "shelve", "ctypes", "socket", "subprocess", "os"
 #: (file, what) → why it is safe there; `course` runs the learner's own notebooks and is looked at apart
 ALLOWED = {
     ("__init__.py", "import_module"): "modules of the package, from a table in the same file",
-    ("eager/specialise.py", "exec"): "code written from checked parameter names of kernels",
-    ("eager/specialise.py", "compile"): "the same",
+    ("eager/record.py", "exec"): "code whose only names from outside are checked ones of slots",
+    ("eager/record.py", "compile"): "the same",
     ("eager/backward.py", "os"): "what a fork does with the lock of walks",
     ("errors/__init__.py", "os"): "paths, to find the user's line",
     ("files.py", "os"): "a finished file takes the place of the old one",

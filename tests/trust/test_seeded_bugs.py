@@ -15,6 +15,7 @@ from tests.trust.seeded_bugs import find_all
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = (
+    "a value without a graph keeps that of the old one",
     "the last path wins, nothing is added up",
     "a leaf runs before its last user",
     "what a hook returns is dropped",

@@ -95,16 +95,16 @@ def test_an_error_in_any_rule_leaves_gradients_and_graph_as_they_were(error, ask
         x.grad = mg.tensor([100.0] * 3)
         node = nodes_of(out)[k]
         kind = type(node)
-        name = "pull_graph" if ask == "graph" else "pull"
-        run = getattr(kind, name)
-
-        def stop(n, g, node=node, run=run):
-            if n is node:
-                raise error("stop")
-            return run(n, g)
-
         with monkeypatch.context() as patch:
-            patch.setattr(kind, name, stop)
+            for name in ("pull_graph", "pull", "push"):
+                run = getattr(kind, name)
+
+                def stop(n, *g, node=node, run=run):
+                    if n is node:
+                        raise error("stop")
+                    return run(n, *g)
+
+                patch.setattr(kind, name, stop)
             with pytest.raises(error):
                 ASK[ask](out)
         assert_untouched_and_usable(x, w, out)
