@@ -309,7 +309,7 @@ def numerical_diff(f, x, eps=1e-4):
 #     ### END SOLUTION
 #
 #
-# check("2b", exp_square_exp, Variable)
+# check("2b", exp_square_exp, Variable, Exp, Square)
 
 # %% [markdown]
 # Three objects: the two `Exp` remember different inputs, so one object cannot serve both.

@@ -593,8 +593,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #
 # $$\tanh x = \frac{e^x - e^{-x}}{e^x + e^{-x}} = 1 - \frac{2}{e^{2x} + 1}$$
 #
-# All three have to agree, in value and gradient. Call `exp` as rarely as you can: two times in the
-# second one, once in the third.
+# All three have to agree, in value and gradient. Call `exp` as rarely as you can: at most two times
+# in the second one, once in the third.
 
 # %% tags=["active-ipynb", "exercise", "ex-8b"]
 # class Tanh(Function):

@@ -618,12 +618,15 @@ def stack(*rows):
 # ## Exercises
 #
 # **10a.** Write `leaves(tensor)`: the list of all leaves a tensor depends on, each once, found
-# through `next_functions` alone. No recursion, please: a backward graph can be 100 000 nodes deep.
+# through `next_functions` alone. A leaf that requires a gradient depends on itself. No recursion,
+# please: a backward graph can be 100 000 nodes deep.
 
 # %% tags=["active-ipynb", "exercise", "ex-10a"]
 # def leaves(tensor):
 #     """All leaves that a gradient sent from this tensor would reach, each once."""
 #     ### BEGIN SOLUTION
+#     if tensor.grad_fn is None:
+#         return [tensor] if tensor.requires_grad else []
 #     found, seen, todo = [], set(), [tensor.grad_fn]
 #     while todo:
 #         node = todo.pop()

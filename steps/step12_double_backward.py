@@ -414,12 +414,12 @@ def walk(edge, grad, retain_graph=None, create_graph=False, wanted=()):
 # Both go away when the gradient is *returned* instead of stored. That is `grad`.
 
 # %%
-def grad(y, *inputs, grad_output=None, create_graph=False):
+def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
     """The derivative of y for each input, as a new tensor; no .grad is touched."""
     edges = [gradient_edge(each) for each in inputs]
     found = walk(gradient_edge(y), seed(y, grad_output), None, create_graph, edges)
     for number, each in enumerate(found):
-        if each is None:
+        if each is None and not allow_unused:
             raise RuntimeError(f"{y} does not depend on input {number}, {inputs[number]}")
     return found[0] if len(found) == 1 else found
 
@@ -446,7 +446,7 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 # mg.draw(gx)
 
 # %% [markdown]
-# Derive four times, and the sine is back.
+# Differentiate four times, and the sine is back.
 
 # %% tags=["active-ipynb"]
 # y = sin(x)
@@ -516,7 +516,7 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 # %% [markdown]
 # ## Explore: what each order costs
 #
-# The hyperbolic tangent can be derived as often as you like. But each derivative is a graph made
+# The hyperbolic tangent can be differentiated as often as you like. But each derivative is a graph made
 # by walking a graph.
 #
 # `derivative` walks as often as you say. Given many numbers at once, it derives at each of them.
@@ -571,7 +571,9 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 #
 # **12a.** Write `hessian(f, *numbers)`: the matrix of all second derivatives of a function of
 # several numbers, as a NumPy array. For Rosenbrock's function $(1-x)^2 + 100\,(y - x^2)^2$ at
-# $(-1, 2)$ it is $\begin{pmatrix}402 & 400\\400 & 200\end{pmatrix}$.
+# $(-1, 2)$ it is $\begin{pmatrix}402 & 400\\400 & 200\end{pmatrix}$. A slope need not depend on
+# every input: those of $x^2 + y^3$ know one input each. `grad` refuses that, as PyTorch does, unless
+# it is told `allow_unused=True`: then it gives `None` for such an input.
 
 # %% tags=["active-ipynb", "exercise", "ex-12a"]
 # def rosenbrock(x, y):
@@ -583,8 +585,8 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 #     ### BEGIN SOLUTION
 #     leaves = [Tensor(number, requires_grad=True) for number in numbers]
 #     slopes = grad(f(*leaves), *leaves, create_graph=True)
-#     return np.array([[each.data for each in grad(slope, *leaves, create_graph=True)]
-#                      for slope in slopes])
+#     rows = [grad(slope, *leaves, create_graph=True, allow_unused=True) for slope in slopes]
+#     return np.array([[0. if each is None else each.data for each in row] for row in rows])
 #     ### END SOLUTION
 #
 #
@@ -593,7 +595,7 @@ def grad(y, *inputs, grad_output=None, create_graph=False):
 # %% [markdown]
 # **12b.** Write `hvp(f, numbers, vector)`: the product of the Hessian with a vector, in *two*
 # walks, however many numbers there are. (Multiply the gradient by the vector. That is one number.
-# Derive it.) Return a NumPy array.
+# Differentiate it.) Return a NumPy array.
 
 # %% tags=["active-ipynb", "exercise", "ex-12b"]
 # def hvp(f, numbers, vector):

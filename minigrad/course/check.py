@@ -1,5 +1,6 @@
 """Exercises that check themselves: one green line, or one with a red mark and a hint.
 
+>>> from minigrad.course.judge import same
 >>> @checker("0a", hint="square means times itself")
 ... def square_it(square):
 ...     same("square(3)", square(3), 9)
@@ -14,37 +15,25 @@ from __future__ import annotations
 import importlib
 import re
 import traceback
+import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
+from .diagnosis import diagnose
 from .errors import CourseError
+from .judge import Wrong, one_line
 
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
-_LONGEST = 300
+PASSED, FAILED, UNTOUCHED = "✓", "✗", "○"
 _GREEN, _RED, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
-
-
-class Mismatch(Exception):
-    """Something came out differently than expected.
-
-    >>> str(Mismatch("the gradient", 2.0, 3.0))
-    'the gradient is 2.0, expected 3.0'
-    """
-
-    def __init__(self, what: str, observed: object, expected: object) -> None:
-        super().__init__(f"{what} is {shown(observed)}, expected {shown(expected)}")
-        self.what, self.observed, self.expected = what, observed, expected
 
 
 @dataclass(frozen=True)
 class Checker:
-    """A registered checker: its function and the hint shown with a red mark."""
+    """A registered checker: its function, and one hint for each wrong try."""
 
     function: Callable[..., None]
-    hint: str
+    hints: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -57,10 +46,15 @@ class Verdict:
 
 
 _CHECKERS: dict[str, Checker] = {}
+_TRIES: Counter[str] = Counter()
 
 
-def checker(id: str, *, hint: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def checker(
+    id: str, *, hint: str | tuple[str, ...]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function ``(object, …) -> None`` as the checker of exercise ``id``.
+
+    Several hints come one after the other: a question, a pointer, the answer.
 
     Raises CourseError for an id that is not a number and a letter, and for one registered twice
     by different functions.
@@ -75,7 +69,7 @@ def checker(id: str, *, hint: str) -> Callable[[Callable[..., None]], Callable[.
                 f"exercise {id} has two checkers: {_origin(known.function)} "
                 f"and {_origin(function)}; rename one"
             )
-        _CHECKERS[id] = Checker(function, hint)
+        _CHECKERS[id] = Checker(function, (hint,) if isinstance(hint, str) else hint)
         return function
 
     return register
@@ -85,35 +79,37 @@ def check(id: str, *objects: object) -> None:
     """Check the learner's own object: print one line, green or marked red, whatever it does.
 
     ``objects`` are the object asked for, then the learner's classes that the checker needs.
+    An exercise that nobody has tried yet gets a plain line; each wrong try gets the next hint.
 
     Raises CourseError where the course has no exercise of this id.
     """
-    verdict = examine(id, *objects)
+    verdict = examine(id, *objects, wrong_tries=_TRIES[id])
+    _TRIES[id] += verdict.text.startswith(FAILED)
     mark, colon, words = verdict.text.partition(":")  # words are read best in the page's own colour
-    print(f"{_GREEN if verdict.passed else _RED}{mark}{_PLAIN}{colon}{words}")
+    colour = {PASSED: _GREEN, FAILED: _RED}.get(mark[0], "")
+    print(f"{colour}{mark}{_PLAIN if colour else ''}{colon}{words}")
 
 
-def examine(id: str, *objects: object) -> Verdict:
+def examine(id: str, *objects: object, wrong_tries: int = 0) -> Verdict:
     """Run the checker of an exercise on the learner's objects.
 
     Raises CourseError where the course has no exercise of this id.
     """
-    found = find_checker(id)
+    registered = find_checker(id)
     if any(each is ... for each in objects):
-        return _stub(id)
+        return _untouched(id)
     try:
-        found.function(*objects)
-    except NotImplementedError as error:
-        if str(error) in ("", "your turn"):
-            return _stub(id)
-        return _failed(id, f"NotImplementedError: {error}", found.hint)
-    except Mismatch as error:
-        return _failed(id, str(error), found.hint)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # the line says what came of it
+            registered.function(*objects)
     except (Exception, SystemExit) as error:
-        return _failed(
-            id, f"your code raised {type(error).__name__}: {error}{_where(error)}", found.hint
-        )
-    return Verdict(id, True, f"✓ {id} passed")
+        if isinstance(error, NotImplementedError) and str(error) in ("", "your turn"):
+            return _untouched(id)
+        known = diagnose(id, registered.function, objects, error)
+        hints = registered.hints[min(wrong_tries, len(registered.hints) - 1)]
+        hint = known.question if known and not wrong_tries else hints
+        return _failed(id, _reason(error), known.when if known else "", hint)
+    return Verdict(id, True, f"{PASSED} {id} passed")
 
 
 def find_checker(id: str) -> Checker:
@@ -140,80 +136,21 @@ def registered(number: str) -> list[str]:
     return sorted(id for id in _CHECKERS if id[:-1] == number)
 
 
-def same(what: str, observed: object, expected: object) -> None:
-    """Raise Mismatch unless both are equal; arrays of any shape, or anything else that compares.
-
-    >>> same("the shape", (2, 3), (2, 3))
-    """
-    if isinstance(observed, np.ndarray) or isinstance(expected, np.ndarray):
-        equal = np.array_equal(np.asarray(observed), np.asarray(expected))
-    else:
-        equal = observed is expected or bool(observed == expected)
-    if not equal:
-        raise Mismatch(what, observed, expected)
-
-
-def close(
-    what: str, observed: Any, expected: Any, *, rtol: float = 1e-7, atol: float = 1e-10
-) -> None:
-    """Raise Mismatch unless shapes agree, and numbers within ``atol + rtol * abs(expected)``.
-
-    >>> close("the sum", 0.1 + 0.2, 0.3)
-    """
-    try:
-        numbers = np.asarray(observed, dtype=float)
-    except (TypeError, ValueError):
-        raise Mismatch(what, observed, expected) from None
-    if numbers.shape != np.shape(expected) or not np.allclose(
-        numbers, expected, rtol, atol, equal_nan=True
-    ):
-        raise Mismatch(what, observed, expected)
-
-
-def raises(what: str, kind: type[BaseException], call: Callable[[], object]) -> BaseException:
-    """The exception that ``call()`` raises; Mismatch when it is of another kind or none.
-
-    >>> type(raises("int('x')", ValueError, lambda: int("x"))).__name__
-    'ValueError'
-    """
-    try:
-        got = call()
-    except kind as error:
-        return error
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        raise Mismatch(
-            f"the error of {what}", f"{type(error).__name__}: {error}", kind.__name__
-        ) from error
-    raise Mismatch(f"the outcome of {what}", got, f"an error of type {kind.__name__}")
-
-
-def shown(value: object) -> str:
-    """A value in one short line, without addresses."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, type):
-        return value.__name__
-    try:
-        said = value if isinstance(value, str) else repr(value)
-    except Exception as error:
-        said = f"<{type(value).__name__}: its repr raised {type(error).__name__}>"
-    return _line(said)
-
-
-def _line(text: str) -> str:
-    text = " ".join(_ADDRESS.sub("0x…", text).split())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def _stub(id: str) -> Verdict:
+def _untouched(id: str) -> Verdict:
     """Nothing was tried yet, so there is no hint yet."""
-    return Verdict(id, False, f"✗ {id}: your turn")
+    return Verdict(id, False, f"{UNTOUCHED} {id}: your turn")
 
 
-def _failed(id: str, reason: str, hint: str) -> Verdict:
-    return Verdict(id, False, f"✗ {id}: {_line(reason).rstrip('.')}. Hint: {_line(hint)}")
+def _reason(error: BaseException) -> str:
+    if isinstance(error, Wrong):
+        return str(error)
+    return f"your code raised {type(error).__name__}: {error}{_where(error)}"
+
+
+def _failed(id: str, reason: str, when: str, hint: str) -> Verdict:
+    sentences = [one_line(reason).rstrip("."), f"You get this when {when}" if when else ""]
+    text = ". ".join(filter(None, sentences))
+    return Verdict(id, False, f"{FAILED} {id}: {text}. Hint: {one_line(hint)}")
 
 
 def _where(error: BaseException) -> str:

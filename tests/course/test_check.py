@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from importlib import import_module
 
 import numpy as np
 import pytest
 
-from minigrad.course.check import Mismatch, check, checker, close, examine, raises, same
+from minigrad.course import diagnosis
+from minigrad.course.check import check, checker, examine
 from minigrad.course.errors import CourseError
+from minigrad.course.judge import Mismatch, close, raises, same
 
 checking = import_module("minigrad.course.check")  # the package's `check` is the function
 
@@ -17,6 +20,8 @@ checking = import_module("minigrad.course.check")  # the package's `check` is th
 def checkers(monkeypatch):
     """Checkers of this test only."""
     monkeypatch.setattr(checking, "_CHECKERS", {})
+    monkeypatch.setattr(checking, "_TRIES", Counter())
+    monkeypatch.setattr(diagnosis, "_MISTAKES", {})
 
     @checker("90a", hint="times itself")
     def square_it(square, *_more):
@@ -55,7 +60,7 @@ def not_written(x):
 
 @pytest.mark.parametrize("stub", [..., not_written], ids=["dots", "raise"])
 def test_a_stub_is_the_learners_turn_and_the_hint_waits_for_a_first_try(stub):
-    assert examine("90a", stub).text == "✗ 90a: your turn"
+    assert examine("90a", stub).text == "○ 90a: your turn"
 
 
 def test_a_missing_class_among_the_objects_is_the_learners_turn_too():
@@ -89,6 +94,45 @@ def test_whatever_the_object_does_the_answer_is_one_red_line(name, capsys):
     assert said in out
     assert out.count("\n") == 1
     assert "Hint: times itself" in out
+
+
+def test_an_exercise_that_nobody_tried_is_no_red_mark(capsys):
+    check("90a", ...)
+    assert capsys.readouterr().out == "○ 90a: your turn\n"
+
+
+def test_each_wrong_try_gets_the_next_hint_and_the_last_one_stays(capsys):
+    @checker("90b", hint=("what is it?", "look at it", "it is 9"))
+    def nine(number):
+        same("it", number, 9)
+
+    for attempt in (8, ..., 7, 6, 5, 9):
+        check("90b", attempt)
+    ends = [line.rpartition("Hint: ")[2] for line in capsys.readouterr().out.splitlines()]
+    assert ends[0] == "what is it?"
+    assert ends[2:5] == ["look at it", "it is 9", "it is 9"]
+    assert "90b passed" in ends[5]
+
+
+def test_a_known_mistake_is_named_by_the_value_it_gives_and_has_the_first_hint_of_its_own():
+    @diagnosis.mistake("90a", "x is doubled", "is that a square?")
+    def doubled(square, *more):
+        return (lambda x: 2 * x, *more)
+
+    @diagnosis.mistake("90a", "x is no number", "what can be multiplied?")
+    def crashing(square, *more):
+        return (lambda x: x + "", *more)
+
+    text = examine("90a", lambda x: x + x).text
+    assert text.endswith("6, expected 9. You get this when x is doubled. Hint: is that a square?")
+    assert "You get this when x is no number" in examine("90a", lambda x: x + "").text
+    assert "You get this" not in examine("90a", lambda x: x + 1).text
+    assert examine("90a", lambda x: 2 * x, wrong_tries=1).text.endswith("Hint: times itself")
+
+
+def test_a_warning_of_numpy_is_not_shown_beside_the_line(recwarn):
+    examine("90a", lambda x: np.float64(1.0) / np.float64(0.0))
+    assert not recwarn.list
 
 
 def test_an_interrupt_is_not_an_answer():

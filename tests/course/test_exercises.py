@@ -13,7 +13,8 @@ from pathlib import Path
 import literate
 import pytest
 
-from minigrad.course.check import examine, find_checker, registered
+from minigrad.course.check import check, examine, find_checker, registered
+from minigrad.course.diagnosis import mistakes
 from minigrad.course.folder import find_course
 from minigrad.course.steps import Step, read_step
 from minigrad.course.stub import stub
@@ -26,18 +27,33 @@ EXERCISES = [(name, id) for name, step in STEPS.items() for id in step.exercises
 
 
 @cache
-def wrong_answers(step: Step) -> dict[str, list[tuple]]:
-    name = step.name.split("_")[0]
-    return runpy.run_path(str(WRONG / f"{name}.py"))["WRONG"]
+def answers(step: Step) -> dict[str, dict[str, list[tuple]]]:
+    """WRONG and RIGHT of a step, each from exercises to what `check` is given."""
+    return runpy.run_path(str(WRONG / f"{step.name.split('_')[0]}.py"))
 
 
-def outcome(step: Step, id: str, *, solved: bool) -> str:
+def told_apart() -> list[tuple[str, str, str]]:
+    """Every known mistake: its step, its exercise, when it happens."""
+    for _, id in EXERCISES:
+        find_checker(id)
+    return [(name, id, each.when) for name, id in EXERCISES for each in mistakes(id)]
+
+
+def given_to_check(step: Step, id: str) -> tuple:
+    """What the solved notebook hands to `check`."""
+    handed = []
+    outcome(step, id, solved=True, check=lambda _, *objects: handed.append(objects))
+    return handed[0]
+
+
+def outcome(step: Step, id: str, *, solved: bool, check=check) -> str:
     """What the check prints when the definitions of the step and this exercise's cell have run."""
     cell = next(cell for cell in step.cells if cell.exercise == id)
     namespace = dict(vars(literate.load(step.name)))
-    run("import numpy as np\nimport minigrad as mg\nfrom minigrad.course import check", namespace)
+    run("import numpy as np\nimport minigrad as mg", namespace)
     for needed in demonstrations_before(step, cell):
         run(needed, namespace)
+    namespace["check"] = check
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         run(cell.source if solved else stub(step, cell), namespace)
@@ -66,8 +82,9 @@ def run(source: str, namespace: dict) -> None:
 @pytest.mark.parametrize(("name", "id"), EXERCISES)
 def test_the_stub_fails_its_check(name, id):
     printed = outcome(STEPS[name], id, solved=False)
-    assert f"✗ {id}: your turn" in printed, printed
+    assert f"○ {id}: your turn" in printed, printed
     assert "✓" not in printed
+    assert "✗" not in printed
 
 
 @pytest.mark.parametrize(("name", "id"), EXERCISES)
@@ -79,7 +96,7 @@ def test_the_solution_passes_its_check(name, id):
 
 @pytest.mark.parametrize(("name", "id"), EXERCISES)
 def test_plausible_wrong_answers_fail_their_check(name, id):
-    wrong = wrong_answers(STEPS[name]).get(id, [])
+    wrong = answers(STEPS[name])["WRONG"].get(id, [])
     assert len(wrong) >= 2, f"exercise {id} has {len(wrong)} wrong answers"
     for number, objects in enumerate(wrong):
         objects = objects if isinstance(objects, tuple) else (objects,)
@@ -89,10 +106,32 @@ def test_plausible_wrong_answers_fail_their_check(name, id):
         assert "takes" not in verdict.text or "positional" not in verdict.text, verdict.text
 
 
+@pytest.mark.parametrize(("name", "id"), EXERCISES)
+def test_right_answers_in_other_styles_pass_their_check(name, id):
+    for number, objects in enumerate(answers(STEPS[name]).get("RIGHT", {}).get(id, [])):
+        verdict = examine(id, *objects)
+        assert verdict.passed, f"right answer {number}: {verdict.text}"
+
+
+@pytest.mark.parametrize(("name", "id", "when"), told_apart())
+def test_every_known_mistake_is_refused_and_told_from_the_others(name, id, when):
+    make = next(each.make for each in mistakes(id) if each.when == when)
+    verdict = examine(id, *make(*given_to_check(STEPS[name], id)))
+    assert not verdict.passed
+    assert f"You get this when {when}. Hint: " in verdict.text
+
+
+@pytest.mark.parametrize(("name", "id"), EXERCISES)
+def test_the_known_mistakes_name_those_of_independent_answers(name, id):
+    for objects, when in answers(STEPS[name]).get("NAMED", {}).get(id, []):
+        verdict = examine(id, *objects)
+        assert f"You get this when {when}" in verdict.text, verdict.text
+
+
 @pytest.mark.parametrize("name", [path.stem for path in REAL.paths.values()])
 def test_every_step_has_two_or_three_exercises_and_no_checker_is_left_over(name):
     step = STEPS[name]
     assert 2 <= len(step.exercises) <= 4
     for id in step.exercises:
-        assert find_checker(id).hint
+        assert all(find_checker(id).hints)
     assert set(registered(step.exercises[0][:-1])) == set(step.exercises)

@@ -5,7 +5,8 @@ import weakref
 
 import numpy as np
 
-from ..check import Mismatch, checker, close
+from ..check import checker
+from ..judge import Mismatch, close, same
 
 
 class Thing:
@@ -43,15 +44,11 @@ def using_config(using_config, Config):
     before = Config.recording
     try:
         with using_config("some_switch", 2):
-            seen = [Config.some_switch]
+            same("Config.some_switch in a block that sets it to 2", Config.some_switch, 2)
             with using_config("some_switch", 3):
-                seen.append(Config.some_switch)
-            seen.append(Config.some_switch)
-        seen.append(Config.some_switch)
-        if seen != [2, 3, 2, 1]:
-            raise Mismatch(
-                "a switch inside, deeper inside, inside again and after", seen, [2, 3, 2, 1]
-            )
+                same("Config.some_switch in an inner block that sets it to 3", Config.some_switch, 3)
+            same("Config.some_switch after an inner block, where 2 counts,", Config.some_switch, 2)
+        same("Config.some_switch after the block, where it was 1,", Config.some_switch, 1)
         try:
             with using_config("some_switch", 4):
                 raise KeyError("an error inside the block")
@@ -59,14 +56,12 @@ def using_config(using_config, Config):
             pass
         else:
             raise Mismatch("the error raised inside the block", "swallowed", "passed on")
-        if Config.some_switch != 1:
-            raise Mismatch("the switch after an error inside the block", Config.some_switch, 1)
+        same(
+            "Config.some_switch after a block that set it to 4 and failed", Config.some_switch, 1
+        )
         with using_config("recording", False):
-            inside = Config.recording
-        if (inside, Config.recording) != (False, before):
-            raise Mismatch(
-                "Config.recording inside and after", (inside, Config.recording), (False, before)
-            )
+            same("Config.recording in a block that sets it to False", Config.recording, False)
+        same("Config.recording after that block", Config.recording, before)
     finally:
         del Config.some_switch
         Config.recording = before

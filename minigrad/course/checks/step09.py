@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..check import Mismatch, checker, close, same
+from ..check import checker
+from ..judge import Mismatch, close, same
 
 
 @checker(
@@ -16,10 +17,10 @@ def sum_to(SumTo, Variable, gradcheck):
         y = SumTo(shape)(x)
         same(f"the shape of SumTo({shape}) of a (2, 3)", y.data.shape, shape)
         close(f"the sum of all numbers after SumTo({shape})", y.data.sum(), values.sum())
-        gx = SumTo(shape)
-        gx(x)
+        function = SumTo(shape)
+        y = function(x)
         gy = np.arange(1.0, 1.0 + np.prod(shape, dtype=int)).reshape(shape)
-        close(f"the gradient of SumTo({shape})", gx.backward(gy), np.broadcast_to(gy, (2, 3)))
+        close(f"the gradient of SumTo({shape})", function.backward(gy), np.broadcast_to(gy, (2, 3)))
         gradcheck(lambda x, shape=shape: SumTo(shape)(x) * SumTo(shape)(x), x)
 
 
@@ -69,4 +70,6 @@ def shapes(shapes, Variable):
         if not isinstance(given, dict):
             raise Mismatch(f"shapes({n}, {i}, {o})", given, "a dict from names to shapes")
         for key, array in real.items():
-            same(f"the shape of {key} for n={n}, i={i}, o={o}", given.get(key), array.shape)
+            shape = given.get(key)
+            shape = tuple(shape) if isinstance(shape, list) else shape
+            same(f"the shape of {key} for n={n}, i={i}, o={o}", shape, array.shape)

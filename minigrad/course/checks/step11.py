@@ -1,9 +1,11 @@
 """The checkers of step 11."""
 
 import math
+import traceback
 from functools import partial
 
-from ..check import Mismatch, checker, close, raises, same
+from ..check import checker
+from ..judge import Mismatch, Wrong, close, raises, same
 
 
 def row(what, operation, Tensor, value, slope, *, points):
@@ -41,3 +43,6 @@ def both_errors(functions, Tensor):
             raise error
         if words not in str(error):
             raise Mismatch(f"the error of {name}(x)", str(error), f"an error that says {words!r}")
+        frames = traceback.walk_tb(error.__traceback__)
+        if not any(frame.f_code is Tensor.backward.__code__ for frame, _ in frames):
+            raise Wrong(f"the error of {name}(x) is raised by hand, expected one of backward itself")

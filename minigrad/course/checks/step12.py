@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..check import checker, close
+from ..check import checker
+from ..judge import close
 
 
 def saddle(x, y):
@@ -12,8 +13,12 @@ def saddle(x, y):
 
 @checker(
     "12a",
-    hint="first all slopes with create_graph=True, then the derivatives of each slope; "
-    "a graph that is walked several times must keep its values",
+    hint=(
+        "how many slopes are there, and how many derivatives has each of them?",
+        "first all slopes with create_graph=True, then the derivatives of each slope; a graph that "
+        "is walked several times must keep its values, and a slope may not depend on every input",
+        "grad(slope, *leaves, create_graph=True, allow_unused=True) is a row; None in it means 0",
+    ),
 )
 def hessian(hessian, rosenbrock):
     close(
@@ -22,13 +27,25 @@ def hessian(hessian, rosenbrock):
         np.array([[402.0, 400.0], [400.0, 200.0]]),
     )
     close(
+        "the Hessian of x² + y³, whose slopes know one input each, at (3, 5)",
+        hessian(lambda x, y: x**2 + y**3, 3.0, 5.0),
+        np.array([[2.0, 0.0], [0.0, 30.0]]),
+    )
+    close(
         "the Hessian of x²y + y³ at (3, 5)",
         hessian(saddle, 3.0, 5.0),
         np.array([[10.0, 6.0], [6.0, 30.0]]),
     )
 
 
-@checker("12b", hint="the sum of slope * v over all inputs is one number: derive it for all inputs")
+@checker(
+    "12b",
+    hint=(
+        "how can all slopes and the vector become one number?",
+        "the sum of slope * v over all inputs is one number: differentiate it for all inputs",
+        "along = sum(slope * v for slope, v in zip(slopes, vector)); then grad(along, *leaves)",
+    ),
+)
 def hvp(hvp, rosenbrock):
     close(
         "H v of Rosenbrock at (-1, 2) with v = (1, -2)",
@@ -74,7 +91,14 @@ def seen(backward, walks):
     return marked
 
 
-@checker("12c", hint="the first gradient is still in x.grad when the second arrives")
+@checker(
+    "12c",
+    hint=(
+        "68 is 24 + 44: where does the 24 come from?",
+        "the first gradient is still in x.grad when the second arrives",
+        "x.grad = None, before slope.backward()",
+    ),
+)
 def second_derivative(second_derivative):
     close(
         "the second derivative of x⁴ - 2x² at 2",

@@ -4,7 +4,8 @@ from functools import partial
 
 import numpy as np
 
-from ..check import Mismatch, checker, close, raises, same
+from ..check import checker
+from ..judge import Mismatch, close, raises, same
 
 #: The shortest lists of forward slots that a rule of + - * / can do with; each of them is right.
 SHORTEST = {

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..check import Mismatch, checker, close, same
+from ..check import checker
+from ..judge import Mismatch, close, same
 
 
 @checker("15a", hint="the grad op of the last mul runs first, so its part is @0")

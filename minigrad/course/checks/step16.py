@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..check import checker, close, same
+from ..check import checker
+from ..judge import close, same
 
 
 @checker("16a", hint="the last step comes first; its way to the end has length 0")

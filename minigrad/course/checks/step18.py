@@ -4,7 +4,8 @@ from collections import Counter
 
 import numpy as np
 
-from ..check import Mismatch, checker, same
+from ..check import checker
+from ..judge import Mismatch, same
 
 
 @checker("18a", hint="seed first; one grad op per forward op, last op first; nobody reads w@GRAD")

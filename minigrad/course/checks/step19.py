@@ -1,6 +1,7 @@
 """The checkers of step 19."""
 
-from ..check import Mismatch, checker, close, same
+from ..check import checker
+from ..judge import Mismatch, close, same
 
 
 @checker("19a", hint="the branch that runs decides; what only the other branch reads gets 0.0")

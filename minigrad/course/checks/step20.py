@@ -7,7 +7,8 @@ import numpy as np
 from minigrad import static
 
 from ...primitives.registry import REGISTRY, primitive
-from ..check import Mismatch, checker, close
+from ..check import checker
+from ..judge import Mismatch, close
 
 
 @checker(

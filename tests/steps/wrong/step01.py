@@ -28,6 +28,13 @@ class CubeOfBoxes(Function):
         return Variable(x**3)
 
 
+class CubeInPlace(Function):
+    def forward(self, x):
+        y = x**3
+        x *= 2
+        return y
+
+
 class CubeWithoutReturn(Function):
     def forward(self, x):
         x**3
@@ -62,12 +69,42 @@ def slope_in_a_box(f, x, eps=1e-4):
     return Variable((f(Variable(x.data + eps)).data - f(x).data) / eps)
 
 
+def moving_the_box(f, x, eps=1e-4):
+    here = f(x).data
+    x.data = x.data + eps
+    return (f(x).data - here) / eps
+
+
+class CubeByProducts(Function):
+    def forward(self, x):
+        return x * x * x
+
+
+class CubeByNumpy(Function):
+    def forward(self, x):
+        return np.power(x, 3)
+
+
+def moving_and_putting_back(f, x, eps=1e-4):
+    here, before = f(x).data, x.data
+    x.data = before + eps
+    there = f(x).data
+    x.data = before
+    return (there - here) / eps
+
+
+def with_names(f, x, eps=1e-4):
+    right = f(Variable(np.array(float(x.data) + eps)))
+    return float(right.data - f(x).data) / eps
+
+
 WRONG = {
     "1a": [
         (Triple, Variable),
         (CubeOfSize, Variable),
         (CubeOfBoxes, Variable),
         (CubeWithoutReturn, Variable),
+        (CubeInPlace, Variable),
         (CubeWithoutBoxes, Variable),
     ],
     "1b": [
@@ -77,6 +114,25 @@ WRONG = {
         (eps_ignored, Variable),
         (without_a_box, Variable),
         (slope_in_a_box, Variable),
+        (moving_the_box, Variable),
     ],
     "1c": [(1e-9, 0.1), (1e-15, 1e-4), (0.0, 0.1)],
+}
+
+NAMED = {
+    "1a": [((Triple, Variable), "x is taken three times")],
+    "1b": [
+        ((central, Variable), "f is measured on both sides"),
+        ((divided_by_two_eps, Variable), "the rise is divided by 2 * eps"),
+        ((from_the_left, Variable), "f is measured on the left side"),
+        ((eps_ignored, Variable), "eps is written into the function"),
+        ((moving_the_box, Variable), "x itself is moved"),
+    ],
+    "1c": [((-9, 0.1), "the exponent is given")],
+}
+
+RIGHT = {
+    "1a": [(CubeByProducts, Variable), (CubeByNumpy, Variable)],
+    "1b": [(moving_and_putting_back, Variable), (with_names, Variable)],
+    "1c": [(1e-14, 0.3), (np.float64(1e-16), 2)],
 }

@@ -79,6 +79,44 @@ def another_order(x):
     return x.grad
 
 
+def measured(x, eps=1e-5):
+    def f(v):
+        return np.exp(np.exp(v) ** 2)
+
+    x.grad = (f(x.data + eps) - f(x.data - eps)) / (2 * eps)
+    return x.grad
+
+
+def by_formula(x):
+    x.grad = 2 * np.exp(2 * x.data) * np.exp(np.exp(2 * x.data))
+    return x.grad
+
+
+def each_in_one_line(x):
+    A, B, C = Exp(), Square(), Exp()
+    C(B(A(x)))
+    x.grad = A.backward(B.backward(C.backward(np.ones_like(x.data))))
+    return x.grad
+
+
+def in_a_loop(x):
+    functions, v = [Exp(), Square(), Exp()], x
+    for f in functions:
+        v = f(v)
+    g = np.array(1.0)
+    for f in reversed(functions):
+        g = f.backward(g)
+    x.grad = g
+    return x.grad
+
+
+def walked_forward(x):
+    A, B, C = Exp(), Square(), Exp()
+    C(B(A(x)))
+    x.grad = C.backward(B.backward(A.backward(np.array(1.0))))
+    return x.grad
+
+
 WRONG = {
     "2a": [
         (OwnSlope, Variable),
@@ -87,9 +125,31 @@ WRONG = {
         (Sin, Variable),
         (WithoutBoxes, Variable),
     ],
-    "2b": [(one_exp_for_both, Variable), (nothing_kept, Variable), (another_order, Variable)],
+    "2b": [
+        (each, Variable, Exp, Square)
+        for each in (one_exp_for_both, nothing_kept, another_order, measured, by_formula, walked_forward)
+    ],
     "2c": [
         (lambda order: None if order == "CBA" else order[0],),
         (lambda order: None if order[0] == "C" else order[0],),
     ],
+}
+
+NAMED = {
+    "2a": [
+        ((OwnSlope, Variable), "backward returns its own slope and forgets gy"),
+        ((SlopeAtGy, Variable), "the slope is taken at gy and multiplied by the input"),
+        ((WrongSign, Variable), "the sign is wrong"),
+    ],
+    "2b": [
+        ((one_exp_for_both, Variable, Exp, Square), "one Exp object serves both calls"),
+        ((nothing_kept, Variable, Exp, Square), "the gradient is returned but not kept"),
+        ((by_formula, Variable, Exp, Square), "the gradient is measured or written as a formula"),
+        ((walked_forward, Variable, Exp, Square), "backward runs in the order of forward"),
+    ],
+}
+
+RIGHT = {
+    "2b": [(each, Variable, Exp, Square) for each in (each_in_one_line, in_a_loop)],
+    "2c": [(lambda order: {"C": {"A": "A"}.get(order[1])}.get(order[0], order[0]),)],
 }

@@ -118,3 +118,14 @@ WRONG = {
         (link_put_back, Square),
     ],
 }
+
+NAMED = {
+    "3a": [((counts_boxes, Variable, Square), "boxes are counted")],
+    "3b": [((leaf_forgotten, Variable, Square, Exp), "the leaf at the end is not named")],
+    "3c": [((twice_new, Square), "Square() stands there twice")],
+}
+
+RIGHT = {
+    "3a": [(lambda v: len(names(v)), Variable, Square)],
+    "3b": [(lambda v: " of ".join([*names(v), "a leaf"]), Variable, Square, Exp)],
+}

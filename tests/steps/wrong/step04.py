@@ -17,6 +17,41 @@ def recursive(v):
     return [] if v.creator is None else [*recursive(v.creator.input), type(v.creator).__name__]
 
 
+def recursive_with_a_higher_limit(v):
+    import sys
+
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)
+    try:
+        return recursive(v)
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def inserting_in_front(v):
+    names = []
+    while v.creator is not None:
+        names.insert(0, type(v.creator).__name__)
+        v = v.creator.input
+    return names
+
+
+def by_function(v):
+    f, names = v.creator, []
+    while f:
+        names += [f.__class__.__name__]
+        f = f.input.creator
+    names.reverse()
+    return names
+
+
+def shouting(thing):
+    if isinstance(thing, float):
+        return f"{thing}: wrap it, Variable(np.array({thing}))"
+    if thing.creator is None:
+        return "A Leaf has no history. Call backward() on a result."
+
+
 def the_last_first(v):
     names = []
     while v.creator is not None:
@@ -65,7 +100,10 @@ def never_content(thing):
 
 
 WRONG = {
-    "4a": [(recursive, Variable, Square, Exp), (the_last_first, Variable, Square, Exp)],
+    "4a": [
+        (each, Variable, Square, Exp)
+        for each in (recursive, recursive_with_a_higher_limit, the_last_first)
+    ],
     "4b": [
         (the_value, square, exp),
         (of_the_result, square, exp),
@@ -78,4 +116,21 @@ WRONG = {
         (value_not_quoted, Variable, square),
         (never_content, Variable, square),
     ],
+}
+
+NAMED = {
+    "4a": [
+        ((recursive, Variable, Square, Exp), "the function calls itself"),
+        ((the_last_first, Variable, Square, Exp), "the list is not turned round"),
+    ],
+    "4b": [
+        ((the_value, square, exp), "the value of f is returned"),
+        ((of_the_result, square, exp), "the gradient of the result is returned"),
+        ((by_central_difference, square, exp), "f runs twice, to measure it"),
+    ],
+}
+
+RIGHT = {
+    "4a": [(inserting_in_front, Variable, Square, Exp), (by_function, Variable, Square, Exp)],
+    "4c": [(shouting, Variable, square)],
 }

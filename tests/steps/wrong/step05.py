@@ -77,6 +77,48 @@ def gradients_of_the_results(x, functions):
     return found
 
 
+def measured(x, functions):
+    return [_step.numerical_diff(f, x) for f in functions]
+
+
+def with_fresh_boxes(x, functions):
+    found = []
+    for f in functions:
+        own = Variable(x.data)
+        f(own).backward()
+        found.append(own.grad)
+    return found
+
+
+def cleared_afterwards(x, functions):
+    x.grad = None
+    found = []
+    for f in functions:
+        f(x).backward()
+        found.append(x.grad)
+        x.grad = None
+    return found
+
+
+class DivByRule(Div):
+    def backward(self, gy):
+        y = self.output.data
+        return gy / self.inputs[1].data, -gy * y / self.inputs[1].data
+
+
+def from_a_fresh_zero(x, gx):
+    if x.grad is None:
+        x.grad = np.zeros_like(gx)
+    x.grad = np.add(x.grad, gx)
+
+
+def first_a_copy(x, gx):
+    if x.grad is None:
+        x.grad = np.array(gx)
+    else:
+        x.grad += gx
+
+
 def the_last_alone(x, functions):
     for f in functions:
         x.cleargrad()
@@ -117,6 +159,7 @@ WRONG = {
         (cleared_once, Variable),
         (gradients_of_the_results, Variable),
         (the_last_alone, Variable),
+        (measured, Variable),
     ],
     "5c": [
         (in_place, Variable),
@@ -124,4 +167,29 @@ WRONG = {
         (from_zero, Variable),
         (given_back, Variable),
     ],
+}
+
+NAMED = {
+    "5a": [
+        (((SubLikeAdd, Div), Variable), "Sub hands on gy twice"),
+        (((Sub, DivWithoutSign), Variable), "the minus of Div is missing"),
+        (((Sub, DivWithoutGy), Variable), "Div forgets gy"),
+        (((SubAsList, Div), Variable), "the gradients of Sub come as a list"),
+    ],
+    "5b": [
+        ((never_cleared, Variable), "x is never cleared"),
+        ((cleared_once, Variable), "x is cleared once"),
+        ((measured, Variable), "the slopes are measured"),
+    ],
+    "5c": [
+        ((in_place, Variable), "+= writes into an array that others hold"),
+        ((overwrite, Variable), "the second gradient overwrites the first"),
+        ((from_zero, Variable), "the first gradient is added to None"),
+    ],
+}
+
+RIGHT = {
+    "5a": [((Sub, DivByRule), Variable)],
+    "5b": [(with_fresh_boxes, Variable), (cleared_afterwards, Variable)],
+    "5c": [(from_a_fresh_zero, Variable), (first_a_copy, Variable)],
 }

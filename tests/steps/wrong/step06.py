@@ -57,6 +57,42 @@ def recursive_postorder(y, seen=None):
     return list(seen)[::-1]
 
 
+def recursive_with_a_higher_limit(y):
+    import sys
+
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)
+    try:
+        return recursive_postorder(y)
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def postorder_by_a_stack(y):
+    seen, order, stack = set(), [], [(y.creator, False)]
+    while stack:
+        f, done = stack.pop()
+        if done:
+            order.append(f)
+        elif f is not None and f not in seen:
+            seen.add(f)
+            stack += [(f, True), *((x.creator, False) for x in f.inputs)]
+    return order[::-1]
+
+
+def by_counts(y):
+    from collections import Counter, deque
+
+    users = Counter(x.creator for f in functions_behind(y) for x in f.inputs)
+    ready, order = deque([y.creator]), []
+    while ready:
+        f = ready.popleft()
+        order.append(f)
+        users.subtract(x.creator for x in f.inputs)
+        ready.extend({x.creator for x in f.inputs if x.creator and users[x.creator] == 0})
+    return tuple(order)
+
+
 def the_last_again_and_again(y):
     return [y.creator for _ in functions_behind(y)]
 
@@ -100,6 +136,8 @@ WRONG = {
         (first_visit_only, Variable, square),
         (oldest_first, Variable, square),
         (recursive_postorder, Variable, square),
+        (recursive_with_a_higher_limit, Variable, square),
+        (_step.by_generation, Variable, square),
         (the_last_again_and_again, Variable, square),
         (return_forgotten, Variable, square),
     ],
@@ -110,4 +148,29 @@ WRONG = {
         (reused_but_right, Variable),
         (nothing_computed, Variable),
     ],
+}
+
+NAMED = {
+    "6a": [
+        ((first_input_only, Variable, square), "only the first input is followed"),
+        ((shortest_way, Variable, square), "the shortest way is taken"),
+        ((all_ways, Variable, square), "the ways of all inputs are added"),
+        ((number_of_functions, Variable, square), "every function behind v is counted"),
+        ((the_generation, Variable, square), "f.generation is read"),
+    ],
+    "6b": [
+        ((as_found, Variable, square), "functions stand in the order in which"),
+        ((lifo, Variable, square), "a function is put into the order once per use"),
+        ((_step.by_generation, Variable, square), "f.generation is read"),
+        ((recursive_postorder, Variable, square), "the order is found by recursion"),
+    ],
+    "6c": [
+        ((twice_a_leaf, Variable), "a leaf is used twice"),
+        ((nothing_computed, Variable), "x itself is returned"),
+    ],
+}
+
+RIGHT = {
+    "6b": [(postorder_by_a_stack, Variable, square), (by_counts, Variable, square)],
+    "6c": [(lambda x: (lambda b: b * b)(x * x), Variable)],
 }

@@ -40,6 +40,19 @@ class AsAList(Power):
         return [x1 * x0 ** (x1 - 1) * gy, x0**x1 * np.log(x0) * gy]
 
 
+class PowerByItsResult(Power):
+    def backward(self, gy):
+        x0, x1 = self.boxes
+        y = self.output().data
+        return gy * x1 * y / x0, gy * y * np.log(x0)
+
+
+class PowerInPlainNames(Power):
+    def backward(self, gy):
+        base, exponent = (x.data for x in self.inputs)
+        return gy * exponent * np.power(base, exponent - 1), gy * base**exponent * np.log(base)
+
+
 class Tanh(Function):
     def forward(self, x):
         return np.tanh(x)
@@ -66,6 +79,12 @@ def first(x):
 
 def two(x):
     up, down = exp(x), exp(-x)
+    return (up - down) / (up + down)
+
+
+def one_and_its_inverse(x):
+    up = exp(x)
+    down = 1 / up
     return (up - down) / (up + down)
 
 
@@ -115,6 +134,58 @@ def edges_once(y):
     return "\n".join(dict.fromkeys(dot_of(y, numbered()).splitlines()))
 
 
+def arrows_from(y, line):
+    """The right text, its arrows written by ``line(tail, head, is_input)``."""
+    ids, lines, functions = numbered(), [], by_generation(y)
+    for v in dict.fromkeys([y, *(x for f in functions for x in f.inputs)]):
+        lines.append(f'  {ids(v)} [label="{v.name or ""}"]')
+    for f in functions:
+        lines.append(f'  {ids(f)} [label="{type(f).__name__}" shape=box]')
+        lines += [line(ids(x), ids(f), True) for x in f.inputs]
+        lines.append(line(ids(f), ids(f.output()), False))
+    return "\n".join(["digraph {", *lines, "}"])
+
+
+def inputs_turned(y):
+    return arrows_from(
+        y, lambda tail, head, inward: f"{head} -> {tail}" if inward else f"{tail} -> {head}"
+    )
+
+
+def outputs_turned(y):
+    return arrows_from(
+        y, lambda tail, head, inward: f"{tail} -> {head}" if inward else f"{head} -> {tail}"
+    )
+
+
+def in_quotes(y):
+    return arrows_from(y, lambda tail, head, inward: f'"{tail}"->"{head}";')
+
+
+def none_for_no_name(y):
+    return dot_of(y, numbered()).replace('label=""', 'label="None"')
+
+
+def every_variable_called_x(y):
+    return dot_of(y, numbered()).replace('label=""', 'label="x"')
+
+
+def without_labels(y):
+    return dot_of(y, numbered()).replace('label=""', "shape=oval")
+
+
+def all_inputs_from_the_first(y):
+    """Right counts of everything, but a variable of no name stands where another one belongs."""
+    lines = dot_of(y, numbered()).splitlines()
+    nameless = [line.split()[0] for line in lines if 'label=""' in line]
+    swap = {nameless[0]: nameless[-1], nameless[-1]: nameless[0]}
+    ends = [line.split(" -> ") for line in lines]
+    return "\n".join(
+        f"  {swap.get(each[0].strip(), each[0].strip())} -> {each[1]}" if len(each) == 2 else line
+        for line, each in zip(lines, ends, strict=True)
+    )
+
+
 def no_functions(y):
     return "\n".join(line for line in dot_of(y, numbered()).splitlines() if "shape=box" not in line)
 
@@ -152,5 +223,17 @@ WRONG = {
         (no_functions, Variable),
         (without_direction, Variable),
         (arrows_to_nowhere, Variable),
+        (inputs_turned, Variable),
+        (outputs_turned, Variable),
+        (none_for_no_name, Variable),
+        (every_variable_called_x, Variable),
+        (without_labels, Variable),
+        (all_inputs_from_the_first, Variable),
     ],
+}
+
+RIGHT = {
+    "8a": [(each, Variable, gradcheck) for each in (PowerByItsResult, PowerInPlainNames)],
+    "8b": [((first, one_and_its_inverse, one), Variable, functions_behind)],
+    "8c": [(lambda y: dot_of(y, numbered()), Variable), (in_quotes, Variable)],
 }

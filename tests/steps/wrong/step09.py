@@ -103,3 +103,7 @@ WRONG = {
     ],
     "9c": [(f, Variable) for f in (bias_not_summed, transposed_weight, scalar_seed, without_names)],
 }
+
+RIGHT = {
+    "9c": [(lambda *sizes: {key: list(shape) for key, shape in right(*sizes).items()}, Variable)],
+}

@@ -38,6 +38,40 @@ def recursive(tensor):
     return visit(tensor.grad_fn, set())
 
 
+def none_for_a_leaf(tensor):
+    return [] if tensor.grad_fn is None else accumulated(tensor)
+
+
+def accumulated(tensor):
+    """Right but for a leaf, where there is no node to start from."""
+    nodes = step.count_edges(tensor.grad_fn)
+    return [node.variable for node in nodes if isinstance(node, step.AccumulateGrad)]
+
+
+def recursive_with_a_higher_limit(tensor):
+    import sys
+
+    if tensor.grad_fn is None:
+        return [tensor] if tensor.requires_grad else []
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)
+    try:
+        return recursive(tensor)
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def layer_by_layer(tensor):
+    if tensor.grad_fn is None:
+        return [tensor] if tensor.requires_grad else []
+    seen, layer = {tensor.grad_fn}, [tensor.grad_fn]
+    while layer:
+        layer = [t for node in layer for t, _ in node.next_functions if t is not None]
+        layer = [t for t in dict.fromkeys(layer) if t not in seen]
+        seen.update(layer)
+    return {node.variable for node in seen if isinstance(node, step.AccumulateGrad)}
+
+
 def first_layer_only(tensor):
     return [
         node.variable
@@ -74,7 +108,16 @@ def both_scaled(x):
 WRONG = {
     "10a": [
         (each, step.Tensor)
-        for each in (one_per_path, every_path, recursive, first_layer_only, nodes_for_leaves)
+        for each in (
+            one_per_path,
+            every_path,
+            recursive,
+            recursive_with_a_higher_limit,
+            first_layer_only,
+            nodes_for_leaves,
+            none_for_a_leaf,
+            accumulated,
+        )
     ],
     "10b": [
         (names, step.Tensor)
@@ -90,3 +133,5 @@ WRONG = {
         (each, step.Tensor) for each in (straight, unbound_twice, one_output_twice, both_scaled)
     ],
 }
+
+RIGHT = {"10a": [(layer_by_layer, step.Tensor)]}

@@ -51,6 +51,29 @@ def changed_behind_its_back(x):
     y.backward()
 
 
+def twice_by_hand(x):
+    raise RuntimeError("backward through <ExpBackward0> a second time")
+
+
+def changed_by_hand(x):
+    y = step.exp(x)
+    y.backward()
+    raise RuntimeError("the value was changed in place")
+
+
+def twice_by_exp(x):
+    y = step.exp(x)
+    for _ in range(2):
+        y.backward()
+
+
+def changed_factor(x):
+    h = x * 1
+    y = h * h
+    h.add_(1)
+    y.backward()
+
+
 WRONG = {
     "11a": [
         (root(formula), step.Tensor)
@@ -78,6 +101,10 @@ WRONG = {
             (twice, changed_but_not_kept),
             (twice, changed_behind_its_back),
             (changed, twice),
+            (twice_by_hand, changed),
+            (twice, changed_by_hand),
         )
     ],
 }
+
+RIGHT = {"11c": [((twice_by_exp, changed_factor), step.Tensor)]}

@@ -39,6 +39,36 @@ def freed_too_early(f, *numbers):
     return np.array([[step.grad(s, x).data for x in leaves] for s in slopes])
 
 
+def without_allow_unused(f, *numbers):
+    leaves = leaves_of(numbers)
+    slopes = step.grad(f(*leaves), *leaves, create_graph=True)
+    rows = [step.grad(slope, *leaves, create_graph=True) for slope in slopes]
+    return np.array([[each.data for each in row] for row in rows])
+
+
+def each_row_anew(f, *numbers):
+    rows = []
+    for i in range(len(numbers)):
+        leaves = leaves_of(numbers)
+        slope = step.grad(f(*leaves), leaves[i], create_graph=True)
+        second = step.grad(slope, *leaves, allow_unused=True)
+        rows.append([float(each.data) if each else 0.0 for each in second])
+    return np.array(rows)
+
+
+def by_backward(f, *numbers):
+    """Each slope walked by backward, leaves cleared in between: what is not reached stays None."""
+    leaves = leaves_of(numbers)
+    slopes = step.grad(f(*leaves), *leaves, create_graph=True)
+    matrix = np.zeros((len(leaves), len(leaves)))
+    for i, slope in enumerate(slopes):
+        for leaf in leaves:
+            leaf.grad = None
+        slope.backward(create_graph=True)
+        matrix[i] = [0.0 if leaf.grad is None else leaf.grad.data for leaf in leaves]
+    return matrix
+
+
 def gradient_times_vector(f, numbers, vector):
     leaves = leaves_of(numbers)
     slopes = step.grad(f(*leaves), *leaves)
@@ -99,7 +129,13 @@ def subtracted(f, number):
 WRONG = {
     "12a": [
         (each, rosenbrock)
-        for each in (diagonal_only, outer_product, forgot_create_graph, freed_too_early)
+        for each in (
+            diagonal_only,
+            outer_product,
+            forgot_create_graph,
+            freed_too_early,
+            without_allow_unused,
+        )
     ],
     "12b": [
         (each, rosenbrock)
@@ -107,3 +143,5 @@ WRONG = {
     ],
     "12c": [(not_cleared,), (cleared_too_early,), (subtracted,)],
 }
+
+RIGHT = {"12a": [(each, rosenbrock) for each in (each_row_anew, by_backward)]}

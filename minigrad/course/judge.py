@@ -1,0 +1,113 @@
+"""What a checker compares with: equal, close, raises, and how deep the stack is.
+
+>>> same("square(3)", 9, 9)
+>>> close("the sum", 0.1 + 0.2, 0.3)
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
+_LONGEST = 300
+
+
+class Wrong(Exception):
+    """What is wrong with an answer, in one sentence."""
+
+
+class Mismatch(Wrong):
+    """Something came out differently than expected.
+
+    >>> str(Mismatch("the gradient", 2.0, 3.0))
+    'the gradient is 2.0, expected 3.0'
+    """
+
+    def __init__(self, what: str, observed: object, expected: object) -> None:
+        super().__init__(f"{what} is {shown(observed)}, expected {shown(expected)}")
+        self.what, self.observed, self.expected = what, observed, expected
+
+
+def same(what: str, observed: object, expected: object) -> None:
+    """Raise Mismatch unless both are equal; arrays of any shape, or anything else that compares.
+
+    >>> same("the shape", (2, 3), (2, 3))
+    """
+    if isinstance(observed, np.ndarray) or isinstance(expected, np.ndarray):
+        equal = np.array_equal(np.asarray(observed), np.asarray(expected))
+    else:
+        equal = observed is expected or bool(observed == expected)
+    if not equal:
+        raise Mismatch(what, observed, expected)
+
+
+def close(
+    what: str, observed: Any, expected: Any, *, rtol: float = 1e-7, atol: float = 1e-10
+) -> None:
+    """Raise Mismatch unless shapes agree, and numbers within ``atol + rtol * abs(expected)``.
+
+    >>> close("the sum", 0.1 + 0.2, 0.3)
+    """
+    try:
+        numbers = np.asarray(observed, dtype=float)
+    except (TypeError, ValueError):
+        raise Mismatch(what, observed, expected) from None
+    if numbers.shape != np.shape(expected) or not np.allclose(
+        numbers, expected, rtol, atol, equal_nan=True
+    ):
+        raise Mismatch(what, observed, expected)
+
+
+def raises(what: str, kind: type[BaseException], call: Callable[[], object]) -> BaseException:
+    """The exception that ``call()`` raises; Mismatch when it is of another kind or none.
+
+    >>> type(raises("int('x')", ValueError, lambda: int("x"))).__name__
+    'ValueError'
+    """
+    try:
+        got = call()
+    except kind as error:
+        return error
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        raise Mismatch(
+            f"the error of {what}", f"{type(error).__name__}: {error}", kind.__name__
+        ) from error
+    raise Mismatch(f"the outcome of {what}", got, f"an error of type {kind.__name__}")
+
+
+def stack_depth() -> int:
+    """How many calls are open: a walk that recurses is as deep as its graph.
+
+    >>> stack_depth() < (lambda: stack_depth())()
+    True
+    """
+    depth, frame = 0, sys._getframe()
+    while (frame := frame.f_back) is not None:  # type: ignore[assignment]
+        depth += 1
+    return depth
+
+
+def shown(value: object) -> str:
+    """A value in one short line, without addresses."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, type):
+        return value.__name__
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except Exception as error:
+        text = f"<{type(value).__name__}: its repr raised {type(error).__name__}>"
+    return one_line(text)
+
+
+def one_line(text: str) -> str:
+    """Text on one line, without addresses, cut where it is long."""
+    text = " ".join(_ADDRESS.sub("0x…", text).split())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
