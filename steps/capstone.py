@@ -87,9 +87,9 @@ def feed_of(values, wanted):
 # %% [markdown]
 # ## The engines
 #
-# By hand is the only engine that this page does not have: nobody can write your backward but you.
-# In its place stands the judge of step 1. Four engines follow, and the fifth picture is text: the
-# program's own listing.
+# Of the five engines only the first is missing here, backward by hand: that would be yours to
+# write. In its place stands the judge of step 1. Four engines follow, and the fifth picture is
+# text: the program's own listing.
 #
 # **Linked nodes** replay the program, one object for each operation. They are the same forty lines
 # as in step 20. Two things are new: a number that stands in the program itself is a constant, and

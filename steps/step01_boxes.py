@@ -314,8 +314,8 @@ def numerical_diff(f, x, eps=1e-4):
 
 # %% [markdown]
 # **1b.** A cheaper judge looks to one side only, the *forward difference* $\dfrac{f(x +
-# \varepsilon) - f(x)}{\varepsilon}$. Write it. As in `numerical_diff`, `f` goes from box to box, `x`
-# is a box, and the slope is a plain number. What does it say for $x^2$ at 2? And how many more
+# \varepsilon) - f(x)}{\varepsilon}$. Write it. As in `numerical_diff`, `f` goes from box to box,
+# `x` is a box, and the slope is a plain number. What does it say for $x^2$ at 2? And how many more
 # digits does the central difference give, with the same `eps`?
 
 # %% tags=["active-ipynb", "exercise", "ex-1b"]

@@ -50,7 +50,8 @@ class Variable:
 # forward. `__call__` keeps the box. That is one new line.
 #
 # `backward(gy)` is the other half of a function. It gets $gy$, the gradient of its output, and
-# returns $gx$, the gradient of its input. Arrays in, array out, as in `forward`.
+# returns $gx$, the gradient of its input. Arrays in, array out, as in `forward`. Elsewhere such a
+# half is called a **VJP**, a vector-Jacobian product: what comes from behind, times the slope.
 
 # %%
 class Function:

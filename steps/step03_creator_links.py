@@ -146,8 +146,8 @@ def numerical_diff(f, x, eps=1e-4):
 # ## When were these links made?
 #
 # Nobody declared a graph. The links came into being **while the numbers flowed**. This is
-# *define-by-run*. An ordinary `if` decides what the graph looks like, and each run makes a new
-# graph.
+# *define-by-run*, and what it makes is a *dynamic computation graph*. Python's own `while` or `if`
+# decides what the graph looks like, and each run makes a new graph.
 #
 # **Predict, then run.** How many functions are in the graph that starts at 1.5? And at 5?
 

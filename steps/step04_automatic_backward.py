@@ -19,7 +19,11 @@ import numpy as np
 # from minigrad.course import check
 
 # %% [markdown]
-# In step 3 we wrote the same three lines three times. Now the variable does it by itself.
+# In step 3 we wrote the same three lines three times. Now the variable does it by itself. Going
+# from the result back to the inputs is called **reverse mode**. (*Forward mode* carries slopes
+# along with the values instead. It needs one run per input; reverse mode needs one walk for all of
+# them.)
+#
 # The new method `backward` stands below. Skip it for a moment: first we try the obvious way.
 #
 # There are also three guards, in `__init__`, in `backward` and in `Function.__call__`. We meet them

@@ -444,11 +444,19 @@ class Transpose(Function):
 # %% [markdown]
 # ## The matrix product
 #
-# $y = x W$ with shapes $(n, i)$, $(i, o)$, $(n, o)$. You need not learn the gradients by heart.
-# The shapes leave only one way to put the pieces together:
+# $y = x W$ with shapes $(n, i)$, $(i, o)$, $(n, o)$. One number of the result is $y_{rc} = \sum_k
+# x_{rk} W_{kc}$. So $x_{rk}$ moves every number in row $r$ of $y$, by $W_{kc}$ each, and its
+# gradient collects them: $\sum_c gy_{rc} W_{kc}$. That is row $r$ of $gy$ times column $k$ of
+# $W^T$. In the same way $W_{kc}$ moves column $c$ of $y$:
 #
-# * $gx$ has shape $(n, i)$. From $gy$ $(n, o)$ and $W$ $(i, o)$ only $gy\, W^T$ fits.
-# * $gW$ has shape $(i, o)$. From $x$ $(n, i)$ and $gy$ $(n, o)$ only $x^T gy$ fits.
+# * $gx = gy\, W^T$, of shape $(n, o)(o, i) = (n, i)$;
+# * $gW = x^T gy$, of shape $(i, n)(n, o) = (i, o)$.
+#
+# The shapes help you remember which one is transposed (but not where all matrices are square).
+#
+# Written out, all slopes of $y$ form a huge matrix, the *Jacobian*, with a row for each number of
+# $y$ and a column for each of $x$. `backward` never builds it: it computes $gy$
+# times that matrix, and nothing else.
 
 # %%
 class MatMul(Function):

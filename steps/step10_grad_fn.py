@@ -543,8 +543,9 @@ def stack(*rows):
 # mg.draw(y)
 
 # %% [markdown]
-# Nothing arrived at slot 0, so the engine put a zero there. (This zero returns in step 15 under
-# the name `fill_zeros_like`.)
+# Nothing arrived at slot 0, so the engine put a zero there. (In PyTorch the engine hands on that
+# there is nothing, and the node makes the zero. It returns in step 15 under the name
+# `fill_zeros_like`.)
 
 # %% tags=["active-ipynb"]
 # assert list(x.grad.data) == [0, 3]

@@ -38,8 +38,8 @@ import numpy as np
 # from minigrad.course import check
 
 # %% [markdown]
-# The machinery comes first: what is kept, a node that reads a table, the table itself. Then the
-# table, and then the questions.
+# First we build three parts: a value that is kept, a node that reads its rule from a table, and the
+# table. Then come the questions.
 #
 # ## The tensor grows a little
 #
@@ -696,7 +696,7 @@ def walk(edge, grad, retain_graph=False):
 #
 # PyTorch's table is a file named `derivatives.yaml`. A program reads it and writes the C++
 # classes; what a class keeps follows from the names in its formulas. Its row for the sine reads
-# `self: grad * self.cos()`.
+# `self: grad * self.cos().conj()`; for real numbers `conj` changes nothing.
 #
 # Recorded with PyTorch 2.13.0 (messages shortened):
 #

@@ -491,7 +491,7 @@ def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
 # assert y.data == 0
 
 # %% [markdown]
-# The last zero is a constant. It has no `grad_fn`, there is nothing left to derive.
+# The last zero is a constant. It has no `grad_fn`, there is nothing left to differentiate.
 
 # %% tags=["active-ipynb", "raises-exception"]
 # grad(y, x)
@@ -516,10 +516,11 @@ def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
 # %% [markdown]
 # ## Explore: what each order costs
 #
-# The hyperbolic tangent can be differentiated as often as you like. But each derivative is a graph made
-# by walking a graph.
+# The hyperbolic tangent can be differentiated as often as you like. But each derivative is a graph
+# made by walking a graph.
 #
-# `derivative` walks as often as you say. Given many numbers at once, it derives at each of them.
+# `derivative` walks as often as you say. Given many numbers at once, it
+# differentiates at each of them.
 
 # %% tags=["active-ipynb"]
 # def derivative(order, numbers):
@@ -570,10 +571,10 @@ def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
 # ## Exercises
 #
 # **12a.** Write `hessian(f, *numbers)`: the matrix of all second derivatives of a function of
-# several numbers, as a NumPy array. For Rosenbrock's function $(1-x)^2 + 100\,(y - x^2)^2$ at
-# $(-1, 2)$ it is $\begin{pmatrix}402 & 400\\400 & 200\end{pmatrix}$. A slope need not depend on
-# every input: those of $x^2 + y^3$ know one input each. `grad` refuses that, as PyTorch does, unless
-# it is told `allow_unused=True`: then it gives `None` for such an input.
+# several numbers, as a NumPy array. For Rosenbrock's function $(1-x)^2 + 100\,(y - x^2)^2$ at $(-1,
+# 2)$ it is $\begin{pmatrix}402 & 400\\400 & 200\end{pmatrix}$. A slope need not depend on every
+# input: those of $x^2 + y^3$ know one input each. `grad` refuses that, as PyTorch does, unless it
+# is told `allow_unused=True`: then it gives `None` for such an input.
 
 # %% tags=["active-ipynb", "exercise", "ex-12a"]
 # def rosenbrock(x, y):

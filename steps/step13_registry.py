@@ -568,9 +568,9 @@ def build_grad_op(op):
 # %% [markdown]
 # ## A trap for later
 #
-# Names have a danger that objects do not have. Two operators below use the same weight:
+# Names bring back a mistake of step 5 in a new form. Two operators below use the same weight:
 # $y = x_1 W + x_2 W$ with $x_1 = 2$, $x_2 = 5$, $W = 3$.
-# By the school's rules the derivative for $W$ is $x_1 + x_2 = 7$.
+# By calculus the derivative for $W$ is $x_1 + x_2 = 7$.
 #
 # **Predict, then run.** What will stand under `W@GRAD`?
 
@@ -589,9 +589,9 @@ def build_grad_op(op):
 # mg.draw((together("shared", shared), together("its gradient", shared_grad)))
 
 # %% [markdown]
-# Two writers, one name. The picture has to draw `W@GRAD` twice, but the scope has one place for
-# it: the second writer overwrote the first. Objects had the same illness in step 5, and `+=` cured
-# it. A name cannot do `+=`. The cure is step 15. Remember the number 7.
+# Two writers, one name. The picture has to draw `W@GRAD` twice, but the scope has one place for it:
+# the second writer overwrote the first. In step 5 a box lost its gradient in the same way, and
+# adding repaired it. A name cannot add. Step 15 has the repair. Remember the number 7.
 
 # %% tags=["active-ipynb"]
 # assert scope["y"] == 21.0
@@ -674,7 +674,8 @@ def build_grad_op(op):
 # %% [markdown]
 # **13c.** Improve the two refusals, on a plain list of known types. `lookup` returns the type if
 # it is known. Otherwise it raises a `LookupError` that quotes the word and proposes the nearest
-# known one (`difflib.get_close_matches` finds it). `enroll` returns the list with one type more,
+# known one (`difflib.get_close_matches` finds it; what it says where nothing is near is up to you).
+# `enroll` returns the list with one type more,
 # and raises a `ValueError` that quotes the type if it is there already. It must not change the
 # list it was given.
 

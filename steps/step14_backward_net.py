@@ -321,8 +321,8 @@ class NetOp(Operator):
 # * or when none of its inputs wants a gradient: nobody would read the result.
 #
 # The document says "all outputs of an operator". That may mean the forward operator or its gradient
-# operator. The first line is the one, the second line the other. And if a gradient operator writes
-# a result that is wanted and one that is not, the second one goes to `@EMPTY@`.
+# operator. The first condition reads it one way, the second the other. And if a gradient operator
+# writes a result that is wanted and one that is not, the second one goes to `@EMPTY@`.
 
 # %%
 def mirror(op, no_grad, known):
@@ -492,8 +492,8 @@ def backward(op, no_grad=()):
 # `h_part` kills only one: the product behind it is the first operator of the network. The answer to
 # the other question you need in exercise 14c.
 #
-# One thing is left to wish for. Freeze `w1`, `b1` and `x`, and the first layer has no wishes any
-# more. Still `h@GRAD` is computed by the second layer, and nobody reads it. The walk goes from
+# One thing can still be improved. Freeze `w1`, `b1` and `x`, and the first layer needs no gradient
+# any more. Still `h@GRAD` is computed by the second layer, and nobody reads it. The walk goes from
 # back to front, so when it is at the second layer, it does not know yet what the first one will
 # say. `append_backward` in the package looks from both sides, and computes only what somebody
 # asked for.

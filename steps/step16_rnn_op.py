@@ -314,7 +314,7 @@ def backward(op, no_grad=()):
 # The obvious thing is a loop: put the element and the state into the scope, run the step net, take
 # `h`, go on. For the backward pass, run the gradient of the step net as many times.
 #
-# **Predict, then run.** By the rules of school the derivative of the last state for $h_0$ is
+# **Predict, then run.** By calculus the derivative of the last state for $h_0$ is
 # $0.5^4 = 0.0625$, and for $W$ it is $6.25$. Which of the two will come out wrong?
 
 # %% tags=["active-ipynb", "mistake"]
@@ -667,8 +667,9 @@ class RnnGradOp(Operator):
 # check("16c", start_gradient)
 
 # %% [markdown]
-# With $W = 0.5$ the first state is forgotten: $0.5^{50}$ is about $10^{-15}$. With $W = 2$ it drowns
-# everything else: $2^{50}$ is about $10^{15}$. People say that the gradient *vanishes* or *explodes*.
+# With $W = 0.5$ the first state is forgotten: $0.5^{50}$ is about $10^{-15}$. With $W = 2$ it
+# drowns everything else: $2^{50}$ is about $10^{15}$. People say that the gradient *vanishes* or
+# *explodes*.
 
 # %% [markdown]
 # ## In PyTorch / in Paddle

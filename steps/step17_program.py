@@ -13,7 +13,8 @@
 # %% [markdown]
 # ## Part E: programs
 #
-# This part has three steps. It starts a new file, so nothing is carried over from the steps before.
+# This part has four steps, 17 to 20. It starts a new file, so nothing is carried over from the
+# steps before.
 #
 # What you need: an operator is a *type* plus *names by slot* (step 13), its grad operator is found
 # in a table (step 13), and a gradient written twice must be added up (step 15). Enter here if you
@@ -371,8 +372,8 @@ def make_grad_op(op):
 #
 # It begins with the **seed**, the op that writes the first gradient. From there it keeps a growing
 # set of *needed* names, at first only the loss. An op counts when it makes something needed. Then
-# its inputs are needed too. A metric behind the loss, or a branch that leads elsewhere, gets no grad
-# op.
+# its inputs are needed too. A metric behind the loss, or a branch that leads elsewhere, gets no
+# grad op.
 #
 # The grad ops go into `target_block`. Today that is the same block: **forward and backward are one
 # program**.
@@ -570,12 +571,13 @@ def append_backward(loss, parameter_list=None):
 # check("17a", appended, Program)
 
 # %% [markdown]
-# **17b.** One parameter. `parameter_list` chooses which pairs come back. Use it, then run the
-# program, and return the gradient of that one parameter.
+# **17b.** One name. `parameter_list` chooses which pairs come back, of parameters or of variables in
+# between, and refuses a name that does not lead to the loss. Use it, then run the program, and
+# return the gradient for that one name.
 
 # %% tags=["active-ipynb", "exercise", "ex-17b"]
 # def slope(loss, name, values):
-#     """The gradient of loss with respect to the parameter of this name, at the given values."""
+#     """The gradient of loss with respect to the variable of this name, at the given values."""
 #     ### BEGIN SOLUTION
 #     [(_, gradient)] = append_backward(loss, parameter_list=[name])
 #     return run(loss.block.program, values)[gradient.name]
@@ -618,8 +620,9 @@ def append_backward(loss, parameter_list=None):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# PyTorch has no description: the graph is the trace of an execution, as in step 10. There, too,
-# the loss must be a scalar. Recorded with PyTorch 2.13.0:
+# `loss.backward()` needs no description: its graph is the trace of an execution, as in step 10.
+# There, too, the loss must be a scalar, unless you pass the gradient to start from. Recorded with
+# PyTorch 2.13.0:
 #
 # ```python
 # >>> x = torch.ones(3, requires_grad=True)
@@ -627,7 +630,23 @@ def append_backward(loss, parameter_list=None):
 # RuntimeError: grad can be implicitly created only for scalar outputs
 # ```
 #
-# In Paddle's first static engine, Fluid, this is the program you have just built: blocks of ops
+# But `torch.compile` needs one, and makes what this part builds: a program for the forward pass and
+# one for the backward pass, before anything is optimised. AOTAutograd, its part for gradients,
+# prints them. For $y = x_1 W + x_2 W$, where only $W$ wants a gradient, this is the backward
+# program:
+#
+# ```python
+# def forward(self, primals_1, primals_2, tangents_1):
+#     mul_2 = torch.ops.aten.mul.Tensor(tangents_1, primals_2)
+#     mul_3 = torch.ops.aten.mul.Tensor(tangents_1, primals_1)
+#     add_1 = torch.ops.aten.add.Tensor(mul_2, mul_3)
+#     return (None, None, add_1)
+# ```
+#
+# Two grad ops, last op first, and their sum, as in step 15. `primals` are the saved inputs $x_1$
+# and $x_2$, `tangents_1` is the seed, and `None` stands where we would write `@EMPTY@`.
+#
+# In Paddle's static engine Fluid this is the program you have just built: blocks of ops
 # over named variables, grad ops in the same block. Its slots are called `X`, `Y`, `Out`,
 # `Out@GRAD`.
 #

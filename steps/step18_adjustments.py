@@ -290,8 +290,8 @@ OPS.update({
 # * one `sum` op adds the parts up and writes `w@GRAD`.
 #
 # Where does the `sum` stand? **Before the first reader.** A gradient that nobody reads, like that
-# of a parameter, is added up at the end. (Step 15 put it behind the last writer. Nobody asks for the
-# sum between these two places, so both are right.)
+# of a parameter, is added up at the end. (Step 15 put it behind the last writer. Nobody asks for
+# the sum between these two places, so both are right.)
 
 # %%
 def add_up_repeated_outputs(ops):
@@ -406,7 +406,7 @@ def add_up_repeated_outputs(ops):
 # 1. **nobody wants what it writes**: all its outputs are in the no-gradient set, the
 #    names whose gradient is not wanted;
 # 2. **only zeros come in**: none of the gradients it reads is made by anyone. A grad op passes
-#    gradients on. Zeros in, zeros out. (The seed reads no gradient at all. It stays.)
+#    gradients on. Zeros in, zeros out. (The seed, `fill_constant`, reads no gradient: it stays.)
 #
 # The second rule cascades: what a dropped op would have written counts as zero for the next one.
 # And an op that stays writes only what is wanted.

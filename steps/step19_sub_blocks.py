@@ -339,8 +339,8 @@ OPS.update({
 # %% [markdown]
 # ## A loop, executed
 #
-# **Predict, then run.** `compute` of step 17 asks the table for a kernel. What does the table say
-# to `while`?
+# **Predict, then run.** `compute` of step 17 asks the table for a kernel. Which kernel does the table
+# have for `while`?
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # OPS["while"].kernel
@@ -494,9 +494,9 @@ def run_block(block, scope):
 # What is the seed of a grad block? The gradient of the loop's output, `y@GRAD`, comes in. It is the
 # gradient of what the turn handed on. So the seed is an `assign`: `s_next@GRAD = assign(x=y@GRAD)`.
 #
-# Carried values without gradient (`i`, `more`) are left out. A block's own name is not the name
-# outside. So what `no_grad` says about the outer names is dropped for the block's own names, and
-# their own `stop_gradient` counts.
+# Carried values without gradient (`i`, `more`) are left out. A name that the block declares itself
+# hides the same name outside. So for such a name `no_grad` of the outer block does not count; its
+# own `stop_gradient` does.
 
 # %%
 def make_steps_grad_op(op, target_block, no_grad):
@@ -638,10 +638,10 @@ def run_steps_grad(op, scope, blocks):
 # mg.draw(y.block.program)
 
 # %% [markdown]
-# Four frames; scroll to the right to see them all. Above, block 0 with its two sides; below, the loop
-# body and one turn backwards. The thick lines are the hand-over: `s_next` becomes the next turn's
-# `s`; the gradient goes round the other way. A dashed name with the words *block 0*, like `w`, is
-# looked up in block 0.
+# Four frames; scroll to the right to see them all. Above, block 0 with its two sides; below, the
+# loop body and one turn backwards. The thick lines are the hand-over: `s_next` becomes the next
+# turn's `s`; the gradient goes round the other way. A dashed name with the words *block 0*, like
+# `w`, is looked up in block 0.
 #
 # **Press play.** The same program, op by op and turn by turn. (*fit* shows the whole picture.)
 
@@ -816,7 +816,7 @@ def run_steps_grad(op, scope, blocks):
 # check("19c", parents, nested, append_backward)
 
 # %% [markdown]
-# The last word has the judge of step 1. A branch inside a loop, `w` read in both branches, against
+# The judge of step 1 decides. A branch inside a loop, `w` read in both branches, against
 # a measured slope:
 
 # %% tags=["active-ipynb"]
@@ -841,8 +841,8 @@ def run_steps_grad(op, scope, blocks):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# PyTorch needs none of this: Python's own `for` and `if` run, and the graph of step 10 records what
-# was computed, unrolled. The numbers are the same. Recorded with PyTorch 2.13.0:
+# `loss.backward()` needs none of this: Python's own `for` and `if` run, and the graph of step 10
+# records what was computed, unrolled. The numbers are the same. Recorded with PyTorch 2.13.0:
 #
 # ```python
 # >>> x, w = torch.tensor(2., requires_grad=True), torch.tensor(3., requires_grad=True)
@@ -856,6 +856,16 @@ def run_steps_grad(op, scope, blocks):
 #
 # With `range(0)` it prints `(tensor(1.), None)`: what did not run is not in the graph, so `w` has
 # no gradient at all. A program has promised one, and gives zero.
+#
+# A compiled program cannot contain Python's `if`. There PyTorch has an op that holds two blocks,
+# and its gradient holds two grad blocks:
+#
+# ```python
+# >>> x = torch.tensor(3., requires_grad=True)
+# >>> torch.cond(x > 0, lambda x: x * x, lambda x: -x, (x,)).backward()
+# >>> x.grad
+# tensor(6.)
+# ```
 #
 # In Fluid the ops are called `while` and `conditional_block`; the step scopes are an output of the
 # op, `StepScopes`, as here. Its design document makes the forward block the parent of the grad

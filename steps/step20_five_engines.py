@@ -359,7 +359,7 @@ def by_program(model, values):
 # %% [markdown]
 # The network: 64 pixels, 32 hidden units, 10 answers. Its loss compares the scores with the right
 # answer: the logarithm of the sum of all exponentials, minus the score of the right digit. It is
-# small when the right score stands out.
+# small when the right digit has by far the highest score.
 
 # %%
 def digit_scores(images, w1, b1, w2):
@@ -425,8 +425,8 @@ def read_digits(images, parameters):
 # explore(curves, epochs=(1, len(losses), len(losses) - 1))
 
 # %% [markdown]
-# The first epochs do most of it: the loss drops, and the accuracy jumps. After that hardly another
-# digit is read right. (The curve of the loss is ragged: each point is the loss of the last 32
+# The first epochs do most of it: the loss drops, and the accuracy jumps. After that it improves by
+# a few digits only. (The curve of the loss is ragged: each point is the loss of the last 32
 # images of its epoch.)
 
 # %% tags=["active-ipynb"]
@@ -554,8 +554,10 @@ def read_digits(images, parameters):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# Two engines are left in the world of large frameworks: PyTorch's is our third, Paddle has the
-# third and the fifth.
+# The large frameworks have our third engine, our fifth, or both. `loss.backward()` in PyTorch is
+# the third, and `torch.compile` generates a backward program as the fifth does (step 17). Paddle
+# and TensorFlow have both as well. JAX has a way of its own: it traces the function to a program,
+# pushes slopes through it (forward mode), and transposes what is linear in them.
 #
 # ```python
 # # PyTorch 2.13.0

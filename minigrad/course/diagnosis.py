@@ -80,6 +80,6 @@ def _alike(one: BaseException, other: BaseException) -> bool:
 
 def _equal(one: Any, other: Any) -> bool:
     with contextlib.suppress(TypeError, ValueError):
-        numbers = [np.asarray(each, dtype=float) for each in (one, other)]
-        return numbers[0].shape == numbers[1].shape and np.allclose(*numbers, rtol=1e-9, equal_nan=True)
+        first, second = (np.asarray(each, dtype=float) for each in (one, other))
+        return first.shape == second.shape and np.allclose(first, second, 1e-9, equal_nan=True)
     return shown(one) == shown(other)

@@ -99,7 +99,7 @@ def test_one_command_checks_a_class(course, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["90a", "90b"]
     assert lines[1].split() == ["anna", "✓", "✓", "2", "of", "2"]
-    assert lines[2].split() == ["bo", "✗", "✗", "0", "of", "2"]
+    assert lines[2].split() == ["bo", "○", "○", "0", "of", "2"]
     assert lines[3].split() == ["1", "1"]
     shutil.rmtree(folder / "bo")
     assert main(["check", "--class", str(folder)]) == 0

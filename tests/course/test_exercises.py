@@ -23,6 +23,11 @@ REAL = find_course(Path(__file__).parent)
 WRONG = REAL.root / "tests" / "steps" / "wrong"
 STEPS = {path.stem: read_step(path) for path in [*REAL.paths.values(), *REAL.pages]}
 COLOUR = re.compile(r"\x1b\[\d+m")
+#: A plural, or a clause, before "is …, expected …".
+UNGRAMMATICAL = re.compile(
+    r"^✗ \w+: (both|how many|whether|the (slots|lines|ops|op types|blocks|parameters|names|edges))\b"
+    r".* is .*expected"
+)
 EXERCISES = [(name, id) for name, step in STEPS.items() for id in step.exercises]
 
 
@@ -103,6 +108,7 @@ def test_plausible_wrong_answers_fail_their_check(name, id):
         with contextlib.redirect_stdout(io.StringIO()):
             verdict = examine(id, *objects)
         assert not verdict.passed, f"wrong answer {number} of {id} passes"
+        assert not UNGRAMMATICAL.search(verdict.text), verdict.text
         assert "takes" not in verdict.text or "positional" not in verdict.text, verdict.text
 
 

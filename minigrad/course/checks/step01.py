@@ -54,9 +54,11 @@ def no_return(Cube, Variable):
     return variant(Cube, forward=lambda self, x: None), Variable
 
 
-@mistake("1a", "forward works on a box: it gets a bare array", "what has __call__ unpacked already?")
+@mistake(
+    "1a", "forward works on a box: it gets a bare array", "what has __call__ unpacked already?"
+)
 def unpacked_twice(Cube, Variable):
-    return variant(Cube, forward=lambda self, x: x.data.data ** 3), Variable
+    return variant(Cube, forward=lambda self, x: x.data.data**3), Variable
 
 
 @checker(
@@ -83,7 +85,9 @@ def forward_diff(forward_diff, Variable):
         same("x.data after the call, which is the caller's,", x.data, value)
 
 
-@mistake("1b", "f is measured on both sides: that is numerical_diff", "which run costs nothing new?")
+@mistake(
+    "1b", "f is measured on both sides: that is numerical_diff", "which run costs nothing new?"
+)
 def central(forward_diff, Variable):
     def slope(f, x, eps=1e-4):
         return (f(Variable(x.data + eps)).data - f(Variable(x.data - eps)).data) / (2 * eps)

@@ -54,7 +54,9 @@ def wrong_sign(Sin, Variable):
     return variant(Sin, backward=lambda self, gy: -np.cos(self.input.data) * gy), Variable
 
 
-@mistake("2a", "backward uses sin again: that is the value, not the slope", "how steep is sin at 0?")
+@mistake(
+    "2a", "backward uses sin again: that is the value, not the slope", "how steep is sin at 0?"
+)
 def value_for_slope(Sin, Variable):
     return variant(Sin, backward=lambda self, gy: np.sin(self.input.data) * gy), Variable
 
@@ -91,7 +93,9 @@ def exp_square_exp(gradient, Variable, Exp, Square):
         close(f"x.grad at {value}", x.grad, expected)
         same("the list of backward calls", [name for name, _ in walked], ["Exp", "Square", "Exp"])
         a = np.exp(value)
-        close("the inputs of the functions walked back", [at for _, at in walked], [a * a, a, value])
+        close(
+            "the inputs of the functions walked back", [at for _, at in walked], [a * a, a, value]
+        )
 
 
 def noted(cls, walked):

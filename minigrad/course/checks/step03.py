@@ -127,7 +127,9 @@ def used_twice(used_twice, Square):
         raise Mismatch("a.creator.input", "another box", "a itself: the link that is broken")
 
 
-@mistake("3c", "Square() stands there twice: two objects, each with its own links", "who is reused?")
+@mistake(
+    "3c", "Square() stands there twice: two objects, each with its own links", "who is reused?"
+)
 def twice_new(used_twice, Square):
     def build():
         x = leaf_for(Square())

@@ -12,7 +12,7 @@ def deep_leaf(Variable):
     """A leaf that refuses to be looked at from deep inside a recursion."""
     allowed = stack_depth() + 500
 
-    class Leaf(Variable):  # type: ignore[misc]
+    class Leaf(Variable):  # type: ignore[misc, valid-type]
         @property
         def creator(self):
             if stack_depth() > allowed:
@@ -111,7 +111,9 @@ def value_of_f(gradient, square, exp):
     return lambda f, value: f(box(square, value)).data, square, exp
 
 
-@mistake("4b", "the gradient of the result is returned: that is the seed, 1", "whose grad is asked?")
+@mistake(
+    "4b", "the gradient of the result is returned: that is the seed, 1", "whose grad is asked?"
+)
 def of_the_result(gradient, square, exp):
     def seed(f, value):
         y = f(box(square, value))

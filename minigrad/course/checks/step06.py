@@ -164,7 +164,8 @@ def verify_order(words, y, order):
 
 
 def lifo(y):
-    order, stack = [], [y.creator]
+    order: list[object] = []
+    stack = [y.creator]
     while stack and len(order) < 5_000:
         f = stack.pop()
         order.append(f)
@@ -186,7 +187,9 @@ def postorder(y):
     return list(order)[::-1]
 
 
-@mistake("6b", "functions stand in the order in which the links lead to them", "who waits for whom?")
+@mistake(
+    "6b", "functions stand in the order in which the links lead to them", "who waits for whom?"
+)
 def as_met(topological, Variable, square):
     return behind, Variable, square
 

@@ -46,7 +46,9 @@ def using_config(using_config, Config):
         with using_config("some_switch", 2):
             same("Config.some_switch in a block that sets it to 2", Config.some_switch, 2)
             with using_config("some_switch", 3):
-                same("Config.some_switch in an inner block that sets it to 3", Config.some_switch, 3)
+                same(
+                    "Config.some_switch in an inner block that sets it to 3", Config.some_switch, 3
+                )
             same("Config.some_switch after an inner block, where 2 counts,", Config.some_switch, 2)
         same("Config.some_switch after the block, where it was 1,", Config.some_switch, 1)
         try:
@@ -56,9 +58,7 @@ def using_config(using_config, Config):
             pass
         else:
             raise Mismatch("the error raised inside the block", "swallowed", "passed on")
-        same(
-            "Config.some_switch after a block that set it to 4 and failed", Config.some_switch, 1
-        )
+        same("Config.some_switch after a block that set it to 4 and failed", Config.some_switch, 1)
         with using_config("recording", False):
             same("Config.recording in a block that sets it to False", Config.recording, False)
         same("Config.recording after that block", Config.recording, before)

@@ -81,7 +81,7 @@ _LABEL = re.compile(r'\blabel\s*=\s*(?:"([^"]*)"|(\w+))')
         "keep a dictionary from each variable and function to its number; take names from it. "
         "Arrows go from each input to its function, and from the function to its output",
         "for f in by_generation(y): one line for f, a line `v -> f` for every x in f.inputs, and "
-        "one line `f -> v` for f.output(); label=\"\" where a variable has no name",
+        'one line `f -> v` for f.output(); label="" where a variable has no name',
     ),
 )
 def to_dot(to_dot, Variable):

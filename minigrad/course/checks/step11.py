@@ -45,4 +45,6 @@ def both_errors(functions, Tensor):
             raise Mismatch(f"the error of {name}(x)", str(error), f"an error that says {words!r}")
         frames = traceback.walk_tb(error.__traceback__)
         if not any(frame.f_code is Tensor.backward.__code__ for frame, _ in frames):
-            raise Wrong(f"the error of {name}(x) is raised by hand, expected one of backward itself")
+            raise Wrong(
+                f"the error of {name}(x) is raised by hand, expected one of backward itself"
+            )

@@ -5,22 +5,36 @@ from functools import partial
 import numpy as np
 
 from ..check import checker
-from ..judge import Mismatch, close, raises, same
+from ..judge import Mismatch, Wrong, close, raises, same
 
 #: The shortest lists of forward slots that a rule of + - * / can do with; each of them is right.
-SHORTEST = {
-    "add": [""],
-    "neg": [""],
-    "mul": ["x y"],
-    "exp": ["out"],
-    "log": ["x"],
-    "tanh": ["out"],
-    "sqrt": ["out"],
-    "div": ["x y", "y out"],
+SHORTEST: dict[str, list[set[str]]] = {
+    "add": [set()],
+    "neg": [set()],
+    "mul": [{"x", "y"}],
+    "exp": [{"out"}],
+    "log": [{"x"}],
+    "tanh": [{"out"}],
+    "sqrt": [{"out"}],
+    "div": [{"x", "y"}, {"y", "out"}],
+}
+#: What a rule of + - * / can do with almost everywhere: the missing factor is a quotient.
+DIVIDES: dict[str, dict[tuple[str, ...], str]] = {
+    "mul": {("x", "out"): "y = out / x", ("out", "y"): "x = out / y"},
+    "div": {("x", "out"): "y = x / out"},
 }
 
 
-@checker("13a", hint="the rule needs no x; factor stands behind the * of both kernels")
+@checker(
+    "13a",
+    hint=(
+        "which of factor, x and out_grad does the gradient need, and which of them is a slot?",
+        "a slot is a plain argument, an attribute stands behind the * of both kernels; the gradient "
+        "arrives in the slot out_grad, and the rule needs no x",
+        'register("scale", lambda x, *, factor: factor * x, "scale_grad", '
+        "lambda out_grad, *, factor: factor * out_grad)",
+    ),
+)
 def add_scale(add_scale, OPS, Operator, Scope, build_grad_op):
     for known in ("scale", "scale_grad"):
         OPS.pop(known, None)
@@ -28,7 +42,8 @@ def add_scale(add_scale, OPS, Operator, Scope, build_grad_op):
     for wanted in ("scale", "scale_grad"):
         if wanted not in OPS:
             raise Mismatch("the registry", ", ".join(OPS), f"one with {wanted!r}")
-    same("the slots of scale", list(OPS["scale"].inputs), ["x"])
+    same("the list of slots of scale", list(OPS["scale"].inputs), ["x"])
+    same("the list of slots of scale_grad", list(OPS["scale_grad"].inputs), ["out_grad"])
     op = Operator("scale", {"x": "u"}, {"out": "v"}, {"factor": 3.0})
     grad_op = build_grad_op(op)
     same("the type of the grad op", grad_op.type, "scale_grad")
@@ -41,18 +56,49 @@ def add_scale(add_scale, OPS, Operator, Scope, build_grad_op):
     close("the gradient for out_grad [1, 10] and factor 3", scope["u@GRAD"], [3.0, 30.0])
 
 
-@checker("13b", hint="write the rule with + - * / only, then look which of x, y, out stand in it")
+@checker(
+    "13b",
+    hint=(
+        "what is the slope of each, and can out spare you an exp, a log, a root?",
+        "write the rule with + - * / only, then look which of x, y, out stand in it",
+        "exp, tanh and sqrt need out alone; log needs x; mul both factors; div y and one more",
+    ),
+)
 def needed(needed):
     for kind, right in SHORTEST.items():
         if kind not in needed:
             raise Mismatch("the entry for " + kind, "missing", "a string of slots")
-        slots = " ".join(sorted(str(needed[kind]).replace(",", " ").split(), key="x y out".find))
-        if slots not in right:
-            expected = f"{len(right[0].split())} slot(s), enough for a rule of + - * /"
-            raise Mismatch(f"the list for {kind}", slots or "empty", expected)
+        entry = needed[kind]
+        slots = entry.replace(",", " ").split() if isinstance(entry, str) else list(entry)
+        if set(slots) not in right:
+            raise Wrong(f"{kind}: {why_not(kind, slots, right)}")
 
 
-@checker("13c", hint="get_close_matches(type, known, n=1) is a list, empty where nothing is near")
+def why_not(kind, slots, right):
+    """What is wrong with a list of forward slots."""
+    known = ("x", "y", "out") if kind in ("add", "mul", "div") else ("x", "out")
+    unknown = [slot for slot in slots if slot not in known]
+    if unknown:
+        return f"{kind} has no forward slot {unknown[0]!r}, only {', '.join(known)}"
+    listed = " and ".join(slot for slot in known if slot in slots) or "nothing"
+    for missing, quotient in DIVIDES.get(kind, {}).items():
+        if set(slots) == set(missing):
+            return f"with {listed} you need {quotient}, which is 0 / 0 where both are 0"
+    if any(needs < set(slots) for needs in right):
+        return f"{listed} will do, but a shorter list does, too"
+    return f"no rule of + - * / finds the slope from {listed}"
+
+
+@checker(
+    "13c",
+    hint=(
+        "what would you like to read when you have mistyped a name?",
+        "get_close_matches(type, known, n=1) is a list, empty where nothing is near; [*known, type] "
+        "is a new list",
+        'near = difflib.get_close_matches(type, known, n=1); raise LookupError(f"unknown {type!r}" '
+        '+ (f", did you mean {near[0]!r}?" if near else ""))',
+    ),
+)
 def refusals(lookup, enroll):
     known = ["add", "mul", "sigmoid"]
     same("lookup of 'mul'", lookup("mul", known), "mul")
@@ -62,9 +108,9 @@ def refusals(lookup, enroll):
         for part in (word, near):
             if part not in said.replace(word, "", part != word):
                 raise Mismatch(f"the message for {word!r}", said, f"a message that quotes {part!r}")
+        if any(each in said for each in known if each != near):
+            raise Mismatch(f"the message for {word!r}", said, "one proposal, the nearest")
     said = str(raises("lookup of 'zzz'", LookupError, partial(lookup, "zzz", known)))
-    if any(each in said for each in known):
-        raise Mismatch("the message for 'zzz'", said, "no proposal, nothing known is near")
     if "zzz" not in said:
         raise Mismatch("the message for 'zzz'", said, "a message that quotes 'zzz'")
     enrolled = list(enroll("exp", known))

@@ -18,7 +18,11 @@ def fc(fc, NetOp, Scope, backward):
         same("the type of the layer", inner.type, "fc")
     same("what two layers read", list(net.inputs["x"]), ["x", "w1", "b1", "w2", "b2"])
     same("what leaves the two layers", list(net.outputs["out"]), ["y"])
-    same("how many names two layers write", len(set(net.outputs["out"] + net.outputs["inner"])), 6)
+    same(
+        "the number of names that two layers write",
+        len(set(net.outputs["out"] + net.outputs["inner"])),
+        6,
+    )
     values = sample()
     scope = Scope({**values, "y@GRAD": np.ones((3, 1))})
     net.run(scope)

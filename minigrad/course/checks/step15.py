@@ -6,7 +6,14 @@ from ..check import checker
 from ..judge import Mismatch, close, same
 
 
-@checker("15a", hint="the grad op of the last mul runs first, so its part is @0")
+@checker(
+    "15a",
+    hint=(
+        "which of the three mul runs last, and which grad op first?",
+        "the grad op of the last mul runs first, so its part is @0",
+        "with the products in the order x1, x2, x3 the parts are [11.0, 5.0, 2.0]",
+    ),
+)
 def three_users(three_users, parts, Scope, backward, places):
     net = three_users()
     scope = Scope({"x1": 2.0, "x2": 5.0, "x3": 11.0, "W": 3.0, "y@GRAD": 1.0})
@@ -20,21 +27,36 @@ def three_users(three_users, parts, Scope, backward, places):
     close("the list of parts", parts, [scope[name] for name in sums[0].inputs["x"]])
 
 
-@checker("15b", hint="exp_grad, then zeros in the shape of a, then split_grad with a before b")
+@checker(
+    "15b",
+    hint=(
+        "which two gradients does split_grad read, and who writes each of them?",
+        "exp_grad writes the one of b; nobody used a, so its gradient is zeros in the shape of a",
+        'Operator("fill_zeros_like", {"x": "a"}, {"out": "a@ZERO"}) between exp_grad and split_grad; '
+        'split_grad reads ["a@ZERO", "b@GRAD"]',
+    ),
+)
 def by_hand(by_hand, Scope, Operator, NetOp):
     ops = list(by_hand)
     for op in ops:
         if not isinstance(op, Operator):
             raise Mismatch("an entry of the list", type(op).__name__, "Operator")
-    x = np.array([7.0, 8.0, 0.0, 1.0])
-    scope = Scope({"x": x, "a": x[:2], "b": x[2:], "y": np.exp(x[2:])})
+    x = np.array([7.0, 8.0, 9.0, 0.0, 1.0])  # halves that differ: zeros like the wrong one show
+    scope = Scope({"x": x, "a": x[:3], "b": x[3:], "y": np.exp(x[3:])})
     scope["y@GRAD"] = np.array([1.0, 2.0])
     NetOp(ops).run(scope)
-    close("x@GRAD", scope["x@GRAD"], [0.0, 0.0, 1.0, 2 * np.e])
+    close("x@GRAD for an a of 3 and a b of 2", scope["x@GRAD"], [0.0, 0.0, 0.0, 1.0, 2 * np.e])
     same("the number of operators", len(ops), 3)
 
 
-@checker("15c", hint="scope[name] = scope[name] + value makes a new array; += changes the old one")
+@checker(
+    "15c",
+    hint=(
+        "how do you tell a name that has a value from one that has none, and who holds its array?",
+        "go through names(op.outputs) and results together; += would change an array of others",
+        "scope[name] = scope[name] + value if name in scope else value",
+    ),
+)
 def run_adding(run_adding, Scope, Operator, NetOp, build_grad_op, backward):
     def op(type, out, **inputs):
         return Operator(type, inputs, {"out": out})

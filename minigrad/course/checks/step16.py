@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..check import checker
-from ..judge import close, same
+from ..judge import close
 
 
 @checker("16a", hint="the last step comes first; its way to the end has length 0")
@@ -56,4 +56,4 @@ def start_gradient(start_gradient):
         for _ in range(T):
             expected *= W
         close(f"the gradient for W = {W}, T = {T}", start_gradient(W, T), expected)
-    same("whether W = 2, T = 50 explodes", bool(start_gradient(2.0, 50) > 1e15), True)
+    close("the gradient for W = 2, T = 50", start_gradient(2.0, 50), 2.0**50)

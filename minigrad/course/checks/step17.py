@@ -1,15 +1,17 @@
 """The checkers of step 17."""
 
+from functools import partial
+
 import numpy as np
 
 from ..check import checker
-from ..judge import Mismatch, close, same
+from ..judge import Mismatch, close, raises, same
 
 
 @checker("17a", hint="remember len(loss.block.ops), append, and return str(op) for what is behind")
 def appended(appended, Program):
     same(
-        "the lines appended to y = square(x)",
+        "the list of lines appended to y = square(x)",
         appended(square(Program)),
         [
             "y@GRAD = fill_constant(shape=(), value=1.0)",
@@ -24,8 +26,12 @@ def appended(appended, Program):
 
 @checker(
     "17b",
-    hint="append_backward(loss, [name]) returns one pair; "
-    "run(loss.block.program, values) gives a scope",
+    hint=(
+        "who knows that a name does not lead to the loss: you, or append_backward?",
+        "append_backward(loss, [name]) returns one pair, or refuses the name; "
+        "run(loss.block.program, values) gives a scope",
+        "[(_, gradient)] = append_backward(loss, [name]); return run(…)[gradient.name]",
+    ),
 )
 def slope(slope, Program):
     values = {"a0": 2.0, "b0": 3.0, "d0": 4.0}  # two letters: a name is no list of names
@@ -35,6 +41,17 @@ def slope(slope, Program):
             slope(product(Program, *values), name, dict(values)),
             expected,
         )
+    close(
+        "the gradient of e for c, which is no parameter,",
+        slope(product(Program), "c", {"a": 2.0, "b": 3.0, "d": 4.0}),
+        4.0,
+    )
+    loss = product(Program)
+    loss.block.create_var("w", persistable=True)
+    call = partial(slope, loss, "w", {"a": 2.0, "b": 3.0, "d": 4.0, "w": 5.0})
+    said = str(raises("slope(e, 'w', …), where w does not lead to e,", ValueError, call))
+    if "'w' has no gradient" not in said:
+        raise Mismatch("the error for w, which does not lead to e,", said, "append_backward's own")
     close("the gradient of x² for x at -1.5", slope(square(Program), "x", {"x": -1.5}), -3.0)
 
 

@@ -10,7 +10,7 @@ from ..judge import Mismatch, same
 
 @checker("18a", hint="seed first; one grad op per forward op, last op first; nobody reads w@GRAD")
 def predicted(predicted, network, append_backward):
-    same("the op types, in order", list(predicted), appended(network, append_backward)[0])
+    same("the list of op types, in order,", list(predicted), appended(network, append_backward)[0])
 
 
 @checker("18b", hint="block the output of one op: what is left to do for the ops before it?")
@@ -21,11 +21,19 @@ def blocked(blocked, network, append_backward):
     after, pairs = appended(network, append_backward, no_grad_set=blocked)
     gone = sorted((Counter(before) - Counter(after)).elements())
     if len(gone) != 2:
-        raise Mismatch(f"the ops that {set(blocked) or '{}'} removes", gone, "exactly two")
-    same("the parameters that still have a gradient", [p.name for p, _ in pairs], ["w"])
+        raise Mismatch(f"the list of ops that {set(blocked) or '{}'} removes", gone, "exactly two")
+    same("the list of parameters that still have a gradient", [p.name for p, _ in pairs], ["w"])
 
 
-@checker("18c", hint="keep the ops whose type is another one, run, and return str(error)")
+@checker(
+    "18c",
+    hint=(
+        "which ops stay, and what does the executor raise?",
+        "give block.ops a list without the ops of one type, run, and catch the error",
+        'block.ops = [op for op in block.ops if op.type != "fill_zeros_like"]; then try: run(…), '
+        "except RuntimeError as error: return str(error)",
+    ),
+)
 def without_zeros(without_zeros, half, everything, shared, append_backward):
     values = {"w": np.arange(4.0), "z": np.zeros(2)}
     for name, network in (("half()", half), ("everything()", everything)):

@@ -14,7 +14,14 @@ def both_branches(at_3, at_minus_3, branch, append_backward, run):
             close(f"{name} at x = {x:g}", given, float(scope[name]))
 
 
-@checker("19b", hint="mul of p and x, increment of i, less_than of i_next and n")
+@checker(
+    "19b",
+    hint=(
+        "which three values does the loop carry, and what happens to each in one turn?",
+        "p is multiplied by x, i grows by one, and more asks the new i whether to go on",
+        "mul of p and x, increment of i, less_than of i_next and n",
+    ),
+)
 def power_body(write_body, power_of_x, append_backward, run):
     y = power_of_x(write_body)
     append_backward(y)
@@ -35,6 +42,6 @@ def parents(parents, nested, append_backward):
     blocks = y.block.program.blocks
     if not isinstance(parents, dict):
         raise Mismatch("what you give", parents, "a dict from block to parent, such as {0: -1}")
-    same("the blocks you name", sorted(parents), list(range(len(blocks))))
+    same("the list of blocks you name", sorted(parents), list(range(len(blocks))))
     for block in blocks:
         same(f"the parent of block {block.idx}", parents[block.idx], block.parent)

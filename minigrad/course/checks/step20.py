@@ -13,8 +13,13 @@ from ..judge import Mismatch, close
 
 @checker(
     "20a",
-    hint="kernel: x / (1 + np.abs(x)). Rule: out_grad divided twice by 1 + abs(x), "
-    "with Python's operators, so that arrays, tensors and variables can go in",
+    hint=(
+        "what is the slope of x / (1 + |x|), and which of the four engines calls your rule with "
+        "arrays, which with variables?",
+        "the slope is 1 / (1 + |x|)²; write the rule with Python's operators, so that arrays, "
+        "tensors and variables can go in",
+        "kernel: x / (1 + np.abs(x)). Rule: out_grad divided twice by 1 + abs(x)",
+    ),
 )
 def softsign(kernel, rule, by_links, by_grad_fn, by_net, by_program):
     values = {

@@ -127,7 +127,14 @@ WRONG = {
     ],
     "2b": [
         (each, Variable, Exp, Square)
-        for each in (one_exp_for_both, nothing_kept, another_order, measured, by_formula, walked_forward)
+        for each in (
+            one_exp_for_both,
+            nothing_kept,
+            another_order,
+            measured,
+            by_formula,
+            walked_forward,
+        )
     ],
     "2c": [
         (lambda order: None if order == "CBA" else order[0],),

@@ -25,6 +25,15 @@ def reads_x_for_nothing():
     )
 
 
+def slot_called_g():
+    register(
+        "scale",
+        lambda x, *, factor: factor * x,
+        "scale_grad",
+        lambda g, *, factor: factor * g,
+    )
+
+
 def factor_forgotten_in_the_rule():
     register(
         "scale", lambda x, *, factor: factor * x, "scale_grad", lambda out_grad, *, factor: out_grad
@@ -101,12 +110,37 @@ def enroll_without_the_name(type, known):
     return [*known, type]
 
 
+def lookup_that_always_proposes(type, known):
+    if type in known:
+        return type
+    near = get_close_matches(type, known, 1, 0)[0]
+    raise LookupError(f"no {type!r}; the nearest is {near!r}")
+
+
+def lookup_with_a_key_error(type, known):
+    if type not in known:
+        near = get_close_matches(type, known)
+        raise KeyError(f"{type}: " + (f"did you mean {near[0]}?" if near else "never heard of it"))
+    return type
+
+
+def scale_with_attributes_by_name():
+    def scale(x, *, factor):
+        return x * factor
+
+    def scale_grad(out_grad, *, factor):
+        return out_grad * factor
+
+    register("scale", scale, "scale_grad", scale_grad)
+
+
 WRONG = {
     "13a": [
         (factor_as_a_slot, *ENGINE),
         (reads_x_for_nothing, *ENGINE),
         (factor_forgotten_in_the_rule, *ENGINE),
         (no_grad_op, *ENGINE),
+        (slot_called_g, *ENGINE),
     ],
     "13b": [
         (NEEDED | {"exp": "x"},),
@@ -114,6 +148,9 @@ WRONG = {
         (NEEDED | {"div": "x y out"},),
         (NEEDED | {"log": "out"},),
         (NEEDED | {"tanh": "x"},),
+        (NEEDED | {"div": "x out"},),
+        (NEEDED | {"mul": ["x", "out"]},),
+        (NEEDED | {"exp": "y"},),
         ({kind: slots for kind, slots in NEEDED.items() if slots},),
     ],
     "13c": [
@@ -125,4 +162,14 @@ WRONG = {
         (lookup, enroll_twice),
         (lookup, enroll_without_the_name),
     ],
+}
+
+RIGHT = {
+    "13a": [(scale_with_attributes_by_name, *ENGINE)],
+    "13b": [
+        ({kind: slots.split() for kind, slots in NEEDED.items()},),
+        ({kind: set(slots.split()) for kind, slots in NEEDED.items()} | {"div": ("y", "x")},),
+        (NEEDED | {"mul": "y, x", "div": "x y"},),
+    ],
+    "13c": [(lookup_that_always_proposes, enroll), (lookup_with_a_key_error, enroll)],
 }

@@ -55,6 +55,8 @@ def grads(*ops):
         "exp": Operator("exp_grad", {"out": "y", "out_grad": "y@GRAD"}, {"x_grad": "b@GRAD"}),
         "zero": Operator("fill_zeros_like", {"x": "a"}, {"out": "a@ZERO"}),
         "zero b": Operator("fill_zeros_like", {"x": "b"}, {"out": "a@ZERO"}),
+        "zero y": Operator("fill_zeros_like", {"x": "y"}, {"out": "a@ZERO"}),
+        "zero b@GRAD": Operator("fill_zeros_like", {"x": "b@GRAD"}, {"out": "a@ZERO"}),
         "zero x": Operator("fill_zeros_like", {"x": "x"}, {"out": "a@ZERO"}),
         "split": Operator("split_grad", {"out_grad": ["a@ZERO", "b@GRAD"]}, {"x_grad": "x@GRAD"}),
         "swapped": Operator("split_grad", {"out_grad": ["b@GRAD", "a@ZERO"]}, {"x_grad": "x@GRAD"}),
@@ -115,6 +117,9 @@ WRONG = {
             grads("zero", "split", "exp"),
             grads("exp", "zero", "swapped"),
             grads("exp", "zero x", "split"),
+            grads("exp", "zero b", "split"),
+            grads("exp", "zero y", "split"),
+            grads("exp", "zero b@GRAD", "split"),
             grads("exp", "short"),
             ["exp_grad", "fill_zeros_like", "split_grad"],
         )
@@ -124,3 +129,5 @@ WRONG = {
         for each in (overwriting, in_place, once_per_operator, only_old_names)
     ],
 }
+
+RIGHT = {"15b": [(grads("zero", "exp", "split"), Scope, Operator, NetOp)]}

@@ -46,6 +46,22 @@ def a_name_for_a_list(loss, name, values):
     return run(loss.block.program, values)[gradient.name]
 
 
+def without_the_list(loss, name, values):
+    pairs = {parameter.name: gradient for parameter, gradient in append_backward(loss)}
+    return run(loss.block.program, values)[pairs[name].name]
+
+
+def by_the_suffix(loss, name, values):
+    append_backward(loss)
+    return run(loss.block.program, values)[name + "@GRAD"]
+
+
+def step_by_step(loss, name, values):
+    pairs = append_backward(loss, [name])
+    scope = run(loss.block.program, values)
+    return scope[pairs[0][1].name]
+
+
 def the_mean(v):
     return v.block.append_op("mean", v.name, out=f"{v.name}_total")
 
@@ -65,6 +81,10 @@ WRONG = {
         (the_parameter_itself, Program),
         (the_variable, Program),
         (a_name_for_a_list, Program),
+        (without_the_list, Program),
+        (by_the_suffix, Program),
     ],
     "17c": [(the_mean, Program), (the_name, Program), (always_v, Program)],
 }
+
+RIGHT = {"17b": [(step_by_step, Program)]}
