@@ -55,6 +55,18 @@ def _step(path: Path, names: Sequence[str]) -> str | None:
     return said
 
 
+def printable(text: str) -> str:
+    """Text on one line that does nothing to a terminal, cut where it is long.
+
+    >>> printable("\\x1b[2Janna\\n✓ 1a")
+    '�[2Janna ✓ 1a'
+    """
+    text = "".join(
+        c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+    return text if len(text) <= 600 else text[:599] + "…"
+
+
 def table(verdicts: Mapping[str, Mapping[str, str]], exercises: Sequence[str]) -> list[str]:
     """One line per learner, one column per exercise; the last line counts who passed.
 
@@ -65,18 +77,18 @@ def table(verdicts: Mapping[str, Mapping[str, str]], exercises: Sequence[str]) -
     bo    ✗   ·   0 of 2
           1   1
     """
-    wide = max(map(len, verdicts), default=0)
     gap = [max(len(e), 2) for e in exercises]
 
     def line(label: str, cells: Sequence[str], end: str = "") -> str:
         row = "  ".join(c.ljust(w) for c, w in zip(cells, gap, strict=True))
         return f"{label.ljust(wide)}  {row}  {end}".rstrip()
 
+    wide = max((len(printable(learner)) for learner in verdicts), default=0)
     lines = [line("", exercises)]
     passed = dict.fromkeys(exercises, 0)
     for learner, said in verdicts.items():
         marks = [said.get(e, NOTHING)[:1] for e in exercises]
         for e, mark in zip(exercises, marks, strict=True):
             passed[e] += mark == PASSED
-        lines.append(line(learner, marks, f"{marks.count(PASSED)} of {len(marks)}"))
+        lines.append(line(printable(learner), marks, f"{marks.count(PASSED)} of {len(marks)}"))
     return [*lines, line("", [str(n) for n in passed.values()])]

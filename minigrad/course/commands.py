@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import build as building
-from . import classroom, compare, execute, growth, notebook
+from . import classroom, compare, execute, growth, isolated, notebook
 from .errors import CourseError
 from .execute import Ran
 from .folder import Course, find_course, new_course
@@ -19,7 +19,6 @@ from .launch import need
 from .notebook import Notebook
 from .steps import Step
 
-_VERDICT = re.compile(r"^([✓✗○]) (\d{1,2}[a-z])\b.*$", re.M)
 _GREEN, _RED, _BLUE = "32", "31", "36"
 
 
@@ -64,14 +63,14 @@ def check(options: argparse.Namespace) -> int:
     results = _executed(targets, [_on_disk(target) for target in targets], go_on=True)
     passed = total = 0
     for target, ran in zip(targets, results, strict=True):
-        verdicts = _verdicts(ran.notebook)
+        verdicts = execute.verdicts(ran.notebook)
         for id in target.step.exercises:
-            line = verdicts.get(id, f"✗ {id}: its check did not run")
+            line = classroom.printable(verdicts.get(id, f"✗ {id}: its check did not run"))
             print(_coloured(line, {"✓": _GREEN, "✗": _RED}.get(line[0], "")))
             total += 1
             passed += line.startswith("✓")
         if ran.failure:
-            print(f"  {target.label}, {ran.failure}")
+            print(f"  {target.label}, {classroom.printable(str(ran.failure))}")
     print(f"{passed} of {total} exercises pass")
     return 0 if passed == total else 1
 
@@ -91,18 +90,22 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
                 places.append((learner, name))
             except CourseError as error:  # one that is broken does not stop the others
                 unread.append(str(error))
-    results = _executed([targets[name] for _, name in places], notebooks, go_on=True)
+    handed_in = [path for each in answers.values() for path in each.values() if path.is_file()]
+    outcomes, put_back = _isolated([targets[name] for _, name in places], notebooks, handed_in)
     verdicts: dict[str, dict[str, str]] = {learner: {} for learner in answers}
-    for (learner, _), ran in zip(places, results, strict=True):
-        verdicts[learner] |= _verdicts(ran.notebook)
+    for (learner, _), outcome in zip(places, outcomes, strict=True):
+        verdicts[learner] |= outcome.verdicts
     tried = {name for each in answers.values() for name in each}
     exercises = [id for step in known if words or step.name in tried for id in step.exercises]
     print("\n".join(classroom.table(verdicts, exercises)))
-    for (learner, name), ran in zip(places, results, strict=True):
-        if ran.failure:
-            print(f"  {learner}, {name}, {ran.failure}")
-    for broken in unread:
-        print(f"  {broken}")
+    notes = [
+        f"{learner}, {name}, {outcome.failure}"
+        for (learner, name), outcome in zip(places, outcomes, strict=True)
+        if outcome.failure
+    ]
+    notes += [f"{path} was changed while the notebooks ran, and is put back" for path in put_back]
+    for note in [*notes, *unread]:
+        print(f"  {classroom.printable(note)}")
     missing = any(not v.get(e, "").startswith("✓") for v in verdicts.values() for e in exercises)
     return int(missing)
 
@@ -175,18 +178,32 @@ def _executed(
     targets: Sequence[Target], notebooks: Sequence[Notebook], go_on: bool = False
 ) -> list[Ran]:
     """Execute with a progress bar."""
+    if not targets:
+        return []
+    with _progress(targets) as done:
+        return execute.run_all(notebooks, targets[0].course.root, go_on=go_on, done=done)
+
+
+def _isolated(
+    targets: Sequence[Target], notebooks: Sequence[Notebook], handed_in: Sequence[Path]
+) -> tuple[list[isolated.Outcome], list[Path]]:
+    """Execute each notebook alone, with a progress bar."""
+    with _progress(targets) as done:
+        return isolated.run_all(notebooks, find_course(), handed_in=handed_in, done=done)
+
+
+@contextlib.contextmanager
+def _progress(targets: Sequence[Target]) -> Iterator[Callable[[int], None]]:
     need("nbclient", "running notebooks")
     from tqdm import tqdm
 
-    if not targets:
-        return []
-    with tqdm(total=len(notebooks), unit="notebook", disable=None, leave=False) as bar:
+    with tqdm(total=len(targets), unit="notebook", disable=None, leave=False) as bar:
 
         def done(index: int) -> None:
             bar.set_postfix_str(targets[index].step.name)
             bar.update()
 
-        return execute.run_all(notebooks, targets[0].course.root, go_on=go_on, done=done)
+        yield done
 
 
 def _write(target: Target, made: Notebook) -> int:
@@ -204,17 +221,6 @@ def _compare(target: Target, made: Notebook) -> int:
     if found:
         print(f"  to mend: minigrad build {target.step.number or target.step.name}")
     return 1 if found else 0
-
-
-def _verdicts(made: Notebook) -> dict[str, str]:
-    """The last line that each check printed."""
-    texts = [
-        execute.plain_text(output["text"])
-        for cell in made["cells"]
-        for output in cell.get("outputs", [])
-        if output["output_type"] == "stream"
-    ]
-    return {match[2]: match[0] for text in texts for match in _VERDICT.finditer(text)}
 
 
 def _coloured(text: str, colour: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from .notebook import Notebook
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNELS = 2
+_VERDICT = re.compile(r"^([✓✗○]) (\d{1,2}[a-z])\b.*$", re.M)
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}")
 _PATH = re.compile(
@@ -51,14 +53,26 @@ def run_all(
     *,
     go_on: bool = False,
     done: Callable[[int], None] = lambda _: None,
+    most_output: float = math.inf,
 ) -> list[Ran]:
     """Execute notebooks, `KERNELS` at a time, with ``root/notebooks`` as working folder.
 
     ``go_on`` runs the cells after one that failed too; ``done`` gets the index of each notebook
-    that has run.
+    that has run. One that prints more than ``most_output`` characters is stopped.
     """
-    _warm_up()
-    return asyncio.run(_run_all(notebooks, root, go_on, done))
+    warm_up()
+    return asyncio.run(_run_all(notebooks, root, go_on, done, most_output))
+
+
+def verdicts(made: Notebook) -> dict[str, str]:
+    """The last line that each check printed."""
+    texts = [
+        plain_text(output["text"])
+        for cell in made["cells"]
+        for output in cell.get("outputs", [])
+        if output["output_type"] == "stream"
+    ]
+    return {match[2]: match[0] for text in texts for match in _VERDICT.finditer(text)}
 
 
 def plain_text(text: str) -> str:
@@ -67,20 +81,24 @@ def plain_text(text: str) -> str:
 
 
 async def _run_all(
-    notebooks: Sequence[Notebook], root: Path, go_on: bool, done: Callable[[int], None]
+    notebooks: Sequence[Notebook],
+    root: Path,
+    go_on: bool,
+    done: Callable[[int], None],
+    most_output: float,
 ) -> list[Ran]:
     slots = asyncio.Semaphore(KERNELS)
 
     async def one(index: int, notebook: Notebook) -> Ran:
         async with slots:
-            ran = await _run(notebook, root, go_on)
+            ran = await _run(notebook, root, go_on, most_output)
         done(index)
         return ran
 
     return list(await asyncio.gather(*(one(i, notebook) for i, notebook in enumerate(notebooks))))
 
 
-async def _run(notebook: Notebook, root: Path, go_on: bool) -> Ran:
+async def _run(notebook: Notebook, root: Path, go_on: bool, most_output: float) -> Ran:
     import nbformat
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
@@ -98,7 +116,21 @@ async def _run(notebook: Notebook, root: Path, go_on: bool) -> Ran:
     kernel = AsyncKernelManager(
         kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[])
     )
-    client = NotebookClient(
+
+    class Client(NotebookClient):
+        """Ends the kernel of a notebook that prints without an end."""
+
+        printed = 0
+
+        def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
+            self.printed += _length(msg["content"])
+            if self.printed <= most_output:
+                return super().process_message(msg, cell, cell_index)
+            if kernel.provisioner is not None:
+                self.ending = asyncio.ensure_future(kernel.provisioner.kill())
+            return None
+
+    client = Client(
         node,
         km=kernel,
         timeout=300,
@@ -116,9 +148,21 @@ async def _run(notebook: Notebook, root: Path, go_on: bool) -> Ran:
     except CellExecutionError:
         pass  # the error stands in the outputs
     except (DeadKernelError, CellTimeoutError) as error:
-        stopped = Failure(reached[-1], type(error).__name__, str(error).partition("\n")[0], "")
+        kind, text = type(error).__name__, str(error).partition("\n")[0]
+        if client.printed > most_output:
+            kind, text = "TooMuchOutput", f"it printed more than {most_output:,} characters"
+        stopped = Failure(reached[-1], kind, text, "")
     made: Notebook = _plain(node)
     return Ran(_cleaned(made, root), stopped or _failure(made))
+
+
+def _length(content: Any) -> int:
+    """How many characters a message brings."""
+    if isinstance(content, dict):
+        return sum(_length(each) for each in content.values())
+    if isinstance(content, list):
+        return sum(map(_length, content))
+    return len(content) if isinstance(content, str) else 0
 
 
 def _plain(value: Any) -> Any:
@@ -208,7 +252,7 @@ def environment(root: Path) -> dict[str, str]:
     }
 
 
-def _warm_up() -> None:
+def warm_up() -> None:
     """Let matplotlib list its fonts now: in a kernel that would print a message."""
     with contextlib.suppress(ImportError):
         import matplotlib.font_manager  # noqa: F401

@@ -45,7 +45,7 @@ def write(notebook: Notebook, path: Path) -> Path:
 def read(path: Path) -> Notebook:
     """Read a notebook.  Raises CourseError when it is not one."""
     try:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
+        notebook = json.loads(path.read_text(encoding="utf-8-sig"))
         used = [notebook["metadata"].get("minigrad")]  # all that is read of it later
         for cell in notebook["cells"]:
             used += [cell["cell_type"], "".join(cell["source"]), *cell["metadata"].get("tags", [])]
