@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
+import time
+from pathlib import Path
 
 import pytest
 from sample_course import copied
 
-from minigrad.course import execute
-from minigrad.course.classroom import handed_in, table
+from minigrad.course import execute, isolated
+from minigrad.course.classroom import handed_in, printable, table
 from minigrad.course.cli import main
 from minigrad.course.errors import CourseError
+from minigrad.course.isolated import Outcome
 
 
 @pytest.fixture
@@ -120,7 +125,9 @@ def test_one_command_checks_a_class(course, tmp_path, capsys):
 )
 def test_a_broken_notebook_is_said_and_stops_nobody(course, tmp_path, capsys, monkeypatch, text):
     monkeypatch.setattr(
-        execute, "run_all", lambda given, *_, **__: [execute.Ran(n, None) for n in given]
+        isolated,
+        "run_all",
+        lambda given, *_, **__: ([Outcome(execute.verdicts(n), None) for n in given], []),
     )
     folder = tmp_path / "answers"
     put(folder / "anna" / "step90_first.ipynb", folder / "bo" / "step90_first.ipynb")
@@ -136,3 +143,138 @@ def test_a_broken_notebook_is_said_and_stops_nobody(course, tmp_path, capsys, mo
     assert lines[2].split() == ["bo", "·", "·", "0", "of", "2"]
     assert "bo/step90_first.ipynb: not a notebook" in lines[4]
     assert lines[4].endswith("ask for it again")
+
+
+PASSES = "print('✓ 90a passed')\nprint('✓ 90b passed')"
+
+
+def hand_in(folder, *cells, encoding="utf-8"):
+    """One notebook of these cells, of the learner that the folder is named after."""
+    code = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    made = [{**code, "id": f"c{number}", "source": cell} for number, cell in enumerate(cells)]
+    text = {"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    put(folder / "step90_first.ipynb")
+    (folder / "step90_first.ipynb").write_text(json.dumps(text), encoding=encoding)
+
+
+def check_class(folder, capsys):
+    """Marks by learner, and the notes below the table."""
+    capsys.readouterr()
+    main(["check", "90", "--class", str(folder)])
+    lines = capsys.readouterr().out.splitlines()
+    end = next(number for number, line in enumerate(lines[1:], 1) if " of " not in line)
+    return {line.split()[0]: line.split()[1:3] for line in lines[1:end]}, lines[end + 1 :]
+
+
+def running(word):
+    """The processes whose command line has a word in it."""
+    return [
+        int(entry.parent.name)
+        for entry in Path("/proc").glob("[0-9]*/cmdline")
+        if word in entry.read_bytes().decode(errors="replace")
+    ]
+
+
+needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="no /proc here")
+
+
+def test_a_notebook_that_changes_its_package_changes_a_copy_and_one_of_windows_is_read(
+    course, tmp_path, capsys
+):
+    folder = tmp_path / "answers"
+    hand_in(
+        folder / "a_vandal",
+        "import minigrad.course.errors as m, pathlib\npathlib.Path(m.__file__).write_text('broken(')",
+    )
+    hand_in(folder / "zoe", "from minigrad.course import check\n" + PASSES, encoding="utf-8-sig")
+    marks, notes = check_class(folder, capsys)
+    assert marks == {"a_vandal": ["·", "·"], "zoe": ["✓", "✓"]}
+    assert notes == []
+
+
+def test_what_a_notebook_changes_outside_is_put_back_and_said(course, tmp_path, capsys):
+    folder, step = tmp_path / "answers", course.root / "steps" / "step90_first.py"
+    before = step.read_text()
+    hand_in(folder / "zoe", PASSES)
+    handed_in = (folder / "zoe" / "step90_first.ipynb").read_text()
+    hand_in(
+        folder / "vandal",
+        f"import pathlib\npathlib.Path({str(step)!r}).write_text('')",
+        f"pathlib.Path({str(folder / 'zoe' / 'step90_first.ipynb')!r}).unlink()",
+    )
+    marks, notes = check_class(folder, capsys)
+    assert marks["zoe"] == ["✓", "✓"]
+    assert step.read_text() == before
+    assert (folder / "zoe" / "step90_first.ipynb").read_text() == handed_in
+    assert sum("and is put back" in note for note in notes) == 2
+
+
+@needs_proc
+def test_a_notebook_leaves_no_process_behind_and_may_start_some_but_not_many(
+    course, tmp_path, capsys, monkeypatch
+):
+    folder, word = tmp_path / "answers", "986.543"
+    start = f"subprocess.Popen(['sleep', '{word}'], start_new_session=True)"
+    hand_in(
+        folder / "daemon",
+        f"import subprocess\n{start}\nsubprocess.Popen('sleep {word} & sleep {word} &', shell=True)",
+        PASSES,
+    )
+    hand_in(
+        folder / "many",
+        f"import subprocess, time\nfor _ in range(80): {start}\ntime.sleep(99)",
+    )
+    marks, notes = check_class(folder, capsys)
+    assert marks == {"daemon": ["✓", "✓"], "many": ["·", "·"]}
+    assert re.fullmatch(r"  many, step90_first, stopped with \d+ processes; 64 are allowed", *notes)
+    assert not running(word)
+
+
+def test_time_is_limited_by_notebook_and_not_by_cell(course, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(isolated, "SECONDS", 8.0)
+    hand_in(tmp_path / "answers" / "slow", *["import time; time.sleep(5)"] * 20)
+    begun = time.monotonic()
+    _, notes = check_class(tmp_path / "answers", capsys)
+    assert notes == ["  slow, step90_first, stopped after 8 seconds"]
+    assert time.monotonic() - begun < 60
+
+
+def test_what_is_printed_has_a_limit_and_does_nothing_to_a_terminal(course, tmp_path, capsys):
+    folder = tmp_path / "answers"
+    hand_in(folder / "loud", "while True: print('y' * 100_000)")
+    hand_in(folder / "\x1b[31mred", "raise ValueError('\\x1b[2J\\nanna  ✓   ✓   2 of 2')")
+    marks, notes = check_class(folder, capsys)
+    assert set(marks) == {"loud", "�[31mred"}
+    assert any("loud" in n and "it printed more than 10,000,000 characters" in n for n in notes)
+    assert any(n.endswith("ValueError: �[2J anna  ✓   ✓   2 of 2") for n in notes)
+    assert not any("\x1b" in note for note in notes)
+
+
+def test_a_notebook_that_ends_its_own_examiner_is_said(course, tmp_path, capsys):
+    folder = tmp_path / "answers"
+    hand_in(folder / "killer", "import os\nos.kill(os.getppid(), 9)")
+    hand_in(folder / "zoe", PASSES)
+    marks, notes = check_class(folder, capsys)
+    assert marks == {"killer": ["·", "·"], "zoe": ["✓", "✓"]}
+    assert notes == ["  killer, step90_first, its process ended without a result"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "[]", "{", "[" * 100_000, '{"verdicts": 1, "failure": null}', '{"verdicts": {"1a": 2}}'],
+)
+def test_a_result_that_is_no_result_counts_as_none(tmp_path, written):
+    path = tmp_path / "result.json"
+    path.write_text(written)
+    assert isolated._result(path, None) == Outcome({}, "its process ended without a result")
+    path.unlink()
+    path.symlink_to("/etc/passwd")
+    assert not isolated._result(path, None).verdicts
+    path.unlink()
+    os.mkfifo(path)
+    assert not isolated._result(path, "stopped").verdicts
+
+
+def test_text_of_strangers_stays_on_one_line_without_signs_that_steer_a_terminal():
+    assert printable("a\x1b[2Jb\r\nc\u202ed\x07") == "a�[2Jb  c�d�"
+    assert len(printable("x" * 10_000)) == 600
