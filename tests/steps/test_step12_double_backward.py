@@ -250,7 +250,10 @@ MUTANTS = {
     "power ends one order too early": ("if n else grad * 0", "if n > 1 else grad * 0"),
     "tanh": ("grad * (1 - out * out)", "grad * (1 - out)"),
     "second input is not named": ("on input {number}, {inputs[number]}", "on {inputs[0]}"),
-    "an unreached input is silent": ("        if each is None and not allow_unused:", "        if False:"),
+    "an unreached input is silent": (
+        "        if each is None and not allow_unused:",
+        "        if False:",
+    ),
     "overwrite in the slot": ("grad if slots[slot] is None else slots[slot] + grad", "grad"),
     "overwrite at the leaf": (
         "(zero if self.variable.grad is None else self.variable.grad) + grad",
