@@ -10,11 +10,11 @@ from __future__ import annotations
 import functools
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .events import Event
-from .format import LONGEST_LINE, NOT_YET, shorten
+from .format import LONGEST_LINE, NOT_YET, shorten, visible
 from .graph import Graph
 from .live import live_lines
 from .picture import Picture
@@ -49,7 +49,10 @@ class Film:
     """
 
     def __init__(self, graph: Graph, events: Sequence[Event]) -> None:
-        self.graph, self.events = graph, list(events)
+        self.graph = graph
+        self.events = [  # here the words of events become text of pictures and pages
+            replace(e, text=visible(e.text), formula=visible(e.formula)) for e in events
+        ]
         self.first: dict[str, int] = {}
         for i, event in enumerate(self.events):
             for node in event.nodes:
@@ -72,7 +75,10 @@ class Film:
         """Node -> its texts that a frame may take back, each with what stands there before."""
         lines = {n: live_lines(self.graph.nodes[n]) for n in self.first}
         return {
-            n: [(shorten(text, LONGEST_LINE), before) for text, before in found]
+            n: [
+                (shorten(text, LONGEST_LINE), shorten(before, LONGEST_LINE))
+                for text, before in found
+            ]
             for n, found in lines.items()
             if found
         }
@@ -153,7 +159,7 @@ class Film:
             f"{i}. {e.text}{f'  [{e.formula}]' if e.formula else ''}"
             for i, e in enumerate(shown, 1)
         ]
-        return "\n".join([self.graph.title or "Steps", *(lines or [self.opening])])
+        return "\n".join([visible(self.graph.title) or "Steps", *(lines or [self.opening])])
 
     def static_frames(self) -> list[tuple[str, str | None]]:
         """First, middle and last frame: (what it says, its SVG)."""
@@ -191,7 +197,7 @@ class Film:
             if not is_op(self.graph.nodes[node]):
                 return {
                     "node": node,
-                    "what": f"{self.graph.nodes[node].name} = ?",
+                    "what": f"{visible(self.graph.nodes[node].name)} = ?",
                     "answer": text.removesuffix(" (seed)"),
                 }
         op = self.graph.nodes[event.nodes[0]] if event.nodes else None

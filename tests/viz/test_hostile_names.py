@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+import minigrad as mg
 from minigrad.viz import draw
 from minigrad.viz.format import shorten, visible
 from minigrad.viz.graph import Graph
@@ -367,3 +368,17 @@ def test_every_node_is_drawn_whatever_its_name(name):
     for node in nodes:
         tags = {child.tag.rpartition("}")[2] for child in node.iter()}
         assert tags & {"polygon", "ellipse", "path"}, tags
+
+
+@needs_layout
+@pytest.mark.parametrize("name", NAMES)
+def test_a_player_of_a_tensor_of_this_name_is_shown_and_saved(name, tmp_path):
+    """With a gradient that is there before: its line in the drawing is taken back in the first frame."""
+    x = mg.tensor([2.0, 3.0], requires_grad=True, name=name)
+    (x * x).sum().backward()
+    player = mg.play((x * x).sum())
+    shown = player._repr_mimebundle_()
+    assert set(active_content(shown["image/svg+xml"])) <= {"rect"}  # the paper of the captions
+    page = player.save(tmp_path / "a.html").read_text(encoding="utf-8")
+    for text in (shown["text/plain"], shown["image/svg+xml"], page):
+        assert not {c for c in text if unicodedata.category(c) in ("Cc", "Cs")} - {"\n", "\t"}
