@@ -494,4 +494,32 @@ STATIC = [
     ),
 ]
 
-BUGS: list[Bug] = [*EAGER, *OPS, *STATIC]
+FILES = [
+    *bugs(
+        "nn.storage",
+        (
+            "a name may stand twice in an npz file",
+            'not m.filename.endswith(".npy") or m.filename in names',
+            'not m.filename.endswith(".npy")',
+        ),
+    ),
+    *bugs(
+        "files",
+        (
+            "a save that fails leaves what it has written",
+            "os.unlink(part)",
+            "os.replace(part, target)",
+        ),
+    ),
+    *bugs(
+        "static.text.literals",
+        ("a stored slice forgets its step", "return slice(*rest)", "return slice(*rest[:2])"),
+        (
+            "a stored number is refused where its bytes are many",
+            "-(2**63) <= value < 2**64",
+            "-(2**24) <= value < 2**24",
+        ),
+    ),
+]
+
+BUGS: list[Bug] = [*EAGER, *OPS, *STATIC, *FILES]

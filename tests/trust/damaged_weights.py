@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import random
@@ -15,6 +16,7 @@ import warnings
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -71,15 +73,17 @@ def damaged_npz(rng: random.Random) -> bytes:
     if "headers" in kinds:
         members = [(name, damaged_npy(content, rng)) for name, content in members]
     if "members" in kinds:
-        spare = rng.choice([npy(np.ones(2)), b"", bytes(5000), b"\x93NUMPY", rng.randbytes(200)])
-        members.insert(
-            rng.randrange(len(members) + 1), (rng.choice([*NAMES, members[0][0]]), spare)
-        )
+        sound = npy(np.ones(2))
+        spare = rng.choice([sound, sound, b"", bytes(5000), b"\x93NUMPY", rng.randbytes(200)])
+        name = rng.choice([members[0][0], rng.choice(NAMES)])
+        members.insert(rng.randrange(len(members) + 1), (name, spare))
     place = io.BytesIO()
     with zipfile.ZipFile(place, "w") as whole, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a name that stands twice
         for name, content in members:
-            whole.writestr(name, content, rng.choice(METHODS))
+            whole.writestr(
+                name, content, rng.choice(METHODS if rng.random() < 0.3 else METHODS[:2])
+            )
     data = bytearray(place.getvalue())
     if "records" in kinds:
         for _ in range(rng.randint(1, 3)):
@@ -180,12 +184,49 @@ def trial(seed: int, folder: Path) -> bool:
     assert time.process_time() - start < SECONDS, "loading took too long"
     if state is None:
         return False
+    if is_npz:
+        names = zipfile.ZipFile(path).namelist()
+        assert sorted(names) == sorted(n + ".npy" for n in state), "a member is not in the state"
     nn.save(state, path)
     again = nn.load(path)
     assert state.keys() == again.keys(), "another state came back"
     for name, value in state.items():
         np.testing.assert_array_equal(value, again[name])
     return True
+
+
+def broken_save(seed: int, folder: Path) -> None:
+    """An error while a state is saved over an older one: that stays, and nothing else."""
+    rng = random.Random(seed)
+    path = folder / "m.npz"
+    old, new = {"a": np.zeros(9), "b": np.zeros(2)}, {"a": np.ones(9), "b": np.ones(2)}
+    nn.save(old, path)
+    write, left = np.lib.format.write_array, rng.randrange(2)
+    problem = rng.choice([OSError(28, "No space left on device"), KeyboardInterrupt()])
+
+    def fail(*args: Any, **more: Any) -> None:
+        nonlocal left
+        if not left:
+            raise problem
+        left -= 1
+        write(*args, **more)
+
+    np.lib.format.write_array = fail
+    try:
+        with contextlib.suppress(type(problem)):
+            nn.save(new, path)
+    finally:
+        np.lib.format.write_array = write
+    stored = nn.load(path)
+    assert all((stored[n] == old[n]).all() for n in old), "the old state is gone"
+    assert list(folder.glob("*.npz")) == [path]
+
+
+def check(seed: int) -> None:
+    """One damaged file and one save that fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        broken_save(seed, Path(folder))
+        trial(seed, Path(folder))
 
 
 def trials(first: int, count: int) -> list[str]:

@@ -30,8 +30,10 @@ def hunt(programs: int) -> str:
         from tests.static.random_operators import check as check_operators
         from tests.static.test_random_programs import check_small
         from tests.trust.aliasing import seeded_history
+        from tests.trust.damaged_weights import check as check_files
         from tests.trust.engine_machine import seeded_session
         from tests.trust.fuzz import check
+        from tests.trust.honest_programs import trial as check_stored
         from tests.trust.random_functions import draw
     except Exception:
         return "found by import at 0"
@@ -41,6 +43,8 @@ def hunt(programs: int) -> str:
         "operators": check_operators,
         "blocks": check_small,
         "histories": seeded_history,
+        "files": check_files,
+        "stored programs": check_stored,
     }
     for first in range(0, programs, CHUNK):
         for kind, run in kinds.items():

@@ -25,6 +25,11 @@ def test_damaged_weights_raise_the_one_error_and_nothing_else():
     assert damaged_weights.trials(0, 3000) == []
 
 
+def test_an_error_in_the_middle_of_a_save_leaves_the_old_state(tmp_path):
+    for seed in range(20):
+        damaged_weights.broken_save(seed, tmp_path)
+
+
 def test_what_is_written_is_read_whatever_numbers_stand_in_it():
     assert honest_programs.trials(0, 400) == []
 
