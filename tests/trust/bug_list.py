@@ -391,7 +391,7 @@ STATIC = [
         ),
         (
             "carried gradients are not handed on",
-            'grads = [None if n == EMPTY else run.value(inner, n) for n in op.attrs["carried_grad"]]',
+            "grads = [None if n == EMPTY else in_order(run.value(inner, n)) for n in carried]",
             "pass",
         ),
         (
