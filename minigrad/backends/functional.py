@@ -34,7 +34,7 @@ from ..static.program.naming import unwritten
 from ..static.program.program import EMPTY, Block, Operator, Program
 from ..static.run.feeds import data_of
 from ..static.run.kernels import targets
-from .lowering import Name, arguments, primitive_of
+from .lowering import Name, named_arguments, primitive_of
 
 #: what a traceback calls functional source
 FILENAME = "<minigrad functional>"
@@ -115,7 +115,7 @@ class FunctionWriter:
     def simple(self, op: Operator, scope: Scope) -> ast.stmt:
         """One call of a primitive."""
         p = primitive_of(op, "functional source")
-        args, attrs = arguments(p, op, lambda n: self.shape(scope, n))
+        args, attrs = named_arguments(p, op, lambda n: self.shape(scope, n))
         call = invoke(
             f"xp.{op.type}",
             [self.value(a, scope) for a in args],

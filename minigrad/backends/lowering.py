@@ -11,7 +11,7 @@ from ..primitives.registry import Primitive
 from ..static.passes import climb
 from ..static.program.op_info import find_info
 from ..static.program.program import Operator, Program
-from ..static.run.kernels import like_value
+from ..static.run.kernels import arguments
 
 
 def lowered(program: Program, shapes: Mapping[str, tuple[int, ...]], fetch: list[str]) -> Program:
@@ -31,20 +31,12 @@ def primitive_of(op: Operator, backend: str) -> Primitive:
     return info.forward
 
 
-def arguments(p: Primitive, op: Operator, shape_of: Any) -> tuple[list[Any], dict[str, Any]]:
+def named_arguments(
+    p: Primitive, op: Operator, shape_of: Any
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What the kernel is called with: `Name`s and numbers for inputs, and the attrs."""
-    args: list[Any] = []
-    for slot in p.inputs:
-        given = op.inputs.get(slot)
-        if slot == p.list_input:
-            args += [Name(n) for n in given or []]
-        else:
-            args.append(Name(given[0]) if given else op.attrs.get(slot))
-    attrs = {a: op.attrs[a] for a in p.attrs if a in op.attrs}
-    for slot, names in op.inputs.items():
-        if slot.endswith("_like"):
-            attrs[slot[:-5]] = like_value(slot[:-5], [shape_of(n) for n in names])
-    return args, attrs
+    slots = {slot: [Name(n) for n in names] for slot, names in op.inputs.items()}
+    return arguments(p, slots, op.attrs, shape_of)
 
 
 class Name(str):

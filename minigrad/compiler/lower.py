@@ -17,7 +17,7 @@ from ..primitives.registry import Primitive
 from ..static.passes.names import is_state
 from ..static.program.op_info import find_info
 from ..static.program.program import EMPTY, Block, Operator, Program
-from ..static.run.kernels import like_value, results, targets
+from ..static.run.kernels import arguments, results, targets
 from .control import ControlFlow
 from .names import Names, ShapeWhenRun
 from .schedule import Array, Call, Schedule, Unrecordable, arrays_in
@@ -82,7 +82,7 @@ class Lowering(ControlFlow):
             )
         p = info.forward
         slots = {s: [names.find(n, self) for n in ns] for s, ns in op.inputs.items()}
-        args, attrs = _arguments(p, slots, op.attrs)
+        args, attrs = arguments(p, slots, op.attrs, ShapeWhenRun)
         try:
             values = results(p, self.recorder.kernel(p, args, attrs))
         except Unrecordable:
@@ -172,26 +172,6 @@ def _state_written_inside(program: Program) -> set[str]:
     return {
         n for b in program.blocks[1:] for op in b.ops for n in op.output_names if is_state(b, n)
     }
-
-
-def _arguments(
-    p: Primitive, slots: dict[str, list[Array]], attrs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a kernel: values, numbers that stand in attrs, shapes of ``<attr>_like`` slots."""
-    args: list[Any] = []
-    for name in p.inputs:
-        given = slots.get(name)
-        if name == p.list_input:
-            args += given or []
-        else:
-            args.append(given[0] if given else attrs.get(name))
-    kept = {a: attrs[a] for a in p.attrs if a in attrs}
-    kept |= {
-        s[:-5]: like_value(s[:-5], [ShapeWhenRun(a) for a in arrays])
-        for s, arrays in slots.items()
-        if s.endswith("_like")
-    }
-    return tuple(args), kept
 
 
 def lower(program: Program, fetch: list[str]) -> Schedule:

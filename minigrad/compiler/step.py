@@ -15,12 +15,13 @@ import numpy as np
 
 from ..collector import paused_collector
 from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
-from ..static.passes import LADDER, climb, limited_depth
+from ..static.passes import LADDER, climb, limited_depth, specialise
 from ..static.program.naming import names_of
 from ..static.program.program import Program, Variable
 from ..static.run.executor import Executor
 from ..static.run.feeds import Shape, check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
 from .memory import start_memory
+from .passes.gates import gates_at_once
 from .pipeline import Built
 
 RUNGS = (*LADDER, "buffers", "source")
@@ -42,7 +43,7 @@ def compile(
     leaves sizes open; ``fetch``, a variable or a list of them (inside loops: a value per step);
     ``executor``, whose parameters it reads and updates (its own copies without);
     ``exact=False``, faster, with other last bits: products of all steps, and of a layer with its bias, are made at
-    once;
+    once, gates are made together;
     ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text) instead;
     ``backend="jax"``, a `JaxStep`: one pure function under `jax.jit`, where ``max_steps`` bounds while loops that
     are differentiated.
@@ -129,7 +130,10 @@ class Step:
 
     def programs(self, shapes: dict[str, Shape]) -> Any:
         """The rungs that are Programs, one after the other."""
-        return climb(self.program, shapes, self.fetch)
+        program = self.program
+        if not self.exact:
+            program = gates_at_once(specialise(program, shapes), self.fetch)
+        return climb(program, shapes, self.fetch)
 
     def rung(self, shapes: dict[str, Shape], stop_after: str) -> Any:
         """What a rung of the ladder makes."""

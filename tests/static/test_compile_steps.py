@@ -114,7 +114,7 @@ def is_view(value):
         (elman, True, 669, 3),
         (elman, False, 332, 3),
         (lstm, True, 2273, 3),
-        (lstm, False, 1883, 3),
+        (lstm, False, 1134, 3),
     ],
     ids=[
         "W1s",

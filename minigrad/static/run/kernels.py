@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,21 +19,35 @@ def run_kernel(p: Primitive, slots: dict[str, list[Any]], attrs: dict[str, Any])
 
     Numbers may stand in attrs; the shapes of the values in a slot ``<attr>_like`` stand for that attr.
     """
+    args, options = arguments(p, slots, attrs)
+    return results(p, p.kernel(*args, **options))
+
+
+def arguments(
+    p: Primitive,
+    slots: Mapping[str, Sequence[Any]],
+    attrs: Mapping[str, Any],
+    shape: Callable[[Any], Any] = np.shape,
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a kernel is called with: values and numbers for its inputs, and its attrs.
+
+    ``shape`` gives the shape of a value in a slot ``<attr>_like``: for values of another kind than arrays.
+    """
     args: list[Any] = []
     for name in p.inputs:
         if name == p.list_input:
             args.extend(slots.get(name, ()))
         else:
-            given = slots.get(name)
-            args.append(given[0] if given else attrs.get(name))
-    kept = {}
+            values = slots.get(name)
+            args.append(values[0] if values else attrs.get(name))
+    options = {}
     for a in p.attrs:
         like = slots.get(f"{a}_like")
         if like:
-            kept[a] = like_value(a, [np.shape(v) for v in like])
+            options[a] = like_value(a, [shape(v) for v in like])
         elif a in attrs:
-            kept[a] = attrs[a]
-    return results(p, p.kernel(*args, **kept))
+            options[a] = attrs[a]
+    return tuple(args), options
 
 
 def like_value(attr: str, shapes: list[Any]) -> Any:
