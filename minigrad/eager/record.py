@@ -50,7 +50,7 @@ from .grad_fn import (
     unpack,
 )
 from .mode import GRAD, MODE, Mode, check_finite
-from .tensor import Tensor, wrap
+from .tensor import masked, Tensor, wrap
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 CHANGEABLE = (np.ndarray, list, tuple)  # a union made in the call would cost as much as the op
@@ -479,6 +479,8 @@ def plain(value: Any) -> Any:
     """A number as it is (it takes on the other operand's dtype), anything else as an array."""
     if isinstance(value, AS_IT_IS):
         return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise masked(value)
     try:
         return np.asarray(value)
     except ValueError:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, ShapeError, describe, refusal
+from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe, refusal
 from ..primitives.registry import HOOKS, Primitive
 from .inplace import version_of
 from .mode import MODE
@@ -217,6 +217,8 @@ def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
         data = data._data
     elif isinstance(data, list | tuple):
         data = _plain(data)
+    if isinstance(data, np.ma.MaskedArray):
+        raise masked(data)
     try:
         array = np.array(data, dtype)
     except (ValueError, TypeError) as error:
@@ -232,6 +234,15 @@ def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
             DTypeError,
         )
     return array
+
+
+def masked(data: Any) -> MinigradError:
+    """The error for a masked array."""
+    return refusal(
+        f"a masked array ({describe(data)}) would lose its mask",
+        "x.filled(0.0) puts a number in the gaps; a product with ~x.mask keeps them out of a sum",
+        DTypeError,
+    )
 
 
 def _plain(data: Any) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import describe, refusal
 from ..primitives.registry import primitive
 from .along_axis import take
-from .axes import axis_tuple
+from .axes import axis_of, axis_tuple
 from .join import tile
 from .shape import expand_dims, flatten, permute_dims, reshape
 
@@ -47,7 +47,7 @@ def repeat(x, repeats, axis=None):
     """
     if axis is None:
         x, axis = reshape(x, shape=(-1,)), 0
-    (axis,) = axis_tuple(axis, np.ndim(x))
+    axis = axis_of("repeat", x, axis)
     if isinstance(repeats, int | np.integer):
         apart = expand_dims(x, axis=axis + 1)
         times = [1] * (axis + 1) + [int(repeats)] + [1] * (np.ndim(x) - axis - 1)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..errors import IndexShapeError, describe, refusal
 from ..primitives.registry import primitive
 from .infer import shape_attr
 
@@ -19,6 +20,18 @@ def axis_tuple(axis, ndim):
         if not -ndim <= a < ndim:
             raise IndexError(f"axis {a} is out of range for {ndim} axes")
     return tuple([a % ndim for a in axes])
+
+
+def axis_of(op, x, axis):
+    """One axis as a number from 0 on, for a function made of ops.  Errors: `IndexShapeError`."""
+    ndim = len(np.shape(x))
+    try:
+        (axis,) = axis_tuple(axis, ndim)
+    except IndexError as error:
+        what = f"{op}(x: {describe(x)}, axis={axis}) is not possible: {error}"
+        advice = f"axes go from {-ndim} to {ndim - 1} here" if ndim else "x with at least one axis"
+        raise refusal(what, advice, IndexShapeError) from None
+    return axis
 
 
 def reduced_axes(axis, ndim):

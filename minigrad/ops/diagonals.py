@@ -6,6 +6,7 @@ import numpy as np
 
 from ..primitives.registry import primitive
 from .infer import shape_attr
+from .shape import unbroadcast
 
 
 @primitive
@@ -17,7 +18,7 @@ def tril(x, *, k=0):
     tensor([[1., 0.],
             [1., 1.]])
     """
-    return np.tril(x, k)
+    return np.tril(_with_axes(x), k)
 
 
 @primitive
@@ -29,11 +30,19 @@ def triu(x, *, k=0):
     tensor([[1., 1.],
             [0., 1.]])
     """
-    return np.triu(x, k)
+    return np.triu(_with_axes(x), k)
 
 
-tril.grad(x=lambda out_grad, k: tril(out_grad, k=k))
-triu.grad(x=lambda out_grad, k: triu(out_grad, k=k))
+def _with_axes(x):
+    x = np.asarray(x)
+    if not x.ndim:
+        raise ValueError("a single number has no triangle; repair: a matrix")
+    return x
+
+
+# NumPy repeats a vector to a square matrix first
+tril.grad(x=lambda out_grad, x_shape, k: unbroadcast(tril(out_grad, k=k), shape=x_shape))
+triu.grad(x=lambda out_grad, x_shape, k: unbroadcast(triu(out_grad, k=k), shape=x_shape))
 
 
 @primitive(view=True)

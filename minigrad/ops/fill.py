@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import DTypeError, refusal
 from ..primitives.registry import primitive
 
 
@@ -69,9 +70,10 @@ def cast(x, *, dtype):
     """``x`` in another floating-point dtype; the gradient is cast back."""
     x = np.asarray(x)
     if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
-        raise TypeError(
-            f"{x.dtype} as {np.dtype(dtype)} would lose the imaginary part; repair: minigrad "
-            f"differentiates real functions: keep real and imaginary parts as two Tensors"
+        raise refusal(
+            f"{x.dtype} as {np.dtype(dtype)} would lose the imaginary part",
+            "minigrad differentiates real functions: keep real and imaginary parts as two Tensors",
+            DTypeError,
         )
     return x.astype(dtype, copy=False)
 

@@ -249,7 +249,7 @@ def huber(x, y, delta=1.0, reduction="mean"):
     """
     far = abs(sub(*_pair("huber", x, y)))
     near = minimum(far, delta)
-    return reduced(near * (far - 0.5 * near), reduction)
+    return reduced(0.5 * near * near + delta * (far - near), reduction)
 
 
 def _pair(op, x, y):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import refusal
 from ..primitives.registry import primitive
-from .axes import axis_tuple
+from .axes import axis_of
 from .reduce import mean
 from .shape import reshape
 from .statistics import center, var
@@ -58,7 +58,7 @@ def batch_norm(x, weight=None, bias=None, mean=None, var=None, axis=1, eps=1e-5)
             [ 1.]])
     """
     ndim = len(x.shape)
-    (axis,) = axis_tuple(axis, ndim)
+    axis = axis_of("batch_norm", x, axis)
     wide = tuple(-1 if k == axis else 1 for k in range(ndim))
     if mean is None:
         out = normalize(x, axis=tuple(k for k in range(ndim) if k != axis), eps=eps)

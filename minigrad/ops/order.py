@@ -6,6 +6,7 @@ import numpy as np
 
 from ..primitives.registry import primitive
 from .along_axis import add_along_axis
+from .axes import axis_tuple
 
 
 @primitive
@@ -16,7 +17,9 @@ def sort(x, *, axis=-1, descending=False):
     >>> mg.sort(mg.tensor([3.0, 1.0, 2.0]))
     tensor([1., 2., 3.])
     """
-    _one_axis(axis)
+    x = np.asarray(x)
+    if _alone(x, axis):
+        return np.array(x)
     out = np.sort(x, axis=axis, kind="stable")
     return np.flip(out, axis) if descending else out
 
@@ -29,22 +32,29 @@ def argsort(x, *, axis=-1, descending=False):
     >>> mg.argsort(mg.tensor([3.0, 1.0, 2.0]))
     tensor([1, 2, 0])
     """
-    _one_axis(axis)
     x = np.asarray(x)
+    if _alone(x, axis):
+        return np.zeros((), np.intp)
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     back = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
     return np.flip(x.shape[axis] - 1 - back, axis)
 
 
-def _one_axis(axis):
+def _alone(x, axis):
+    """Whether this is a single number, which is in order.  Errors: `ValueError` where an axis is missing."""
     if axis is None:
         raise ValueError("axis=None names no axis; repair: x.flatten() first, or axis=-1")
+    return not x.ndim and axis in (0, -1)
 
 
 sort.grad(
-    x=lambda x, out_grad, x_shape, axis, descending: add_along_axis(
-        out_grad, argsort(x, axis=axis, descending=descending), shape=x_shape, axis=axis
+    x=lambda x, out_grad, x_shape, axis, descending: (
+        add_along_axis(
+            out_grad, argsort(x, axis=axis, descending=descending), shape=x_shape, axis=axis
+        )
+        if x_shape
+        else out_grad
     )
 )
 
@@ -58,6 +68,7 @@ def topk(x, *, k, axis=-1, largest=True):
     [tensor([3., 2.]), tensor([0, 2])]
     """
     x = np.asarray(x)
+    (axis,) = axis_tuple(axis, x.ndim)
     if not 0 <= k <= x.shape[axis]:
         raise ValueError(
             f"k={k} of {x.shape[axis]} elements; repair: choose k from 0 to {x.shape[axis]}"

@@ -47,6 +47,11 @@ def mean(x, *, axis=None, keepdims=False):
     """
     x = np.asarray(x)
     count = x.size if axis is None else count_over(x.shape, axis)
+    if x.dtype.kind in "iub":  # as in NumPy: sums of large whole numbers would wrap around
+        x = x.astype(np.float64)
+    elif x.dtype == np.float16:  # and those of many halves overflow
+        total = np.add.reduce(x.astype(np.float32), axis=axis, keepdims=keepdims)
+        return (total / (count or np.nan)).astype(np.float16)
     return np.add.reduce(x, axis=axis, keepdims=keepdims) / (count or np.nan)
 
 

@@ -42,6 +42,8 @@ def _running(ufunc, x, axis, reverse):
     x = np.asarray(x)
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
     dtype = np.result_type(x, _WIDE.get(x.dtype.kind, x.dtype))
+    if not x.ndim and axis in (0, -1):
+        return x.astype(dtype)
     if not reverse:
         return ufunc.accumulate(x, axis=axis, dtype=dtype)
     return np.flip(ufunc.accumulate(np.flip(x, axis), axis=axis, dtype=dtype), axis)
@@ -54,6 +56,8 @@ def _cumsum_rule(out_grad, x_shape, axis, reverse):
 
 
 def _cumprod_rule(x, out, out_grad, x_shape, axis, reverse):
+    if axis is not None and not x_shape:
+        return out_grad
     along, step = (0 if axis is None else axis), (-1 if reverse else 1)
     row = x if axis is not None else reshape(x, shape=(-1,))
     ahead = shift(row, axis=along, by=-step, fill=0)

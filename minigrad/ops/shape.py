@@ -44,7 +44,14 @@ def unbroadcast(x, *, shape):
     >>> mg.unbroadcast([[1.0, 2.0], [3.0, 4.0]], shape=(2,))
     array([4., 6.])
     """
-    return sum_to(np.asarray(x), shape)
+    x, shape = np.asarray(x), tuple(shape)
+    lead = x.ndim - len(shape)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(shape, x.shape[lead:], strict=True)):
+        raise ValueError(
+            f"{list(x.shape)} is no broadcast of {list(shape)}; "
+            "repair: a shape that broadcast_to can turn into that of x"
+        )
+    return sum_to(x, shape)
 
 
 broadcast_to.grad(x=lambda out_grad, x_shape: unbroadcast(out_grad, shape=x_shape))

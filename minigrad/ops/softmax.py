@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..primitives.registry import primitive
+from .axes import axis_tuple
 from .elementwise import exp
 from .reduce import reduce_sum
 
@@ -62,5 +63,6 @@ def lowered(x, axis):
     if x.dtype.kind not in "fc":
         x = x.astype(float)
     if not x.size:
+        axis_tuple(axis, x.ndim)
         return np.array(x)
     return x - np.maximum.reduce(x, axis=axis, keepdims=True)

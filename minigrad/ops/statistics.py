@@ -68,6 +68,8 @@ std.grad(
 
 
 def _variance(x, axis, correction, keepdims):
+    if x.dtype == np.float16:  # squares of halves overflow
+        return _variance(x.astype(np.float32), axis, correction, keepdims).astype(np.float16)
     centered = center(x, axis=axis)
     squares = np.add.reduce(centered * centered, axis=axis, keepdims=keepdims)
     count = count_over(x.shape, axis) - correction
@@ -88,8 +90,26 @@ length.grad(
 )
 
 
+@primitive(type="p_norm")
+def p_length(x, *, p, axis=None, keepdims=False):
+    """``sum(|x| ** p) ** (1 / p)`` over axes; the gradient is 0 at 0, and for an element that is 0."""
+    powers = np.power(np.absolute(np.asarray(x)), p)
+    return np.power(np.add.reduce(powers, axis=axis, keepdims=keepdims), 1 / p)
+
+
+def _p_length_rule(x, out, out_grad, x_shape, p, axis, keepdims):
+    wide = {"shape": x_shape, "axis": axis, "keepdims": keepdims}
+    share = safe_div(x, expand_reduced(out, **wide))
+    return expand_reduced(out_grad, **wide) * safe_div(abs(share) ** p, share)
+
+
+p_length.grad(x=_p_length_rule)
+
+
 def norm(x, ord=2, axis=None, keepdims=False):
     """Vector norm over axes: ``ord`` 1, 2, any p > 0, or ±inf; the gradient at 0 is 0.
+
+    Powers of elements are added: beyond 1e154 (float64) the squares overflow, and the norm is inf.
 
     >>> import minigrad as mg
     >>> mg.norm(mg.tensor([3.0, 4.0]))
@@ -103,7 +123,7 @@ def norm(x, ord=2, axis=None, keepdims=False):
         return (max if ord > 0 else min)(abs(x), axis=axis, keepdims=keepdims)
     if not isinstance(ord, int | float) or ord <= 0:
         raise refusal(f"ord={ord!r} is no norm", "1, 2, another p > 0, or ±inf")
-    return reduce_sum(abs(x) ** ord, axis=axis, keepdims=keepdims) ** (1 / ord)
+    return p_length(x, p=float(ord), axis=axis, keepdims=keepdims)
 
 
 @primitive

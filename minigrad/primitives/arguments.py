@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, ValuesView
 from typing import Any
 
 from ..errors.calls import call_error
@@ -25,6 +25,10 @@ def as_list(value: Any) -> list[Any]:
     ([1, 2], [3])
     """
     return list(value) if isinstance(value, list | tuple) else [value]
+
+
+#: what stands for several values where a list is asked for
+LISTED = (list, tuple, Iterator, ValuesView)
 
 
 class _Required:
@@ -58,7 +62,7 @@ class Arguments:
                     break
             else:
                 return args, {}  # the usual call of an operator like mul
-        if self.list_input and args and isinstance(args[0], list | tuple):
+        if self.list_input and args and isinstance(args[0], LISTED):
             args, extra = tuple(args[0]), args[1:]
         else:
             n = len(args) if self.list_input else len(self.inputs)

@@ -121,6 +121,22 @@ record(
     holomorphic=True,
 )
 record(
+    "p_norm",
+    lambda x, p, axis, keepdims: (
+        np.sum(np.where(np.real(x) < 0, -x, x) ** p, axis=axis, keepdims=keepdims) ** (1 / p)
+    ),
+    [
+        *reduction(p=3.0),
+        *reduction(p=1.5)[:4],
+        s(np.array([[3, -4]]), p=3.0, axis=1, keepdims=False),
+    ],
+    [
+        fails(IndexError, "axes go from", np.ones((2, 3)), p=3.0, axis=5),
+        fails(TypeError, "attrs of the type", np.ones((2, 3)), p="three"),
+    ],
+    holomorphic=True,
+)
+record(
     "logsumexp",
     lambda x, axis, keepdims: np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims)),
     reduction(),
@@ -177,7 +193,9 @@ ORDERS = [{"axis": -1, "descending": False}, {"axis": 0, "descending": True}]
 record("sort", sorted_of, shaped((3, 4), *ORDERS), FAILS)
 record(
     "argsort",
-    lambda x, axis, descending: np.argsort(-x if descending else x, axis, kind="stable"),
+    lambda x, axis, descending: np.argsort(-x if descending else x, axis, kind="stable").reshape(
+        x.shape
+    ),
     shaped((3, 4), *ORDERS, more=[s(np.array([1, 1, 0, 1]), axis=0, descending=True)]),
     FAILS,
 )
