@@ -127,7 +127,7 @@ def test_rules_read_as_they_are_written():
     texts = {(name, slot): text for name, _, slot, text in known_texts()}
     assert texts["mul", "x"] == "g·y"
     assert texts["tanh", "x"] == "g·(1 − out·out)"
-    assert texts["relu", "x"] == "g·(out > 0)"
+    assert texts["relu", "x"] == "g·(out ≠ 0)"
     assert texts["log", "x"] == "g / x"
     assert (texts["matmul", "x"], texts["matmul", "y"]) == ("g @ yᵀ", "xᵀ @ g")
     assert len(texts) > 30
