@@ -50,7 +50,7 @@ from .grad_fn import (
     unpack,
 )
 from .mode import GRAD, MODE, Mode, check_finite
-from .tensor import masked, Tensor, wrap
+from .tensor import Tensor, masked, wrap
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 CHANGEABLE = (np.ndarray, list, tuple)  # a union made in the call would cost as much as the op
@@ -367,6 +367,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
         _others=not_tensors,
         _unbroadcast=sum_to,
         _plain=plain,
+        __minigrad_ops__=True,  # an error in it is told with the user's line
         _frozen=frozen,
         _MUTABLE=MUTABLE,
         REQUIRED=REQUIRED,
