@@ -522,4 +522,28 @@ FILES = [
     ),
 ]
 
-BUGS: list[Bug] = [*EAGER, *OPS, *STATIC, *FILES]
+COMPILED = [
+    *bugs(
+        "compiler.buffers",
+        (
+            "what is filled once and changed later is taken for a constant",
+            'item.kind == "fill" and id(item.out) not in changed',
+            'item.kind == "fill"',
+        ),
+    ),
+    *bugs(
+        "compiler.tracer",
+        (
+            "constants say nothing about the order of a result",
+            "if isinstance(a, np.ndarray)] return _laid_out_like",
+            "if isinstance(a, np.ndarray)][:1]\n            return _laid_out_like",
+        ),
+        (
+            "what an index array takes out is in C order",
+            "out = Array(self, np.empty_like(probe))",
+            "out = Array(self, np.empty(probe.shape, probe.dtype))",
+        ),
+    ),
+]
+
+BUGS: list[Bug] = [*EAGER, *OPS, *STATIC, *FILES, *COMPILED]
