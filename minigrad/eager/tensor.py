@@ -1,27 +1,32 @@
 """Tensor: an array that remembers how it was made.
 
 A Tensor holds its array, its gradient, and one arrow into the backward graph (``grad_fn``).  Methods and operators are
-the package's functions, from the one table in ``primitives/values.py``; what only a Tensor has is in ``tensor_*.py``.
+the package's functions, from the one table in ``primitives/values.py``; what only a Tensor has is here.
 """
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe, refusal
+from ..errors.other_libraries import VALUES, missing
+from ..ops.index import setitem
+from ..ops.shape import broadcast_to
 from ..primitives.registry import HOOKS, Primitive
-from .inplace import version_of
+from ..primitives.values import Operators, ufunc_on_values
+from ..transaction import set_all
+from .grad_fn import HookHandle, Hooks, Leaf, Node, Output, no_graph_reason
+from .inplace import augment, change, version_of
 from .mode import MODE
-from .tensor_backward import BackwardMethods
-from .tensor_inplace import InPlaceMethods
-from .tensor_values import ValueMethods
 
 _new, _ndarray = object.__new__, np.ndarray
 
 
-class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
+class Tensor(Operators):
     """An array with a gradient: ``mg.tensor([1., 2.], requires_grad=True)``.
 
     Attributes: ``data`` (the array), ``grad`` (a Tensor or None), ``grad_fn`` (the node that made it, None for a leaf),
@@ -199,9 +204,454 @@ class Tensor(BackwardMethods, InPlaceMethods, ValueMethods):
         >>> tensor(2.0).apply_primitive(REGISTRY["exp"], (tensor(0.0),), {})
         tensor(1.)
         """
-        from .record import apply_generic
+        return primitive.function(*args, **attrs)
 
-        return apply_generic(primitive, args, attrs)
+    # -- its place in the graph ----------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this Tensor; may be set on leaves.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(1.0, requires_grad=True)
+        >>> x.requires_grad, (x * 2).requires_grad, x.detach().requires_grad
+        (True, True, False)
+        """
+        return self._node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        set_all(self._flow_changes(wanted))
+
+    @property
+    def _frozen(self) -> bool:
+        """Whether this is a leaf that required grad until ``requires_grad_(False)``."""
+        return self._node is None and getattr(self, "_cut", None) == "frozen"
+
+    def _flow_changes(self, wanted: bool) -> list[tuple[Any, str, Any]]:
+        """The attributes that turn the flow of gradients on or off, for `set_all`."""
+        if self._node is not None and self._node.__class__ is not Leaf:
+            if wanted:
+                return []
+            raise refusal(
+                "requires_grad of a non-leaf follows from its inputs",
+                "use x.detach() to cut the graph",
+                GradError,
+            )
+        if wanted and self._data.dtype.kind != "f":
+            isreal = self._data.dtype.kind != "c"
+            advice = (
+                "pass dtype=float, or write the numbers as 1.0 instead of 1"
+                if isreal
+                else "keep the real and the imaginary part as two Tensors"
+            )
+            raise refusal(
+                f"only real floating-point Tensors can require grad, not {describe(self)}"
+                f"{'' if isreal else ' (complex)'}",
+                advice,
+                DTypeError,
+            )
+        if bool(wanted) == (self._node is not None):
+            return []
+        return (
+            [(self, "_node", Leaf())]
+            if wanted
+            else [(self, "_node", None), (self, "_cut", "frozen")]
+        )
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Set `requires_grad` and return self.
+
+        >>> from minigrad import tensor
+        >>> tensor([1.0]).requires_grad_()
+        tensor([1.], requires_grad=True)
+        """
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no op made this Tensor (as far as gradients are concerned).
+
+        >>> from minigrad import tensor
+        >>> x = tensor(1.0, requires_grad=True)
+        >>> x.is_leaf, (x * 2).is_leaf
+        (True, False)
+        """
+        return self._node is None or self._node.__class__ is Leaf
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The backward node that made this Tensor; None for a leaf.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(1.0, requires_grad=True)
+        >>> (x * 2).grad_fn.name()
+        'MulBackward0'
+        """
+        node = self._node
+        return (
+            None
+            if node is None or node.__class__ is Leaf
+            else node.node
+            if node.__class__ is Output
+            else node
+        )
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its grad_fn this Tensor is.
+
+        >>> from minigrad import tensor
+        >>> [part.output_nr for part in tensor([1.0, 2.0], requires_grad=True).unbind()]
+        [0, 1]
+        """
+        return self._node.index if self._node.__class__ is Output else 0
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether this non-leaf keeps its ``.grad``.
+
+        >>> from minigrad import tensor
+        >>> y = tensor(1.0, requires_grad=True) * 2
+        >>> y.retain_grad()
+        >>> y.retains_grad
+        True
+        """
+        fn = self.grad_fn
+        return (
+            fn is not None
+            and fn.hooks is not None
+            and fn.hooks.retained.get(self.output_nr, lambda: None)() is self
+        )
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Compute the gradients of this output and add them to the ``.grad`` of every leaf; see
+        `minigrad.backward`.
+
+        >>> from minigrad import tensor
+        >>> x = tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+        """
+        HOOKS["backward"](
+            self, None if gradient is None else [gradient], retain_graph, create_graph, inputs
+        )
+
+    def retain_grad(self) -> None:
+        """Keep the ``.grad`` of this non-leaf, too.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> y = x * 2
+        >>> y.retain_grad()
+        >>> (y * y).backward()
+        >>> y.grad
+        tensor(12.)
+        """
+        fn = self.grad_fn
+        if fn is None:
+            if self._node is None:
+                raise self._unreached("retain_grad()")
+            return
+        fn._hooks().retained[self.output_nr] = weakref.ref(self)
+
+    def register_hook(self, hook: Callable[[Tensor], Any]) -> HookHandle:
+        """Call ``hook(grad)`` when the gradient of this Tensor is complete; what it returns
+        replaces the gradient.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> handle = x.register_hook(lambda g: g * 10)
+        >>> (x * 2).backward()
+        >>> x.grad
+        tensor(20.)
+        """
+        if self._node is None:
+            raise self._unreached("register_hook()")
+        return HookHandle(self._hook_table().tensor.setdefault(self.output_nr, {}), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
+        """Call ``hook(leaf)`` after the gradient was added to ``.grad``; leaves only.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+        >>> (x * 2).backward()
+        tensor(2.)
+        """
+        if self._node.__class__ is not Leaf:
+            raise refusal(
+                "register_post_accumulate_grad_hook() is for leaves that require grad",
+                "use register_hook() here",
+                GradError,
+            )
+        return HookHandle(self._hook_table().accumulated, hook)
+
+    def _unreached(self, call: str) -> MinigradError:
+        tensor: Any = self
+        return refusal(
+            f"{call} on {describe(self)}, which does not require grad: no gradient will ever "
+            f"reach it\n  why: {no_graph_reason(tensor)}",
+            "create the inputs with requires_grad=True, before they are used",
+            GradError,
+        )
+
+    def _hook_table(self) -> Hooks:
+        node: Any = self._node
+        return (node.accumulator(self) if node.__class__ is Leaf else self.grad_fn)._hooks()  # type: ignore[union-attr]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradient; None by default, else zeros.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> (x * 2).backward()
+        >>> x.zero_grad()
+        >>> x.grad is None
+        True
+        """
+        old = self.grad  # as a Tensor: `_grad` may still be an array
+        self._grad = None if set_to_none or old is None else self._wrap(np.zeros_like(old._data))
+
+    def detach(self) -> Tensor:
+        """The same value without a graph; shares memory.
+
+        >>> from minigrad import tensor
+        >>> x = tensor(3.0, requires_grad=True)
+        >>> (x * x.detach()).backward()
+        >>> x.grad
+        tensor(3.)
+        """
+        made: Tensor = self._wrap(self._data)
+        made._exposed = self._exposed
+        made._cut = "detach"  # for mg.why
+        return made
+
+    def detach_(self) -> Any:
+        """Cut this Tensor off its graph.
+
+        >>> from minigrad import tensor
+        >>> (tensor(3.0, requires_grad=True) * 2).detach_()
+        tensor(6.)
+        """
+        self._node, self._cut = None, "detach"
+        return self
+
+    # -- changes in place ----------------------------------------------------------------------
+
+    def add_(self, other: Any) -> Tensor:
+        """Add in place.
+
+        >>> from minigrad import tensor
+        >>> tensor([1.0, 2.0]).add_(10.0)
+        tensor([11., 12.])
+        """
+        return change(self, Operators.__add__, other)  # type: ignore[no-any-return]
+
+    def sub_(self, other: Any) -> Tensor:
+        """Subtract in place.
+
+        >>> from minigrad import tensor
+        >>> tensor([1.0, 2.0]).sub_(1.0)
+        tensor([0., 1.])
+        """
+        return change(self, Operators.__sub__, other)  # type: ignore[no-any-return]
+
+    def mul_(self, other: Any) -> Tensor:
+        """Multiply in place.
+
+        >>> from minigrad import tensor
+        >>> tensor([1.0, 2.0]).mul_(10.0)
+        tensor([10., 20.])
+        """
+        return change(self, Operators.__mul__, other)  # type: ignore[no-any-return]
+
+    def div_(self, other: Any) -> Tensor:
+        """Divide in place.
+
+        >>> from minigrad import tensor
+        >>> tensor([1.0, 2.0]).div_(2.0)
+        tensor([0.5, 1. ])
+        """
+        return change(self, Operators.__truediv__, other)  # type: ignore[no-any-return]
+
+    def __iadd__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__add__, other)  # type: ignore[no-any-return]
+
+    def __isub__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__sub__, other)  # type: ignore[no-any-return]
+
+    def __imul__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__mul__, other)  # type: ignore[no-any-return]
+
+    def __itruediv__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__truediv__, other)  # type: ignore[no-any-return]
+
+    def __ipow__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__pow__, other)  # type: ignore[no-any-return]
+
+    def __imod__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__mod__, other)  # type: ignore[no-any-return]
+
+    def __ifloordiv__(self, other: Any) -> Tensor:
+        return augment(self, Operators.__floordiv__, other)  # type: ignore[no-any-return]
+
+    def zero_(self) -> Tensor:
+        """Set every element to zero, in place.
+
+        >>> from minigrad import tensor
+        >>> tensor([1.0, 2.0]).zero_()
+        tensor([0., 0.])
+        """
+        return change(self, lambda t: t._wrap(np.zeros_like(t._data)))  # type: ignore[no-any-return]
+
+    def copy_(self, other: Any) -> Tensor:
+        """Take over another Tensor's values, in place.
+
+        >>> from minigrad import tensor
+        >>> tensor([1.0, 2.0]).copy_([3.0, 4.0])
+        tensor([3., 4.])
+        """
+        return change(self, _assigned, other)  # type: ignore[no-any-return]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        change(self, setitem, value, index=index)
+
+    # -- its values: arrays, numbers, text -----------------------------------------------------
+
+    def __dir__(self) -> list[str]:
+        return [n for n in object.__dir__(self) if n not in VALUES]
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The values as a read-only array; of a Tensor without graph (else
+        ``detach().numpy()``).
+
+        >>> from minigrad import tensor
+        >>> tensor([1.0, 2.0]).numpy()
+        array([1., 2.])
+        """
+        self._refuse_if_graph("numpy()")
+        view = np.asarray(self._data).view()
+        view.flags.writeable = False
+        return view
+
+    def item(self) -> Any:
+        """The one element as a Python number.
+
+        >>> from minigrad import tensor
+        >>> tensor([[7.5]]).item()
+        7.5
+        """
+        if self._data.size != 1:
+            raise refusal(
+                f"item() needs one element, {describe(self)} has {self._data.size}",
+                "use tolist(), or index first",
+                DTypeError,
+            )
+        return self._data.item()
+
+    def tolist(self) -> Any:
+        """The values as nested lists of Python numbers.
+
+        >>> from minigrad import tensor
+        >>> tensor([[1.0, 2.0]]).tolist()
+        [[1.0, 2.0]]
+        """
+        return self._data.tolist()
+
+    def __float__(self) -> float:
+        return float(self._one("float"))
+
+    def __int__(self) -> int:
+        return int(self._one("int"))
+
+    def __bool__(self) -> bool:
+        return bool(self._one("bool"))
+
+    def __index__(self) -> int:
+        number = self._one("index")
+        if isinstance(number, float | complex):
+            raise refusal(f"{describe(self)} is no index: it holds {number}", "int(x)", DTypeError)
+        return number.__index__()  # type: ignore[no-any-return]
+
+    def _one(self, what: str) -> Any:
+        if self._data.size != 1:
+            raise refusal(
+                f"{what}() of {describe(self)} is ambiguous: it has {self._data.size} elements",
+                "index one element (x[0]) or reduce (x.sum(), x.any(), x.all())",
+                DTypeError,
+            )
+        return self._data.item()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        self._refuse_if_graph("NumPy")
+        return np.array(self._data, dtype)
+
+    def _refuse_if_graph(self, what: str) -> None:
+        if self._node is not None:
+            raise refusal(
+                f"{what} on a Tensor that requires grad would cut the graph silently",
+                "x.detach().numpy() if that is meant; else the function of minigrad "
+                "(mg.exp(x) instead of np.exp(x))",
+                GradError,
+            )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return ufunc_on_values(ufunc, method, inputs, kwargs, Tensor)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """A NumPy function, on the values: refused where that would cut a graph."""
+        return function(*_values(args, function), **_values(kwargs, function))
+
+    def __len__(self) -> int:
+        if not self._data.ndim:
+            raise refusal(
+                "a Tensor without axes has no length and cannot be iterated over: it holds one "
+                "number",
+                "use it as it is, or x.item()",
+                DTypeError,
+            )
+        return len(self._data)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter([self[k] for k in range(len(self))])
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self._data == value).any())
+
+    def __repr__(self) -> str:
+        return f"tensor({self._body('tensor(')}{self._tail()})"
+
+    def _body(self, prefix: str) -> str:
+        text = np.array2string(
+            np.asarray(self._data), precision=4, separator=", ", prefix=prefix, threshold=1000
+        )
+        default = self._data.dtype in (np.float64, np.int64, np.bool_)
+        return text if default and self._data.size else f"{text}, dtype={self._data.dtype}"
+
+    def _tail(self) -> str:
+        if self.grad_fn is not None:
+            return f", grad_fn=<{self.grad_fn.name()}>"
+        return ", requires_grad=True" if self.requires_grad else ""
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        if self._data.size != 1:
+            raise refusal(
+                f"the format {spec!r} is for one number, not for {describe(self)}",
+                "format one element (x[0]), or print x.detach().numpy().round(2)",
+                DTypeError,
+            )
+        return format(self._data.item(), spec)
 
 
 class Count(int):
@@ -290,3 +740,38 @@ def tensor(
 
 
 HOOKS["tensor"] = tensor  # creation functions (zeros, arange, …) make leaves with it
+
+
+def _assigned(tensor: Any, other: Any) -> Tensor:
+    """The values of another in the shape of a Tensor, which has no part in them."""
+    values = other if isinstance(other, Operators) else tensor._wrap(np.asarray(other))
+    return broadcast_to(values, shape=tensor.shape)  # type: ignore[no-any-return]
+
+
+class _Elsewhere:
+    """A name of another library.  A ``__getattr__`` would do, and make every look at any attribute slower."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor: Any, owner: type) -> Any:
+        raise missing("a Tensor", self.name, VALUES, tensor)
+
+
+for _name in VALUES:
+    setattr(Tensor, _name, _Elsewhere(_name))
+
+
+def _values(given: Any, function: Any) -> Any:
+    """The arguments of a NumPy function with arrays in place of Tensors."""
+    if isinstance(given, Tensor):
+        if function not in (np.shape, np.ndim, np.size):
+            given._refuse_if_graph(f"np.{function.__name__}")
+        return given._data
+    if isinstance(given, dict):
+        return {k: _values(v, function) for k, v in given.items()}
+    if type(given) in (list, tuple):
+        return type(given)(_values(v, function) for v in given)
+    return given

@@ -2,7 +2,7 @@
 
 Hooks, retained gradients, several roots, given targets, nodes with several outputs, a graph of the gradients
 (``create_graph``), anomaly mode, and a backward within a backward.  ``backward.py`` has the short form of the same walk
-for the usual case; ``walk_hooks.py`` calls the hooks.
+for the usual case.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from .accumulate import accumulated, commit
-from .grad_fn import AccumulateGrad, Leaf, Output
+from ..errors import DTypeError, GradError, ShapeError, describe, refusal
+from ..primitives.arguments import as_list
+from .grad_fn import AccumulateGrad, Leaf, Output, unpack
 from .inplace import check_versions, newest_change
-from .mode import MODE
+from .mode import MODE, check_finite
 from .tensor import Tensor, wrap
-from .walk_hooks import Hooked
 
 next_epoch = count(1).__next__
 by_seq = attrgetter("seq")
 REMEMBERED_NODES = 256  #: `mg.why` can look back at graphs up to this size
 
 
-class Walk(Hooked):
+class Walk:
     """One run of backward over a graph."""
 
     def __init__(
@@ -261,3 +261,143 @@ class Walk(Hooked):
                 place.outs = outs
         self.order, self.runs, self.leaves = [], [], []
         self.needed = set()
+
+    # -- hooks and anomaly mode: who looks at gradients that pass, or changes them -------------
+
+    def _tensor_hooks(self, n: Any, index: int, g: Any) -> Any:
+        """Tensor hooks, then retain_grad."""
+        for hook in list(n.hooks.tensor.get(index, {}).values()):
+            g = self._hooked(hook(self._shown(g)), g, "a tensor hook")
+        ref = n.hooks.retained.get(index)
+        tensor = ref() if ref is not None else None
+        if tensor is not None:
+            self.retained.append((tensor, g))
+        return g
+
+    def _shown(self, g: Any) -> Any:
+        return g if g is None or isinstance(g, Tensor) else wrap(np.array(g))
+
+    def _hooked(self, new: Any, old: Any, what: str) -> Any:
+        if new is None:
+            return old
+        data = new._data if isinstance(new, Tensor) else np.asarray(new)
+        if old is not None and data.shape != old.shape:
+            raise ShapeError(
+                f"{what} returned {describe(data)} for a gradient of shape {list(old.shape)}\n"
+                "  repair: return a gradient of that shape, or None to leave it as it is"
+            )
+        return (new if isinstance(new, Tensor) else wrap(data)) if self.create else data
+
+    def _prehooks(self, n: Any, g: Any) -> Any:
+        """What the prehooks of a node make of the gradient of its output, or of its outputs."""
+        several = isinstance(g, list)
+        for hook in list(n.hooks.pre.values()):
+            old = g if several else [g]
+            new = hook(tuple(self._shown(x) for x in old))
+            if new is None:
+                continue
+            parts = as_list(new)
+            if len(parts) != len(old):
+                what = f"a node prehook returned {len(parts)} gradients for {len(old)}"
+                raise refusal(what, "one for each of grad_outputs, or None", GradError)
+            parts = [self._hooked(a, b, "a node prehook") for a, b in zip(parts, old, strict=True)]
+            g = parts if several else parts[0]
+        return g
+
+    def _with_node_hooks(self, n: Any, g: Any) -> Any:
+        """Node prehooks → rule → node hooks; saved values unpacked for the time of the rule."""
+        g, several = self._prehooks(n, g), isinstance(g, list)
+        packed = {s: getattr(n, s) for s in n.saved_slots}
+        try:
+            for slot, value in packed.items():
+                setattr(n, slot, unpack(value))
+            grads = n.pull_graph(g) if self.create else n.pull(g)
+        finally:
+            for slot, value in packed.items():
+                setattr(n, slot, value)
+        for hook in list(n.hooks.post.values()):
+            shown = tuple(self._shown(x) for x in grads)
+            new = hook(shown, tuple(self._shown(x) for x in (g if several else [g])))
+            if new is not None:
+                parts = as_list(new)
+                if len(parts) != len(grads):
+                    what = f"a node hook returned {len(parts)} gradients for {len(grads)}"
+                    raise refusal(what, "one for each of grad_inputs, or None", GradError)
+                grads = [
+                    self._hooked(a, b, "a node hook") for a, b in zip(parts, grads, strict=True)
+                ]
+        return grads
+
+    def _check(self, n: Any, g: Any, grads: Any) -> None:
+        for p in grads:
+            if p is not None:
+                args = tuple(g) if isinstance(g, list) else (g,)
+                check_finite(
+                    n.name(),
+                    p._data if isinstance(p, Tensor) else p,
+                    args,
+                    n.where(),
+                    "made (backward)",
+                )
+
+
+# -- what leaves get ----------------------------------------------------------------------
+
+
+def commit(new: list[tuple[Tensor, Any]], hooks: list[Any]) -> None:
+    """Set the new gradients, then call the hooks behind them, each with what it is to see; all or nothing."""
+    before = [(t, t._grad) for t, _ in new]
+    try:
+        for tensor, value in new:
+            tensor._grad = value
+        for hook, seen in hooks:
+            if hook(*seen) is not None and len(seen) > 1:
+                what = "a hook of an AccumulateGrad returned something, and there are no grad_inputs it could replace"
+                raise refusal(
+                    what,
+                    "return nothing; register_prehook changes what is added to .grad",
+                    GradError,
+                )
+    except BaseException:
+        for tensor, old in before:
+            tensor._grad = old
+        raise
+
+
+def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Any:
+    """The new ``.grad`` of a leaf, a Tensor or an array, in memory of its own, in the leaf's shape and dtype."""
+    old = tensor.grad
+    if create or isinstance(g, Tensor):
+        g = g if isinstance(g, Tensor) else wrap(np.array(g))
+        fitted(tensor, g._data, False)
+        if old is not None:
+            return old + g
+        return g * 1.0 if g._node.__class__ is Leaf else wrap(np.array(g._data), g._node)
+    g = fitted(tensor, g, own)
+    if old is None:
+        return wrap(g)
+    return wrap(np.asarray(old._data + g)) if old._node is None else old + wrap(g)
+
+
+def fitted(tensor: Tensor, g: Any, own: bool) -> Any:
+    """A gradient in its leaf's shape and dtype and in memory nobody else holds."""
+    data = tensor._data
+    if g.shape != data.shape:
+        what = (
+            f"a gradient of shape {list(g.shape)} arrived at {describe(tensor)}{named(tensor)}: "
+            "one of the rules on the way has a wrong shape"
+        )
+        advice = "a gradient has the shape of its input; @mg.elementwise sums over broadcast axes"
+        raise refusal(what, f"{advice}; mg.gradcheck(op, inputs) finds the op")
+    if g.dtype != data.dtype:
+        if g.dtype.kind == "c":
+            raise DTypeError(
+                f"a complex gradient arrived at the real {describe(tensor)}{named(tensor)}; "
+                "minigrad differentiates real functions only"
+            )
+        return np.array(g, data.dtype)
+    return g if own else np.array(g)
+
+
+def named(tensor: Tensor) -> str:
+    return f" ({tensor.name})" if tensor.name else ""

@@ -302,5 +302,5 @@ def _first_call(*args: Any, **attrs: Any) -> Any:
 FIRST_CALL = _first_call.__code__
 
 #: What engines lend to this module, which knows none of them: ``specialise`` writes a primitive's fast function,
-#: ``forget`` takes it back.
+#: ``forget`` takes it back, ``tensor`` makes leaves for creation functions, ``backward`` is that of Tensors.
 HOOKS: dict[str, Callable[..., Any]] = {}

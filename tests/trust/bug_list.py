@@ -102,7 +102,7 @@ EAGER = [
         ),
     ),
     *bugs(
-        "eager.accumulate",
+        "eager.walk",
         (
             "grad is overwritten, not accumulated",
             "wrap(np.asarray(old._data + g))",
@@ -116,7 +116,7 @@ EAGER = [
         ("gradients share memory", "return g if own else np.array(g)", "return g"),
     ),
     *bugs(
-        "eager.walk_hooks",
+        "eager.walk",
         (
             "what a hook returns is dropped",
             'g = self._hooked(hook(self._shown(g)), g, "a tensor hook")',
@@ -124,7 +124,7 @@ EAGER = [
         ),
     ),
     *bugs(
-        "eager.seeds",
+        "eager.backward",
         ("the seed is two", "unit = _UNITS.get(data.__class__)", "unit = data.dtype.type(2)"),
         (
             "inputs of grad() lose the seed given by create_graph",
@@ -146,7 +146,7 @@ EAGER = [
         ),
     ),
     *bugs(
-        "eager.tensor_backward",
+        "eager.tensor",
         (
             "detach keeps the graph",
             "made: Tensor = self._wrap(self._data)",
