@@ -546,4 +546,23 @@ COMPILED = [
     ),
 ]
 
-BUGS: list[Bug] = [*EAGER, *OPS, *STATIC, *FILES, *COMPILED]
+PICTURES = [
+    *bugs(
+        "static.run.scope",
+        (
+            "every operator of a block is noted as its first one",
+            "record.ran(block, k, op, scope, turn)",
+            "record.ran(block, 0, op, scope, turn)",
+        ),
+    ),
+    *bugs(
+        "viz.events",
+        (
+            "a turn of a loop starts with what stood there before",
+            "values |= scoped(self.graph.nodes[name], done.values)",
+            "values |= {}",
+        ),
+    ),
+]
+
+BUGS: list[Bug] = [*EAGER, *OPS, *STATIC, *FILES, *COMPILED, *PICTURES]
