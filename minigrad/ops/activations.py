@@ -62,6 +62,7 @@ def leaky_relu(x, *, negative_slope=0.01):
 leaky_relu.grad(
     x=lambda x, out_grad, negative_slope: where(x > 0, out_grad, negative_slope * out_grad)
 )
+leaky_relu.primitive.formula(x="where(x > 0, g, negative_slope * g)")
 
 
 @primitive
@@ -128,6 +129,7 @@ def _silu_rule(x, out_grad):
 
 
 silu.grad(x=_silu_rule)
+silu.primitive.formula(x="g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))")
 
 
 @primitive
@@ -142,6 +144,7 @@ def erf(x):
 
 
 erf.grad(x=lambda x, out_grad: out_grad * exp(-x * x) * (2 / math.sqrt(math.pi)))
+erf.primitive.formula(x="2 * g * exp(-x ** 2) / sqrt(pi)")
 
 
 @primitive
@@ -158,3 +161,4 @@ def gelu(x):
 gelu.grad(
     x=lambda x, out_grad: out_grad * (0.5 + 0.5 * erf(x * ROOT_HALF) + x * exp(-0.5 * x * x) * PEAK)
 )
+gelu.primitive.formula(x="g * (Phi(x) + x * phi(x))")

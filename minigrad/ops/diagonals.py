@@ -43,6 +43,8 @@ def _with_axes(x):
 # NumPy repeats a vector to a square matrix first
 tril.grad(x=lambda out_grad, x_shape, k: unbroadcast(tril(out_grad, k=k), shape=x_shape))
 triu.grad(x=lambda out_grad, x_shape, k: unbroadcast(triu(out_grad, k=k), shape=x_shape))
+tril.primitive.formula(x="tril(g, k)")
+triu.primitive.formula(x="triu(g, k)")
 
 
 @primitive(view=True)

@@ -243,6 +243,7 @@ def log2(x):
 
 
 log2.grad(x=lambda x, out_grad: out_grad / (x * LN2))
+log2.primitive.formula(x="g / (x * log(2))")
 
 LN2: float = math.log(2.0)
 
@@ -259,5 +260,6 @@ def log10(x):
 
 
 log10.grad(x=lambda x, out_grad: out_grad / (x * LN10))
+log10.primitive.formula(x="g / (x * log(10))")
 
 LN10: float = math.log(10.0)

@@ -68,7 +68,9 @@ def _softmax_less_target_rule(x, target, out_grad, axis):
 mean_cross_entropy.grad(
     x=lambda x, target, out_grad, axis: out_grad * softmax_less_target(x, target, axis)
 )
+mean_cross_entropy.primitive.formula(x="g * (softmax(x) - onehot(target)) / n")
 softmax_less_target.grad(x=_softmax_less_target_rule)
+softmax_less_target.primitive.formula(x="softmax(x) * (g - sum(softmax(x) * g)) / n")
 
 
 @primitive
@@ -222,6 +224,7 @@ mean_square_error.grad(
         mean_square_slope(y - x, out_grad), shape=y_shape
     ),
 )
+mean_square_error.primitive.formula(x="2 * g * (x - y) / n", y="2 * g * (y - x) / n")
 mean_square_slope.grad(
     x=lambda g, out_grad: mean_square_slope(out_grad, g),
     g=lambda x, out_grad: mean(out_grad * x) * 2,

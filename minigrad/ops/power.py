@@ -23,6 +23,7 @@ pow.grad(
     x=lambda x, y, out_grad: out_grad * pow_slope(x, y),
     y=lambda x, y, out_grad: out_grad * pow_log(x, y),
 )
+pow.primitive.formula(x="g * y * x ** (y - 1)", y="g * x ** y * log(x)")
 
 
 @elementwise

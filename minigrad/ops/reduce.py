@@ -31,6 +31,7 @@ reduce_sum.grad(
         out_grad, shape=x_shape, axis=axis, keepdims=keepdims
     )
 )
+reduce_sum.primitive.formula(x="g")
 
 expand_reduced.grad(
     x=lambda out_grad, axis, keepdims: reduce_sum(out_grad, axis=axis, keepdims=keepdims)
@@ -60,6 +61,7 @@ mean.grad(
         out_grad, shape=x_shape, axis=axis, keepdims=keepdims
     )
 )
+mean.primitive.formula(x="g / n")
 
 
 @primitive(infer=shape_attr)
@@ -150,7 +152,9 @@ def _extremum_rule(x, out, out_grad, x_shape, axis, keepdims):
 
 
 max.grad(x=_extremum_rule)
+max.primitive.formula(x="g * (x == out) / sum(x == out)")
 min.grad(x=_extremum_rule)
+min.primitive.formula(x="g * (x == out) / sum(x == out)")
 
 
 @primitive

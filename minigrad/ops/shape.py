@@ -55,6 +55,7 @@ def unbroadcast(x, *, shape):
 
 
 broadcast_to.grad(x=lambda out_grad, x_shape: unbroadcast(out_grad, shape=x_shape))
+broadcast_to.primitive.formula(x="sum_to(g, x.shape)")
 unbroadcast.grad(x=lambda out_grad, x_shape: broadcast_to(out_grad, shape=x_shape))
 
 
@@ -70,6 +71,7 @@ def reshape(x, *, shape):
 
 
 reshape.grad(x=lambda out_grad, x_shape: reshape(out_grad, shape=x_shape))
+reshape.primitive.formula(x="reshape(g, x.shape)")
 
 
 @primitive(view=True, title="Permute")
@@ -102,6 +104,7 @@ def swapaxes(x, *, axis1, axis2):
 
 
 swapaxes.grad(x=lambda out_grad, axis1, axis2: swapaxes(out_grad, axis1=axis1, axis2=axis2))
+swapaxes.primitive.formula(x="swapaxes(g, axis1, axis2)")
 
 
 @primitive(view=True, title="Unsqueeze")

@@ -34,6 +34,7 @@ softmax.grad(
         out * (out_grad - reduce_sum(out * out_grad, axis=axis, keepdims=True))
     )
 )
+softmax.primitive.formula(x="out * (g - sum(out * g))")
 
 
 @primitive
@@ -55,6 +56,7 @@ log_softmax.grad(
         out_grad - exp(out) * reduce_sum(out_grad, axis=axis, keepdims=True)
     )
 )
+log_softmax.primitive.formula(x="g - exp(out) * sum(g)")
 
 
 def lowered(x, axis):

@@ -19,6 +19,7 @@ def center(x, *, axis=None):
 
 
 center.grad(x=lambda out_grad, axis: center(out_grad, axis=axis))
+center.primitive.formula(x="g - mean(g)")
 
 
 @primitive
@@ -40,6 +41,7 @@ var.grad(
         * center(x, axis=axis)
     )
 )
+var.primitive.formula(x="2 * g * (x - mean(x)) / (n - correction)")
 
 
 @primitive
@@ -65,6 +67,7 @@ std.grad(
         * center(x, axis=axis)
     )
 )
+std.primitive.formula(x="g * (x - mean(x)) / (out * (n - correction))")
 
 
 def _variance(x, axis, correction, keepdims):
@@ -88,6 +91,7 @@ length.grad(
         expand_reduced(safe_div(out_grad, out), shape=x_shape, axis=axis, keepdims=keepdims) * x
     )
 )
+length.primitive.formula(x="g * x / out")
 
 
 @primitive(type="p_norm")
@@ -149,3 +153,4 @@ logsumexp.grad(
         * exp(x - expand_reduced(out, shape=x_shape, axis=axis, keepdims=keepdims))
     )
 )
+logsumexp.primitive.formula(x="g * exp(x - out)")

@@ -63,6 +63,7 @@ class Primitive(Arguments):
     view: bool = False  # the output may share memory with the first input
     nondiff: frozenset[str] = frozenset()  # outputs through which no gradient flows
     rules: dict[str, Rule] = field(default_factory=dict)  # input → its rule
+    formulas: dict[str, str] = field(default_factory=dict)  # input → its rule in school notation
     # shapes and dtypes, where running the kernel on stand-ins will not do
     infer: Callable[..., Any] | None = None
     # a Program's grad ops, where they are not `<type>_grad`
@@ -91,6 +92,14 @@ class Primitive(Arguments):
                 raise refusal(what, "a rule is given by the name of its input", RuleError)
             self._add((name,), function)
         return self.function
+
+    def formula(self, **texts: str) -> None:
+        """Say in school notation what a rule computes: ``x="out * (g - sum(out * g))"``.
+
+        A Python expression in inputs, ``out``, attrs, the gradient ``g`` and the count ``n``; `sum` and `mean` go
+        along the axis of the op.  Pictures show it where the rule itself is no plain formula.
+        """
+        self.formulas.update(texts)
 
     def _add(
         self, inputs: tuple[str, ...], function: Callable[..., Any], joint: bool = False

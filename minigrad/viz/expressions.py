@@ -77,6 +77,9 @@ def _write(node: ast.expr, values: Mapping[str, str], times: str) -> tuple[str, 
             return f"{_wrap(left, 2, values, times)} @ {_wrap(right, 4, values, times)}ᵀ", 2
         case ast.Call(ast.Name("matmul_tn"), [left, right, *_]):
             return f"{_wrap(left, 4, values, times)}ᵀ @ {_wrap(right, 3, values, times)}", 2
+        case ast.Call(ast.Name("sum"), [summed]):
+            inside = written(summed, values, times)
+            return (f"Σ{inside}" if isinstance(summed, ast.Compare) else f"Σ({inside})"), 4
         case ast.Call(ast.Name(name), arguments):
             return f"{name}({', '.join(written(a, values, times) for a in arguments)})", 4
         case ast.Attribute(ast.Name("self"), name):

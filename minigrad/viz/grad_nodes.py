@@ -167,12 +167,14 @@ def bytes_of(value: Any) -> int:
     return 0 if value is None else np.asarray(value).nbytes
 
 
-def remembered(node: Any) -> tuple[Any, dict[tuple[int, int], Any]]:
-    """(seed, (id of a node, slot) → what it gave) of the last backward, where the root knows it."""
+def remembered(node: Any) -> tuple[Any, dict[tuple[int, int], Any], dict[int, Mapping[str, Any]]]:
+    """Of the last backward, where the root knows it: the seed, (id of a node, slot) → what it gave,
+    id of a node → the values that it had saved.
+    """
     tell = getattr(node, "remembered", None)
     told = tell() if callable(tell) else {}
     given = {(id(n), slot): g for (n, slot), g in told.get("gradients", {}).items()}
-    return told.get("seed"), given
+    return told.get("seed"), given, {id(n): saved for n, saved in told.get("saved", {}).items()}
 
 
 def about_saved(saved: Mapping[str, Any] | None) -> str:

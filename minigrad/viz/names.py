@@ -55,6 +55,9 @@ def _by_identity(variables: Mapping[str, Any]) -> dict[int, str]:
     found: dict[int, str] = {}
     for name, thing in variables.items():
         found.setdefault(id(thing), name)
+        held = getattr(type(thing), "_data", None) and thing._data  # what a node saves of a Tensor
+        if held is not None and not isinstance(held, (int, float)):
+            found.setdefault(id(held), name)
     return found
 
 

@@ -120,8 +120,9 @@ class _Drawing:
         seeds = {}
         if self.values and len(self.walk.order) <= FULL:
             for _, node, _ in self.roots:
-                seeds[id(node)], given = remembered(node)
+                seeds[id(node)], given, saved = remembered(node)
                 self.given |= given
+                self.tensors.remembered |= saved
         return seeds
 
     # gradients that flow

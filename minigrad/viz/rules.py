@@ -1,7 +1,7 @@
 """Gradient rules as formulas: ``mul.grad(x=lambda y, out_grad: out_grad * y)`` reads ``g·y``.
 
 The text of a rule is found in its source file, by its line and its keyword; a rule that is not
-declared as one plain expression has no formula.
+declared as one plain expression has the formula that was declared with it, or none.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ def rule_texts(primitive: Any, names: Mapping[str, str]) -> tuple[str, ...]:
 
 def _text(primitive: Any, slot: str, names: Mapping[str, str]) -> str:
     rule = getattr(primitive, "rules", {}).get(slot)
+    said = getattr(primitive, "formulas", {}).get(slot)
+    if said is not None:
+        return written(ast.parse(said, mode="eval").body, names)
     found = _expression(rule.function, slot) if rule is not None else None
     if found is None:
         return ""

@@ -4,11 +4,12 @@ between them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from .expressions import number_text
 from .format import explain_value, format_value
 from .grad_nodes import (
     Walk,
@@ -40,6 +41,7 @@ class Tensors:
         self.drawn: dict[Any, Node] = {}
         self.ops: dict[int, Node] = {}
         self.inputs: dict[int, list[Node]] = {}
+        self.remembered: dict[int, Mapping[str, Any]] = {}  # saved values of nodes that let go
 
     def draw(self) -> None:
         """Everything but leaves that stand alone."""
@@ -103,10 +105,15 @@ class Tensors:
     def _constant(self, node: Any, slot: int) -> Node:
         """An input that needs no gradient: the graph knows it only if its value was saved."""
         names = slots_of(node)
-        value = (self.walk.saved(node) or {}).get(names[slot]) if slot < len(names) else None
-        return self._node("data", self.names.known(value) if value is not None else "", value)
+        saved = self.walk.saved(node) or self.remembered.get(id(node), {})
+        value = saved.get(names[slot]) if slot < len(names) else None
+        name = self.names.known(value) if value is not None else ""
+        number = number_text(value) if value is not None and not name else ""
+        if number:  # a number is called by its value
+            return self._node("data", number, None, explain_value(value))
+        return self._node("data", name, value)
 
-    def _node(self, kind: str, name: str, tensor: Any) -> Node:
+    def _node(self, kind: str, name: str, tensor: Any, tooltip: str = "") -> Node:
         """A tensor with its value; without one if it is gone: it was computed, so no dash."""
         shown = self.values and tensor is not None
         return self.graph.node(
@@ -114,7 +121,7 @@ class Tensors:
             name or "constant",
             region=self.region,
             lines=(format_value(tensor),) if shown else (),
-            tooltip=_GONE[kind == "data"] if tensor is None else explain_value(tensor),
+            tooltip=tooltip or (_GONE[kind == "data"] if tensor is None else explain_value(tensor)),
         )
 
     def saved_by(self, node: Any) -> list[Node]:
