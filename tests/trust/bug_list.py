@@ -565,4 +565,28 @@ PICTURES = [
     ),
 ]
 
-BUGS: list[Bug] = [*EAGER, *OPS, *STATIC, *FILES, *COMPILED, *PICTURES]
+CALLS = [
+    *bugs(
+        "primitives.arguments",
+        (
+            "a keyword that nobody knows is dropped",
+            "if unknown or len(extra) > len(self.attrs):",
+            "if len(extra) > len(self.attrs):",
+        ),
+    ),
+    *bugs(
+        "errors.calls",
+        (
+            "a call that does not fit is told as a value of a wrong kind",
+            "if isinstance(cause, TypeError) and (",
+            "if False and (",
+        ),
+        (
+            "a class says nothing of its inherited methods",
+            "for home in cls.__mro__:",
+            "for home in [cls]:",
+        ),
+    ),
+]
+
+BUGS: list[Bug] = [*EAGER, *OPS, *STATIC, *FILES, *COMPILED, *PICTURES, *CALLS]

@@ -36,6 +36,7 @@ def hunt(programs: int) -> str:
         from tests.trust.fuzz import check
         from tests.trust.honest_programs import trial as check_stored
         from tests.trust.random_functions import draw
+        from tests.trust.wrong_calls import check as check_call
         from tests.viz.truth import check_player
     except Exception:
         return "found by import at 0"
@@ -49,6 +50,7 @@ def hunt(programs: int) -> str:
         "files": check_files,
         "stored programs": check_stored,
         "players": check_player,
+        "calls": check_call,
     }
     for first in range(0, programs, CHUNK):
         for kind, run in kinds.items():

@@ -209,6 +209,9 @@ def check_call(callee: Callee, args: list[Any], keywords: dict[str, Any]) -> Non
         mg.set_grad_enabled(mode)
     if not is_misfit(callee, args, keywords) or twice:
         return
+    if text.startswith("there is no program to build in"):
+        return  # that comes first, whatever the values are
+    assert "\n  it is called as " in text, f"{here} does not say how it is called: {text}"
     assert "\n  at wrong_calls.py:" in text, f"{here} has no line of the user: {text}"
     if "did you mean" in text:
         meant = text.partition("did you mean '")[2].partition("'")[0]
