@@ -24,6 +24,8 @@ _changes: dict[
 _newest = 0
 #: what refers to memory that nobody shares: its Tensor or its one view, a local name, the count
 ALONE = 3
+#: what refers to the array of an operand that no other Tensor has: the operand, two lists, a local name, the count
+HELD = 5
 
 
 def newest_change() -> int:
@@ -157,7 +159,11 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
             GradError,
         )
     views = _views_among(operands, tensor)
-    if _is_shared(tensor, operands, len(views)):
+    arrays = {id(data): data for _, data in views if data is not tensor._data}
+    others = any(
+        sys.getrefcount(data) > HELD for data in arrays.values()
+    )  # Tensors that hold them, too
+    if others or _is_shared(tensor, operands, len(arrays)):
         raise GradError(_two_graphs(tensor))
     before, node, retained = tensor._data, tensor._node, tensor.retains_grad
     memory = before

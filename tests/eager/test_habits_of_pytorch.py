@@ -433,6 +433,8 @@ def test_an_operand_that_is_a_view_shows_its_new_values_and_its_old_graph_is_ref
         lambda y, v: v.mul_(y),
         lambda y, v: y.add_(v.detach().requires_grad_()),
         lambda y, v: v.copy_(y),
+        lambda y, v: v.mul_(v.detach()),
+        lambda y, v: y.mul_(v.detach()),
     ],
 )
 def test_a_base_or_a_leaf_is_no_operand_of_a_change_of_its_memory(change):

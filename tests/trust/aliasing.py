@@ -147,9 +147,9 @@ class History:
         x = self.one()
         name, act, rule, part = self.pick(*CHANGES)
         part = x.values > 0 if isinstance(part, str) else part
-        shape = np.shape(x.values[part])
         if isinstance(part, list) and len(x.values) < 2:
             return
+        shape = np.shape(x.values[part])
         y = 0.5 if isinstance(part, np.ndarray) else self.operand(shape)
         other, v, d = (y.tensor, y.values, y.slopes) if isinstance(y, Twin) else (y, y, 0.0)
         if name in ("div_", "/=") and np.any(np.abs(v) < 0.1):

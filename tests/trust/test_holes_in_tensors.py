@@ -73,7 +73,7 @@ def test_backward_of_a_value_without_graph_says_why_there_is_none():
         y = leaf(1.0) * 2.0
     with pytest.raises(GradError, match=r"why: it was computed under no_grad\(\)"):
         y.backward()
-    with pytest.raises(GradError, match=r"why: it was made by detach\(\)"):
+    with pytest.raises(GradError, match=r"why: .*it was made by detach\(\)"):
         mg.grad(leaf(1.0).detach(), leaf(1.0))
 
 
