@@ -30,7 +30,6 @@ from .eager.mode import (
 from .eager.tensor import Tensor, tensor
 from .errors import MinigradError
 from .errors.calls import check_functions as _check_functions
-from .errors.calls import checked as _checked
 from .errors.other_libraries import FUNCTIONS, missing
 from .ops import *  # noqa: F403
 from .primitives.registry import elementwise, primitive

@@ -325,7 +325,7 @@ OPS += [
     ),
     *bugs(
         "ops.activations",
-        ("relu: the input's gradient everywhere", "out_grad * (out > 0)", "out_grad * (out >= 0)"),
+        ("relu: the input's gradient everywhere", "out_grad * (out != 0)", "out_grad * (out >= 0)"),
         ("sigmoid: half the slope", "out_grad * (out * (1 - out))", "out_grad * out"),
     ),
     *bugs(
@@ -589,4 +589,46 @@ CALLS = [
     ),
 ]
 
-BUGS: list[Bug] = [*EAGER, *OPS, *STATIC, *FILES, *COMPILED, *PICTURES, *CALLS]
+MODULES = [
+    *bugs(
+        "nn.module",
+        (
+            "what is frozen stays frozen",
+            "if at.requires_grad or at._frozen]",
+            "if at.requires_grad]",
+        ),
+        ("buffers are thawed, too", "if at.requires_grad or at._frozen]", "]"),
+        (
+            "only the outermost module is switched to use",
+            "for module in self.modules()])",
+            "for module in [self]])",
+        ),
+        (
+            "a gradient stays in the dtype of before",
+            'changes += [*replaced(at, at._data.astype(dtype)), (at, "_grad", None)]',
+            "changes += replaced(at, at._data.astype(dtype))",
+        ),
+    ),
+    *bugs(
+        "eager.tensor",
+        (
+            "nothing is remembered of what is frozen",
+            '[(self, "_node", None), (self, "_cut", "frozen")]',
+            '[(self, "_node", None)]',
+        ),
+    ),
+    *bugs(
+        "nn.norm",
+        (
+            "only one of the running statistics is set",
+            "set_all(changes)",
+            "set_all(changes[:3])",
+        ),
+    ),
+    *bugs(
+        "optim.optimizer",
+        ("the last parameter is never updated", "set_all([*changes,", "set_all([*changes[:-3],"),
+    ),
+]
+
+BUGS: list[Bug] = [*EAGER, *OPS, *STATIC, *FILES, *COMPILED, *PICTURES, *CALLS, *MODULES]

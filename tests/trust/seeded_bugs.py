@@ -27,6 +27,7 @@ def hunt(programs: int) -> str:
     """Run all fuzzers in turn until one of them fails."""
     warnings.simplefilter("ignore")
     try:
+        from tests.nn.module_machine import seeded_history as check_modules
         from tests.static.random_operators import check as check_operators
         from tests.static.random_steps import check as check_steps
         from tests.static.test_random_programs import check_small
@@ -47,6 +48,7 @@ def hunt(programs: int) -> str:
         "blocks": check_small,
         "steps": lambda k: None if k % 4 else check_steps(k // 4),  # they take four times as long
         "histories": seeded_history,
+        "modules": check_modules,
         "files": check_files,
         "stored programs": check_stored,
         "players": check_player,
