@@ -7,8 +7,6 @@ from ..errors.calls import check_functions
 from ..primitives.values import install
 from . import update
 from .activations import elu, erf, gelu, leaky_relu, logaddexp, relu, sigmoid, silu, softplus
-from .along_axis import index_add, scatter_add, take, take_along_axis
-from .arrange import flip, moveaxis, repeat, roll
 from .compare import (
     abs,
     ceil,
@@ -17,6 +15,9 @@ from .compare import (
     floor,
     greater,
     greater_equal,
+    isfinite,
+    isinf,
+    isnan,
     less,
     less_equal,
     logical_and,
@@ -25,38 +26,77 @@ from .compare import (
     logical_xor,
     maximum,
     minimum,
+    nan_to_num,
     not_equal,
     round,
     sign,
     where,
 )
 from .conv import conv1d, conv2d, conv_transpose2d
-from .create import arange, eye, full, linspace, ones, zeros
-from .diagonals import diagonal, tril, triu
-from .einsum import einsum
+from .create import (
+    arange,
+    assign,
+    astype,
+    clone,
+    eye,
+    fill_constant,
+    full,
+    linspace,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
+from .einsum import einsum, tensordot
 from .elementwise import (
     add,
     div,
     exp,
     expm1,
+    floor_divide,
     increment,
     log,
     log1p,
     log2,
     log10,
+    mod,
     mul,
     neg,
+    pow,
     reciprocal,
     scale,
     sqrt,
     square,
     sub,
 )
-from .fill import assign, astype, clone, fill_constant, ones_like, zeros_like
-from .finite import isfinite, isinf, isnan, nan_to_num
-from .index import getitem, setitem
-from .join import add_n, concat, pad, split, stack, tile, unbind
-from .linalg import dot, linear, matmul, outer, trace
+from .index import (
+    embedding,
+    getitem,
+    index_add,
+    merge_rows,
+    scatter_add,
+    select_rows,
+    setitem,
+    take,
+    take_along_axis,
+)
+from .join import add_n, concat, pad, repeat, split, stack, tile, unbind
+from .linalg import (
+    cholesky,
+    cross,
+    det,
+    diagonal,
+    dot,
+    inv,
+    kron,
+    linear,
+    matmul,
+    outer,
+    solve,
+    trace,
+    tril,
+    triu,
+)
 from .losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -65,30 +105,26 @@ from .losses import (
     mse,
     nll,
 )
-from .normalise import batch_norm, layer_norm, normalize
 from .order import argmax, argmin, argsort, sort, topk
 from .pool import avg_pool2d, max_pool2d
-from .power import pow
-from .products import cross, kron, tensordot
 from .random import dropout, normal, uniform
-from .reduce import all, any, max, mean, min, prod
+from .reduce import all, any, cumprod, cumsum, max, mean, min, prod
 from .reduce import reduce_sum as sum
-from .remainder import floor_divide, mod
-from .rows import embedding, merge_rows, select_rows
-from .scan import cumprod, cumsum
 from .shape import (
     broadcast_to,
     expand_dims,
     flatten,
+    flip,
+    moveaxis,
     permute_dims,
     reshape,
+    roll,
     squeeze,
     swapaxes,
     unbroadcast,
 )
 from .softmax import log_softmax, softmax
-from .solve import cholesky, det, inv, solve
-from .statistics import logsumexp, norm, std, var
+from .statistics import batch_norm, layer_norm, logsumexp, norm, normalize, std, var
 from .trigonometry import (
     acos,
     acosh,

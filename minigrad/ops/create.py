@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import DTypeError, refusal
-from ..primitives.registry import HOOKS
+from ..primitives.registry import HOOKS, primitive
 
 
 def leaf(array, requires_grad=False, name=None):
@@ -84,3 +84,94 @@ def eye(n, m=None, k=0, dtype=float, requires_grad=False, name=None):
             [0., 1.]])
     """
     return leaf(np.eye(n, m, k, dtype), requires_grad, name)
+
+
+@primitive(type="fill_zeros_like")
+def zeros_like(x):
+    """Zeros in the shape and dtype of ``x``; no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.zeros_like(mg.tensor([2.0, 3.0]))
+    tensor([0., 0.])
+    """
+    return np.zeros_like(x, subok=False)
+
+
+@primitive(type="fill_ones_like")
+def ones_like(x):
+    """Ones in the shape and dtype of ``x``; no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.ones_like(mg.tensor([2.0, 3.0]))
+    tensor([1., 1.])
+    """
+    return np.ones_like(x, subok=False)
+
+
+@primitive
+def fill_constant(*, shape=(), value=0.0, dtype="float64"):
+    """An array of one value: how a Program makes a constant, such as the seed of backward.
+
+    >>> import minigrad as mg
+    >>> mg.fill_constant(shape=(2,), value=7.0)
+    array([7., 7.])
+    """
+    return np.full(shape, value, dtype)
+
+
+@primitive(title="Clone")
+def assign(x):
+    """A copy of ``x``.
+
+    >>> import minigrad as mg
+    >>> mg.assign([1.0, 2.0])
+    array([1., 2.])
+    """
+    return np.array(x)
+
+
+assign.grad(x=lambda out_grad: out_grad)
+
+
+def clone(x):
+    """A copy of ``x`` in memory of its own, with the gradient of ``x``.
+
+    >>> import minigrad as mg
+    >>> mg.clone(mg.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    return assign(x)
+
+
+@primitive(title="ToCopy", view=True)
+def cast(x, *, dtype):
+    """``x`` in another floating-point dtype; the gradient is cast back."""
+    x = np.asarray(x)
+    if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+        raise refusal(
+            f"{x.dtype} as {np.dtype(dtype)} would lose the imaginary part",
+            "minigrad differentiates real functions: keep real and imaginary parts as two Tensors",
+            DTypeError,
+        )
+    return x.astype(dtype, copy=False)
+
+
+cast.grad(x=lambda out_grad, x_dtype: cast(out_grad, dtype=x_dtype))
+
+
+@primitive(view=True)
+def discretize(x, *, dtype):
+    """``x`` as integers or truth values; no gradient, since the result moves in steps."""
+    return np.asarray(x).astype(dtype, copy=False)
+
+
+def astype(x, dtype):
+    """``x`` in another dtype.  The gradient is cast back; integers and bools have none.
+
+    >>> import minigrad as mg
+    >>> mg.astype(mg.tensor([1.5, 2.5]), "int64")
+    tensor([1, 2])
+    """
+    dtype = np.dtype(dtype)
+    op = cast if dtype.kind in "fc" else discretize
+    return op(x, dtype=dtype.name)

@@ -6,9 +6,10 @@ from string import ascii_letters
 
 import numpy as np
 
-from ..errors import DTypeError, refusal
+from ..errors import DTypeError, describe, refusal
 from ..primitives.registry import primitive
 from .infer import shape_attr
+from .shape import axis_tuple
 
 
 def einsum(subscripts, *operands):
@@ -102,3 +103,31 @@ spread.grad(
         einsum_of([out_grad], subscripts=f"{target}->{source}"), shape=x_shape
     )
 )
+
+
+def tensordot(x, y, axes=2):
+    """Sum of products over the last axes of ``x`` and the first of ``y``: so many, or a pair of lists of axes.
+
+    >>> import minigrad as mg
+    >>> mg.tensordot(mg.ones([2, 3, 4]), mg.ones([4, 3]), axes=([2, 1], [0, 1])).tolist()
+    [12.0, 12.0]
+    """
+    m, n = np.shape(x), np.shape(y)
+    count = axes if isinstance(axes, int) else 0
+    pair = ((*range(-count, 0),), (*range(count),)) if isinstance(axes, int) else axes
+    try:
+        left, right = (axis_tuple(a, len(s)) for a, s in zip(pair, (m, n), strict=True))
+        fits = all(-1 in (m[a], n[b]) or m[a] == n[b] for a, b in zip(left, right, strict=True))
+    except (IndexError, ValueError):
+        fits = False
+    if not fits:
+        raise refusal(
+            f"tensordot(x: {describe(x)}, y: {describe(y)}, axes={axes!r}) pairs axes of other lengths",
+            "one list of axes of x and one of axes of y, equally long one by one",
+        )
+    first, second = ascii_letters[: len(m)], list(ascii_letters[len(m) : len(m) + len(n)])
+    for a, b in zip(left, right, strict=True):
+        second[b] = first[a]
+    kept = [c for k, c in enumerate(first) if k not in left]
+    kept += [c for k, c in enumerate(second) if k not in right]
+    return einsum(f"{first},{''.join(second)}->{''.join(kept)}", x, y)

@@ -12,7 +12,7 @@ from ..errors import IndexShapeError, describe, refusal
 from ..primitives.arguments import Value
 from ..primitives.registry import primitive
 from .infer import shape_attr
-from .shape import unbroadcast
+from .shape import axis_tuple, unbroadcast
 
 ARRAY = "array"  #: stands in a template where an index array goes
 _BASIC = (int, slice, type(None), type(Ellipsis))
@@ -174,3 +174,213 @@ put.grad(
         shape=y_shape,
     ),
 )
+
+
+@primitive(nondiff=("indices",))
+def take(x, indices, *, axis=None):
+    """Slices of ``x`` at ``indices`` along an axis (elements of the flat ``x`` for None).
+
+    >>> import minigrad as mg
+    >>> mg.take(mg.tensor([10.0, 20.0, 30.0]), [2, 0, 0])
+    tensor([30., 10., 10.])
+    """
+    return np.take(x, indices, axis=axis)
+
+
+@primitive(nondiff=("indices",), infer=shape_attr)
+def untake(x, indices, *, shape, axis=None):
+    """Zeros of ``shape`` with slices added at ``indices``: the gradient of `take`."""
+    x = np.asarray(x)
+    out = np.zeros(shape, x.dtype)
+    if axis is None:
+        np.add.at(out.reshape(-1), indices, x)
+    else:
+        np.add.at(out, (*[slice(None)] * axis_tuple(axis, out.ndim)[0], indices), x)
+    return out
+
+
+take.grad(
+    x=lambda indices, out_grad, x_shape, axis: untake(out_grad, indices, shape=x_shape, axis=axis)
+)
+untake.grad(x=lambda indices, out_grad, axis: take(out_grad, indices, axis=axis))
+
+
+@primitive(nondiff=("indices",))
+def take_along_axis(x, indices, *, axis=-1):
+    """The element that ``indices`` name along an axis, for every place of the other axes.
+
+    >>> import minigrad as mg
+    >>> mg.take_along_axis(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), [[1], [0]], axis=1)
+    tensor([[2.],
+            [3.]])
+    """
+    return np.take_along_axis(np.asarray(x), np.asarray(indices), axis)
+
+
+@primitive(nondiff=("indices",), infer=shape_attr)
+def add_along_axis(x, indices, *, shape, axis=-1):
+    """Zeros of ``shape`` with ``x`` added at ``indices`` along an axis."""
+    x = np.asarray(x)
+    out = np.zeros(shape, x.dtype)
+    np.add.at(out, along(np.asarray(indices), out.shape, axis), x)
+    return out
+
+
+take_along_axis.grad(
+    x=lambda indices, out_grad, x_shape, axis: add_along_axis(
+        out_grad, indices, shape=x_shape, axis=axis
+    )
+)
+add_along_axis.grad(x=lambda indices, out_grad, axis: take_along_axis(out_grad, indices, axis=axis))
+
+
+def along(indices, shape, axis):
+    """The index arrays of every axis, where one axis is indexed by ``indices``."""
+    if indices.ndim != len(shape):
+        raise ValueError(
+            f"indices have {indices.ndim} axes, the values {len(shape)}; repair: the same number"
+        )
+    (axis,) = axis_tuple(axis, len(shape))
+    grid = list(np.ogrid[tuple([slice(n) for n in shape])])
+    grid[axis] = indices
+    return tuple(grid)
+
+
+@primitive(nondiff=("indices",))
+def index_add(x, indices, y, *, axis=0):
+    """``x`` with slices of ``y`` added at ``indices`` along an axis; repeated ones add up.
+
+    >>> import minigrad as mg
+    >>> mg.index_add(mg.zeros([3]), [0, 0, 2], mg.tensor([1.0, 2.0, 3.0]))
+    tensor([3., 0., 3.])
+    """
+    x = np.asarray(x)
+    out = x.astype(np.result_type(x, y))
+    np.add.at(out, (*[slice(None)] * axis_tuple(axis, out.ndim)[0], indices), y)
+    return out
+
+
+index_add.grad(
+    x=lambda out_grad: out_grad,
+    y=lambda indices, out_grad, axis, y_shape: unbroadcast(
+        take(out_grad, indices, axis=axis), shape=y_shape
+    ),
+)
+
+
+@primitive(nondiff=("indices",))
+def scatter_add(x, indices, y, *, axis=0):
+    """``x`` with each element of ``y`` added at its index along an axis.
+
+    >>> import minigrad as mg
+    >>> mg.scatter_add(mg.zeros([2, 2]), [[0, 0]], mg.tensor([[1.0, 2.0]]))
+    tensor([[1., 2.],
+            [0., 0.]])
+    """
+    x, indices = np.asarray(x), np.asarray(indices)
+    if np.shape(y) not in ((), indices.shape):
+        raise ValueError(
+            "y must have the shape of indices, or be one number; "
+            f"repair: a y of shape {list(indices.shape)}"
+        )
+    out = x.astype(np.result_type(x, y))
+    np.add.at(out, along(indices, out.shape, axis), y)
+    return out
+
+
+scatter_add.grad(
+    x=lambda out_grad: out_grad,
+    y=lambda indices, out_grad, axis, y_shape: unbroadcast(
+        take_along_axis(out_grad, indices, axis=axis), shape=y_shape
+    ),
+)
+
+
+# How many rows a mask chooses is known when it has values: in a Program that size is -1.
+
+
+def _selected(given, attrs):
+    shape, dtype = given["x"][0]
+    return [((-1, *shape[1:]), dtype)]
+
+
+def _merged(given, attrs):
+    (mask, _), (yes, dtype), (_no, other) = (given[s][0] for s in ("mask", "yes", "no"))
+    return [((mask[0], *yes[1:]), np.result_type(dtype, other))]
+
+
+def _masked(x, mask):
+    x, mask = np.asarray(x), np.asarray(mask)
+    if mask.dtype != bool or mask.ndim != 1 or len(mask) != len(x):
+        raise ValueError(
+            f"{mask.dtype}{list(mask.shape)} does not choose among {len(x)} rows; repair: one bool per row"
+        )
+    return x, mask
+
+
+@primitive(nondiff=("mask",), infer=_selected)
+def select_rows(x, mask):
+    """The rows of ``x`` where the mask, one bool per row, holds.
+
+    >>> import minigrad as mg
+    >>> mg.select_rows([[1.0, 2.0], [3.0, 4.0]], [False, True])
+    array([[3., 4.]])
+    """
+    x, mask = _masked(x, mask)
+    return x[mask]
+
+
+@primitive(
+    nondiff=("mask",),
+    infer=lambda given, attrs: [(given["mask"][0][0] + given["x"][0][0][1:], given["x"][0][1])],
+)
+def spread_rows(x, mask):
+    """Rows put where the mask holds, zeros elsewhere: the gradient of `select_rows`."""
+    mask, x = np.asarray(mask), np.asarray(x)
+    if np.count_nonzero(mask) != len(x):
+        raise ValueError(
+            f"{len(x)} rows for a mask that holds {np.count_nonzero(mask)} times; repair: one row for each place"
+        )
+    out = np.zeros((len(mask), *x.shape[1:]), x.dtype)
+    out[mask] = x
+    return out
+
+
+select_rows.grad(x=lambda mask, out_grad: spread_rows(out_grad, mask))
+spread_rows.grad(x=lambda mask, out_grad: select_rows(out_grad, mask))
+
+
+@primitive(nondiff=("mask",), infer=_merged)
+def merge_rows(mask, yes, no):
+    """The rows of ``yes`` where the mask holds and those of ``no`` elsewhere, in the order of the mask.
+
+    >>> import minigrad as mg
+    >>> mg.merge_rows([True, False, True], [1.0, 3.0], [2.0])
+    array([1., 2., 3.])
+    """
+    mask, yes, no = np.asarray(mask), np.asarray(yes), np.asarray(no)
+    if np.count_nonzero(mask) != len(yes) or np.count_nonzero(~mask) != len(no):
+        raise ValueError(
+            f"{len(yes)} and {len(no)} rows for a mask that holds {np.count_nonzero(mask)} times "
+            f"of {len(mask)}; repair: take both from the same mask with select_rows"
+        )
+    out = np.empty((len(mask), *yes.shape[1:]), np.result_type(yes, no))
+    out[mask], out[~mask] = yes, no
+    return out
+
+
+merge_rows.grad(
+    yes=lambda mask, out_grad: select_rows(out_grad, mask),
+    no=lambda mask, out_grad: select_rows(out_grad, ~mask),
+)
+
+
+def embedding(indices, weight):
+    """The rows of a table at integer indices: shape ``[*indices.shape, weight.shape[1]]``.
+
+    >>> import minigrad as mg
+    >>> mg.embedding([1, 0], mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [1., 2.]])
+    """
+    return take(weight, indices, axis=0)

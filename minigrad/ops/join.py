@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
+from ..errors import describe, refusal
 from ..primitives.registry import primitive
-from .axes import axis_tuple
+from .index import take
 from .infer import shape_attr
-from .shape import reshape
+from .shape import axis_of, axis_tuple, expand_dims, flatten, reshape
 
 # -- lists ---------------------------------------------------------------------------------
 
@@ -213,3 +214,28 @@ untile.grad(
         tile(out_grad, repetitions=repetitions), shape=x_shape
     )
 )
+
+
+def repeat(x, repeats, axis=None):
+    """Every element several times in a row, along an axis or of all elements in a row; `tile` repeats the whole.
+
+    ``repeats`` is a number, or one for each place of the axis.
+
+    >>> import minigrad as mg
+    >>> mg.repeat(mg.tensor([1.0, 2.0]), 2), mg.repeat(mg.tensor([1.0, 2.0]), [1, 3])
+    (tensor([1., 1., 2., 2.]), tensor([1., 2., 2., 2.]))
+    """
+    if axis is None:
+        x, axis = reshape(x, shape=(-1,)), 0
+    axis = axis_of("repeat", x, axis)
+    if isinstance(repeats, int | np.integer):
+        apart = expand_dims(x, axis=axis + 1)
+        times = [1] * (axis + 1) + [int(repeats)] + [1] * (np.ndim(x) - axis - 1)
+        return flatten(tile(apart, repetitions=times), start=axis, end=axis + 1)
+    places, numbers = np.shape(x)[axis], np.asarray(repeats)
+    if numbers.shape != (places,) or numbers.dtype.kind not in "iu" or numbers.min(initial=0) < 0:
+        raise refusal(
+            f"repeat(x: {describe(x)}, repeats: {describe(numbers)}, axis={axis}) does not say how often",
+            f"a whole number from 0 on, or {places} of them",
+        )
+    return take(x, np.repeat(np.arange(places), numbers), axis=axis)

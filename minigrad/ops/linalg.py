@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import describe, refusal
 from ..primitives.registry import primitive
-from .diagonals import diagonal
-from .elementwise import mul
-from .infer import shape_attr
+from .elementwise import mul, sub
+from .infer import like_x, shape_attr, solved
 from .reduce import reduce_sum
-from .shape import expand_dims, flatten, sum_to, unbroadcast
+from .shape import (
+    expand_dims,
+    flatten,
+    reshape,
+    roll,
+    squeeze,
+    sum_to,
+    swapaxes,
+    unbroadcast,
+)
 
 FEW = 2**14  #: up to so many elements dot is faster than np.matmul; the bits are the same
 
@@ -137,3 +146,229 @@ def trace(x, offset=0):
     tensor(5.)
     """
     return reduce_sum(diagonal(x, offset=offset, axis1=-2, axis2=-1), axis=-1)
+
+
+def cross(x, y, axis=-1):
+    """The vector product along an axis of length 3.
+
+    >>> import minigrad as mg
+    >>> mg.cross(mg.tensor([1.0, 0.0, 0.0]), mg.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
+    """
+    for given in (x, y):
+        shape = np.shape(given)
+        if not -len(shape) <= axis < len(shape) or shape[axis] != 3:
+            raise refusal(
+                f"cross(x: {describe(x)}, y: {describe(y)}, axis={axis}) needs vectors of three numbers",
+                "axis=… names the axis of length 3",
+            )
+
+    def turned(value, by):
+        return roll(value, shift=by, axis=axis)
+
+    return sub(mul(turned(x, -1), turned(y, 1)), mul(turned(x, 1), turned(y, -1)))
+
+
+def kron(x, y):
+    """Kronecker product: ``x`` with every element replaced by its product with ``y``.
+
+    >>> import minigrad as mg
+    >>> mg.kron(mg.tensor([1.0, 10.0]), mg.tensor([1.0, 2.0]))
+    tensor([ 1.,  2., 10., 20.])
+    """
+    a, b = np.shape(x), np.shape(y)
+    a, b = (1,) * (len(b) - len(a)) + a, (1,) * (len(a) - len(b)) + b
+    apart = mul(
+        reshape(x, shape=[s for n in a for s in (n, 1)]),
+        reshape(y, shape=[s for n in b for s in (1, n)]),
+    )
+    return reshape(apart, shape=[m * n for m, n in zip(a, b, strict=True)])
+
+
+@primitive
+def tril(x, *, k=0):
+    """The lower triangle; zeros above the ``k``-th diagonal.
+
+    >>> import minigrad as mg
+    >>> mg.tril(mg.ones([2, 2]))
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
+    return np.tril(_with_axes(x), k)
+
+
+@primitive
+def triu(x, *, k=0):
+    """The upper triangle; zeros below the ``k``-th diagonal.
+
+    >>> import minigrad as mg
+    >>> mg.triu(mg.ones([2, 2]))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
+    return np.triu(_with_axes(x), k)
+
+
+def _with_axes(x):
+    x = np.asarray(x)
+    if not x.ndim:
+        raise ValueError("a single number has no triangle; repair: a matrix")
+    return x
+
+
+# NumPy repeats a vector to a square matrix first
+tril.grad(x=lambda out_grad, x_shape, k: unbroadcast(tril(out_grad, k=k), shape=x_shape))
+triu.grad(x=lambda out_grad, x_shape, k: unbroadcast(triu(out_grad, k=k), shape=x_shape))
+tril.primitive.formula(x="tril(g, k)")
+triu.primitive.formula(x="triu(g, k)")
+
+
+@primitive(view=True)
+def diagonal(x, *, offset=0, axis1=0, axis2=1):
+    """The diagonal of two axes, as the last axis.
+
+    >>> import minigrad as mg
+    >>> mg.diagonal(mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([1., 4.])
+    """
+    return np.diagonal(x, offset, axis1, axis2)
+
+
+@primitive(infer=shape_attr)
+def put_diagonal(x, *, shape, offset=0, axis1=0, axis2=1):
+    """Zeros of ``shape`` with ``x`` on a diagonal: the gradient of `diagonal`."""
+    x = np.asarray(x)
+    out = np.zeros(shape, x.dtype)
+    places = np.moveaxis(out, (axis1, axis2), (-2, -1))
+    row = np.arange(x.shape[-1])
+    places[..., row + max(-offset, 0), row + max(offset, 0)] = x
+    return out
+
+
+diagonal.grad(
+    x=lambda out_grad, x_shape, offset, axis1, axis2: put_diagonal(
+        out_grad, shape=x_shape, offset=offset, axis1=axis1, axis2=axis2
+    )
+)
+put_diagonal.grad(
+    x=lambda out_grad, offset, axis1, axis2: diagonal(
+        out_grad, offset=offset, axis1=axis1, axis2=axis2
+    )
+)
+
+
+def _t(x):
+    return swapaxes(x, axis1=-1, axis2=-2)
+
+
+def _square(x):
+    """An array of square matrices; LAPACK would say less of others."""
+    x = np.asarray(x)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(
+            f"{list(x.shape)} is not a square matrix; repair: the last two axes must be equal"
+        )
+    return x
+
+
+@primitive(infer=like_x)
+def inv(x):
+    """Inverse of square matrices.
+
+    >>> import minigrad as mg
+    >>> mg.inv(mg.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5 , 0.  ],
+            [0.  , 0.25]])
+    """
+    return np.linalg.inv(_square(x))
+
+
+inv.grad(x=lambda out, out_grad: -matmul(matmul(_t(out), out_grad), _t(out)))
+
+
+@primitive(infer=solved)
+def solve(a, b):
+    """The x with ``a @ x = b``; ``b`` is a vector or a stack of matrices.
+
+    >>> import minigrad as mg
+    >>> mg.solve(mg.tensor([[2.0, 0.0], [0.0, 4.0]]), mg.tensor([2.0, 8.0]))
+    tensor([1., 2.])
+    """
+    return np.linalg.solve(_square(a), b)
+
+
+@solve.grad
+def _solve_rule(a, out, out_grad, a_shape, b_shape):
+    if len(out.shape) < len(a.shape):  # b is a vector
+        b_grad = squeeze(solve(_t(a), expand_dims(out_grad, axis=-1)), axis=-1)
+        a_grad = -expand_dims(b_grad, axis=-1) * expand_dims(out, axis=-2)
+    else:
+        b_grad = solve(_t(a), out_grad)
+        a_grad = -matmul(b_grad, _t(out))
+    return unbroadcast(a_grad, shape=a_shape), unbroadcast(b_grad, shape=b_shape)
+
+
+@primitive
+def det(x):
+    """Determinant of square matrices; the gradient is right for singular ones, too.
+
+    >>> import minigrad as mg
+    >>> mg.det(mg.tensor([[2.0, 0.0], [0.0, 3.0]]))
+    tensor(6.)
+    """
+    return np.linalg.det(_square(x))
+
+
+det.grad(x=lambda x, out_grad: expand_dims(out_grad, axis=(-1, -2)) * cofactor(x))
+
+
+@primitive
+def cofactor(x):
+    """The matrix of cofactors, ``det(x) * inv(x)ᵀ``, also of singular ``x``."""
+    u, s, vt = np.linalg.svd(x)
+    n = s.shape[-1]
+    others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
+    sign = np.linalg.det(u) * np.linalg.det(vt)
+    return (u * (others * sign[..., None])[..., None, :]) @ vt
+
+
+def _cofactor_rule(x, out, out_grad):
+    back = _t(inv(x))
+    share = reduce_sum(out_grad * out, axis=(-1, -2), keepdims=True)
+    return share * back - matmul(matmul(back, _t(out_grad)), out)
+
+
+cofactor.grad(x=_cofactor_rule)
+
+
+@primitive(infer=like_x)
+def cholesky(x):
+    """The lower triangle L with ``L @ Lᵀ = (x + xᵀ) / 2``, for positive definite ``x``.
+
+    >>> import minigrad as mg
+    >>> mg.cholesky(mg.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    x = _square(x)
+    return np.linalg.cholesky((x + np.swapaxes(x, -1, -2)) / 2)
+
+
+def _cholesky_rule(out, out_grad):
+    back = inv(out)
+    inner = half_tril(matmul(_t(out), out_grad))
+    whole = matmul(matmul(_t(back), inner), back)
+    return 0.5 * (whole + _t(whole))
+
+
+cholesky.grad(x=_cholesky_rule)
+
+
+@primitive
+def half_tril(x):
+    """The lower triangle with half of the diagonal."""
+    x = np.asarray(x)
+    return np.tril(x) * (1 - 0.5 * np.eye(x.shape[-1], dtype=x.dtype))
+
+
+half_tril.grad(x=lambda out_grad: half_tril(out_grad))

@@ -7,13 +7,12 @@ import numpy as np
 from ..errors import IndexShapeError, ShapeError, describe, refusal
 from ..primitives.registry import elementwise, primitive
 from .activations import softplus
-from .along_axis import take_along_axis
-from .axes import axis_tuple
 from .compare import abs, maximum, minimum
 from .elementwise import log, square, sub
+from .index import take_along_axis
 from .infer import fits
 from .reduce import mean, reduce_sum
-from .shape import expand_dims, squeeze, unbroadcast
+from .shape import axis_tuple, expand_dims, squeeze, unbroadcast
 from .softmax import log_softmax, lowered, shares, softmax
 
 # -- classification ------------------------------------------------------------------------

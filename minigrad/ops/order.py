@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..primitives.registry import primitive
-from .along_axis import add_along_axis
-from .axes import axis_tuple
+from .index import add_along_axis
+from .shape import axis_tuple
 
 
 @primitive

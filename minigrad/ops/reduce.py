@@ -5,12 +5,63 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..primitives.registry import primitive
-from .axes import count_over, expand_reduced, group_axes, ungroup_axes, widened
 from .infer import shape_attr
-from .scan import cumprod, shift
+from .shape import axis_tuple, reshape
+
+
+def reduced_axes(axis, ndim):
+    """`axis_tuple` of a reduction: in a single number, 0 and -1 name no axis, as in NumPy."""
+    return () if not ndim and axis in (0, -1) else axis_tuple(axis, ndim)
+
+
+def count_over(shape, axis):
+    """How many elements a reduction of ``shape`` over ``axis`` puts into one."""
+    if axis is None:
+        return math.prod(shape)
+    return math.prod([shape[a] for a in reduced_axes(axis, len(shape))])
+
+
+def widened(x, ndim, axis, keepdims):
+    """A reduced array with its axes back, of length 1."""
+    x = np.asarray(x)
+    return x if axis is None or keepdims else np.expand_dims(x, reduced_axes(axis, ndim))
+
+
+@primitive(infer=shape_attr)
+def expand_reduced(x, *, shape, axis=None, keepdims=False):
+    """Repeat a reduced value along the axes it was reduced over: the gradient of a sum."""
+    x = widened(x, len(shape), axis, keepdims)
+    out = np.empty(shape, x.dtype)
+    out[...] = x
+    return out
+
+
+@primitive(view=True)
+def group_axes(x, *, axis=None):
+    """Move axes to the end and make them one axis."""
+    x = np.asarray(x)
+    axes = reduced_axes(axis, x.ndim)
+    rest = [k for k in range(x.ndim) if k not in axes]
+    size = math.prod([x.shape[a] for a in axes])
+    return np.transpose(x, (*rest, *axes)).reshape([x.shape[k] for k in rest] + [size])
+
+
+@primitive(view=True, infer=shape_attr)
+def ungroup_axes(x, *, shape, axis=None):
+    """Undo `group_axes`."""
+    axes = reduced_axes(axis, len(shape))
+    order = (*[k for k in range(len(shape)) if k not in axes], *axes)
+    return np.transpose(np.reshape(x, [shape[k] for k in order]), np.argsort(order))
+
+
+group_axes.grad(x=lambda out_grad, x_shape, axis: ungroup_axes(out_grad, shape=x_shape, axis=axis))
+ungroup_axes.grad(x=lambda out_grad, axis: group_axes(out_grad, axis=axis))
+
 
 # -- sums and means ------------------------------------------------------------------------
 
@@ -190,3 +241,96 @@ def all(x, *, axis=None, keepdims=False):
     tensor([False,  True])
     """
     return np.all(x, axis=axis, keepdims=keepdims)
+
+
+@primitive
+def cumsum(x, *, axis=None, reverse=False):
+    """Running sum along an axis (None: of all elements in a row); from the end if ``reverse``.
+
+    >>> import minigrad as mg
+    >>> mg.cumsum(mg.tensor([1.0, 2.0, 3.0]))
+    tensor([1., 3., 6.])
+    """
+    return _running(np.add, x, axis, reverse)
+
+
+@primitive
+def cumprod(x, *, axis=None, reverse=False):
+    """Running product along an axis (of all elements in a row for None); exact with zeros.
+
+    >>> import minigrad as mg
+    >>> mg.cumprod(mg.tensor([1.0, 2.0, 3.0]))
+    tensor([1., 2., 6.])
+    """
+    return _running(np.multiply, x, axis, reverse)
+
+
+#: kind of dtype → what its sums are counted in, as in NumPy
+_WIDE = {"b": np.int_, "i": np.int_, "u": np.uint}
+
+
+def _running(ufunc, x, axis, reverse):
+    x = np.asarray(x)
+    x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
+    dtype = np.result_type(x, _WIDE.get(x.dtype.kind, x.dtype))
+    if not x.ndim and axis in (0, -1):
+        return x.astype(dtype)
+    if not reverse:
+        return ufunc.accumulate(x, axis=axis, dtype=dtype)
+    return np.flip(ufunc.accumulate(np.flip(x, axis), axis=axis, dtype=dtype), axis)
+
+
+def _cumsum_rule(out_grad, x_shape, axis, reverse):
+    along = 0 if axis is None else axis
+    back = cumsum(out_grad, axis=along, reverse=not reverse)
+    return back if axis is not None else reshape(back, shape=x_shape)
+
+
+def _cumprod_rule(x, out, out_grad, x_shape, axis, reverse):
+    if axis is not None and not x_shape:
+        return out_grad
+    along, step = (0 if axis is None else axis), (-1 if reverse else 1)
+    row = x if axis is not None else reshape(x, shape=(-1,))
+    ahead = shift(row, axis=along, by=-step, fill=0)
+    later = recurrence(ahead, out_grad, axis=along, reverse=not reverse)
+    back = later * shift(out, axis=along, by=step, fill=1)
+    return back if axis is not None else reshape(back, shape=x_shape)
+
+
+cumsum.grad(x=_cumsum_rule)
+cumprod.grad(x=_cumprod_rule)
+
+
+@primitive
+def shift(x, *, axis, by, fill=0):
+    """Move elements along an axis by ``by`` places (+1 or -1); the gap gets ``fill``."""
+    x = np.asarray(x)
+    out = np.full(x.shape, fill, x.dtype)
+    into, source = [slice(None)] * x.ndim, [slice(None)] * x.ndim
+    into[axis], source[axis] = (
+        (slice(1, None), slice(-1)) if by > 0 else (slice(-1), slice(1, None))
+    )
+    out[tuple(into)] = x[tuple(source)]
+    return out
+
+
+shift.grad(x=lambda out_grad, axis, by: shift(out_grad, axis=axis, by=-by))
+
+
+@primitive
+def recurrence(a, b, *, axis, reverse=False):
+    """``s[i] = b[i] + a[i] * s[i-1]`` along an axis; from the end if ``reverse``."""
+    rows_a, rows_b = np.moveaxis(np.asarray(a), axis, 0), np.moveaxis(np.asarray(b), axis, 0)
+    out = np.empty(np.shape(b), np.result_type(a, b))
+    rows, state = np.moveaxis(out, axis, 0), 0
+    for i in range(len(rows))[:: -1 if reverse else 1]:
+        rows[i] = state = rows_b[i] + rows_a[i] * state
+    return out
+
+
+@recurrence.grad
+def _recurrence_rule(a, out, out_grad, axis, reverse):
+    step = -1 if reverse else 1
+    ahead = shift(a, axis=axis, by=-step)
+    later = recurrence(ahead, out_grad, axis=axis, reverse=not reverse)
+    return later * shift(out, axis=axis, by=step), later

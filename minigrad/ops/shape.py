@@ -6,8 +6,32 @@ import math
 
 import numpy as np
 
+from ..errors import IndexShapeError, describe, refusal
 from ..primitives.registry import primitive
 from .infer import broadcasted, reshaped, shape_attr
+
+
+def axis_tuple(axis, ndim):
+    """Axes as a tuple of numbers from 0 to ndim - 1."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    for a in axes:
+        if not -ndim <= a < ndim:
+            raise IndexError(f"axis {a} is out of range for {ndim} axes")
+    return tuple([a % ndim for a in axes])
+
+
+def axis_of(op, x, axis):
+    """One axis as a number from 0 on, for a function made of ops.  Errors: `IndexShapeError`."""
+    ndim = len(np.shape(x))
+    try:
+        (axis,) = axis_tuple(axis, ndim)
+    except IndexError as error:
+        what = f"{op}(x: {describe(x)}, axis={axis}) is not possible: {error}"
+        advice = f"axes go from {-ndim} to {ndim - 1} here" if ndim else "x with at least one axis"
+        raise refusal(what, advice, IndexShapeError) from None
+    return axis
 
 
 @primitive(view=True, title="Expand", infer=broadcasted)
@@ -145,3 +169,59 @@ def flatten(x, *, start=0, end=-1):
 
 for _op in (expand_dims, squeeze, flatten):
     _op.grad(x=lambda out_grad, x_shape: reshape(out_grad, shape=x_shape))
+
+
+def moveaxis(x, source, destination):
+    """Move axes to other places; the others keep their order.
+
+    >>> import minigrad as mg
+    >>> mg.moveaxis(mg.zeros([2, 3, 4]), 0, -1).shape
+    (3, 4, 2)
+    """
+    n = np.ndim(x)
+    try:
+        source, destination = axis_tuple(source, n), axis_tuple(destination, n)
+        fits = len({*source}) == len({*destination}) == len(source) == len(destination)
+    except IndexError:
+        fits = False
+    if not fits:
+        raise refusal(
+            f"moveaxis(x: {describe(x)}, source={source}, destination={destination}) has no one place for each axis",
+            f"axes go from {-n} to {n - 1} here; name each once, and one destination for each",
+        )
+    order = [k for k in range(n) if k not in source]
+    for place, axis in sorted(zip(destination, source, strict=True)):
+        order.insert(place, axis)
+    return permute_dims(x, axes=order)
+
+
+@primitive(view=True)
+def flip(x, *, axis=None):
+    """Reverse the order along axes (all by default).
+
+    >>> import minigrad as mg
+    >>> mg.flip(mg.tensor([1.0, 2.0, 3.0]))
+    tensor([3., 2., 1.])
+    """
+    return np.flip(x, axis)
+
+
+flip.grad(x=lambda out_grad, axis: flip(out_grad, axis=axis))
+
+
+@primitive
+def roll(x, *, shift, axis=None):
+    """Move elements along axes; what leaves at one end comes in at the other.
+
+    >>> import minigrad as mg
+    >>> mg.roll(mg.tensor([1.0, 2.0, 3.0]), shift=1)
+    tensor([3., 1., 2.])
+    """
+    return np.roll(x, shift, axis)
+
+
+def _back(shift):
+    return tuple(-s for s in shift) if isinstance(shift, tuple | list) else -shift
+
+
+roll.grad(x=lambda out_grad, shift, axis: roll(out_grad, shift=_back(shift), axis=axis))

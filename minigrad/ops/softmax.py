@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..primitives.registry import primitive
-from .axes import axis_tuple
 from .elementwise import exp
 from .reduce import reduce_sum
+from .shape import axis_tuple
 
 
 @primitive

@@ -10,7 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import DTypeError, IndexShapeError, ProgramError, ShapeError
-from minigrad.ops.erf import _coefficients, erf_of_array
+from minigrad.ops.activations import _coefficients, erf_of_array
 from minigrad.ops.random import dropout_of
 from tests.trust.pieces import leaf
 

@@ -8,8 +8,8 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
+from minigrad.ops.index import spread_rows
 from minigrad.ops.infer import broadcasted, like_x, reshaped, shape_attr, solved
-from minigrad.ops.rows import spread_rows
 from minigrad.primitives.registry import REGISTRY
 from minigrad.static.program import infer
 from minigrad.static.program.abstract_values import matched

@@ -8,9 +8,9 @@ import pytest
 import minigrad as mg
 from minigrad import ops
 from minigrad.errors import ShapeError
+from minigrad.ops.elementwise import pow_log
 from minigrad.ops.linalg import matmul_nt, matmul_tn
 from minigrad.ops.losses import over_rows
-from minigrad.ops.power import pow_log
 from minigrad.ops.reduce import expand_mean, over_count
 from minigrad.ops.update import momentum, sgd
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.ops.erf import erf_of_array
+from minigrad.ops.activations import erf_of_array
 from minigrad.ops.shape import sum_to
 from minigrad.primitives.registry import REGISTRY
 from tests.opinfo import RECORDS

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.axes import axis_tuple
 from ...ops.index import filled
 from ...ops.join import ends
+from ...ops.shape import axis_tuple
 from ...ops.windows import output_size, pair
 from .graph import Graph
 from .numpy_names import OnnxNumPy

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.axes import axis_tuple
+from ...ops.shape import axis_tuple
 from .graph import Graph
 from .symbol import NoCounterpart, Symbol
 from .ufuncs import Ufunc

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.axes import axis_tuple
+from ...ops.shape import axis_tuple
 from .graph import Graph
 from .symbol import NoCounterpart, Symbol, flat_places
 

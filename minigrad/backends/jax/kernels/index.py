@@ -5,9 +5,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from ....ops.along_axis import along
-from ....ops.axes import axis_tuple
-from ....ops.index import filled
+from ....ops.index import along, filled
+from ....ops.shape import axis_tuple
 from .table import counterpart, zeros
 
 

@@ -6,8 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ....ops.axes import axis_tuple, count_over
 from ....ops.join import border, ends
+from ....ops.reduce import count_over
+from ....ops.shape import axis_tuple
 from .table import counterpart, floating, zeros
 
 
