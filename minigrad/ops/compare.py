@@ -1,4 +1,4 @@
-"""Comparisons, choices and kinks: what picks, rounds or cuts, and the gradient at the corner."""
+"""Comparisons, choices and kinks: what picks, rounds or cuts, and the gradient at the corner; what is a number."""
 
 from __future__ import annotations
 
@@ -278,6 +278,9 @@ def round(x, *, decimals=0):
 
 for _step in (sign, floor, ceil, round):
     _step.grad(x=lambda out_grad: zeros_like(out_grad))
+
+
+# -- NaN and the infinities ----------------------------------------------------------------
 
 
 @primitive

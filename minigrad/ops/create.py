@@ -1,4 +1,4 @@
-"""New leaf Tensors: constants and ranges."""
+"""Where values begin: new leaf Tensors, constants like another value, copies, other dtypes."""
 
 from __future__ import annotations
 
@@ -86,6 +86,9 @@ def eye(n, m=None, k=0, dtype=float, requires_grad=False, name=None):
     return leaf(np.eye(n, m, k, dtype), requires_grad, name)
 
 
+# -- like another value, and copies --------------------------------------------------------
+
+
 @primitive(type="fill_zeros_like")
 def zeros_like(x):
     """Zeros in the shape and dtype of ``x``; no gradient.
@@ -141,6 +144,9 @@ def clone(x):
     tensor([1., 2.])
     """
     return assign(x)
+
+
+# -- other dtypes --------------------------------------------------------------------------
 
 
 @primitive(title="ToCopy", view=True)

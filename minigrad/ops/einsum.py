@@ -1,4 +1,4 @@
-"""Einstein summation, with any subscripts NumPy knows, repeated letters and ellipsis included."""
+"""Sums of products over named axes, with any subscripts NumPy knows, repeated letters and ellipsis included."""
 
 from __future__ import annotations
 
@@ -128,6 +128,6 @@ def tensordot(x, y, axes=2):
     first, second = ascii_letters[: len(m)], list(ascii_letters[len(m) : len(m) + len(n)])
     for a, b in zip(left, right, strict=True):
         second[b] = first[a]
-    kept = [c for k, c in enumerate(first) if k not in left]
-    kept += [c for k, c in enumerate(second) if k not in right]
-    return einsum(f"{first},{''.join(second)}->{''.join(kept)}", x, y)
+    letters = [c for k, c in enumerate(first) if k not in left]
+    letters += [c for k, c in enumerate(second) if k not in right]
+    return einsum(f"{first},{''.join(second)}->{''.join(letters)}", x, y)

@@ -267,6 +267,9 @@ log10.primitive.formula(x="g / (x * log(10))")
 LN10: float = math.log(10.0)
 
 
+# -- remainders ----------------------------------------------------------------------------
+
+
 @elementwise
 def mod(x, y):
     """Remainder of a division, ``x % y``; it has the sign of ``y``.
@@ -301,6 +304,9 @@ floor_divide.grad(
     x=lambda out_grad: zeros_like(out_grad),
     y=lambda out_grad: zeros_like(out_grad),
 )
+
+
+# -- powers, and the two slopes that make them exact where x or y is 0 ---------------------
 
 
 @elementwise

@@ -176,6 +176,9 @@ put.grad(
 )
 
 
+# -- along one axis ------------------------------------------------------------------------
+
+
 @primitive(nondiff=("indices",))
 def take(x, indices, *, axis=None):
     """Slices of ``x`` at ``indices`` along an axis (elements of the flat ``x`` for None).
@@ -296,16 +299,18 @@ scatter_add.grad(
 )
 
 
+# -- rows of a table -----------------------------------------------------------------------
+#
 # How many rows a mask chooses is known when it has values: in a Program that size is -1.
 
 
-def _selected(given, attrs):
-    shape, dtype = given["x"][0]
+def _selected(inputs, attrs):
+    shape, dtype = inputs["x"][0]
     return [((-1, *shape[1:]), dtype)]
 
 
-def _merged(given, attrs):
-    (mask, _), (yes, dtype), (_no, other) = (given[s][0] for s in ("mask", "yes", "no"))
+def _merged(inputs, attrs):
+    (mask, _), (yes, dtype), (_no, other) = (inputs[s][0] for s in ("mask", "yes", "no"))
     return [((mask[0], *yes[1:]), np.result_type(dtype, other))]
 
 
@@ -332,7 +337,7 @@ def select_rows(x, mask):
 
 @primitive(
     nondiff=("mask",),
-    infer=lambda given, attrs: [(given["mask"][0][0] + given["x"][0][0][1:], given["x"][0][1])],
+    infer=lambda inputs, attrs: [(inputs["mask"][0][0] + inputs["x"][0][0][1:], inputs["x"][0][1])],
 )
 def spread_rows(x, mask):
     """Rows put where the mask holds, zeros elsewhere: the gradient of `select_rows`."""

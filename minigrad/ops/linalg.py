@@ -1,4 +1,4 @@
-"""Products of matrices.
+"""Matrices: products, diagonals and triangles, systems of equations; all work on stacks of them.
 
 The product and the gradients of its two factors are one closed family of three bilinear primitives,
 so derivatives of any order are made of them; each knows NumPy's rules for vectors and for stacks.
@@ -25,6 +25,9 @@ from .shape import (
 )
 
 FEW = 2**14  #: up to so many elements dot is faster than np.matmul; the bits are the same
+
+
+# -- products ------------------------------------------------------------------------------
 
 
 @primitive
@@ -155,8 +158,8 @@ def cross(x, y, axis=-1):
     >>> mg.cross(mg.tensor([1.0, 0.0, 0.0]), mg.tensor([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """
-    for given in (x, y):
-        shape = np.shape(given)
+    for vector in (x, y):
+        shape = np.shape(vector)
         if not -len(shape) <= axis < len(shape) or shape[axis] != 3:
             raise refusal(
                 f"cross(x: {describe(x)}, y: {describe(y)}, axis={axis}) needs vectors of three numbers",
@@ -183,6 +186,9 @@ def kron(x, y):
         reshape(y, shape=[s for n in b for s in (1, n)]),
     )
     return reshape(apart, shape=[m * n for m, n in zip(a, b, strict=True)])
+
+
+# -- triangles and diagonals ---------------------------------------------------------------
 
 
 @primitive
@@ -255,6 +261,9 @@ put_diagonal.grad(
         out_grad, offset=offset, axis1=axis1, axis2=axis2
     )
 )
+
+
+# -- inverse, linear systems, determinant, Cholesky factor ---------------------------------
 
 
 def _t(x):

@@ -105,21 +105,25 @@ def uncounted(target, classes):
 def misnamed(shape, target, axis):
     """What is wrong with targets that do not name one class for each row, and the repair; None if they do."""
     (axis,) = axis_tuple(axis, len(shape))
-    rows, given, dtype = shape[:axis] + shape[axis + 1 :], np.shape(target), _dtype(target)
-    if dtype.kind in "iu" and fits(given, rows):
+    rows, target_shape, dtype = shape[:axis] + shape[axis + 1 :], np.shape(target), _dtype(target)
+    if dtype.kind in "iu" and fits(target_shape, rows):
         return None
     advice = f"integers of shape {list(rows)}"
-    if fits(given, shape):  # one truth value, or one share, for each class
+    if fits(target_shape, shape):  # one truth value, or one share, for each class
         advice += f": labels.argmax(axis={axis}); cross_entropy takes probabilities, too: labels.astype(float)"
-    elif len(given) == len(shape) and 1 in given and np.prod(given) == np.prod(rows):
+    elif (
+        len(target_shape) == len(shape)
+        and 1 in target_shape
+        and np.prod(target_shape) == np.prod(rows)
+    ):
         advice += f": labels.reshape({', '.join(map(str, rows))})" + ".astype(int)" * (
             dtype.kind not in "iu"
         )
-    elif fits(given, rows):
+    elif fits(target_shape, rows):
         advice += ": labels.astype(int)"
-    elif dtype.kind in "iu" and len(shape) > 2 and fits(given, shape[:1] + shape[2:]):
+    elif dtype.kind in "iu" and len(shape) > 2 and fits(target_shape, shape[:1] + shape[2:]):
         advice += "; where the classes are counted by axis 1: axis=1"
-    return f"{dtype}{list(given)} does not name one class for each row", advice
+    return f"{dtype}{list(target_shape)} does not name one class for each row", advice
 
 
 def _values(value):

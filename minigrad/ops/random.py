@@ -15,8 +15,8 @@ def dropout_of(x, seed, *, p=0.5):
     if not 0 <= p < 1:
         raise ValueError(f"p={p} is not a probability below 1; repair: 0 <= p < 1")
     x = np.asarray(x)
-    kept = np.random.default_rng(np.ravel(seed)).random(x.shape, np.float32) >= p
-    return x * (kept.astype(np.result_type(x, np.float16)) / (1 - p))
+    mask = np.random.default_rng(np.ravel(seed)).random(x.shape, np.float32) >= p
+    return x * (mask.astype(np.result_type(x, np.float16)) / (1 - p))
 
 
 dropout_of.grad(x=lambda seed, out_grad, p: dropout_of(out_grad, seed, p=p))

@@ -1,4 +1,4 @@
-"""Reductions over axes; running sums and products stand in `scan`.
+"""Reductions over axes, and running sums and products along one.
 
 ``axis`` is an int, a tuple of ints, or None for all axes; ``keepdims`` leaves them with length 1.
 """
@@ -241,6 +241,12 @@ def all(x, *, axis=None, keepdims=False):
     tensor([False,  True])
     """
     return np.all(x, axis=axis, keepdims=keepdims)
+
+
+# -- running sums and products -------------------------------------------------------------
+#
+# The gradient of a running product is a *linear recurrence*, ``s[i] = b[i] + a[i] * s[i-1]``.  It
+# divides by nothing, so it is exact with zeros, and its own gradient is a recurrence again.
 
 
 @primitive

@@ -1,4 +1,4 @@
-"""Primitives that move or repeat elements and compute nothing."""
+"""Shapes, axes and orders: what moves or repeats elements and computes nothing."""
 
 from __future__ import annotations
 
@@ -169,6 +169,9 @@ def flatten(x, *, start=0, end=-1):
 
 for _op in (expand_dims, squeeze, flatten):
     _op.grad(x=lambda out_grad, x_shape: reshape(out_grad, shape=x_shape))
+
+
+# -- orders of axes and of elements --------------------------------------------------------
 
 
 def moveaxis(x, source, destination):

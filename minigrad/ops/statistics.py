@@ -1,4 +1,4 @@
-"""Variance, deviation and norms; where they have a kink, the gradient there is 0."""
+"""Variance, deviation and norms; where they have a kink, the gradient there is 0.  Normalisation with them."""
 
 from __future__ import annotations
 
@@ -154,6 +154,9 @@ logsumexp.grad(
     )
 )
 logsumexp.primitive.formula(x="g * exp(x - out)")
+
+
+# -- normalisation: subtract the mean, divide by the deviation -----------------------------
 
 
 @primitive

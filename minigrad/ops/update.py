@@ -65,8 +65,8 @@ def adam(
     moment2 = beta2 * moment2 + (1 - beta2) * grad * grad
     mean = moment1 / _share_seen(beta1, step)
     scale = np.sqrt(moment2 / _share_seen(beta2, step))
-    kept = param * (1 - learning_rate * weight_decay) if weight_decay else param
-    new = _like(param, kept - learning_rate * mean / (scale + epsilon))
+    decayed = param * (1 - learning_rate * weight_decay) if weight_decay else param
+    new = _like(param, decayed - learning_rate * mean / (scale + epsilon))
     return new, _like(param, moment1), _like(param, moment2), step
 
 

@@ -33,16 +33,16 @@ def output_size(size, kernel, stride, padding, dilation):
             f"window {list(kernel)}, stride {list(stride)} and dilation {list(dilation)} count from 1, "
             f"padding {list(padding)} from 0; repair: leave them out for 1 and 0; x[:, :, 1:-1, 1:-1] cuts a border off"
         )
-    found = [
+    counts = [
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True)
     ]
-    if min(found) < 1:
+    if min(counts) < 1:
         raise ValueError(
             f"a window of {list(kernel)} does not fit into {list(size)} with padding "
             f"{list(padding)}; repair: a smaller window, or more padding"
         )
-    return found
+    return counts
 
 
 def padded(x, padding, value=0):
