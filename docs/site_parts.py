@@ -23,6 +23,7 @@ CONTENTS = {
     "Pictures and examples": ["docs/gallery", "examples/README"],
     "Reference": ["docs/from_pytorch", "docs/reference/*", "docs/ops", "docs/kinks"],
     "How it is made": [
+        "docs/tour",
         "docs/design",
         "docs/backends",
         "docs/trust",
