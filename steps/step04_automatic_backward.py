@@ -24,10 +24,10 @@ import numpy as np
 # along with the values instead. It needs one run per input; reverse mode needs one walk for all of
 # them.)
 #
-# The new method `backward` stands below. Skip it for a moment: first we try the obvious way.
+# First we try the obvious way, and it fails. Then you write the way that works: from this step on
+# **you write the heart of the engine**, one function per step.
 #
-# There are also three guards, in `__init__`, in `backward` and in `Function.__call__`. We meet them
-# further down.
+# There are also guards, in `__init__` and in `Function.__call__`. We meet them further down.
 
 # %%
 class Variable:
@@ -44,22 +44,6 @@ class Variable:
 
     def set_creator(self, function):
         self.creator = function
-
-    def backward(self):
-        """Fill the gradient of every variable between this one and the leaf."""
-        if self.creator is None:
-            raise RuntimeError(
-                "this Variable is a leaf: no function made it, so there is nothing to walk. "
-                "Call backward() on the result of a computation")
-        if self.grad is None:
-            self.grad = np.ones_like(self.data)
-        functions = [self.creator]
-        while functions:
-            f = functions.pop()                     # 1. who made it?
-            x = f.input                             # 2. from what?
-            x.grad = f.backward(f.output.grad)      # 3. pass the gradient on
-            if x.creator is not None:
-                functions.append(x.creator)
 
 
 # %%
@@ -175,11 +159,43 @@ class Exp(Function):
 # gradient. The picture folds five thousand functions into one box. Look at `x.grad`: a dash, not a
 # number.
 #
-# ## The repair: a loop
+# ## The repair: a loop, and you write it
 #
 # Keep a list of functions that still have to run. Take one, do the three lines, put the next one
-# in. That is `Variable.backward` above. Go back and read it now: a list, `pop`, three lines,
-# `append`.
+# in.
+#
+# **4e. The engine: the walk.** Write the loop of `backward`. What is given: a leaf is refused,
+# and the seed is written, so you begin with the creator of `self`. When your loop passes its check,
+# the rest of this notebook runs on it. Until then it runs on ours.
+
+# %% tags=["exercise", "ex-4e", "engine"]
+def backward(self):
+    """Fill the gradient of every variable between this one and the leaf."""
+    if self.creator is None:
+        raise RuntimeError(
+            "this Variable is a leaf: no function made it, so there is nothing to walk. "
+            "Call backward() on the result of a computation")
+    if self.grad is None:
+        self.grad = np.ones_like(self.data)
+    ### BEGIN SOLUTION
+    functions = [self.creator]
+    while functions:
+        f = functions.pop()                     # 1. who made it?
+        x = f.input                             # 2. from what?
+        x.grad = f.backward(f.output.grad)      # 3. pass the gradient on
+        if x.creator is not None:
+            functions.append(x.creator)
+    ### END SOLUTION
+
+
+Variable.backward = backward
+# check("4e", Variable, Square, Exp)
+
+# %% [markdown]
+# <!-- solution 4e -->
+#
+# The last line but one makes the function a method of `Variable`. The chain on which the recursion
+# died:
 
 # %% tags=["active-ipynb"]
 # x, y = long_chain(5_000)
@@ -188,8 +204,8 @@ class Exp(Function):
 # assert x.grad == 1
 
 # %% [markdown]
-# In a chain the list never holds more than one function. Later, when graphs branch, it will hold
-# several. Then the question "which one first?" becomes interesting. That is step 6.
+# In a chain there is never more than one function to do. Later, when graphs branch, there will
+# be several. Then the question "which one first?" becomes interesting. That is step 6.
 #
 # **Move the slider.** The chain becomes ten times longer with each stop. *Too deep*: the
 # recursion hit the limit of this kernel.

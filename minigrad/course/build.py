@@ -6,6 +6,7 @@ Cell ids and kernel are fixed, so the same source gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from . import growth, start
@@ -13,7 +14,7 @@ from .errors import CourseError
 from .execute import Ran
 from .folder import Course
 from .notebook import Notebook, fingerprint
-from .steps import BEGIN, Cell, Step
+from .steps import BEGIN, END, Cell, Step
 from .stub import stub
 
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
@@ -80,10 +81,20 @@ def _filled(course: Course, step: Step, source: str) -> str:
         "<!-- growth -->": lambda: growth.table(growth.growth_of(course, step)),
         "<!-- steps -->": lambda: start.table(course),
     }
+    for cell in step.cells:
+        if "engine" in cell.tags:
+            fillings[f"<!-- solution {cell.exercise} -->"] = partial(_folded, cell)
     for mark, filling in fillings.items():
         if mark in source:
             source = source.replace(mark, filling())
     return source
+
+
+def _folded(cell: Cell) -> str:
+    """The solution of an exercise, behind *show me*."""
+    lines = cell.source.rpartition("\ncheck(")[0].strip().splitlines()
+    code = "\n".join(line for line in lines if line.strip() not in (BEGIN, END))
+    return f"<details><summary>show me</summary>\n\n```python\n{code}\n```\n\n</details>"
 
 
 def leave_guesses(step: Step, made: Notebook) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 import traceback
 import warnings
 from collections import Counter
@@ -23,9 +24,12 @@ from dataclasses import dataclass
 from .diagnosis import diagnose
 from .errors import CourseError
 from .judge import Wrong, one_line
+from .solution import Namespace, find_solution, is_engine, solve
 
 PASSED, FAILED, UNTOUCHED = "✓", "✗", "○"
 _GREEN, _RED, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
+#: Whose version the notebook goes on with, after an exercise that asks for a part of the engine.
+YOURS, OURS = ": the notebook goes on with yours", " (Until it passes, the notebook uses ours.)"
 
 
 @dataclass(frozen=True)
@@ -80,18 +84,29 @@ def check(id: str, *objects: object) -> None:
 
     ``objects`` are the object asked for, then the learner's classes that the checker needs.
     An exercise that nobody has tried yet gets a plain line; each wrong try gets the next hint.
+    Where a part of the engine is asked for and does not pass, the solution takes its place.
 
     Raises CourseError where the course has no exercise of this id.
     """
-    verdict = examine(id, *objects, wrong_tries=_TRIES[id])
+    namespace = sys._getframe(1).f_globals
+    verdict = examine(id, *objects, wrong_tries=_TRIES[id], namespace=namespace)
     _TRIES[id] += verdict.text.startswith(FAILED)
-    mark, colon, words = verdict.text.partition(":")  # words are read best in the page's own colour
+    text = verdict.text
+    if is_engine(id):
+        text += YOURS if verdict.passed else OURS
+        if not verdict.passed and (cell := find_solution(id)):
+            solve(cell, namespace)
+    mark, colon, words = text.partition(":")  # words are read best in the page's own colour
     colour = {PASSED: _GREEN, FAILED: _RED}.get(mark[0], "")
     print(f"{colour}{mark}{_PLAIN if colour else ''}{colon}{words}")
 
 
-def examine(id: str, *objects: object, wrong_tries: int = 0) -> Verdict:
+def examine(
+    id: str, *objects: object, wrong_tries: int = 0, namespace: Namespace | None = None
+) -> Verdict:
     """Run the checker of an exercise on the learner's objects.
+
+    In the ``namespace`` of the notebook wrong solutions are tried, to tell which one this is.
 
     Raises CourseError where the course has no exercise of this id.
     """
@@ -105,7 +120,7 @@ def examine(id: str, *objects: object, wrong_tries: int = 0) -> Verdict:
     except (Exception, SystemExit) as error:
         if isinstance(error, NotImplementedError) and str(error) in ("", "your turn"):
             return _untouched(id)
-        known = diagnose(id, registered.function, objects, error)
+        known = diagnose(id, registered.function, objects, error, namespace)
         hints = registered.hints[min(wrong_tries, len(registered.hints) - 1)]
         hint = known.question if known and not wrong_tries else hints
         return _failed(id, _reason(error), known.when if known else "", hint)

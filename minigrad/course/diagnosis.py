@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .judge import Mismatch, shown
+from .solution import Namespace, find_solution, mutations, restored, solve
+from .steps import Cell
 
 Objects = tuple[Any, ...]
 
@@ -48,18 +51,39 @@ def mistake(
     return register
 
 
-def mistakes(id: str) -> list[Mistake]:
-    """The known mistakes of an exercise whose step has been loaded."""
-    return list(_MISTAKES.get(id, ()))
+def mistakes(id: str, namespace: Namespace | None = None) -> list[Mistake]:
+    """The known mistakes of an exercise whose step has been loaded.
+
+    Wrong solutions are run in the ``namespace`` of the notebook; without one they are left out.
+    """
+    return [*_MISTAKES.get(id, ()), *(() if namespace is None else _mutants(id, namespace))]
+
+
+def _mutants(id: str, namespace: Namespace) -> Iterator[Mistake]:
+    if (cell := find_solution(id)) is not None:
+        for each in mutations(id):
+            make = partial(_mutant, cell, namespace, each["old"], each["new"])
+            yield Mistake(each["when"], each["question"], make)
+
+
+def _mutant(cell: Cell, namespace: Namespace, old: str, new: str, *_: object) -> Objects:
+    return solve(cell, namespace, old, new)
 
 
 def diagnose(
-    id: str, judge: Callable[..., None], objects: Objects, failure: BaseException
+    id: str,
+    judge: Callable[..., None],
+    objects: Objects,
+    failure: BaseException,
+    namespace: Namespace | None = None,
 ) -> Mistake | None:
     """The known mistake that ``judge`` refuses in the same way as these objects, if there is one."""
-    for each in _MISTAKES.get(id, ()):
+    for each in mistakes(id, namespace):
         try:
-            with contextlib.redirect_stdout(io.StringIO()):
+            with (
+                contextlib.redirect_stdout(io.StringIO()),
+                restored({} if namespace is None else namespace),
+            ):
                 judge(*each.make(*objects))
         except Exception as error:
             if _alike(error, failure):
@@ -75,7 +99,8 @@ def variant(cls: type, **methods: Callable[..., Any]) -> type:
 def _alike(one: BaseException, other: BaseException) -> bool:
     if isinstance(one, Mismatch) and isinstance(other, Mismatch):
         return one.what == other.what and _equal(one.observed, other.observed)
-    return type(one) is type(other) and shown(str(one)) == shown(str(other))
+    texts = [shown(str(each)).partition("no attribute")[0] for each in (one, other)]
+    return type(one) is type(other) and texts[0] == texts[1]
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -21,7 +21,7 @@ from textwrap import dedent
 
 from .errors import CourseError
 from .folder import Course
-from .steps import Step
+from .steps import BEGIN, END, Step
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -139,16 +139,30 @@ def plain(growth: Growth | None) -> str:
 def _found(
     source: str, body: ast.Module | ast.ClassDef, prefix: str
 ) -> Iterator[tuple[str, Definition]]:
+    methods = _methods_given_later(body)
     for node in body.body:
         if isinstance(node, ast.ClassDef):
             yield prefix + node.name, _class_line(node)
             yield from _found(source, node, f"{prefix}{node.name}.")
         elif isinstance(node, _FUNCTIONS):
-            yield prefix + node.name, Definition(ast.unparse(_bare(node)), _text(source, node))
+            name = methods.get(node.name, prefix + node.name)
+            yield name, Definition(ast.unparse(_bare(node)), _text(source, node))
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             name = ", ".join(ast.unparse(target) for target in targets)
-            yield prefix + name, Definition(ast.unparse(node), _text(source, node))
+            if name not in methods.values():
+                yield prefix + name, Definition(ast.unparse(node), _text(source, node))
+
+
+def _methods_given_later(body: ast.Module | ast.ClassDef) -> dict[str, str]:
+    """Functions that become methods below their class: ``Variable.backward = backward``."""
+    return {
+        node.value.id: ast.unparse(target)
+        for node in body.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        for target in node.targets
+        if isinstance(target, ast.Attribute) and target.attr == node.value.id
+    }
 
 
 def _class_line(node: ast.ClassDef) -> Definition:
@@ -168,7 +182,9 @@ def _bare(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.FunctionDef | ast
 
 
 def _text(source: str, node: ast.stmt) -> str:
-    return dedent(ast.get_source_segment(source, node, padded=True) or ast.unparse(node))
+    text = ast.get_source_segment(source, node, padded=True) or ast.unparse(node)
+    lines = text.splitlines(keepends=True)
+    return dedent("".join(line for line in lines if line.strip() not in (BEGIN, END)))
 
 
 def _owner(name: str) -> str | None:

@@ -1,7 +1,8 @@
 """Literate steps: find them, read them, and say file and line where one is malformed.
 
 A step is a Python file in jupytext's percent format.  Cells that are active in the notebook only
-are commented out in the file: importing it defines classes and functions and does nothing else.
+are commented out in the file: importing it defines classes and functions and does nothing else.  A cell
+tagged ``engine`` is a part of the engine and an exercise at once: its check alone is commented out.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ TAGS = frozenset(
     {
         "active-ipynb",
         "carried",
+        "engine",
         "exercise",
         "growth",
         "interactive",
@@ -170,6 +172,8 @@ def _cell(path: Path, kind: str, tags: tuple[str, ...], lines: list[str], begun:
         lines = lines[:-1]
     if kind == "markdown" or "active-ipynb" in tags:
         lines = [_uncommented(path, line, number) for number, line in enumerate(lines, begun)]
+    if "engine" in tags:
+        lines = [line.removeprefix("# ") if line.startswith("# check(") else line for line in lines]
     return Cell(kind, "\n".join(lines), tags, begun)
 
 

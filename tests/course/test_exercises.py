@@ -7,27 +7,40 @@ import contextlib
 import io
 import re
 import runpy
+import textwrap
+import tomllib
+from collections import Counter
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
-import literate
 import pytest
 
 from minigrad.course.check import check, examine, find_checker, registered
 from minigrad.course.diagnosis import mistakes
 from minigrad.course.folder import find_course
-from minigrad.course.steps import Step, read_step
+from minigrad.course.solution import find_solution, is_engine
+from minigrad.course.steps import BEGIN, END, Step, read_step
 from minigrad.course.stub import stub
 
 REAL = find_course(Path(__file__).parent)
 WRONG = REAL.root / "tests" / "steps" / "wrong"
 STEPS = {path.stem: read_step(path) for path in [*REAL.paths.values(), *REAL.pages]}
+WRITTEN = WRONG.parent / "written"
 COLOUR = re.compile(r"\x1b\[\d+m")
 #: A plural, or a clause, before "is …, expected …".
 UNGRAMMATICAL = re.compile(
     r"^✗ \w+: (both|how many|whether|the (slots|lines|ops|op types|blocks|parameters|names|edges))\b"
     r".* is .*expected"
 )
+
+
+@pytest.fixture(autouse=True)
+def no_tries(monkeypatch):
+    """Hints begin with the first one."""
+    monkeypatch.setattr(import_module("minigrad.course.check"), "_TRIES", Counter())
+
+
 EXERCISES = [(name, id) for name, step in STEPS.items() for id in step.exercises]
 
 
@@ -37,32 +50,51 @@ def answers(step: Step) -> dict[str, dict[str, list[tuple]]]:
     return runpy.run_path(str(WRONG / f"{step.name.split('_')[0]}.py"))
 
 
+def written(step: Step) -> dict[str, list[dict[str, str]]]:
+    """Answers as text, by exercise: what is wrong with each, if anything is."""
+    path = WRITTEN / f"{step.name.split('_')[0]}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
 def told_apart() -> list[tuple[str, str, str]]:
     """Every known mistake: its step, its exercise, when it happens."""
     for _, id in EXERCISES:
         find_checker(id)
-    return [(name, id, each.when) for name, id in EXERCISES for each in mistakes(id)]
+    return [(name, id, each.when) for name, id in EXERCISES for each in mistakes(id, {})]
 
 
-def given_to_check(step: Step, id: str) -> tuple:
-    """What the solved notebook hands to `check`."""
-    handed = []
-    outcome(step, id, solved=True, check=lambda _, *objects: handed.append(objects))
-    return handed[0]
+def given_to_check(step: Step, id: str) -> tuple[dict, tuple]:
+    """The namespace of the solved notebook at this check, and what is handed to it."""
+    namespace, handed = {}, []
+    outcome(step, id, solved=True, check=lambda _, *objects: handed.append(objects), into=namespace)
+    return namespace, handed[0]
 
 
-def outcome(step: Step, id: str, *, solved: bool, check=check) -> str:
-    """What the check prints when the definitions of the step and this exercise's cell have run."""
+def outcome(step: Step, id: str, *, solved: bool | str, check=check, into=None) -> str:
+    """What the check prints when the definitions of the step and this exercise's cell have run.
+
+    Text for ``solved`` stands where the solution stood.
+    """
     cell = next(cell for cell in step.cells if cell.exercise == id)
-    namespace = dict(vars(literate.load(step.name)))
+    namespace = {} if into is None else into
+    namespace["__name__"] = step.name
+    path = str(step.path)
+    exec(compile(step.path.read_text(), path, "exec"), namespace)
     run("import numpy as np\nimport minigrad as mg", namespace)
     for needed in demonstrations_before(step, cell):
         run(needed, namespace)
     namespace["check"] = check
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        run(cell.source if solved else stub(step, cell), namespace)
+        run(source_of(step, cell, solved), namespace)
     return COLOUR.sub("", printed.getvalue())
+
+
+def source_of(step: Step, cell, solved: bool | str) -> str:
+    if isinstance(solved, bool):
+        return cell.source if solved else stub(step, cell)
+    head, _, rest = cell.source.partition(BEGIN)
+    return head.rstrip() + "\n" + textwrap.indent(solved, "    ") + rest.partition(END)[2]
 
 
 def demonstrations_before(step: Step, cell) -> list[str]:
@@ -102,7 +134,7 @@ def test_the_solution_passes_its_check(name, id):
 @pytest.mark.parametrize(("name", "id"), EXERCISES)
 def test_plausible_wrong_answers_fail_their_check(name, id):
     wrong = answers(STEPS[name])["WRONG"].get(id, [])
-    assert len(wrong) >= 2, f"exercise {id} has {len(wrong)} wrong answers"
+    assert len(wrong) >= 2 or is_engine(id), f"exercise {id} has {len(wrong)} wrong answers"
     for number, objects in enumerate(wrong):
         objects = objects if isinstance(objects, tuple) else (objects,)
         with contextlib.redirect_stdout(io.StringIO()):
@@ -121,8 +153,9 @@ def test_right_answers_in_other_styles_pass_their_check(name, id):
 
 @pytest.mark.parametrize(("name", "id", "when"), told_apart())
 def test_every_known_mistake_is_refused_and_told_from_the_others(name, id, when):
-    make = next(each.make for each in mistakes(id) if each.when == when)
-    verdict = examine(id, *make(*given_to_check(STEPS[name], id)))
+    namespace, handed = given_to_check(STEPS[name], id)
+    make = next(each.make for each in mistakes(id, namespace) if each.when == when)
+    verdict = examine(id, *make(*handed), namespace=namespace)
     assert not verdict.passed
     assert f"You get this when {when}. Hint: " in verdict.text
 
@@ -132,6 +165,49 @@ def test_the_known_mistakes_name_those_of_independent_answers(name, id):
     for objects, when in answers(STEPS[name]).get("NAMED", {}).get(id, []):
         verdict = examine(id, *objects)
         assert f"You get this when {when}" in verdict.text, verdict.text
+
+
+ENGINE = [(name, id) for name, id in EXERCISES if is_engine(id)]
+TEXTS = [
+    (name, id, number, each["body"], each.get("when"))
+    for name, id in ENGINE
+    for number, each in enumerate(written(STEPS[name]).get(id, ()))
+]
+
+
+@pytest.mark.parametrize(("name", "id"), ENGINE)
+def test_a_part_of_the_engine_has_right_and_wrong_texts_and_is_shown_folded(name, id):
+    whens = [when for _, other, _, _, when in TEXTS if other == id]
+    assert whens.count(None) >= 3
+    assert len(whens) - whens.count(None) >= 6
+    assert any(f"<!-- solution {id} -->" in cell.source for cell in STEPS[name].cells)
+
+
+@pytest.mark.parametrize(
+    ("name", "id", "body", "when"),
+    [(name, id, body, when) for name, id, _, body, when in TEXTS],
+    ids=[f"{id}-{number}-{when or 'right'}" for _, id, number, _, when in TEXTS],
+)
+def test_what_learners_write_for_the_engine_is_used_or_told_what_is_wrong(name, id, body, when):
+    namespace: dict = {}
+    printed = outcome(STEPS[name], id, solved=body, into=namespace)
+    if when is None:
+        assert f"✓ {id} passed: the notebook goes on with yours" in printed
+    else:
+        assert f"You get this when {when}. Hint: " in printed
+        again = find_solution(id).source.rpartition("\n")[2]
+        with contextlib.redirect_stdout(io.StringIO()) as second:
+            run(again, namespace)
+        assert f"✓ {id} passed" in COLOUR.sub("", second.getvalue())  # on ours, from here on
+
+
+def test_mistakes_are_tried_and_taken_back():
+    name, id = ENGINE[0]
+    namespace: dict = {}
+    outcome(STEPS[name], id, solved=False, into=namespace)
+    before = dict(namespace)
+    examine(id, *[lambda *_: 1 / 0] * 3, namespace=namespace)
+    assert namespace == before
 
 
 @pytest.mark.parametrize("name", [path.stem for path in REAL.paths.values()])

@@ -130,13 +130,13 @@ def test_the_calls_made_are_the_forward_calls_in_reverse():
 
 
 MUTANTS = {
-    "no seed": ("            self.grad = np.ones_like(self.data)\n", "            pass\n"),
+    "no seed": ("        self.grad = np.ones_like(self.data)\n", "        pass\n"),
     "the seed is zero": ("np.ones_like", "np.zeros_like"),
     "the seed has no shape": ("np.ones_like(self.data)", "np.array(1.0)"),
     "the seed is always written": ("if self.grad is None:", "if True:"),
     "the walk stops after one function": (
-        "                functions.append(x.creator)",
-        "                pass",
+        "            functions.append(x.creator)",
+        "            pass",
     ),
     "the gradient of the start is passed on": (
         "f.backward(f.output.grad)",
@@ -144,8 +144,8 @@ MUTANTS = {
     ),
     "the gradient is written to the output": ("x.grad = f.backward", "f.output.grad = f.backward"),
     "a leaf is silent": (
-        '            raise RuntimeError(\n                "this Variable is a leaf',
-        '            return print(\n                "this Variable is a leaf',
+        '        raise RuntimeError(\n            "this Variable is a leaf',
+        '        return print(\n            "this Variable is a leaf',
     ),
     "no guard": ("if not isinstance(data, np.ndarray):", "if False:"),
     "a function is used twice": ('if hasattr(self, "input"):', "if False:"),

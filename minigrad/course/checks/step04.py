@@ -30,6 +30,49 @@ def deep_leaf(Variable):
 
 
 @checker(
+    "4e",
+    hint=(
+        "which three lines did you write three times in step 3, and which name changes?",
+        "functions = [self.creator]; as long as it holds one: take it out, do the three lines, put "
+        "x.creator in unless x is a leaf",
+        "while functions: f = functions.pop(); x = f.input; x.grad = f.backward(f.output.grad); "
+        "if x.creator is not None: functions.append(x.creator)",
+    ),
+)
+def backward(Variable, Square, Exp):
+    x = Variable(np.array(3.0))
+    y = Square()(x)
+    y.grad = np.array(10.0)
+    y.backward()
+    close(
+        "the list of gradients [y, x] for y = square(x) at 3, with the seed 10,",
+        [y.grad, x.grad],
+        [10.0, 60.0],
+    )
+    x = Variable(np.array(0.5))
+    a = Square()(x)
+    b = Exp()(a)
+    y = Square()(b)
+    y.grad = np.array(10.0)
+    y.backward()
+    close(
+        "the list of gradients [y, b, a, x] for y = square(b), b = exp(a), a = square(x) at 0.5, "
+        "with the seed 10,",
+        [v.grad for v in (y, b, a, x)],
+        [10.0, 20 * np.exp(0.25), 20 * np.exp(0.5), 20 * np.exp(0.5)],
+    )
+    a.grad = x.grad = None
+    a.backward()
+    close("x.grad when the walk starts at a = square(x)", x.grad, 1.0)
+    v = leaf = deep_leaf(Variable)
+    for _ in range(3_000):
+        v = Square()(v)
+    v.grad = np.array(0.0)
+    v.backward()
+    close("x.grad after 3000 functions with the seed 0", leaf.grad, 0.0)
+
+
+@checker(
     "4a",
     hint=(
         "what does the walk of the loop meet first, and in which order shall the list be?",
