@@ -1,9 +1,8 @@
 """Backends: a Program for something else than NumPy.
 
 lowering          a program for given shapes, in primitives only: what every backend starts from
-functional        its source as one pure function of ``xp`` calls                        (control_flow)
-numpy_space       ``xp`` on NumPy: the kernels themselves, to read and to compare with
-jax/space         ``xp`` on JAX: the same kernels with jax.numpy in place of NumPy       (kernels, loops)
+functional        its source as one pure function of ``xp`` calls; ``xp`` on NumPy: the kernels themselves
+jax/space         ``xp`` on JAX: the same kernels with jax.numpy in place of NumPy       (kernels)
 jax/step          that function under `jax.jit`: ``static.compile(..., backend="jax")``
 onnx/model        the program as an ONNX file: ``static.export_onnx``                    (graph, space, symbol, …)
 

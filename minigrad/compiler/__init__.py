@@ -2,11 +2,11 @@
 
 step         `static.compile`: compiled for these shapes, and called
 pipeline     the passes in their order, and the function they come to
-lower        the program's kernels are traced: a schedule of NumPy calls   (control, names, tracer, retarget, guards)
-schedule     what a program comes to in calls of NumPy; effects says what its items read and change
+lower        the program's kernels are traced: a schedule of NumPy calls   (tracer, retarget)
+schedule     what a program comes to in calls of NumPy; what its items read and change
 passes       the schedule with fewer and larger calls, one file each
-buffers      which values share memory   (memory, stacks)
-source       the schedule as a syntax tree   (call_source, loop_source, identifiers, syntax, …)
+buffers      which values share memory   (memory)
+source       the schedule as a syntax tree   (syntax)
 """
 
 from __future__ import annotations

@@ -11,8 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from .effects import bodies, changed_memory, is_elementwise, leaving
-from .schedule import Array, Call, Schedule, arrays_in
+from .schedule import (
+    Array,
+    Call,
+    Schedule,
+    arrays_in,
+    bodies,
+    changed_memory,
+    is_elementwise,
+    leaving,
+)
 
 
 @dataclass(slots=True, eq=False)

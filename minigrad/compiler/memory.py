@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ..static.program.program import Program
+from ..static.program.program import Operator, Program
 from ..static.run.executor import Executor
 from ..static.run.feeds import not_set
-from .passes.flat_parameters import ALIGN, in_slab, slab_name, state_slabs
-from .runtime import aligned_zeros
+from ..static.run.limits import endless
 
 #: the name of the block; no variable can have it
 STATE = "all state"
@@ -70,3 +70,94 @@ def start_values(program: Program, executor: Executor | None) -> dict[str, Any]:
                 raise not_set(name)
             start[name] = np.array(value, var.dtype, order="C")
     return start
+
+
+def aligned_zeros(shape: Any, dtype: Any) -> Any:
+    """Zeros that start at a multiple of 64 bytes, as vector instructions like it."""
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape)) * dtype.itemsize
+    raw = np.zeros(size + ALIGN, np.uint8)
+    begin = -raw.ctypes.data % ALIGN
+    return raw[begin : begin + size].view(dtype).reshape(shape)
+
+
+@cache
+def refusal(kernel: Any) -> Any:
+    """A function that raises what a kernel raises on arguments it refuses."""
+
+    def refuse(*args: Any, **attrs: Any) -> None:
+        kernel(*args, **attrs)
+        # never reached: the source calls this only where the kernel took the branch that raises
+        raise AssertionError(f"{kernel.__name__} accepts what its source was compiled to refuse")
+
+    return refuse
+
+
+def too_many_steps(limit: int) -> None:
+    """What a loop without end comes to."""
+    advice = "a condition that becomes false, or static.Executor().run(…, step_limit=…)"
+    raise RuntimeError(f"{endless(limit)}; repair: {advice}")
+
+
+#: every array in a slab starts at a multiple of so many bytes
+ALIGN = 64
+
+
+def state_slabs(program: Program) -> list[list[str]]:
+    """The names of persistable variables that updates of one kind treat alike, slot by slot."""
+    found: list[list[str]] = []
+    for group in _groups(program.global_block().ops):
+        for slot in group[0].outputs:
+            names = [n for op in group for n in op.outputs.get(slot, ())]
+            held = [program.global_block().var(n) for n in names]
+            fits = len(names) == len(set(names)) == len(group) and len({v.dtype for v in held}) == 1
+            if fits and all(v.persistable for v in held):  # clipping makes values on the way
+                found.append(names)
+    taken: set[str] = set()
+    out = []
+    for names in found:
+        if taken.isdisjoint(names):
+            out.append(names)
+            taken.update(names)
+    return out
+
+
+def _groups(ops: list[Operator]) -> list[list[Operator]]:
+    """Neighbouring update operators of one type with the same attrs."""
+    groups: list[list[Operator]] = []
+    for op in ops:
+        if op.role != "optimize":
+            groups.append([])
+        elif groups and groups[-1] and alike(groups[-1][0], op):
+            groups[-1].append(op)
+        else:
+            groups.append([op])
+    return [g for g in groups if len(g) > 1]
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two update operators do the same to other variables."""
+    same = a.type == b.type and a.attrs == b.attrs and a.inputs.keys() == b.inputs.keys()
+    return bool(same)
+
+
+def slab_name(names: list[str]) -> str:
+    """What a slab is called; no variable's name has a space."""
+    return " ".join(names)
+
+
+def in_slab(
+    dtype: np.dtype[Any], shapes: list[tuple[int, ...]]
+) -> tuple[int, list[tuple[int, int]]]:
+    """The length of a slab and the place of each array in it.
+
+    >>> in_slab(np.dtype("float64"), [(2, 3), (3,)])
+    (16, [(0, 6), (8, 11)])
+    """
+    step = ALIGN // dtype.itemsize
+    places, at = [], 0
+    for shape in shapes:
+        size = int(np.prod(shape))
+        places.append((at, at + size))
+        at += -(-size // step) * step
+    return at, places

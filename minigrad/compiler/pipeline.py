@@ -19,10 +19,9 @@ from .passes.bias import fold_bias
 from .passes.cse import merge_calls, one_value_each
 from .passes.dce import drop_unread, tidy
 from .passes.double_buffer import commit_at_once
-from .passes.loop_products import rolled_at_once
 from .passes.merge_updates import merge_updates
+from .passes.products import rolled_at_once, unrolled_at_once
 from .passes.stack_alike import alike_at_once
-from .passes.unrolled_products import unrolled_at_once
 from .schedule import Schedule
 from .source import Writer
 from .syntax import compile_tree, rendered

@@ -1,113 +1,67 @@
-"""Twins of kernels: the same code with another NumPy, whose constructors give `Array`s."""
+"""Retargeting: the code of a kernel with something else in NumPy's place.
+
+A kernel is ordinary Python.  A function with the same code and other globals, in which ``np`` is a recorder, jax.numpy
+or a writer of ONNX nodes, does for those what the kernel does for arrays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FunctionType, SimpleNamespace
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from .schedule import Array, Unrecordable
 
+class Retarget:
+    """Kernels for one other NumPy: ``numpy`` stands for it.
 
-class Twins:
-    """The twins that belong to one recorder."""
+    ``call(primitive, inputs, attrs)`` says what a primitive does that a kernel calls (its retargeted kernel without);
+    ``ufunc`` gives the counterpart of what a module has bound, such as ``_add_up = np.add.reduce``.
+    """
 
-    def __init__(self, recorder: Any) -> None:
-        self.numpy = _RecordingNumPy(recorder)
-        self._spaces: dict[str, dict[str, Any]] = {}
+    def __init__(
+        self,
+        numpy: Any,
+        call: Callable[..., Any] | None = None,
+        ufunc: Callable[[np.ufunc], Any] | None = None,
+    ) -> None:
+        self.numpy, self.ufunc = numpy, ufunc
+        self.call = call or (lambda p, inputs, attrs: self.of(p.kernel)(*inputs, **attrs))
+        self._globals: dict[str, dict[str, Any]] = {}  # by module
 
-    def of(self, function: FunctionType) -> Any:
-        """The twin of a function of ops."""
-        twin = FunctionType(
+    def of(self, function: Any) -> Any:
+        """A function of ops, retargeted."""
+        retargeted = FunctionType(
             function.__code__,
-            self._space(function),
+            self._globals_of(function),
             function.__name__,
             function.__defaults__,
             function.__closure__,
         )
-        twin.__kwdefaults__ = function.__kwdefaults__
-        return twin
+        retargeted.__kwdefaults__ = function.__kwdefaults__
+        return retargeted
 
-    def _space(self, function: FunctionType) -> dict[str, Any]:
-        """The globals of a module of ops, in which ``np`` and the functions of ops are their recording twins."""
-        space = self._spaces.get(function.__module__)
-        if space is None:
-            space = self._spaces[function.__module__] = dict(function.__globals__)
-            for name, value in list(space.items()):
+    def _globals_of(self, function: Any) -> dict[str, Any]:
+        names = self._globals.get(function.__module__)
+        if names is None:
+            names = self._globals[function.__module__] = dict(function.__globals__)
+            for name, value in list(names.items()):
+                owner = getattr(value, "__self__", None)
                 if value is np:
-                    space[name] = self.numpy
+                    names[name] = self.numpy
                 elif hasattr(value, "primitive"):
-                    space[name] = self._applied(value.primitive)
+                    names[name] = self._primitive(value.primitive)
                 elif isinstance(value, FunctionType) and value.__module__.startswith(
                     "minigrad.ops."
                 ):
-                    space[name] = self.of(value)
-        return space
+                    names[name] = self.of(value)
+                elif self.ufunc is not None and isinstance(owner, np.ufunc):
+                    names[name] = getattr(self.ufunc(owner), value.__name__)
+        return names
 
-    def _applied(self, primitive: Any) -> Callable[..., Any]:
+    def _primitive(self, primitive: Any) -> Callable[..., Any]:
         def apply(*args: Any, **attrs: Any) -> Any:
-            inputs, kept = primitive.bind(args, attrs)
-            return self.of(primitive.kernel)(*inputs, **kept)
+            return self.call(primitive, *primitive.bind(args, attrs))
 
         return apply
-
-
-class _StrideTricks:
-    """``np.lib.stride_tricks``, as far as kernels use it."""
-
-    @staticmethod
-    def as_strided(x: Any, shape: Any = None, strides: Any = None, writeable: bool = True) -> Any:
-        if not isinstance(x, Array):
-            return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=writeable)
-        return x.recorder.strided(x, tuple(shape), tuple(strides))
-
-
-class _RecordingNumPy:
-    """NumPy, with constructors that know Arrays."""
-
-    def __init__(self, recorder: Any) -> None:
-        self._recorder = recorder
-        self.lib = SimpleNamespace(stride_tricks=_StrideTricks)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(np, name)
-
-    def asarray(self, value: Any, dtype: Any = None) -> Any:
-        if isinstance(value, Array):
-            return value if dtype is None else value.astype(dtype, copy=False)
-        return np.asarray(value, dtype)
-
-    def array(self, value: Any, dtype: Any = None) -> Any:
-        if isinstance(value, Array):
-            return (
-                self._recorder.copy(value) if dtype in (None, value.dtype) else value.astype(dtype)
-            )
-        return np.array(value, dtype)
-
-    def zeros(self, shape: Any, dtype: Any = float) -> Any:
-        return self._recorder.fill(shape, 0, dtype)
-
-    def ones(self, shape: Any, dtype: Any = float) -> Any:
-        return self._recorder.fill(shape, 1, dtype)
-
-    def empty(self, shape: Any, dtype: Any = float) -> Any:
-        return self._recorder.fill(shape, None, dtype)
-
-    def full(self, shape: Any, value: Any, dtype: Any = None) -> Any:
-        if isinstance(value, Array):
-            raise Unrecordable("a fill value from an array")
-        return self._recorder.fill(
-            shape, value, np.asarray(value).dtype if dtype is None else dtype
-        )
-
-    @contextmanager
-    def errstate(self, **kwargs: Any) -> Iterator[None]:
-        before = self._recorder.ignores
-        self._recorder.ignores = (*before, *[k for k, v in kwargs.items() if v == "ignore"])
-        try:
-            yield
-        finally:
-            self._recorder.ignores = before

@@ -9,17 +9,20 @@ results agree bit for bit.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from .guards import Decisions
-from .retarget import Twins
+from .retarget import Retarget
 from .schedule import Array, Call, Unrecordable, arrays_in, replace_arrays
 
 #: a kernel of more calls than this is called by its name
 LIMIT = 80
+#: a kernel with more decisions than this is called by its name
+CHECKS = 8
 
 _FACTS: dict[Any, Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
@@ -36,7 +39,7 @@ _WRITES = {np.put_along_axis, np.copyto}
 _UNDECIDED = {np.any, np.all, np.nonzero, np.unique, np.array_equal, np.allclose}
 
 
-class Recorder(Decisions):
+class Recorder:
     """The calls recorded so far, and how every NumPy function is recorded."""
 
     def __init__(self) -> None:
@@ -44,7 +47,7 @@ class Recorder(Decisions):
         self.arrays: list[Array] = []
         self.op: Any = None
         self.ignores: tuple[str, ...] = ()
-        self.twins = Twins(self)
+        self.retarget = Retarget(_RecordingNumPy(self))
         self._dtypes: dict[Any, Any] = {}
         self.running: tuple[Any, Any, Any] = (None, (), {})
         self.way: list[bool] = []
@@ -59,7 +62,7 @@ class Recorder(Decisions):
                 raise Unrecordable("a kernel of the user")
             self.check_decisions(self.first_way(start), start)
             self.way, self.taken = self.taken, []
-            out = self.twins.of(primitive.kernel)(*args, **attrs)
+            out = self.retarget.of(primitive.kernel)(*args, **attrs)
             if len(self.calls) - start > LIMIT:
                 raise Unrecordable("many calls")
             return out
@@ -68,6 +71,61 @@ class Recorder(Decisions):
             raise error if isinstance(error, Unrecordable) else Unrecordable(str(error)) from error
         finally:
             self.ignores = ()
+
+    # -- decisions on values ------------------------------------------------------------
+
+    def decide(self, array: Array) -> bool:
+        """What a kernel is told when it asks whether an Array is true."""
+        primitive, args, attrs = self.running
+        k = len(self.taken)
+        answer = self.way[k] if k < len(self.way) else True
+        self.taken.append(answer)
+        if len(self.taken) > CHECKS or array.size != 1:
+            raise Unrecordable("a decision on values")
+        self.calls.append(
+            Call(
+                "check",
+                primitive.type,
+                primitive.kernel,
+                (array, answer, args, attrs),
+                {},
+                None,
+                self.op,
+            )
+        )
+        return answer
+
+    def attempt(self, way: list[bool], start: int) -> bool:
+        """Whether the kernel comes to its end if its decisions go this way; records nothing."""
+        primitive, args, attrs = self.running
+        self.way, self.taken = way, []
+        try:
+            self.retarget.of(primitive.kernel)(*args, **attrs)
+            return True
+        except (ValueError, IndexError):
+            return False
+        finally:
+            del self.calls[start:]
+            self.ignores = ()
+
+    def first_way(self, start: int) -> list[bool]:
+        """The decisions with which the kernel comes to its end."""
+        way: list[bool] = []
+        while not self.attempt(way, start):
+            way = self.taken
+            while way and way[-1] is False:
+                way = way[:-1]
+            if not way:
+                raise Unrecordable("an error on every way")
+            way = [*way[:-1], False]
+        return self.taken
+
+    def check_decisions(self, way: list[bool], start: int) -> None:
+        """Every decision must be a check: the other way is an error."""
+        for k in range(len(way)):
+            if self.attempt([*way[:k], not way[k]], start):
+                raise Unrecordable("a decision on values")
+        self.taken = way
 
     # -- what kernels call -----------------------------------------------------------------
 
@@ -301,3 +359,61 @@ def _without_inner(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Any:
 def _has_arrays(index: Any) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
     return any(isinstance(p, np.ndarray | list) for p in parts)
+
+
+class _StrideTricks:
+    """``np.lib.stride_tricks``, as far as kernels use it."""
+
+    @staticmethod
+    def as_strided(x: Any, shape: Any = None, strides: Any = None, writeable: bool = True) -> Any:
+        if not isinstance(x, Array):
+            return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=writeable)
+        return x.recorder.strided(x, tuple(shape), tuple(strides))
+
+
+class _RecordingNumPy:
+    """NumPy, with constructors that know Arrays."""
+
+    def __init__(self, recorder: Any) -> None:
+        self._recorder = recorder
+        self.lib = SimpleNamespace(stride_tricks=_StrideTricks)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def asarray(self, value: Any, dtype: Any = None) -> Any:
+        if isinstance(value, Array):
+            return value if dtype is None else value.astype(dtype, copy=False)
+        return np.asarray(value, dtype)
+
+    def array(self, value: Any, dtype: Any = None) -> Any:
+        if isinstance(value, Array):
+            return (
+                self._recorder.copy(value) if dtype in (None, value.dtype) else value.astype(dtype)
+            )
+        return np.array(value, dtype)
+
+    def zeros(self, shape: Any, dtype: Any = float) -> Any:
+        return self._recorder.fill(shape, 0, dtype)
+
+    def ones(self, shape: Any, dtype: Any = float) -> Any:
+        return self._recorder.fill(shape, 1, dtype)
+
+    def empty(self, shape: Any, dtype: Any = float) -> Any:
+        return self._recorder.fill(shape, None, dtype)
+
+    def full(self, shape: Any, value: Any, dtype: Any = None) -> Any:
+        if isinstance(value, Array):
+            raise Unrecordable("a fill value from an array")
+        return self._recorder.fill(
+            shape, value, np.asarray(value).dtype if dtype is None else dtype
+        )
+
+    @contextmanager
+    def errstate(self, **kwargs: Any) -> Iterator[None]:
+        before = self._recorder.ignores
+        self._recorder.ignores = (*before, *[k for k, v in kwargs.items() if v == "ignore"])
+        try:
+            yield
+        finally:
+            self._recorder.ignores = before

@@ -574,7 +574,7 @@ def test_an_error_names_the_operator_and_the_users_line():
 
 
 def test_a_loop_without_end_is_stopped(monkeypatch):
-    monkeypatch.setattr("minigrad.compiler.loop_source.STEP_LIMIT", 20)
+    monkeypatch.setattr("minigrad.compiler.source.STEP_LIMIT", 20)
     prog = static.Program()
     with static.program_guard(prog):
         (i,) = static.while_loop(lambda i: i >= 0, lambda i: [i + 1], [0])

@@ -15,9 +15,8 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, optim, static
-from minigrad.backends.functional import functional_source
+from minigrad.backends.functional import NumpySpace, functional_source
 from minigrad.backends.lowering import lowered
-from minigrad.backends.numpy_space import NumpySpace
 from minigrad.errors import ProgramError
 from tests.ops.oracle import wanted
 from tests.ops.test_records import DIFFERENTIABLE

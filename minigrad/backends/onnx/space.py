@@ -1,22 +1,21 @@
 """``xp`` on ONNX: the kernels run on `Symbol`s, and leave nodes behind.
 
-Kernels have twins that call `OnnxNumPy`.  A few have a counterpart: where ONNX has the very operator (`Conv`, `Erf`),
+Kernels run retargeted, on `OnnxNumPy`.  A few have a counterpart: where ONNX has the very operator (`Conv`, `Erf`),
 or where a kernel looks at values.  Sequences are unrolled as on NumPy, branches become `If`, while loops become `Loop`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from onnx import helper
 
+from ...compiler.retarget import Retarget
 from ...errors import ProgramError, refusal
 from ...primitives.registry import REGISTRY
-from ..numpy_space import NumpySpace, Values
-from ..space_twins import SpaceTwins
+from ..functional import NumpySpace, Values
 from .graph import Graph, info
 from .kernels import COUNTERPARTS, Kernels
 from .numpy_names import OnnxNumPy
@@ -30,11 +29,11 @@ class OnnxSpace(NumpySpace):
     def __init__(self, graph: Graph) -> None:
         self.graph, self.numpy = graph, OnnxNumPy(graph)
         self.kernels = Kernels(graph, self.numpy)
-
-    @cached_property
-    def twins(self) -> SpaceTwins:
-        """The twins of kernels without a counterpart."""
-        return SpaceTwins(self, self.numpy, lambda ufunc: Ufunc(self.graph, ufunc))
+        self.retarget = Retarget(
+            self.numpy,
+            lambda p, inputs, attrs: getattr(self, p.type)(*inputs, **attrs),
+            lambda ufunc: Ufunc(graph, ufunc),
+        )
 
     def __getattr__(self, type: str) -> Callable[..., Any]:
         p = REGISTRY[type]
@@ -45,7 +44,7 @@ class OnnxSpace(NumpySpace):
             try:
                 out = own(self.kernels, *args, **attrs) if own else NotImplemented
                 if out is NotImplemented:
-                    out = self.twins.of(p.kernel)(*args, **attrs)  # type: ignore[arg-type]
+                    out = self.retarget.of(p.kernel)(*args, **attrs)
             except NoCounterpart as error:
                 if before:
                     raise  # the op of the program says it, not one inside its kernel

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..effects import makers_of, part_of
-from ..schedule import Array, Call, Schedule
-from .flat_parameters import in_slab, slab_name
-from .loop_products import factors
+from ..memory import in_slab, slab_name
+from ..schedule import Array, Call, Schedule, makers_of, part_of
+from .products import factors
 
 
 def fold_bias(schedule: Schedule, slabs: list[list[str]]) -> None:

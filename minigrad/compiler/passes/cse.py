@@ -10,8 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ..effects import bodies, changed_memory, is_elementwise
-from ..schedule import Array, Call, Schedule, arrays_in, current, substitute
+from ..schedule import (
+    Array,
+    Call,
+    Schedule,
+    arrays_in,
+    bodies,
+    changed_memory,
+    current,
+    is_elementwise,
+    substitute,
+)
 
 #: constants of more elements than this are equal only to themselves
 LIMIT = 10_000

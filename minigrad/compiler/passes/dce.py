@@ -6,8 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from ..effects import bodies, changed_memory, is_elementwise, leaving, makers_of
-from ..schedule import Array, Call, Schedule, arrays_in, current, replace_arrays, substitute_all
+from ..schedule import (
+    Array,
+    Call,
+    Schedule,
+    arrays_in,
+    bodies,
+    changed_memory,
+    current,
+    is_elementwise,
+    leaving,
+    makers_of,
+    replace_arrays,
+    substitute_all,
+)
 
 
 def tidy(schedule: Schedule) -> None:

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..memory import STATE, Memory
+from ..memory import STATE, Memory, slab_name
 from ..schedule import Array, Call, Schedule, substitute_all
-from .flat_parameters import slab_name
 
 
 def commit_at_once(schedule: Schedule, memory: Memory) -> None:

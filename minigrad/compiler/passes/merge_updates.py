@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..effects import is_elementwise, makers_of, part_of
-from ..schedule import Array, Call, Schedule, substitute
-from .flat_parameters import alike, in_slab, slab_name
+from ..memory import alike, in_slab, slab_name
+from ..schedule import Array, Call, Schedule, is_elementwise, makers_of, part_of, substitute
 
 
 def merge_updates(schedule: Schedule, slabs: list[list[str]]) -> None:

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..effects import is_elementwise, written
-from ..schedule import Array, Call, Schedule, arrays_in
-from ..stacks import Stacks, recorded
+from ..schedule import Array, Call, Schedule, arrays_in, is_elementwise, written
+from .stacks import Stacks, recorded
 
 #: so many calls are made one
 ENOUGH = 3

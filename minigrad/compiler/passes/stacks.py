@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .effects import makers_of, part_of
-from .schedule import Array, Call, Schedule, substitute_all
+from ..schedule import Array, Call, Schedule, makers_of, part_of, substitute_all
 
 #: one in so many values may be copied into a stack
 FEW = 4

@@ -1,0 +1,418 @@
+"""Counterparts of kernels that cannot run on JAX as they are: they write into arrays, or look at values.
+
+One table, type → function of the same arguments, in the order of `minigrad.ops`.  Writing becomes
+``x.at[...].set``; what a kernel checks about *values* is not checked here, since there are none while JAX traces.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.scipy.special import erf as jax_erf
+
+from ...ops.reduce import count_over
+from ...ops.shape import axis_tuple
+from ...ops.conv import transposed_shape
+from ...ops.index import along, filled
+from ...ops.join import border, ends
+from ...ops.pool import lowest, plan
+from ...ops.windows import pair
+
+_ROWS = "how many rows a mask chooses is not known while JAX traces; use where instead"
+REFUSED = {"select_rows": _ROWS, "spread_rows": _ROWS, "merge_rows": _ROWS}
+COUNTERPARTS: dict[str, Any] = {}
+
+
+def counterpart(function: Any) -> Any:
+    """Enter a function in the table under its own name."""
+    COUNTERPARTS[function.__name__.rstrip("_")] = function
+    return function
+
+
+def zeros(shape: Any, like: Any) -> Any:
+    """Zeros of a dtype."""
+    return jnp.zeros(tuple(shape), jnp.asarray(like).dtype)
+
+
+def floating(x: Any) -> Any:
+    """What NumPy's true division makes of a dtype."""
+    x = jnp.asarray(x)
+    return x if x.dtype.kind in "fc" else x.astype(float)
+
+
+@counterpart
+def sigmoid(x):
+    return 1 / (1 + jnp.exp(jnp.negative(x)))
+
+
+@counterpart
+def erf(x):
+    return jax_erf(x)
+
+
+@counterpart
+def gelu(x):
+    return x * (0.5 + 0.5 * jax_erf(x * 0.5**0.5))
+
+
+@counterpart
+def softmax(x, *, axis=-1):
+    return jax.nn.softmax(floating(x), axis)
+
+
+@counterpart
+def log_softmax(x, *, axis=-1):
+    return jax.nn.log_softmax(floating(x), axis)
+
+
+@counterpart
+def pow(x, y):
+    return jnp.asarray(x) ** y
+
+
+@counterpart
+def dropout(x, seed, *, p=0.5):
+    """The mask is drawn by NumPy, so that one seed means one mask everywhere.
+
+    The seed comes in words of 32 bits, and truth values go back: threads of JAX's own know no 64-bit mode.
+    """
+
+    def mask(words):
+        low, high = np.asarray(words).astype(np.int64)
+        return np.random.default_rng(np.ravel(low | high << 32)).random(x.shape, np.float32) >= p
+
+    x, seed = floating(x), jnp.asarray(seed, np.int64)
+    words = jnp.stack([seed, seed >> 32]).astype(jnp.uint32)
+    kept = jax.pure_callback(mask, jax.ShapeDtypeStruct(x.shape, bool), words)
+    return x * (kept.astype(x.dtype) / (1 - p))
+
+
+@counterpart
+def cross_entropy(x, target, *, axis=-1):
+    rows = log_softmax(x, axis=axis)
+    picked = jnp.take_along_axis(rows, jnp.expand_dims(target, axis), axis)
+    return -jnp.sum(picked) / (picked.size or np.nan)
+
+
+@counterpart
+def softmax_less_target(x, target, *, axis=-1):
+    hot = jax.nn.one_hot(target, x.shape[axis], axis=axis, dtype=floating(x).dtype)
+    return (softmax(x, axis=axis) - hot) / max(np.size(target), 1)
+
+
+@counterpart
+def sgd(param, grad, learning_rate):
+    return (param - learning_rate * grad).astype(param.dtype)
+
+
+# -- shapes, order, recurrences ----------------------------------------------------------
+
+
+@counterpart
+def expand_reduced(x, *, shape, axis=None, keepdims=False):
+    x = jnp.asarray(x)
+    wide = x if axis is None or keepdims else jnp.expand_dims(x, axis_tuple(axis, len(shape)))
+    return jnp.broadcast_to(wide, tuple(shape))
+
+
+@counterpart
+def expand_mean(x, *, shape, axis=None, keepdims=False, correction=0):
+    count = count_over(shape, axis) - correction
+    share = floating(x) / (count if count > 0 else np.nan)
+    return expand_reduced(share, shape=shape, axis=axis, keepdims=keepdims)
+
+
+@counterpart
+def ungroup_axes(x, *, shape, axis=None):
+    axes = axis_tuple(axis, len(shape))
+    order = (*[k for k in range(len(shape)) if k not in axes], *axes)
+    back = tuple(np.argsort(order).tolist())
+    return jnp.transpose(jnp.reshape(x, [shape[k] for k in order]), back)
+
+
+@counterpart
+def split(x, *, num_or_sections=2, axis=0):
+    cuts = np.asarray(ends(x.shape[axis], num_or_sections), int).tolist()
+    return jnp.split(x, cuts, axis)
+
+
+@counterpart
+def split_like(x, *, shapes, axis=0):
+    cuts = np.cumsum([s[axis % x.ndim] for s in shapes])[:-1].tolist()
+    return jnp.split(x, cuts, axis)
+
+
+@counterpart
+def pad(x, *, pad_width, value=0.0):
+    return jnp.pad(x, border(pad_width, x.ndim), constant_values=value)
+
+
+@counterpart
+def crop(x, *, pad_width):
+    pairs = border(pad_width, x.ndim)
+    return x[tuple([slice(a, n - b) for n, (a, b) in zip(x.shape, pairs, strict=True)])]
+
+
+@counterpart
+def untile(x, *, shape, repetitions):
+    times = tuple(np.atleast_1d(repetitions).tolist())
+    ndim = max(len(shape), len(times))
+    times, old = (1,) * (ndim - len(times)) + times, (1,) * (ndim - len(shape)) + tuple(shape)
+    blocks = jnp.reshape(x, [n for pair in zip(times, old, strict=True) for n in pair])
+    return jnp.sum(blocks, tuple(range(0, 2 * ndim, 2))).reshape(shape)
+
+
+@counterpart
+def shift(x, *, axis, by, fill=0):
+    gap = jnp.full_like(lax.slice_in_dim(x, 0, min(1, x.shape[axis]), axis=axis), fill)
+    n = x.shape[axis]
+    parts = (
+        [gap, lax.slice_in_dim(x, 0, max(n - 1, 0), axis=axis)]
+        if by > 0
+        else [lax.slice_in_dim(x, min(1, n), n, axis=axis), gap]
+    )
+    return jnp.concatenate(parts, axis)
+
+
+@counterpart
+def recurrence(a, b, *, axis, reverse=False):
+    dtype = jnp.result_type(a, b)
+    rows = [jnp.moveaxis(jnp.asarray(v, dtype), axis, 0) for v in (a, b)]
+
+    def step(state, row):
+        state = row[1] + row[0] * state
+        return state, state
+
+    _, out = lax.scan(step, jnp.zeros(rows[1].shape[1:], dtype), tuple(rows), reverse=reverse)
+    return jnp.moveaxis(out, 0, axis)
+
+
+@counterpart
+def sort(x, *, axis=-1, descending=False):
+    return jnp.sort(x, axis, descending=descending)
+
+
+@counterpart
+def argsort(x, *, axis=-1, descending=False):
+    return jnp.argsort(x, axis, stable=True, descending=descending)
+
+
+@counterpart
+def topk(x, *, k, axis=-1, largest=True):
+    order = argsort(x, axis=axis, descending=largest)
+    first = jnp.take(order, np.arange(k), axis)
+    return jnp.take_along_axis(x, first, axis), first
+
+
+@counterpart
+def einsum(*x, subscripts):
+    return jnp.einsum(subscripts, *x)
+
+
+@counterpart
+def spread(x, *, shape, source, target):
+    unique = "".join(dict.fromkeys(target))
+    sizes = dict(zip(target, shape, strict=True))
+    grid = np.indices([sizes[c] for c in unique], sparse=True)
+    places = tuple(grid[unique.index(c)] for c in target)
+    values = jnp.reshape(x, [sizes[c] if c in source else 1 for c in unique])
+    return zeros(shape, x).at[places].set(values)
+
+
+# -- reading and writing at places -------------------------------------------------------
+
+
+@counterpart
+def put_zeros(x, *, shape, index):
+    return zeros(shape, x).at[index].set(x)
+
+
+@counterpart
+def setitem(x, y, *, index):
+    return jnp.asarray(x).at[index].set(y)
+
+
+@counterpart
+def scatter(x, *index, shape, template):
+    return zeros(shape, x).at[filled(template, index)].add(x)
+
+
+@counterpart
+def index_put(x, y, *index, template):
+    return jnp.asarray(x).at[filled(template, index)].set(y)
+
+
+@counterpart
+def put_winners(x, *index, template):
+    places = filled(template, index)
+    order = jnp.full(x.shape, -1)
+    number = jnp.arange(order[places].size).reshape(order[places].shape)
+    return order.at[places].max(number)[places] == number
+
+
+@counterpart
+def untake(x, indices, *, shape, axis=None):
+    if axis is None:
+        return zeros((np.prod(shape, dtype=int),), x).at[indices].add(x).reshape(shape)
+    return zeros(shape, x).at[_before(axis, len(shape), indices)].add(x)
+
+
+@counterpart
+def add_along_axis(x, indices, *, shape, axis=-1):
+    return zeros(shape, x).at[along(indices, shape, axis)].add(x)
+
+
+@counterpart
+def index_add(x, indices, y, *, axis=0):
+    return jnp.asarray(x).at[_before(axis, x.ndim, indices)].add(y)
+
+
+@counterpart
+def scatter_add(x, indices, y, *, axis=0):
+    return jnp.asarray(x).at[along(indices, x.shape, axis)].add(y)
+
+
+def _before(axis, ndim, indices):
+    return (*[slice(None)] * axis_tuple(axis, ndim)[0], indices)
+
+
+@counterpart
+def put_diagonal(x, *, shape, offset=0, axis1=0, axis2=1):
+    row = np.arange(x.shape[-1])
+    places = jnp.moveaxis(zeros(shape, x), (axis1, axis2), (-2, -1))
+    places = places.at[..., row + max(-offset, 0), row + max(offset, 0)].set(x)
+    return jnp.moveaxis(places, (-2, -1), (axis1, axis2))
+
+
+@counterpart
+def tril(x, *, k=0):
+    return jnp.tril(x, k)
+
+
+# -- products, convolutions and pools ----------------------------------------------------
+
+
+@counterpart
+def linear(x, w, b=None):
+    return jnp.matmul(x, w) if b is None else jnp.matmul(x, w) + b
+
+
+@counterpart
+def matmul_tn(x, y, *, shape):
+    x, y, shape = jnp.asarray(x), jnp.asarray(y), tuple(shape)
+    if len(shape) == 1:
+        return x * y if x.ndim == 1 else jnp.matmul(y.reshape(-1), x.reshape(-1, x.shape[-1]))
+    if x.ndim == 1:
+        return _sum_to(x[:, None] * y[..., None, :], shape)
+    if len(shape) == 2:  # one matrix for the whole stack
+        rows = int(np.prod(x.shape[:-1]))
+        return jnp.matmul(x.reshape(rows, x.shape[-1]).T, y.reshape(rows, y.shape[-1]))
+    return _sum_to(jnp.matmul(jnp.swapaxes(x, -1, -2), y), shape)
+
+
+def _sum_to(x, shape):
+    wide = (1,) * (x.ndim - len(shape)) + shape
+    axes = tuple([k for k, n in enumerate(wide) if n == 1 != x.shape[k]])
+    return jnp.sum(x, axes, keepdims=True).reshape(shape)
+
+
+_AXES = ("NCHW", "OIHW", "NCHW")
+
+
+@counterpart
+def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
+    out = lax.conv_general_dilated(
+        x,
+        w,
+        pair(stride),
+        [(p, p) for p in pair(padding)],
+        rhs_dilation=pair(dilation),
+        dimension_numbers=_AXES,
+        feature_group_count=groups,
+    )
+    return out if b is None else out + jnp.reshape(b, (-1, 1, 1))
+
+
+@counterpart
+def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
+    """The transpose of a linear function, as JAX finds it."""
+    how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    like = jax.ShapeDtypeStruct(tuple(shape), jnp.asarray(x).dtype)
+    return jax.linear_transpose(lambda image: conv2d(image, w, **how), like)(x)[0]
+
+
+@counterpart
+def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
+    how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    like = jax.ShapeDtypeStruct(tuple(shape), jnp.asarray(y).dtype)
+    return jax.linear_transpose(lambda filters: conv2d(x, filters, **how), like)(y)[0]
+
+
+@counterpart
+def conv_transpose2d(x, w, b=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1):
+    shape = transposed_shape(x, w, groups, stride, padding, dilation, output_padding)
+    out = conv2d_input(
+        x, w, shape=shape, stride=stride, padding=padding, dilation=dilation, groups=groups
+    )
+    return out if b is None else out + jnp.reshape(b, (-1, 1, 1))
+
+
+def _bordered(x, border, value=0):
+    (p, q) = border
+    return jnp.pad(x, ((0, 0), (0, 0), (p, p), (q, q)), constant_values=value)
+
+
+@counterpart
+def max_pool2d(x, *, kernel_size, stride=None, padding=0):
+    places, border = plan(x.shape, kernel_size, stride, padding)
+    wide = _bordered(x, border, lowest(x.dtype))
+    out = wide[places[0]]
+    for place in places[1:]:
+        out = jnp.maximum(out, wide[place])
+    return out
+
+
+@counterpart
+def max_unpool(y, x, top, *, kernel_size, stride=None, padding=0):
+    places, (p, q) = plan(x.shape, kernel_size, stride, padding)
+    wide = _bordered(x, (p, q), lowest(x.dtype))
+    out = zeros(wide.shape, y)
+    for place, hit in _winners(wide, places, top):
+        out = out.at[place].add(y * hit)
+    return out[:, :, p : p + x.shape[2], q : q + x.shape[3]]
+
+
+@counterpart
+def max_pick(y, x, top, *, kernel_size, stride=None, padding=0):
+    places, border = plan(x.shape, kernel_size, stride, padding)
+    wide, values = _bordered(x, border, lowest(x.dtype)), _bordered(y, border)
+    return sum(values[place] * hit for place, hit in _winners(wide, places, top))
+
+
+def _winners(x, places, top):
+    free = jnp.ones(top.shape, bool)
+    for place in places:
+        hit = (x[place] == top) & free
+        free = free & ~hit
+        yield place, hit
+
+
+@counterpart
+def avg_pool2d(x, *, kernel_size, stride=None, padding=0):
+    places, border = plan(x.shape, kernel_size, stride, padding)
+    wide = _bordered(x, border)
+    return sum(wide[place] for place in places) / len(places)
+
+
+@counterpart
+def avg_unpool(x, *, shape, kernel_size, stride=None, padding=0):
+    places, (p, q) = plan(shape, kernel_size, stride, padding)
+    share = jnp.true_divide(x, len(places))
+    out = zeros((*shape[:2], shape[2] + 2 * p, shape[3] + 2 * q), share)
+    for place in places:
+        out = out.at[place].add(share)
+    return out[:, :, p : p + shape[2], q : q + shape[3]]
