@@ -14,12 +14,12 @@ import numpy as np
 from jax import lax
 from jax.scipy.special import erf as jax_erf
 
-from ...ops.reduce import count_over
-from ...ops.shape import axis_tuple
 from ...ops.conv import transposed_shape
 from ...ops.index import along, filled
 from ...ops.join import border, ends
 from ...ops.pool import lowest, plan
+from ...ops.reduce import count_over
+from ...ops.shape import axis_tuple
 from ...ops.windows import pair
 
 _ROWS = "how many rows a mask chooses is not known while JAX traces; use where instead"
