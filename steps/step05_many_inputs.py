@@ -2,7 +2,7 @@
 # # Step 5. Many inputs, and the same box twice
 #
 # **Goal.** Functions of two inputs, `+` and `*`, and a gradient that is right when a variable is
-# used more than once.
+# used more than once. (Also `t + t`, where `t` was itself computed? That needs step 6.)
 #
 # **Time.** 35 minutes
 #
@@ -42,6 +42,13 @@ import numpy as np
 # `backward` changed in its inner lines: it serves *all* inputs of a function. A function of one
 # input still returns a single gradient, so two lines make a tuple of it. And `strict=True`
 # complains when there are not as many gradients as inputs.
+#
+# One line is new: `accumulate(x, gx)`, "x gets the gradient gx". What it has to do is the question
+# of this step, and you will write it. Until then it does what step 4 did: it assigns.
+
+# %% tags=["active-ipynb"]
+# def accumulate(x, gx):
+#     x.grad = gx
 
 # %%
 class Variable:
@@ -77,7 +84,7 @@ class Variable:
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
             for x, gx in zip(f.inputs, gxs, strict=True):
-                x.grad = gx if x.grad is None else x.grad + gx
+                accumulate(x, gx)
                 if x.creator is not None:
                     functions.append(x.creator)
 
@@ -274,11 +281,52 @@ def numerical_diff(f, x, eps=1e-4):
 # ## The repair: add
 #
 # If $x$ is used twice, a small push of $x$ reaches $y$ on **two** ways, and both pushes add up.
-# So the gradients on all ways back add up too. That is the line in `Variable.backward`:
+# So the gradients on all ways back add up too.
 #
-# ```python
-# x.grad = gx if x.grad is None else x.grad + gx
-# ```
+# The obvious way to write that is `+=`. Look at this walk over $y = (a + b) + a$. The gradients
+# should be 2 and 1.
+#
+# **Predict, then run.**
+
+# %% tags=["active-ipynb", "mistake"]
+# def accumulate_in_place(x, gx):
+#     if x.grad is None:
+#         x.grad = gx
+#     else:
+#         x.grad += gx
+#
+#
+# a, b = Variable(np.array(1.0)), Variable(np.array(1.0))
+# t = a + b
+# y = t + a
+#
+# y.grad = np.array(1.0)
+# for f in (y.creator, t.creator):
+#     for x, gx in zip(f.inputs, f.backward(f.output.grad)):
+#         accumulate_in_place(x, gx)
+#
+# print("a", a.grad, "b", b.grad, "and even y", y.grad)
+
+# %% [markdown]
+# `Add` hands on the *same array* to everybody. `+=` changes that array in place, for all of them.
+#
+# **5e. The engine: accumulate.** Write the version that leaves the arrays of others alone. When it
+# passes, `backward` uses it from here on.
+
+# %% tags=["exercise", "ex-5e", "engine"]
+def accumulate(x, gx):
+    """Add gx to x.grad without changing an array that somebody else holds."""
+    ### BEGIN SOLUTION
+    x.grad = gx if x.grad is None else x.grad + gx
+    ### END SOLUTION
+
+
+# check("5e", accumulate, Variable)
+
+# %% [markdown]
+# <!-- solution 5e -->
+#
+# Again $y = x + x$, with your version:
 
 # %% tags=["active-ipynb"]
 # x = Variable(np.array(3.0))
@@ -421,43 +469,6 @@ def numerical_diff(f, x, eps=1e-4):
 #
 #
 # check("5b", gradients_in_turn, Variable)
-
-# %% [markdown]
-# **5c.** Why not simply `x.grad += gx`? Look at this walk over $y = (a + b) + a$. The gradients
-# should be 2 and 1.
-
-# %% tags=["active-ipynb", "mistake"]
-# def accumulate_in_place(x, gx):
-#     if x.grad is None:
-#         x.grad = gx
-#     else:
-#         x.grad += gx
-#
-#
-# a, b = Variable(np.array(1.0)), Variable(np.array(1.0))
-# t = a + b
-# y = t + a
-#
-# y.grad = np.array(1.0)
-# for f in (y.creator, t.creator):
-#     for x, gx in zip(f.inputs, f.backward(f.output.grad)):
-#         accumulate_in_place(x, gx)
-#
-# print("a", a.grad, "b", b.grad, "and even y", y.grad)
-
-# %% [markdown]
-# `Add` hands on the *same array* to everybody. `+=` changes that array in place, for all of them.
-# Write the version that leaves the arrays of others alone.
-
-# %% tags=["active-ipynb", "exercise", "ex-5c"]
-# def accumulate(x, gx):
-#     """Add gx to x.grad without changing an array that somebody else holds."""
-#     ### BEGIN SOLUTION
-#     x.grad = gx if x.grad is None else x.grad + gx
-#     ### END SOLUTION
-#
-#
-# check("5c", accumulate, Variable)
 
 # %% [markdown]
 # ## In PyTorch / in Paddle

@@ -63,6 +63,12 @@ def by_generation(y):
     return sorted(functions_behind(y), key=lambda f: f.generation, reverse=True)
 
 
+# %% tags=["carried"]
+def accumulate(x, gx):
+    """Add gx to x.grad without changing an array that somebody else holds."""
+    x.grad = gx if x.grad is None else x.grad + gx
+
+
 # %%
 class Variable:
     """A box for one array, its gradient, and the function that made it."""
@@ -95,7 +101,7 @@ class Variable:
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
             for x, gx in zip(f.inputs, gxs, strict=True):
-                x.grad = gx if x.grad is None else x.grad + gx
+                accumulate(x, gx)
 
     def __add__(self, other):
         return Add()(self, other)

@@ -127,6 +127,12 @@ def by_generation(y):
 # output is weak. `Variable.backward` follows that weak reference, and clears gradients in between
 # that nobody asked for.
 
+# %% tags=["carried"]
+def accumulate(x, gx):
+    """Add gx to x.grad without changing an array that somebody else holds."""
+    x.grad = gx if x.grad is None else x.grad + gx
+
+
 # %%
 class Variable:
     """A box for one array, its gradient, and the function that made it."""
@@ -160,7 +166,7 @@ class Variable:
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
             for x, gx in zip(f.inputs, gxs, strict=True):
-                x.grad = gx if x.grad is None else x.grad + gx
+                accumulate(x, gx)
             if not retain_grad:
                 output.cleargrad()
 

@@ -85,6 +85,12 @@ def by_generation(y):
 # * `backward` clears what an earlier walk left in between. That was exercise 7c. It leaves the
 #   first function out: the output of that one is the result itself, with the seed.
 
+# %% tags=["carried"]
+def accumulate(x, gx):
+    """Add gx to x.grad without changing an array that somebody else holds."""
+    x.grad = gx if x.grad is None else x.grad + gx
+
+
 # %%
 class Variable:
     """A box for one array, its gradient, its name, and the function that made it."""
@@ -128,7 +134,7 @@ class Variable:
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
             for x, gx in zip(f.inputs, gxs, strict=True):
-                x.grad = gx if x.grad is None else x.grad + gx
+                accumulate(x, gx)
             if not retain_grad:
                 output.cleargrad()
 

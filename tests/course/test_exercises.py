@@ -98,11 +98,12 @@ def source_of(step: Step, cell, solved: bool | str) -> str:
 
 
 def demonstrations_before(step: Step, cell) -> list[str]:
-    """Definitions and imports that stand in cells active in the notebook only."""
+    """Definitions and imports of cells active in the notebook only, and parts of the engine."""
     kept = []
     for each in step.cells[: step.cells.index(cell)]:
-        if "active-ipynb" in each.tags and "%" not in each.source[:1]:
-            tree = ast.parse(stub(step, each) if each.exercise else each.source)
+        engine = "engine" in each.tags
+        if (engine or "active-ipynb" in each.tags) and "%" not in each.source[:1]:
+            tree = ast.parse(stub(step, each) if each.exercise and not engine else each.source)
             body = [
                 node
                 for node in tree.body

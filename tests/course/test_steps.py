@@ -26,9 +26,10 @@ HEAVY = {"matplotlib", "ipywidgets", "IPython", "graphviz", "pygraphviz"}
 def test_cells_are_the_ones_jupytext_reads(path):
     cells = read_step(path).cells
     known = jupytext.read(path, fmt="py:percent").cells
-    assert [(cell.kind, cell.source) for cell in cells] == [
-        (cell.cell_type, cell.source) for cell in known
-    ]
+    for cell, other in zip(cells, known, strict=True):
+        checked = "engine" in cell.tags  # its check is a comment in the file
+        text = other.source.replace("\n# check(", "\ncheck(") if checked else other.source
+        assert (cell.kind, cell.source) == (other.cell_type, text)
     assert [list(cell.tags) for cell in cells] == [cell.metadata.get("tags", []) for cell in known]
 
 

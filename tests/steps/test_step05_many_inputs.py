@@ -99,7 +99,7 @@ def test_the_mistake_overwriting_loses_all_but_the_last_way():
 
 
 def test_the_mistake_adding_in_place_changes_what_others_hold():
-    _, printed = run_cells(STEP, [cells(STEP, "mistake")[2]])
+    _, printed = run_cells(STEP, [cells(STEP, "mistake")[1]])
     assert printed == "a 2.0 b 2.0 and even y 2.0\n"
 
 

@@ -167,7 +167,7 @@ def measured(gradients_in_turn, Variable):
 
 
 @checker(
-    "5c",
+    "5e",
     hint=(
         "who else holds the array that you write into?",
         "make a new array: x.grad + gx; the very first gradient is simply gx",
@@ -188,7 +188,7 @@ def accumulate(accumulate, Variable):
     close("the gradient of another variable that got the same array", other.grad, [1.0, 2.0])
 
 
-@mistake("5c", "+= writes into an array that others hold, too", "whose array is x.grad?")
+@mistake("5e", "+= writes into an array that others hold, too", "whose array is x.grad?")
 def in_place(accumulate, Variable):
     def add(x, gx):
         if x.grad is None:
@@ -199,21 +199,21 @@ def in_place(accumulate, Variable):
     return add, Variable
 
 
-@mistake("5c", "the second gradient overwrites the first", "what did x + x need?")
+@mistake("5e", "the second gradient overwrites the first", "what did x + x need?")
 def overwriting(accumulate, Variable):
     return lambda x, gx: setattr(x, "grad", gx), Variable
 
 
-@mistake("5c", "the first gradient is added to None", "what is in x.grad at the very first time?")
+@mistake("5e", "the first gradient is added to None", "what is in x.grad at the very first time?")
 def from_none(accumulate, Variable):
     return lambda x, gx: setattr(x, "grad", x.grad + gx), Variable
 
 
-@mistake("5c", "the sum is returned instead of stored", "who looks at what accumulate returns?")
+@mistake("5e", "the sum is returned instead of stored", "who looks at what accumulate returns?")
 def returned(accumulate, Variable):
     return lambda x, gx: gx if x.grad is None else x.grad + gx, Variable
 
 
-@mistake("5c", "every gradient after the first is dropped", "two users, and how many gradients?")
+@mistake("5e", "every gradient after the first is dropped", "two users, and how many gradients?")
 def first_kept(accumulate, Variable):
     return lambda x, gx: setattr(x, "grad", gx if x.grad is None else x.grad), Variable

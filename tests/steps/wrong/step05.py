@@ -161,7 +161,7 @@ WRONG = {
         (the_last_alone, Variable),
         (measured, Variable),
     ],
-    "5c": [
+    "5e": [
         (in_place, Variable),
         (overwrite, Variable),
         (from_zero, Variable),
@@ -181,7 +181,7 @@ NAMED = {
         ((cleared_once, Variable), "x is cleared once"),
         ((measured, Variable), "the slopes are measured"),
     ],
-    "5c": [
+    "5e": [
         ((in_place, Variable), "+= writes into an array that others hold"),
         ((overwrite, Variable), "the second gradient overwrites the first"),
         ((from_zero, Variable), "the first gradient is added to None"),
@@ -191,5 +191,5 @@ NAMED = {
 RIGHT = {
     "5a": [((Sub, DivByRule), Variable)],
     "5b": [(with_fresh_boxes, Variable), (cleared_afterwards, Variable)],
-    "5c": [(from_a_fresh_zero, Variable), (first_a_copy, Variable)],
+    "5e": [(from_a_fresh_zero, Variable), (first_a_copy, Variable)],
 }
