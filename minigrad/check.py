@@ -11,6 +11,7 @@ from .eager.backward import grad
 from .eager.mode import enable_grad, no_grad
 from .eager.tensor import Tensor, wrap
 from .errors import DTypeError, GradError, describe, refusal
+from .functional import rows_of_jacobian
 
 __minigrad_ops__ = True
 
@@ -51,7 +52,8 @@ def gradcheck(
         if not isinstance(out, Tensor) or out.dtype.kind != "f":
             continue
         for k, x in enumerate(varied):
-            ours = _our_jacobian(out, x)
+            (rows,) = rows_of_jacobian(out, [x], create_graph=False)
+            ours = rows._data.reshape(out.size, x.size)
             theirs, kinks = _numeric_jacobian(function, points, x, o, eps)
             bad = ~(np.abs(ours - theirs) <= atol + rtol * np.abs(theirs))
             if bad.any():
@@ -94,32 +96,22 @@ def _outputs(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple | list) else [value]
 
 
-def _our_jacobian(out: Tensor, x: Tensor) -> np.ndarray[Any, Any]:
-    rows = np.zeros((out.size, x.size))
-    for j in range(out.size if out.requires_grad else 0):
-        seed = np.zeros(out.shape)
-        seed.reshape(-1)[j] = 1
-        (g,) = grad(out, x, wrap(seed), retain_graph=True, materialize_grads=True)
-        rows[j] = np.ravel(g._data)  # type: ignore[union-attr]
-    return rows
-
-
 def _numeric_jacobian(
     function: Any, points: list[Any], x: Tensor, o: int, eps: float
 ) -> tuple[Any, Any]:
     """Central differences, and where the one-sided slopes disagree (a kink)."""
-    own = x._data
-    flat = np.array(own, float).reshape(-1)
+    start = x._data
+    flat = np.array(start, float).reshape(-1)
 
     def at(k: int, delta: float) -> Any:
         moved = flat.copy()
         moved[k : k + 1] += delta
-        x._data = moved.reshape(own.shape)  # x itself: the function may be a model that holds it
+        x._data = moved.reshape(start.shape)  # x itself: the function may be a model that holds it
         try:
             with enable_grad():
                 return np.ravel(np.asarray(_outputs(function(*points))[o]._data)).astype(float)
         finally:
-            x._data = own
+            x._data = start
 
     with no_grad():
         middle = at(0, 0.0)

@@ -197,8 +197,8 @@ class DataLoader:
     def forever(self) -> Iterator[Any]:
         """Batch after batch, pass after pass."""
         if not len(self):
-            given = f"{len(self.arrays[0])} examples in batches of {self.batch_size}"
-            what = f"a pass has no batch: {given}, drop_last={self.drop_last}"
+            batches = f"{len(self.arrays[0])} examples in batches of {self.batch_size}"
+            what = f"a pass has no batch: {batches}, drop_last={self.drop_last}"
             raise refusal(what, "a smaller batch_size, or drop_last=False")
         while True:
             yield from self

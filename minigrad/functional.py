@@ -26,13 +26,9 @@ def _point(inputs: Any, keep: bool) -> tuple[list[Tensor], bool]:
     values = list(inputs) if several else [inputs]
     if keep and all(isinstance(v, Tensor) and v.requires_grad for v in values):
         return values, several
-    made = []
-    for v in values:
-        data = v._data if isinstance(v, Tensor) else np.asarray(v)
-        made.append(
-            Tensor(data if data.dtype.kind == "f" else data.astype(float), requires_grad=True)
-        )
-    return made, several
+    arrays = [v._data if isinstance(v, Tensor) else np.asarray(v) for v in values]
+    floats = [a if a.dtype.kind == "f" else a.astype(float) for a in arrays]
+    return [Tensor(a, requires_grad=True) for a in floats], several
 
 
 def _packed(values: list[Any], several: bool) -> Any:
@@ -41,19 +37,19 @@ def _packed(values: list[Any], several: bool) -> Any:
 
 def _vectors(v: Any, several: bool, like: list[Tensor], what: str) -> list[Tensor]:
     """One vector for each of these Tensors, in its shape."""
-    given = list(v) if several and isinstance(v, tuple | list) else [v]
-    if len(given) != len(like):
+    values = list(v) if several and isinstance(v, tuple | list) else [v]
+    if len(values) != len(like):
         needed = f"{what} needs {len(like)} vectors, a tuple, not {describe(v)}"
         raise refusal(needed, "one vector for each, in the same order: v=(a, b)")
-    made = [
+    vectors = [
         a if isinstance(a, Tensor) else wrap(np.asarray(a, t.dtype))
-        for a, t in zip(given, like, strict=True)
+        for a, t in zip(values, like, strict=True)
     ]
-    for a, t in zip(made, like, strict=True):
+    for a, t in zip(vectors, like, strict=True):
         if a.shape != t.shape:
             unlike = f"the {what} vector is {describe(a)}, it must have the shape {list(t.shape)}"
             raise refusal(unlike, f"v=mg.ones({list(t.shape)}), or another of this shape")
-    return made
+    return vectors
 
 
 def _outputs(value: Any) -> tuple[list[Tensor], bool]:
@@ -140,11 +136,11 @@ def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fal
     xs, several = _point(inputs, create_graph)
     with enable_grad():
         ys, many = _outputs(function(*xs))
-        made = [_packed(_rows(y, xs, create_graph), several) for y in ys]
-    return _packed(made, many)
+        blocks = [_packed(rows_of_jacobian(y, xs, create_graph), several) for y in ys]
+    return _packed(blocks, many)
 
 
-def _rows(y: Tensor, xs: list[Tensor], create_graph: bool) -> list[Tensor]:
+def rows_of_jacobian(y: Tensor, xs: list[Tensor], create_graph: bool) -> list[Tensor]:
     """The Jacobian of one output by every input, a row at a time."""
     if not y.requires_grad:
         return [wrap(np.zeros(y.shape + x.shape, x.dtype)) for x in xs]
@@ -152,8 +148,8 @@ def _rows(y: Tensor, xs: list[Tensor], create_graph: bool) -> list[Tensor]:
     for k in range(y.size):
         seed = np.zeros(y.shape, y.dtype)
         seed.reshape(-1)[k] = 1
-        found = grad(y, xs, wrap(seed), True, create_graph, materialize_grads=True)
-        for row, g in zip(rows, found, strict=True):
+        gradients = grad(y, xs, wrap(seed), True, create_graph, materialize_grads=True)
+        for row, g in zip(rows, gradients, strict=True):
             row.append(g)
     return [
         _stacked(row, y.shape + x.shape, x.dtype, create_graph)

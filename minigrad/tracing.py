@@ -99,6 +99,7 @@ class Derivations:
                 waiting += call.args
         for number in sorted(needed):
             _, _, primitive, args, attrs, outs = needed[number]
-            made = self.program.global_block().append_primitive(primitive, args, attrs)
-            for out, variable in zip(outs, made if isinstance(made, list) else [made], strict=True):
+            result = self.program.global_block().append_primitive(primitive, args, attrs)
+            variables = result if isinstance(result, list) else [result]
+            for out, variable in zip(outs, variables, strict=True):
                 self.program.lifted[id(out)] = (out, variable.name)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..collector import paused_collector
 from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
+from ..gc_paused import gc_paused
 from ..static.passes import LADDER, climb, limited_depth, specialise
 from ..static.program.naming import names_of
 from ..static.program.program import Program, Variable
@@ -145,7 +145,7 @@ class Step:
 
     def build(self, shapes: dict[str, Shape]) -> Built:
         """Compile for these shapes of the feeds."""
-        with paused_collector(), limited_depth():
+        with gc_paused(), limited_depth():
             *_, (_, program) = self.programs(shapes)
             built = Built(program, self)
         self._built[_key(shapes)] = built

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..files import replacing
+from ..atomic import replacing
 from .errors import CourseError
 
 Notebook = dict[str, Any]

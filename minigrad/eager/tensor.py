@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ..atomic import set_all
 from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe, refusal
 from ..errors.other_libraries import VALUES, missing
 from ..ops.index import setitem
 from ..ops.shape import broadcast_to
 from ..primitives.registry import HOOKS, Primitive
 from ..primitives.values import Operators, ufunc_on_values
-from ..transaction import set_all
 from .grad_fn import HookHandle, Hooks, Leaf, Node, Output, no_graph_reason
 from .inplace import augment, change, version_of
 from .mode import MODE

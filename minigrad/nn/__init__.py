@@ -42,11 +42,11 @@ from .layers import (
     Flatten,
     Linear,
     MaxPool2d,
+    Sequential,
 )
 from .module import Module, Parameter, StateError
 from .norm import BatchNorm, LayerNorm
 from .recurrent import GRU, LSTM, RNN
-from .sequential import Sequential
 from .storage import load, save
 
 __all__ = [

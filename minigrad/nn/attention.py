@@ -10,8 +10,7 @@ from .. import ops
 from ..errors import DTypeError, describe, refusal
 from . import init
 from .layers import Linear
-from .lift import as_value
-from .module import Module
+from .module import Module, as_value
 
 NEVER = -1e30  #: a score so low that its weight is 0
 
@@ -50,11 +49,11 @@ class MultiHeadAttention(Module):
         key = query if key is None else key
         value = key if value is None else value
         query, key, value = map(as_value, (query, key, value))
-        for given in (query, key, value):
-            if len(given.shape) != 3 or given.shape[2] != self.width:
+        for sequence in (query, key, value):
+            if len(sequence.shape) != 3 or sequence.shape[2] != self.width:
                 raise refusal(
                     f"MultiHeadAttention({self.width}) takes [batch, steps, "
-                    f"{self.width}], not {describe(given)}",
+                    f"{self.width}], not {describe(sequence)}",
                     "the batch is axis 0, the places are axis 1, the last axis is the width",
                 )
         q, k, v = (
@@ -80,8 +79,8 @@ class MultiHeadAttention(Module):
 
 def _check_mask(mask: Any, scores: Any) -> None:
     """One truth value for every score, or something that broadcasts to that."""
-    given = np.dtype(getattr(mask, "dtype", None) or np.asarray(mask).dtype)
-    if given.kind == "f":  # elsewhere such a mask is added to the scores, and 0 lets look
+    dtype = np.dtype(getattr(mask, "dtype", None) or np.asarray(mask).dtype)
+    if dtype.kind == "f":  # elsewhere such a mask is added to the scores, and 0 lets look
         raise refusal(
             f"a mask {describe(mask)}: true is where a place may look",
             "mask.astype(bool), or mask == 0 where it was to be added",

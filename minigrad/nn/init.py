@@ -51,27 +51,27 @@ def generator(seed: Seed) -> np.random.Generator:
 def floating(dtype: Any) -> np.dtype[Any]:
     """The dtype of parameters."""
     try:
-        made: np.dtype[Any] = np.dtype(dtype)
+        kind: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
         what = f"dtype is {describe(dtype)}"
         raise refusal(what, "dtype=float, or dtype=np.float32", DTypeError) from None
-    if made.kind != "f":
-        what = f"parameters are real floating-point numbers, not {made}"
+    if kind.kind != "f":
+        what = f"parameters are real floating-point numbers, not {kind}"
         raise refusal(what, "dtype=float, or dtype=np.float32", DTypeError)
-    return made
+    return kind
 
 
-def sizes(layer: str, **given: Any) -> None:
+def sizes(layer: str, **numbers: Any) -> None:
     """Check that sizes are whole numbers above 0.  Errors: `ShapeError` that quotes the size."""
-    for name, value in given.items():
+    for name, value in numbers.items():
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
             what = f"{layer}({name}={value!r}): give a whole number above 0"
             raise refusal(what, f"{layer}(…, {name}=8)")
 
 
-def switches(layer: str, **given: Any) -> None:
+def switches(layer: str, **flags: Any) -> None:
     """Check that what is on or off is True or False: elsewhere numbers stand in these places."""
-    for name, value in given.items():
+    for name, value in flags.items():
         if not isinstance(value, bool | np.bool_):
             what = f"{layer}({name}={value!r}): give True or False"
             raise refusal(what, f"{layer}(…, {name}=True), and what comes behind it by name")

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from ..atomic import set_all
 from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, MinigradError, describe, did_you_mean, refusal
 from ..errors.calls import checked_constructor, misfit
 from ..errors.other_libraries import MODULES, missing
-from ..transaction import set_all
-from .lift import lift, program_of
+from ..primitives.values import Operators
 
 
 class StateError(MinigradError, ValueError):
@@ -80,7 +80,7 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "_named" not in self.__dict__:
             self._name_tensors()
-        program = program_of(args) or program_of(kwargs.values())
+        program = _program_of(args) or _program_of(kwargs.values())
         try:
             if program is None:
                 return self.forward(*args, **kwargs)
@@ -92,7 +92,7 @@ class Module:
 
     def _append_to(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Forward in a Program, where every Tensor of the module is a Variable."""
-        variables = {id(at): lift(program, path, at) for path, at in self.named_tensors()}
+        variables = {id(at): _variable(program, path, at) for path, at in self.named_tensors()}
         places = [
             (_slots(path, home), key, at)
             for path, home, key, at in self._places()
@@ -110,8 +110,8 @@ class Module:
         raise missing(f"this {type(self).__name__}", name, MODULES, self)
 
     def _name_tensors(self) -> None:
-        for path, found in self.named_tensors():
-            found.name = found.name or path
+        for path, at in self.named_tensors():
+            at.name = at.name or path
         for module in self.modules():
             module.__dict__["_named"] = True
 
@@ -130,11 +130,11 @@ class Module:
 
     def _inside(self) -> Iterator[tuple[str, Any]]:
         """(path, Tensor or Module) for everything inside, each object once."""
-        found: dict[int, tuple[str, Any]] = {}
+        first: dict[int, tuple[str, Any]] = {}
         for path, _, _, at in self._places():
             if isinstance(at, Tensor | Module):
-                found.setdefault(id(at), (path, at))
-        return iter(found.values())
+                first.setdefault(id(at), (path, at))
+        return iter(first.values())
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """(path, Tensor) for every parameter and buffer, each once."""
@@ -197,16 +197,16 @@ class Module:
 
         Errors: `StateError` for a missing or unknown path, another shape, or another kind of number.
         """
-        own = dict(self.named_tensors())
+        tensors = dict(self.named_tensors())
         if not isinstance(state, Mapping):
             what = f"a state is a mapping from paths to arrays, not {describe(state)}"
             raise refusal(what, "model.load_state_dict(nn.load(path))", StateError)
         for path in state:
-            if path not in own:
-                what = f"this {type(self).__name__} has no {path!r}{did_you_mean(path, own)}"
+            if path not in tensors:
+                what = f"this {type(self).__name__} has no {path!r}{did_you_mean(path, tensors)}"
                 raise refusal(what, _RENAME, StateError)
         changes: list[tuple[Any, str, Any]] = []
-        for path, at in own.items():
+        for path, at in tensors.items():
             if path not in state:
                 what = f"the state has no {path!r}{did_you_mean(path, state)}"
                 raise refusal(what, _ADD, StateError)
@@ -258,14 +258,14 @@ def _children(at: Any) -> list[tuple[Any, Any]]:
 
 def _inner_modules(module: Module) -> list[tuple[str, Module]]:
     """The modules directly inside, those in lists and dictionaries included."""
-    found, waiting = [], list(reversed(_children(module)))
+    modules, waiting = [], list(reversed(_children(module)))
     while waiting:
         key, at = waiting.pop()
         if isinstance(at, Module):
-            found.append((key, at))
+            modules.append((key, at))
         else:
             waiting += reversed([(f"{key}.{k}", v) for k, v in _children(at)])
-    return found
+    return modules
 
 
 def replaced(at: Tensor, array: np.ndarray[Any, Any]) -> list[tuple[Any, str, Any]]:
@@ -282,3 +282,36 @@ def _fitting(path: str, at: Tensor, value: Any) -> np.ndarray[Any, Any]:
         turned = " (weights of PyTorch are transposed: weight.T)" * (array.shape == at.shape[::-1])
         raise refusal(what, f"a model of the same sizes{turned}", StateError)
     return array.astype(at.dtype)
+
+
+# -- Tensors of a module as Variables of a Program -------------------------------------------
+
+
+def as_value(x: Any) -> Any:
+    """What a layer is called with: a Tensor or Variable as it is, anything else as a Tensor."""
+    return x if isinstance(x, Operators) else tensor(x)
+
+
+def _program_of(values: Iterable[Any]) -> Any:
+    """The Program that the first Variable among some values belongs to."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            program = _program_of(value)
+            if program is not None:
+                return program
+        elif isinstance(value, Operators) and not isinstance(value, Tensor):
+            return value.block.program
+    return None
+
+
+def _variable(program: Any, path: str, at: Tensor) -> Any:
+    """The Variable of a Program that stands for a Tensor of a module; one per Tensor."""
+    known = program.lifted.get(id(at))
+    block = program.global_block()
+    if known is not None:
+        return block.vars[known[1]]
+    name, k = at.name or path, 0
+    while name in block.vars:
+        name, k = f"{at.name or path}_{k + 1}", k + 1
+    program.lifted[id(at)] = (at, name)
+    return program.add_persistable(name, np.array(at._data), trainable=at.requires_grad)

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from .. import ops
+from ..atomic import set_all
 from ..eager.tensor import Tensor, tensor
 from ..errors import describe, refusal
-from ..transaction import set_all
 from . import init
-from .lift import as_value
-from .module import Module, replaced
+from .module import Module, as_value, replaced
 
 
 class LayerNorm(Module):

@@ -15,9 +15,9 @@ import numpy as np
 from .. import ops
 from ..eager.tensor import Tensor, tensor
 from ..errors import describe, refusal
+from ..static import static_rnn
 from . import init
-from .lift import as_value
-from .module import Module
+from .module import Module, as_value
 
 
 class Recurrent(Module):
@@ -66,16 +66,16 @@ class Recurrent(Module):
                 else ops.zeros_like(ops.sum(fed, axis=0)[:, : self.hidden])
             )
             return [zero] * self.states
-        given = list(state) if isinstance(state, list | tuple) else [state]
+        first = list(state) if isinstance(state, list | tuple) else [state]
         wanted = (fed.shape[1], self.hidden)
-        if len(given) != self.states or any(tuple(np.shape(s)) != wanted for s in given):
-            shown = ", ".join(map(describe, given))
+        if len(first) != self.states or any(tuple(np.shape(s)) != wanted for s in first):
+            shown = ", ".join(map(describe, first))
             raise refusal(
                 f"the state of this {type(self).__name__} is {self.states} × "
                 f"{list(wanted)}, not {shown}",
                 "the last state of an earlier call" + (", the pair (h, c)" * (self.states == 2)),
             )
-        return given
+        return first
 
     def _walk(self, fed: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         outputs = []
@@ -86,8 +86,6 @@ class Recurrent(Module):
         return ops.stack(outputs) if outputs else empty, states
 
     def _write(self, fed: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-        from ..static import static_rnn
-
         def step(row: Any, *before: Any) -> tuple[list[Any], list[Any]]:
             after = list(self.step(row, *before))
             return [after[0]], after
@@ -157,9 +155,9 @@ class GRU(Recurrent):
     def step(self, fed: Any, *states: Any) -> Sequence[Any]:
         """The next state."""
         (h,) = states
-        kept = ops.split(ops.linear(h, self.weight_h), num_or_sections=3, axis=1)
-        given = ops.split(fed, num_or_sections=3, axis=1)
-        r, z = (ops.sigmoid(given[k] + kept[k]) for k in (0, 1))
-        inner = kept[2] if self.bias_n is None else kept[2] + self.bias_n
-        n = ops.tanh(given[2] + r * inner)
+        of_state = ops.split(ops.linear(h, self.weight_h), num_or_sections=3, axis=1)
+        of_input = ops.split(fed, num_or_sections=3, axis=1)
+        r, z = (ops.sigmoid(of_input[k] + of_state[k]) for k in (0, 1))
+        inner = of_state[2] if self.bias_n is None else of_state[2] + self.bias_n
+        n = ops.tanh(of_input[2] + r * inner)
         return [n + z * (h - n)]

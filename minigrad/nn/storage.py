@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..atomic import replacing
 from ..errors import MinigradError, describe, refusal
-from ..files import replacing
 from ..static.text.literals import DTYPES
 from .module import Module, StateError
 
@@ -108,6 +108,8 @@ def load(path: str | Path, limit: int = LIMIT) -> dict[str, np.ndarray[Any, Any]
     Errors: `StateError` for anything that is no sound file of numbers of at most ``limit`` bytes.
 
     >>> import tempfile
+    >>> import numpy as np
+    >>> from minigrad.nn import load, save
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save({"w": np.ones(2)}, folder + "/state.npz")
     ...     load(folder + "/state.npz")

@@ -19,26 +19,13 @@ from typing import Any
 from ..errors.calls import check_functions
 from ..errors.other_libraries import OPTIMIZERS, missing
 from .clip import clip_by_global_norm, clip_by_norm, clip_by_value
-from .optimizer import Optimizer
-from .optimizers import SGD, Adagrad, Adam, AdamW, RMSprop
+from .optimizers import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 from .schedules import cosine, exponential, linear, step_decay, warmup
 
 __all__ = [
-    "SGD",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Optimizer",
-    "RMSprop",
-    "clip_by_global_norm",
-    "clip_by_norm",
-    "clip_by_value",
-    "cosine",
-    "exponential",
-    "linear",
-    "step_decay",
-    "warmup",
-]
+    "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "clip_by_global_norm", "clip_by_norm",
+    "clip_by_value", "cosine", "exponential", "linear", "step_decay", "warmup",
+]  # fmt: skip
 check_functions(globals(), __all__)
 
 

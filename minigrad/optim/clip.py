@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ops
-from .number import check_number
+from .checks import check_number
 
 
 def clip_by_value(limit: float) -> Callable[[list[Any]], list[Any]]:

@@ -1,16 +1,192 @@
-"""Optimizers: each is the update primitive it runs, its attrs, and what it remembers."""
+"""Optimizers: what all do, steps and states; and each, the update primitive it runs, its attrs, what it remembers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, describe, refusal
-from .number import check_number
-from .optimizer import Optimizer
+from ..atomic import set_all
+from ..eager.tensor import Tensor
+from ..errors import ArgumentError, GradError, MinigradError, describe, refusal
+from ..errors.calls import checked_constructor
+from ..errors.other_libraries import OPTIMIZER, missing
+from ..primitives.registry import REGISTRY
+from .checks import check_number, check_state, leaves
 from .schedules import Rate
+
+Array = np.ndarray[Any, Any]
+Change = tuple[Any, str, Any]  #: of an attribute: object, name, value
+
+
+class Optimizer:
+    """Base of all optimizers.  ``parameters``: Tensors, a module, or None (for Programs).
+
+    ``lr`` is a number or a schedule, a function from the number of the step (0, 1, …) to the rate;
+    ``weight_decay`` adds that share of the parameter to its gradient; ``clip`` is one of the clips.
+
+    Attributes for Programs: ``type`` (the update primitive), ``attrs``, ``memory`` (slot of the
+    primitive → "zeros" like the parameter, or a first number), ``rate(count)``.
+
+    >>> import minigrad as mg
+    >>> class Sign(Optimizer):                            # steps of one length
+    ...     def step(self):
+    ...         for p in self.parameters:
+    ...             p.data = p.data - self.rate(self.count) * np.sign(p.grad.numpy())
+    >>> w = mg.tensor([1.0, -3.0], requires_grad=True)
+    >>> (w * w).sum().backward()
+    >>> Sign([w], lr=0.5).step()
+    >>> w.tolist()
+    [0.5, -2.5]
+    """
+
+    type = "sgd"
+    memory: Mapping[str, Any] = {}
+
+    def __init__(
+        self,
+        parameters: Any = None,
+        lr: Rate = 0.01,
+        weight_decay: float = 0.0,
+        clip: Callable[[list[Any]], list[Any]] | None = None,
+        **attrs: Any,
+    ) -> None:
+        self.parameters = leaves(parameters)
+        if not callable(lr):
+            check_number("lr", lr)
+        self.lr, self.weight_decay, self.clip, self.attrs = lr, weight_decay, clip, attrs
+        check_number("weight_decay", weight_decay)
+        if clip is not None and not callable(clip):
+            what = f"clip is {describe(clip)}, no function"
+            raise refusal(what, "clip=optim.clip_by_norm(1.0)", ArgumentError)
+        self.count = 0
+        self.state = [
+            {slot: _first(kind, p) for slot, kind in self.memory.items()} for p in self.parameters
+        ]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        checked_constructor(cls)
+
+    def __getattr__(self, name: str) -> Any:
+        raise missing(f"this {type(self).__name__}", name, OPTIMIZER, self)
+
+    def rate(self, count: Any) -> Any:
+        """The learning rate of a step."""
+        return self.lr(count) if callable(self.lr) else self.lr
+
+    def step(self) -> None:
+        """Update every parameter that has a gradient; all of them or, at an error, none."""
+        if not self.parameters:
+            what = "this optimizer has no parameters"
+            raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
+        rate = float(self.rate(self.count))
+        plain = not (self.memory or self.attrs or self.clip or self.weight_decay)
+        changes = self._plain(rate) if plain else self._general(rate)
+        set_all([*changes, (self, "count", self.count + 1)])
+
+    def _plain(self, rate: float) -> list[Change]:
+        """The same where nothing is remembered, clipped or added: small networks live here."""
+        kernel, dtype = REGISTRY[self.type].kernel, None
+        changes: list[Change] = []
+        for p in self.parameters:
+            g = p._grad
+            if g is None or p._node is None:
+                continue
+            value = p._data
+            if g.__class__ is Tensor:  # an array was left by backward, and fits
+                g = g._data
+                if g.shape != value.shape:
+                    raise _unlike(p)
+            if value.dtype is not dtype:  # as a Program has it: an array of the parameter's dtype
+                dtype = value.dtype
+                lr = np.asarray(rate, dtype)
+            changes.append((p, "_data", kernel(value, g, lr)))  # new: graphs keep the old array
+            if p._exposed:
+                changes.append((p, "_exposed", False))
+        return changes
+
+    def _general(self, rate: float) -> list[Change]:
+        """The new value of each parameter, and the new state: what is remembered about all."""
+        trained = [p for p in self.parameters if p.requires_grad and p._grad is not None]
+        state = dict(zip(map(id, self.parameters), self.state, strict=True))
+        kernel = REGISTRY[self.type].kernel
+        changes: list[Change] = []
+        for p, slope in zip(trained, self._slopes(trained), strict=True):
+            inputs = p._data, slope, *state[id(p)].values(), np.asarray(rate, p._data.dtype)
+            new = kernel(*inputs, **self.attrs)
+            value, *remembered = new if self.memory else (new,)
+            changes += [(p, "_data", value), (p, "_exposed", False)]
+            state[id(p)] = dict(zip(self.memory, remembered, strict=True))
+        return [*changes, (self, "state", list(state.values()))]
+
+    def _slopes(self, trained: list[Tensor]) -> list[Array]:
+        """The gradients, clipped, with the share of the parameter that decays."""
+        grads: list[Any] = [p.grad for p in trained]
+        for p, grad in zip(trained, grads, strict=True):
+            if grad.shape != p.shape:
+                raise _unlike(p)
+        if self.clip and grads:
+            grads = self.clip([g.detach() for g in grads])
+        slopes = [g._data for g in grads]
+        if self.weight_decay:
+            slopes = [g + self.weight_decay * p._data for p, g in zip(trained, slopes, strict=True)]
+        return slopes
+
+    def zero_grad(self) -> None:
+        """Forget all gradients."""
+        set_all([(p, "_grad", None) for p in self.parameters])
+
+    def minimize(self, loss: Any, parameter_list: Any = None, no_grad_set: Any = None) -> Any:
+        """Append backward and update operators to the program of ``loss``; returns the (parameter,
+        gradient) pairs of `static.append_backward`."""
+        from ..static.backward.minimize import minimize
+
+        return minimize(self, loss, parameter_list=parameter_list, no_grad_set=no_grad_set)
+
+    def apply_gradients(self, pairs: Any) -> None:
+        """Append update operators for (parameter, gradient) pairs: `minimize` without its backward part."""
+        from ..static.backward.minimize import apply_gradients
+
+        apply_gradients(self, pairs)
+
+    def state_dict(self) -> dict[str, Array]:
+        """What is remembered, by name: ``nn.save`` can store it."""
+        named = {"count": np.array(self.count)}
+        for k, state in enumerate(self.state):
+            named |= {f"{slot}.{k}": np.array(value) for slot, value in state.items()}
+        return named
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where another optimizer of the same kind stopped.
+
+        Errors: `ShapeError` for missing, unknown or unfitting entries; then nothing has changed.
+        """
+        expected = self.state_dict()
+        check_state(repr(self), expected, state)
+        remembered = [
+            {slot: np.array(state[f"{slot}.{k}"], expected[f"{slot}.{k}"].dtype) for slot in s}
+            for k, s in enumerate(self.state)
+        ]
+        set_all([(self, "count", int(state["count"])), (self, "state", remembered)])
+
+    def __repr__(self) -> str:
+        facts = {"lr": self.lr if not callable(self.lr) else "a schedule", **self.attrs}
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in facts.items())})"
+
+
+def _unlike(p: Tensor) -> MinigradError:
+    what, grad = p.name or "a parameter", p.grad
+    return refusal(
+        f"the gradient of {what} is {describe(grad)}, the parameter {describe(p)}",
+        "optimizer.zero_grad() where a parameter is given other data, then backward again",
+        GradError,
+    )
+
+
+def _first(kind: Any, p: Tensor) -> Any:
+    return np.zeros_like(p._data) if kind == "zeros" else np.asarray(kind, p.dtype)
 
 
 class SGD(Optimizer):

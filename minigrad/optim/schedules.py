@@ -7,7 +7,7 @@ from math import pi
 from typing import Any
 
 from .. import ops
-from .number import check_number, check_steps
+from .checks import check_number, check_steps
 
 Rate = float | Callable[[Any], Any]
 

@@ -170,6 +170,7 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
     inputs, outputs, ``out_grad``, attrs, ``x_shape``, ``x_dtype``.
 
     >>> import minigrad as mg, numpy as np
+    >>> from minigrad.primitives.registry import REGISTRY
     >>> @mg.primitive
     ... def powered(x, *, times=2):
     ...     return np.power(x, times)
@@ -270,6 +271,7 @@ def _same_definition(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
 def elementwise(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """`primitive` for functions that broadcast: each gradient is summed back to its input's shape.
 
+    >>> from minigrad.primitives.registry import REGISTRY, elementwise
     >>> @elementwise
     ... def plus(x, y):
     ...     return x + y

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..collector import paused_collector
-from ..files import replacing
+from ..atomic import replacing
+from ..gc_paused import gc_paused
 from . import layout
 from .describe import describe
 from .dot import to_dot
@@ -197,7 +197,7 @@ def graph_of(x: Any, *, detail: str = "auto", names: Names | None = None) -> Gra
 
 def view_of_any(x: Any, detail: str, values: bool | str, names: Names, expand: str | None) -> View:
     """The graph of anything that `draw` takes, folded as ``detail`` says."""
-    with paused_collector():
+    with gc_paused():
         whole = whole_of(x, detail, values, names)
         return View(whole, detail, found_ops(whole, expand) if expand is not None else ())
 

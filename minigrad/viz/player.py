@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..files import replacing
+from ..atomic import replacing
 from .building import build_events
 from .events import run_events
 from .explorer import view_of

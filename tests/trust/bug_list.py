@@ -504,7 +504,7 @@ FILES = [
         ),
     ),
     *bugs(
-        "files",
+        "atomic",
         (
             "a save that fails leaves what it has written",
             "os.unlink(part)",
@@ -626,7 +626,7 @@ MODULES = [
         ),
     ),
     *bugs(
-        "optim.optimizer",
+        "optim.optimizers",
         ("the last parameter is never updated", "set_all([*changes,", "set_all([*changes[:-3],"),
     ),
 ]

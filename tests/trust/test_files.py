@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from minigrad import nn
-from minigrad.files import replacing
+from minigrad.atomic import replacing
 from tests.trust import damaged_weights, honest_programs, killed_saves
 from tests.trust.damaged_weights import LIBRARY
 
@@ -101,17 +101,15 @@ def test_on_a_full_disk_the_old_file_stays_whatever_writes(tmp_path):
 
 
 def test_whatever_else_writes_a_file_writes_no_file_of_the_user():
-    package, own = (
-        ROOT / "minigrad",
-        {"layout.py", "layout_worker.py"},
-    )  # pipes, a folder of its own
+    package = ROOT / "minigrad"
+    own = {"layout.py", "layout_worker.py", "isolated.py"}  # pipes; folders of their own
     writing = re.compile(r"\.write_text\(|\.write_bytes\(|open\(.*\"[wax]b?\"|\bsave_file\(")
     found = {
         path.name
         for path in package.rglob("*.py")
         if any(map(writing.search, path.read_text(encoding="utf-8").splitlines()))
     }
-    assert found <= {"files.py", "storage.py"} | own  # storage: members of the archive it writes
+    assert found <= {"atomic.py", "storage.py"} | own  # storage: members of the archive it writes
 
 
 def test_an_error_on_the_way_leaves_the_file_and_the_folder_as_they_were(tmp_path):

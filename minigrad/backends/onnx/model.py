@@ -12,9 +12,9 @@ from typing import Any
 import onnx
 from onnx import helper
 
+from ...atomic import replacing
 from ...compiler.memory import start_values
 from ...errors import ProgramError, refusal
-from ...files import replacing
 from ...static.passes import limited_depth
 from ...static.program.naming import names_of
 from ...static.program.program import Program

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...collector import paused_collector
 from ...errors import ProgramError, describe, did_you_mean, refusal, user_line
+from ...gc_paused import gc_paused
 from ...ops.infer import fits
 from ...primitives.arguments import as_list
 from ..program.control_builders import check_callable
@@ -52,7 +52,7 @@ def append_backward(
     callbacks = as_list(callbacks or [])
     for callback in callbacks:
         check_callable(callback, "a callback")
-    with program.transaction(), paused_collector():
+    with program.transaction(), gc_paused():
         return _append_backward(
             block, loss, parameter_list, no_grad_set, callbacks, checkpoints, trace
         )
@@ -121,7 +121,7 @@ def gradients(
             what = f"gradients() takes Variables, not {describe(value)}"
             raise refusal(what, "Variables of a Program; mg.grad takes Tensors", ProgramError)
     block = outs[0].program.current_block()
-    with block.program.transaction(), paused_collector():
+    with block.program.transaction(), gc_paused():
         return _gradients(block, outs, ins, seeds, no_grad_set, trace)
 
 

@@ -1,13 +1,15 @@
-"""Files of the user, written whole: whatever happens on the way, what stood there before stays."""
+"""All or nothing: files are written whole, and several attributes change at once."""
 
 from __future__ import annotations
 
 import os
 import secrets
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import starmap
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 
 @contextmanager
@@ -47,3 +49,22 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             os.unlink(part)
         raise
+
+
+# A signal such as Ctrl-C is seen between two instructions of Python, never within a call of a function
+# written in C.  So everything is prepared first, and one such call sets it.
+
+
+def set_all(changes: list[tuple[Any, str, Any]]) -> None:
+    """Set attributes, given as (object, name, value); an interrupt finds all of them old or all new.
+
+    >>> from types import SimpleNamespace
+    >>> one, other = SimpleNamespace(), SimpleNamespace()
+    >>> set_all([(one, "x", 1), (other, "x", 2)])
+    >>> one.x, other.x
+    (1, 2)
+    """
+    # old values live until all are set: what happens when they go may be Python code
+    old = [getattr(holder, name, None) for holder, name, _ in changes]
+    deque(starmap(setattr, changes), maxlen=0)
+    del old

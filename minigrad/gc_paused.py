@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def paused_collector() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Programs and pictures are thousands of objects; looking for garbage among them costs as much as making them.
 
-    >>> with paused_collector():
+    >>> with gc_paused():
     ...     gc.isenabled()
     False
     """
