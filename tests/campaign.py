@@ -44,7 +44,7 @@ DAMAGED = {
 SEEDED = {
     "fuzz": "tests.trust.fuzz.check_seed",
     "sessions": "tests.trust.engine_machine.seeded_session",
-    "steps": "tests.static.random_steps.check",
+    "steps": "tests.compiler.random_steps.check",
     "histories": "tests.trust.aliasing.seeded_history",
     "modules": "tests.nn.module_machine.seeded_history",
     "players": "tests.viz.truth.check_player",

@@ -38,24 +38,32 @@ SURVIVORS = Path(__file__).with_name("survivors.txt")
 #: the tests that are collected, by what a module belongs to; "" is for all
 TESTS = {
     "minigrad.eager": ["tests/eager", "minigrad/eager"],
+    "minigrad.explain": ["tests/explain", "minigrad/explain"],
     "minigrad.ops": ["tests/ops", "tests/eager", "minigrad/ops"],
     "minigrad.ops.infer": ["tests/static", "tests/trust/test_inference.py"],
     "minigrad.static": ["tests/static", "minigrad/static"],
+    "minigrad.nets": ["tests/nets", "minigrad/nets"],
+    "minigrad.compiler": ["tests/compiler", "minigrad/compiler"],
+    "minigrad.optim": ["tests/optim", "minigrad/optim"],
     "minigrad.primitives.registry": [
         "tests/eager",
+        "tests/primitives",
         "tests/ops/test_records.py",
         "minigrad/primitives/registry.py",
     ],
     "minigrad.primitives.arguments": [
         "tests/eager",
+        "tests/primitives",
         "tests/ops/test_records.py",
         "minigrad/primitives/arguments.py",
     ],
     "minigrad.nn": ["tests/nn", "minigrad/nn"],
-    "minigrad.functional": ["tests/eager", "minigrad/functional.py"],
-    "": [f"tests/trust/test_{n}.py" for n in ("corpus", "error_texts", "regressions", "state")]
-    + ["tests/test_error_texts.py", "tests/test_error_texts_programs.py"]
-    + sorted(f"tests/trust/{file.name}" for file in Path(__file__).parent.glob("test_holes*.py")),
+    "minigrad.functional": [
+        "tests/test_functional.py",
+        "tests/test_check.py",
+        "minigrad/functional.py",
+    ],
+    "": ["tests/trust/test_corpus.py", "tests/trust/test_state.py", "tests/errors"],
 }
 #: what finds most, before it is known what finds what
 FUZZERS = {

@@ -27,9 +27,9 @@ def hunt(programs: int) -> str:
     """Run all fuzzers in turn until one of them fails."""
     warnings.simplefilter("ignore")
     try:
+        from tests.compiler.random_steps import check as check_steps
         from tests.nn.module_machine import seeded_history as check_modules
         from tests.static.random_operators import check as check_operators
-        from tests.static.random_steps import check as check_steps
         from tests.static.test_random_programs import check_small
         from tests.trust.aliasing import seeded_history
         from tests.trust.damaged_weights import check as check_files

@@ -57,16 +57,16 @@ def test_every_mutant_of_a_module_is_a_program_of_its_own():
 
 def test_all_mutants_of_softmax_are_found_by_its_tests():
     """Engine and builder are sampled by the list of bugs above; docs/trust.md has the scores of whole modules."""
-    records, holes = "tests/ops/test_records.py", "tests/trust/test_holes_in_rules.py"
+    records, corners = "tests/ops/test_records.py", "tests/ops/test_reduce.py"
     values = "test_arrays_and_tensors_get_the_value_and_dtype_of_the_reference"
     slopes = "test_the_gradient_agrees_with_forward_mode_of_the_reference"
     default = "test_an_attr_that_is_not_given_has_the_value_of_this_table"
     tests = [f"{records}::{t}[{op}]" for t in (values, slopes) for op in ("softmax", "log_softmax")]
     tests += [f"tests/ops/test_defaults.py::{default}[{op}]" for op in ("softmax", "log_softmax")]
     tests += [
-        f"{holes}::test_softmax_takes_whole_numbers",
-        f"{holes}::test_softmax_of_nothing_is_nothing",
-        f"{holes}::test_softmax_of_large_scores_has_no_overflow",
+        f"{corners}::test_softmax_takes_whole_numbers",
+        f"{corners}::test_softmax_of_nothing_is_nothing",
+        f"{corners}::test_softmax_of_large_scores_has_no_overflow",
     ]
     command = [sys.executable, "-m", "tests.campaign", "mutate", "--workers", "2"]
     command += ["--module", "minigrad.ops.softmax", *(f"--tests={t}" for t in tests)]

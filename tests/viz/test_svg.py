@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from minigrad.viz import svg
 from minigrad.viz.graph import Graph
 from minigrad.viz.names import Names
 from minigrad.viz.of_nodes import of_links
@@ -17,6 +18,8 @@ from tests.viz.palette import palette
 from tests.viz.svg_facts import SVG, active_content, colours, parsed, parts
 
 pytestmark = needs_layout
+
+
 BARE = b'<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="9pt">%s</svg>'
 
 
@@ -151,3 +154,21 @@ def test_a_wide_picture_becomes_smaller_but_stays_readable(drawn, shown):
     size = 'width="{}pt" height="{}pt"'.format(*drawn).encode()
     root = parsed(to_svg(Graph(), BARE.replace(b'width="9pt" height="9pt"', size) % b"<g/>"))
     assert (root.get("width"), root.get("height")) == shown
+
+
+# -- drawings that are too large ---------------------------------------------------------
+
+
+DRAWN = b'<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="9pt" viewBox="0 0 9 9"></svg>'
+
+
+def test_a_drawing_that_is_too_large_is_refused_with_its_size():
+    with pytest.raises(ValueError, match="^a picture of 20000001 bytes is too large to show$"):
+        svg.to_svg(Graph(), b" " * 20_000_001)
+
+
+def test_a_drawing_may_be_as_large_as_the_limit(monkeypatch):
+    monkeypatch.setattr(svg, "_SIZE_LIMIT", len(DRAWN))
+    assert svg.to_svg(Graph(), DRAWN).startswith("<svg")
+    with pytest.raises(ValueError, match="too large to show"):
+        svg.to_svg(Graph(), DRAWN + b" ")

@@ -1,0 +1,410 @@
+"""Passes: what each does to a small program, before and after."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import static
+from minigrad.primitives.registry import REGISTRY
+from minigrad.static.passes import climb, dead_code, decompose, fold, merge_duplicates, specialise
+
+
+def lines(program):
+    """The operators of the root block, as text."""
+    return [repr(op) for op in program.global_block().ops]
+
+
+def program(build):
+    prog = static.Program()
+    with static.program_guard(prog):
+        out = build()
+    return prog, out
+
+
+def test_every_rung_leaves_what_it_was_given_and_a_program_that_bears_its_name():
+    def build():
+        x, w = static.data("x", [-1, 3]), static.parameter("w", np.ones((3, 2)))
+        loss = mg.tanh(mg.matmul(x, w)).sum()
+        static.append_backward(loss)
+        return loss
+
+    before, loss = program(build)
+    for rung, made in climb(before, {"x": (7, 3)}, [loss.name, "w@GRAD"]):
+        text = str(before)
+        assert made is not before
+        assert made.history[-1].startswith(rung), f"made.history.append({rung!r})"
+        static.verify(made)
+        assert str(before) == text
+        before = made
+
+
+def test_specialise_settles_open_sizes_in_forward_and_backward():
+    def build():
+        x, w = static.data("x", [-1, 3]), static.parameter("w", np.ones((3, 2)))
+        loss = mg.tanh(mg.matmul(x, w)).sum()
+        static.append_backward(loss)
+
+    prog, _ = program(build)
+    made = specialise(prog, {"x": (7, 3)}).global_block()
+    assert prog.global_block().var("tanh_0@GRAD").shape == (-1, 2)
+    assert made.var("matmul_0").shape == made.var("tanh_0@GRAD").shape == (7, 2)
+
+
+def test_specialise_settles_open_sizes_inside_loops():
+    def build():
+        xs = static.data("xs", [-1, -1, 3])
+        w = static.parameter("w", np.ones((3, 3)))
+        start = mg.zeros_like(xs[0])
+        ys, _ = static.static_rnn(lambda x, h: ([mg.tanh(x + mg.matmul(h, w))], [x]), [xs], [start])
+        static.append_backward(ys[0].sum())
+        return ys[0]
+
+    prog, out = program(build)
+    made = specialise(prog, {"xs": (5, 2, 3)})
+    assert made.global_block().var(out.name).shape == (5, 2, 3)
+    assert not any(-1 in v.shape for v in made.all_variables() if "SCOPES" not in v.name)
+
+
+def test_specialise_quotes_shapes_that_do_not_fit():
+    def build():
+        return static.data("x", [-1, 3]) + static.data("y", [-1, 3])
+
+    prog, _ = program(build)
+    with pytest.raises(ValueError, match=r"add\(x: float64\[4, 3\], y: float64\[5, 3\]\)"):
+        specialise(prog, {"x": (4, 3), "y": (5, 3)})
+
+
+def test_decompose_writes_grad_ops_out_in_primitives():
+    def build():
+        w = static.parameter("w", [1.0, 2.0])
+        static.append_backward(mg.exp(w).sum())
+
+    prog, _ = program(build)
+    assert [op.type for op in prog.global_block().ops if op.role == "backward"] == [
+        "reduce_sum_grad",
+        "exp_grad",
+    ]
+    made = decompose(prog)
+    assert [op.type for op in made.global_block().ops if op.role == "backward"] == [
+        "expand_reduced",
+        "mul",
+    ]
+    assert made.global_block().ops[-1].output_names == ["w@GRAD"]
+
+
+FOLDED = [
+    ("an op that changes nothing", lambda x: mg.sin(mg.reshape(x, (2, 3))), ["out = sin(x)"]),
+    ("a factor of one", lambda x: mg.sin(x * 1.0), ["out = sin(x)"]),
+    ("a copy", lambda x: mg.sin(mg.clone(x)), ["out = sin(x)"]),
+    ("two factors, one a power of two", lambda x: x * 3.0 * 2.0, ["out = mul(x, y=6.0)"]),
+    ("two other factors stay", lambda x: x * 3.0 * 5.0, ["mul_0 = mul(x, y=3.0)", "out = mul(mul_0, y=5.0)"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "build", "after"), FOLDED, ids=[f[0] for f in FOLDED])
+def test_fold(what, build, after):
+    prog, out = program(lambda: build(static.data("x", [2, 3])))
+    made = [
+        line.replace(out.name, "out")
+        for line in lines(dead_code(fold(prog, [out.name]), [out.name]))
+    ]
+    assert made == after
+
+
+def test_fold_makes_constants_of_what_is_known():
+    def build():
+        w = static.parameter("w", np.ones((2, 2)))
+        static.append_backward((w * w).mean())
+
+    prog, _ = program(build)
+    made = dead_code(fold(decompose(prog), ["w@GRAD"]), ["w@GRAD"])
+    constants = [op.attrs for op in made.global_block().ops if op.role != "forward"]
+    assert {"x": 0.25} in constants  # 1 / 4 elements, nothing else is left of the loss's gradient
+
+
+def test_fold_keeps_what_is_asked_for_and_what_is_updated():
+    def build():
+        w = static.parameter("w", [1.0, 2.0])
+        copy = mg.clone(w)
+        block = static.program.program.default_program().global_block()
+        block.append_op(
+            "sgd",
+            {"param": w, "grad": copy},
+            {"param_out": w},
+            {"learning_rate": 0.5},
+            role="optimize",
+        )
+        return copy, mg.sin(copy)
+
+    prog, (copy, sine) = program(build)
+    assert lines(fold(prog, [copy.name])) == lines(prog)
+    step = static.compile(prog, fetch=sine)
+    np.testing.assert_array_equal(step(), np.sin([1.0, 2.0]))
+
+
+def test_operators_that_differ_in_the_middle_of_a_large_attr_are_no_duplicates():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x = static.data("x", [2000])
+        rows = [np.ones(2000), np.ones(2000)]
+        rows[1][1000] = 7.0  # printed, both are [1. 1. 1. ... 1. 1. 1.]
+        block, names = prog.global_block(), ["a", "b", "c"]
+        for name, row in zip(names, [*rows, rows[0].copy()], strict=True):
+            block.append_op("mul", {"x": x}, {"out": name}, {"y": 2.0})
+            block.ops[-1].attrs["y"] = row
+        y = block.var("a") + block.var("b") + block.var("c")
+    made = merge_duplicates(prog, [y.name])
+    assert sum(op.type == "mul" for op in made.global_block().ops) == 2
+
+
+def test_duplicates_are_merged_only_where_the_values_are_the_same():
+    def build():
+        x, w = static.data("x", [2]), static.parameter("w", [1.0, 2.0])
+        a, b = mg.exp(x), mg.exp(x)
+        c = mg.exp(w)
+        block = static.program.program.default_program().global_block()
+        block.append_op("sgd", {"param": w, "grad": c}, {"param_out": w}, {"learning_rate": 0.5})
+        return a + b, c + mg.exp(w)
+
+    prog, _ = program(build)
+    made = merge_duplicates(prog)
+    assert [op.type for op in made.global_block().ops].count("exp") == 3
+    assert [op.type for op in prog.global_block().ops].count("exp") == 4
+
+
+def test_dead_code_keeps_updates_and_what_loops_read():
+    def build():
+        x, w = static.data("x", [2]), static.parameter("w", [1.0, 2.0])
+        scale = mg.exp(w)
+        mg.sin(x)
+        static.while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, h * scale), [0, x])
+        (_, out) = static.while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, h * scale), [0, x])
+        return out
+
+    prog, out = program(build)
+    made = dead_code(prog, [out.name])
+    assert [op.type for op in made.global_block().ops] == ["exp", "while"]
+    assert len(made.blocks) == 3
+    feed = {"x": np.ones(2)}
+    np.testing.assert_array_equal(
+        static.Executor().run(made, feed, [out.name])[0],
+        static.Executor().run(prog, feed, [out])[0],
+    )
+
+
+def test_passes_leave_their_argument_as_it_was():
+    def build():
+        w = static.parameter("w", [1.0, 2.0])
+        static.append_backward((w * w * 1.0).sum())
+
+    prog, _ = program(build)
+    before = str(prog)
+    for apply in (
+        decompose,
+        fold,
+        merge_duplicates,
+        lambda p: dead_code(p, []),
+        lambda p: specialise(p, {}),
+    ):
+        apply(prog)
+        assert str(prog) == before
+
+
+# -- what stays, and what it is then -----------------------------------------------------
+
+
+def same(before, after, feed, fetch):
+    """Both programs give the same bits."""
+    a, b = (static.Executor().run(p, feed, fetch) for p in (before, after))
+    for x, y in zip(a, b, strict=True):
+        assert (x.dtype, x.shape) == (y.dtype, y.shape)
+        np.testing.assert_array_equal(x, y)
+
+
+def test_shapes_of_several_values_that_became_known_are_all_kept():
+    program = static.Program()
+    with static.program_guard(program):
+        x, w = static.data("x", [-1, 2]), static.parameter("w", [[1.0, 2.0]])
+        static.append_backward((mg.concat([w * 2.0, x]) ** 2.0).sum())
+    known = fold(specialise(decompose(program), {"x": (3, 2)}), ["w@GRAD"])
+    (split,) = [op for op in known.global_block().ops if op.type == "split_like"]
+    assert split.attrs["shapes"] == [(1, 2), (3, 2)]
+    assert list(split.inputs) == ["x"]
+    same(program, known, {"x": np.ones((3, 2))}, ["w@GRAD"])
+
+
+@pytest.mark.parametrize("change", [fold, merge_duplicates])
+def test_the_outputs_of_a_traced_function_stay(change):
+    program = mg.trace(lambda x: [x * 1.0, mg.exp(x), mg.exp(x)], np.ones(2))
+    made = change(program)
+    assert made.outputs == program.outputs == ["mul_0", "exp_0", "exp_1"]
+    assert static.Program.from_json(made.to_json()).to_json() == made.to_json()
+    same(program, made, {"x0": np.array([1.0, 2.0])}, program.outputs)
+
+
+def test_outputs_and_limits_of_what_is_gone_are_forgotten():
+    program = mg.trace(lambda x: [x * 1.0, mg.exp(x * 3.0)], np.ones(2))
+    block = program.global_block()
+    for name in ("mul_0", "mul_1"):
+        static.error_clip(block.var(name), -1.0, 1.0)
+    made = dead_code(program, ["mul_1"])
+    assert (made.outputs, list(made.error_clips)) == ([], ["mul_1"])
+    assert static.Program.from_json(made.to_json()).to_json() == made.to_json()
+    program.outputs = []
+    made = fold(program, ["exp_0"])
+    assert list(made.error_clips) == ["mul_1"]
+    assert static.Program.from_json(made.to_json()).to_json() == made.to_json()
+
+
+def branching(make):
+    """A program of ``make(x)``, which adds blocks; and what it returns, by name."""
+    program = static.Program()
+    with static.program_guard(program):
+        out = make(static.data("x", [2]))
+    return program, out.name
+
+
+FEED = {"x": np.array([0.3, 0.8])}
+
+
+@pytest.mark.parametrize("change", [fold, merge_duplicates])
+def test_blocks_inside_read_what_stands_for_a_value_that_is_gone(change):
+    def make(x):
+        kept, gone = mg.exp(x), mg.exp(x)
+        gone = gone if change is merge_duplicates else kept * 1.0
+
+        def body(i, h):
+            return i + 1, static.cond(h.sum() > 3.0, lambda: h * gone, lambda: h + gone)
+
+        return static.while_loop(lambda i, h: i < 3, body, [0, kept])[1]
+
+    program, out = branching(make)
+    made = static.verify(change(program, [out]))
+    same(program, made, FEED, [out])
+    assert len(made.global_block().ops) == len(program.global_block().ops) - 1
+    inner = [n for b in made.blocks[1:] for op in b.ops for n in op.input_names]
+    assert "exp_0" in inner
+    assert "exp_1" not in inner
+    assert "mul_0" not in inner or change is merge_duplicates
+
+
+TEXT = """\
+block 0:
+  data x: float64[2]
+  y = mul(x, y=1.0)
+  s = reduce_sum(x)
+  p = greater_than(s, y=0.0)
+  var out: float64[2]
+  var scopes: int64[]
+  out, scopes = cond(p, [x], sub_block=block 1, else_block=block 2, true_out=['z'], false_out=['z'])
+  last = add(out, y)
+block 1 in 0:
+  var y: float64[2]
+  y = exp(x)
+  z = sin(y)
+block 2 in 0:
+  z = cos(y)"""
+
+
+def test_a_name_that_a_block_has_itself_is_not_replaced_in_it():
+    program = static.parse(TEXT)
+    made = static.verify(fold(program, ["last"]))
+    assert [op.input_names for b in made.blocks[1:] for op in b.ops] == [["x"], ["y"], ["x"]]
+    for sign in (1.0, -1.0):
+        same(program, made, {"x": sign * FEED["x"]}, ["last"])
+
+
+def test_operators_stay_whose_blocks_compute_what_is_fetched():
+    inside = []
+
+    def make(x):
+        def body(i, h):
+            inside[:] = [h * 2.0, static.cond(i > 0, lambda: mg.sin(h), lambda: h)]
+            return i + 1, inside[0]
+
+        static.while_loop(lambda i, h: i < 2, body, [0, x])
+        return mg.exp(x)
+
+    program, out = branching(make)
+    (deep,) = program.blocks[3].ops[0].output_names
+    for fetch in ([inside[0].name], [deep]):
+        assert [op.type for op in dead_code(program, fetch).global_block().ops] == ["while"]
+    assert [op.type for op in dead_code(program, [out]).global_block().ops] == ["exp"]
+
+
+@pytest.mark.parametrize("change", [fold, merge_duplicates])
+def test_values_that_only_control_flow_or_the_caller_names_stay(change):
+    def make(x):
+        x.program.global_block().create_var("asked", [2])
+        x.program.global_block().create_var("not_asked", [2])
+        return static.while_loop(lambda i, h: i < 2, lambda i, h: (i + 1, mg.exp(x)), [0, x])[1]
+
+    program, out = branching(make)
+    made = static.verify(change(program, [out, "asked"]))
+    assert "asked" in made.global_block().vars
+    assert "not_asked" not in made.global_block().vars
+    assert list(made.blocks[1].vars) == list(program.blocks[1].vars)
+    same(program, made, FEED, [out])
+
+
+def test_operators_whose_attrs_hold_different_arrays_are_different():
+    def shifted(x, *, by):
+        return x + by[0][500]
+
+    made = mg.primitive(shifted)
+    try:
+        a, b = np.zeros(2000), np.zeros(2000)
+        b[500] = 1.0
+        program, out = branching(lambda x: made(x, by=(a,)) + made(x, by=(b,)) + made(x, by=(a,)))
+        merged = merge_duplicates(program, [out])
+        assert [op.type for op in merged.global_block().ops] == ["shifted", "shifted", "add", "add"]
+        same(program, merged, FEED, [out])
+    finally:
+        REGISTRY.pop("shifted")
+
+
+def test_one_gradient_of_two_inputs_has_both_names():
+    def kernel(x, y):
+        return x * 2.0 + y * 2.0
+
+    both = mg.primitive(kernel, type="both")
+    both.grad(lambda out_grad: (lambda g: (g, g))(out_grad * 2.0))
+    try:
+        program = static.Program()
+        with static.program_guard(program):
+            x, y = static.parameter("x", [1.0, 2.0]), static.parameter("y", [3.0, 4.0])
+            static.append_backward((both(x, y) * x).sum())
+        same(program, decompose(program), {}, ["x@GRAD", "y@GRAD"])
+    finally:
+        REGISTRY.pop("both")
+
+
+def test_sizes_that_leave_a_choice_are_known_if_both_branches_agree():
+    program = static.Program()
+    with static.program_guard(program):
+        x, n = static.data("x", [-1, 2]), static.data("n", [-1])
+        agreed = static.cond(x.sum() > 0, lambda: x * 2.0, lambda: x)
+        open_ = static.cond(x.sum() > 0, lambda: mg.exp(n), lambda: x[:, 0])
+        after = mg.exp(agreed)
+    known = specialise(program, {"x": (3, 2), "n": (4,)}).global_block()
+    assert [known.var(v.name).shape for v in (agreed, open_, after)] == [(3, 2), (-1,), (3, 2)]
+    same_sizes = specialise(program, {"x": (3, 2), "n": (3,)}).global_block()
+    assert same_sizes.var(open_.name).shape == (3,)
+    assert program.global_block().var(agreed.name).shape == (-1, 2)
+
+
+def test_sizes_become_known_in_loops_and_in_gradients():
+    program = static.Program()
+    with static.program_guard(program):
+        x, w = static.data("x", [-1, 2]), static.parameter("w", [1.0, 2.0])
+        _, h = static.while_loop(lambda i, h: i < 2, lambda i, h: (i + 1, mg.tanh(h * w)), [0, x])
+        (states,), last = static.static_rnn(lambda a, s: ([s * 1.0], [s + a]), [h], [w * 1.0])
+        loss = (states * states).sum()
+        x.stop_gradient = False
+        static.gradients([loss], [x, w])
+    known = static.verify(specialise(program, {"x": (3, 2)}))
+    assert known.global_block().var(states.name).shape == (3, 2)
+    assert not [v for v in known.all_variables() if -1 in v.shape]
+    same(program, known, {"x": np.arange(6.0).reshape(3, 2) / 7}, [loss.name, "x@GRAD", "w@GRAD"])

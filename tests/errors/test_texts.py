@@ -1,0 +1,368 @@
+"""What errors of the eager engine, of layers and of optimizers say: the call, the shapes, the repair."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn, optim, static
+from minigrad.errors import MinigradError
+from minigrad.static.text.literals import from_plain
+from minigrad.viz.graph import Graph
+from minigrad.viz.layout import layout
+from minigrad.viz.watching import watch
+from tests.pieces import leaf
+from tests.static.text.test_json import sample
+
+
+class Wrong(mg.Function):
+    """``3 x``, with a gradient of 2."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 3.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2.0
+
+
+def walked(**how):
+    """A node whose saved values an earlier walk freed."""
+    y = leaf([1.0, 2.0]) ** 2
+    y.sum().backward()
+    return y.sum().backward(**how)
+
+
+def saved_of_a_walked_node():
+    y = mg.sin(leaf([1.0, 2.0]))
+    y.sum().backward()
+    return y.grad_fn.saved
+
+
+def times_two_on_a_view():
+    y = leaf([1.0, 2.0]) * 1.0
+    view = y[:1]
+    view *= 2.0
+
+
+def other_data(**how):
+    p = leaf([1.0, 2.0])
+    p.grad = mg.tensor([1.0, 2.0])
+    p.data = np.ones(3)
+    optim.SGD([p], lr=0.1, **how).step()
+
+
+def stored(folder, content, compression=zipfile.ZIP_STORED):
+    path = folder / "state.npz"
+    with zipfile.ZipFile(path, "w", compression) as file:
+        file.writestr("w.npy", content)
+    return nn.load(path)
+
+
+def of_version(version):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.ones(2), version=(1, 0))
+    whole = file.getvalue()
+    return whole[:6] + bytes([version, 0]) + whole[8:]
+
+
+def cross_entropy(target, axis=-1):
+    return mg.cross_entropy(leaf(np.zeros((2, 3))), target, axis=axis)
+
+
+HERE = "test_texts.py:"
+
+
+#: a call and words of its error, which stand there in this order
+CALLS = [
+    # backward, what it starts from and what it is asked about
+    (lambda: mg.grad(leaf([2.0]) * 2.0, [3.0]), "inputs must be Tensors, not 3.0", "repair: the Tensors"),
+    (lambda: mg.grad(leaf(2.0) * 2.0, [mg.tensor([1.0])]), "does not require grad", "repair: create it with requires_grad=True"),
+    (lambda: mg.backward([leaf(1.0) * 2.0], [1.0, 1.0]), "1 outputs need 1 gradients, 2 were given", "repair: a list with one for each output"),
+    (lambda: mg.backward(3.0), "backward starts from a Tensor, not from 3.0", "repair: the result of an op on Tensors"),
+    (lambda: mg.tensor([1.0]).backward(), "backward() found no graph: float64[1]", "repair: create the inputs with requires_grad=True"),
+    (lambda: (leaf([1.0, 2.0]) * 2.0).backward(np.ones(3)), "the seed float64[3] must have the shape of the output, [2]", "repair: gradient=… of shape [2]"),
+    (lambda: (leaf([1.0, 2.0]) * 2.0).backward(), "float64[2] has 2 elements", "repair: reduce it first (y.sum().backward())"),
+    (walked, "goes through PowBackward0 a second time", "repair: call the first backward with retain_graph=True"),
+    (lambda: walked(create_graph=True), "goes through PowBackward0 a second time", "repair: call the first backward with retain_graph=True"),
+    (saved_of_a_walked_node, "SinBackward0 a second time, but its saved values (x)", "repair:"),
+    (lambda: mg.tensor([1.0]).register_hook(print), "register_hook() on float64[1]", "why:", "repair: create the inputs with requires_grad=True"),
+    (lambda: mg.tensor([1.0]).retain_grad(), "retain_grad() on float64[1]", "why:", "repair: create the inputs with requires_grad=True"),
+    (times_two_on_a_view, "float64[1] is a view of another Tensor", "repair: use the out-of-place form"),
+    (lambda: mg.gradcheck(Wrong.apply, [leaf([1.0])]), "d output 0[0] / d input 0[0]: ours 2, central difference 3", "the gradient rule is wrong here"),
+    (lambda: mg.backward(leaf(1.0) * 2.0, inputs=[]), "backward(inputs=[]) names no tensor", "repair: leave inputs out"),
+    (lambda: mg.grad(leaf(1.0) * 2.0, []), "grad(inputs=[]) names no tensor", "repair: the Tensors"),
+    (lambda: mg.grad(leaf(1.0) * 2.0, [leaf(1.0)]), "input 0 of grad() was not used", "repair: allow_unused=True returns None"),
+    (lambda: mg.gradcheck(mg.sin, [mg.tensor(1.0)]), "none of the inputs requires grad", "repair: mg.tensor(…, requires_grad=True)"),
+    (lambda: mg.gradcheck(mg.sin, [leaf(np.float32([1.0]))]), "float32[1] is too coarse", "repair: inputs of dtype=float"),
+    (lambda: mg.data.Alphabet("ab").encode("z"), "'z' is not among the characters 'ab'", "repair: an Alphabet"),
+    (lambda: mg.data.windows(np.arange(3), 9), "windows(length=9, every=1) of a sequence of 3", "repair: the length must be from 1 to 2"),
+    (lambda: mg.saved_tensors_hooks(3, 4), "saved_tensors_hooks takes two functions, not 3", "repair: pack and unpack"),
+    (lambda: mg.primitive(lambda x: x, typ="third"), "a primitive has no option 'typ'; did you mean 'type'?", "repair: leave it out"),
+    (lambda: mg.exp.grad(y=lambda out_grad: out_grad), "'exp' has no input 'y'", "repair: a rule is given by the name"),
+    # names and calls
+    (lambda: mg.tensor([1.0]).view(1), "a Tensor has no attribute 'view'", "repair: x.reshape(shape)"),
+    (lambda: mg.concatenat, "module 'minigrad' has no attribute 'concatenat'"),
+    (lambda: mg.sum(mg.tensor([1.0]), axs=0), "sum() has no keyword 'axs'; did you mean 'axis'?", "called as sum(x, axis=None"),
+    (lambda: mg.reshape(mg.tensor([1.0])), "reshape() needs 'shape'", "called as reshape(x, shape"),
+    (lambda: mg.concat([mg.tensor([1.0])], 0, 0), "concat() takes at most 2 values, 3 were given", "called as concat(*x, axis=0"),
+    (lambda: mg.data.DataLoader(np.ones((2, 1)), batch_size=3, drop_last=True).forever().__next__(), "2 examples in batches of 3", "repair: a smaller batch_size"),
+    (lambda: mg.concat([leaf([1.0]), leaf([[1.0]])]), "concat(x: float64[1], x: float64[1, 1], axis=0) is not possible", "repair: all need equally many axes"),
+    # losses
+    (lambda: cross_entropy([0.5, 0.5]), "float64[2] does not name one class for each row", "repair: integers of shape [2]: labels.astype(int)"),
+    (lambda: cross_entropy([[0], [1]]), "int64[2, 1] does not name one class for each row", "repair: integers of shape [2]: labels.reshape(2)"),
+    (lambda: cross_entropy([1, 3]), "classes from 1 to 3 are not all among 0 … 2", "repair: count classes from 0"),
+    (lambda: mg.nll(leaf(np.zeros((2, 3))), [1, 3]), "nll(x: float64[2, 3], target: int64[2]", "not all among 0 … 2", "repair: count classes from 0"),
+    (lambda: mg.nll(leaf(np.zeros((2, 3))), [1.0, 2.0]), "nll(x: float64[2, 3], target: float64[2]", "repair: integers of shape [2]: labels.astype(int)"),
+    # layers
+    (lambda: nn.MultiHeadAttention(8, heads=3), "MultiHeadAttention(8, heads=3): 8 columns do not divide into 3 heads", "repair: heads that divide the width"),
+    (lambda: nn.MultiHeadAttention(4)(np.ones((1, 3, 4)), mask=np.ones((5, 5), bool)), "a mask bool[5, 5] for scores [batch, heads, rows, columns] = [1, 1, 3, 3]", "repair: one bool for each row"),
+    (lambda: nn.Linear(2, 3).astype(int), "parameters are real floating-point numbers, not int64", "repair: astype(float)"),
+    (lambda: nn.Linear(2, 3, seed="a"), "seed is", "repair: seed=0, or a generator"),
+    (lambda: nn.Linear(0, 3), "0): give a whole number above 0", "repair: Linear(…,"),
+    (lambda: nn.Conv2d(4, 6, 3, groups=4), "Conv2d(groups=4): 4 channels and 6 filters do not divide into 4 groups", "repair: sizes that groups divides"),
+    (lambda: nn.Linear(2, 3).wieght, "this Linear has no attribute 'wieght'"),
+    (lambda: nn.Linear(2, 3)(1.0, 2.0), "Linear(…)() takes at most 1 value, 2 were given", "called as Linear(…)(x)"),
+    (lambda: nn.Linear(2, 3).load_state_dict({"wieght": 1.0}), "this Linear has no 'wieght'; did you mean 'weight'?", "repair: state.pop(path)"),
+    (lambda: nn.Linear(2, 3).load_state_dict({}), "the state has no 'weight'", "repair: model.load_state_dict({**model.state_dict(), **state})"),
+    (lambda: nn.BatchNorm(3)(np.ones((2, 4))), "BatchNorm(3) takes [batch, 3, ...], not float64[2, 4]", "repair: BatchNorm(size of axis 1)"),
+    (lambda: nn.Sequential(nn.Linear), "modules and functions, not the class Linear", "repair: Linear(), a layer of it"),
+    (lambda: nn.Sequential([mg.relu]), "not a list of 1", "repair: Sequential(*layers)"),
+    (lambda: nn.Sequential(leaf([1.0])), "not float64[1]", "repair: mg.relu, not mg.relu(x)"),
+    # optimizers
+    (lambda: optim.SGD([leaf(1.0)], lr=-1), "lr is -1: give a number of at least 0", "repair: lr=0.01"),
+    (lambda: optim.SGD([leaf(1.0)], momentum=1.5), "momentum is 1.5: give a number of at least 0 and below 1", "repair: momentum=0.9"),
+    (lambda: optim.cosine(0.1, steps=0), "steps is 0: give a number of steps above 0", "repair: steps=1000"),
+    (other_data, "the gradient of a parameter is float64[2], the parameter float64[3]", "repair: optimizer.zero_grad()"),
+    (lambda: other_data(clip=optim.clip_by_norm(1.0)), "the gradient of a parameter is float64[2], the parameter float64[3]", "repair: optimizer.zero_grad()"),
+    (lambda: optim.SGD(nn.Linear), "not the class Linear", "repair: a module made of it: Linear(…)"),
+    (lambda: optim.SGD(nn.Linear(2, 3).parameters), "parameters are Tensors or a module, not method", "repair: model.parameters(), called"),
+    (lambda: optim.SGD(3), "parameters are Tensors or a module, not 3", "repair: SGD(model, lr=0.1)"),
+    (lambda: optim.SGD([leaf([1.0]) * 2.0]), "not float64[1]", "repair: the Tensors it was computed from"),
+    (lambda: optim.SGD([mg.tensor([1.0])]), "not float64[1]", "repair: mg.tensor(…, requires_grad=True)"),
+    (lambda: optim.SGD([nn.Linear(2, 3)]), "not Linear", "repair: one module that holds them"),
+    (lambda: optim.SGD([("w", leaf(1.0))]), "not a tuple of 2", "repair: model.parameters()"),
+    (lambda: optim.SGD([{"params": []}]), "not dict", "repair: one optimizer for each group"),
+    (lambda: optim.SGD(["w"]), "not str", "repair: nn.Parameter(values)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "words"), [(c, w) for c, *w in CALLS], ids=[w[0] for _, *w in CALLS]
+)
+def test_an_error_says_these_words_in_this_order(call, words):
+    with pytest.raises((MinigradError, AttributeError)) as caught:
+        call()
+    lines = str(caught.value).splitlines()
+    text = "\n".join(s for s in lines if HERE not in s)  # the line here holds the words, too
+    places = [text.find(w) for w in words]
+    assert -1 not in places, (text, words)
+    assert places == sorted(places), text
+    if "repair:" in text:  # who is told what to do is told where, too
+        assert any(HERE in s for s in lines)
+
+
+FILES = [
+    (b"\0" * 10**7, "'w.npy' grows from", "to 10000000 bytes"),
+    (of_version(3), "'w.npy' has version (3, 0) of the format, not 1 or 2"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), [(c, w) for c, *w in FILES], ids=["bomb", "version"])
+def test_an_error_of_a_file_quotes_the_array(tmp_path, content, words):
+    with pytest.raises(nn.StateError) as caught:
+        stored(tmp_path, content, zipfile.ZIP_DEFLATED)
+    assert all(w in str(caught.value) for w in words), str(caught.value)
+
+
+# -- errors that no other test reads -----------------------------------------------------
+
+
+def changed(x, change):
+    """``change(x)`` in place, outside the graph."""
+    with mg.no_grad():
+        change(x)
+
+
+class Blank(mg.Function):
+    pass
+
+
+class OneWay(mg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+
+class Bare(nn.Module):
+    pass
+
+
+class InATuple(nn.Module):
+    def __init__(self):
+        self.parts = (leaf(1.0),)
+
+    def forward(self, x):
+        return x
+
+
+def twice():
+    seen = watch(OneWay)
+    with seen, seen:
+        pass
+
+
+def other_gradient(optimizer):
+    p = leaf([1.0, 2.0])
+    p.grad = mg.tensor([1.0, 2.0])
+    p.data = np.ones(3)
+    optimizer([p]).step()
+
+
+def other_state():
+    made = optim.SGD([leaf([1.0, 2.0])], momentum=0.9)
+    made.load_state_dict(made.state_dict() | {"velocity.0": np.ones(3)})
+
+
+def building(make):
+    """``make(x)`` with data ``x`` of shape [2] in a Program."""
+    with static.program_guard(static.Program()):
+        return make(static.data("x", [2]))
+
+
+def parsed(*lines):
+    return static.parse("\n".join(lines))
+
+
+def stored_program(*path, to):
+    data = json.loads(sample()[0].to_json())
+    place = data
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = to
+    return static.Program.from_json(json.dumps(data))
+
+
+def stepping(*args, **kwargs):
+    program = static.Program()
+    with static.program_guard(program):
+        y = static.data("x", [2]) * 2.0
+    return static.compile(program, fetch=y, **kwargs)(*args)
+
+
+def wrong_block(name, value):
+    program = static.Program()
+    setattr(program.global_block(), name, value)
+    return static.verify(program)
+
+
+def known_as_another():
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.data("x", [2])
+    program.global_block().vars["y"] = x
+    return static.verify(program)
+
+
+EAGER = {
+    "float32[1] is too coarse": lambda: mg.gradcheck(mg.sin, [mg.tensor(np.float32([1]), requires_grad=True)]),
+    "equally many examples": lambda: mg.data.DataLoader((np.ones(3), np.ones(2))),
+    "write forward(ctx": lambda: Blank.apply(leaf(1.0)),
+    "write backward(ctx": lambda: OneWay.apply(leaf(1.0)).backward(),
+    "cannot change the shape [1] to [2]": lambda: changed(mg.tensor([1.0]), lambda x: x.add_(np.ones(2))),
+    "cannot turn int64 into float64": lambda: changed(mg.tensor([1]), lambda x: x.add_(0.5)),
+    "has views": lambda: (lambda y: (y[:1], y.add_(1.0)))(leaf([1.0, 2.0]) * 1.0),
+    "is a view of another Tensor": lambda: (lambda y: y[:1].add_(1.0))(leaf([1.0, 2.0]) * 1.0),
+    "inputs must be Tensors": lambda: mg.grad(leaf(1.0) * 2.0, [3.0]),
+    "must hold real numbers": lambda: (leaf(1.0) * 2.0).backward(1j),
+    "a Tensor holds numbers, not": lambda: mg.tensor("text"),
+    "its data must be floating-point": lambda: setattr(leaf([1.0]), "data", np.array([1])),
+    "only real floating-point Tensors can require grad": lambda: mg.tensor([1], requires_grad=True),
+    "only leaves can be copied deeply": lambda: copy.deepcopy(leaf(1.0) * 2.0),
+    "only leaves can be stored or copied": lambda: pickle.dumps(leaf(1.0) * 2.0),
+    "register_hook()": lambda: mg.tensor(1.0).register_hook(print),
+    "retain_grad()": lambda: mg.tensor(1.0).retain_grad(),
+    "item() needs one element": lambda: mg.tensor([1.0, 2.0]).item(),
+    "is ambiguous: it has 2 elements": lambda: bool(mg.tensor([1.0, 2.0])),
+    "is for one number, not for": lambda: f"{mg.tensor([1.0, 2.0]):.2f}",
+    "needs 2 vectors, a tuple": lambda: mg.jvp(lambda x, y: x * y, (leaf(1.0), leaf(2.0)), (1.0,)),
+    "has no forward(self, x): write one": lambda: Bare()(1.0),
+    "this Bare": lambda: Bare().weihgt,
+    "stands in a tuple": lambda: building(InATuple()),
+    "this Linear has no 'wieght'": lambda: nn.Linear(2, 3, seed=0).load_state_dict({"wieght": 1.0}),
+    "seed is": lambda: nn.Linear(2, 3, seed=-1),
+    "count from 1, padding": lambda: mg.conv2d(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), stride=0),
+    "takes the sizes as one shape": lambda: mg.zeros(2, 3),
+    "erf is defined here for real numbers": lambda: mg.erf(np.array([1j])),
+    "do not add up to the 4 elements": lambda: mg.split(np.ones(4), [1, 2]),
+    "is not a probability below 1": lambda: mg.dropout(np.ones(3), 1.0, seed=0),
+    "nesterov looks ahead": lambda: optim.SGD([leaf(1.0)], nesterov=True),
+    "expected": other_state,
+    "gradient": lambda: other_gradient(lambda p: optim.SGD(p, lr=0.1)),
+    "grad": lambda: other_gradient(lambda p: optim.SGD(p, lr=0.1, clip=lambda g: g)),
+    "np.exp does not know Tensors": lambda: np.exp(mg.tensor(1.0)),
+}  # fmt: skip
+
+
+HEAD = "block 0:"
+
+
+PROGRAMS = {
+    "is no rung of the ladder": lambda: stepping(stop_after="rols"),
+    "feeds are given by name": lambda: stepping(np.ones(2)),
+    "compare first (x > 0)": lambda: building(lambda x: static.cond(x, lambda: x, lambda: x)),
+    "needs real numbers, not": lambda: building(lambda x: static.parameter("p", [1j])),
+    "are a dict, slot": lambda: building(lambda x: x.program.global_block().append_op("sin", [x], {})),
+    "Variable": lambda: building(lambda x: x.shpae),
+    "a program starts with 'block 0:'": lambda: parsed("x = 1"),
+    "line 1: a program starts with": lambda: parsed("data x: float64[2]"),
+    "unknown role 'bakward'": lambda: parsed(HEAD, "-- bakward"),
+    "block 1 stands where block 0": lambda: parsed("block 1:"),
+    "an operator reads: targets": lambda: parsed(HEAD, "y"),
+    "is given twice": lambda: parsed(HEAD, "data x: float64[2]", "y = sin(x=x, x=x)"),
+    "there are only 1 slots": lambda: parsed(HEAD, "data x: float64[2]", "y = sin(x, x)"),
+    "'z' is no input slot, and x no value": lambda: parsed(HEAD, "data x: float64[2]", "y = sin(z=x)"),
+    "is no shape": lambda: from_plain(["array", "float64", [-1], []]),
+    "the limit is": lambda: from_plain(["array", "float64", [10**9], []]),
+    "has another number of elements": lambda: from_plain(["array", "float64", [2], [1.0]]),
+    "an array holds numbers": lambda: from_plain(["array", "float64", [1], ["a"]]),
+    "an attr cannot hold a": lambda: from_plain({}),
+    "is no slice": lambda: from_plain(["slice", 1]),
+    "'version' must be a int": lambda: stored_program("version", to="1"),
+    "block 0 must be the root": lambda: wrong_block("parent", 0),
+    "knows Variable(x: float64[2]) as 'y'": known_as_another,
+    "calls itself 3": lambda: wrong_block("idx", 3),
+}  # fmt: skip
+
+
+PICTURES = {
+    "unknown node kind 'boks'": lambda: Graph().node("boks", "x"),
+    "unknown edge kind 'floww'": lambda: (lambda g: g.edge(g.node("leaf", "x"), g.node("op", "y"), "floww"))(Graph()),
+    "unknown picture format": lambda: layout("digraph {}", "gif"),
+    "watch needs classes": lambda: watch(3),
+    "this watch is running already": twice,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [*EAGER, *PROGRAMS, *PICTURES])
+def test_an_error_says_these_words(words):
+    call = (EAGER | PROGRAMS | PICTURES)[words]
+    kinds = (
+        MinigradError,
+        ValueError,
+        TypeError,
+        RuntimeError,
+        AttributeError,
+        NotImplementedError,
+    )
+    with pytest.raises(kinds) as caught:
+        call()
+    assert words in str(caught.value)
