@@ -7,22 +7,35 @@
         w_2 = xp.sgd(w, w_grad, 0.1)
         return {**parameters, 'w': w_2}, [loss]
 
-Every line calls a primitive of ``xp``; nothing is changed in place, and no name is given twice.  So the very same
-source runs on NumPy and, under `jax.jit`, on JAX.  It is built as a syntax tree, of names made here.
+Every line calls a primitive of ``xp``; nothing is changed in place.  So the very same source runs on NumPy and, under
+`jax.jit`, on JAX.  It is printed from the pure schedule of the program, as a syntax tree.
+
+Blocks become inner functions, handed to ``xp``:
+
+    scan       xp.scan(step, starts, sequences)              → ends, stacked outputs, kept
+    while      xp.while_loop(test, step, starts, save)        → ends, kept
+    cond       xp.cond(pred, yes, no)                         → results
+    *_grad     xp.loop_grad(back, kept, seeds, grads, params) → gradients of starts, params, sequences
+
+A function keeps nothing between calls, so a grad block cannot read the scope its forward block left behind.  What a
+loop keeps are the *carried* values of every step; its backward function computes the rest of the step again, and then
+runs the grad block behind it.  A branch keeps nothing.  This is checkpointing, with one checkpoint per step.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from ..compiler.lower import lower
+from ..compiler.schedule import Array, Branch, Call, Loop, ShapeWhenRun, bodies
 from ..compiler.syntax import (
     Comment,
+    Identifiers,
     assign,
-    clean,
     compile_tree,
     entry,
     function,
@@ -30,163 +43,179 @@ from ..compiler.syntax import (
     load,
     rendered,
 )
-from ..errors import ProgramError
 from ..primitives.registry import REGISTRY
-from ..static.program.naming import unwritten
-from ..static.program.program import EMPTY, Block, Operator, Program
-from ..static.run.feeds import data_of
-from ..static.run.kernels import targets
-from .lowering import Name, named_arguments, primitive_of
+from ..static.program.program import EMPTY, Operator, Program
 
 #: what a traceback calls functional source
 FILENAME = "<minigrad functional>"
-RESERVED = ("xp", "parameters", "step", "slice", "constants")
+RESERVED = {
+    "xp", "parameters", "step", "slice", "float", "constants", "carried", "slices", "grads", "seeds",
+}  # fmt: skip
+Values = tuple[Any, ...]
 
 
-class Scope:
-    """Names of the program and their identifiers; what is not here is looked for in the parent."""
-
-    def __init__(self, block: Block, parent: Scope | None = None) -> None:
-        self.block, self.parent = block, parent
-        self.names: dict[str, Any] = {}
-
-    def find(self, name: str) -> Any:
-        """The identifier of a name."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.names:
-                return scope.names[name]
-            scope = scope.parent
-        raise unwritten(name)
-
-
-class FunctionWriter:
+class FunctionWriter(Identifiers):
     """Turns a program of primitives into the syntax tree of one function."""
 
     def __init__(self, program: Program, fetch: list[str]) -> None:
-        self.program = program
-        self.taken = set(RESERVED)
-        self.constants: dict[str, np.ndarray[Any, Any]] = {}
+        super().__init__(lower(program, fetch, pure=True), RESERVED)
+        schedule = self.schedule
         self.commented: Operator | None = None
-        self.written: dict[str, str] = {}  # persistable name → its last identifier
-        root = program.global_block()
-        scope = Scope(root)
-        self.feeds = {name: self.new(scope, name) for name in data_of(program)}
+        self.loops_saved = {id(i.frames) for i in _items(schedule.items) if _is_backward(i)}
+        self.feeds = {name: self.name(array) for name, array in schedule.feeds.items()}
         body: list[ast.stmt] = [
-            assign(self.new(scope, v.name), entry("parameters", v.name))
-            for v in root.vars.values()
-            if v.persistable
+            assign(self.name(array), entry("parameters", name))
+            for name, array in schedule.state.items()
         ]
-        body += self.block(root, scope)
+        body += self.block(schedule.items)
         changed = ast.Dict(
-            [None, *map(ast.Constant, self.written)],
-            [load("parameters"), *map(load, self.written.values())],
+            [None, *map(ast.Constant, schedule.stored)],
+            [load("parameters"), *map(self.value, schedule.stored.values())],
         )
-        found = ast.List([load(scope.find(n)) for n in fetch], ast.Load())
-        body.append(ast.Return(ast.Tuple([changed, found], ast.Load())))
-        parameters = ["xp", "parameters", *self.feeds.values()]
-        start: list[ast.stmt] = [assign(k, entry("constants", k)) for k in self.constants]
-        self.module = ast.Module([*start, function("step", parameters, body)], [])
+        body.append(_returns(changed, self.value(schedule.fetched)))
+        step = function("step", ["xp", "parameters", *self.feeds.values()], body)
+        self.module = ast.Module([*self.before, step], [])
 
-    def new(self, scope: Scope, name: str) -> str:
-        """An identifier nobody has, for a name of the program."""
-        wanted = stem = clean(name)
-        k = 2
-        while wanted in self.taken:
-            wanted, k = f"{stem}_{k}", k + 1
-        self.taken.add(wanted)
-        scope.names[name] = wanted
-        return wanted
-
-    def block(self, block: Block, scope: Scope) -> list[ast.stmt]:
-        """The statements of a block's operators."""
+    def block(self, items: list[Any]) -> list[ast.stmt]:
+        """The statements of calls, loops and branches."""
         out: list[ast.stmt] = []
-        for op in block.ops:
+        for item in items:
+            op = item.op
             if op.forward_op is not self.commented and op.forward_op is not None:
                 out.append(Comment(f"grad of: {op.forward_op!r}"))
             self.commented = op.forward_op
-            handler = CONTROL_FLOW.get(op.type)
-            made = [self.simple(op, scope)] if handler is None else handler(self, op, scope)
-            for statement in made:
+            for statement in self.item(item):
                 setattr(statement, "op", op)  # noqa: B010  (for whoever prints it)
-            out += made
+                out.append(statement)
         return out
 
-    def simple(self, op: Operator, scope: Scope) -> ast.stmt:
+    def item(self, item: Any) -> Iterable[ast.stmt]:
+        if isinstance(item, Call):
+            return [self.call(item)]
+        if isinstance(item, Branch):
+            return self.branch(item)
+        return self.backward(item) if _is_backward(item) else self.forward(item)
+
+    def call(self, call: Call) -> ast.stmt:
         """One call of a primitive."""
-        p = primitive_of(op, "functional source")
-        args, attrs = named_arguments(p, op, lambda n: self.shape(scope, n))
-        call = invoke(
-            f"xp.{op.type}",
-            [self.value(a, scope) for a in args],
-            [ast.keyword(a, self.value(v, scope)) for a, v in attrs.items()],
-        )
-        made = [self.target(scope, n) for n in targets(p, op)]
-        if p.list_output or len(p.outputs) > 1:
-            return ast.Assign([names_of(made, ast.Store())], call)
-        return assign(made[0], call)
+        keywords = [ast.keyword(a, self.value(v)) for a, v in call.kwargs.items()]
+        called = invoke(f"xp.{call.path}", [self.value(a) for a in call.args], keywords)
+        several = isinstance(call.out, list)
+        return ast.Assign([self.stored(call.out) if several else self.target(call.out)], called)
 
-    def target(self, scope: Scope, name: str) -> str:
-        """The identifier a result gets."""
-        if name == EMPTY:
-            return "_"
-        var = scope.block.find_var(name)
-        made = self.new(scope, name)
-        if var is not None and var.persistable:
-            if scope.parent is not None:
-                raise ProgramError(
-                    f"a loop or branch writes the parameter {name!r}: a pure function returns what it changes.\n"
-                    f"  repair: carry it as a loop variable, or run the program with static.Executor()"
-                )
-            self.written[name] = made
-        return made
+    def forward(self, loop: Loop) -> Iterator[ast.stmt]:
+        """``recurrent`` and ``while``: the body, and the condition, as functions of the carried values."""
+        starts, begins, nexts, ends = _columns(loop.carried, 4)
+        sequences, slices = _columns(loop.slices, 2)
+        values, stacks = _columns(loop.stacked, 2)
+        step, left = self.unique(f"step_{loop.op.attrs['sub_block']}"), self.unique("ends")
+        saved = self.name(loop.frames)  # type: ignore[arg-type]
+        body = self.unpacked(begins, "carried")
+        if loop.go_on is not None:
+            test = self.unique(f"test_{loop.op.attrs['cond_block']}")
+            condition = [*body, *self.block(loop.test), _returns(self.value(loop.go_on))]
+            yield function(test, ["carried"], condition)
+            body = [*body, *self.block(loop.body), _returns(self.value(nexts))]
+            yield function(step, ["carried"], body)
+            save = ast.Constant(id(loop.frames) in self.loops_saved)
+            args = [load(test), load(step), self.value(starts), save]
+            yield _unpack([left, saved], invoke("xp.while_loop", args))
+        else:
+            body += [*self.unpacked(slices, "slices"), *self.block(loop.body)]
+            body.append(_returns(self.value(nexts), self.value(values)))
+            yield function(step, ["carried", "slices"], body)
+            stacked = self.unique("stacked")
+            args = [load(step), self.value(starts), self.value(sequences)]
+            yield _unpack([left, stacked, saved], invoke("xp.scan", args))
+            yield from self.unpacked(stacks, stacked)
+        yield from self.unpacked(ends, left)
 
-    def shape(self, scope: Scope, name: str) -> Any:
-        """The shape of a variable: known, or asked for when the function is traced."""
-        var = scope.block.find_var(name)
-        assert var is not None
-        return var.shape if -1 not in var.shape else ShapeOf(name)
+    def backward(self, loop: Loop) -> Iterator[ast.stmt]:
+        """The grad block of a loop, behind its body, as a function of one step."""
+        forward: Any = self.schedule.loops[id(loop.frames)]
+        starts, begins, nexts, ends = _columns(loop.carried, 4)
+        sequences, seeds = _columns(loop.slices, 2)
+        shares, totals, likes = _columns(loop.totals, 3)
+        rows, stacks = _columns(loop.stacked, 2)
+        body = self.unpacked(_columns(forward.carried, 4)[1], "carried")
+        body += self.unpacked(_columns(forward.slices, 2)[1], "slices")
+        body += self.once_more(forward.body)
+        body += self.unpacked(begins, "grads") + self.unpacked(seeds, "seeds")
+        body += self.block(loop.body)
+        body.append(_returns(*map(self.value, (nexts, shares, rows))))
+        back = self.unique(f"back_{loop.op.attrs['sub_block']}")
+        yield function(back, ["grads", "carried", "slices", "seeds"], body)
+        gradients = [self.unique(f"{stem}_grad") for stem in ("starts", "params", "sequences")]
+        args = [load(back), *map(self.value, (loop.frames, sequences, starts, likes))]
+        yield _unpack(gradients, invoke("xp.loop_grad", args))
+        for arrays, source in zip((ends, totals, stacks), gradients, strict=True):
+            yield from self.unpacked(arrays, source)
 
-    def value(self, value: Any, scope: Scope) -> ast.expr:
-        """The expression of an argument."""
-        if isinstance(value, Name):
-            return load(scope.find(value))
-        if isinstance(value, ShapeOf):
-            return ast.Attribute(load(scope.find(value.name)), "shape", ast.Load())
-        if value is None or value is Ellipsis or type(value) in (bool, int, str):
-            return ast.Constant(value)
-        if type(value) is float:
-            return ast.Constant(value) if np.isfinite(value) else self.constant(value)
-        if isinstance(value, tuple | list):
-            kind = ast.Tuple if isinstance(value, tuple) else ast.List
-            return kind([self.value(v, scope) for v in value], ast.Load())
-        if isinstance(value, slice):
-            bounds = (value.start, value.stop, value.step)
-            return invoke("slice", [self.value(v, scope) for v in bounds])
-        if isinstance(value, np.dtype | type):
-            return ast.Constant(np.dtype(value).name)
-        return self.constant(value)
+    def branch(self, branch: Branch) -> Iterator[ast.stmt]:
+        """Both bodies as functions without parameters; a grad block comes behind the branch itself."""
+        names = []
+        for k, attr in enumerate(("sub_block", "else_block")):
+            stem = "back" if branch.backward else "branch"
+            names.append(self.unique(f"{stem}_{branch.op.attrs[attr]}"))
+            body = []
+            if branch.backward:
+                forward: Any = self.schedule.loops[id(branch.frames)]
+                body = self.once_more(forward.bodies[k])
+            body += self.block(branch.bodies[k])
+            body.append(_returns(self.value(tuple(r[k] for r in branch.results))))
+            yield function(names[k], [], body)
+        results = self.unique("results")
+        yield assign(results, invoke("xp.cond", [self.value(branch.pred), *map(load, names)]))
+        yield from self.unpacked([r[2] for r in branch.results], results)
 
-    def constant(self, value: Any) -> ast.expr:
-        """Something with no literal: an array, infinity."""
-        if type(value) is float:
+    def once_more(self, items: list[Any]) -> list[ast.stmt]:
+        """A forward block, computed again for the grad block behind it."""
+        again = self.block(items)
+        self.commented = None
+        return [Comment("the step once more"), *again]
+
+    def unpacked(self, arrays: Iterable[Array], source: str) -> list[ast.stmt]:
+        """``h, c = carried``; nothing for no names."""
+        arrays = list(arrays)
+        return [ast.Assign([self.stored(arrays)], load(source))] if arrays else []
+
+    def stored(self, arrays: list[Array]) -> ast.expr:
+        return ast.Tuple([self.target(a) for a in arrays], ast.Store())
+
+    def target(self, array: Array) -> ast.expr:
+        return ast.Name("_" if array.name == EMPTY else self.name(array), ast.Store())
+
+    def value(self, value: Any) -> ast.expr:
+        """The expression of an argument: the source has ``xp`` only, no NumPy."""
+        if isinstance(value, ShapeWhenRun):
+            return ast.Attribute(load(self.name(value.array)), "shape", ast.Load())
+        if type(value) is float and not np.isfinite(value):
             return invoke("float", [ast.Constant(str(value))])
-        name = f"constant_{len(self.constants) + 1}"
-        self.taken.add(name)
-        self.constants[name] = np.asarray(value)
-        return load(name)
+        return super().value(value)
 
 
-class ShapeOf:
-    """A shape that is not known before the function is traced."""
+def _items(items: list[Any]) -> Iterator[Any]:
+    """All items, those of inner bodies included."""
+    for item in items:
+        yield item
+        for body in bodies(item):
+            yield from _items(body)
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+
+def _is_backward(item: Any) -> bool:
+    return isinstance(item, Loop) and item.op.type.endswith("_grad")
 
 
-def names_of(identifiers: list[str], how: ast.expr_context) -> ast.Tuple:
-    """``(a, b)``, ``(a,)``."""
-    return ast.Tuple([ast.Name(i, how) for i in identifiers], how)
+def _columns(rows: list[Any], count: int) -> list[tuple[Any, ...]]:
+    return list(zip(*rows, strict=True)) or [()] * count
+
+
+def _returns(*values: ast.expr) -> ast.stmt:
+    return ast.Return(ast.Tuple(list(values), ast.Load()) if len(values) != 1 else values[0])
+
+
+def _unpack(names: list[str], value: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], value)
 
 
 def functional_source(
@@ -198,215 +227,6 @@ def functional_source(
     space: dict[str, Any] = {"constants": writer.constants}
     exec(compile_tree(writer.module, FILENAME), space)
     return text, space["step"], list(writer.feeds), lines
-
-
-# -- loops and branches: blocks become inner functions, handed to ``xp`` ---------------
-
-Statements = list[ast.stmt]
-
-
-def _tuple(scope: Scope, names: list[str]) -> ast.expr:
-    return names_of([scope.find(n) for n in names], ast.Load())
-
-
-def _unpacked(w: FunctionWriter, scope: Scope, names: list[str], source: str) -> Statements:
-    """``h, c = carried``; nothing for no names."""
-    if not names:
-        return []
-    made = names_of(["_" if n == EMPTY else w.new(scope, n) for n in names], ast.Store())
-    return [ast.Assign([made], load(source))]
-
-
-def _returns(*values: ast.expr) -> ast.stmt:
-    return ast.Return(ast.Tuple(list(values), ast.Load()) if len(values) != 1 else values[0])
-
-
-def _call(names: list[str], path: str, *args: ast.expr) -> ast.stmt:
-    return ast.Assign([names_of(names, ast.Store())], invoke(path, list(args)))
-
-
-def _fresh(w: FunctionWriter, stem: str) -> str:
-    """An identifier for something that is no variable of the program."""
-    return w.new(Scope(w.program.global_block()), stem)
-
-
-def scan(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
-    """A recurrent operator: its body as a function of carried values and slices."""
-    block = w.program.blocks[op.attrs["sub_block"]]
-    name, inner = _fresh(w, f"step_{block.idx}"), Scope(block, scope)
-    body = _unpacked(w, inner, op.attrs["carried"], "carried")
-    body += _unpacked(w, inner, op.attrs["steps"], "slices")
-    body += w.block(block, inner)
-    body.append(_returns(_tuple(inner, op.attrs["next"]), _tuple(inner, op.attrs["step_out"])))
-    ends, stacked = _fresh(w, "ends"), _fresh(w, "stacked")
-    kept = w.new(scope, op.outputs["scopes"][0])
-    seqs, starts = _tuple(scope, op.inputs["seq"]), _tuple(scope, op.inputs["x"])
-    return [
-        function(name, ["carried", "slices"], body),
-        _call([ends, stacked, kept], "xp.scan", load(name), starts, seqs),
-        *_unpacked(w, scope, op.outputs["out"], ends),
-        *_unpacked(w, scope, op.outputs.get("stacked", []), stacked),
-    ]
-
-
-def while_loop(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
-    """A while operator: condition and body as functions of the carried values."""
-    body_block = w.program.blocks[op.attrs["sub_block"]]
-    cond_block = w.program.blocks[op.attrs["cond_block"]]
-    test, step = _fresh(w, f"test_{cond_block.idx}"), _fresh(w, f"step_{body_block.idx}")
-    carried = Scope(body_block, scope)
-    asks = _unpacked(w, carried, op.attrs["carried"], "carried")
-    inner = Scope(cond_block, carried)
-    asks += w.block(cond_block, inner)
-    asks.append(_returns(load(inner.find(op.attrs["cond"]))))
-    inner = Scope(body_block, scope)
-    does = _unpacked(w, inner, op.attrs["carried"], "carried")
-    does += w.block(body_block, inner)
-    does.append(_returns(_tuple(inner, op.attrs["next"])))
-    ends, kept = _fresh(w, "ends"), w.new(scope, op.outputs["scopes"][0])
-    save = ast.Constant(_is_read(w, op.outputs["scopes"][0]))
-    starts = _tuple(scope, op.inputs["x"])
-    return [
-        function(test, ["carried"], asks),
-        function(step, ["carried"], does),
-        _call([ends, kept], "xp.while_loop", load(test), load(step), starts, save),
-        *_unpacked(w, scope, op.outputs["out"], ends),
-    ]
-
-
-def _is_read(w: FunctionWriter, name: str) -> bool:
-    """Whether a grad op reads what a loop keeps."""
-    return any(name in op.input_names for b in w.program.blocks for op in b.ops)
-
-
-def cond(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
-    """A cond operator: its branches as functions without parameters."""
-    out: Statements = []
-    branches = []
-    for attr, results in (("sub_block", "true_out"), ("else_block", "false_out")):
-        block = w.program.blocks[op.attrs[attr]]
-        name, inner = _fresh(w, f"branch_{block.idx}"), Scope(block, scope)
-        body = w.block(block, inner)
-        out.append(function(name, [], [*body, _returns(_tuple(inner, op.attrs[results]))]))
-        branches.append(load(name))
-    pred = load(scope.find(op.inputs["pred"][0]))
-    found = _fresh(w, "found")
-    scope.names[op.outputs["scopes"][0]] = None
-    out.append(assign(found, invoke("xp.cond", [pred, *branches])))
-    return out + _unpacked(w, scope, op.outputs["out"], found)
-
-
-def cond_grad(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
-    """The grad block of the branch that was taken, behind the branch itself."""
-    given = op.outputs["params_grad"]
-    wanted = [k for k, n in enumerate(given) if n != EMPTY]
-    out: Statements = []
-    branches = []
-    for attr, prefix in (("sub_block", "true"), ("else_block", "false")):
-        grad_block = w.program.blocks[op.attrs[attr]]
-        name = _fresh(w, f"back_{grad_block.idx}")
-        outer = Scope(w.program.blocks[grad_block.forward_block], scope)
-        body, inner = _once_more(w, outer), Scope(grad_block, outer)
-        for local, seed in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
-            if local != EMPTY:
-                inner.names[local] = scope.find(seed)
-        body += w.block(grad_block, inner)
-        locals_ = [op.attrs[f"{prefix}_params"][k] for k in wanted]
-        out.append(function(name, [], [*body, _returns(_tuple(inner, locals_))]))
-        branches.append(load(name))
-    pred = load(scope.find(op.inputs["pred"][0]))
-    found = _fresh(w, "found")
-    out.append(assign(found, invoke("xp.cond", [pred, *branches])))
-    return out + _unpacked(w, scope, [given[k] for k in wanted], found)
-
-
-def _once_more(w: FunctionWriter, scope: Scope) -> Statements:
-    """The forward block of a scope, computed again for the grad block behind it."""
-    again = w.block(scope.block, scope)
-    w.commented = None
-    return [Comment("the step once more"), *again]
-
-
-def loop_grad(w: FunctionWriter, op: Operator, scope: Scope) -> Statements:
-    """The grad block of a loop, behind its body, as a function of one step."""
-    grad_block = w.program.blocks[op.attrs["sub_block"]]
-    loop = _loop_of(w, grad_block)
-    name = _fresh(w, f"back_{grad_block.idx}")
-    step = Scope(w.program.blocks[grad_block.forward_block], scope)
-    flows = [k for k, n in enumerate(op.attrs["carried_grad"]) if n != EMPTY]
-    seeds = [k for k, n in enumerate(op.attrs.get("step_out_grad", ())) if n != EMPTY]
-    params = [k for k, n in enumerate(op.attrs["params_local"]) if n != EMPTY]
-    slices = [k for k, n in enumerate(op.attrs.get("steps_grad", ())) if n != EMPTY]
-    body = _unpacked(w, step, loop.attrs["carried"], "carried")
-    body += _unpacked(w, step, loop.attrs.get("steps", []), "slices")
-    body += _once_more(w, step)
-    inner = Scope(grad_block, step)
-    body += _unpacked(w, inner, _local(op.attrs["next_grad"], flows), "grads")
-    body += _unpacked(w, inner, _local(op.attrs.get("step_out_grad"), seeds), "seeds")
-    body += w.block(grad_block, inner)
-    groups = (
-        _local(op.attrs["carried_grad"], flows),
-        _local(op.attrs["params_local"], params),
-        _local(op.attrs.get("steps_grad"), slices),
-    )
-    body.append(_returns(*[_tuple(inner, g) for g in groups]))
-    made = [_fresh(w, stem) for stem in ("starts_grad", "params_grad", "sequences_grad")]
-    args = [
-        load(scope.find(op.inputs["scopes"][0])),
-        _tuple(scope, _local(op.inputs.get("stacked_grad"), seeds)),
-        _tuple(scope, _local(op.inputs["out_grad"], flows)),
-        _tuple(scope, _local(op.inputs["params"], params)),
-    ]
-    found = (
-        ("x_grad", flows, made[0]),
-        ("params_grad", params, made[1]),
-        ("seq_grad", slices, made[2]),
-    )
-    return [
-        function(name, ["grads", "carried", "slices", "seeds"], body),
-        _call(made, "xp.loop_grad", load(name), *args),
-        *(s for slot, ks, source in found for s in _results(w, scope, op, slot, ks, source)),
-    ]
-
-
-def _local(names: Any, chosen: list[int]) -> list[str]:
-    return [names[k] for k in chosen]
-
-
-def _results(
-    w: FunctionWriter, scope: Scope, op: Operator, slot: str, chosen: list[int], source: str
-) -> Statements:
-    """Names for those gradients that are wanted."""
-    names = _local(op.outputs.get(slot, []), chosen)
-    if all(n == EMPTY for n in names):
-        return []
-    made = names_of([w.target(scope, n) for n in names], ast.Store())
-    return [ast.Assign([made], load(source))]
-
-
-def _loop_of(w: FunctionWriter, grad_block: Block) -> Operator:
-    """The operator whose body a grad block belongs to."""
-    return next(
-        op
-        for b in w.program.blocks
-        for op in b.ops
-        if op.attrs.get("sub_block") == grad_block.forward_block and "carried" in op.attrs
-    )
-
-
-CONTROL_FLOW: dict[str, Any] = {
-    "recurrent": scan,
-    "while": while_loop,
-    "cond": cond,
-    "recurrent_grad": loop_grad,
-    "while_grad": loop_grad,
-    "cond_grad": cond_grad,
-}
-
-
-# -- what it means on NumPy ----------------------------------------------------------------
-
-Values = tuple[Any, ...]
 
 
 class NumpySpace:

@@ -1,7 +1,9 @@
-"""Lowering: a program of primitives becomes a `Schedule` of NumPy calls.
+"""Lowering: a program of primitives becomes a `Schedule`.
 
-Names of the program are looked up as the executor would; each kernel is recorded once.  The values of a step that a
-grad block reads are found here, too: they are what a loop saves.
+Names of the program are looked up as the executor would.  For NumPy each kernel is recorded once, and the values of a
+step that a grad block reads are what a loop saves.  A *pure* schedule, for other targets, calls the primitives as they
+are and changes nothing: its loops save nothing, and its grad blocks read the forward values by their own names, so that
+who prints them computes the step again in front.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class Names:
         raise unwritten(name)
 
     def capture(self, value: Array, low: Any) -> Array:
-        if value.fixed:
+        if value.fixed or low.pure:
             return value
         if value not in self.saved:
             made = self.saved[value] = Array(low.recorder, value.like, value.name)
@@ -58,8 +60,8 @@ class Names:
 class Lowering:
     """One program on its way to a schedule."""
 
-    def __init__(self, program: Program, fetch: list[str]) -> None:
-        self.program, self.recorder = program, Recorder()
+    def __init__(self, program: Program, fetch: list[str], pure: bool = False) -> None:
+        self.program, self.recorder, self.pure = program, Recorder(), pure
         self.schedule = Schedule([], {}, {}, [])
         self.origin: dict[Array, Array] = {}
         self.inner: dict[int, Any] = {}  # id of a frames Array → names of the forward step(s)
@@ -75,6 +77,11 @@ class Lowering:
         self.stored: dict[str, tuple[Array, Any]] = {}  # state → what it holds at the end
         self.inside: dict[str, Array] = {}  # state that loops and branches write → a copy for them
         for name in sorted(_state_written_inside(program)):
+            if pure:
+                raise ProgramError(
+                    f"a loop or branch writes the parameter {name!r}: a pure function returns what it changes.\n"
+                    f"  repair: carry it as a loop variable, or run the program with static.Executor()"
+                )
             working = root.values[name] = self.recorder.copy(self.schedule.state[name])
             working.name, self.inside[name] = name, working
             self.stored[name] = working, None
@@ -107,14 +114,20 @@ class Lowering:
     def simple(self, op: Operator, names: Names) -> None:
         """Record the kernel of a primitive, or call it by name."""
         info = find_info(op.type)
-        if info is None or info.forward is None or info.is_grad:
+        named = op.type.isidentifier() or not self.pure
+        if info is None or info.forward is None or info.is_grad or not named:
+            cannot = (
+                "has no counterpart in functional source" if self.pure else "cannot be compiled yet"
+            )
             raise ProgramError(
-                f"{op.type} cannot be compiled yet.\n  at {op.source_line}\n  repair: run it with static.Executor()"
+                f"{op.type} {cannot}.\n  at {op.source_line}\n  repair: run it with static.Executor()"
             )
         p = info.forward
         slots = {s: [names.find(n, self) for n in ns] for s, ns in op.inputs.items()}
-        args, attrs = arguments(p, slots, op.attrs, ShapeWhenRun)
+        args, attrs = arguments(p, slots, op.attrs, shape_of)
         try:
+            if self.pure:
+                raise Unrecordable("primitives stay as they are")
             values = results(p, self.recorder.kernel(p, args, attrs))
         except Unrecordable:
             values = self.opaque(p, op, names, args, attrs)
@@ -160,6 +173,9 @@ class Lowering:
 
     def store_all(self) -> None:
         """At the end the parameters change: an error on the way leaves them as they were."""
+        self.schedule.stored = {name: value for name, (value, _) in self.stored.items()}
+        if self.pure:
+            return
         values = [self.as_it_is(value) for value, _ in self.stored.values()]
         for (name, (_, op)), value in zip(self.stored.items(), values, strict=True):
             args = self.schedule.state[name], value
@@ -178,7 +194,7 @@ class Lowering:
 
     def as_it_is(self, value: Array) -> Array:
         """The value; a copy, if it looks at a parameter that will change."""
-        changing = [self.schedule.state[n] for n in self.stored]
+        changing = [self.schedule.state[n] for n in self.stored if not self.pure]
         return self.recorder.copy(value) if any(value.shares(s) for s in changing) else value
 
     def constant(self, value: np.ndarray[Any, Any]) -> Array:
@@ -372,7 +388,7 @@ class Lowering:
 
     def in_order(self, value: Array, known: bool = True) -> Array:
         """A value in C order, as what goes from block to block is; ``known`` says that ``like`` tells its order."""
-        if known and value.like is not None and value.like.flags.c_contiguous:
+        if self.pure or (known and value.like is not None and value.like.flags.c_contiguous):
             return value
         like = value.like if value.like is None else np.empty(value.shape, value.dtype)
         made = Array(self.recorder, like, value.name)
@@ -435,6 +451,11 @@ def _state_written_inside(program: Program) -> set[str]:
     }
 
 
-def lower(program: Program, fetch: list[str]) -> Schedule:
+def shape_of(array: Array) -> Any:
+    """The shape of a value; one that is open until the program runs is asked for then."""
+    return ShapeWhenRun(array) if array.like is None else array.shape
+
+
+def lower(program: Program, fetch: list[str], pure: bool = False) -> Schedule:
     """The schedule of a program of primitives; ``fetch`` names the variables it returns."""
-    return Lowering(program, fetch).schedule
+    return Lowering(program, fetch, pure).schedule

@@ -220,6 +220,8 @@ class Schedule:
     feeds: dict[str, Array]
     state: dict[str, Array]  # persistable variables, and slabs of them
     fetched: list[Array]
+    #: name of a persistable variable → what it holds at the end
+    stored: dict[str, Array] = field(default_factory=dict)
     #: id of a frames Array → who filled it
     loops: dict[int, Loop | Branch] = field(default_factory=dict)
     #: ids of Arrays that stand for lists of values

@@ -25,7 +25,6 @@ from .buffers import Plan
 from .memory import aligned_zeros, refusal, too_many_steps
 from .schedule import Array, Branch, Call, Loop, Schedule, leaving
 from .syntax import (
-    RESERVED,
     Comment,
     Identifiers,
     append,
@@ -40,6 +39,11 @@ from .syntax import (
 )
 
 _BY_NAME = (np.maximum, np.minimum)  # NumPy wants their ``out=`` by name
+#: identifiers that mean something else in the source
+RESERVED = {
+    "np", "parameters", "kernels", "constants", "prepare", "step", "fits", "reversed", "zip", "range", "slice", "list",
+    "type", "zeros", "too_many_steps", "results",
+}  # fmt: skip
 CHANGE = "parameters change from here on; an error before leaves them as they were"
 
 
@@ -47,16 +51,10 @@ class Writer(Identifiers):
     """Turns one schedule into a syntax tree."""
 
     def __init__(self, schedule: Schedule, plan: Plan) -> None:
-        self.schedule, self.plan = schedule, plan
-        self.identifiers: dict[int, str] = {}
-        self.keep: list[Any] = []  # ids stay unique while their objects live
-        self.taken = set(RESERVED)
-        self.counts: dict[str, int] = {}
-        self.table: dict[str, str] = {}  # identifier → name in the program
-        self.constants: dict[str, np.ndarray[Any, Any]] = {}
+        super().__init__(schedule, RESERVED)
+        self.plan = plan
         self.kernels: dict[str, Any] = {}
         self.scalars: dict[Any, str] = {}
-        self.before: list[ast.stmt] = []  # the body of prepare
         self.bound: dict[str, str] = {}  # "np.add.reduce" → identifier
         self.op: Operator | None = None
         self.changing = False  # parameters, from here on

@@ -7,6 +7,7 @@ import builtins
 import copy
 import keyword
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -136,38 +137,19 @@ def _without_comments(node: Any) -> None:
 
 # -- identifiers and values ---------------------------------------------------------------
 
-#: identifiers that mean something else in the source
-RESERVED = {
-    "np",
-    "parameters",
-    "kernels",
-    "constants",
-    "prepare",
-    "step",
-    "fits",
-    "reversed",
-    "zip",
-    "range",
-    "slice",
-    "list",
-    "type",
-    "zeros",
-    "too_many_steps",
-    "results",
-}
-
 
 class Identifiers:
     """Who is called what."""
 
-    schedule: Schedule
-    identifiers: dict[int, str]  # id of an Array → its identifier
-    keep: list[Any]  # ids stay unique while their objects live
-    taken: set[str]
-    counts: dict[str, int]  # stem → the number to try next
-    table: dict[str, str]  # identifier → name in the program
-    constants: dict[str, np.ndarray[Any, Any]]
-    before: list[ast.stmt]  # what runs once
+    def __init__(self, schedule: Schedule, reserved: Iterable[str]) -> None:
+        self.schedule = schedule
+        self.identifiers: dict[int, str] = {}  # id of an Array → its identifier
+        self.keep: list[Any] = []  # ids stay unique while their objects live
+        self.taken = set(reserved)
+        self.counts: dict[str, int] = {}  # stem → the number to try next
+        self.table: dict[str, str] = {}  # identifier → name in the program
+        self.constants: dict[str, np.ndarray[Any, Any]] = {}
+        self.before: list[ast.stmt] = []  # what runs once
 
     def name(self, array: Array) -> str:
         """The identifier of an Array."""
