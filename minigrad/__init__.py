@@ -30,7 +30,7 @@ from .eager.mode import (
 from .eager.tensor import Tensor, tensor
 from .errors import MinigradError
 from .errors.calls import check_functions as _check_functions
-from .errors.other_libraries import FUNCTIONS, missing
+from .errors.other_libraries import TABLES, missing
 from .ops import *  # noqa: F403
 from .primitives.registry import elementwise, primitive
 
@@ -58,7 +58,7 @@ globals().pop("trace", None)
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
-        raise missing("module 'minigrad'", name, FUNCTIONS, None, "mg", __all__)
+        raise missing("module 'minigrad'", name, TABLES["minigrad"], None, "mg", __all__)
     module = import_module(f".{_LATER[name]}", __name__)
     globals()[name] = getattr(module, name, module)  # `mg.nn` is the module itself
     _check_functions(globals(), [name])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .errors import describe, refusal
 from .errors.calls import check_functions
-from .errors.other_libraries import DATA, missing
+from .errors.other_libraries import TABLES, missing
 
 __all__ = [
     "Alphabet", "DataLoader", "Labelled", "Windows",
@@ -226,4 +226,4 @@ check_functions(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:
-    raise missing("module 'minigrad.data'", name, DATA, None, "data", __all__)
+    raise missing("module 'minigrad.data'", name, TABLES["data"], None, "data", __all__)

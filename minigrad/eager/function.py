@@ -24,7 +24,7 @@ from ..errors import (
     user_frame,
     user_line,
 )
-from ..errors.other_libraries import CONTEXT, missing
+from ..errors.other_libraries import TABLES, missing
 from ..primitives.arguments import Value
 from .grad_fn import FREED, AccumulateGrad, Leaf, Node, Output, Packed, next_seq, unpack
 from .inplace import memory_of, version_of
@@ -45,7 +45,7 @@ class Context:
         self._node: Any = None  # the node, while backward runs with a graph of its own
 
     def __getattr__(self, name: str) -> Any:
-        raise missing("ctx", name, CONTEXT, self)
+        raise missing("ctx", name, TABLES["ctx"], self)
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs of forward for backward.

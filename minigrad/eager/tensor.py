@@ -14,7 +14,7 @@ import numpy as np
 
 from ..atomic import set_all
 from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe, refusal
-from ..errors.other_libraries import VALUES, missing
+from ..errors.other_libraries import TABLES, missing
 from ..ops.index import setitem
 from ..ops.shape import broadcast_to
 from ..primitives.registry import HOOKS, Primitive
@@ -528,7 +528,7 @@ class Tensor(Operators):
     # -- its values: arrays, numbers, text -----------------------------------------------------
 
     def __dir__(self) -> list[str]:
-        return [n for n in object.__dir__(self) if n not in VALUES]
+        return [n for n in object.__dir__(self) if n not in TABLES["Tensor"]]
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The values as a read-only array; of a Tensor without graph (else
@@ -757,10 +757,10 @@ class _Elsewhere:
         self.name = name
 
     def __get__(self, tensor: Any, owner: type) -> Any:
-        raise missing("a Tensor", self.name, VALUES, tensor)
+        raise missing("a Tensor", self.name, TABLES["Tensor"], tensor)
 
 
-for _name in VALUES:
+for _name in TABLES["Tensor"]:
     setattr(Tensor, _name, _Elsewhere(_name))
 
 

@@ -8,8 +8,7 @@ The kinds of errors and the user's line stand here; beside them
 
     repair             the last line of an op's error, found from the shapes
     calls              calls that do not fit a signature
-    other_libraries    names of PyTorch, NumPy, JAX, TensorFlow and Fluid: what stands here instead
-    keywords           their keywords
+    other_libraries    names and keywords of PyTorch, NumPy, JAX, TensorFlow and Fluid: what stands here instead
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from . import DTypeError, MinigradError, op_error, told
-from .keywords import TOO_FEW, TOO_MANY, instead, meant
+from .other_libraries import TABLES, instead, meant
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -187,11 +187,14 @@ def call_error(
         advice = "" if close else instead(unknown, name)
         what = f"has no keyword {unknown!r}" + (f"; did you mean {close!r}?" if close else "")
     elif missing:
-        what, advice = f"needs {missing!r}", TOO_FEW.get(name, "")
+        what, advice = f"needs {missing!r}", TABLES["too few values"].get(name, "")
     elif count > most:
-        advice = TOO_MANY.get(name, "")
+        advice = TABLES["too many values"].get(name, "")
         what = f"takes at most {most} value{'s' * (most != 1)}, {count} {'was' if count == 1 else 'were'} given"
     else:
-        what, advice = f"needs {known[count]!r}", TOO_FEW.get(name, "") if count else ""
+        what, advice = (
+            f"needs {known[count]!r}",
+            TABLES["too few values"].get(name, "") if count else "",
+        )
     what = f"{name}() {what}\n  it is called as {name}({', '.join(parameters)})"
     return DTypeError(told(what, advice))

@@ -1,580 +1,32 @@
-"""What somebody means who writes a name of another library: one line of advice each.  Keywords: `keywords`.
+"""What somebody means who writes a name or a keyword of another library: one line of advice each.
 
 Names follow the array API; where another library says it differently, the error names the way it is written here.
+The advice stands in ``other_libraries.ini``, a section for each thing that is asked for the name.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from . import told
 
-_DEVICE = "leave it out: all arrays are NumPy's"
-_CAST = "x.astype({0})"
-_SMOOTH_L1 = "mg.huber(x, target), with beta mg.huber(x, target, delta=beta) / beta"
 
-#: methods and attributes of Tensors and Variables
-VALUES = {
-    "view": "x.reshape(shape)",
-    "view_as": "x.reshape(y.shape)",
-    "resize": "x.reshape(shape)",
-    "ravel": "x.flatten()",
-    "t": "x.T",
-    "H": "x.mT",
-    "adjoint": "x.mT",
-    "permute": "x.permute_dims(axes)",
-    "swapdims": "x.swapaxes(axis1, axis2)",
-    "movedim": "x.moveaxis(source, destination)",
-    "unsqueeze": "x.expand_dims(axis)",
-    "expand": "x.broadcast_to(shape)",
-    "expand_as": "x.broadcast_to(y.shape)",
-    "repeat": "x.tile(repetitions), or of each element mg.repeat(x, times)",
-    "repeat_interleave": "mg.repeat(x, times, axis)",
-    "dim": "x.ndim",
-    "ndimension": "x.ndim",
-    "numel": "x.size",
-    "nelement": "x.size",
-    "float": _CAST.format("np.float32"),
-    "double": _CAST.format("float"),
-    "half": _CAST.format("np.float16"),
-    "long": _CAST.format("int"),
-    "int": _CAST.format("int"),
-    "bool": _CAST.format("bool"),
-    "type": _CAST.format("dtype"),
-    "type_as": _CAST.format("y.dtype"),
-    "to": "x.astype(dtype); there are no devices",
-    "cpu": _DEVICE,
-    "cuda": _DEVICE,
-    "device": _DEVICE,
-    "is_cuda": _DEVICE,
-    "contiguous": _DEVICE,
-    "clamp": "x.clip(min, max)",
-    "clamp_": "x.data = x.data.clip(min, max)",
-    "copy": "x.clone()",
-    "fill_": "x.copy_(value)",
-    "rsqrt": "1 / x.sqrt()",
-    "sigmoid_": "x.sigmoid()",
-    "relu_": "x.relu()",
-    "exp_": "x.exp()",
-    "mm": "x @ y",
-    "bmm": "x @ y",
-    "mv": "x @ y",
-    "addmm": "x + y @ z",
-    "ger": "x.outer(y)",
-    "eq": "x == y",
-    "ne": "x != y",
-    "lt": "x < y",
-    "le": "x <= y",
-    "gt": "x > y",
-    "ge": "x >= y",
-    "masked_fill": "mg.where(mask, value, x)",
-    "masked_fill_": "x[mask] = value",
-    "masked_select": "x[mask]",
-    "where": "mg.where(condition, x, y)",
-    "gather": "x.take_along_axis(indices, axis)",
-    "index_select": "x.take(indices, axis)",
-    "scatter": "x.scatter_add(…), or x[indices] = y",
-    "scatter_": "x[indices] = y",
-    "scatter_add_": "x.scatter_add(…)",
-    "chunk": "x.split(parts, axis)",
-    "logical_not": "~x",
-    "arccos": "x.acos()",
-    "arcsin": "x.asin()",
-    "arctan": "x.atan()",
-    "arcsinh": "x.asinh()",
-    "arccosh": "x.acosh()",
-    "arctanh": "x.atanh()",
-    "amax": "x.max(axis)",
-    "amin": "x.min(axis)",
-    "nonzero": "np.nonzero(x.data)",
-    "new_zeros": "mg.zeros(shape, dtype=x.dtype)",
-    "new_ones": "mg.ones(shape, dtype=x.dtype)",
-    "new_tensor": "mg.tensor(values, dtype=x.dtype)",
-    "lerp_": "x.copy_(x + weight * (y - x))",
-    "addcmul_": "x.add_(value * y * z)",
-    "addcdiv_": "x.add_(value * y / z)",
-    "clip_": "x.data = x.data.clip(min, max)",
-    "neg_": "x.mul_(-1)",
-    "median": "np.median(x.data)",
-    "normal_": "x.data = generator.normal(size=x.shape)",
-    "uniform_": "x.data = generator.uniform(size=x.shape)",
-    "at": "y = x.clone(); y[index] = value",
-    "exp2": "2.0 ** x",
-    "trunc": "x.sign() * x.abs().floor()",
-    "frac": "x - x.sign() * x.abs().floor()",
-    "logit": "(x / (1 - x)).log()",
-    "diff": "x[..., 1:] - x[..., :-1]",
-    "ptp": "x.max() - x.min()",
-    "dist": "(x - y).norm()",
-    "inner": "(x * y).sum(axis=-1)",
-    "vdot": "(x * y).sum()",
-    "count_nonzero": "(x != 0).sum()",
-    "nansum": "mg.where(x.isnan(), 0.0, x).sum()",
-    "quantile": "np.quantile(x.data, q)",
-    "diag": "x.diagonal()",
-    "logdet": "x.det().log()",
-    "lerp": "x + weight * (y - x)",
-    "hypot": "(x * x + y * y).sqrt()",
-    "cummax": "np.maximum.accumulate(x.data)",
-    "log_": "x.copy_(x.log())",
-    "sqrt_": "x.copy_(x.sqrt())",
-    "pow_": "x **= y",
-    "tanh_": "x.copy_(x.tanh())",
-    "fill_diagonal_": "x[np.arange(n), np.arange(n)] = value",
-    "narrow": "x[start : start + length]",
-    "tensor_split": "x.split(parts, axis)",
-    "unique": "np.unique(x.data)",
-    "new_full": "mg.full(shape, value, dtype=x.dtype)",
-    "is_contiguous": _DEVICE,
-    "is_floating_point": "x.dtype.kind == 'f'",
-    "get_device": _DEVICE,
-    "stride": "x.data.strides",
-    "element_size": "x.dtype.itemsize",
-    "nbytes": "x.data.nbytes",
-    "itemsize": "x.dtype.itemsize",
-}
+def _read(path: Path) -> dict[str, dict[str, str]]:
+    """Section → name → advice.  Imported with the package, so it is no more than its lines ask for."""
+    tables: dict[str, dict[str, str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line[:1] == "[":
+            table = tables[line.strip("[]")] = {}
+        elif line and line[0] != "#":
+            name, _, advice = line.partition(" = ")
+            table[name] = advice
+    return tables
 
-#: what Tensors have, and Variables of a Program have not
-VARIABLES = {
-    "backward": "static.append_backward(loss), then fetch the gradients",
-    "grad": "static.append_backward(loss) returns (parameter, gradient) pairs; 'w@GRAD' can be fetched",
-    "requires_grad": "static.parameter(…) makes what is trained; x.stop_gradient cuts",
-    "requires_grad_": "static.parameter(…) makes what is trained; x.stop_gradient cuts",
-    "size": "x.shape: some sizes are known only when the program runs",
-    "op": "[op for op in program.global_block().ops if x.name in op.output_names]",
-    "lod_level": "leave it out: rows are equally long",
-    "astype_": "x.astype(dtype)",
-    "detach": "x.stop_gradient = True",
-    "grad_fn": "the operator that made it stands in print(program)",
-    "tolist": "fetch it: executor.run(program, feed={…}, fetch_list=[x])",
-    "data": "fetch it: executor.run(program, feed={…}, fetch_list=[x])",
-}
 
-#: what Blocks, Programs and Variables of Fluid have
-BLOCK = {
-    "create_parameter": "static.parameter(name, values)",
-    "append_backward": "static.append_backward(loss)",
-    "all_parameters": "block.program.parameters()",
-    "iter_parameters": "block.program.parameters()",
-    "has_var_recursive": "block.find_var(name) is not None",
-    "var_recursive": "block.find_var(name)",
-    "prepend_op": "append_op, before what is to follow",
-    "parent_idx": "block.parent",
-}
-PROGRAM = {
-    "list_vars": "program.all_variables()",
-    "all_parameters": "program.parameters()",
-    "num_blocks": "len(program.blocks)",
-    "to_string": "str(program)",
-    "rollback": "with program.block_guard(block): …",
-    "parse_from_string": "static.parse(text)",
-    "random_seed": "mg.dropout(x, p, seed=…): each op has its own",
-}
-#: types of Fluid's operators → what stands here
-OPERATORS = {
-    "elementwise_add": "the type is 'add'",
-    "elementwise_sub": "the type is 'sub'",
-    "elementwise_mul": "the type is 'mul'",
-    "elementwise_div": "the type is 'div'",
-    "elementwise_max": "the type is 'maximum'",
-    "elementwise_min": "the type is 'minimum'",
-    "elementwise_pow": "the type is 'pow'",
-    "elementwise_mod": "the type is 'mod'",
-    "elementwise_floordiv": "the type is 'floor_divide'",
-    "reduce_mean": "the type is 'mean'",
-    "lookup_table": "the type is 'take': {'x': W, 'indices': ids}, {'axis': 0}",
-    "lookup_table_v2": "the type is 'take': {'x': W, 'indices': ids}, {'axis': 0}",
-    "softmax_with_cross_entropy": "the type is 'cross_entropy', the mean over all rows",
-    "mul_op": "the type is 'matmul'",
-    "matmul_v2": "the type is 'matmul'",
-    "fc": "the type is 'linear'",
-    "fill_any_like": "the type is 'fill_zeros_like' or 'fill_ones_like'",
-    "fill_zeros_like2": "the type is 'fill_zeros_like'",
-    "reshape2": "the type is 'reshape'",
-    "transpose": "the type is 'permute_dims'",
-    "transpose2": "the type is 'permute_dims'",
-    "squeeze2": "the type is 'squeeze'",
-    "unsqueeze": "the type is 'expand_dims'",
-    "unsqueeze2": "the type is 'expand_dims'",
-    "expand": "the type is 'broadcast_to'",
-    "top_k": "the type is 'topk'",
-    "conditional_block": "static.cond(pred, true_fn, false_fn)",
-    "while_op": "static.while_loop(cond, body, loop_vars)",
-    "select_input": "static.cond(pred, true_fn, false_fn)",
-    "write_to_array": "static.array_write(array, index, value)",
-    "read_from_array": "static.array_read(array, index)",
-    "split_lod_tensor": "the type is 'select_rows'",
-    "merge_lod_tensor": "the type is 'merge_rows'",
-    "pool2d": "the type is 'max_pool2d' or 'avg_pool2d'",
-    "greater": "the type is 'greater_than'",
-    "less": "the type is 'less_than'",
-}
-
-#: functions and modules of the package
-FUNCTIONS = {
-    "manual_seed": "give seed=… or a generator where numbers are drawn; there is no hidden one",
-    "randn": "mg.normal(…), or mg.tensor(generator.normal(size=shape))",
-    "rand": "mg.uniform(…), or mg.tensor(generator.random(shape))",
-    "randint": "generator.integers(low, high, shape)",
-    "randperm": "generator.permutation(n)",
-    "random": "mg.uniform(…), mg.normal(…)",
-    "bernoulli": "generator.random(shape) < p",
-    "multinomial": "generator.choice(n, p=probabilities)",
-    "empty": "mg.zeros(shape)",
-    "array": "mg.tensor(values)",
-    "asarray": "mg.tensor(values)",
-    "as_tensor": "mg.tensor(values)",
-    "from_numpy": "mg.tensor(array)",
-    "FloatTensor": "mg.tensor(values)",
-    "LongTensor": "mg.tensor(values)",
-    "is_tensor": "isinstance(x, mg.Tensor)",
-    "numel": "x.size",
-    "cat": "mg.concat(values, axis=…)",
-    "concatenate": "mg.concat(values, axis=…)",
-    "chunk": "mg.split(x, parts, axis)",
-    "hstack": "mg.concat(values, axis=1)",
-    "vstack": "mg.concat(values, axis=0)",
-    "mm": "x @ y",
-    "bmm": "x @ y",
-    "mv": "x @ y",
-    "repeat_interleave": "mg.repeat(x, times, axis)",
-    "movedim": "mg.moveaxis(x, source, destination)",
-    "clamp": "mg.clip(x, min=…, max=…)",
-    "unsqueeze": "mg.expand_dims(x, axis)",
-    "permute": "mg.permute_dims(x, axes)",
-    "matrix_transpose": "x.mT",
-    "gather": "mg.take_along_axis(x, indices, axis)",
-    "index_select": "mg.take(x, indices, axis)",
-    "scatter": "mg.scatter_add(…)",
-    "masked_fill": "mg.where(mask, value, x)",
-    "rsqrt": "1 / mg.sqrt(x)",
-    "power": "mg.pow(x, y)",
-    "true_divide": "mg.div(x, y)",
-    "arctan": "mg.atan(x)",
-    "arcsin": "mg.asin(x)",
-    "arccos": "mg.acos(x)",
-    "arcsinh": "mg.asinh(x)",
-    "arccosh": "mg.acosh(x)",
-    "arctanh": "mg.atanh(x)",
-    "arctan2": "mg.atan2(y, x)",
-    "absolute": "mg.abs(x)",
-    "amax": "mg.max(x, axis)",
-    "amin": "mg.min(x, axis)",
-    "one_hot": "mg.eye(n)[indices]",
-    "allclose": "np.allclose(x.data, y.data)",
-    "swish": "mg.silu(x)",
-    "mse_loss": "mg.mse(x, target)",
-    "nll_loss": "mg.nll(x, target)",
-    "smooth_l1_loss": _SMOOTH_L1,
-    "l1_loss": "mg.abs(x - target).mean()",
-    "float32": "np.float32",
-    "float64": "np.float64",
-    "float16": "np.float16",
-    "int64": "np.int64",
-    "int32": "np.int32",
-    "long": "np.int64",
-    "double": "np.float64",
-    "bool": "np.bool_",
-    "float": "np.float32",
-    "half": "np.float16",
-    "int": "np.int32",
-    "Size": "tuple",
-    "set_default_dtype": "dtype=np.float32 where values are made, or model.astype(np.float32)",
-    "device": _DEVICE,
-    "cuda": _DEVICE,
-    "inference_mode": "mg.no_grad()",
-    "autograd": "mg.grad, mg.Function, mg.gradcheck",
-    "save": "nn.save(model, path)",
-    "load": "model.load_state_dict(nn.load(path))",
-    "compile": "static.compile(program)",
-    "jit": "mg.trace(function, example), then static.compile(program)",
-    "utils": "mg.data, mg.checkpoint, optim.clip_by_global_norm",
-    "Parameter": "nn.Parameter(values)",
-    "Module": "nn.Module",
-    "Variable": "mg.tensor(values)",
-    "set_detect_anomaly": "with mg.detect_anomaly(): …",
-    "vmap": "functions take whole batches: arrays broadcast, and products are of stacks",
-    "func": "mg.vjp, mg.jvp, mg.jacobian, mg.hessian, mg.hvp",
-    "jacrev": "mg.jacobian(function, inputs)",
-    "jacfwd": "mg.jacobian(function, inputs)",
-    "full_like": "mg.full(x.shape, value, dtype=x.dtype)",
-    "empty_like": "mg.zeros_like(x)",
-    "rand_like": "mg.tensor(generator.random(x.shape))",
-    "randn_like": "mg.tensor(generator.normal(size=x.shape))",
-    "isclose": "np.isclose(x.data, y.data)",
-    "nonzero": "np.nonzero(x.data)",
-    "unique": "np.unique(x.data)",
-    "bincount": "np.bincount(x.data)",
-    "median": "np.median(x.data)",
-    "meshgrid": "np.meshgrid(…)",
-    "diag": "mg.diagonal(x), or mg.eye(n) * x",
-    "addmm": "x + y @ z",
-    "baddbmm": "x + y @ z",
-    "addcmul": "x + value * y * z",
-    "lerp": "x + weight * (y - x)",
-    "linalg": "mg.norm, mg.solve, mg.inv, mg.det, mg.cholesky",
-    "logit": "mg.log(x / (1 - x))",
-    "hypot": "mg.sqrt(x * x + y * y)",
-    "huber_loss": "mg.huber(x, target, delta)",
-    "kl_div": "(target * (mg.log(target) - x)).mean()",
-    "cosine_similarity": "(x * y).sum(axis) / (mg.norm(x, axis=axis) * mg.norm(y, axis=axis))",
-    "scaled_dot_product_attention": "mg.softmax(q @ k.mT / width**0.5) @ v, or nn.MultiHeadAttention",
-    "exp2": "2.0 ** x",
-    "trunc": "mg.sign(x) * mg.floor(mg.abs(x))",
-    "fix": "mg.sign(x) * mg.floor(mg.abs(x))",
-    "frac": "x - mg.sign(x) * mg.floor(mg.abs(x))",
-    "cbrt": "mg.sign(x) * mg.abs(x) ** (1 / 3)",
-    "sinc": "z = np.pi * mg.where(x == 0, 1e-20, x); mg.sin(z) / z",
-    "deg2rad": "x * (np.pi / 180)",
-    "rad2deg": "x * (180 / np.pi)",
-    "fmod": "x - y * mg.sign(x / y) * mg.floor(mg.abs(x / y))",
-    "hardtanh": "mg.clip(x, min=-1, max=1)",
-    "relu6": "mg.clip(x, min=0, max=6)",
-    "hardsigmoid": "mg.clip(x / 6 + 0.5, min=0, max=1)",
-    "hardswish": "x * mg.clip(x / 6 + 0.5, min=0, max=1)",
-    "logsigmoid": "-mg.softplus(-x)",
-    "log_sigmoid": "-mg.softplus(-x)",
-    "mish": "x * mg.tanh(mg.softplus(x))",
-    "selu": "1.0507009873554805 * mg.elu(x, alpha=1.6732632423543772)",
-    "celu": "alpha * mg.elu(x / alpha)",
-    "glu": "a, b = mg.split(x, 2, axis=-1); a * mg.sigmoid(b)",
-    "softsign": "x / (1 + mg.abs(x))",
-    "tanhshrink": "x - mg.tanh(x)",
-    "softmin": "mg.softmax(-x, axis=axis)",
-    "prelu": "mg.where(x > 0, x, weight * x)",
-    "threshold": "mg.where(x > limit, x, value)",
-    "average": "(x * weights).sum() / weights.sum()",
-    "logspace": "10.0 ** mg.linspace(start, stop, num)",
-    "geomspace": "mg.exp(mg.linspace(np.log(start), np.log(stop), num))",
-    "ptp": "mg.max(x) - mg.min(x)",
-    "diff": "x[..., 1:] - x[..., :-1]",
-    "dist": "mg.norm(x - y)",
-    "inner": "(x * y).sum(axis=-1)",
-    "vdot": "(x * y).sum()",
-    "count_nonzero": "(x != 0).sum()",
-    "nansum": "mg.where(mg.isnan(x), 0.0, x).sum()",
-    "nanmean": "mg.where(mg.isnan(x), 0.0, x).sum() / (~mg.isnan(x)).sum()",
-    "quantile": "np.quantile(x.data, q)",
-    "percentile": "np.percentile(x.data, q)",
-    "fliplr": "mg.flip(x, axis=1)",
-    "flipud": "mg.flip(x, axis=0)",
-    "dstack": "mg.concat(values, axis=2)",
-    "column_stack": "mg.stack(values, axis=1)",
-    "ravel": "mg.flatten(x)",
-    "narrow": "x[start : start + length]",
-    "select": "mg.take(x, index, axis)",
-    "pinv": "mg.inv(x.mT @ x) @ x.mT",
-    "slogdet": "mg.log(mg.abs(mg.det(x)))",
-    "logdet": "mg.log(mg.det(x))",
-    "cummax": "np.maximum.accumulate(x.data)",
-    "cummin": "np.minimum.accumulate(x.data)",
-    "fmax": "mg.maximum(x, y)",
-    "fmin": "mg.minimum(x, y)",
-    "signbit": "x < 0",
-    "positive": "x",
-    "addmv": "x + y @ z",
-    "addbmm": "x + (y @ z).sum(axis=0)",
-    "addcdiv": "x + value * y / z",
-    "swapdims": "mg.swapaxes(x, axis1, axis2)",
-    "rms_norm": "x * mg.reciprocal(mg.sqrt(mg.mean(x * x, axis=-1, keepdims=True)))",
-    "elementwise_add": "mg.add(x, y)",
-    "elementwise_sub": "mg.sub(x, y)",
-    "elementwise_mul": "mg.mul(x, y)",
-    "elementwise_div": "mg.div(x, y)",
-    "elementwise_max": "mg.maximum(x, y)",
-    "elementwise_min": "mg.minimum(x, y)",
-    "elementwise_pow": "mg.pow(x, y)",
-    "elementwise_mod": "mg.mod(x, y)",
-    "elementwise_floordiv": "mg.floor_divide(x, y)",
-    "reduce_prod": "mg.prod(x, axis)",
-    "pi": "np.pi",
-    "inf": "np.inf",
-    "nan": "np.nan",
-    "newaxis": "None",
-    "get_default_dtype": "it is float, 64 bits",
-    "numpy": "functions stand in the package: mg.sin, mg.sum",
-    "value_and_grad": "y = function(x); mg.grad(y, x)",
-    "lax": "Python's own if and while; in programs static.cond, static.while_loop, static.static_rnn",
-    "custom_vjp": "mg.Function, or @mg.primitive with rules",
-    "stop_gradient": "x.detach()",
-    "device_put": _DEVICE,
-    "GradientTape": "leave it out: requires_grad=True records; then mg.grad(y, x)",
-    "constant": "mg.tensor(values)",
-    "convert_to_tensor": "mg.tensor(values)",
-    "to_tensor": "mg.tensor(values)",
-    "cast": "x.astype(dtype)",
-    "reduce_sum": "mg.sum(x, axis)",
-    "reduce_mean": "mg.mean(x, axis)",
-    "reduce_max": "mg.max(x, axis)",
-    "reduce_min": "mg.min(x, axis)",
-    "keras": "nn.Sequential, nn.Linear, optim.Adam",
-}
-
-#: layers and what is found beside them
-LAYERS = {
-    "functional": "functions stand in the package itself: mg.relu, mg.softmax, mg.cross_entropy",
-    "ModuleList": "a plain list: what it holds is found",
-    "ModuleDict": "a plain dict: what it holds is found",
-    "ParameterList": "a plain list: what it holds is found",
-    "ParameterDict": "a plain dict: what it holds is found",
-    "CrossEntropyLoss": "the function mg.cross_entropy(x, target)",
-    "MSELoss": "the function mg.mse(x, target)",
-    "NLLLoss": "the function mg.nll(x, target)",
-    "BCELoss": "the function mg.binary_cross_entropy(x, target)",
-    "BCEWithLogitsLoss": "the function mg.binary_cross_entropy_with_logits(x, target)",
-    "L1Loss": "mg.abs(x - target).mean()",
-    "HuberLoss": "the function mg.huber(x, target)",
-    "SmoothL1Loss": _SMOOTH_L1,
-    "Conv1d": "the function mg.conv1d(x, w, b)",
-    "BatchNorm1d": "nn.BatchNorm(channels)",
-    "BatchNorm2d": "nn.BatchNorm(channels)",
-    "Dropout2d": "nn.Dropout(p)",
-    "MultiheadAttention": "nn.MultiHeadAttention",
-    "Swish": "nn.SiLU()",
-    "utils": "optim.clip_by_global_norm, …",
-    "Upsample": "nn.ConvTranspose2d, or x.reshape, x.broadcast_to, x.reshape",
-    "LSTMCell": "nn.LSTM(…).step",
-    "GRUCell": "nn.GRU(…).step",
-    "RNNCell": "nn.RNN(…).step",
-    "Unflatten": "a function: lambda x: x.reshape(shape)",
-    "AdaptiveAvgPool2d": "one number per channel is x.mean((2, 3)); else nn.AvgPool2d(kernel_size)",
-    "PReLU": "mg.where(x > 0, x, slope * x), with slope = nn.Parameter(0.25)",
-    "ReLU6": "x.clip(0, 6)",
-    "Hardtanh": "x.clip(-1, 1)",
-    "Mish": "x * mg.tanh(mg.softplus(x))",
-    "EmbeddingBag": "nn.Embedding(words, width), then .sum(axis=1) or .mean(axis=1)",
-    "GroupNorm": "mg.normalize(x.reshape(batch, groups, -1)), then x.reshape",
-    "Bilinear": "mg.einsum('bi,oij,bj->bo', x, weight, y)",
-    "KLDivLoss": "(target * (mg.log(target) - x)).mean()",
-    "TransformerEncoderLayer": "a module of nn.MultiHeadAttention, nn.LayerNorm and nn.Linear",
-    "DataParallel": _DEVICE,
-    "Dense": "nn.Linear(inputs, outputs)",
-    "Conv2D": "nn.Conv2d(channels, filters, size)",
-    "BatchNormalization": "nn.BatchNorm(channels)",
-    "LayerNormalization": "nn.LayerNorm(width)",
-    "Layer": "nn.Module",
-}
-
-#: methods of modules
-MODULES = {
-    "children": "model.modules()",
-    "named_children": "model.modules()",
-    "named_modules": "model.modules()",
-    "buffers": "model.named_tensors()",
-    "named_buffers": "model.named_tensors()",
-    "register_buffer": "self.name = mg.tensor(values)",
-    "register_parameter": "self.name = nn.Parameter(values)",
-    "add_module": "self.name = layer",
-    "append": "model.layers.append(layer)",
-    "extend": "model.layers.extend(layers)",
-    "insert": "model.layers.insert(index, layer)",
-    "apply": "for module in model.modules(): …",
-    "to": "model.astype(dtype); there are no devices",
-    "cpu": _DEVICE,
-    "cuda": _DEVICE,
-    "float": "model.astype(np.float32)",
-    "double": "model.astype(float)",
-    "half": "model.astype(np.float16)",
-    "numel": "sum(p.size for p in model.parameters())",
-    "register_forward_hook": "a subclass whose forward does more; tensor.register_hook sees gradients",
-    "register_full_backward_hook": "tensor.register_hook(function), of a parameter or of what forward returns",
-    "get_parameter": "dict(model.named_parameters())[path]",
-    "get_submodule": "the attribute itself, as in model.layers[k]",
-    "reset_parameters": "a new layer, with the seed it is to have",
-    "num_batches_tracked": "momentum says how fast it forgets",
-    "compile": "mg.trace(model, x), then static.compile(program)",
-    "in_features": "layer.inputs",
-    "out_features": "layer.outputs",
-    "in_channels": "layer.channels",
-    "out_channels": "layer.filters",
-    "num_embeddings": "layer.words",
-    "embedding_dim": "layer.width",
-}
-
-#: what programs are made with
-PROGRAMS = {
-    "placeholder": "static.data(name, shape)",
-    "InputSpec": "static.data(name, shape)",
-    "create_parameter": "static.parameter(name, values)",
-    "Session": "static.Executor()",
-    "default_main_program": "program = static.Program(), then with static.program_guard(program): …",
-    "default_startup_program": "leave it out: parameters have their values from the start",
-    "layers": "functions take Variables, too, as in mg.relu(x), and so do the layers of minigrad.nn",
-    "nn": "functions take Variables, too, as in mg.relu(x), and so do the layers of minigrad.nn",
-    "fc": "nn.Linear(inputs, outputs), called on a Variable",
-    "CompiledProgram": "static.compile(program)",
-    "scan": "static.static_rnn(…)",
-    "fori_loop": "static.while_loop(…)",
-    "case": "static.switch(…)",
-    "save_inference_model": "program.to_json(), or static.export_onnx(program, path)",
-}
-
-OWN_OPTIMIZER = "a subclass of optim.Optimizer with a step of its own"
-_NEAR = "{0} is the nearest here, or " + OWN_OPTIMIZER
-
-#: optimizers and schedules
-OPTIMIZERS = {
-    "lr_scheduler": "lr=optim.cosine(…): a schedule in place of the number",
-    "StepLR": "lr=optim.step_decay(rate, every, factor)",
-    "ExponentialLR": "lr=optim.exponential(rate, factor)",
-    "LinearLR": "lr=optim.linear(rate, steps, end)",
-    "CosineAnnealingLR": "lr=optim.cosine(rate, steps, end)",
-    "LambdaLR": "lr=lambda count: …, from the number of the step to the rate",
-    "MultiStepLR": "lr=lambda count: …, from the number of the step to the rate",
-    "OneCycleLR": "lr=optim.warmup(optim.cosine(rate, steps), first)",
-    "ReduceLROnPlateau": "optimizer.lr = rate, between steps",
-    "Adadelta": _NEAR.format("optim.RMSprop"),
-    "NAdam": _NEAR.format("optim.Adam"),
-    "RAdam": _NEAR.format("optim.Adam"),
-    "Adamax": _NEAR.format("optim.Adam"),
-    "Rprop": OWN_OPTIMIZER,
-    "LBFGS": OWN_OPTIMIZER,
-    "ASGD": OWN_OPTIMIZER,
-    "Muon": OWN_OPTIMIZER,
-    "Adafactor": OWN_OPTIMIZER,
-    "clip_grad_value_": "optim.clip_by_value(…), given to the optimizer as clip=",
-    "clip_grad_norm_": "optim.clip_by_global_norm(…), given to the optimizer as clip=",
-}
-
-#: attributes of optimizers
-OPTIMIZER = {
-    "param_groups": "optimizer.lr and optimizer.parameters; each group has an optimizer of its own",
-    "add_param_group": "one optimizer for each group of parameters",
-    "defaults": "optimizer.lr, optimizer.attrs",
-}
-
-#: what backward of a Function is handed
-CONTEXT = {
-    "mark_dirty": "leave it out: forward makes a new value, x + 1 in place of x.add_(1)",
-    "saved_variables": "ctx.saved_tensors",
-    "save_for_forward": "leave it out: mg.jvp uses backward",
-}
-
-#: first values of parameters
-INIT = {
-    "zeros_": "p.data = np.zeros(p.shape)",
-    "ones_": "p.data = np.ones(p.shape)",
-    "constant_": "p.data = np.full(p.shape, value)",
-    "normal_": "p.data = generator.normal(mean, std, p.shape)",
-    "uniform_": "p.data = generator.uniform(low, high, p.shape)",
-    "xavier_uniform_": "b = (6 / (inputs + outputs)) ** 0.5; p.data = generator.uniform(-b, b, p.shape)",
-    "xavier_normal_": "std = (2 / (inputs + outputs)) ** 0.5; p.data = generator.normal(0, std, p.shape)",
-    "kaiming_uniform_": "b = (6 / inputs) ** 0.5, for relu; p.data = generator.uniform(-b, b, p.shape)",
-    "kaiming_normal_": "std = (2 / inputs) ** 0.5, for relu; p.data = generator.normal(0, std, p.shape)",
-    "eye_": "p.data = np.eye(*p.shape)",
-    "orthogonal_": "p.data = np.linalg.qr(generator.normal(size=p.shape))[0]",
-}
-
-#: data
-DATA = {
-    "Dataset": "the arrays themselves: data.DataLoader((images, labels))",
-    "TensorDataset": "the arrays themselves: data.DataLoader((images, labels))",
-    "random_split": "data.split(data.Labelled(images, labels), held_back=0.2)",
-    "Subset": "the rows of it: images[indices]",
-    "Sampler": "data.DataLoader(…, seed=…); orders of your own cut the arrays: images[order[:32]]",
-}
+TABLES = _read(Path(__file__).with_suffix(".ini"))
 
 
 def missing(
@@ -590,13 +42,13 @@ def missing(
     What the table says of it is the repair, with the user's line.  A name of ``home`` that is spelt much the same is
     a question only: `exp2` is not `exp`.
 
-    >>> print(missing("a Tensor", "view", VALUES))
+    >>> print(missing("a Tensor", "view", TABLES["Tensor"]))
     a Tensor has no attribute 'view'
-      at cell:1: print(missing("a Tensor", "view", VALUES))
+      at cell:1: print(missing("a Tensor", "view", TABLES["Tensor"]))
       repair: x.reshape(shape)
-    >>> print(missing("module 'minigrad'", "no_grads", FUNCTIONS, home="mg", known=["no_grad"]))
+    >>> print(missing("module 'minigrad'", "no_grads", TABLES["minigrad"], home="mg", known=["no_grad"]))
     module 'minigrad' has no attribute 'no_grads'; did you mean mg.no_grad?
-      at cell:1: print(missing("module 'minigrad'", "no_grads", FUNCTIONS, home="mg", known=["no_grad"]))
+      at cell:1: print(missing("module 'minigrad'", "no_grads", TABLES["minigrad"], home="mg", known=["no_grad"]))
     """
     what, advice = f"{owner} has no attribute {name!r}", table.get(name)
     spelt = {n.lower(): n for n in known}
@@ -607,3 +59,29 @@ def missing(
         what += f"; did you mean {home}.{spelt[near[0]]}?"
     text = told(what, advice or "") if advice or near else what
     return AttributeError(text, name=name, obj=obj)
+
+
+def instead(keyword: str, function: str = "") -> str:
+    """What to do without a keyword of another library, in this function; empty if nothing is known.
+
+    >>> instead("inplace"), instead("beta", "softplus")
+    ('leave it out: a layer makes a new Tensor', 'mg.softplus(beta * x) / beta')
+    """
+    table = TABLES["keywords to leave out"]
+    return table.get(f"{function} {keyword}", table.get(keyword, ""))
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The keyword that somebody means who writes ``name``; empty if none is near.
+
+    >>> meant("dim", ["x", "axis"]), meant("keepdim", ["keepdims"]), meant("colour", ["axis"])
+    ('axis', 'keepdims', '')
+    """
+    names = list(known)
+    renamed = [n for n in TABLES["keywords"].get(name, "").split(", ") if n in names]
+    near = (
+        []
+        if name in TABLES["keywords to leave out"]
+        else difflib.get_close_matches(name, names, n=1)
+    )
+    return next(iter(renamed or near), "")

@@ -18,7 +18,7 @@ False
 from typing import Any
 
 from ..errors.calls import check_functions
-from ..errors.other_libraries import LAYERS, missing
+from ..errors.other_libraries import TABLES, missing
 from .activations import (
     ELU,
     GELU,
@@ -59,4 +59,4 @@ check_functions(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:
-    raise missing("module 'minigrad.nn'", name, LAYERS, None, "nn", __all__)
+    raise missing("module 'minigrad.nn'", name, TABLES["nn"], None, "nn", __all__)

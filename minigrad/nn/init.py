@@ -8,7 +8,7 @@ import numpy as np
 
 from ..eager.tensor import Tensor
 from ..errors import DTypeError, describe, refusal
-from ..errors.other_libraries import INIT, missing
+from ..errors.other_libraries import TABLES, missing
 from .module import Parameter
 
 Seed = int | np.random.Generator
@@ -78,4 +78,4 @@ def switches(layer: str, **flags: Any) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    raise missing("module 'minigrad.nn.init'", name, INIT)
+    raise missing("module 'minigrad.nn.init'", name, TABLES["nn.init"])

@@ -20,7 +20,7 @@ from ..atomic import set_all
 from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, MinigradError, describe, did_you_mean, refusal
 from ..errors.calls import checked_constructor, misfit
-from ..errors.other_libraries import MODULES, missing
+from ..errors.other_libraries import TABLES, missing
 from ..primitives.values import Operators
 
 
@@ -107,7 +107,7 @@ class Module:
                 slots[key] = at
 
     def __getattr__(self, name: str) -> Any:
-        raise missing(f"this {type(self).__name__}", name, MODULES, self)
+        raise missing(f"this {type(self).__name__}", name, TABLES["Module"], self)
 
     def _name_tensors(self) -> None:
         for path, at in self.named_tensors():

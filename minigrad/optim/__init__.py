@@ -17,7 +17,7 @@ tensor([0.5, 1. ], requires_grad=True)
 from typing import Any
 
 from ..errors.calls import check_functions
-from ..errors.other_libraries import OPTIMIZERS, missing
+from ..errors.other_libraries import TABLES, missing
 from .clip import clip_by_global_norm, clip_by_norm, clip_by_value
 from .optimizers import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 from .schedules import cosine, exponential, linear, step_decay, warmup
@@ -30,4 +30,4 @@ check_functions(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:
-    raise missing("module 'minigrad.optim'", name, OPTIMIZERS, None, "optim", __all__)
+    raise missing("module 'minigrad.optim'", name, TABLES["optim"], None, "optim", __all__)

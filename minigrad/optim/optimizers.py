@@ -11,7 +11,7 @@ from ..atomic import set_all
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, GradError, MinigradError, describe, refusal
 from ..errors.calls import checked_constructor
-from ..errors.other_libraries import OPTIMIZER, missing
+from ..errors.other_libraries import TABLES, missing
 from ..primitives.registry import REGISTRY
 from .checks import check_number, check_state, leaves
 from .schedules import Rate
@@ -70,7 +70,7 @@ class Optimizer:
         checked_constructor(cls)
 
     def __getattr__(self, name: str) -> Any:
-        raise missing(f"this {type(self).__name__}", name, OPTIMIZER, self)
+        raise missing(f"this {type(self).__name__}", name, TABLES["Optimizer"], self)
 
     def rate(self, count: Any) -> Any:
         """The learning rate of a step."""

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from ..errors.calls import check_functions
-from ..errors.other_libraries import PROGRAMS, missing
+from ..errors.other_libraries import TABLES, missing
 from .backward import custom_grad_makers as custom_grad_makers
 from .backward.append_backward import append_backward, gradients
 from .backward.minimize import minimize
@@ -36,7 +36,7 @@ check_functions(globals(), set(__all__) - {*_LATER})
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
-        raise missing("module 'minigrad.static'", name, PROGRAMS, None, "static", __all__)
+        raise missing("module 'minigrad.static'", name, TABLES["static"], None, "static", __all__)
     module = import_module(_LATER[name], __name__)
     globals()[name] = getattr(module, name, module)  # `static.net` is the package of nets
     check_functions(globals(), [name])

@@ -10,7 +10,8 @@ import pytest
 
 import minigrad as mg
 from minigrad import data, nn, optim, static
-from minigrad.errors import DTypeError, keywords
+from minigrad.errors import DTypeError
+from minigrad.errors.other_libraries import TABLES
 
 W = mg.tensor([1.0], requires_grad=True)
 
@@ -180,5 +181,5 @@ def test_every_keyword_that_is_suggested_is_one_of_some_function():
     for function in filter(callable, callables):
         with suppress(ValueError):  # an exception has no signature
             known |= {*inspect.signature(function).parameters}
-    suggested = {n for names in keywords.RENAMED.values() for n in names}
+    suggested = {n for names in TABLES["keywords"].values() for n in names.split(", ")}
     assert suggested - known == set()

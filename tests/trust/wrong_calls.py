@@ -17,7 +17,7 @@ import numpy as np
 import minigrad as mg
 from minigrad import data, nn, optim, static
 from minigrad.errors import MinigradError
-from minigrad.errors.keywords import INSTEAD, RENAMED
+from minigrad.errors.other_libraries import TABLES
 
 SPACES = {"mg": mg, "nn": nn, "optim": optim, "static": static, "data": data}
 #: what runs what it is given, writes files, or takes any call
@@ -153,7 +153,11 @@ def wrong_call(callee: Callee, way: str, rng: random.Random) -> tuple[list[Any],
     good = [any_value() for _ in callee.names if _ not in callee.named_only]
     few = good[: max(len([n for n in callee.required if n not in callee.named_only]), 0)]
     name = rng.choice(callee.names) if callee.names else "x"
-    foreign = [k for k, v in RENAMED.items() if {*v} & {*callee.names} and k not in callee.names]
+    foreign = [
+        k
+        for k, v in TABLES["keywords"].items()
+        if {*v.split(", ")} & {*callee.names} and k not in callee.names
+    ]
     return {
         "nothing": lambda: ([], {}),
         "one too few": lambda: (few[:-1], {}),
@@ -163,7 +167,7 @@ def wrong_call(callee: Callee, way: str, rng: random.Random) -> tuple[list[Any],
         "only an unknown keyword": lambda: ([], {"no_such_keyword": 1}),
         "misspelt keyword": lambda: (few, {misspelt(name, rng): any_value()}),
         "only a misspelt keyword": lambda: ([], {misspelt(name, rng): any_value()}),
-        "keyword of another library": lambda: (few, {rng.choice(foreign or [*INSTEAD]).split()[-1]: any_value()}),
+        "keyword of another library": lambda: (few, {rng.choice(foreign or [*TABLES["keywords to leave out"]]).split()[-1]: any_value()}),
         "all misspelt": lambda: ([], {misspelt(n, rng): any_value() for n in callee.names}),
         "unknown beside good": lambda: (good, {"colour": None}),
         "two unknown": lambda: (few, {"colour": 1, "taste": 2}),

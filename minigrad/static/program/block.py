@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ProgramError, did_you_mean, refusal, user_frame, user_line
-from ...errors.other_libraries import BLOCK, missing
+from ...errors.other_libraries import TABLES, missing
 from ...primitives.registry import Primitive
 from .infer import infer_outputs
 from .op_info import bind_slots, op_info
@@ -223,7 +223,7 @@ class Block:
         }
 
     def __getattr__(self, name: str) -> Any:
-        raise missing("a Block", name, BLOCK, self)
+        raise missing("a Block", name, TABLES["Block"], self)
 
     def __repr__(self) -> str:
         return f"<block {self.idx}, parent {self.parent}: {len(self.ops)} ops, {len(self.vars)} variables>"

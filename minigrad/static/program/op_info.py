@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import MinigradError, ProgramError, did_you_mean, refusal, user_line
-from ...errors.other_libraries import OPERATORS
+from ...errors.other_libraries import TABLES
 from ...primitives.arguments import REQUIRED
 from ...primitives.registry import REGISTRY, Primitive
 
@@ -82,7 +82,10 @@ def op_info(op_type: str) -> OpInfo:
     """The `OpInfo` of a type.  Errors: `ProgramError` with the nearest known type."""
     found = find_info(op_type) if isinstance(op_type, str) else None
     if found is None:
-        what, advice = f"there is no operator type {op_type!r}", OPERATORS.get(str(op_type), "")
+        what, advice = (
+            f"there is no operator type {op_type!r}",
+            TABLES["types of operators"].get(str(op_type), ""),
+        )
         if not advice:
             what += did_you_mean(str(op_type), [*REGISTRY, *CONTROL], cutoff=0.6)
         raise refusal(what, advice, ProgramError)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramError, describe, refusal
-from ...errors.other_libraries import PROGRAM, missing
+from ...errors.other_libraries import TABLES, missing
 from ...primitives.values import Operators
 from ..text.literals import LIMIT
 from .block import Block
@@ -262,7 +262,7 @@ class Program:
         return from_json(text, limit)
 
     def __getattr__(self, name: str) -> Any:
-        raise missing("a Program", name, PROGRAM, self)
+        raise missing("a Program", name, TABLES["Program"], self)
 
     def __str__(self) -> str:
         from ..text.printer import format_program

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ProgramError, refusal, user_line
-from ...errors.other_libraries import VALUES, VARIABLES, missing
+from ...errors.other_libraries import TABLES, missing
 from ...primitives.registry import Primitive
 from ...primitives.values import Operators, ufunc_on_values
 
@@ -120,7 +120,7 @@ class Variable(Operators):
     def __getattr__(self, name: str) -> Any:
         if name[:1] == "_":  # NumPy and Python ask for protocols, often
             raise AttributeError(name)
-        raise missing("a Variable", name, {**VALUES, **VARIABLES}, self)
+        raise missing("a Variable", name, {**TABLES["Tensor"], **TABLES["Variable"]}, self)
 
     def __bool__(self) -> bool:
         raise refusal(
