@@ -21,47 +21,12 @@ import numpy as np
 # %% [markdown]
 # In a chain there is only one way back. In a graph the ways part and meet again, and someone has
 # to decide **which function runs next**. This is the question that is asked most often about
-# backward. Here is the answer in one sentence:
+# backward. You will see wrong answers first, then write the right one, and then put four orders
+# side by side on the same graph.
 #
-# > A function may run backward only when *all* functions that use its output have run.
-#
-# Before that, the gradient of its output is not complete. It would pass on a half-finished number.
-#
-# This step builds an order that keeps the rule. Then it puts four orders side by side on the same
-# graph.
-#
-# ## Every function once
-#
-# Collect the functions behind `y`. The dictionary remembers who was there, so nobody is visited
-# twice.
-
-# %%
-def functions_behind(y):
-    """Every function behind y, each once, in no useful order."""
-    found, todo = {}, [y]
-    while todo:
-        f = todo.pop().creator
-        if f is not None and f not in found:
-            found[f] = True
-            todo.extend(f.inputs)
-    return list(found)
-
-
-# %% [markdown]
-# ## Generations
-#
-# The order comes from a number that is written down on the way forward. A function that takes only
-# leaves has generation 1. Every other one has 1 more than the highest generation among the makers
-# of its inputs.
-#
-# Then users always have a higher number than the function whose output they use. The highest is
-# the youngest. Sort, the youngest first: done.
-
-# %%
-def by_generation(y):
-    """The functions behind y, the youngest generation first."""
-    return sorted(functions_behind(y), key=lambda f: f.generation, reverse=True)
-
+# Two things changed in the engine. `backward` takes an `order`: a function that lists the functions
+# behind `y`, the first to run first. And `Function.__call__` writes down a number, the *generation*;
+# what it is good for, you will see soon.
 
 # %% tags=["carried"]
 def accumulate(x, gx):
@@ -88,15 +53,15 @@ class Variable:
     def cleargrad(self):
         self.grad = None
 
-    def backward(self, order=by_generation):
-        """Add to the gradient of every variable behind this one, in this order of functions."""
+    def backward(self, order=None):
+        """Add to the gradient of every variable behind this one, in an order of functions."""
         if self.creator is None:
             raise RuntimeError(
                 "this Variable is a leaf: no function made it, so there is nothing to walk. "
                 "Call backward() on the result of a computation")
         if self.grad is None:
             self.grad = np.ones_like(self.data)
-        for f in order(self):
+        for f in (order or by_generation)(self):
             gxs = f.backward(f.output.grad)
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
@@ -215,9 +180,6 @@ def numerical_diff(f, x, eps=1e-4):
 #
 # x = Variable(np.array(2.0))
 # y = diamond(x)
-# for f in by_generation(y):
-#     print("generation", f.generation, type(f).__name__)
-#
 # a = y.creator.inputs[0].creator.input           # it has no name out here, but links lead to it
 # mg.draw(y)
 
@@ -260,6 +222,56 @@ def numerical_diff(f, x, eps=1e-4):
 # $32 + 64 = 96$. The half-finished 8 was counted two times.
 #
 # ## The repair: wait for all users
+#
+# Here is the answer in one sentence:
+#
+# > A function may run backward only when *all* functions that use its output have run.
+#
+# Before that, the gradient of its output is not complete. It would pass on a half-finished number.
+#
+# Before we can put functions into an order, we need them all: every function behind `y`, **once**.
+# The dictionary remembers who was there, so nobody is visited twice.
+
+# %%
+def functions_behind(y):
+    """Every function behind y, each once, in no useful order."""
+    found, todo = {}, [y]
+    while todo:
+        f = todo.pop().creator
+        if f is not None and f not in found:
+            found[f] = True
+            todo.extend(f.inputs)
+    return list(found)
+
+
+# %% [markdown]
+# The order comes from the number that is written down on the way forward. A function that takes
+# only leaves has generation 1. Every other one has 1 more than the highest generation among the
+# makers of its inputs. (Find the two lines in `Function.__call__`.) So a user always has a higher
+# number than the function whose output it uses.
+
+# %% tags=["active-ipynb"]
+# for f in functions_behind(diamond(Variable(np.array(2.0)))):
+#     print("generation", f.generation, type(f).__name__)
+
+# %% [markdown]
+# **6e. The engine: the order.** In which order must these four run backward? Write
+# `by_generation`. When it passes, `backward` uses it from here on.
+
+# %% tags=["exercise", "ex-6e", "engine"]
+def by_generation(y):
+    """The functions behind y, each once, each after all functions that use its output."""
+    ### BEGIN SOLUTION
+    return sorted(functions_behind(y), key=lambda f: f.generation, reverse=True)
+    ### END SOLUTION
+
+
+# check("6e", by_generation, Variable, square)
+
+# %% [markdown]
+# <!-- solution 6e -->
+#
+# And the diamond, in this order:
 
 # %% tags=["active-ipynb", "picture-B"]
 # with mg.watch(Function) as run:

@@ -152,7 +152,7 @@ class Variable:
     def cleargrad(self):
         self.grad = None
 
-    def backward(self, order=by_generation, retain_grad=False):
+    def backward(self, order=None, retain_grad=False):
         """Add to the gradient of every leaf behind this one; keep those in between on request."""
         if self.creator is None:
             raise RuntimeError(
@@ -160,7 +160,7 @@ class Variable:
                 "so there is nothing to walk. Call backward() on the result of a computation")
         if self.grad is None:
             self.grad = np.ones_like(self.data)
-        for f in order(self):
+        for f in (order or by_generation)(self):
             output = f.output()                 # a weak reference: call it to get the variable
             gxs = f.backward(output.grad)
             if not isinstance(gxs, tuple):

@@ -137,7 +137,7 @@ class Variable:
     def cleargrad(self):
         self.grad = None
 
-    def backward(self, order=by_generation, retain_grad=False):
+    def backward(self, order=None, retain_grad=False):
         """Add to the gradient of every leaf behind this one; keep those in between on request."""
         if self.creator is None:
             raise RuntimeError(
@@ -145,7 +145,7 @@ class Variable:
                 "so there is nothing to walk. Call backward() on the result of a computation")
         if self.grad is None:
             self.grad = np.ones_like(self.data)
-        functions = list(order(self))
+        functions = list((order or by_generation)(self))
         for f in functions[1:]:
             f.output().cleargrad()              # nothing is left from an earlier walk
         for f in functions:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -99,7 +100,9 @@ def variant(cls: type, **methods: Callable[..., Any]) -> type:
 def _alike(one: BaseException, other: BaseException) -> bool:
     if isinstance(one, Mismatch) and isinstance(other, Mismatch):
         return one.what == other.what and _equal(one.observed, other.observed)
-    texts = [shown(str(each)).partition("no attribute")[0] for each in (one, other)]
+    texts = [shown(str(each)) for each in (one, other)]
+    if isinstance(one, (AttributeError, TypeError)):  # which name Python met first is chance
+        texts = [re.sub(r"'[\w.]+'", "…", text) for text in texts]
     return type(one) is type(other) and texts[0] == texts[1]
 
 

@@ -133,7 +133,7 @@ def test_the_table_of_four_orders():
 def test_the_mistake_the_stack_visits_once_per_way():
     namespace, printed = side_by_side()
     lifo = namespace["lifo"]
-    assert "\n96.0\n" in printed
+    assert printed.startswith("96.0\n")
     assert [len(lifo(doubled(box(1.0), n))) for n in (3, 6, 10)] == [7, 63, 1023]
     x = box(2.0)
     diamond(x).backward(order=lifo)
@@ -186,7 +186,7 @@ MUTANTS = {
     "generation of the first parent": ("for f in makers)", "for f in makers[:1])"),
     "only first inputs are behind": ("todo.extend(f.inputs)", "todo.append(f.inputs[0])"),
     "overwrite instead of add": ("x.grad = gx if x.grad is None else x.grad + gx", "x.grad = gx"),
-    "the order given is ignored": ("for f in order(self):", "for f in by_generation(self):"),
+    "the order given is ignored": ("(order or by_generation)(self)", "by_generation(self)"),
     "mul gives each its own value": ("return x1 * gy, x0 * gy", "return x0 * gy, x1 * gy"),
 }
 

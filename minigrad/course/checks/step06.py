@@ -26,6 +26,29 @@ def doubled(x, times):
 
 
 @checker(
+    "6e",
+    hint=(
+        "who runs first on the way back: the oldest function, or the youngest?",
+        "functions_behind(y) holds each function once; sorted(…, key=…) puts them into an order",
+        "return sorted(functions_behind(y), key=lambda f: f.generation, reverse=True)",
+    ),
+)
+def by_generation_first(by_generation, Variable, square):
+    x = Variable(np.array(2.0))
+    graphs = {
+        "square(x)": square(x),
+        "the diamond": diamond(x, square),
+        "a + square(square(a) + a)": late_branch(x, square),
+        "10 doublings": doubled(x, 10),
+    }
+    for words, y in graphs.items():
+        verify_order(words, y, by_generation(y))
+    y = diamond(x, square)
+    y.backward()
+    same("the gradient of the diamond at 2 in your order", float(x.grad), 64.0)
+
+
+@checker(
     "6a",
     hint=(
         "how long is the way of a leaf, and how long is that of x + (x + x)?",
