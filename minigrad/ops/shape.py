@@ -69,6 +69,8 @@ def unbroadcast(x, *, shape):
     array([4., 6.])
     """
     x, shape = np.asarray(x), tuple(shape)
+    if x.shape == shape:
+        return x
     lead = x.ndim - len(shape)
     if lead < 0 or any(n not in (1, m) for n, m in zip(shape, x.shape[lead:], strict=True)):
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..atomic import set_all
+from ..atomic import set_all, store
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, GradError, MinigradError, describe, refusal
 from ..errors.calls import checked_constructor
@@ -83,13 +83,16 @@ class Optimizer:
             raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
         rate = float(self.rate(self.count))
         plain = not (self.memory or self.attrs or self.clip or self.weight_decay)
-        changes = self._plain(rate) if plain else self._general(rate)
-        set_all([*changes, (self, "count", self.count + 1)])
+        if plain:
+            self._plain_step(rate)
+        else:
+            set_all([*self._changes(rate), (self, "count", self.count + 1)])
 
-    def _plain(self, rate: float) -> list[Change]:
+    def _plain_step(self, rate: float) -> None:
         """The same where nothing is remembered, clipped or added: small networks live here."""
         kernel, dtype = REGISTRY[self.type].kernel, None
-        changes: list[Change] = []
+        objects: list[Any] = [self]
+        names, values = ["count"], [self.count + 1]
         for p in self.parameters:
             g = p._grad
             if g is None or p._node is None:
@@ -102,12 +105,16 @@ class Optimizer:
             if value.dtype is not dtype:  # as a Program has it: an array of the parameter's dtype
                 dtype = value.dtype
                 lr = np.asarray(rate, dtype)
-            changes.append((p, "_data", kernel(value, g, lr)))  # new: graphs keep the old array
+            objects.append(p)
+            names.append("_data")
+            values.append(kernel(value, g, lr))  # new: graphs keep the old array
             if p._exposed:
-                changes.append((p, "_exposed", False))
-        return changes
+                objects.append(p)
+                names.append("_exposed")
+                values.append(False)
+        store(objects, tuple(names), values)
 
-    def _general(self, rate: float) -> list[Change]:
+    def _changes(self, rate: float) -> list[Change]:
         """The new value of each parameter, and the new state: what is remembered about all."""
         trained = [p for p in self.parameters if p.requires_grad and p._grad is not None]
         state = dict(zip(map(id, self.parameters), self.state, strict=True))
@@ -136,7 +143,8 @@ class Optimizer:
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
-        set_all([(p, "_grad", None) for p in self.parameters])
+        count = len(self.parameters)
+        store(self.parameters, ("_grad",) * count, (None,) * count)
 
     def minimize(self, loss: Any, parameter_list: Any = None, no_grad_set: Any = None) -> Any:
         """Append backward and update operators to the program of ``loss``; returns the (parameter,

@@ -627,7 +627,11 @@ MODULES = [
     ),
     *bugs(
         "optim.optimizers",
-        ("the last parameter is never updated", "set_all([*changes,", "set_all([*changes[:-3],"),
+        (
+            "the last parameter is never updated",
+            "set_all([*self._changes(rate),",
+            "set_all([*self._changes(rate)[:-3],",
+        ),
     ),
 ]
 
