@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
+from textwrap import dedent
+
+import pytest
 
 import minigrad
+import minigrad.primitives
 
 ROOT = Path(minigrad.__file__).parent
 
@@ -105,3 +111,73 @@ def test_design_names_every_file_of_the_engines_and_the_course():
 def test_the_map_of_the_pictures_names_every_file_of_them():
     described = set(re.findall(r"\w+", minigrad.viz.__doc__))
     assert {path.stem for path in (ROOT / "viz").glob("*.py")} - {"__init__"} <= described
+
+
+STATIC_ALONE = """
+    from minigrad import ops
+    from minigrad.static import Executor, Program, append_backward, data, parameter, program_guard
+
+    program = Program()
+    with program_guard(program):
+        x, w = data("x", [2, 3]), parameter("w", np.ones((3, 1)))
+        loss = ops.mean(ops.square(ops.concat([x @ w, ops.tanh(x) @ w])))
+        append_backward(loss)
+    x = np.arange(6.0).reshape(2, 3)
+    loss, slope = Executor().run(program, {"x": x}, [loss, "w@GRAD"])
+    rows = np.concatenate([x, np.tanh(x)])
+    assert np.allclose(loss, np.mean(rows.sum(axis=1) ** 2))
+    assert np.allclose(slope[:, 0], 2 * rows.sum(axis=1) @ rows / 4)
+    assert np.allclose(ops.exp([0.0]), 1.0)
+"""
+EAGER_ALONE = """
+    import minigrad as mg
+
+    x, w = np.arange(6.0).reshape(2, 3), mg.tensor(np.ones((3, 1)), requires_grad=True)
+    optimizer, losses = mg.optim.SGD([w], lr=0.01), []
+    for _ in range(3):
+        loss = mg.mean(mg.square(mg.concat([mg.tensor(x) @ w, mg.tanh(x) @ w])))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    assert losses[0] > losses[1] > losses[2]
+    (slope,) = mg.grad(mg.sum(w * w * w), w, create_graph=True)
+    assert np.allclose(mg.grad(slope.sum(), w)[0].numpy(), 6 * w.detach().numpy())
+"""
+
+
+@pytest.mark.parametrize(
+    ("absent", "code"),
+    [
+        (("eager", "optim", "nn"), STATIC_ALONE),
+        (("static", "compiler", "backends", "nets", "tracing"), EAGER_ALONE),
+    ],
+    ids=["static", "eager"],
+)
+def test_an_engine_runs_where_the_other_cannot_be_imported(absent, code):
+    # the package without the line that puts both engines into its namespace
+    bare = "import types; sys.modules['minigrad'] = package = types.ModuleType('minigrad')"
+    start = ["import sys", "import numpy as np"]
+    if "eager" in absent:
+        start += [bare, f"package.__path__ = [{str(ROOT)!r}]"]
+    start += [f"sys.modules['minigrad.{name}'] = None" for name in absent]
+    text = "\n".join([*start, dedent(code)])
+    run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_variable_makes_no_fast_function_for_tensors():
+    from minigrad.primitives.dispatch import FIRST_CALL
+
+    @minigrad.primitive
+    def untouched(x):
+        return x * 2
+
+    try:
+        with minigrad.static.program_guard(minigrad.static.Program()):
+            untouched(minigrad.static.data("x", [3]))
+            assert untouched.__code__ is FIRST_CALL
+        untouched(minigrad.tensor(1.0))
+        assert untouched.__code__ is not FIRST_CALL
+    finally:
+        del minigrad.primitives.REGISTRY["untouched"]

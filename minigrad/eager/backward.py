@@ -18,7 +18,8 @@ import numpy as np
 
 from ..errors import DTypeError, GradError, describe, refusal, user_line
 from ..primitives.arguments import as_list
-from ..primitives.registry import HOOKS, Primitive
+from ..primitives.dispatch import EAGER
+from ..primitives.registry import Primitive
 from .grad_fn import Leaf, Output, no_graph_reason
 from .inplace import check_versions, newest_change
 from .mode import MODE, enable_grad
@@ -77,7 +78,7 @@ def backward(
     )
 
 
-HOOKS["backward"] = backward
+EAGER["backward"] = backward
 
 
 def grad(

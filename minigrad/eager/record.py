@@ -36,7 +36,8 @@ import numpy as np
 from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
 from ..primitives.arguments import REQUIRED, Value, frozen
-from ..primitives.registry import FIRST_CALL, HOOKS, STARRED, Primitive, Rule, of_package
+from ..primitives.dispatch import EAGER, FIRST_CALL, answer, compute
+from ..primitives.registry import STARRED, Primitive, Rule, of_package
 from .grad_fn import (
     FREED,
     REMEMBERED_BYTES,
@@ -59,7 +60,6 @@ AS_IT_IS = (float, int, np.generic, type(None))
 #: what a kernel is compiled to that hands its inputs to a function of NumPy
 HANDS_ON = {f.__code__.co_code for f in (lambda x: np.exp(x), lambda x, y: np.add(x, y))}
 PASS_ON = (lambda out_grad: out_grad).__code__.co_code
-_NODE_CLASSES: dict[str, type[Node]] = {}
 
 
 # -- the texts -----------------------------------------------------------------------------
@@ -286,9 +286,8 @@ class Writer:
 
 def node_class(primitive: Primitive) -> type[Node]:
     """The class of this primitive's nodes, named as PyTorch names them: ``MulBackward0``."""
-    known = _NODE_CLASSES.get(primitive.type)
-    if known is not None and known.primitive is primitive:
-        return known
+    if primitive.node_class is not None:
+        return primitive.node_class  # type: ignore[no-any-return]
     words = primitive.type.removeprefix("reduce_").split("_")
     title = primitive.title or "".join(w.capitalize() for w in words)
     few = len(primitive.differentiable) <= 2
@@ -301,7 +300,7 @@ def node_class(primitive: Primitive) -> type[Node]:
         "title": title,
         "saved_slots": tuple(f"_saved_{n}" for n in primitive.saved()),
     }
-    new = _NODE_CLASSES[primitive.type] = type(f"{title}Backward0", (base,), namespace)
+    primitive.node_class = new = type(f"{title}Backward0", (base,), namespace)
     new.__module__ = __name__
     return new
 
@@ -311,8 +310,7 @@ def specialise(primitive: Primitive) -> None:
     text = apply_source(primitive)
     public: FunctionType = primitive.function
     if text is None:  # lists and several outputs: one generic path serves them
-        public.__code__ = _generic.__code__
-        public.__globals__.update(apply_generic=apply_generic, primitive=primitive)
+        public.__globals__["answer"] = apply_generic
         return
     made = _compile(text, "apply", public.__globals__, primitive)
     code, names = made.__code__, (*primitive.inputs, *primitive.attrs)
@@ -327,20 +325,6 @@ def specialise(primitive: Primitive) -> None:
     elif attrs:
         defaults[-len(attrs) :] = attrs
     public.__defaults__ = tuple(defaults)
-
-
-def forget(primitive: Primitive) -> None:
-    """Back to the first call: a rule that is added after a function was used counts from then on."""
-    public: FunctionType = primitive.function
-    public.__code__, public.__defaults__, public.__kwdefaults__ = FIRST_CALL, None, None
-    _NODE_CLASSES.pop(primitive.type, None)
-
-
-HOOKS["specialise"], HOOKS["forget"] = specialise, forget
-
-
-def _generic(*args: Any, **attrs: Any) -> Any:
-    return apply_generic(primitive, args, attrs)  # type: ignore[name-defined]  # noqa: F821
 
 
 def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primitive) -> Any:
@@ -364,7 +348,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
         _observe=observe,
         _own=own,
         _array=an_array,
-        _others=not_tensors,
+        _others=answer,
         _unbroadcast=sum_to,
         _plain=plain,
         __minigrad_ops__=True,  # an error in it is told with the user's line
@@ -496,12 +480,16 @@ def own(value: Any) -> Any:
     return np.array(value) if isinstance(value, CHANGEABLE) else value
 
 
-def not_tensors(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-    """Apply a primitive to arguments of which one is a Value, but no plain Tensor; a Variable sorts them itself."""
-    foreign = [a for a in args if isinstance(a, Value) and not isinstance(a, Tensor)]
-    if foreign:
-        return foreign[0].apply_primitive(primitive, args, attrs)
-    return apply_generic(primitive, args, attrs)  # a subclass of Tensor: the generic path knows it
+def apply(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    """A call that `answer` hands to this engine: the first of a function, or one with a subclass of Tensor."""
+    if primitive.function.__code__ is FIRST_CALL:
+        specialise(primitive)
+        if not is_generic(primitive):
+            return primitive.function(*args, **attrs)
+    return apply_generic(primitive, args, attrs)
+
+
+EAGER["apply"] = apply
 
 
 def an_array(primitive: Primitive, out: Any) -> Any:
@@ -518,13 +506,12 @@ def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, 
     """Apply any primitive: the meaning of the specialised functions, written as loops over slots."""
     args, attrs = primitive.bind(args, attrs)
     values = [a for a in args if isinstance(a, Value)]
-    for a in values:
-        if not isinstance(a, Tensor):
-            return a.apply_primitive(primitive, args, attrs)
+    if any(not isinstance(a, Tensor) for a in values):
+        return answer(primitive, args, attrs)
     if not values:
-        return _run(primitive, args, args, attrs)
+        return compute(primitive, args, args, attrs)
     arrays = tuple(a._data if isinstance(a, Tensor) else a for a in args)
-    result = _run(primitive, args, arrays, attrs)
+    result = compute(primitive, args, arrays, attrs)
     several = primitive.list_output or len(primitive.outputs) > 1
     count = len(result) if isinstance(result, tuple | list) else 1
     if not primitive.list_output and count != len(primitive.outputs):
@@ -546,17 +533,6 @@ def apply_generic(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, 
     if mode.grad and any(e is not None for e in edges):
         _record(primitive, args, arrays, attrs, outs, edges, slots, mode)
     return outs if several else outs[0]
-
-
-def _run(
-    primitive: Primitive, args: tuple[Any, ...], arrays: tuple[Any, ...], attrs: dict[str, Any]
-) -> Any:
-    try:
-        return primitive.kernel(*arrays, **attrs)
-    except Exception as error:
-        raise op_error(
-            primitive.type, primitive.slot_names(len(args)), args, attrs, error
-        ) from error
 
 
 def _record(

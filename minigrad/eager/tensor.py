@@ -17,12 +17,14 @@ from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe,
 from ..errors.other_libraries import TABLES, missing
 from ..ops.index import setitem
 from ..ops.shape import broadcast_to
-from ..primitives.registry import HOOKS, Primitive
+from ..primitives.dispatch import EAGER
+from ..primitives.registry import Primitive
 from ..primitives.values import Operators, ufunc_on_values
 from .grad_fn import HookHandle, Hooks, Leaf, Node, Output, no_graph_reason
 from .inplace import augment, change, version_of
 from .mode import MODE
 
+__minigrad_ops__ = True  # frames of this module are never "the user's line"
 _new, _ndarray = object.__new__, np.ndarray
 
 
@@ -198,13 +200,13 @@ class Tensor(Operators):
     def apply_primitive(
         self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
     ) -> Any:
-        """Apply a primitive to Tensors; the specialised functions do this without coming here.
+        """Apply a primitive to Tensors; the fast functions do this without coming here.
 
         >>> from minigrad.primitives.registry import REGISTRY
         >>> tensor(2.0).apply_primitive(REGISTRY["exp"], (tensor(0.0),), {})
         tensor(1.)
         """
-        return primitive.function(*args, **attrs)
+        return EAGER["apply"](primitive, args, attrs)
 
     # -- its place in the graph ----------------------------------------------------------------
 
@@ -341,7 +343,7 @@ class Tensor(Operators):
         >>> x.grad
         tensor([2., 4.])
         """
-        HOOKS["backward"](
+        EAGER["backward"](
             self, None if gradient is None else [gradient], retain_graph, create_graph, inputs
         )
 
@@ -419,7 +421,7 @@ class Tensor(Operators):
         True
         """
         old = self.grad  # as a Tensor: `_grad` may still be an array
-        self._grad = None if set_to_none or old is None else self._wrap(np.zeros_like(old._data))
+        self._grad = None if set_to_none or old is None else wrap(np.zeros_like(old._data))
 
     def detach(self) -> Tensor:
         """The same value without a graph; shares memory.
@@ -430,7 +432,7 @@ class Tensor(Operators):
         >>> x.grad
         tensor(3.)
         """
-        made: Tensor = self._wrap(self._data)
+        made = wrap(self._data)
         made._exposed = self._exposed
         made._cut = "detach"  # for mg.why
         return made
@@ -511,7 +513,7 @@ class Tensor(Operators):
         >>> tensor([1.0, 2.0]).zero_()
         tensor([0., 0.])
         """
-        return change(self, lambda t: t._wrap(np.zeros_like(t._data)))  # type: ignore[no-any-return]
+        return change(self, lambda t: wrap(np.zeros_like(t._data)))  # type: ignore[no-any-return]
 
     def copy_(self, other: Any) -> Tensor:
         """Take over another Tensor's values, in place.
@@ -722,9 +724,6 @@ def wrap(data: Any, node: Any = None) -> Tensor:
     return made
 
 
-Tensor._wrap = staticmethod(wrap)  # type: ignore[attr-defined]  # for the methods in other files
-
-
 def tensor(
     data: Any, requires_grad: bool = False, dtype: Any = None, name: str | None = None
 ) -> Tensor:
@@ -739,12 +738,12 @@ def tensor(
     return Tensor(data, requires_grad, dtype, name)
 
 
-HOOKS["tensor"] = tensor  # creation functions (zeros, arange, …) make leaves with it
+EAGER["leaf"] = tensor
 
 
 def _assigned(tensor: Any, other: Any) -> Tensor:
     """The values of another in the shape of a Tensor, which has no part in them."""
-    values = other if isinstance(other, Operators) else tensor._wrap(np.asarray(other))
+    values = other if isinstance(other, Operators) else wrap(np.asarray(other))
     return broadcast_to(values, shape=tensor.shape)  # type: ignore[no-any-return]
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import DTypeError, refusal
-from ..primitives.registry import HOOKS, primitive
+from ..primitives.dispatch import EAGER
+from ..primitives.registry import primitive
 
 
 def leaf(array, requires_grad=False, name=None):
     """A leaf Tensor; the eager engine lends its maker, since ops know no engine."""
-    return HOOKS["tensor"](array, requires_grad=requires_grad, name=name)
+    return EAGER["leaf"](array, requires_grad=requires_grad, name=name)
 
 
 def _one_shape(function, shape, dtype):

@@ -2,6 +2,7 @@
 
 registry      a kernel and one gradient rule per input; the table of all of them
 arguments     which arguments of a call are inputs, which attrs, and their defaults
+dispatch      who answers a call: a kernel, the eager engine, the static one
 values        operators and methods, once for every kind of value
 """
 

@@ -12,6 +12,7 @@ class Value:
     """Something a primitive can be applied to that is not an array: a Tensor or a Variable."""
 
     __slots__ = ()
+    priority = 0  #: where two kinds of Values meet in a call, the higher one answers
 
     def apply_primitive(self, primitive: Any, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Apply a primitive to arguments of which at least one is of this engine."""

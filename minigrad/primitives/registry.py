@@ -19,7 +19,7 @@ Vocabulary
 (8.0, ('x', 'out_grad'))
 >>> _ = REGISTRY.pop("cube")
 
-This module imports nothing of minigrad but its errors and what a call's arguments are.
+This module imports nothing of minigrad but its errors, what a call's arguments are, and who answers it.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from typing import Any
 
 from ..errors import RuleError, did_you_mean, refusal
 from .arguments import REQUIRED, Arguments
+from .dispatch import forget, public_function
 
 REGISTRY: dict[str, Primitive] = {}  #: op type → primitive (the OpInfoMap of the documents)
 
@@ -70,6 +71,7 @@ class Primitive(Arguments):
     grad_maker: Callable[..., Any] | None = None
     title: str = ""  # eager name of its node, without "Backward0": "Sum" for reduce_sum
     function: Any = None  # the public function: `mg.exp`
+    node_class: Any = None  # of its nodes; the eager engine makes it with the first one
     doc: str = ""
 
     def grad(self, joint: Callable[..., Any] | None = None, /, **rules: Callable[..., Any]) -> Any:
@@ -119,8 +121,12 @@ class Primitive(Arguments):
         rule = Rule(inputs, _by_position(function), reads, joint)
         for name in inputs:
             self.rules[name] = rule
-        if "forget" in HOOKS:
-            HOOKS["forget"](self)
+        self.forget()
+
+    def forget(self) -> None:
+        """What was written for this primitive is written anew."""
+        self.node_class = None
+        forget(self.function)
 
     def legal_reads(self) -> list[str]:
         """Every name a rule of this primitive may use."""
@@ -210,7 +216,7 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
     REGISTRY[name] = made
     if of_package(kernel):  # such frames are never "the user's line"
         kernel.__globals__["__minigrad_ops__"] = True
-    made.function = _public_function(made, kernel, called)
+    made.function = public_function(made, called)
     return made.function
 
 
@@ -282,36 +288,3 @@ def elementwise(kernel: Callable[..., Any] | None = None, /, **options: Any) -> 
     if kernel is None:
         return lambda k: elementwise(k, **options)
     return primitive(kernel, broadcasts=True, **options)
-
-
-def _public_function(made: Primitive, kernel: Callable[..., Any], called: str) -> FunctionType:
-    """The function users call; it has the kernel's name, or the type's where the kernel is a lambda.
-
-    It starts as `_first_call`, which asks the eager engine to specialise it: the engine then replaces the *code* of
-    this very function, so whoever imported it before gets the fast version too.
-    """
-    namespace: dict[str, Any] = {
-        "primitive": made,
-        "HOOKS": HOOKS,
-        "__name__": kernel.__module__ or called,
-        "__minigrad_ops__": True,
-        "__builtins__": __builtins__,
-    }
-    public = FunctionType(FIRST_CALL, namespace, called)
-    public.__doc__, public.__module__, public.__qualname__ = made.doc, kernel.__module__, called
-    public.__wrapped__ = kernel  # type: ignore[attr-defined]  # whose signature it shows
-    public.primitive, public.grad = made, made.grad  # type: ignore[attr-defined]
-    return public
-
-
-def _first_call(*args: Any, **attrs: Any) -> Any:
-    HOOKS["specialise"](primitive)
-    return primitive.function(*args, **attrs)  # type: ignore[attr-defined]
-
-
-#: the code of a public function that no engine has specialised yet, or whose rules have changed since
-FIRST_CALL = _first_call.__code__
-
-#: What engines lend to this module, which knows none of them: ``specialise`` writes a primitive's fast function,
-#: ``forget`` takes it back, ``tensor`` makes leaves for creation functions, ``backward`` is that of Tensors.
-HOOKS: dict[str, Callable[..., Any]] = {}

@@ -149,8 +149,8 @@ EAGER = [
         "eager.tensor",
         (
             "detach keeps the graph",
-            "made: Tensor = self._wrap(self._data)",
-            "made: Tensor = self._wrap(self._data, self._node)",
+            "made = wrap(self._data)",
+            "made = wrap(self._data, self._node)",
         ),
         (
             "zero_grad does nothing",

@@ -298,10 +298,10 @@ def file_of(module: str) -> str:
 
 def forget() -> None:
     """Every primitive gets its functions written anew."""
-    from minigrad.primitives.registry import HOOKS, REGISTRY
+    from minigrad.primitives.registry import REGISTRY
 
     for primitive in REGISTRY.values():
-        HOOKS["forget"](primitive)
+        primitive.forget()
 
 
 def limited(seconds: float) -> None:

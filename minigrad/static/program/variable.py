@@ -64,6 +64,7 @@ class Variable(Operators):
         "shape",
         "trainable",
     )
+    priority = 1  # a Tensor that meets one becomes a part of the program
 
     def __init__(
         self,

@@ -1,0 +1,101 @@
+"""Dispatch: who answers a call.
+
+A kernel answers for arrays, the eager engine for Tensors, the static one for Variables.  The arguments of a call say
+which: each `Value` knows its engine by `apply_primitive`, and where two kinds of them meet, that of the higher
+``priority`` answers.  No engine is imported from here, and none needs the other.
+
+The function that users call starts as `FIRST_CALL`, which looks for a Value each time.  At its first Tensor the eager
+engine replaces the code of this very function by a fast one, written for the primitive; calls with Variables come back
+to `answer`.
+
+`EAGER` is the only table that an import fills: what the eager engine lends to the files below it.
+
+    apply       a call with Tensors: `Tensor.apply_primitive`; with arrays, too, which it answers faster
+    leaf        how creation functions (zeros, arange, …) make a leaf
+    backward    what the method of that name does
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from ..errors import op_error
+from .arguments import LISTED, Value
+
+if TYPE_CHECKING:
+    from .registry import Primitive
+
+__minigrad_ops__ = True  # frames of this module are never "the user's line"
+EAGER: dict[str, Callable[..., Any]] = {}
+
+
+def answer(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    """The result of a call, from the engine of its arguments.
+
+    >>> from minigrad.ops import exp
+    >>> answer(exp.primitive, (0.0,), {})
+    1.0
+    """
+    if primitive.list_input and args and isinstance(args[0], LISTED):
+        args = ([*args[0]], *args[1:])  # an iterator gives its values once
+        inputs = args[0]
+    else:
+        inputs = args if not attrs else (*args, *map(attrs.get, primitive.inputs))
+    first = None
+    for value in inputs:
+        if isinstance(value, Value) and (first is None or value.priority > first.priority):
+            first = value
+    if first is not None:
+        return first.apply_primitive(primitive, args, attrs)
+    if "apply" in EAGER:
+        return EAGER["apply"](primitive, args, attrs)
+    args, attrs = primitive.bind(args, attrs)
+    return compute(primitive, args, args, attrs)
+
+
+def compute(
+    primitive: Primitive, args: tuple[Any, ...], arrays: tuple[Any, ...], attrs: dict[str, Any]
+) -> Any:
+    """Run a kernel; an error of it is told with the arguments of the call."""
+    try:
+        return primitive.kernel(*arrays, **attrs)
+    except Exception as error:
+        slots = primitive.slot_names(len(args))
+        raise op_error(primitive.type, slots, args, attrs, error) from error
+
+
+def public_function(primitive: Primitive, called: str) -> FunctionType:
+    """The function users call; it has the kernel's name, or the type's where the kernel is a lambda."""
+    kernel = primitive.kernel
+    namespace: dict[str, Any] = {
+        "primitive": primitive,
+        "answer": answer,
+        "__name__": kernel.__module__ or called,
+        "__minigrad_ops__": True,
+        "__builtins__": __builtins__,
+    }
+    public = FunctionType(FIRST_CALL, namespace, called)
+    public.__doc__, public.__module__, public.__qualname__ = (
+        primitive.doc,
+        kernel.__module__,
+        called,
+    )
+    public.__wrapped__ = kernel  # type: ignore[attr-defined]  # whose signature it shows
+    public.primitive, public.grad = primitive, primitive.grad  # type: ignore[attr-defined]
+    return public
+
+
+def forget(public: FunctionType) -> None:
+    """Back to the first call: a rule that is added after a function was used counts from then on."""
+    public.__code__, public.__defaults__, public.__kwdefaults__ = FIRST_CALL, None, None
+    public.__globals__["answer"] = answer
+
+
+def _first_call(*args: Any, **attrs: Any) -> Any:
+    return answer(primitive, args, attrs)  # type: ignore[name-defined]  # noqa: F821
+
+
+#: the code of a public function that no engine has specialised yet, or whose rules have changed since
+FIRST_CALL = _first_call.__code__
