@@ -53,7 +53,7 @@ def static_rnn(
     seqs = _sequences(program, outer, inputs)
     starts = [as_start(program, outer, v) for v in sequence(states, "states")]
     block, carried = body_block(program, outer, starts)
-    slices = [handed_in(block, v, v.shape[1:], v.stop_gradient) for v in seqs]
+    slices = [handed_in(block, v, v.shape[1:], v.dtype.kind != "f") for v in seqs]
     with program.block_guard(block):
         returned = step(*slices, *carried)
         if not isinstance(returned, tuple) or len(returned) != 2:

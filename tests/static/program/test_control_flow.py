@@ -559,3 +559,15 @@ def test_sequences_of_open_and_known_length_go_together_and_operators_know_their
     assert "# THE STEP" in prog.global_block().ops[-1].source_line
     static.while_loop(lambda i: i < 2, lambda i: i + 1, [0])  # THE LOOP
     assert "# THE LOOP" in prog.global_block().ops[-1].source_line
+
+
+def test_a_step_of_a_sequence_without_gradient_is_read_from_text_as_it_was():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, w = static.data("x", [3]), static.parameter("w", 2.0)
+        (sums,), _ = static.static_rnn(lambda x, s: ([s * w + x], [s + x]), [x], [0.0])
+    (step,) = prog.global_block().ops[-1].attrs["steps"]
+    again = static.parse(str(prog))
+    assert (
+        again.blocks[1].var(step).stop_gradient is prog.blocks[1].var(step).stop_gradient is False
+    )
