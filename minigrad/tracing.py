@@ -10,7 +10,8 @@ from .eager.mode import recorded
 from .errors import ProgramError, describe, refusal
 from .errors.calls import call_error
 from .ops import trace as matrix_trace
-from .static.program.program import Program, Variable, program_guard
+from .static.program.program import Program, program_guard
+from .static.program.variable import Variable
 
 
 def trace(function: Any, *examples: Any, names: Any = None, **options: Any) -> Any:

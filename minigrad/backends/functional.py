@@ -44,7 +44,9 @@ from ..compiler.syntax import (
     rendered,
 )
 from ..primitives.registry import REGISTRY
-from ..static.program.program import EMPTY, Operator, Program
+from ..static.program.names import EMPTY
+from ..static.program.operator import Operator
+from ..static.program.program import Program
 
 #: what a traceback calls functional source
 FILENAME = "<minigrad functional>"

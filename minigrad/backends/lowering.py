@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
+from ..compiler.program_passes import climb
 from ..errors import ProgramError, did_you_mean, user_line
-from ..static.passes import climb
 from ..static.program.program import Program
 
 

@@ -16,11 +16,14 @@ import numpy as np
 
 from ..errors import ProgramError
 from ..primitives.registry import Primitive
-from ..static.passes.names import is_state
-from ..static.program.naming import unwritten
+from ..static.program.arguments import unwritten
+from ..static.program.block import Block
+from ..static.program.names import EMPTY
 from ..static.program.op_info import find_info
-from ..static.program.program import EMPTY, Block, Operator, Program
+from ..static.program.operator import Operator
+from ..static.program.program import Program
 from ..static.run.kernels import arguments, results, targets
+from .program_passes.names import is_state
 from .schedule import Array, Branch, Call, Loop, Schedule, ShapeWhenRun, Unrecordable, arrays_in
 from .tracer import Recorder
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..static.program.program import Operator, Program
+from ..static.program.operator import Operator
+from ..static.program.program import Program
 from ..static.run.executor import Executor
 from ..static.run.feeds import not_set
 from ..static.run.limits import endless

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..static.program.program import Operator
+    from ..static.program.operator import Operator
 import operator
 
 

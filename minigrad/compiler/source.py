@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..static.program.program import Operator
+from ..static.program.operator import Operator
 from ..static.run.limits import STEP_LIMIT
 from .buffers import Plan
 from .memory import aligned_zeros, refusal, too_many_steps

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..static.program.gradient_names import GRAD
-from ..static.program.program import Operator
+from ..static.program.names import GRAD
+from ..static.program.operator import Operator
 from .schedule import Array, Schedule, ShapeWhenRun, current
 
 

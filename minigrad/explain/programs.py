@@ -6,10 +6,12 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..static.backward.dependence import connections, has_blocks
-from ..static.backward.grad_ops import differentiable_inputs
-from ..static.program.op_info import op_info
-from ..static.program.program import BackwardCall, Block, Operator, Variable
+from ..static.backward.op_path import connections, differentiable_inputs
+from ..static.program.block import Block
+from ..static.program.op_info import has_blocks, op_info
+from ..static.program.operator import Operator
+from ..static.program.program import BackwardCall
+from ..static.program.variable import Variable
 
 MOST_PATHS = 8
 

@@ -7,16 +7,7 @@ rnn          a step net, run once per element of a sequence
 
 from __future__ import annotations
 
-from .backward import (
-    Backward,
-    NetOp,
-    Operator,
-    RnnGradOp,
-    RnnOp,
-    Scope,
-    build_grad_op,
-    fc,
-)
+from .backward import Backward, build_grad_op, fc
 from .backward import (
     added_gradients as added_gradients,
 )
@@ -26,5 +17,7 @@ from .backward import (
 from .backward import (
     grad_type as grad_type,
 )
+from .operators import NetOp, Operator, Scope
+from .rnn import RnnGradOp, RnnOp
 
 __all__ = ["Backward", "NetOp", "Operator", "RnnGradOp", "RnnOp", "Scope", "build_grad_op", "fc"]

@@ -22,9 +22,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
-from ..static.program.gradient_names import GRAD
+from ..static.program.names import EMPTY, GRAD
 from ..static.program.op_info import op_info
-from ..static.program.operator import EMPTY
 from .operators import NetOp, Operator, Scope, Slots, names, places
 from .rnn import RnnGradOp, RnnOp
 

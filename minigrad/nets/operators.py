@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
-from ..static.backward.grad_ops import run_grad_op
-from ..static.program.gradient_names import GRAD
+from ..static.program.names import EMPTY, GRAD
 from ..static.program.op_info import bind_slots, op_info
-from ..static.program.operator import EMPTY
-from ..static.run.kernels import run_kernel
+from ..static.run.kernels import run_grad_op, run_kernel
 
 Slots = dict[str, list[str]]
 Given = Mapping[str, str | Sequence[str]]

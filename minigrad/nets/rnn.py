@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
-from ..static.program.gradient_names import GRAD
-from ..static.program.operator import EMPTY
+from ..static.program.names import EMPTY, GRAD
 from .operators import NetOp, Operator, Scope, names, places, read, write
 
 SCOPES = "@SCOPES"  #: ``hs@SCOPES`` holds the step scopes that made ``hs``

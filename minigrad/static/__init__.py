@@ -7,22 +7,33 @@ from typing import Any
 
 from ..errors.calls import check_functions
 from ..errors.other_libraries import TABLES, missing
-from .backward import custom_grad_makers as custom_grad_makers
 from .backward.append_backward import append_backward, gradients
 from .backward.minimize import minimize
-from .program.arrays import array_length, array_read, array_write, create_array
-from .program.control_flow import cond, if_else, switch, while_loop
-from .program.declare import data, error_clip, parameter
-from .program.program import Block, Operator, Program, Variable, program_guard
-from .program.recurrent import static_rnn
+from .program.block import Block
+from .program.control_flow import (
+    array_length,
+    array_read,
+    array_write,
+    cond,
+    create_array,
+    if_else,
+    static_rnn,
+    switch,
+    while_loop,
+)
+from .program.operator import Operator
+from .program.program import Program, data, error_clip, parameter, program_guard
+from .program.variable import Variable
 from .program.verify import verify
-from .run.executor import Executor, Scope
-from .text.parser import parse
+from .run.executor import Executor
+from .run.scope import Scope
+from .text.syntax import parse
 
 #: loaded on first use: name → module that holds it
 _LATER = {
     "Adagrad": "..optim", "Adam": "..optim", "AdamW": "..optim", "RMSprop": "..optim", "SGD": "..optim",
-    "compile": "..compiler", "decompose": ".passes", "export_onnx": "..backends.export", "net": "..nets",
+    "compile": "..compiler",
+    "decompose": "..compiler.program_passes", "export_onnx": "..backends.export", "net": "..nets",
 }  # fmt: skip
 
 __all__ = [

@@ -7,8 +7,15 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
+from minigrad.compiler.program_passes import (
+    climb,
+    dead_code,
+    decompose,
+    fold,
+    merge_duplicates,
+    specialise,
+)
 from minigrad.primitives.registry import REGISTRY
-from minigrad.static.passes import climb, dead_code, decompose, fold, merge_duplicates, specialise
 
 
 def lines(program):

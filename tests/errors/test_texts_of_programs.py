@@ -10,7 +10,9 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import MinigradError
-from minigrad.nets.backward import Backward, NetOp, Operator, RnnOp
+from minigrad.nets.backward import Backward
+from minigrad.nets.operators import NetOp, Operator
+from minigrad.nets.rnn import RnnOp
 from minigrad.primitives.registry import REGISTRY
 from minigrad.static.text.literals import from_plain
 from minigrad.viz import layout

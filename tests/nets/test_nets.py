@@ -12,7 +12,7 @@ from minigrad.errors import ProgramError
 from minigrad.nets.operators import names, places
 from minigrad.primitives.registry import RuleError
 from minigrad.static import net
-from minigrad.static.run.executor import Scope as ExecutorScope
+from minigrad.static.run.scope import Scope as ExecutorScope
 
 
 def op(type, out, attrs=None, **inputs):

@@ -12,7 +12,8 @@ import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
 from minigrad.primitives.registry import REGISTRY
-from minigrad.static.backward.grad_ops import flow_slots, plan_of
+from minigrad.static.backward.grad_ops import plan_of
+from minigrad.static.backward.op_path import flow_slots
 
 
 def built(build, **options):

@@ -353,23 +353,26 @@ OPS += [
 
 STATIC = [
     *bugs(
-        "static.backward.passes",
+        "static.backward.fan_in",
         (
             "the last writer of a gradient wins",
             "if len(sites) == 1: return",
             "if True:\n            return",
         ),
-        ("every temporary has the same name", "counts.get(name, -1) + 1", "0"),
-        ("the sum stands behind its readers", "if name in writers: close(name, position)", "pass"),
+        ("every temporary has the same name", "{label}{first + k}", "{label}"),
+        ("the sum stands behind its readers", "if name in writers: close(name)", "pass"),
         (
             "a missing gradient is not filled with zeros",
             "if name in unmade:",
             "if False:",
         ),
+    ),
+    *bugs(
+        "static.backward.append_backward",
         (
             "grad ops in the order of the forward part",
             "for k, (inputs, slots) in path: op = forward[k]",
-            "for k, (inputs, slots) in path[::-1]:\n        op = forward[k]",
+            "for k, (inputs, slots) in path[::-1]:\n            op = forward[k]",
         ),
     ),
     *bugs(
@@ -382,7 +385,7 @@ STATIC = [
         ),
     ),
     *bugs(
-        "static.run.control",
+        "static.run.interpreter",
         ("a loop's gradient runs forward", "range(len(scopes) - 1, -1, -1)", "range(len(scopes))"),
         (
             "a parameter's gradient is that of the first step",
@@ -411,12 +414,15 @@ STATIC = [
         ),
     ),
     *bugs(
-        "static.backward.grad_ops",
+        "static.run.kernels",
         (
             "broadcast gradients of programs are not summed",
             "if p.broadcasts and s in slots:",
             "if False:",
         ),
+    ),
+    *bugs(
+        "static.backward.grad_ops",
         (
             "the wrong operands are looked at for sums",
             "shape == full and -1 not in shape",
@@ -446,7 +452,7 @@ STATIC = [
         ),
     ),
     *bugs(
-        "static.backward.dependence",
+        "static.backward.op_path",
         ("what flows is not followed from step to step", "after[c] |= after[middle]", "pass"),
         ("every result of a block depends on all its inputs", "made[out] & inputs", "inputs"),
         (
@@ -468,7 +474,7 @@ STATIC = [
         ),
     ),
     *bugs(
-        "static.backward.passes",
+        "static.backward.append_backward",
         (
             "an overwritten value has the gradient of the later one",
             "for name in used.intersection(op.output_names) - have:",
@@ -489,7 +495,7 @@ STATIC = [
         ),
     ),
     *bugs(
-        "static.text.parser",
+        "static.text.syntax",
         ("a text forgets the cuts of a backward call", "marked | set(cut)", "marked"),
     ),
 ]
@@ -548,7 +554,7 @@ COMPILED = [
 
 PICTURES = [
     *bugs(
-        "static.run.scope",
+        "static.run.interpreter",
         (
             "every operator of a block is noted as its first one",
             "record.ran(block, k, op, scope, turn)",

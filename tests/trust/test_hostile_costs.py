@@ -16,8 +16,9 @@ import minigrad as mg
 from minigrad import errors, static
 from minigrad.errors import ProgramError, ProgramFormatError
 from minigrad.nn import storage
-from minigrad.static.run import scope as run_module
-from minigrad.static.text import loader, parser
+from minigrad.static.run import interpreter as run_module
+from minigrad.static.text import json as loader
+from minigrad.static.text import syntax as parser
 from tests.work import calls
 
 EMPTY_PROGRAM = json.loads(static.Program().to_json())

@@ -252,7 +252,7 @@ def training_program():
 
 @BY_ERROR
 def test_an_error_in_any_operator_leaves_all_parameters_as_they_were(error, monkeypatch):
-    from minigrad.static.run.scope import Run
+    from minigrad.static.run.interpreter import Run
 
     prog, feed = training_program()
     count = len(prog.global_block().ops)
@@ -284,7 +284,7 @@ def test_an_interrupt_at_any_line_of_the_executor_leaves_all_parameters_or_none(
     for at in range(0, 20_000, 7):
         executor.scope.values.update({n: v.copy() for n, v in old.items()})
         try:
-            with interrupted(at, ("static/run/executor.py", "static/run/scope.py")):
+            with interrupted(at, ("static/run/executor.py", "static/run/interpreter.py")):
                 executor.run(prog, feed)
         except KeyboardInterrupt:
             done += 1

@@ -10,10 +10,12 @@ import jax
 import numpy as np
 
 from ...compiler.memory import start_values
+from ...compiler.program_passes import limited_depth
 from ...errors import MinigradError, ProgramError
-from ...static.passes import limited_depth
-from ...static.program.naming import names_of
-from ...static.program.program import Operator, Program, Variable
+from ...static.program.arguments import names_of
+from ...static.program.operator import Operator
+from ...static.program.program import Program
+from ...static.program.variable import Variable
 from ...static.run.feeds import check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
 from ..functional import FILENAME, functional_source
 from ..lowering import lowered

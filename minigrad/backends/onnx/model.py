@@ -14,9 +14,9 @@ from onnx import helper
 
 from ...atomic import replacing
 from ...compiler.memory import start_values
+from ...compiler.program_passes import limited_depth
 from ...errors import ProgramError, refusal
-from ...static.passes import limited_depth
-from ...static.program.naming import names_of
+from ...static.program.arguments import names_of
 from ...static.program.program import Program
 from ...static.run.feeds import data_of, fed_shapes
 from ..functional import functional_source

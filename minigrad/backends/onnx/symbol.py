@@ -10,7 +10,7 @@ import numpy as np
 from onnx import helper
 
 from ...errors import ProgramError
-from ...static.program.abstract_values import stand_in
+from ...static.program.infer import stand_in
 
 Shape = tuple[int, ...]
 

@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ...static.passes.names import forget_unused, held_names, written_once
-from ...static.program.program import Block, Operator, Program
+from ...static.program.block import Block
+from ...static.program.operator import Operator
+from ...static.program.program import Program
 from ...static.program.variable import Variable
+from ..program_passes.names import forget_unused, held_names, written_once
 from .stack_alike import SMALL
 
 

@@ -7,18 +7,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from ...errors import ProgramError, describe, did_you_mean, refusal, user_line
 from ...gc_paused import gc_paused
 from ...ops.infer import fits
 from ...primitives.arguments import as_list
-from ..program.control_builders import check_callable
-from ..program.gradient_names import free_names
-from ..program.naming import name_of, names_of, several
-from ..program.program import Block, Operator, Program, Variable
-from .passes import BackwardJob, Callback
+from ..program.arguments import check_callable, name_of, names_of, several
+from ..program.block import Block
+from ..program.names import GradNames, free_names
+from ..program.op_info import find_info
+from ..program.operator import Operator
+from ..program.program import BackwardCall, Program
+from ..program.variable import Variable
+from .append import Callback, append_to_block
+from .fan_in import add_up_repeated_gradients, fill_missing_gradients, has_one_output, read_zeros
+from .grad_ops import default_grad_op, make_grad_ops, plain_primitive
+from .op_path import Flow, Path, find_op_path
+from .overwritten import check_overwritten
+from .recompute import recompute_segments
+from .second import expand_grad_op
+from .sub_blocks import control_grad_op
 
 
 def append_backward(
@@ -238,3 +250,108 @@ def _asked_by_flag(block: Block, no_grad: set[str], parameter_list: Any) -> set[
         for v in b.vars.values()
         if v._stop is False and v.name not in no_grad and not v.trainable
     }
+
+
+@dataclass(eq=False)
+class BackwardJob:
+    """One call of append_backward on one block: what is wanted, what was made.
+
+    ``reached``: wanted names that got a gradient; ``grad_of``: gradient → variable.
+    """
+
+    block: Block
+    wanted: set[str]
+    no_grad: set[str]
+    names: GradNames
+    trace: list[Any] | None = None
+    callbacks: Sequence[Callback] | None = None
+    ops: list[Operator] = field(default_factory=list)
+    reached: set[str] = field(default_factory=set)
+    grad_of: dict[str, str] = field(default_factory=dict)
+    pruned: list[tuple[str, str]] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+
+    @property
+    def grad_name(self) -> Callable[[str], str]:
+        """Name of a variable → name of its gradient."""
+        return self.names.__getitem__
+
+    def build(
+        self, seeds: list[tuple[str, Operator]], checkpoints: Iterable[Any] | None = None
+    ) -> None:
+        """Run the passes up to, but not including, appending."""
+        forward = self.block.ops
+        # a target that is cut hands nothing on; if all are cut, the seeds say what was asked
+        seeds = [(n, op) for n, op in seeds if n not in self.no_grad] or seeds
+        self.targets = [n for n, _ in seeds]
+        path = find_op_path(
+            self.block, forward, self.targets, self.wanted, self.no_grad, self.pruned
+        )
+        differentiated = [*self.targets, *chain.from_iterable(names for _, (names, _) in path)]
+        self.reached = self.wanted.intersection(differentiated)
+        self.names.name_all(differentiated)
+        self.ops = self.raw_grad_ops(forward, path, seeds)
+        self.grad_of = self.names.sources()
+        self._show("raw")
+        if checkpoints is not None:
+            self.ops = recompute_segments(self.block, self.ops, checkpoints)
+            self._show("recomputed")
+        self.ops = add_up_repeated_gradients(self.ops, self.block.idx)
+        self._show("added up")
+        self.ops = fill_missing_gradients(self.ops, self.grad_of)
+        self._show("zeros filled in")
+        check_overwritten(self.block, self.ops)
+
+    def append(self) -> None:
+        """Append the operators, create their variables, call the callbacks."""
+        program = self.block.program
+        program.pruned += self.pruned
+        written = self.block.written
+        append_to_block(self.block, self.ops, self.grad_of, self.callbacks)
+        gradients = dict(self.names)
+        if not written.issuperset(self.grad_of):
+            gradients = {v: g for v, g in gradients.items() if g in written}
+        call = BackwardCall(self.block.idx, self.targets, self.no_grad, gradients)
+        program.backward_calls.append(call)
+        self._show("with variables")
+
+    def _show(self, name: str) -> None:
+        if self.trace is not None:
+            self.trace.append((name, [op.copy() for op in self.ops]))
+
+    def raw_grad_ops(
+        self, forward: Sequence[Operator], path: Path, seeds: list[tuple[str, Operator]]
+    ) -> list[Operator]:
+        """Seeds first, then the grad ops of the path in reverse; gradients may be written several times."""
+        made = [op for _, op in seeds]
+        have = {name for name, _ in seeds}
+        used = set[str]()  # names whose gradient so far was that of a value written later
+        block, grads = self.block, self.names
+        plain = {t: plain_primitive(t) for t in {forward[k].type for k, _ in path}}
+        asked = not all(p is not None and has_one_output(p) for p in plain.values())
+        for k, (inputs, slots) in path:
+            op = forward[k]
+            p = plain[op.type]
+            start = len(made)
+            if p is not None:
+                made.append(default_grad_op(block, op, p, inputs, slots, grads))
+            else:
+                made += self.grad_ops_of(op, (inputs, slots), have)
+            if asked:  # only types that are not plain, or have several outputs, ask what is there
+                for name in used.intersection(op.output_names) - have:
+                    read_zeros(made, start, name, grads[name])
+                used.update(have.intersection(op.output_names))
+                have.difference_update(*op.outputs.values())
+                have.update(inputs)
+        return made
+
+    def grad_ops_of(self, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:
+        """The grad ops of an operator that has not simply one named after it."""
+        inputs = set(flow[0])
+        info = find_info(op.type)
+        assert info is not None
+        if info.forward is not None and not info.is_grad:
+            return make_grad_ops(self.block, op, info.forward, flow, have, self.names)
+        if info.forward is not None or op.type == "cond_grad":
+            return expand_grad_op(self, op, inputs, have)
+        return [control_grad_op(self, op, inputs, have)]

@@ -8,56 +8,19 @@ the grad op of ``split`` is ``concat``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from ...ops.shape import sum_to, unbroadcast
-from ...primitives.registry import Primitive
-from ..program.gradient_names import GradNames
-from ..program.op_info import CONTROL, find_info
-from ..program.operator import EMPTY, Operator
-from ..program.variable import ShapeOf, Variable
-from ..run.kernels import like_value
-
-if TYPE_CHECKING:
-    from ..program.block import Block
+from ...primitives.registry import REGISTRY, Primitive
+from ..program.block import Block
+from ..program.names import EMPTY, GradNames, part
+from ..program.op_info import find_info
+from ..program.operator import Operator
 
 #: name of a variable → name of its gradient
 GradName = Callable[[str], str]
-
-
-def flow_slots(op_type: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The input and output slots of a type through which gradients can flow, as far as the type decides it."""
-    info = find_info(op_type)
-    if info is None:
-        return (), ()
-    if info.is_grad:
-        return info.inputs, info.outputs
-    if op_type in CONTROL:
-        return ("x", "params", "seq"), info.outputs
-    p = info.forward
-    assert p is not None
-    return tuple(p.rules), tuple(o for o in p.outputs if o not in p.nondiff)
-
-
-def differentiable_inputs(block: Block, op: Operator) -> list[str]:
-    """The input names of an operator through which a gradient can flow."""
-    return floating(block, (n for s in flow_slots(op.type)[0] for n in op.inputs.get(s, ())))
-
-
-def differentiable_outputs(block: Block, op: Operator) -> list[str]:
-    """The output names of an operator from which a gradient can flow back."""
-    return floating(block, (n for s in flow_slots(op.type)[1] for n in op.outputs.get(s, ())))
-
-
-def floating(block: Block, names: Iterable[str]) -> list[str]:
-    """Those of the names that hold floating-point values."""
-    find = block.find_var
-    return [n for n in names if (var := find(n)) is not None and var.dtype.kind == "f"]
 
 
 def plain_primitive(op_type: str) -> Primitive | None:
@@ -97,7 +60,7 @@ def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> 
     copies = []
     for name in {n: None for n in op.output_names if n in op.input_names}:
         gradient = grads[name]
-        copy = f"{gradient}@RENAME@{op.type}"
+        copy = part(gradient, op.type)
         for grad_op in grad_ops:
             for slot, names in grad_op.inputs.items():
                 grad_op.inputs[slot] = [copy if n == gradient else n for n in names]
@@ -176,68 +139,62 @@ def default_grad_op(
     return Operator(plan.type, inputs, outputs, op.attrs, "backward", op)
 
 
-def run_grad_op(
-    p: Primitive, slots: dict[str, list[Any]], attrs: dict[str, Any], asked: Container[str]
-) -> dict[str, list[Any]]:
-    """Run the rules of a grad op on values by slot; returns values by output slot, for the slots that are asked for.
+Made = list[Operator] | None
 
-    The values may be arrays (the kernel of ``mul_grad``) or Variables (decomposition).  A list slot gives a gradient
-    for each of its values, also for those nobody named: one rule makes them together.
+
+def _grad(op: Operator, kind: str, source: list[str], out: list[str], **attrs: Any) -> Operator:
+    made = Operator(kind, {"x": source}, {"out": out}, attrs, "backward", op)
+    made.reads = ()
+    return made
+
+
+def of_split(
+    block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
+) -> Made:
+    """The gradients of the parts, joined."""
+    attrs = {k: v for k, v in op.attrs.items() if k == "axis"}
+    parts = [grad_name(n) for n in op.outputs["out"]]
+    return [_grad(op, "concat", parts, [grad_name(op.inputs["x"][0])], **attrs)]
+
+
+def of_concat(
+    block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
+) -> Made:
+    """The gradient, cut where the values were joined; not where they were made flat or their lengths are known only
+    later, nor where some parts are unwanted: a `split` without names for all parts could not be differentiated again.
     """
-    wanted_inputs = [s for s in p.rules if f"{s}_grad" in asked]
-    made: dict[str, Any] = {}
-    for rule in p.wanted_rules(wanted_inputs):
-        result = rule.function(*(_argument(p, r, slots, attrs) for r in rule.reads))
-        made.update(
-            zip(rule.inputs, result, strict=True) if rule.joint else [(rule.inputs[0], result)]
-        )
-    out: dict[str, list[Any]] = {}
-    for s in wanted_inputs:
-        value = made[s]
-        values = list(value) if s == p.list_input else [value]
-        if p.broadcasts and s in slots:
-            values = [_sum_back(v, slots[s][0]) for v in values]
-        out[f"{s}_grad"] = values
-    return out
+    axis = op.attrs.get("axis", 0)
+    if axis is None:
+        return None
+    lengths = [block.var(n).shape[axis] for n in op.inputs["x"]]
+    if -1 in lengths or not wanted.issuperset(op.inputs["x"]):
+        return None
+    out = [grad_name(n) for n in op.inputs["x"]]
+    attrs: dict[str, Any] = {"num_or_sections": tuple(lengths)}
+    if axis:
+        attrs["axis"] = axis
+    return [_grad(op, "split", [grad_name(op.outputs["out"][0])], out, **attrs)]
 
 
-def _sum_back(value: Any, like: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        shape = np.shape(like)
-        return value if value.shape == shape else sum_to(value, shape)
-    if value.shape == like.shape and -1 not in value.shape:
-        return value
-    return unbroadcast(value, shape=shape_of(like))
+def of_sum(
+    block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
+) -> Made:
+    """The gradient of every term is that of the sum, times one."""
+    g = grad_name(op.outputs["out"][0])
+    return [_grad(op, "scale", [g], [grad_name(n)]) for n in op.inputs["x"] if n in wanted]
 
 
-def shape_of(value: Any) -> Any:
-    """The shape of an array, or of a Variable as far as it is known: else a `ShapeOf`."""
-    if isinstance(value, Variable) and -1 in value.shape:
-        return ShapeOf(value.name)
-    return tuple(np.shape(value)) if not isinstance(value, Variable) else value.shape
+def of_assign(
+    block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
+) -> Made:
+    """The gradient of a copy is a copy of the gradient."""
+    return [_grad(op, "assign", [grad_name(op.outputs["out"][0])], [grad_name(op.inputs["x"][0])])]
 
 
-def _argument(p: Primitive, name: str, slots: dict[str, list[Any]], attrs: dict[str, Any]) -> Any:
-    if name in p.inputs or name in p.outputs:
-        if name not in slots:
-            return attrs.get(name)
-        as_list = name == p.list_input or (p.list_output and name in p.outputs)
-        return slots[name] if as_list else slots[name][0]
-    if name.endswith("_grad") and name[:-5] in p.outputs:
-        return slots[name] if p.list_output else slots[name][0]
-    if name in p.attrs:
-        if f"{name}_like" in slots:
-            return like_value(name, _shapes_of(slots[f"{name}_like"]))
-        return attrs.get(name, p.attrs[name])
-    base, _, what = name.rpartition("_")
-    values = slots.get(base) or [attrs.get(base)]
-    facts = _shapes_of(values) if what == "shape" else [getattr(v, "dtype", None) for v in values]
-    return facts if base == p.list_input else facts[0]
-
-
-def _shapes_of(values: list[Any]) -> list[Any]:
-    """The shape of each; where one is open, all are read when the program runs."""
-    found = [shape_of(v) for v in values]
-    if any(isinstance(s, ShapeOf) for s in found):
-        return [ShapeOf(v.name) for v in values]
-    return found
+for _type, _maker in {
+    "split": of_split,
+    "concat": of_concat,
+    "sum": of_sum,
+    "assign": of_assign,
+}.items():
+    REGISTRY[_type].grad_maker = _maker

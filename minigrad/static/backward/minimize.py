@@ -13,11 +13,13 @@ import numpy as np
 
 from ...errors import ProgramError, describe, refusal
 from ...primitives.registry import REGISTRY
-from ..program.control_builders import same_types
-from ..program.program import Block, Program, Variable
+from ..program.block import Block
+from ..program.control_flow import same_types
+from ..program.program import Program
+from ..program.variable import Variable
+from .append import Callback
 from .append_backward import append_backward
-from .overwritten import written_twice
-from .passes import Callback
+from .fan_in import written_twice
 
 Pairs = list[tuple[Variable, Variable]]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
 
 from ...errors import ProgramError
-from ..program.program import EMPTY, Block, Operator
+from ..program.block import Block
+from ..program.names import EMPTY
+from ..program.operator import Operator
+from .fan_in import outputs_of, written_twice
 
 
 def check_overwritten(block: Block, ops: Sequence[Operator]) -> None:
@@ -55,15 +56,3 @@ def _overwritten(block: Block) -> dict[str, int]:
     if not repeated:
         return {}
     return {n: k for k, op in enumerate(block.ops) for n in op.output_names if n in repeated}
-
-
-def outputs_of(ops: Sequence[Operator]) -> list[str]:
-    """The names that operators write, in their order."""
-    return [*chain.from_iterable(names for op in ops for names in op.outputs.values())]
-
-
-def written_twice(names: list[str]) -> set[str]:
-    """The names that stand there more than once."""
-    if len(set(names)) == len(names):
-        return set()
-    return {name for name, count in Counter(names).items() if count > 1}

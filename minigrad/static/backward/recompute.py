@@ -11,9 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...errors import ProgramError, did_you_mean, user_line
-from ..program.naming import name_of, several
+from ..program.arguments import name_of, several
+from ..program.block import Block
+from ..program.names import again, is_again
 from ..program.op_info import CONTROL
-from ..program.program import Block, Operator
+from ..program.operator import Operator
 
 
 def recompute_segments(
@@ -96,15 +98,15 @@ class _Again:
         made = op.copy()
         made.role, made.copy_of = "backward", op
         self.redirect(made, of)
-        made.reads = tuple(n for n in made.input_names if not n.endswith("@RECOMPUTE"))
-        made.outputs = {s: [f"{n}@RECOMPUTE" for n in names] for s, names in made.outputs.items()}
+        made.reads = tuple(n for n in made.input_names if not is_again(n))
+        made.outputs = {s: [again(n) for n in names] for s, names in made.outputs.items()}
         return made
 
     def redirect(self, op: Operator, of: int) -> None:
         """Let an operator read the values that were computed again."""
         op.reads = tuple(n for n in op.reads or () if n not in self.fresh)
         for slot, names in op.inputs.items():
-            op.inputs[slot] = [f"{n}@RECOMPUTE" if n in self.fresh else n for n in names]
+            op.inputs[slot] = [again(n) if n in self.fresh else n for n in names]
 
 
 def _temporary(block: Block, name: str) -> bool:

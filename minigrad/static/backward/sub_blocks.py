@@ -8,39 +8,21 @@ nest has a gradient in each of its blocks and no two of them meet by accident.
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ProgramError
-from ..program.gradient_names import GradNames
-from ..program.op_info import CONTROL, OpInfo
-from ..program.program import EMPTY, Block, Operator, Variable
-from .dependence import dependence, over_all_steps
+from ..program.block import Block
+from ..program.names import EMPTY, GradNames, part
+from ..program.operator import Operator
+from ..program.variable import Variable
+from .append import append_to_block
+from .fan_in import add_up_repeated_gradients, fill_missing_gradients
+from .op_path import dependence, find_op_path, over_all_steps
+from .overwritten import check_overwritten
 
 if TYPE_CHECKING:
-    from .passes import BackwardJob
-
-_LOOP = ("sub_block", "next_grad", "carried_grad", "params_local")
-CONTROL["while_grad"] = OpInfo(
-    "while_grad",
-    ("x", "params", "scopes", "out_grad"),
-    ("x_grad", "params_grad"),
-    _LOOP,
-    is_grad=True,
-)
-CONTROL["recurrent_grad"] = OpInfo(
-    "recurrent_grad",
-    ("seq", "x", "params", "scopes", "stacked_grad", "out_grad"),
-    ("seq_grad", "x_grad", "params_grad"),
-    (*_LOOP, "step_out_grad", "steps_grad"),
-    is_grad=True,
-)
-CONTROL["cond_grad"] = OpInfo(
-    "cond_grad",
-    ("pred", "params", "scopes", "out_grad"),
-    ("params_grad",),
-    ("sub_block", "else_block", "true_seeds", "false_seeds", "true_params", "false_params"),
-    is_grad=True,
-)
+    from .append_backward import BackwardJob
 
 
 def control_grad_op(
@@ -179,28 +161,18 @@ def _grad_block(
     Returns the block, under which names the seeds are given, and how gradients are named in it.
     A name may be a seed twice: then its two gradients are added up.
     """
-    from .op_path import find_op_path
-    from .overwritten import check_overwritten
-    from .passes import (
-        BackwardJob,
-        add_up_repeated_gradients,
-        append_to_block,
-        fill_missing_gradients,
-        make_raw_grad_ops,
-    )  # fmt: skip
-
     program = job.block.program
     made = program.create_block(job.block.idx, forward_block=body.idx)
     names_here = GradNames(_own_names(body))
     local = names_here.__getitem__
-    inner = BackwardJob(made, wanted, job.no_grad, names_here, callbacks=job.callbacks)
-    cut = {n: f"{local(n)}@RENAME@cut" for n in seeds if n in job.no_grad}  # nobody reads these
+    cut = {n: part(local(n), "cut") for n in seeds if n in job.no_grad}  # nobody reads these
     given = [
         Operator("given", {}, {"out": [cut.get(n) or local(n)]}, {}, "backward") for n in seeds
     ]
     path = find_op_path(body, body.ops, seeds, wanted, job.no_grad, job.pruned)
-    ops = make_raw_grad_ops(
-        inner, body.ops, path, [(cut.get(n, n), op) for n, op in zip(seeds, given, strict=True)]
+    inner = replace(job, block=made, wanted=wanted, names=names_here, pruned=[])
+    ops = inner.raw_grad_ops(
+        body.ops, path, [(cut.get(n, n), op) for n, op in zip(seeds, given, strict=True)]
     )
     ops = fill_missing_gradients(add_up_repeated_gradients(ops, made.idx), names_here.sources())
     check_overwritten(body, ops)
@@ -214,7 +186,7 @@ def _grad_block(
                 Operator("fill_zeros_like", {"x": [name]}, {"out": [local(name)]}, {}, "backward")
             )
     made.written.update(names)
-    append_to_block(made, ops, names_here.sources(), inner.callbacks)
+    append_to_block(made, ops, names_here.sources(), job.callbacks)
     return made, names, local
 
 

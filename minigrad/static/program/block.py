@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ProgramError, did_you_mean, refusal, user_frame, user_line
 from ...errors.other_libraries import TABLES, missing
 from ...primitives.registry import Primitive
+from .arguments import check_operator, slots_of
 from .infer import infer_outputs
+from .names import CONSTANT, EMPTY
 from .op_info import bind_slots, op_info
-from .operator import CONSTANT, EMPTY, Operator
-from .validate_operator import check_operator, slots_of
+from .operator import Operator
 from .variable import ShapeOf, Variable, check_name
 
 if TYPE_CHECKING:

@@ -12,38 +12,40 @@ loop looks to its surroundings like any op with inputs and outputs, and nests to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
 
 from ...errors import MinigradError, ProgramError, describe, refusal
+from ...ops.index import getitem, setitem
+from ...ops.infer import fits
 from ...primitives.arguments import as_list
-from .control_builders import (
-    all_or_nothing,
-    append_control,
-    as_start,
-    body_block,
-    captured,
-    check_callable,
-    next_values,
-    own_names,
-    same_types,
-    sequence,
-)  # fmt: skip
-from .op_info import CONTROL, OpInfo
-from .program import Block, Program, Variable, default_program
+from ...primitives.registry import REGISTRY
+from .arguments import check_callable
+from .block import Block
+from .infer import Type
+from .names import EMPTY
+from .operator import Operator
+from .program import Program, default_program
+from .variable import Variable
 
-CONTROL["while"] = OpInfo(
-    "while",
-    ("x", "params"),
-    ("out", "scopes"),
-    ("sub_block", "cond_block", "carried", "next", "cond"),
-)
-CONTROL["cond"] = OpInfo(
-    "cond",
-    ("pred", "params"),
-    ("out", "scopes"),
-    ("sub_block", "else_block", "true_out", "false_out"),
-)
+P = ParamSpec("P")
+
+
+R = TypeVar("R")
+
+
+def all_or_nothing(build: Callable[P, R]) -> Callable[P, R]:
+    """If building fails, the program is as it was before the call."""
+
+    @wraps(build)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        with default_program().transaction():
+            return build(*args, **kwargs)
+
+    return guarded
 
 
 @all_or_nothing
@@ -241,3 +243,242 @@ def if_else(
             raise refusal(what, "a row for each that came in: rows * 0.0 + 1.0", ProgramError)
     merged = [merge_rows(mask, a, b) for a, b in zip(parts, parts_no, strict=True)]
     return merged[0] if kind is None else kind(merged)
+
+
+@all_or_nothing
+def static_rnn(
+    step: Callable[..., Any], inputs: Sequence[Any], states: Sequence[Any]
+) -> tuple[list[Variable], list[Variable]]:
+    """Run ``step(*slices, *states) -> (outputs, next_states)`` along axis 0 of the inputs.
+
+    Returns the outputs of all steps, stacked along a new axis 0, and the final states.  An empty sequence gives empty
+    outputs and the start states.  Errors: `ProgramError`.
+
+    >>> import numpy as np
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [-1])
+    ...     (sums,), (last,) = static.static_rnn(lambda x, s: ([s + x], [s + x]), [x], [0.0])
+    >>> static.Executor().run(prog, feed={"x": np.array([1.0, 2.0, 3.0])}, fetch_list=[sums, last])
+    [array([1., 3., 6.]), array(6.)]
+    """
+    check_callable(step, "step")
+    program = default_program()
+    outer = program.current_block()
+    seqs = _sequences(program, outer, inputs)
+    starts = [as_start(program, outer, v) for v in sequence(states, "states")]
+    block, carried = body_block(program, outer, starts)
+    slices = [handed_in(block, v, v.shape[1:], v.dtype.kind != "f") for v in seqs]
+    with program.block_guard(block):
+        returned = step(*slices, *carried)
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            what = (
+                f"the step of static_rnn returns (outputs, next_states), not {describe(returned)}"
+            )
+            raise refusal(what, "return [out, …], [state, …]", ProgramError)
+        outs, states_ = (sequence(r, "a result of the step") for r in returned)
+        outs = own_names(block, [program.as_variable(v, block) for v in outs])
+        next_ = next_values(program, block, states_, starts, "the step", {v.name for v in outs})
+    attrs = {
+        "sub_block": block.idx,
+        "steps": [v.name for v in slices],
+        "carried": [v.name for v in carried],
+        "next": [v.name for v in next_],
+        "step_out": [v.name for v in outs],
+    }
+    names = {
+        "seq": [v.name for v in seqs],
+        "x": [v.name for v in starts],
+        "params": captured([block]),
+    }
+    stacked = [((seqs[0].shape[0], *v.shape), v.dtype) for v in outs]
+    final = [(v.shape, v.dtype) for v in starts]
+    made = append_control(outer, "recurrent", names, attrs, stacked=stacked, out=final)
+    return made["stacked"], made["out"]
+
+
+def _sequences(program: Program, outer: Block, inputs: Any) -> list[Variable]:
+    seqs = [program.as_variable(v, outer) for v in sequence(inputs, "inputs")]
+    if not seqs or any(not v.shape for v in seqs):
+        what = "static_rnn needs sequences: Variables with time as axis 0"
+        raise refusal(what, "inputs=[x] with x of shape [steps, …]", ProgramError)
+    if len({v.shape[0] for v in seqs} - {-1}) > 1:
+        what = f"the sequences of static_rnn have different lengths: {seqs}"
+        raise refusal(what, "cut or fill them up to one length", ProgramError)
+    return seqs
+
+
+def create_array(capacity: int, shape: Iterable[int] = (), dtype: Any = "float64") -> Variable:
+    """An array of ``capacity`` places, zeros of this shape.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     squares = static.create_array(4)
+    ...     _, squares = static.while_loop(
+    ...         lambda i, a: i < 4, lambda i, a: (i + 1, static.array_write(a, i, i * i * 1.0)), [0, squares])
+    >>> static.Executor().run(prog, fetch_list=[squares])
+    [array([0., 1., 4., 9.])]
+    """
+    sizes = (capacity, *shape)
+    if not all(isinstance(n, int) and n >= 0 for n in sizes):
+        what = f"create_array needs known sizes, not {list(sizes)}"
+        raise refusal(what, "static.create_array(4, [3]): four values of shape [3]", ProgramError)
+    attrs = {"shape": sizes, "dtype": np.dtype(dtype).name}
+    block = default_program().current_block()
+    made: Variable = block.append_primitive(REGISTRY["fill_constant"], (), attrs)
+    return made
+
+
+def array_write(array: Variable, index: Any, value: Any) -> Variable:
+    """The array with ``value`` at a place.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     squares = static.array_write(static.create_array(3), 1, 4.0)
+    >>> static.Executor().run(prog, fetch_list=[squares])
+    [array([0., 4., 0.])]
+    """
+    return setitem(array, value, index)  # type: ignore[no-any-return]
+
+
+def array_read(array: Variable, index: Any) -> Variable:
+    """What stands at a place.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     place = static.array_read(static.array_write(static.create_array(3), 1, 4.0), 1)
+    >>> static.Executor().run(prog, fetch_list=[place])
+    [array(4.)]
+    """
+    return getitem(array, index)  # type: ignore[no-any-return]
+
+
+def array_length(array: Variable) -> int:
+    """The number of places.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     static.array_length(static.create_array(3))
+    3
+    """
+    return len(array)
+
+
+def sequence(value: Any, what: str) -> list[Any]:
+    """Several values as a list; one value as a list of one."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if what == "loop_vars":
+        what = f"loop_vars is a list of Variables or numbers, not {describe(value)}"
+        raise refusal(what, "loop_vars=[0, x]", ProgramError)
+    return [value]
+
+
+def as_start(program: Program, outer: Block, value: Any) -> Variable:
+    """What a loop starts from; numbers become constants."""
+    number = isinstance(value, int | float | bool)
+    return program.as_variable(np.asarray(value) if number else value, outer)
+
+
+def body_block(
+    program: Program, outer: Block, starts: list[Variable]
+) -> tuple[Block, list[Variable]]:
+    """A block for the body of a loop, and its carried values."""
+    block = program.create_block(outer.idx)
+    return block, [handed_in(block, v, v.shape, v.dtype.kind != "f") for v in starts]
+
+
+def handed_in(block: Block, v: Variable, shape: tuple[int, ...], stop: bool) -> Variable:
+    """What a step sees of a value of the loop: a variable of the body that nothing in it has to write."""
+    name = block.program.unique_name(f"{v.name}@step")
+    block.written.add(name)
+    return block.create_var(name, shape, v.dtype, derived_stop=stop)
+
+
+def same_types(a: Variable, b: Variable) -> bool:
+    """Whether two Variables can take turns."""
+    return a.dtype == b.dtype and fits(a.shape, b.shape)
+
+
+def next_values(
+    program: Program,
+    block: Block,
+    values: list[Any],
+    starts: list[Variable],
+    what: str,
+    taken: Container[str] = (),
+) -> list[Variable]:
+    """What a step hands on, checked against what the loop started from."""
+    if len(values) != len(starts):
+        raise refusal(
+            f"{what} returns {len(values)} value(s) for {len(starts)} loop variable(s)",
+            "return the next value of every loop variable, in their order",
+            ProgramError,
+        )
+    made = []
+    for k, (start, value) in enumerate(zip(starts, values, strict=True)):
+        if value is None:
+            what = f"{what} returns None for loop variable {k}"
+            raise refusal(what, "return the next value of every loop variable", ProgramError)
+        number = isinstance(value, int | float)
+        result = program.as_variable(np.asarray(value, start.dtype) if number else value, block)
+        if not same_types(start, result):
+            raise refusal(
+                f"{what} changes loop variable {k}: it starts as {start!r} and goes on as "
+                f"{result!r}",
+                "shape and dtype must stay the same from step to step (astype, reshape, or "
+                "a better start value)",
+                ProgramError,
+            )
+        made.append(result)
+    return own_names(block, made, taken)
+
+
+def own_names(block: Block, values: list[Variable], taken: Container[str] = ()) -> list[Variable]:
+    """Give every result a name of its own, made in this block: gradients then have one place each."""
+    produced = {n for op in block.ops for n in op.output_names}
+    seen: set[str] = set()
+    out = []
+    for v in values:
+        if v.name in seen or v.name in taken or v.name not in produced:
+            v = block.append_primitive(REGISTRY["assign"], (v,), {})
+        seen.add(v.name)
+        out.append(v)
+    return out
+
+
+def captured(blocks: list[Block], also: Sequence[str] = ()) -> list[str]:
+    """The outer names that these blocks read, in order of first use."""
+    local = {EMPTY, *(n for b in blocks for n in b.vars)}
+    reads = [n for b in blocks for op in b.ops for n in op.input_names]
+    return [n for n in dict.fromkeys([*reads, *also]) if n not in local]
+
+
+def append_control(
+    outer: Block,
+    op_type: str,
+    inputs: dict[str, list[str]],
+    attrs: dict[str, Any],
+    **types: list[Type],
+) -> dict[str, list[Variable]]:
+    """Append the operator; ``types`` are those of its outputs by slot."""
+    unique = outer.program.unique_name
+    reads = [n for s in ("x", "params", "seq") for n in inputs.get(s, ())]
+    stop = all(outer.var(n).stop_gradient for n in reads)
+    made = {
+        slot: [
+            outer.create_var(unique(op_type), s, d, derived_stop=stop or d.kind != "f")
+            for s, d in ts
+        ]
+        for slot, ts in types.items()
+    }
+    scopes = outer.create_var(unique(f"{op_type}@SCOPES"), (), np.int64, derived_stop=True)
+    outputs = {s: [v.name for v in vs] for s, vs in made.items()}
+    op = Operator(op_type, inputs, {**outputs, "scopes": [scopes.name]}, attrs, outer.program.role)
+    outer._append(op, user=True)
+    return made

@@ -15,22 +15,29 @@ import numpy as np
 from ...errors import MinigradError, ProgramError, op_error, refusal
 from ...ops.infer import fits
 from ...primitives.registry import Primitive
-from ..run.kernels import run_kernel
+from ..run.kernels import run_grad_op, run_kernel
 from ..run.limits import MEMORY, itemsize, refuse, result_size
-from .abstract_values import known_mask, stand_ins
+from .names import EMPTY
 from .op_info import not_one_name, op_info
-from .operator import EMPTY
 from .variable import Variable, check_name, plain_variable
 
 if TYPE_CHECKING:
     from .block import Block
     from .operator import Operator
 
+
 Type = tuple[tuple[int, ...], np.dtype[Any]]  #: shape and dtype
 
+
 _TRIALS = ((3, True), (5, False))  # a size for -1, and what masks hold
+
+
 _FOUND: dict[Any, list[Type]] = {}  # layers repeat, so most answers are known
+
+
 _NAMED: set[str] = set()  # types of operators after which variables may be named
+
+
 _PLAIN = (int, float, bool, str, type(None))
 
 
@@ -213,8 +220,6 @@ def _run_kernel(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> lis
 
 
 def _run_rules(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> list[Any]:
-    from ..backward.grad_ops import run_grad_op
-
     found = run_grad_op(p, values, op.attrs, op.outputs)
     return [v for slot in op.outputs for v in found[slot]]
 
@@ -246,3 +251,54 @@ def _refusal(op: Operator, variables: dict[str, list[Variable]], error: Exceptio
     names = [s for s, vs in variables.items() for _ in vs]
     attrs = {k: v for k, v in op.attrs.items() if v is not None}
     return str(op_error(op.type, names, flat, attrs, error))
+
+
+def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, mask: bool = True) -> Any:
+    """An array that costs no memory: ones (zeros for integers, so that it can be an index)."""
+    filled = (
+        np.asarray(mask) if dtype.kind == "b" else np.asarray(0 if dtype.kind in "iu" else 1, dtype)
+    )
+    return np.broadcast_to(filled, tuple(size if n < 0 else n for n in shape))
+
+
+def matched(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Shapes that are broadcast together, with open sizes closed where another operand knows them.
+
+    >>> matched([(-1, 2), (4, 2), (-1,)])
+    [(4, 2), (4, 2), (2,)]
+    """
+    rank = max(map(len, shapes), default=0)
+    known = [1] * rank
+    for shape in shapes:
+        for k, n in enumerate(reversed(shape)):
+            known[k] = n if n > 1 else known[k]
+    return [
+        tuple(
+            known[len(s) - 1 - k] if n < 0 and known[len(s) - 1 - k] > 1 else n
+            for k, n in enumerate(s)
+        )
+        for s in shapes
+    ]
+
+
+def stand_ins(
+    p: Primitive, variables: dict[str, list[Variable]], size: int, mask: bool
+) -> dict[str, list[Any]]:
+    """A stand-in for every variable; constant masks stand for themselves."""
+    flat = [v for vs in variables.values() for v in vs]
+    shapes = [v.shape for v in flat]
+    closed = iter(matched(shapes) if p.broadcasts else shapes)
+    out: dict[str, list[Any]] = {}
+    for slot, vs in variables.items():
+        out[slot] = []
+        for v in vs:
+            shape, known = next(closed), known_mask(v)
+            out[slot].append(stand_in(shape, v.dtype, size, mask) if known is None else known)
+    return out
+
+
+def known_mask(v: Variable) -> Any:
+    """A constant mask stands for itself, since shapes may depend on it."""
+    if v.dtype.kind != "b" or not v.persistable:
+        return None
+    return v.program.initial.get(v.name)

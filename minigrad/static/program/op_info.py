@@ -1,7 +1,7 @@
 """What a Program knows of an operator type: its slots, its attrs, and what it does.
 
 Three kinds of types share one interface, `OpInfo`: primitives, their grad ops (``mul_grad``, derived from the rules of
-``mul``), and control flow (``while``, ``cond``, ``recurrent``), which registers itself in `CONTROL`.
+``mul``), and control flow (``while``, ``cond``, ``recurrent``, and their grad ops), which stands in `CONTROL`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,38 @@ class OpInfo:
 
 ROLES = ("forward", "loss", "backward", "optimize")  #: what an operator is there for
 
-CONTROL: dict[str, OpInfo] = {}
+_LOOP = "sub_block next_grad carried_grad params_local"
+_TO_BRANCHES = "sub_block else_block true_seeds false_seeds true_params false_params"
+
+#: control flow: input slots, output slots, attrs
+CONTROL = {
+    op_type: OpInfo(
+        op_type,
+        tuple(inputs.split()),
+        tuple(outputs.split()),
+        tuple(attrs.split()),
+        is_grad=op_type.endswith("_grad"),
+    )
+    for op_type, inputs, outputs, attrs in (
+        ("while", "x params", "out scopes", "sub_block cond_block carried next cond"),
+        ("cond", "pred params", "out scopes", "sub_block else_block true_out false_out"),
+        (
+            "recurrent",
+            "seq x params",
+            "stacked out scopes",
+            "sub_block steps carried next step_out",
+        ),
+        ("while_grad", "x params scopes out_grad", "x_grad params_grad", _LOOP),
+        ("cond_grad", "pred params scopes out_grad", "params_grad", _TO_BRANCHES),
+        (
+            "recurrent_grad",
+            "seq x params scopes stacked_grad out_grad",
+            "seq_grad x_grad params_grad",
+            f"{_LOOP} step_out_grad steps_grad",
+        ),
+    )
+}
+
 _KNOWN: dict[str, tuple[str, OpInfo]] = {}  # type → (primitive it belongs to, its info)
 
 
@@ -90,6 +121,11 @@ def op_info(op_type: str) -> OpInfo:
             what += did_you_mean(str(op_type), [*REGISTRY, *CONTROL], cutoff=0.6)
         raise refusal(what, advice, ProgramError)
     return found
+
+
+def has_blocks(op_type: str) -> bool:
+    """Whether gradients flow through blocks: only then do results of one operator depend on different inputs."""
+    return op_type in CONTROL and not CONTROL[op_type].is_grad
 
 
 def list_slots(info: OpInfo) -> set[str]:

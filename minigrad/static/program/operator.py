@@ -7,8 +7,6 @@ from typing import Any
 from ...errors import code_line
 from .op_info import find_info
 
-EMPTY = "@EMPTY@"  #: stands where a list of gradients has none
-CONSTANT = "const"  #: how the names of numbers and arrays used as they are begin
 BLOCK_ATTRS = ("sub_block", "else_block", "cond_block")
 
 
@@ -127,6 +125,6 @@ class Operator:
         return made.at(self)
 
     def __repr__(self) -> str:
-        from ..text.printer import format_op
+        from ..text.syntax import format_op
 
         return format_op(self)

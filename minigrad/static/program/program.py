@@ -14,7 +14,7 @@ object to hold on to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -27,14 +27,8 @@ from ...errors.other_libraries import TABLES, missing
 from ...primitives.values import Operators
 from ..text.literals import LIMIT
 from .block import Block
-from .lift import lift
-from .operator import CONSTANT, EMPTY, Operator
-from .variable import ShapeOf, Variable, check_name
-
-__all__ = [
-    "CONSTANT", "EMPTY", "BackwardCall", "Block", "Operator", "Program", "ShapeOf", "Variable", "check_name",
-    "default_program", "program_guard",
-]  # fmt: skip
+from .names import CONSTANT, whole
+from .variable import Variable
 
 
 @dataclass
@@ -54,12 +48,9 @@ class BackwardCall:
         """Where its operators begin in its block: behind those that were there when it was called."""
         gradients = set(self.gradients.values())
         for k, op in enumerate(block.ops):
-            if op.role in ("loss", "backward"):
-                outputs = {
-                    n.partition("@RENAME@")[0].removesuffix("@CAST") for n in op.output_names
-                }
-                if not gradients.isdisjoint(outputs):
-                    return k
+            made_here = op.role in ("loss", "backward")
+            if made_here and not gradients.isdisjoint(map(whole, op.output_names)):
+                return k
         return len(block.ops)
 
 
@@ -257,7 +248,7 @@ class Program:
 
         Errors: `ProgramFormatError`, and nothing else, for whatever is not one.
         """
-        from ..text.loader import from_json
+        from ..text.json import from_json
 
         return from_json(text, limit)
 
@@ -265,7 +256,7 @@ class Program:
         raise missing("a Program", name, TABLES["Program"], self)
 
     def __str__(self) -> str:
-        from ..text.printer import format_program
+        from ..text.syntax import format_program
 
         return format_program(self)
 
@@ -312,3 +303,112 @@ def program_guard(program: Program) -> Iterator[Program]:
         yield program
     finally:
         _default.reset(token)
+
+
+def data(name: str, shape: Iterable[int | None], dtype: Any = np.float64) -> Variable:
+    """A variable that is fed; a size of -1 (or None) is any size.  Errors: `ProgramError`.
+
+    >>> from minigrad import static
+    >>> with static.program_guard(static.Program()):
+    ...     static.data("x", [-1, 3])
+    Variable(x: float64[-1, 3])
+    """
+    if not isinstance(shape, Iterable):
+        what = f"data {name!r}: the shape is a list of sizes, not {describe(shape)}"
+        raise refusal(what, f"static.data({name!r}, [-1, 3])", ProgramError)
+    sizes = tuple(-1 if n is None else n for n in shape)
+    for n in sizes:
+        if not isinstance(n, int | np.integer) or n < -1:
+            what = f"data {name!r}: a size is -1 (any) or at least 0, not {n!r}"
+            raise refusal(what, f"static.data({name!r}, [-1, 3])", ProgramError)
+    try:
+        known = np.dtype(dtype)
+    except TypeError:
+        known = np.dtype(object)
+    if known.kind not in "fiub":
+        what = (
+            f"data {name!r}: a program computes with numbers and truth values, not with {dtype!r}"
+        )
+        raise refusal(what, "dtype='float64', 'float32', 'int64' or 'bool'", ProgramError)
+    program = default_program()
+    return program.global_block().create_var(
+        name, map(int, sizes), known, is_data=True, derived_stop=True
+    )
+
+
+def parameter(name: str, init: Any, trainable: bool = True) -> Variable:
+    """A persistable variable that training changes; ``init`` is its start value (array or Tensor).
+
+    Errors: `ProgramError` for anything but real numbers, and for a name that is taken.
+
+    >>> from minigrad import static
+    >>> with static.program_guard(static.Program()):
+    ...     static.parameter("w", [[1.0, 2.0]])
+    Variable(w: float64[1, 2])
+    """
+    array = np.array(getattr(init, "_data", init))
+    if array.dtype.kind in "iu":
+        array = array.astype(float)
+    if array.dtype.kind != "f":
+        what = f"parameter {name!r} needs real numbers, not {describe(array)}"
+        raise refusal(what, "an array, a Tensor or lists of numbers", ProgramError)
+    return default_program().add_persistable(name, array, trainable)
+
+
+def error_clip(variable: Variable, min: float, max: float) -> None:
+    """Keep the gradient of a Variable between two numbers, from the moment it is produced.
+
+    To be called before append_backward, which puts a ``clip`` in place right behind the operator that completes the
+    gradient.  Errors: `ProgramError` unless ``min <= max``.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     w = static.parameter("w", 3.0); h = w * w
+    ...     static.error_clip(h, -0.5, 0.5)
+    ...     pairs = static.append_backward(h * 10.0)
+    >>> static.Executor().run(prog, fetch_list=["w@GRAD"])
+    [array(3.)]
+    """
+    if not isinstance(variable, Variable):
+        what = f"error_clip takes a Variable, not {describe(variable)}"
+        raise refusal(what, "static.error_clip(h, -1.0, 1.0)", ProgramError)
+    if not min <= max:
+        what = f"error_clip needs min <= max, not {min} and {max}"
+        raise refusal(what, f"static.error_clip({variable.name}, -1.0, 1.0)", ProgramError)
+    variable.program.error_clips[variable.name] = (float(min), float(max))
+
+
+def lift(program: Program, tensor: Any) -> Variable:
+    """The parameter or constant that a Tensor stands for.  Errors: `ProgramError` where nothing is traced."""
+    if not program.lifts_tensors:
+        raise refusal(
+            f"a Tensor ({describe(tensor)}) cannot be mixed with Variables: it has a value now, "
+            f"they get theirs when the program runs",
+            "a constant is an array of NumPy: tensor.data, np.ones(shape); what is trained is "
+            "static.parameter(name, tensor), what is fed static.data(name, shape)",
+            ProgramError,
+        )
+    if program.derive is not None:
+        program.derive(tensor)
+    known = program.lifted.get(id(tensor))
+    if known is not None:
+        return program.blocks[0].vars[known[1]]
+    if not tensor.is_leaf:
+        raise refusal(
+            f"a Tensor ({describe(tensor)}, grad_fn=<{tensor.grad_fn.name()}>) was computed outside of "
+            f"the traced function, or changed in place: the program does not know what it came from",
+            "compute it inside the function, or pass x.detach() for a constant",
+            ProgramError,
+        )
+    if tensor.requires_grad:
+        name = (
+            tensor.name
+            if tensor.name and tensor.name not in program.blocks[0].vars
+            else program.unique_name("param")
+        )
+        made = program.add_persistable(name, tensor.detach().numpy(), trainable=True)
+    else:
+        made = program.constant(tensor.numpy())
+    program.lifted[id(tensor)] = (tensor, made.name)
+    return made

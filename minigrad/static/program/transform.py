@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import ProgramError, refusal
-from .naming import names_of
-from .program import Block, Operator, Program, Variable
+from .arguments import names_of
+from .block import Block
+from .operator import Operator
+from .program import Program
+from .variable import Variable
 from .verify import verify
 
 

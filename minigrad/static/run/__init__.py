@@ -1,6 +1,8 @@
 """Running a program: feeds go in, what is fetched comes out, parameters are changed in the scope.
 
-executor, scope    a run; where values are
-kernels, control   operators called by slots; branches and loops
-feeds, limits      what is fed; how large results may become
+executor         a run, as a transaction
+interpreter      how every kind of operator is carried out: primitives, branches, loops
+scope            where values are, and what a run did
+kernels          kernels and gradient rules called by slots
+feeds, limits    what is fed; how large results may become
 """

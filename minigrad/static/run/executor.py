@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramError, describe, refusal
-from ..program.naming import names_of
-from ..program.program import CONSTANT, EMPTY, Operator, Program
-from . import control as control
+from ..program.arguments import names_of
+from ..program.names import CONSTANT, EMPTY
+from ..program.operator import Operator
+from ..program.program import Program
 from .feeds import fed_arrays, not_fed, not_set
+from .interpreter import Run
 from .limits import MEMORY, STEP_LIMIT
-from .record import Record
-from .scope import Run, Scope
+from .scope import Record, Scope
 
 __all__ = ["Executor", "Scope"]
 

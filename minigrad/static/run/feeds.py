@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
-from ..program.naming import name_of, several
+from ..program.arguments import name_of, several
 from ..program.program import Program
 from ..program.variable import Variable
 

@@ -1,14 +1,16 @@
-"""Kernels called by slots: values go in by the slots of an operator, and come out in the order of its names."""
+"""Kernels and gradient rules called by slots: values go in by the slots of an operator, and come out in their order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...ops.shape import sum_to, unbroadcast
 from ...primitives.registry import Primitive
-from ..program.operator import EMPTY
+from ..program.names import EMPTY
+from ..program.variable import ShapeOf, Variable
 
 if TYPE_CHECKING:
     from ..program.operator import Operator
@@ -63,3 +65,70 @@ def results(p: Primitive, out: Any) -> list[Any]:
 def targets(p: Primitive, op: Operator) -> list[str]:
     """The names these values get; `EMPTY` for those nobody wants."""
     return [n for s in p.outputs for n in op.outputs.get(s, [EMPTY])]
+
+
+def run_grad_op(
+    p: Primitive, slots: dict[str, list[Any]], attrs: dict[str, Any], asked: Container[str]
+) -> dict[str, list[Any]]:
+    """Run the rules of a grad op on values by slot; returns values by output slot, for the slots that are asked for.
+
+    The values may be arrays (the kernel of ``mul_grad``) or Variables (decomposition).  A list slot gives a gradient
+    for each of its values, also for those nobody named: one rule makes them together.
+    """
+    wanted_inputs = [s for s in p.rules if f"{s}_grad" in asked]
+    made: dict[str, Any] = {}
+    for rule in p.wanted_rules(wanted_inputs):
+        result = rule.function(*(_argument(p, r, slots, attrs) for r in rule.reads))
+        made.update(
+            zip(rule.inputs, result, strict=True) if rule.joint else [(rule.inputs[0], result)]
+        )
+    out: dict[str, list[Any]] = {}
+    for s in wanted_inputs:
+        value = made[s]
+        values = list(value) if s == p.list_input else [value]
+        if p.broadcasts and s in slots:
+            values = [_sum_back(v, slots[s][0]) for v in values]
+        out[f"{s}_grad"] = values
+    return out
+
+
+def _sum_back(value: Any, like: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        shape = np.shape(like)
+        return value if value.shape == shape else sum_to(value, shape)
+    if value.shape == like.shape and -1 not in value.shape:
+        return value
+    return unbroadcast(value, shape=shape_of(like))
+
+
+def shape_of(value: Any) -> Any:
+    """The shape of an array, or of a Variable as far as it is known: else a `ShapeOf`."""
+    if isinstance(value, Variable) and -1 in value.shape:
+        return ShapeOf(value.name)
+    return tuple(np.shape(value)) if not isinstance(value, Variable) else value.shape
+
+
+def _argument(p: Primitive, name: str, slots: dict[str, list[Any]], attrs: dict[str, Any]) -> Any:
+    if name in p.inputs or name in p.outputs:
+        if name not in slots:
+            return attrs.get(name)
+        as_list = name == p.list_input or (p.list_output and name in p.outputs)
+        return slots[name] if as_list else slots[name][0]
+    if name.endswith("_grad") and name[:-5] in p.outputs:
+        return slots[name] if p.list_output else slots[name][0]
+    if name in p.attrs:
+        if f"{name}_like" in slots:
+            return like_value(name, _shapes_of(slots[f"{name}_like"]))
+        return attrs.get(name, p.attrs[name])
+    base, _, what = name.rpartition("_")
+    values = slots.get(base) or [attrs.get(base)]
+    facts = _shapes_of(values) if what == "shape" else [getattr(v, "dtype", None) for v in values]
+    return facts if base == p.list_input else facts[0]
+
+
+def _shapes_of(values: list[Any]) -> list[Any]:
+    """The shape of each; where one is open, all are read when the program runs."""
+    found = [shape_of(v) for v in values]
+    if any(isinstance(s, ShapeOf) for s in found):
+        return [ShapeOf(v.name) for v in values]
+    return found

@@ -1,6 +1,6 @@
 """Programs as text and as JSON, and back: the same program, byte for byte.
 
-printer, parser    one line per operator
-json, loader       a closed schema
-literals           attrs in both
+syntax      one line per operator
+json        a closed schema
+literals    attrs in both
 """

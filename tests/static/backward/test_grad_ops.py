@@ -11,8 +11,8 @@ import minigrad as mg
 from minigrad import static
 from minigrad.errors import RuleError
 from minigrad.primitives.registry import REGISTRY
-from minigrad.static.backward.grad_ops import _sum_back, shape_of
 from minigrad.static.program.variable import ShapeOf
+from minigrad.static.run.kernels import _sum_back, shape_of
 
 
 @contextmanager

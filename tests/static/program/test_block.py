@@ -11,8 +11,8 @@ import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
 from minigrad.primitives.registry import REGISTRY
+from minigrad.static.program.names import EMPTY
 from minigrad.static.program.op_info import op_info
-from minigrad.static.program.operator import EMPTY
 from minigrad.static.program.variable import ShapeOf
 
 

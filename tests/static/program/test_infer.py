@@ -14,8 +14,8 @@ from minigrad.ops.index import spread_rows
 from minigrad.ops.infer import broadcasted, like_x, reshaped, shape_attr, solved
 from minigrad.primitives.registry import REGISTRY
 from minigrad.static.program import infer
-from minigrad.static.program.abstract_values import matched
-from minigrad.static.program.operator import EMPTY
+from minigrad.static.program.infer import matched
+from minigrad.static.program.names import EMPTY
 
 F4, F8, I8 = np.dtype("float32"), np.dtype("float64"), np.dtype("int64")
 

@@ -11,7 +11,7 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramFormatError
-from minigrad.static.text import loader
+from minigrad.static.text import json as loader
 from tests.static.mutations import ORIGINALS, trial, trials
 
 

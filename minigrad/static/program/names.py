@@ -1,4 +1,4 @@
-"""How gradients are named: ``v@GRAD``, or ``v@GRAD@2`` … where the name is taken."""
+"""The names a program gives on its own: gradients, their parts, copies and placeholders; made and read here only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ if TYPE_CHECKING:
     from .block import Block
 
 
+EMPTY = "@EMPTY@"  #: stands where a list of gradients has none
+
+
+CONSTANT = "const"  #: how the names of numbers and arrays used as they are begin
+
+
 GRAD = "@GRAD"  #: ``w@GRAD`` is the gradient of ``w``
+ZERO = "@ZERO"  #: ``b@ZERO``, in nets, stands for the gradient of ``b`` that nobody makes
+_PART, _CAST, _AGAIN = "@RENAME@", "@CAST", "@RECOMPUTE"
 
 
 _GRADIENT = re.compile(rf"(.+){GRAD}(@\d+)?")
@@ -60,3 +68,37 @@ def free_names(blocks: Iterable[Block]) -> GradNames:
     'x@GRAD@2'
     """
     return GradNames({name for b in blocks for name in b.vars if GRAD in name})
+
+
+def part(gradient: str, which: object) -> str:
+    """The name of one of several parts of a gradient: ``w@GRAD@RENAME@0``."""
+    return f"{gradient}{_PART}{which}"
+
+
+def before_cast(gradient: str) -> str:
+    """The name of a gradient, or of a part of it, that does not have the dtype of its variable yet."""
+    return gradient + _CAST
+
+
+def whole(name: str) -> str:
+    """The gradient that a name is a part of, or is cast to; any other name is itself.
+
+    >>> whole("w@GRAD@RENAME@0"), whole("w@GRAD@CAST"), whole("w")
+    ('w@GRAD', 'w@GRAD', 'w')
+    """
+    return name.partition(_PART)[0].removesuffix(_CAST)
+
+
+def again(name: str) -> str:
+    """The name of a forward value that is computed once more, in the backward part."""
+    return name + _AGAIN
+
+
+def is_again(name: str) -> bool:
+    """Whether `again` made this name."""
+    return name.endswith(_AGAIN)
+
+
+def scopes_of(op_type: str) -> str:
+    """How the variables begin in which control flow keeps the scopes of its blocks."""
+    return f"{op_type}@SCOPES"

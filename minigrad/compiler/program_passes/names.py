@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from ..program.program import EMPTY, Block, Operator, Program
-from ..program.transform import forget_gone
+from ...static.program.block import Block
+from ...static.program.names import EMPTY
+from ...static.program.operator import Operator
+from ...static.program.program import Program
+from ...static.program.transform import forget_gone
 
 
 def written_once(block: Block) -> set[str]:

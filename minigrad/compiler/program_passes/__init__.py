@@ -1,4 +1,9 @@
-"""The ladder: the passes in the order in which compiled programs, and programs for JAX and ONNX, go through them."""
+"""Passes: functions from Program to Program, one per file; together they are the ladder of the compiler.
+
+    specialise → decompose → fold → merge_duplicates → dead_code      (then a schedule and its source, see `compiler`)
+
+Every pass works on a copy, adds its name to ``history``, and leaves a program that prints and runs.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,23 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...errors import ProgramError, user_line
-from ..program.program import Program
+from ...static.program.program import Program
 from .dead_code import dead_code
 from .decompose import decompose
 from .fold import fold
 from .merge_duplicates import merge_duplicates
 from .specialise import specialise
+
+__all__ = [
+    "LADDER",
+    "climb",
+    "dead_code",
+    "decompose",
+    "fold",
+    "limited_depth",
+    "merge_duplicates",
+    "specialise",
+]
 
 #: rung → its pass, called with the program, the shapes of the feeds and the names that are fetched
 LADDER: dict[str, Callable[[Program, Mapping[str, Any], list[str]], Program]] = {

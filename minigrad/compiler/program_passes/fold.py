@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from ...primitives.registry import Primitive
-from ..program.op_info import find_info
-from ..program.program import Block, Operator, Program
-from ..run.kernels import like_value, run_kernel
+from ...static.program.block import Block
+from ...static.program.op_info import find_info
+from ...static.program.operator import Operator
+from ...static.program.program import Program
+from ...static.run.kernels import like_value, run_kernel
 from .names import (
     forget_unused,
     held_names,
@@ -48,7 +50,7 @@ def fold(program: Program, keep: Iterable[str] = ()) -> Program:
     >>> prog = static.Program()
     >>> with static.program_guard(prog):
     ...     w = static.parameter("w", 3.0); y = w * w; pairs = static.append_backward(y)
-    >>> from minigrad.static.passes import decompose
+    >>> from minigrad.compiler.program_passes import decompose
     >>> [op.type for op in fold(decompose(prog), ["w@GRAD"]).global_block().ops]
     ['mul', 'fill_constant', 'sum']
     """

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..program.gradient_names import GRAD
-from ..program.infer import infer_outputs
-from ..program.op_info import find_info
-from ..program.program import Block, Operator, Program, Variable
+from ...static.program.block import Block
+from ...static.program.infer import infer_outputs
+from ...static.program.names import GRAD
+from ...static.program.op_info import find_info
+from ...static.program.operator import Operator
+from ...static.program.program import Program
+from ...static.program.variable import Variable
 
 
 def specialise(program: Program, shapes: Mapping[str, tuple[int, ...]]) -> Program:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..program.op_info import find_info
-from ..program.program import Block, Operator, Program
+from ...static.program.block import Block
+from ...static.program.op_info import find_info
+from ...static.program.operator import Operator
+from ...static.program.program import Program
 from .names import (
     forget_unused,
     held_names,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..program.program import Program
-from ..program.transform import drop_unused
+from ...static.program.program import Program
+from ...static.program.transform import drop_unused
 from .names import is_state, names_inside, names_read
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ..backward.second import written_out
-from ..program.op_info import find_info
-from ..program.program import Block, Operator, Program
+from ...static.backward.second import written_out
+from ...static.program.block import Block
+from ...static.program.op_info import find_info
+from ...static.program.operator import Operator
+from ...static.program.program import Program
 
 
 def decompose(program: Program) -> Program:

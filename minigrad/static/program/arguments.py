@@ -1,0 +1,126 @@
+"""What users pass: Variables or names, one or several, and operators slot by slot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...errors import MinigradError, ProgramError, describe, did_you_mean, refusal, told, user_line
+from .names import EMPTY, GRAD
+from .op_info import CONTROL, ROLES, OpInfo, list_slots, not_one_name
+from .operator import Operator
+from .variable import Variable
+
+if TYPE_CHECKING:
+    from .program import Program
+
+
+def several(given: Any, what: str) -> list[Any]:
+    """The items of a list, tuple, set …; one Variable or name counts as a list of one, None as none at all.
+
+    >>> several("w", "fetch_list"), several(("w", "b"), "fetch_list"), several(None, "fetch_list")
+    (['w'], ['w', 'b'], [])
+    """
+    if given is None:
+        return []
+    if isinstance(given, Variable | str):
+        return [given]
+    if not isinstance(given, Iterable):
+        what = f"{what} is a list of Variables or names, not {describe(given)}"
+        raise refusal(what, "a list like [loss, 'w']", ProgramError)
+    return list(given)
+
+
+def name_of(item: Any, what: str) -> str:
+    """The name that a Variable or a text stands for.  Errors: `ProgramError` for anything else."""
+    if isinstance(item, Variable):
+        return item.name
+    if not isinstance(item, str):
+        what = f"{what} holds Variables or names, not {describe(item)}"
+        raise refusal(what, "a Variable, or its name in quotes", ProgramError)
+    return str(item)
+
+
+def unwritten(name: str) -> MinigradError:
+    """What to raise where a value is read that nobody has computed: `verify` finds this before."""
+    what = f"{name!r} is read before anything wrote it"
+    return refusal(what, "static.verify(program) names the operator", ProgramError)
+
+
+def names_of(program: Program, given: Any, what: str, root: bool = False) -> list[str]:
+    """The names that were given, all of them known (with ``root``, in block 0).  Errors: `ProgramError`."""
+    names = [name_of(item, what) for item in several(given, what)]
+    blocks = program.blocks[:1] if root else program.blocks
+    for name in names:
+        if not any(name in b.vars for b in blocks):
+            known = did_you_mean(name, dict.fromkeys(n for b in blocks for n in b.vars))
+            where = "variable of the root block" if root else "variable of this program"
+            what = f"{what} names {name!r}, which is no {where}{known}"
+            repair = "static.append_backward(loss) makes gradients, of what the loss depends on"
+            raise ProgramError(told(what, repair if name.endswith(GRAD) else ""))
+    return names
+
+
+#: what builds the operators that hold blocks
+_BUILDERS = {"while": "while_loop", "cond": "cond", "recurrent": "static_rnn"}
+
+
+def slots_of(given: Any, what: str) -> dict[str, list[str]]:
+    """``{"x": variable or name or list}`` as ``{"x": [names]}``.  Errors: `ProgramError`."""
+    if not isinstance(given or {}, Mapping):
+        raise refusal(
+            f"the {what} are a dict, slot → names, not {describe(given)}",
+            '{"x": variable, "y": ["name"]}',
+            ProgramError,
+        )
+    made = {}
+    for slot, names in (given or {}).items():
+        made[slot] = [name_of(n, f"slot {slot!r}") for n in several(names, f"slot {slot!r}")]
+    return made
+
+
+def check_operator(info: OpInfo, op: Operator) -> None:
+    """The rules about one operator alone.  Errors: `ProgramError`."""
+    if op.type in CONTROL:
+        name = _BUILDERS.get(op.type, "append_backward")
+        raise refusal(
+            f"{op.type} holds blocks, which append_op cannot build", f"static.{name}", ProgramError
+        )
+    if op.role not in ROLES:
+        raise ProgramError(
+            f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}\n  at {user_line()}"
+        )
+    if info.is_grad:
+        _check_reads(info, op)
+    lists = list_slots(info)
+    for slot, names in (*op.inputs.items(), *op.outputs.items()):
+        if len(names) != 1 and slot not in lists:
+            raise not_one_name(op.type, slot, names)
+    made = [n for n in op.output_names if n != EMPTY]
+    if len(set(made)) < len(made):
+        what = f"{op.type} writes one name twice: {made}"
+        raise refusal(what, "a name of its own for each output", ProgramError)
+
+
+def _check_reads(info: OpInfo, op: Operator) -> None:
+    """A grad op has the slots that the rules of the gradients it makes read."""
+    p = info.forward
+    assert p is not None
+    wanted = [s.removesuffix("_grad") for s in op.outputs]
+    if not wanted:
+        what = f"{op.type} needs a name for its result"
+        raise refusal(what, 'outputs={"x_grad": "x@GRAD"}', ProgramError)
+    for name in p.reads(wanted):
+        if name in info.inputs and name not in op.inputs and name not in op.attrs:
+            raise refusal(
+                f"{op.type} needs the slot {name!r} for {', '.join(op.outputs)}",
+                f"inputs={{{name!r}: …}}, the name it has for {op.type.removesuffix('_grad')}",
+                ProgramError,
+            )
+
+
+def check_callable(function: Any, what: str) -> None:
+    """Errors: `ProgramError` unless ``function`` can be called."""
+    if not callable(function):
+        advice = f"{what}=lambda …: …, or the name of a function without calling it"
+        raise refusal(f"{what} is a function, not {describe(function)}", advice, ProgramError)
