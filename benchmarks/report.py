@@ -81,9 +81,8 @@ def chart(table: Table, peers: list[str], path: Path) -> None:
     import matplotlib
     from run import ratios
 
-    from minigrad.viz.paper import card, legend
-    from minigrad.viz.plots import COLOURS
-    from minigrad.viz.style import GREY
+    from minigrad.viz.graph.style import GREY
+    from minigrad.viz.plots import COLOURS, card, legend
 
     matplotlib.rcParams |= {"svg.hashsalt": "minigrad", "svg.fonttype": "none"}
     names, shown = list(table), [p for p in peers if p != "by hand"]

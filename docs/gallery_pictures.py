@@ -15,7 +15,7 @@ from minigrad import nn, static
 from minigrad.primitives.registry import REGISTRY
 from minigrad.static import net
 from minigrad.viz import plots
-from minigrad.viz.graph import Graph
+from minigrad.viz.graph.graph import Graph
 
 PICTURES: list[Callable[[], Any]] = []
 

@@ -14,7 +14,7 @@ import html
 from collections.abc import Callable
 from typing import Any
 
-from ..viz.paper import bundle
+from ..viz.plots import bundle
 
 Bundle = dict[str, str]
 

@@ -13,16 +13,15 @@ from typing import Any
 
 from ..atomic import replacing
 from ..gc_paused import gc_paused
-from . import layout
-from .describe import describe
-from .dot import to_dot
-from .explorer import explorer, explorer_page, view_of
-from .graph import Graph
-from .names import Names, caller_variables
-from .opening import found_ops
-from .svg import to_svg
-from .text import to_text
-from .view import View
+from .adapters.names import Names, caller_variables
+from .fold.fold import View
+from .fold.opening import found_ops
+from .graph.graph import Graph
+from .render import layout
+from .render.dot import to_dot
+from .render.html import explorer, explorer_page, view_of
+from .render.svg import to_svg
+from .render.words import describe, to_text
 
 _MOST_FOR_PNG = 150  # nodes
 _MOST_PIXELS = 8_000_000
@@ -204,7 +203,7 @@ def view_of_any(x: Any, detail: str, values: bool | str, names: Names, expand: s
 
 def whole_of(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     """The graph of anything that `draw` takes, with nothing folded."""
-    from .sources import source_of
+    from .adapters.sources import source_of
 
     _checked("detail", detail, ("auto", "full", "ops", "folded", "pruned"))
     _checked("values", values, (True, False, "grad"))

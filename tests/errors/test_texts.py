@@ -15,9 +15,9 @@ import minigrad as mg
 from minigrad import nn, optim, static
 from minigrad.errors import MinigradError
 from minigrad.static.text.literals import from_plain
-from minigrad.viz.graph import Graph
-from minigrad.viz.layout import layout
-from minigrad.viz.watching import watch
+from minigrad.viz.adapters.watching import watch
+from minigrad.viz.graph.graph import Graph
+from minigrad.viz.render.layout import layout
 from tests.pieces import leaf
 from tests.static.text.test_json import sample
 

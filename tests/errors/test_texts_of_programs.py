@@ -15,7 +15,7 @@ from minigrad.nets.operators import NetOp, Operator
 from minigrad.nets.rnn import RnnOp
 from minigrad.primitives.registry import REGISTRY
 from minigrad.static.text.literals import from_plain
-from minigrad.viz import layout
+from minigrad.viz.render import layout
 
 
 def building(make):

@@ -16,7 +16,7 @@ from minigrad import static
 from minigrad.errors import DTypeError, RuleError
 from minigrad.primitives.arguments import REQUIRED
 from minigrad.primitives.registry import REGISTRY
-from minigrad.viz.rules import rule_texts
+from minigrad.viz.adapters.formula import rule_texts
 from tests.pieces import leaf
 
 

@@ -562,7 +562,7 @@ PICTURES = [
         ),
     ),
     *bugs(
-        "viz.events",
+        "viz.player.events",
         (
             "a turn of a loop starts with what stood there before",
             "values |= scoped(self.graph.nodes[name], done.values)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minigrad.viz import layout
+from minigrad.viz.render import layout
 from tests import jupyter_browser
 
 

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from minigrad.viz import layout
+from minigrad.viz.render import layout
 
 needs_layout = pytest.mark.skipif(not layout.available(), reason="no layout engine")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minigrad.viz import style
+from minigrad.viz.graph import style
 
 
 def palette() -> frozenset[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minigrad.viz.graph import NODE_KINDS
+from minigrad.viz.graph.graph import NODE_KINDS
 from tests.viz import svg_facts as facts
 from tests.viz.palette import palette
 

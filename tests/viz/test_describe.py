@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from minigrad.viz.describe import describe, describe_edge, describe_node
-from minigrad.viz.graph import Graph
-from minigrad.viz.names import Names
-from minigrad.viz.of_nodes import of_links
+from minigrad.viz.adapters.names import Names
+from minigrad.viz.adapters.of_nodes import of_links
+from minigrad.viz.graph.graph import Graph
+from minigrad.viz.render.words import describe, describe_edge, describe_node
 from tests.viz.linked_nodes import Square, Variable, backward
 
 

@@ -9,11 +9,10 @@ import sys
 
 import pytest
 
-from minigrad.viz.dot import to_dot
-from minigrad.viz.graph import Graph
-from minigrad.viz.labels import quote
-from minigrad.viz.names import Names
-from minigrad.viz.of_nodes import of_links
+from minigrad.viz.adapters.names import Names
+from minigrad.viz.adapters.of_nodes import of_links
+from minigrad.viz.graph.graph import Graph
+from minigrad.viz.render.dot import quote, to_dot
 from tests.viz.linked_nodes import random_variable
 from tests.viz.palette import palette
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minigrad.viz.building import build_events
-from minigrad.viz.events import run_events
-from minigrad.viz.film import Film
-from minigrad.viz.graph import Graph
-from minigrad.viz.of_net import of_net
-from minigrad.viz.of_program import of_program
+from minigrad.viz.adapters.of_net import of_net
+from minigrad.viz.adapters.of_program import of_program
+from minigrad.viz.adapters.watching import watch
+from minigrad.viz.graph.graph import Graph, is_op
 from minigrad.viz.picture import graph_of
-from minigrad.viz.reading import is_op
-from minigrad.viz.watching import watch
+from minigrad.viz.player.events import build_events, run_events
+from minigrad.viz.player.film import Film
 from tests.viz import sample_programs as samples
 
 KINDS = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import minigrad as mg
-from minigrad.viz import draw, layout
-from minigrad.viz.graph import Graph
+from minigrad.viz import draw
+from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture
+from minigrad.viz.render import layout
 from tests.viz.needs import needs_layout
 from tests.viz.test_view import loop
 
@@ -45,7 +46,7 @@ def test_without_widgets_the_drawing_and_the_text_remain(monkeypatch):
     def none():
         raise ImportError("anywidget")
 
-    monkeypatch.setattr("minigrad.viz.explorer._widget_class", none)
+    monkeypatch.setattr("minigrad.viz.render.html._widget_class", none)
     picture, kept = folded()
     assert set(picture._repr_mimebundle_()) == {"text/plain", "image/svg+xml", "image/png"}
     assert kept

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from minigrad.viz import draw
-from minigrad.viz.fold import FULL, folded
-from minigrad.viz.graph import Graph
-from minigrad.viz.names import Names
-from minigrad.viz.of_nodes import of_links
-from minigrad.viz.reading import is_op
+from minigrad.viz.adapters.names import Names
+from minigrad.viz.adapters.of_nodes import of_links
+from minigrad.viz.fold.fold import FULL, folded
+from minigrad.viz.graph.graph import Graph, is_op
 from tests.viz import sample_programs as samples
 from tests.viz.linked_nodes import Add, Function, Mul, Square, Variable
 from tests.viz.needs import needs_layout

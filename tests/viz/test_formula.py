@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minigrad.viz.formula import backward_formula, forward_formula
+from minigrad.viz.adapters.formula import backward_formula, forward_formula
 from tests.viz import linked_nodes as ln
 
 

@@ -6,8 +6,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz import draw
-from minigrad.viz.format import NOT_YET
-from minigrad.viz.reading import Links
+from minigrad.viz.graph.format import NOT_YET
+from minigrad.viz.graph.graph import Links
 
 
 def small():

@@ -12,8 +12,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz import draw
-from minigrad.viz.format import shorten, visible
-from minigrad.viz.graph import Graph
+from minigrad.viz.graph.format import shorten, visible
+from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture
 from tests.viz.linked_nodes import Add, Square, Variable, backward
 from tests.viz.needs import needs_layout

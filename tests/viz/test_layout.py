@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from minigrad.viz import layout
-from minigrad.viz.graph import Graph
+from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture
+from minigrad.viz.render import layout
 
 needs_worker = pytest.mark.skipif(
     not layout._has_pygraphviz(), reason="pygraphviz is not installed"

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from minigrad.viz import draw
-from minigrad.viz.grad_nodes import Walk, forward_name
-from minigrad.viz.names import Names
-from minigrad.viz.of_grad_fn import of_grad_fn
+from minigrad.viz.adapters.names import Names
+from minigrad.viz.adapters.of_grad_fn import Walk, forward_name, of_grad_fn
 from tests.viz.linked_nodes import AccumulateGrad, Tensor, random_tensor, unbind
 from tests.viz.needs import needs_layout
 from tests.viz.svg_facts import centres, overlapping

@@ -7,11 +7,11 @@ import random
 import numpy as np
 import pytest
 
-from minigrad.viz import layout
-from minigrad.viz.dot import to_dot
-from minigrad.viz.of_net import is_net, leaves, of_net
+from minigrad.viz.adapters.of_net import is_net, leaves, of_net
+from minigrad.viz.adapters.wiring import base
 from minigrad.viz.picture import draw
-from minigrad.viz.spelling import base
+from minigrad.viz.render import layout
+from minigrad.viz.render.dot import to_dot
 from tests.viz import sample_programs as samples
 from tests.viz.needs import needs_layout
 from tests.viz.sample_programs import Net, Op

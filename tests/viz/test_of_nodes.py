@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minigrad.viz import draw, layout, watch
-from minigrad.viz.graph import Graph
-from minigrad.viz.names import Names
-from minigrad.viz.of_nodes import of_links
-from minigrad.viz.rank import mirrored
+from minigrad.viz import draw, watch
+from minigrad.viz.adapters.names import Names
+from minigrad.viz.adapters.of_nodes import of_links
+from minigrad.viz.graph.graph import Graph
+from minigrad.viz.render import layout
+from minigrad.viz.render.rank import mirrored
 from tests.viz import linked_nodes
 from tests.viz.linked_nodes import (
     Add,

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minigrad.viz import layout
-from minigrad.viz.building import build_events
-from minigrad.viz.dot import to_dot
-from minigrad.viz.graph import Graph
-from minigrad.viz.of_program import is_program, of_program
+from minigrad.viz.adapters.of_program import is_program, of_program
+from minigrad.viz.adapters.wiring import EMPTY, is_gradient, ported
+from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture, draw
-from minigrad.viz.spelling import EMPTY, is_gradient, ported
+from minigrad.viz.player.events import build_events
+from minigrad.viz.render import layout
+from minigrad.viz.render.dot import to_dot
 from tests.viz import sample_programs as samples
 from tests.viz.needs import needs_layout
 from tests.viz.palette import palette
@@ -181,8 +181,8 @@ def test_only_colours_of_the_table_are_used(drawn):
 def test_the_same_program_gives_the_same_bytes_in_every_process():
     code = (
         "import hashlib; from tests.viz import sample_programs as s;"
-        "from minigrad.viz.dot import to_dot;"
-        "from minigrad.viz.of_program import of_program;"
+        "from minigrad.viz.render.dot import to_dot;"
+        "from minigrad.viz.adapters.of_program import of_program;"
         "ps = [s.while_loop(), s.zeros_and_pruned(), *map(s.random_program, range(30))];"
         "t = ''.join(to_dot(of_program(p, detail='pruned')) for p in ps);"
         "print(hashlib.sha256(t.encode()).hexdigest())"

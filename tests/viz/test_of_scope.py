@@ -7,7 +7,7 @@ from collections import ChainMap, namedtuple
 import numpy as np
 import pytest
 
-from minigrad.viz.of_scope import FEW_STEPS, is_registry, is_scope
+from minigrad.viz.adapters.of_scope import FEW_STEPS, is_registry, is_scope
 from minigrad.viz.picture import draw
 
 

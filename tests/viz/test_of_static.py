@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from minigrad.viz.graph import Graph
-from minigrad.viz.of_program import held_blocks, of_program
+from minigrad.viz.adapters.of_program import held_blocks, of_program
+from minigrad.viz.adapters.wiring import flat, is_gradient
+from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture
-from minigrad.viz.spelling import flat, is_gradient
 from tests.static.random_programs import program, recipe
 from tests.viz.needs import needs_layout
 from tests.viz.svg_facts import centres, overlapping
@@ -119,7 +119,7 @@ def test_the_same_program_gives_the_same_bytes_in_every_process():
     code = (
         "import hashlib;"
         "from tests.static.random_programs import program, recipe;"
-        "from minigrad.viz.of_program import of_program; from minigrad.viz.dot import to_dot;"
+        "from minigrad.viz.adapters.of_program import of_program; from minigrad.viz.render.dot import to_dot;"
         "graphs = [of_program(program(recipe(k, 20))[0], detail='pruned') for k in range(20)];"
         "print(hashlib.sha256(''.join(map(to_dot, graphs)).encode()).hexdigest())"
     )

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.viz.film import Film
-from minigrad.viz.rules import rule_texts
+from minigrad.viz.adapters.formula import rule_texts
+from minigrad.viz.player.film import Film
 
 
 def example():

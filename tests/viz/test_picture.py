@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minigrad.viz import Graph, Picture, draw
-from minigrad.viz.format import explain_value, format_value, same_value
+from minigrad.viz.graph.format import explain_value, format_value, same_value
 from tests.viz.linked_nodes import Square, Variable, backward
 from tests.viz.needs import needs_layout
 
@@ -187,7 +187,7 @@ def test_looking_at_the_pictures_loads_nothing_heavy():
 
 def test_draw_and_watch_are_functions_whatever_was_imported_first():
     code = (
-        "import minigrad.viz.picture, minigrad.viz.watching, minigrad.viz.player; "
+        "import minigrad.viz.picture, minigrad.viz.adapters.watching, minigrad.viz.player.player; "
         "from minigrad.viz import draw, watch; "
         "print(callable(draw), callable(watch))"
     )

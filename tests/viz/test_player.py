@@ -9,12 +9,12 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from minigrad.viz import layout
-from minigrad.viz.events import Event
-from minigrad.viz.film import Film
-from minigrad.viz.graph import Graph
-from minigrad.viz.html import as_json
-from minigrad.viz.player import Player, play
+from minigrad.viz.graph.graph import Graph
+from minigrad.viz.player.events import Event
+from minigrad.viz.player.film import Film
+from minigrad.viz.player.player import Player, play
+from minigrad.viz.render import layout
+from minigrad.viz.render.html import as_json
 from tests.viz import sample_programs as samples
 from tests.viz.needs import needs_layout
 
@@ -111,7 +111,7 @@ def test_the_widget_and_the_player_share_the_frame():
 
 
 def test_without_widgets_the_first_frame_and_the_text_remain(monkeypatch):
-    monkeypatch.setattr("minigrad.viz.player._widget_class", _no_widgets)
+    monkeypatch.setattr("minigrad.viz.player.player._widget_class", _no_widgets)
     bundle = Player(small_film())._repr_mimebundle_()
     assert "text/plain" in bundle
     assert not any(kind.startswith("application/") for kind in bundle)
@@ -160,8 +160,8 @@ def test_playing_loads_widgets_only_when_one_is_shown():
     import subprocess
 
     code = (
-        "import sys; from minigrad.viz.player import play;"
-        "from minigrad.viz.graph import Graph; play(Graph());"
+        "import sys; from minigrad.viz.player.player import play;"
+        "from minigrad.viz.graph.graph import Graph; play(Graph());"
         "assert not {'anywidget', 'ipywidgets', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minigrad.viz.film import Film
-from minigrad.viz.player import Player, play
+from minigrad.viz.player.film import Film
+from minigrad.viz.player.player import Player, play
 from tests.viz import sample_programs as samples
 from tests.viz.test_player import small_film
 
@@ -217,8 +217,8 @@ def test_under_the_mouse_a_node_and_its_twin_light_up_without_a_rule_that_slows_
 
 
 def play_of(program):
-    from minigrad.viz.events import run_events
-    from minigrad.viz.of_program import of_program
+    from minigrad.viz.adapters.of_program import of_program
+    from minigrad.viz.player.events import run_events
 
     graph = of_program(program)
     return Film(graph, run_events(graph))

@@ -15,8 +15,9 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from minigrad.viz import paper, plots
-from minigrad.viz.style import PAPER
+from minigrad.viz import plots
+from minigrad.viz import plots as paper
+from minigrad.viz.graph.style import PAPER
 from tests.viz.palette import contrast
 
 

@@ -7,15 +7,13 @@ import random
 import pytest
 
 import minigrad as mg
-from minigrad.viz.fold import folded
-from minigrad.viz.format import NOT_YET, format_value
-from minigrad.viz.grad_nodes import Walk, accumulates
-from minigrad.viz.graph import NODE_KINDS
-from minigrad.viz.names import Names
-from minigrad.viz.of_grad_fn import of_grad_fn
-from minigrad.viz.of_program import of_program
-from minigrad.viz.reading import is_op
-from minigrad.viz.segments import size_of
+from minigrad.viz.adapters.names import Names
+from minigrad.viz.adapters.of_grad_fn import Walk, accumulates, of_grad_fn
+from minigrad.viz.adapters.of_program import of_program
+from minigrad.viz.fold.fold import folded
+from minigrad.viz.fold.segments import size_of
+from minigrad.viz.graph.format import NOT_YET, format_value
+from minigrad.viz.graph.graph import NODE_KINDS, is_op
 from tests.static.random_programs import Eager, program, recipe, run
 
 SEEDS = range(500)

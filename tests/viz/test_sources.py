@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import nn, static
 from minigrad.primitives.registry import REGISTRY
-from minigrad.viz import layout
+from minigrad.viz.render import layout
 
 
 def program():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minigrad.viz.graph import EDGE_KINDS, NODE_KINDS, Edge, Node, Region
-from minigrad.viz.style import (
+from minigrad.viz.graph.graph import EDGE_KINDS, NODE_KINDS, Edge, Node, Region
+from minigrad.viz.graph.style import (
     ACTIVE_FILLS,
     EDGE_STYLES,
     NODE_STYLES,

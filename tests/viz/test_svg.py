@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from minigrad.viz import svg
-from minigrad.viz.graph import Graph
-from minigrad.viz.names import Names
-from minigrad.viz.of_nodes import of_links
+from minigrad.viz.adapters.names import Names
+from minigrad.viz.adapters.of_nodes import of_links
+from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture
-from minigrad.viz.svg import to_svg
+from minigrad.viz.render import svg
+from minigrad.viz.render.svg import to_svg
 from tests.viz.linked_nodes import Square, Variable, backward, random_variable
 from tests.viz.needs import needs_layout
 from tests.viz.palette import palette

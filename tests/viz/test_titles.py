@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from minigrad.viz.graph import Graph
+from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture
-from minigrad.viz.titles import clear_titles
+from minigrad.viz.render.svg import clear_titles
 from tests.viz.needs import needs_layout
 from tests.viz.svg_facts import SVG, parsed, parts
 

@@ -7,15 +7,14 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
-from minigrad.viz import draw, layout
-from minigrad.viz.fold import WITHOUT_VALUES
-from minigrad.viz.graph import Graph
-from minigrad.viz.names import Names
+from minigrad.viz import draw
+from minigrad.viz.adapters.names import Names
+from minigrad.viz.fold.fold import WITHOUT_VALUES, View
+from minigrad.viz.fold.segments import size_of
+from minigrad.viz.fold.summary import MOST
+from minigrad.viz.graph.graph import Graph, is_op
 from minigrad.viz.picture import whole_of
-from minigrad.viz.reading import is_op
-from minigrad.viz.segments import size_of
-from minigrad.viz.summary import MOST
-from minigrad.viz.view import View
+from minigrad.viz.render import layout
 from tests.viz import sample_programs as samples
 from tests.work import calls
 
@@ -173,7 +172,7 @@ def test_the_index_of_a_page_is_cut_and_says_so(monkeypatch):
     index, cut = view.index()
     assert not cut
     assert any("middle" in names for names in index.values())
-    monkeypatch.setattr("minigrad.viz.view.MOST_NAMES", 50)
+    monkeypatch.setattr("minigrad.viz.fold.fold.MOST_NAMES", 50)
     index, cut = view.index()
     assert cut
     assert sum(map(len, index.values())) == 50

@@ -13,9 +13,9 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import static
-from minigrad.viz.film import Film
-from minigrad.viz.format import LONGEST_LINE, format_value, shorten
-from minigrad.viz.reading import CARRIES, is_op
+from minigrad.viz.graph.format import LONGEST_LINE, format_value, shorten
+from minigrad.viz.graph.graph import CARRIES, is_op
+from minigrad.viz.player.film import Film
 from tests.static import random_programs
 
 CONTROL = ("while", "cond", "recurrent", "while_grad", "cond_grad", "recurrent_grad")

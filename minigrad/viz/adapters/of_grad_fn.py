@@ -1,0 +1,576 @@
+"""Pictures of grad_fn graphs: the tensors that can still be reached above, the backward graph
+below.
+
+Solid arrows of the backward graph are ``next_functions``, ``[i]`` is the slot, and AccumulateGrad
+points at its ``variable``. Only what the objects hold is shown: no gradient has a number before
+backward, and afterwards only those that were kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..fold.fold import FULL
+from ..fold.summary import MOST, summary
+from ..graph.format import LONGEST_NAME, NOT_YET, explain_value, format_value, unwrap
+from ..graph.graph import Graph, Node
+from .formula import backward_formula, number_text, rule_texts
+from .names import Names
+
+_BETWEEN = "call retain_grad() before backward to keep the gradient of a tensor in between"
+
+
+def of_grad_fn(roots: Iterable[Any], names: Names, values: bool | str = True) -> Graph:
+    """The graph behind tensors, or behind nodes of the backward graph.
+
+    The gradient of a tensor in between is a node of its own where somebody kept it
+    (``retain_grad``); with ``values="grad"`` every one is.
+    """
+    starts = [_start(root) for root in roots]
+    roots = [s for s in starts if s[1] is not None]
+    walk = Walk(node for _, node, _ in roots)
+    if len(walk.order) > MOST:
+        return _summary(roots, walk, names)
+    drawing = _Drawing(roots, walk, names, values)
+    drawing.draw([tensor for tensor, node, _ in starts if node is None])
+    return drawing.graph
+
+
+def _start(root: Any) -> Root:
+    """(tensor, node, output) of where backward begins; no node for a tensor without a graph."""
+    if hasattr(root, "next_functions"):
+        return None, root, 0
+    return root, root.grad_fn, output_number(root)
+
+
+def _summary(roots: list[Root], walk: Walk, names: Names) -> Graph:
+    leaves = [n for n in walk.order if accumulates(n)]
+    nodes = [n for n in walk.order if not accumulates(n)]
+    ends = [names(tensor) for tensor, _, _ in roots if tensor is not None]
+    return summary(
+        map(forward_name, nodes), map(title_of, nodes), [names(n.variable) for n in leaves], ends
+    )
+
+
+class _Drawing:
+    """Builds the graph: forward in the order in which it ran, backward in the order of the walk."""
+
+    def __init__(self, roots: list[Root], walk: Walk, names: Names, values: bool | str) -> None:
+        self.roots, self.values = roots, bool(values)
+        self.every_gradient = values == "grad"
+        self.graph = Graph(direction="LR")
+        self.walk = walk
+        self.tensors = Tensors(self.graph, names, self.values, self.walk, roots)
+        self.region = self.graph.region(
+            "backward: the grad_fn graph, [i] is the index in next_functions", side="backward"
+        ).id
+        self.nodes: dict[int, Node] = {}  # the backward nodes
+        self.given: dict[Key, Any] = {}  # (node, slot) -> what it gave
+        self.slots: dict[int, tuple[str, ...]] = {}
+        self.between: dict[Key, Node] = {}  # gradients of tensors in between
+        self.arrives: dict[Key, Node] = {}  # the same, or the sum before it
+        self.readers: dict[Key, list[tuple[Any, int]]] = {}
+
+    def draw(self, loose: list[Any]) -> None:
+        order = self.walk.order
+        seeds = self._look_back()
+        for tensor in loose:
+            self.tensors.leaf(tensor)
+        self.tensors.draw()
+        starts = {(id(n), k): self._seed(n, k, seeds.get(id(n))) for _, n, k in self.roots}
+        for node in order:
+            self._gradients_of(node, starts)
+            self.nodes[id(node)] = (
+                self._accumulator(node) if accumulates(node) else self._grad_op(node)
+            )
+        for node in order:
+            self._edges(node)
+        for (node, _), seed in starts.items():
+            self.graph.edge(seed, self.nodes[node], "grad")
+        self._words(loose)
+        self._references()
+
+    def _words(self, loose: list[Any]) -> None:
+        outputs = [n.name for n in self.graph.nodes.values() if n.kind == "output"]
+        self.graph.title = ", ".join(outputs)
+        if loose and not self.walk.order:
+            self.graph.notes.append(
+                "no grad_fn: nothing was computed from something that requires a gradient"
+            )
+            del self.graph.regions[self.region]
+        ran = any(n.kind == "accumulate" and n.twin and _known(n) for n in self.nodes.values())
+        if ran and any(not _known(n) for n in self.between.values()):
+            self.graph.notes.append(f"— is not known: {_BETWEEN}")
+
+    def _look_back(self) -> dict[int, Any]:
+        """The seeds and gradients of the last backward, of a graph that is drawn in full."""
+        seeds = {}
+        if self.values and len(self.walk.order) <= FULL:
+            for _, node, _ in self.roots:
+                seeds[id(node)], given, saved = remembered(node)
+                self.given |= given
+                self.tensors.remembered |= saved
+        return seeds
+
+    # gradients that flow
+
+    def _seed(self, node: Any, number: int, seed: Any) -> Node:
+        """The gradient that backward starts with."""
+        result = self.tensors.result(node, number)
+        made = self._node(
+            "seed",
+            f"{result.name}.grad",
+            lines=("seed" if seed is None else f"{format_value(seed)} (seed)",),
+            tooltip="the gradient that backward starts with",
+        )
+        self.graph.link(result, made)
+        return made
+
+    def _gradients_of(self, node: Any, starts: dict[Key, Node]) -> None:
+        """The gradients of the tensors that a node made: those that are kept, or every one."""
+        outputs = () if accumulates(node) else sorted(self.tensors.read.get(id(node), ()))
+        for number in outputs:
+            kept = getattr(self.tensors.known.get((id(node), number)), "grad", None)
+            wanted = self.every_gradient or (self.values and kept is not None)
+            if wanted and (id(node), number) not in starts:
+                self._between(node, number, kept)
+
+    def _between(self, node: Any, number: int, kept: Any) -> None:
+        """The gradient of a tensor in between, and the sum where several parts of it arrive."""
+        parts = self._parts(node, number)
+        hooked = getattr(node, "hooks", None) is not None  # and may change what arrives
+        known = bool(parts) and not hooked and all(part is not None for part in parts)
+        grad = kept if kept is not None else sum(parts[1:], parts[0]) if known else None
+        value = self.tensors.result(node, number)
+        made = self._node(
+            "gradient",
+            f"{value.name}.grad",
+            lines=(format_value(grad),) if self.values else (),
+            tooltip=explain_value(grad) if grad is not None else _BETWEEN,
+        )
+        self.graph.link(value, made)
+        self.between[id(node), number] = self.arrives[id(node), number] = made
+        if len(parts) > 1:
+            words = " + ".join(map(format_value, parts)) if known and self.values else ""
+            lines = (words,) if 0 < len(words) <= LONGEST_NAME else (f"{len(parts)} parts",)
+            plus = self._node("accumulate", "+=", lines=lines, data={"live": ()})
+            self.arrives[id(node), number] = plus
+            self.graph.edge(plus, made, "accumulate")
+
+    def _parts(self, node: Any, number: int) -> list[Any]:
+        """What each reader of a tensor gave in the last backward; None where it is forgotten."""
+        return [self.given.get((id(reader), slot)) for reader, slot in self._readers(node, number)]
+
+    def _readers(self, node: Any, number: int) -> list[tuple[Any, int]]:
+        if not self.readers:
+            for reader in self.walk.order:
+                for slot, (target, k) in enumerate(self.walk.next(reader)):
+                    if target is not None:
+                        self.readers.setdefault((id(target), k), []).append((reader, slot))
+        return self.readers.get((id(node), number), [])
+
+    # nodes
+
+    def _node(self, kind: str, name: str, **fields: Any) -> Node:
+        return self.graph.node(kind, name, side="backward", region=self.region, **fields)
+
+    def _accumulator(self, node: Any) -> Node:
+        leaf = self.tensors.leaf(node.variable)
+        grad = getattr(node.variable, "grad", None)
+        name = f"{leaf.name}.grad"
+        lines = (f"{name} = {format_value(grad)}",) if self.values else (name,)
+        made = self._node(
+            "accumulate",
+            title_of(node),
+            lines=lines,
+            tooltip=f"adds to {name}: {explain_value(grad)}",
+            data={"live": lines, "called": name},
+        )
+        self.graph.link(leaf, made)
+        return made
+
+    def _grad_op(self, node: Any) -> Node:
+        texts = self.slots[id(node)] = self._slot_texts(node)
+        ports = tuple((text, "out") for text in texts) if len(texts) > 1 else ()
+        live = tuple(t for i, t in enumerate(texts) if (id(node), i) in self.given)
+        saved = self.walk.saved(node)
+        made = self._node(
+            "grad_op",
+            title_of(node),
+            ports=ports,
+            lines=() if ports else tuple(filter(None, texts)),
+            tooltip=about_saved(saved),
+            data={"saved_bytes": saved_bytes(saved)} | ({"live": live} if live else {}),
+        )
+        self.graph.link(self.tensors.ops[id(node)], made)
+        return made
+
+    def _slot_texts(self, node: Any) -> tuple[str, ...]:
+        """What each slot computes, in the names of the tensors, and what it gave."""
+        count = len(self.walk.next(node))
+        given = {i: self.given[id(node), i] for i in range(count) if (id(node), i) in self.given}
+        result = self.tensors.drawn.get(("tensor", id(node), 0))
+        places = [*zip(slots_of(node), self.tensors.inputs[id(node)], strict=False)]
+        places += [("out", result)] if result else []
+        names = {slot: place.name for slot, place in places if place.name}
+        return slot_texts(node, count, names, given)
+
+    # lines
+
+    def _edges(self, node: Any) -> None:
+        """One line per entry of ``next_functions``, through the gradient where that is drawn, and a
+        dotted one per saved value that can be reached.
+        """
+        here = self.nodes[id(node)]
+        texts = self.slots.get(id(node), ())
+        for i, (target, number) in enumerate(self.walk.next(node)):
+            if target is not None:
+                many = len(self.tensors.read.get(id(target), ())) > 1
+                there = self.arrives.get((id(target), number)) or self.nodes[id(target)]
+                sums = there.kind == "accumulate" and not accumulates(target)
+                self.graph.edge(
+                    here,
+                    there,
+                    "accumulate" if sums else "grad",
+                    tail_port=texts[i] if here.ports else None,
+                    label=f"output {number}" if many else "",
+                )
+        for number in self.tensors.read.get(id(node), ()) if self.between else ():
+            if (id(node), number) in self.between:
+                self.graph.edge(self.between[id(node), number], here, "grad")
+        for tensor in self.tensors.saved_by(node):
+            self.graph.edge(tensor, here, "saved")
+
+    def _references(self) -> None:
+        """AccumulateGrad.variable; tensor.grad_fn is the dashed line of the twins."""
+        for place in self.nodes.values():
+            if place.kind == "accumulate" and place.twin is not None:
+                self.graph.edge(place, self.graph.nodes[place.twin], "ref")
+
+
+def _known(gradient: Node) -> bool:
+    return not any(NOT_YET in line for line in gradient.lines)
+
+
+# ---- The forward side of a grad_fn graph: the tensors that can still be reached, and the operations ----
+
+
+_GONE = ("computed, but nobody holds it any more", "not kept: no gradient rule reads its value")
+Key = tuple[int, int]  # a tensor that was computed: (id of its grad_fn, which output)
+Root = tuple[Any, Any, int]  # (tensor or None, node, output)
+
+
+class Tensors:
+    """Draws tensors and operations, in the order in which they ran."""
+
+    def __init__(
+        self, graph: Graph, names: Names, values: bool, walk: Walk, roots: Sequence[Root]
+    ) -> None:
+        self.graph, self.names, self.values = graph, names, values
+        self.walk, self.roots = walk, roots
+        self.region = graph.region("forward: tensors").id
+        self.known: dict[Key, Any] = {}  # the tensors that somebody still holds
+        self.read: dict[int, set[int]] = {}  # which outputs of a node somebody reads or holds
+        self.drawn: dict[Any, Node] = {}
+        self.ops: dict[int, Node] = {}
+        self.inputs: dict[int, list[Node]] = {}
+        self.remembered: dict[int, Mapping[str, Any]] = {}  # saved values of nodes that let go
+
+    def draw(self) -> None:
+        """Everything but leaves that stand alone."""
+        self._find()
+        for node in reversed(self.walk.order):
+            if not accumulates(node):
+                self._operation(node)
+
+    def _find(self) -> None:
+        """Tensors of this graph that are held by the roots, by saved values, or by variables of the
+        caller.
+        """
+        order = self.walk.order
+        in_graph = {id(node) for node in order}
+        saved = [v for n in order for v in (self.walk.saved(n) or {}).values()]
+        for thing in [*(t for t, _, _ in self.roots), *saved, *self.names.things]:
+            plain = isinstance(thing, (np.ndarray, type))
+            grad_fn = None if plain else getattr(thing, "grad_fn", None)
+            if grad_fn is not None and id(grad_fn) in in_graph:
+                self.known.setdefault((id(grad_fn), output_number(thing)), thing)
+        edges = [(id(n), k) for reader in order for n, k in self.walk.next(reader) if n is not None]
+        for node, number in [*edges, *self.known, *((id(n), k) for _, n, k in self.roots)]:
+            self.read.setdefault(node, set()).add(number)
+
+    def _operation(self, node: Any) -> None:
+        """One forward operation: its inputs, a box, its outputs."""
+        inputs = [self._input(node, i, *target) for i, target in enumerate(self.walk.next(node))]
+        self.inputs[id(node)] = inputs
+        op = self.graph.node("op", forward_name(node), region=self.region, lines=first_line(node))
+        self.ops[id(node)] = op
+        for value in inputs:
+            self.graph.edge(value, op)
+        for number in sorted(self.read.get(id(node), ())):
+            self.graph.edge(op, self.result(node, number))
+
+    def _input(self, node: Any, slot: int, target: Any, number: int) -> Node:
+        if target is None:
+            return self._constant(node, slot)
+        if accumulates(target):
+            return self.leaf(target.variable)
+        return self.result(target, number)
+
+    def result(self, node: Any, number: int) -> Node:
+        """The tensor that is one output of a node."""
+        key = ("tensor", id(node), number)
+        if key not in self.drawn:
+            tensor = self.known.get((id(node), number))
+            root = any(n is node and k == number for _, n, k in self.roots)
+            name = self.names(tensor) if tensor is not None else self.names(key)
+            self.drawn[key] = self._node("output" if root else "value", name, tensor)
+        return self.drawn[key]
+
+    def leaf(self, tensor: Any) -> Node:
+        """A tensor that nothing in the graph made."""
+        key = ("leaf", id(tensor))
+        if key not in self.drawn:
+            kind = "leaf" if getattr(tensor, "requires_grad", True) else "data"
+            self.drawn[key] = self._node(kind, self.names(tensor), tensor)
+        return self.drawn[key]
+
+    def _constant(self, node: Any, slot: int) -> Node:
+        """An input that needs no gradient: the graph knows it only if its value was saved."""
+        names = slots_of(node)
+        saved = self.walk.saved(node) or self.remembered.get(id(node), {})
+        value = saved.get(names[slot]) if slot < len(names) else None
+        name = self.names.known(value) if value is not None else ""
+        number = number_text(value) if value is not None and not name else ""
+        if number:  # a number is called by its value
+            return self._node("data", number, None, explain_value(value))
+        return self._node("data", name, value)
+
+    def _node(self, kind: str, name: str, tensor: Any, tooltip: str = "") -> Node:
+        """A tensor with its value; without one if it is gone: it was computed, so no dash."""
+        shown = self.values and tensor is not None
+        return self.graph.node(
+            kind,
+            name or "constant",
+            region=self.region,
+            lines=(format_value(tensor),) if shown else (),
+            tooltip=tooltip or (_GONE[kind == "data"] if tensor is None else explain_value(tensor)),
+        )
+
+    def saved_by(self, node: Any) -> list[Node]:
+        """The drawn tensors that a node keeps for its formula."""
+        saved = (self.walk.saved(node) or {}).items()
+        found = [self._place_of(node, name, value) for name, value in saved]
+        return list({n.id: n for n in found if n is not None}.values())
+
+    def _place_of(self, node: Any, name: str, value: Any) -> Node | None:
+        """The drawn tensor that a saved value is: by identity, else by the name of its slot."""
+        grad_fn = getattr(value, "grad_fn", None) if not isinstance(value, np.ndarray) else None
+        if grad_fn is not None:
+            return self.drawn.get(("tensor", id(grad_fn), output_number(value)))
+        if ("leaf", id(value)) in self.drawn:
+            return self.drawn["leaf", id(value)]
+        names, edges = slots_of(node), self.walk.next(node)
+        if name in names and names.index(name) < len(edges):
+            return self._target(*edges[names.index(name)])
+        result = self.drawn.get(("tensor", id(node), 0))
+        return result if name in ("out", "y", "result") else None
+
+    def _target(self, node: Any, number: int) -> Node | None:
+        if node is None:
+            return None
+        leaf = accumulates(node)
+        return self.drawn.get(("leaf", id(node.variable)) if leaf else ("tensor", id(node), number))
+
+
+# ---- What the nodes of a grad_fn graph tell about themselves, and the order of the walk ----
+
+
+class Walk:
+    """The nodes that backward reaches, in the order in which it runs, and what they say, asked
+    once: ``order``, `next`, `saved`.
+    """
+
+    def __init__(self, starts: Iterable[Any]) -> None:
+        self._next: dict[int, tuple[tuple[Any, int], ...]] = {}
+        self._saved: dict[int, Mapping[str, Any] | None] = {}
+        self.order = self._sorted(list(starts))
+
+    def next(self, node: Any) -> tuple[tuple[Any, int], ...]:
+        """The ``next_functions`` of a node."""
+        if id(node) not in self._next:
+            self._next[id(node)] = node.next_functions
+        return self._next[id(node)]
+
+    def saved(self, node: Any) -> Mapping[str, Any] | None:
+        """What a node keeps for its formula, by name; None when it was freed."""
+        if id(node) not in self._saved:
+            self._saved[id(node)] = saved_values(node)
+        return self._saved[id(node)]
+
+    def _sorted(self, starts: list[Any]) -> list[Any]:
+        """A node after all that feed it: newest first where nodes know their sequence number; an
+        AccumulateGrad where its last feeder stands.
+        """
+        found, waiting = self._reached(starts)
+        places = itertools.count()
+        ready = [(-_age(n), next(places), n) for n in dict.fromkeys(starts) if not waiting[id(n)]]
+        heapq.heapify(ready)
+        order = []
+        while ready:
+            *_, node = heapq.heappop(ready)
+            order.append(node)
+            for target, _ in self.next(node):
+                if target is not None:
+                    waiting[id(target)] -= 1
+                    if not waiting[id(target)]:
+                        heapq.heappush(ready, (-_age(target), next(places), target))
+        return order if len(order) == len(found) else list(found.values())
+
+    def _reached(self, starts: list[Any]) -> tuple[dict[int, Any], dict[int, int]]:
+        found = {id(n): n for n in starts}
+        waiting = dict.fromkeys(found, 0)
+        pending = list(found.values())
+        while pending:
+            for target, _ in self.next(pending.pop()):
+                if target is None:
+                    continue
+                waiting[id(target)] = waiting.get(id(target), 0) + 1
+                if id(target) not in found:
+                    found[id(target)] = target
+                    pending.append(target)
+        return found, waiting
+
+
+def _age(node: Any) -> float:
+    """Newer nodes run first; AccumulateGrad at once."""
+    if accumulates(node):
+        return float("inf")
+    seq = getattr(node, "seq", 0.0)
+    return float(seq) if isinstance(seq, (int, float)) else 0.0
+
+
+def accumulates(node: Any) -> bool:
+    """Is it the end of a path: the AccumulateGrad of a leaf?"""
+    return hasattr(node, "variable") and not node.next_functions
+
+
+def title_of(node: Any) -> str:
+    """The name of a node of the backward graph: ``MulBackward0``."""
+    name = getattr(node, "name", None)
+    name = name() if callable(name) else name
+    return name if isinstance(name, str) and name else type(node).__name__
+
+
+def forward_name(node: Any) -> str:
+    """The operation that a node belongs to: ``add`` for ``AddBackward0``."""
+    stem = re.sub(r"Backward\d*$", "", title_of(node)) or title_of(node)
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", stem).lower()
+
+
+def saved_values(node: Any) -> Mapping[str, Any] | None:
+    """What a node keeps for its formula, by name; None when it was freed."""
+    try:
+        saved = getattr(node, "saved", {})
+    except Exception:  # freed: reading it is an error that says so
+        return None
+    return saved if isinstance(saved, Mapping) else {} if saved is not None else None
+
+
+def slots_of(node: Any) -> tuple[str, ...]:
+    """The names of the inputs that have a slot in ``next_functions``, where the node knows them."""
+    return _slots_of(getattr(node, "primitive", None), getattr(type(node), "__doc__", None) or "")
+
+
+@functools.cache  # there are as many as primitives
+def _slots_of(primitive: Any, doc: str) -> tuple[str, ...]:
+    named = getattr(primitive, "differentiable", None)
+    if named is not None:
+        return tuple(str(n) for n in named)
+    words = re.match(r"\s*\w+ = (.*)", doc)
+    return tuple(dict.fromkeys(re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)))) if words else ()
+
+
+def formulas(node: Any, count: int, names: Mapping[str, str]) -> tuple[str, ...]:
+    """The formula of each of ``count`` gradients, when ``backward`` is a plain one: ``grad·y``.
+
+    ``names`` are put in for the inputs and outputs of a node that comes from a table of rules.
+    """
+    texts = getattr(type(node), "formula_texts", None)  # a node made from a table of derivatives
+    if isinstance(texts, Mapping) and len(texts) == count:
+        return tuple(str(text).replace(" * ", "·") for text in texts.values())
+    if hasattr(node, "primitive"):
+        known = rule_texts(node.primitive, names) if node.primitive is not None else ()
+        return known if len(known) == count else ()
+    formula = backward_formula(node)
+    if formula is None or len(formula.results) != count:
+        return ()
+    return tuple(line.split(" = ", 1)[1] for line in formula.lines())
+
+
+def slot_texts(
+    node: Any, count: int, names: Mapping[str, str], given: Mapping[int, Any]
+) -> tuple[str, ...]:
+    """``[0] grad·y = 4``: the slots with what each computes, and what it gave, where known.
+
+    The only slot of a node goes without its number.
+    """
+    slots = range(count)
+    texts = formulas(node, count, names) or ("",) * count
+    gave = {i: format_value(g) for i, g in given.items()}
+    marks = [f"[{i}] " if len(slots) > 1 else "" for i in slots]
+    return tuple(
+        f"{marks[i]}{texts[i]}{f' = {gave[i]}' if i in gave else ''}".strip() for i in slots
+    )
+
+
+def saved_bytes(saved: Mapping[str, Any] | None) -> int:
+    """How many bytes a node keeps for backward."""
+    return sum(map(bytes_of, (saved or {}).values()))
+
+
+def bytes_of(value: Any) -> int:
+    """How many bytes a value has: an array, a Tensor, a number, or a list of them."""
+    value = unwrap(value)
+    if isinstance(value, (list, tuple)):
+        return sum(map(bytes_of, value))
+    return 0 if value is None else np.asarray(value).nbytes
+
+
+def remembered(node: Any) -> tuple[Any, dict[tuple[int, int], Any], dict[int, Mapping[str, Any]]]:
+    """Of the last backward, where the root knows it: the seed, (id of a node, slot) → what it gave,
+    id of a node → the values that it had saved.
+    """
+    tell = getattr(node, "remembered", None)
+    told = tell() if callable(tell) else {}
+    given = {(id(n), slot): g for (n, slot), g in told.get("gradients", {}).items()}
+    return told.get("seed"), given, {id(n): saved for n, saved in told.get("saved", {}).items()}
+
+
+def about_saved(saved: Mapping[str, Any] | None) -> str:
+    """What a node keeps, one line per value, with its bytes."""
+    if saved is None:
+        return "saved values: freed"
+    if not saved:
+        return "saves nothing"
+    lines = [f"saved {name}: {explain_value(v)}, {bytes_of(v)} bytes" for name, v in saved.items()]
+    return "\n".join(lines)
+
+
+def first_line(node: Any) -> tuple[str, ...]:
+    """The formula of the operation, when the class states it in its docstring: ``z = x * y``."""
+    words = (type(node).__dict__.get("__doc__") or "").strip().split("\n")[0]
+    return (words.replace(" * ", "·"),) if re.fullmatch(r"\w+ = .{1,30}", words) else ()
+
+
+def output_number(tensor: Any) -> int:
+    """Which output of its grad_fn a tensor is."""
+    number = getattr(tensor, "output_nr", 0)
+    return number if isinstance(number, int) else 0

@@ -1,0 +1,223 @@
+"""Scope trees and the registry as pictures.
+
+A scope holds names and values and looks further in its parent.  It may be a mapping, an object with
+``values`` or ``vars``, or a chain of maps; a parent is found in ``parent``, children in ``kids`` or
+``children``.  Values that are lists of scopes (the step scopes of a loop) are drawn inside.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import ChainMap
+from collections.abc import Mapping
+from typing import Any
+
+from ..graph.format import explain_value, format_value
+from ..graph.graph import Graph
+from .wiring import is_gradient
+
+FEW_STEPS = 4  # step scopes of a loop that are drawn; the rest is counted
+
+
+# ---- scopes ------------------------------------------------------------------------------------
+
+
+def is_scope(x: Any) -> bool:
+    """Whether x holds names and values and has a parent to ask."""
+    if isinstance(x, ChainMap):
+        return True
+    return hasattr(x, "parent") and not hasattr(x, "ops") and names_of(x) is not None
+
+
+def names_of(scope: Any) -> Mapping[str, Any] | None:
+    """Name → value of one scope alone, without its parents; None for something else."""
+    if isinstance(scope, ChainMap):
+        return scope.maps[0]
+    if isinstance(scope, Mapping):
+        return scope
+    held = getattr(scope, "values", None)
+    held = held if isinstance(held, Mapping) else getattr(scope, "vars", None)
+    return held if isinstance(held, Mapping) else None
+
+
+def of_scope(scope: Any) -> Graph:
+    """The picture of a scope with all its parents and children, each a frame inside the outer."""
+    graph = Graph(title="Scopes", direction="TB")
+    chain = [scope, *parents(scope)][::-1]
+    outer, depth = None, 0
+    for depth, level in enumerate(chain):
+        label = "scope" if len(chain) == 1 else "global scope" if depth == 0 else "local scope"
+        outer = frame(graph, level, label, outer)
+    waiting = [(child, outer, label) for child, label in inner_scopes(scope)]
+    for level, parent, label in waiting:  # grows while it is walked
+        region = frame(graph, level, label, parent)
+        waiting += [(child, region, words) for child, words in inner_scopes(level)]
+    graph.steps = [f"{n.name} = {', '.join(n.lines)}" for n in graph.nodes.values()]
+    return graph
+
+
+def parents(scope: Any) -> list[Any]:
+    """From the nearest to the outermost; a scope that is its own ancestor ends the walk."""
+    if isinstance(scope, ChainMap):
+        return [_Level(level) for level in scope.maps[1:]]
+    found: list[Any] = []
+    at = getattr(scope, "parent", None)
+    while at is not None and all(at is not known for known in (scope, *found)):
+        found.append(at)
+        at = getattr(at, "parent", None)
+    return found
+
+
+def all_values(scope: Any) -> dict[str, Any]:
+    """Name → value as a scope finds it: its own, then its parents'."""
+    found: dict[str, Any] = {}
+    for level in reversed([scope, *parents(scope)]):
+        found |= names_of(level) or {}
+    return found
+
+
+class _Level:
+    """One map of a chain, as a scope."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+
+
+def frame(graph: Graph, scope: Any, label: str, outer: str | None) -> str:
+    """One scope: a frame with its values."""
+    region = graph.region(label, parent=outer, strong=outer is not None)
+    for name, value in (names_of(scope) or {}).items():
+        steps = step_list(value)
+        kind = "scopes" if steps else "gradient" if is_gradient(str(name)) else "value"
+        shown = f"{len(steps)} iterations" if steps else format_value(value)
+        graph.node(
+            kind,
+            str(name),
+            lines=(shown,),
+            side="forward",
+            region=region.id,
+            tooltip=shown if steps else explain_value(value),
+        )
+    return region.id
+
+
+def inner_scopes(scope: Any) -> list[tuple[Any, str]]:
+    """(scope, label) of the children and of the step scopes that lie in a scope."""
+    kids = getattr(scope, "kids", None) or getattr(scope, "children", None) or ()
+    found = [(kid, "local scope") for kid in kids if names_of(kid) is not None]
+    for name, value in (names_of(scope) or {}).items():
+        steps = step_list(value)
+        found += [(step, f"{name}: step {i}") for i, step in enumerate(steps[:FEW_STEPS])]
+    return found
+
+
+def step_list(value: Any) -> list[Any]:
+    """A value that is a list of scopes; an empty list for any other value."""
+    listed = isinstance(value, list | tuple) and bool(value)
+    return list(value) if listed and all(names_of(v) is not None for v in value) else []
+
+
+# ---- the registry ------------------------------------------------------------------------------
+
+
+def is_registry(x: Any) -> bool:
+    """Whether x is a table: op type → what is known about it."""
+    if not isinstance(x, Mapping) or not x or not all(isinstance(key, str) for key in x):
+        return False
+    return all(hasattr(info, "kernel") for info in x.values())
+
+
+def of_registry(registry: Mapping[str, Any]) -> Graph:
+    """The table of op types: each with its grad op, and what the gradient reads."""
+    graph = Graph(title=f"Registry: {len(registry)} op types", direction="LR")
+    grads = {grad_type(t, info, registry) for t, info in registry.items()}
+    for op_type, info in reversed(list(registry.items())):  # Graphviz stacks them from below
+        if op_type in grads:
+            continue
+        slots = tuple(slot_names(info))
+        op = graph.node("op", op_type, lines=(", ".join(slots),) if slots else ())
+        grad = grad_type(op_type, info, registry)
+        if grad is None:
+            op.lines += ("no gradient",)
+            continue
+        found = gradient_reads(info, registry.get(grad))
+        reads = tuple(sorted(found, key=[*slots, *found].index))
+        graph.edge(op, graph.node("grad_op", grad, side="backward", reads=reads), "entry")
+        graph.steps.append(f"{op_type} has {grad}, which reads {', '.join(reads) or 'nothing'}")
+    graph.steps.reverse()
+    return graph
+
+
+def grad_type(op_type: str, info: Any, registry: Mapping[str, Any]) -> str | None:
+    """The type of the grad op: said by the record, or ``<type>_grad`` where there are rules."""
+    said = getattr(info, "grad", None)
+    if isinstance(said, str):
+        return said
+    has_rules = bool(getattr(info, "rules", None)) or f"{op_type}_grad" in registry
+    return f"{op_type}_grad" if has_rules else None
+
+
+def slot_names(info: Any) -> list[str]:
+    """The input slots of an op type."""
+    said = getattr(info, "inputs", None)
+    if said is not None:
+        return [str(slot) for slot in said]
+    return list(inspect.signature(info.kernel).parameters)
+
+
+def gradient_reads(info: Any, grad_info: Any) -> list[str]:
+    """What a gradient needs, shapes aside: by the parameter names of the rules, or its slots."""
+    rules = getattr(info, "rules", None) or {}
+    read: dict[str, None] = {}
+    for rule in rules.values() if isinstance(rules, Mapping) else ():
+        said = getattr(rule, "reads", None)
+        read.update(dict.fromkeys(said if said is not None else inspect.signature(rule).parameters))
+    if not read and grad_info is not None:
+        read = dict.fromkeys(slot_names(grad_info))
+    return [name for name in read if not name.endswith(("_shape", "_dtype"))]
+
+
+# ---- A module as a picture: its parameters, in a frame for every layer, with what their gradients are ----
+
+
+def is_module(x: Any) -> bool:
+    """Whether x knows its parameters by name."""
+    return callable(getattr(x, "named_parameters", None)) and not isinstance(x, type)
+
+
+def of_module(module: Any, values: bool = True) -> Graph:
+    """The picture of a module before it is called; call it and draw the result for its graph."""
+    graph = Graph(title=type(module).__name__, direction="TB")
+    frames = {"": graph.region(type(module).__name__).id}
+    total = 0
+    for path, tensor in module.named_parameters():
+        place, _, name = path.rpartition(".")
+        grad = getattr(tensor, "grad", None)
+        graph.node(
+            "leaf" if getattr(tensor, "requires_grad", True) else "data",
+            name,
+            lines=(format_value(tensor), f"grad {format_value(grad)}") if values else (),
+            region=_frame(graph, module, frames, place),
+            tooltip=f"{path}: {explain_value(tensor)}\ngradient: {explain_value(grad)}",
+        )
+        total += getattr(tensor, "size", 0)
+    graph.notes.append(
+        f"{total:,} numbers in {len(graph.nodes)} parameters; "
+        "call the module and draw what it returns to see its graph"
+    )
+    graph.steps = [n.tooltip.splitlines()[0] for n in graph.nodes.values()]
+    return graph
+
+
+def _frame(graph: Graph, module: Any, frames: dict[str, str], path: str) -> str:
+    """The frame of a layer, inside the frames of those that hold it."""
+    at, known = module, ""
+    for key in path.split(".") if path else ():
+        outer, known = frames[known], f"{known}.{key}".lstrip(".")
+        at = at[int(key)] if key.isdigit() and hasattr(at, "__getitem__") else getattr(at, key, at)
+        if known not in frames and not is_module(at):
+            frames[known] = outer  # a list of layers
+        elif known not in frames:
+            label = f"{known}: {type(at).__name__}"
+            frames[known] = graph.region(label, parent=outer).id
+    return frames[known]

@@ -1,0 +1,160 @@
+"""Watching calls: what really ran, when the objects themselves record nothing."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..graph.format import unwrap
+from .names import caller_variables
+
+_MISSING = object()
+
+
+class Event(NamedTuple):
+    """One call: ("forward", function, inputs, outputs) or ("backward", function, gys, gxs)."""
+
+    kind: str
+    function: Any
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+
+
+class Snapshot(NamedTuple):
+    """The arrays of one call at the time of the call: later changes in place do not reach them."""
+
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+
+
+class watch:
+    """Observe ``__call__``, ``forward`` and ``backward`` of classes while a block runs.
+
+    Subclasses are included.  The classes are as before afterwards, also when the block raises.
+    ``events`` holds the calls in the order in which they ended.  Forward calls made inside a
+    backward call are not forward events of the graph: they are in ``inner``.
+
+    >>> class Double:
+    ...     def forward(self, x): return 2 * x
+    ...     def backward(self, gy): return 2 * gy
+    >>> with watch(Double) as run:
+    ...     f = Double()
+    ...     y, gx = f.forward(3), f.backward(1)
+    >>> [(e.kind, e.inputs, e.outputs) for e in run.events]
+    [('forward', (3,), (6,)), ('backward', (1,), (2,))]
+    """
+
+    def __init__(self, *classes: type) -> None:
+        if not classes or not all(isinstance(c, type) for c in classes):
+            raise TypeError(f"watch needs classes, such as watch(Function); got {classes!r}")
+        self.classes = classes
+        self.events: list[Event] = []
+        self.snapshots: list[Snapshot] = []
+        self.inner: list[Event] = []
+        self.names: dict[str, Any] = {}  # variables of the caller that hold what was seen
+        # the calls that have not ended: (kind, id of the function)
+        self._open: list[tuple[str, int]] = []
+        self._before: list[tuple[type, str, Any]] = []
+
+    def __enter__(self) -> watch:
+        if self._before:
+            raise RuntimeError("this watch is running already: make another one with watch(...)")
+        for cls in self.classes:
+            self._wrap_family(cls)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for cls, name, method in reversed(self._before):
+            setattr(cls, name, method)
+        self._before.clear()
+        self._open.clear()
+        seen = {id(thing) for e in self.events for thing in (e.function, *e.inputs, *e.outputs)}
+        self.names = {k: v for k, v in caller_variables().items() if id(v) in seen}
+
+    def __repr__(self) -> str:
+        counts = [sum(e.kind == kind for e in self.events) for kind in ("forward", "backward")]
+        return f"<watch: {counts[0]} forward, {counts[1]} backward>"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        from ..picture import draw
+
+        return draw(self)._repr_mimebundle_()
+
+    def _wrap_family(self, cls: type) -> None:
+        """Wrap what the class and its subclasses define themselves."""
+        pending, seen = [cls], set()
+        while pending:
+            cls = pending.pop()
+            if cls in seen:
+                continue
+            seen.add(cls)
+            self._wrap(cls)
+            pending += type.__subclasses__(cls)
+
+    def _wrap(self, cls: type) -> None:
+        for name in ("__call__", "forward", "backward"):
+            method = cls.__dict__.get(name, _MISSING)
+            if callable(method) and not self._observes(method):
+                self._before.append((cls, name, method))
+                setattr(
+                    cls,
+                    name,
+                    self._observed(method, "backward" if name == "backward" else "forward"),
+                )
+
+    def _observed(self, method: Callable[..., Any], kind: str) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def observed(function: Any, *inputs: Any, **keywords: Any) -> Any:
+            for cls in type(function).__mro__[:-1]:  # a subclass made while watching
+                if any(issubclass(cls, watched) for watched in self.classes):
+                    self._wrap(cls)
+            call = (kind, id(function))
+            if call in self._open:  # forward inside __call__, or super().backward()
+                return method(function, *inputs, **keywords)
+            before = tuple(_copied(i) for i in inputs)
+            self._open.append(call)
+            try:
+                result = method(function, *inputs, **keywords)
+            finally:
+                if call in self._open:
+                    self._open.remove(call)
+            self._record(kind, function, inputs, before, _as_tuple(result))
+            return result
+
+        observed._watched = self  # type: ignore[attr-defined]
+        return observed
+
+    def _observes(self, method: Any) -> bool:
+        """Is the method wrapped by this watch already, below or above the wrappers of others?"""
+        while (by := getattr(method, "_watched", None)) is not None:
+            if by is self:
+                return True
+            method = method.__wrapped__
+        return False
+
+    def _record(
+        self,
+        kind: str,
+        function: Any,
+        inputs: tuple[Any, ...],
+        before: tuple[Any, ...],
+        outputs: tuple[Any, ...],
+    ) -> None:
+        event = Event(kind, function, inputs, outputs)
+        if kind == "forward" and any(name == "backward" for name, _ in self._open):
+            self.inner.append(event)
+            return
+        self.events.append(event)
+        self.snapshots.append(Snapshot(before, tuple(_copied(o) for o in outputs)))
+
+
+def _as_tuple(result: Any) -> tuple[Any, ...]:
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def _copied(value: Any) -> Any:
+    inner = unwrap(value)
+    return inner.copy() if isinstance(inner, np.ndarray) else inner

@@ -1,0 +1,419 @@
+"""Operators that read and write names, as nodes and lines: for `of_net` and `of_program`.
+
+An operator says ``inputs`` and ``outputs`` as ``{slot: [names]}``.  Drawn, a name is one node *per
+version*: each write makes the next version, a read takes the version that is current then.  One
+`Wiring` is one name space: a block, a net, a step net.
+
+Vocabulary
+    base        the name a gradient belongs to: ``w`` for ``w@GRAD``, ``w@GRAD@RENAME@1``
+    reads       names whose *values* a grad op needs; of other names it needs the shape only
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..graph.format import LONGEST_NAME, explain_value, format_value
+from ..graph.graph import Graph, Node
+
+# ---- one name space -------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Placed:
+    """An operator as drawn: its node, and the node of every name it reads and writes."""
+
+    op: Any
+    node: Node
+    backward: bool
+    ins: dict[str, Node] = field(default_factory=dict)
+    outs: dict[str, Node] = field(default_factory=dict)
+    saved: list[str] = field(default_factory=list)  # forward names a grad op reads
+    shape_only: list[str] = field(default_factory=list)  # … and those it reads for their shape
+
+
+#: (name, whether an op writes it) -> (kind, value as text or nothing, a few words, tooltip)
+Look = Callable[[str, bool], tuple[str, str, str, str]]
+
+
+class Wiring:
+    """The nodes of one name space, made in the order in which its operators stand."""
+
+    def __init__(self, graph: Graph, look: Look) -> None:
+        self.graph, self.look = graph, look
+        self.current: dict[str, Node] = {}
+        self.versions: dict[str, list[Node]] = {}
+        self.writer: dict[str, Placed] = {}  # node id -> who wrote it
+        # node id -> regions of the ops that touch it
+        self.touched: dict[str, list[str | None]] = {}
+        self.placed: list[Placed] = []
+
+    # -- values
+
+    def version(self, name: str, side: str, written: bool) -> Node:
+        """The next version of a name, as a node; it becomes the current one."""
+        kind, value, word, tooltip = self.look(name, written)
+        lines = tuple(filter(None, (value, word)))
+        node = self.graph.node(
+            kind,
+            name,
+            lines=lines,
+            side=side,
+            tooltip=tooltip,
+            data={"variable": name, "live": (value,) if value else ()},
+        )
+        self.versions.setdefault(name, []).append(node)
+        if name != EMPTY:
+            self.current[name] = node
+        return node
+
+    def read(self, name: str, side: str) -> Node:
+        """The current version of a name; a name nobody wrote yet comes from outside."""
+        return self.current.get(name) or self.version(name, side, written=False)
+
+    # -- operators
+
+    def add(
+        self,
+        op: Any,
+        number: int,
+        region: str | None,
+        *,
+        backward: bool = False,
+        update: bool = False,
+        bold: bool = False,
+    ) -> Placed:
+        """Draw one operator with what it reads and writes; an ``update`` stands among gradients."""
+        side = "backward" if backward or update else "forward"
+        kind = "op" if update else op_kind(op, backward)
+        more, lines = attr_words(op)
+        node = self.graph.node(
+            kind,
+            op.type + more,
+            lines=lines,
+            side=side,
+            region=region,
+            number=number,
+            bold=bold,
+            tooltip=op_words(op),
+            data={"live": ()},
+        )
+        done = Placed(op, node, backward)
+        self.placed.append(done)
+        wanted = read_names(op) if side == "backward" else set()
+        for port, name in ported(op.inputs):
+            if side == "forward" or is_gradient(name):
+                self._line(done, name, port, "in")
+            else:
+                needed = name in wanted and kind != "zeros"
+                (done.saved if needed else done.shape_only).append(name)
+        for port, name in ported(op.outputs):
+            self._line(done, name, port, "out")
+        self._chips(done)
+        return done
+
+    def _line(self, done: Placed, name: str, port: str, way: str) -> None:
+        """One line between an operator and a name, and the operator's port for it."""
+        node, side = done.node, done.node.side
+        names = done.ins if way == "in" else done.outs
+        if name == EMPTY and EMPTY in names:
+            return  # one node stands for all the gradients nobody wants
+        value = self.read(name, side) if way == "in" else self.version(name, side, written=True)
+        names[name] = value
+        self.touched.setdefault(value.id, []).append(node.region)
+        node.ports += ((port, way),)
+        if way == "in":
+            self.graph.edge(value, node, line_kind(node, value), head_port=port)
+        else:
+            if node.kind == "zeros":
+                value.kind = "zero"
+            self.writer[value.id] = done
+            self.graph.edge(node, value, line_kind(node, value), tail_port=port)
+
+    def _chips(self, done: Placed) -> None:
+        """``reads h, w`` on a grad op; what it reads for the shape only goes to the tooltip."""
+        done.saved = list(dict.fromkeys(done.saved))
+        done.node.reads = tuple(done.saved)
+        if done.node.kind == "zeros" and done.shape_only:
+            done.node.lines += (f"like {done.shape_only[0]}",)
+        elif done.shape_only:
+            done.node.tooltip += (
+                f" | only the shape of: {', '.join(dict.fromkeys(done.shape_only))}"
+            )
+
+    # -- after the last operator
+
+    def finish(self, outer: Mapping[str | None, tuple[str, ...]]) -> None:
+        """Put every value into its region and tell versions apart.
+
+        ``outer`` maps a region to its path from the root.
+        """
+        for nodes in self.versions.values():
+            for node in nodes:
+                node.region = common(self.touched.get(node.id, []), outer)
+            for node in nodes[:-1] if nodes[0].name != EMPTY else ():
+                if not node.data.get("recorded"):
+                    forget_value(node)
+            written = [n for n in nodes if n.id in self.writer and n.name != EMPTY]
+            for k, node in enumerate(written if len(written) > 1 else ()):
+                add_word(node, self.version_word(node, k, written))
+
+    def version_word(self, node: Node, k: int, written: list[Node]) -> str:
+        """What tells one version from the next: the loop between them, or its number."""
+        maker = self.writer[node.id].op.type
+        after = self.writer[written[k + 1].id].op.type if k + 1 < len(written) else ""
+        for op_type, words in ((maker, ("after", "before")), (after, ("before", "after"))):
+            if any(word in op_type for word in LOOPS):
+                return f"{words[node.side == 'backward']} the loop"
+        return f"version {k + 1}"
+
+
+def show_value(node: Node, value: Any) -> None:
+    """The value that this version of a name had: nobody overwrites what was noted."""
+    text = format_value(value)
+    if node.data["live"] and node.kind != "scopes":
+        node.lines = (text, *node.lines[len(node.data["live"]) :])
+        node.data["live"], node.data["recorded"] = (text,), True
+        node.tooltip = f"{node.tooltip} | {explain_value(value)}"
+
+
+def forget_value(node: Node) -> None:
+    """A scope holds the last version of a name only: of the earlier ones no value is known."""
+    node.lines = node.lines[len(node.data["live"]) :]
+    node.data["live"] = ()
+
+
+def loops(op: Any) -> bool:
+    """Whether an operator runs what it holds several times."""
+    return any(word in op.type for word in LOOPS)
+
+
+def add_word(node: Node, word: str) -> None:
+    """Put a few more words behind those a node has."""
+    fixed = len(node.data.get("live", ()))
+    words = " ".join([*node.lines[fixed:], word])
+    node.lines = (*node.lines[:fixed], words)
+
+
+def line_kind(op: Node, value: Node) -> str:
+    """Which kind of line joins an operator and a value."""
+    if op.side == "forward":
+        return "flow"
+    if value.kind == "renamed" or op.kind in ("sum", "accumulate"):
+        return "accumulate"
+    return "grad" if value.kind in GRADIENT_KINDS or op.kind != "op" else "flow"
+
+
+def common(regions: list[str | None], outer: Mapping[str | None, tuple[str, ...]]) -> str | None:
+    """The innermost region around all of these; where there is none, the first one's."""
+    if not regions:
+        return None
+    shared = outer[regions[0]]
+    for region in regions[1:]:
+        path = outer[region]
+        n = next(
+            (i for i, (a, b) in enumerate(zip(shared, path, strict=False)) if a != b),
+            min(len(shared), len(path)),
+        )
+        shared = shared[:n]
+    return shared[-1] if shared else regions[0]
+
+
+# ---- Which grad op belongs to which operator, which gradient to which value ----
+
+
+def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[str, Placed]:
+    """Link each grad op with the operator it differentiates, each gradient with its value.
+
+    Returns grad op node id -> the forward operator.  An op's own ``forward_op`` decides; where
+    there is none, a grad op belongs to the last operator not yet taken that wrote the base of a
+    gradient it reads and read the base of one it writes.
+    """
+    known = {id(f.op): f for f in forward}
+    writers: dict[str, list[Placed]] = {}
+    for f in forward:
+        for name in f.outs:
+            writers.setdefault(name, []).append(f)
+    found: dict[str, Placed] = {}
+    for g in backward:
+        if g.node.kind in ("grad_op", "pruned"):
+            twin = known.get(id(getattr(g.op, "forward_op", None))) or by_names(g, writers)
+            if twin is not None:
+                found[g.node.id] = twin
+                if twin.node.twin is None:
+                    graph.link(twin.node, g.node)
+                else:
+                    g.node.twin = twin.node.id  # one operator, several grad ops
+    _link_values(graph, backward, found, reads=True)
+    _link_values(graph, backward, found, reads=False)
+    return found
+
+
+def by_names(g: Placed, writers: dict[str, list[Placed]]) -> Placed | None:
+    """The forward operator that a grad op belongs to, judged by its names."""
+    written = {base(name) for name in g.outs if name != EMPTY}
+    for name in g.ins:
+        for f in reversed(writers.get(base(name), ())):
+            if f.node.twin is None and (written & f.ins.keys() or not written):
+                return f
+    return None
+
+
+def _link_values(
+    graph: Graph, backward: list[Placed], found: dict[str, Placed], reads: bool
+) -> None:
+    """A gradient that a grad op reads belongs to an output of its operator, else to an input."""
+    for g in backward:
+        f = found.get(g.node.id)
+        if f is None:
+            continue
+        for name, node in (g.ins if reads else g.outs).items():
+            value = (f.outs if reads else f.ins).get(base(name))
+            if value is None or value.twin or node.twin or node.kind in ("renamed", "data"):
+                continue
+            graph.link(value, node)
+
+
+def link_rest(graph: Graph, forward: Wiring, backward: Wiring) -> None:
+    """The gradients that no grad op reads or writes directly: sums of parts, given seeds."""
+    for name, nodes in backward.versions.items():
+        last = nodes[-1]
+        part = last.kind in ("renamed", "data") or "@RENAME@" in name
+        if part or last.twin or not is_gradient(name):
+            continue
+        values = forward.versions.get(base(name), ())
+        free = [v for v in values if v.twin is None and v.side == "forward"]
+        if free:
+            graph.link(free[0], last)
+
+
+# ---- saved values ---------------------------------------------------------------------------
+
+
+def saved_lines(graph: Graph, backward: list[Placed], found: dict[str, Placed]) -> None:
+    """A dotted line for each forward value a grad op reads; the drawing keeps the near ones."""
+    for g in backward:
+        f = found.get(g.node.id)
+        if f is None:
+            continue
+        for name in g.saved:
+            value = f.ins.get(name) or f.outs.get(name)
+            if value is not None:
+                graph.edge(value, g.node, "saved")
+
+
+# ---- What operators and the names they read and write say of themselves, by the spelling of programs ----
+
+
+EMPTY = "@EMPTY@"
+SUM_TYPES = ("sum", "add", "add_n")
+ZERO_TYPES = ("fill_zeros_like", "zeros_like")
+#: operators that run what they hold several times
+LOOPS = ("while", "recurrent", "rnn", "for_", "scan")
+GRADIENT_KINDS = ("gradient", "leaf_gradient", "seed", "renamed", "zero", "accumulate")
+
+
+# ---- names ----------------------------------------------------------------------------------
+
+
+def is_gradient(name: str) -> bool:
+    """Whether a name is a gradient's, by the spelling of programs.
+
+    >>> [is_gradient(n) for n in ("w", "w@GRAD", "w@GRAD@RENAME@0", "b@ZERO", "@EMPTY@")]
+    [False, True, True, True, True]
+    """
+    return "@GRAD" in name or "@ZERO" in name or name == EMPTY
+
+
+def base(name: str) -> str:
+    """The name a gradient belongs to.
+
+    >>> base("w@GRAD@RENAME@1"), base("x@GRAD@GRAD"), base("b@ZERO")
+    ('w', 'x@GRAD', 'b')
+    """
+    for mark in ("@GRAD", "@ZERO"):
+        if mark in name:
+            return name[: name.rindex(mark)]
+    return name
+
+
+def flat(slots: Mapping[str, Iterable[str]]) -> list[str]:
+    """All names of a slot map, in slot order.
+
+    >>> flat({"x": ["a"], "xs": ["b", "c"]})
+    ['a', 'b', 'c']
+    """
+    return [n for names in slots.values() for n in ([names] if isinstance(names, str) else names)]
+
+
+def is_scopes(name: str) -> bool:
+    """Whether a name is that of step scopes: the values of each iteration of a loop."""
+    return name.lower().rstrip("_0123456789").endswith("scopes")
+
+
+def ported(slots: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str]]:
+    """(port, name) for every name of a slot map; a list slot gets one numbered port per name.
+
+    >>> list(ported({"x": ["a"], "xs": ["b", "c"]}))
+    [('x', 'a'), ('xs[0]', 'b'), ('xs[1]', 'c')]
+    """
+    for slot, names in slots.items():
+        names = [names] if isinstance(names, str) else list(names)
+        for i, name in enumerate(names):
+            yield slot if len(names) == 1 else f"{slot}[{i}]", name
+
+
+# ---- what an operator is --------------------------------------------------------------------
+
+
+def op_kind(op: Any, backward: bool) -> str:
+    """Which kind of node an operator is drawn as."""
+    outs = flat(op.outputs)
+    if op.type in ZERO_TYPES and any(map(is_gradient, outs)):
+        return "zeros"
+    if not backward:
+        return "op"
+    ins = flat(op.inputs)
+    if op.type in SUM_TYPES and len(ins) > 1 and all(map(is_gradient, ins)):
+        return "sum"
+    starts = op.type.startswith(("fill", "ones"))
+    return "seed" if starts and not any(map(is_gradient, ins)) else "grad_op"
+
+
+def makes_gradients(op: Any) -> bool:
+    """Whether an operator writes gradients and nothing else, whatever role it says it has."""
+    outs = flat(op.outputs)
+    return bool(outs) and all(map(is_gradient, outs))
+
+
+def read_names(op: Any) -> set[str]:
+    """The forward names whose values a grad op needs: ``op.reads``, else all of them."""
+    said = getattr(op, "reads", None)
+    if said is not None and not callable(said):
+        return {*said, *(name for name in flat(op.inputs) if is_scopes(name))}
+    return {name for name in flat(op.inputs) if not is_gradient(name)}
+
+
+def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
+    """(what stands behind the type, further lines): ``fill_constant 1.0``, ``axis=0``."""
+    shown = {
+        k: v
+        for k, v in getattr(op, "attrs", {}).items()
+        if isinstance(v, bool | int | float | str | tuple | list) and v not in ((), [])
+    }
+    value = shown.pop("value", None) if op.type.startswith("fill") else None
+    blocks = tuple(f"{k} = {v}" for k, v in shown.items() if k.endswith("block"))
+    if blocks:
+        return "", blocks
+    rest = ", ".join(f"{k}={v!r}" for k, v in shown.items() if not k.startswith("_"))
+    lines = (rest,) if rest and len(rest) <= LONGEST_NAME else ()
+    return ("" if value is None else f" {value}"), lines
+
+
+def op_words(op: Any) -> str:
+    """One operator in words, as the printer of programs says it: ``h = mul(x, w)``."""
+    outs = ", ".join(flat(op.outputs))
+    ins = ", ".join(flat(op.inputs))
+    return f"{outs} = {op.type}({ins})" if outs else f"{op.type}({ins})"

@@ -1,0 +1,184 @@
+// What both widgets need: elements, and a drawing that is checked before it enters the page.
+
+const ALLOWED = new Set(["svg", "g", "polygon", "polyline", "path", "ellipse", "text", "title", "desc", "style"]);
+
+function make(tag, className, attributes = {}) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+// The drawing was cleaned when it was made; here it is checked once more before it enters the page.
+function drawing(source) {
+  if (!source) return null;
+  const root = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
+  if (root.localName !== "svg") return null;
+  for (const part of [root, ...root.querySelectorAll("*")]) {
+    if (!ALLOWED.has(part.localName)) { part.remove(); continue; }
+    for (const { name } of [...part.attributes]) {
+      if (name.startsWith("on") || name.includes("href")) part.removeAttribute(name);
+    }
+  }
+  return document.importNode(root, true);
+}
+
+// The node of the neutral graph that a group of the drawing stands for.
+function nodeId(group) {
+  return group.id.slice(group.id.lastIndexOf("-") + 1);
+}
+
+// Twins light up together.  In a drawing that stands alone :has() does it; here a class does, because with :has() every
+// change of a frame costs two to three times as much.
+function lightTwins(svg) {
+  for (const style of svg.querySelectorAll("style")) style.textContent = style.textContent.replace(/#\w+:has\([^{]*\{[^}]*\}/g, "");
+  let lit = [];
+  const light = (group) => {
+    for (const each of lit) each.classList.remove("mg-lit");
+    const pair = group && [...group.classList].find((name) => /^t[nfc]r?\d+$/.test(name));
+    lit = pair ? [...svg.getElementsByClassName(pair)] : [];
+    for (const each of lit) each.classList.add("mg-lit");
+  };
+  svg.addEventListener("pointerover", (event) => light(event.target.closest("g.node")));
+  svg.addEventListener("pointerleave", () => light(null));
+}
+
+// A drawing in a window: its words are never smaller than can be read, what does not fit is scrolled, dragged or zoomed.
+
+const READABLE = 1.1;                               // pixels for a point of the drawing: the smallest words have 9.5
+const NATURAL = 4 / 3, LARGEST = 6, SMALLEST = 0.02;
+const FASTER = 1.25;                                // one press of + or −
+const EDGE = 40;                                    // pixels around what is looked at
+
+function zoomable(pic) {
+  const bar = make("div", "mg-zoom", { role: "group", "aria-label": "size of the picture" });
+  const button = (name, label, words) => {
+    const made = make("button", `mg-${name}`, { type: "button", "aria-label": label, title: label });
+    made.textContent = words;
+    bar.append(made);
+    return made;
+  };
+  const out = button("out", "smaller (−, or Ctrl and the wheel)", "−"), into = button("in", "larger (+, or Ctrl and the wheel)", "+");
+  const fit = button("fit", "show all of it, or words that can be read (0)", "fit");
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  let svg = null, wide = 0, high = 0, scale = 1, mode = "read", places = null, wanted = null, seen = 0;
+
+  // The largest scale, up to the natural one, at which all of it is seen.
+  function whole() {
+    const most = parseFloat(getComputedStyle(pic).maxHeight) || Infinity;
+    return Math.min(NATURAL, (pic.offsetWidth - 3) / wide, (most - 3) / high);
+  }
+
+  function set(next) {
+    scale = Math.max(SMALLEST, Math.min(LARGEST, next));
+    svg.style.width = `${wide * scale}px`;
+    svg.style.height = `${high * scale}px`;
+    const over = pic.scrollWidth > pic.clientWidth || pic.scrollHeight > pic.clientHeight;
+    pic.classList.toggle("mg-over", over);
+    if (over) pic.setAttribute("tabindex", "0"); else pic.removeAttribute("tabindex");
+    fit.setAttribute("aria-pressed", String(mode === "all"));
+  }
+
+  function resize() {
+    if (!svg || !pic.offsetWidth) return;
+    seen = pic.offsetWidth;
+    if (mode !== "own") set(mode === "all" ? whole() : Math.max(READABLE, whole()));
+    if (wanted) follow(wanted);
+  }
+
+  // Zoom; the point of the drawing under (x, y) of the window stays there.
+  function by(factor, x = pic.clientWidth / 2, y = pic.clientHeight / 2) {
+    if (!svg) return;
+    const before = scale, left = (pic.scrollLeft + x) / before, top = (pic.scrollTop + y) / before;
+    mode = "own";
+    set(scale * factor);
+    pic.scrollTo({ left: left * scale - x, top: top * scale - y, behavior: "instant" });
+  }
+
+  function toggle() {
+    mode = mode === "all" ? "read" : "all";
+    resize();
+  }
+
+  // Where every node stands, in points of the drawing: measured once, because measuring in every frame is slow.
+  function measure() {
+    const root = svg.getBoundingClientRect();
+    places = new Map();
+    for (const group of svg.querySelectorAll("g.node")) {
+      const at = group.getBoundingClientRect();
+      places.set(group, [at.left - root.left, at.top - root.top, at.right - root.left, at.bottom - root.top].map((n) => n / scale));
+    }
+  }
+
+  // Scroll gently until a node is in view; nothing moves as long as it is.
+  function follow(group) {
+    wanted = group;
+    if (!svg || !pic.classList.contains("mg-over")) return;
+    if (!places) measure();
+    const at = places.get(group);
+    if (!at) return;
+    const [left, top, right, bottom] = at.map((n) => n * scale);
+    const to = { left: near(pic.scrollLeft, pic.clientWidth, left, right), top: near(pic.scrollTop, pic.clientHeight, top, bottom) };
+    if (to.left !== pic.scrollLeft || to.top !== pic.scrollTop) pic.scrollTo({ ...to, behavior: still.matches ? "instant" : "smooth" });
+  }
+
+  function near(now, room, from, to) {
+    return from >= now + EDGE && to <= now + room - EDGE ? now : Math.max(0, (from + to - room) / 2);
+  }
+
+  out.onclick = () => by(1 / FASTER);
+  into.onclick = () => by(FASTER);
+  fit.onclick = toggle;
+  pic.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;   // without them the page scrolls
+    event.preventDefault();
+    const box = pic.getBoundingClientRect();
+    by(Math.exp(-event.deltaY / (event.deltaMode ? 20 : 400)), event.clientX - box.left, event.clientY - box.top);
+  }, { passive: false });
+  dragged(pic);
+  const watch = new ResizeObserver(() => { if (pic.offsetWidth !== seen) resize(); });
+  watch.observe(pic);
+
+  const keys = { "+": () => by(FASTER), "=": () => by(FASTER), "-": () => by(1 / FASTER), "0": toggle };
+  return {
+    bar,
+    follow,
+    show(drawn) {
+      svg = drawn;
+      places = wanted = null;
+      ({ width: wide, height: high } = svg.viewBox.baseVal);
+      svg.style.maxWidth = "none";
+      resize();
+    },
+    // Whether a key was for the window: its own keys, and those that scroll it while it has the focus.
+    key(event) {
+      if (event.key in keys) { keys[event.key](); event.preventDefault(); return true; }
+      return event.target === pic && /^(Arrow|Page|Home|End)/.test(event.key);
+    },
+    end: () => watch.disconnect(),
+  };
+}
+
+// Drag with the mouse; a finger scrolls by itself.  A drag is no click on a node.
+function dragged(pic) {
+  let from = null, moved = false;
+  pic.addEventListener("pointerdown", (event) => {
+    moved = false;
+    if (event.button || event.pointerType !== "mouse" || !pic.classList.contains("mg-over")) return;
+    from = { x: event.clientX, y: event.clientY, left: pic.scrollLeft, top: pic.scrollTop };
+  });
+  pic.addEventListener("pointermove", (event) => {
+    if (!from) return;
+    const x = event.clientX - from.x, y = event.clientY - from.y;
+    if (!moved && Math.abs(x) + Math.abs(y) < 5) return;
+    if (!moved) pic.setPointerCapture(event.pointerId);
+    moved = true;
+    pic.classList.add("mg-dragged");
+    pic.scrollTo({ left: from.left - x, top: from.top - y, behavior: "instant" });
+  });
+  pic.addEventListener("selectstart", (event) => { if (from) event.preventDefault(); });
+  const drop = () => { from = null; pic.classList.remove("mg-dragged"); };
+  pic.addEventListener("pointerup", drop);
+  pic.addEventListener("pointercancel", drop);
+  pic.addEventListener("click", (event) => { if (moved) event.stopImmediatePropagation(); moved = false; }, true);
+}

@@ -1,0 +1,7 @@
+"""`Graph` → a smaller `Graph`: what is large is drawn small, says so, and can be opened.
+
+fold        how much is drawn, and what was opened since (`View`)
+segments    repeats and neighbours, each drawn as one node
+opening     what is searched for; frames closed into one node
+summary     what is too large to draw at all
+"""

@@ -1,0 +1,304 @@
+"""Big graphs, drawn small: values become labels of lines, repeated segments are drawn once, frames
+are closed, and the picture says so.
+
+Up to 150 nodes are drawn in full; up to 400 with values as labels; beyond that segments fold. Ids
+of what stays do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from ..graph.format import shorten, visible
+from ..graph.graph import CARRIES, Edge, Graph, Links, Node, copied, is_op
+from .opening import closed, frames_around, holders_of, near, parted, without
+from .segments import Segment, chunks, contracted, segments, size_of
+
+FULL = 150  # nodes drawn in full
+WITHOUT_VALUES = 400  # nodes drawn with values as labels of lines
+
+
+@dataclass
+class Openings:
+    """What was opened in a folded picture: frames by id, and steps in the order they were made.
+
+    A step is ("show", operations to draw in full) or ("part", the operations of a segment).
+    """
+
+    frames: set[str] = field(default_factory=set)
+    steps: list[tuple[str, frozenset[str]]] = field(default_factory=list)
+
+    def show(self, graph: Graph, ops: Iterable[str]) -> None:
+        """Draw these operations in full, whatever frames they stand in."""
+        ops = frozenset(ops)
+        self.frames |= frames_around(graph, ops)
+        self.steps.append(("show", ops))
+
+    def part(self, ops: Iterable[str]) -> None:
+        """Draw a segment as several smaller ones, or in full if it is small."""
+        self.steps.append(("part", frozenset(ops)))
+
+
+def folded(graph: Graph, detail: str = "auto", openings: Openings | None = None) -> Graph:
+    """The graph as ``detail`` asks for it: "full", "ops", "folded", or what "auto" finds right for
+    its size; with what was opened in it.
+    """
+    size = len(graph.nodes)
+    if detail == "full" or (detail not in ("ops", "folded") and size <= FULL):
+        return graph
+    if detail == "ops" or (detail != "folded" and size <= WITHOUT_VALUES):
+        small = without_values(graph)
+        if detail == "ops" or len(small.nodes) <= FULL:
+            return small
+    small = _folded(graph, openings or Openings())
+    return without_values(small) if len(small.nodes) > FULL else small
+
+
+def _folded(graph: Graph, openings: Openings) -> Graph:
+    """Fold more and more until the picture is small: repeats, then frames, then neighbours.
+
+    How it is folded does not depend on what is opened, so that a picture does not jump.
+    """
+    found = segments(graph)
+    plain = contracted(graph, found)
+    if _small(plain):
+        return _opened(graph, found, openings) if openings.steps else plain
+    shut = closed(graph)
+    if shut is not graph:
+        found = segments(shut)
+        plain = contracted(shut, found)
+        if _small(plain) and not (openings.steps or openings.frames):
+            return plain
+        found = found if _small(plain) else chunks(shut)
+        return _framed(closed(graph, openings.frames), found, openings)
+    return _opened(graph, chunks(graph), openings)
+
+
+def _framed(graph: Graph, found: list[Segment], openings: Openings) -> Graph:
+    """The picture with some frames open: their operators stand outside of segments, and what is
+    inside folds for itself.
+    """
+    inside = [s for s in segments(graph) if s.ops[0].region in openings.frames]
+    holders = {n.id for r, n in holders_of(graph).items() if r in openings.frames}
+    return _opened(graph, [*found, *inside], openings, holders)
+
+
+def _small(graph: Graph) -> bool:
+    return len(graph.nodes) <= WITHOUT_VALUES
+
+
+def _opened(
+    graph: Graph, found: list[Segment], openings: Openings, shown: Collection[str] = ()
+) -> Graph:
+    for what, ops in openings.steps:
+        found = (without if what == "show" else parted)(graph, found, ops)
+    return contracted(graph, without(graph, found, shown) if shown else found)
+
+
+# ---- Values as labels: every value between two operations becomes the label of the line between them ----
+
+
+def without_values(graph: Graph) -> Graph:
+    """The graph with the values between operations written on the lines.
+
+    >>> g = Graph()
+    >>> f, h, k = g.node("op", "sin"), g.node("value", "h"), g.node("op", "cos")
+    >>> _ = g.edge(f, h), g.edge(h, k)
+    >>> [(e.tail, e.label, e.head) for e in without_values(g).edges]
+    [('n0', 'h', 'n2')]
+    """
+    gone = _values_between(graph)
+    small = copied(graph, [n for n in graph.nodes.values() if n.id not in gone])
+    into: dict[str, list[Edge]] = {}
+    for edge in graph.edges:
+        if edge.head in gone:
+            into.setdefault(edge.head, []).append(edge)
+    for edge in graph.edges:
+        if edge.tail in gone:
+            small.edges += _through(graph, edge, into.get(edge.tail, ()), gone)
+        elif edge.head not in gone:
+            small.edges.append(edge)
+    if gone:
+        small.notes.append(
+            f'{len(gone)} values are drawn as labels of lines; detail="full" draws them as nodes'
+        )
+    return small
+
+
+def _values_between(graph: Graph) -> set[str]:
+    """The values that stand between operations only, and that no other line needs."""
+    links = Links(graph)
+    needed = [e for e in graph.edges if e.kind in ("loop", "sub_block", "ref")]
+    kept = {end for e in needed for end in (e.tail, e.head)}
+    return {
+        n.id
+        for n in graph.nodes.values()
+        if not is_op(n) and n.id not in kept and _between(links, n)
+    }
+
+
+def _between(links: Links, node: Node) -> bool:
+    before, after = links.before[node.id], links.after[node.id]
+    return bool(before and after) and all(map(is_op, (*before, *after)))
+
+
+def _through(graph: Graph, edge: Edge, before: Iterable[Edge], gone: set[str]) -> list[Edge]:
+    """The lines that lead through a value that is gone, one for each that led into it."""
+    if edge.kind not in CARRIES or edge.head in gone:
+        return []
+    name = graph.nodes[edge.tail].name
+    return [replace(edge, tail=b.tail, tail_port=b.tail_port, label=name) for b in before]
+
+
+# ---- What is opened in a folded picture, step by step: open a box, find a name, fold back ----
+
+
+MOST_NAMES = 20_000  # that a page without a kernel can search
+
+
+class View:
+    """A graph, folded, with what was opened in it: ``graph`` is what is shown.
+
+    >>> big = Graph()
+    >>> before = big.node("leaf", "x")
+    >>> for i in range(600):
+    ...     op = big.node("op", "sin", number=i)
+    ...     _ = big.edge(before, op)
+    ...     before = op
+    >>> view = View(big)
+    >>> len(view.graph.nodes), view.open("f0"), len(view.graph.nodes)
+    (2, 'Opened 600 × (sin) into 10 parts.', 11)
+    """
+
+    def __init__(self, whole: Graph, detail: str = "auto", expand: Iterable[str] = ()) -> None:
+        self.whole, self.detail = whole, detail
+        self.openings = Openings()
+        if expand:
+            self.openings.show(whole, expand)
+        self._kept = (len(self.openings.steps), frozenset(self.openings.frames))
+        self._before: list[tuple[int, frozenset[str]]] = []
+        self.graph = folded(whole, detail, self.openings)
+
+    @property
+    def opened(self) -> int:
+        """How many openings can be undone."""
+        return len(self._before)
+
+    def turn(self, direction: str) -> None:
+        """Draw from left to right ("LR") or from top to bottom ("TB")."""
+        self.whole.direction = self.graph.direction = direction
+
+    def folds(self) -> dict[str, str]:
+        """The boxes that can be opened, each with a few words."""
+        return {
+            n.id: f"{shorten(n.name, 60)}: {size_of([n]):,} operations, folded; open"
+            for n in self.graph.nodes.values()
+            if "members" in n.data
+        }
+
+    def members(self, box: Node) -> Iterator[Node]:
+        """What is inside a box."""
+        for name in box.data.get("members", ()):
+            yield self.whole.nodes[name]
+
+    def found(self, text: str) -> dict[str, int]:
+        """How often a text occurs in the names inside each box."""
+        counts = {
+            n.id: sum(_holds(m, text) for m in self.members(n))
+            for n in self.graph.nodes.values()
+            if "members" in n.data
+        }
+        return {name: count for name, count in counts.items() if count}
+
+    def index(self) -> tuple[dict[str, list[str]], bool]:
+        """The names inside each box, and whether some were left out."""
+        left, cut = MOST_NAMES, False
+        made = {}
+        for name in self.folds():
+            every = list(dict.fromkeys(_called(m) for m in self.members(self.graph.nodes[name])))
+            cut |= len(every) > left
+            made[name] = every[:left]
+            left -= len(made[name])
+        return made, cut
+
+    # -- changes: each says what it did
+
+    def open(self, name: str) -> str:
+        """Show what is inside a box: in full if that is little, else in smaller boxes."""
+        box = self.graph.nodes.get(name)
+        if box is None or "members" not in box.data:
+            return "There is nothing to open."
+        self._mark()
+        if "regions" in box.data:
+            self.openings.frames |= set(box.data["regions"])
+        else:
+            self.openings.part(box.data["segment"])
+        self._fold()
+        parts = [n for n in self.graph.nodes.values() if n.kind == "folded" and n.side == box.side]
+        inside = set(box.data["members"])
+        boxes = [n for n in parts if inside & set(n.data.get("members", ()))]
+        words = f" into {len(boxes)} parts" if boxes else ""
+        return f"Opened {shorten(box.name, 60)}{words}."
+
+    def find(self, name: str, text: str) -> tuple[str, str]:
+        """Show the first match of a text inside a box; (its node, what was done)."""
+        box = self.graph.nodes.get(name)
+        match = next((m for m in self.members(box) if _holds(m, text)), None) if box else None
+        if match is None:
+            return "", f"Nothing called {shorten(text, 40)} in there."
+        self._mark()
+        shown = near(self.whole, match)
+        self.openings.show(self.whole, shown)
+        self._fold()
+        where = next((n for n in (match.id, *sorted(shown)) if n in self.graph.nodes), "")
+        return where, f"Found {shorten(_called(match), 60)}; its neighbours are open, too."
+
+    def back(self) -> str:
+        """Undo the last opening."""
+        if not self._before:
+            return "Everything is folded."
+        self._return_to(self._before.pop())
+        return "Folded back."
+
+    def fold_all(self) -> str:
+        """Undo all openings."""
+        self._before.clear()
+        self._return_to(self._kept)
+        return "Everything is folded."
+
+    def _mark(self) -> None:
+        self._before.append((len(self.openings.steps), frozenset(self.openings.frames)))
+
+    def _return_to(self, mark: tuple[int, frozenset[str]]) -> None:
+        del self.openings.steps[mark[0] :]
+        self.openings.frames = set(mark[1])
+        self.graph = folded(self.whole, self.detail, self.openings)
+
+    def _fold(self) -> None:
+        """Fold with the new opening; the oldest ones close when the picture would be too large."""
+        self.graph = folded(self.whole, self.detail, self.openings)
+        while len(self.graph.nodes) > WITHOUT_VALUES and len(self._before) > 1:
+            gone = self._before[1][0] - self._before[0][0]
+            del self.openings.steps[self._before[0][0] : self._before[1][0]]
+            self._before = [(n - gone, frames) for n, frames in self._before[1:]]
+            self.graph = folded(self.whole, self.detail, self.openings)
+
+
+def _called(node: Node) -> str:
+    """A node as it is searched for: its number and its name."""
+    number = f"#{node.number} " if is_op(node) and node.number is not None else ""
+    gradient = f" {visible(node.data['called'])}" if "called" in node.data else ""
+    return number + visible(node.name) + gradient
+
+
+def _holds(node: Node, text: str) -> bool:
+    wanted, name = text.lower(), _called(node).lower()
+    if wanted.startswith("#"):
+        return name == wanted or name.startswith(f"{wanted} ")
+    return wanted in name
+
+
+def names_of(graph: Graph) -> dict[str, str]:
+    """Every node of a graph as it is searched for."""
+    return {n.id: _called(n) for n in graph.nodes.values()}

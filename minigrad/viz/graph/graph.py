@@ -1,0 +1,184 @@
+"""The neutral graph: what a picture says, before anyone decides how it looks.
+
+Adapters (``of_nodes``, ``of_grad_fn``, ``of_net``, ``of_program``) build a `Graph`; renderers (``dot``, ``svg``,
+``text``, ``player``) read it.  Neither knows the other.  Ids are counters in the order of creation, never
+``id()`` and never user text, so the same graph gives the same bytes in every process.
+
+Vocabulary
+    node     a value, an operator, a gradient …: what it is is its ``kind``
+    side     "forward" or "backward": where it stands in the mirrored drawing
+    twin     the node of the other side that stands on the same rank (op and grad op, variable and gradient)
+    region   a block, a net, or one side of the drawing; regions nest
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+#: What a node can be; `style.NODE_STYLES` holds the look of each.
+NODE_KINDS = (
+    "value",        # a forward value that some op computed
+    "leaf",         # a leaf that wants a gradient, or a parameter
+    "data",         # data, a constant, a reference to an outer scope, @EMPTY@: no gradient flows to it
+    "output",       # the output or loss the backward pass starts from
+    "op",           # a forward operator
+    "grad_op",      # an operator (or grad_fn node) of the backward side
+    "gradient",     # the gradient of a value
+    "leaf_gradient",  # the gradient of a leaf or parameter: where backward ends
+    "seed",         # where the backward pass starts: loss@GRAD = 1
+    "sum",          # the op that adds several gradients up
+    "accumulate",   # AccumulateGrad, and the `+=` of linked nodes
+    "renamed",      # one of several parts of a gradient: w@GRAD@RENAME@0
+    "zeros",        # fill_zeros_like, the op
+    "zero",         # the zero it makes
+    "pruned",       # a grad op that was dropped, with the reason
+    "scopes",       # step scopes of a loop
+    "folded",       # a repeated segment, drawn once
+)  # fmt: skip
+
+#: What a line between two nodes can mean; `style.EDGE_STYLES` holds the look of each.
+EDGE_KINDS = (
+    "flow",         # forward: a value goes into an op or comes out of it
+    "grad",         # backward: a gradient goes into an op or comes out of it
+    "accumulate",   # a gradient goes into a sum
+    "twin",         # op and its grad op
+    "saved",        # a forward value that a grad op reads
+    "ref",          # a Python reference worth seeing: creator, grad_fn, variable
+    "weak",         # a weak reference
+    "sub_block",    # an op and the block it holds
+    "loop",         # a value carried to the next iteration
+    "entry",        # an op type and its grad op type, in the picture of a registry
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Node:
+    """One box or ellipse.
+
+    ``name`` is shown bold; ``lines`` below it, one string per line (a value, a shape, a formula).
+    ``ports`` are the named slots of an op: (name, "in" | "out").  ``tooltip`` is plain text.
+    """
+
+    id: str
+    kind: str
+    name: str
+    lines: tuple[str, ...] = ()
+    side: str = "forward"
+    region: str | None = None
+    twin: str | None = None
+    number: int | None = None  # position of an op in its block: drawn as "#3"
+    ports: tuple[tuple[str, str], ...] = ()
+    reads: tuple[str, ...] = ()  # names of the forward values a grad op reads: "reads h, w"
+    bold: bool = False  # an op that holds a sub-block
+    tooltip: str = ""
+    state: str = "done"  # "pending" | "active" | "done": what the player shows
+    data: dict[str, Any] = field(default_factory=dict)  # facts for tests and widgets: never drawn
+
+
+@dataclass(slots=True)
+class Edge:
+    """One line, from ``tail`` to ``head`` in the direction in which data or gradient moves."""
+
+    tail: str
+    head: str
+    kind: str = "flow"
+    tail_port: str | None = None
+    head_port: str | None = None
+    label: str = ""
+
+
+@dataclass(slots=True)
+class Region:
+    """A rounded frame around nodes: one side of the drawing, a block, a net, a part of a net."""
+
+    id: str
+    label: str
+    side: str = "forward"
+    parent: str | None = None
+    strong: bool = False  # a sub-block: saturated fill, heavier border
+
+
+@dataclass(slots=True)
+class Graph:
+    """A picture before it has a look.  ``direction`` is "LR" (chains) or "TB" (programs)."""
+
+    title: str = ""
+    direction: str = "LR"
+    nodes: dict[str, Node] = field(default_factory=dict)
+    edges: list[Edge] = field(default_factory=list)
+    regions: dict[str, Region] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)  # what was left out: shown below the picture
+    steps: list[str] = field(default_factory=list)  # the order of events in words, for `describe`
+
+    def node(self, kind: str, name: str, **fields: Any) -> Node:
+        """Add a node; its id is the next counter.
+
+        >>> g = Graph()
+        >>> g.node("leaf", "x", lines=("0.5",)).id, g.node("op", "Square").id
+        ('n0', 'n1')
+        """
+        if kind not in NODE_KINDS:
+            raise ValueError(f"unknown node kind {kind!r}; known: {', '.join(NODE_KINDS)}")
+        made = Node(f"n{len(self.nodes)}", kind, name, **fields)
+        self.nodes[made.id] = made
+        return made
+
+    def edge(self, tail: Node, head: Node, kind: str = "flow", **fields: Any) -> Edge:
+        """Add a line between two nodes of this graph."""
+        if kind not in EDGE_KINDS:
+            raise ValueError(f"unknown edge kind {kind!r}; known: {', '.join(EDGE_KINDS)}")
+        made = Edge(tail.id, head.id, kind, **fields)
+        self.edges.append(made)
+        return made
+
+    def region(self, label: str, **fields: Any) -> Region:
+        """Add a region; nodes join it by their ``region`` field."""
+        made = Region(f"r{len(self.regions)}", label, **fields)
+        self.regions[made.id] = made
+        return made
+
+    def link(self, forward: Node, backward: Node) -> None:
+        """Make two nodes twins: they stand on one rank and light up together."""
+        forward.twin, backward.twin = backward.id, forward.id
+
+
+# ---- Small questions about a graph that every renderer asks ----
+
+
+OPS = frozenset({"op", "grad_op", "sum", "accumulate", "zeros", "pruned", "folded"})
+CARRIES = frozenset({"flow", "weak", "grad", "accumulate"})
+
+
+def is_op(node: Node) -> bool:
+    """Does the node do something, rather than hold a value?"""
+    return node.kind in OPS or bool(node.ports)
+
+
+def ends_at_leaf(node: Node) -> bool:
+    """Is it the gradient of a leaf: the end of every path to it?"""
+    return node.kind == "leaf_gradient" or "called" in node.data
+
+
+class Links:
+    """Who feeds whom, looked up once for a whole graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.before: dict[str, list[Node]] = {n: [] for n in graph.nodes}
+        self.after: dict[str, list[Node]] = {n: [] for n in graph.nodes}
+        for edge in graph.edges:
+            if edge.kind in CARRIES and edge.head in graph.nodes:
+                self.before[edge.head].append(graph.nodes[edge.tail])
+                self.after[edge.tail].append(graph.nodes[edge.head])
+
+
+def copied(graph: Graph, nodes: Iterable[Node]) -> Graph:
+    """The same graph with fewer nodes and no lines yet; a twin that is gone is forgotten."""
+    nodes = list(nodes)
+    here = {n.id for n in nodes}
+    small = replace(graph, nodes={}, edges=[], notes=list(graph.notes), steps=list(graph.steps))
+    small.nodes = {
+        n.id: n if n.twin is None or n.twin in here else replace(n, twin=None) for n in nodes
+    }
+    return small

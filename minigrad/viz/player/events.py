@@ -1,0 +1,505 @@
+"""What happens, one event after the other: frame k of a player is the replay of the first k events.
+
+The same list drives the widget, the static frames, the text log and the tests.  An event speaks
+about nodes of one neutral graph, so one function serves watched calls, grad_fn graphs, nets and
+programs alike; `build_events` tells how the backward part of a program was made.
+"""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..adapters.wiring import op_words
+from ..graph.format import NOT_YET, format_value
+from ..graph.graph import Graph, Links, Node, is_op
+from ..graph.inside import live_lines
+from ..render.words import ordered_ops
+
+_VERBS = {
+    "grad_op": "backward",
+    "seed": "seed",
+    "sum": "accumulate",
+    "accumulate": "accumulate",
+    "zeros": "zeros",
+}
+_VERBS_BACKWARD = {"op": "update", "folded": "backward"}
+_WORDS = {
+    "forward": "Forward",
+    "backward": "Backward",
+    "seed": "Seed",
+    "accumulate": "Add up",
+    "zeros": "Zeros",
+    "update": "Update",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happens.
+
+    ``nodes`` light up; ``values`` says what their values are from now on (node id -> text);
+    ``formula`` is the rule with its numbers; ``iteration`` counts from 0 inside a loop.
+    """
+
+    kind: str
+    nodes: tuple[str, ...]
+    text: str
+    formula: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    iteration: int | None = None
+
+
+# ---- running --------------------------------------------------------------------------------
+
+
+def run_events(
+    graph: Graph,
+    scopes: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    record: Any = None,
+    whole: Graph | None = None,
+) -> list[Event]:
+    """What runs, in its order: forward ops, seed, backward ops; blocks are entered and left.
+
+    ``record`` is what a run of a program did, step by step: then that is played, nothing else.
+    Without one the graph tells the order, and ``scopes`` the values of each turn of a loop: name of
+    the step scopes -> one dict per turn.  ``whole`` is the graph before it was folded.
+    """
+    play = Running(graph, scopes or {})
+    return list(play.events() if record is None else play.recorded(record, whole or graph))
+
+
+class Running:
+    """Walks the operators of a graph in the order in which they run, with a stack of its own."""
+
+    def __init__(self, graph: Graph, scopes: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        self.graph, self.links, self.scopes = graph, Links(graph), scopes
+        self.inside: dict[str, list[str | None]] = {
+            e.tail: [] for e in graph.edges if e.kind == "sub_block"
+        }
+        for edge in graph.edges:
+            if edge.kind == "sub_block":
+                region = edge.head if edge.head in graph.regions else graph.nodes[edge.head].region
+                self.inside[edge.tail].append(region)
+        self.held = {r for regions in self.inside.values() for r in regions}
+        self.ops: dict[str | None, list[Node]] = {}
+        for node in by_need(ordered_ops(graph), self.links):
+            if node.kind != "pruned":
+                self.ops.setdefault(self.holder(node.region), []).append(node)
+        self.seeds = [
+            n
+            for n in graph.nodes.values()
+            if n.kind == "seed" and not is_op(n) and not self.links.before[n.id]
+        ]
+
+    def holder(self, region: str | None) -> str | None:
+        """The sub-block a region lies in; None for the outermost drawing."""
+        while region is not None and region not in self.held:
+            region = self.graph.regions[region].parent
+        return region
+
+    def given(self) -> Iterator[Event]:
+        """The gradients that somebody gives to start with, once."""
+        seeds, self.seeds = self.seeds, []
+        for node in seeds:
+            words = f"Seed: {said(node)} starts the backward pass"
+            yield Event("seed", (node.id,), words, values=shown(node))
+
+    # -- what a run did
+
+    def recorded(self, record: Any, whole: Graph) -> Iterator[Event]:
+        """The steps of a run in their order; what runs inside a folded box is one step of it."""
+        ops = {n.data["place"]: n for n in whole.nodes.values() if "place" in n.data}
+        holders = {b: n for n in ops.values() for b in n.data.get("holds", ())}
+        boxes = {m: n for n in self.graph.nodes.values() for m in n.data.get("members", ())}
+        inside: dict[int, list[Node]] = {}
+        for node in self.graph.nodes.values():
+            if "place" in node.data:
+                inside.setdefault(node.data["place"][0], []).append(node)
+        turns: list[int | None] = []  # of the blocks that are entered, from the outermost
+        box: tuple[Node, dict[str, Any]] | None = None  # that is running, and what it wrote
+        for done in record.steps:
+            op = ops.get((done.block, done.number))
+            place = boxes.get(op.id) if op is not None else None
+            if box is not None and done.kind == "op" and place is not box[0]:
+                yield self.step(box[0], turns[-1], box[1])
+                box = None
+            if done.kind == "enter":
+                turns.append(done.turn if done.turn is not None or not turns else turns[-1])
+                holder = holders.get(done.block)
+                yield from self.passed(done, holder, inside.get(done.block, []), turns[-1])
+            elif done.kind == "leave":
+                holder = holders.get(done.block)
+                yield from self.passed(done, holder, inside.get(done.block, []), turns.pop())
+            elif place is not None:
+                if place.kind == "folded":
+                    box = (place, (box[1] if box else {}) | done.values)
+            elif op is not None and op.id in self.graph.nodes:
+                node = self.graph.nodes[op.id]
+                if node.side == "backward" and len(turns) == 1:
+                    yield from self.given()
+                yield self.step(node, turns[-1], done.values)
+        if box is not None:
+            yield self.step(box[0], None, box[1])
+        yield from self.given()
+
+    def passed(
+        self, done: Any, holder: Node | None, inside: list[Node], turn: int | None
+    ) -> Iterator[Event]:
+        """A sub-block that is drawn is entered, with what it finds, or left."""
+        if holder is None or holder.id not in self.graph.nodes or not inside:
+            return
+        label = holder.data["holds"][done.block]
+        where = label if turn is None else f"{label}, iteration {turn}"
+        if done.kind == "leave":
+            yield Event("leave", (holder.id,), f"Leave {where}", iteration=turn)
+            return
+        found = self.sources(inside)
+        values: dict[str, str] = {}
+        for name in found:
+            values |= scoped(self.graph.nodes[name], done.values)
+        yield Event("enter", (holder.id, *found), f"Enter {where}", values=values, iteration=turn)
+
+    # -- what the graph and the step scopes tell
+
+    def events(self) -> Iterator[Event]:
+        """The operators in the order of the graph; nobody noted which of them ran, and how often."""
+        stack: list[Any] = [(op, None, {}, False) for op in reversed(self.ops.get(None, []))]
+        while stack:
+            item = stack.pop()
+            if isinstance(item, Event):
+                yield item
+                continue
+            node, iteration, values, entered = item
+            if node.side == "backward" and node.region not in self.held:
+                yield from self.given()
+            if node.id in self.inside and not entered:  # what it holds runs first
+                stack.append((node, iteration, values, True))
+                stack.extend(reversed(self.nested(node, iteration)))
+            else:
+                yield self.step(node, iteration, values)
+        yield from self.given()
+
+    def step(self, node: Node, iteration: int | None, values: Mapping[str, Any]) -> Event:
+        """One operator runs and writes its values."""
+        kind = verb(node)
+        outs = [n for n in self.links.after[node.id] if not is_op(n)]
+        texts = dict(shown(node))
+        for out in outs:
+            unknown = {out.id: NOT_YET} if values and shown(out) else shown(out)
+            texts |= scoped(out, values) or unknown
+        return Event(
+            kind,
+            (node.id, *(n.id for n in outs)),
+            self.words(kind, node, outs, texts, iteration),
+            formula(node),
+            texts,
+            iteration,
+        )
+
+    def words(
+        self,
+        kind: str,
+        node: Node,
+        outs: list[Node],
+        texts: Mapping[str, str],
+        iteration: int | None,
+    ) -> str:
+        """One sentence for the text log and the screen reader."""
+        number = f"#{node.number} " if node.number is not None else ""
+        into = ", ".join(dict.fromkeys(n.name for n in self.links.before[node.id] if n.name))
+        made = [f"{n.name} = {texts[n.id]}" if texts.get(n.id) else n.name for n in outs if n.name]
+        if not outs:
+            made = [text for text, _ in live_lines(node)]
+        takes = f" takes {into}" if into else ""
+        gives = f" gives {', '.join(made)}" if made else ""
+        again = "" if iteration is None else f" (iteration {iteration})"
+        joined = f"{takes} and{gives}" if takes and gives else takes + gives
+        return f"{_WORDS[kind]} {number}{node.name}{joined}{again}"
+
+    def nested(self, node: Node, iteration: int | None) -> list[Any]:
+        """What an operator with blocks does: enter, run, leave; turn by turn, a test before each.
+
+        Backward goes from the last turn to the first.
+        """
+        work: list[Any] = []
+        frames = self.iterations(node)
+        regions = sorted(self.inside.get(node.id, ()), key=lambda r: not self.tests(r))
+        order = list(range(len(frames)))
+        for t in order if node.side == "forward" else reversed(order):
+            before = frames[t - 1] if t else {}
+            for region in regions:
+                work += self.once(node, region, iteration, t, (before, frames[t]))
+        for region in filter(self.tests, regions):  # the test that ends a loop
+            last = frames[-1] if frames else {}
+            work += self.once(node, region, iteration, len(frames), (last, {}))
+        return work
+
+    def tests(self, region: str | None) -> bool:
+        """Is it the block of a condition?"""
+        return self.graph.regions[str(region)].label.endswith(": condition")
+
+    def once(
+        self,
+        node: Node,
+        region: str | None,
+        iteration: int | None,
+        t: int,
+        frames: tuple[Mapping[str, Any], Mapping[str, Any]],
+    ) -> list[Any]:
+        """A block is entered, runs, and is left."""
+        inside = self.ops.get(region, [])
+        label = self.graph.regions[str(region)].label
+        at = t if self.scopes else iteration
+        where = f"{label}, iteration {t}" if self.scopes else label
+        left = Event("leave", (node.id,), f"Leave {where}", iteration=at)
+        run = [(inner, at, frames[1], False) for inner in inside]
+        return [self.enter(node, inside, where, at, frames), *run, left]
+
+    def enter(
+        self,
+        node: Node,
+        inside: list[Node],
+        where: str,
+        at: int | None,
+        frames: tuple[Mapping[str, Any], Mapping[str, Any]],
+    ) -> Event:
+        """An iteration starts; what it overwrites has the value that the one before it left."""
+        before, now = frames
+        written = {out.name for op in inside for out in self.links.after[op.id]}
+        found = self.sources(inside)
+        values: dict[str, str] = {}
+        for name in found:
+            source = self.graph.nodes[name]
+            values |= scoped(source, before if source.name in written else now)
+        return Event("enter", (node.id, *found), f"Enter {where}", values=values, iteration=at)
+
+    def sources(self, inside: list[Node]) -> list[str]:
+        """What an iteration finds when it starts."""
+        read = dict.fromkeys(n.id for op in inside for n in self.links.before[op.id])
+        return [n for n in read if not self.links.before[n]]
+
+    def iterations(self, node: Node) -> Sequence[Mapping[str, Any]]:
+        """The values of each iteration of a loop, where known; else one unknown iteration."""
+        near = [*self.links.before[node.id], *self.links.after[node.id]]
+        known = {n.name for n in near} | set(node.reads)
+        for name, frames in self.scopes.items():
+            if name in known or name.partition("@")[0] in known:
+                return frames
+        return [{}]
+
+
+def by_need(ops: list[Node], links: Links) -> list[Node]:
+    """The operators in the given order, but each after those whose values it takes."""
+    place = {op.id: i for i, op in enumerate(ops)}
+    after: dict[str, list[str]] = {op.id: [] for op in ops}
+    waits = dict.fromkeys(after, 0)
+    for op in ops:
+        for maker in makers(op, links, place):
+            after[maker].append(op.id)
+            waits[op.id] += 1
+    ready = [place[n] for n, count in waits.items() if not count]
+    heapq.heapify(ready)
+    order: list[Node] = []
+    while ready:
+        op = ops[heapq.heappop(ready)]
+        order.append(op)
+        for later in after[op.id]:
+            waits[later] -= 1
+            if not waits[later]:
+                heapq.heappush(ready, place[later])
+    return order if len(order) == len(ops) else ops  # a cycle: as it was given
+
+
+def makers(op: Node, links: Links, known: Mapping[str, int]) -> set[str]:
+    """The operators that an operator waits for: those that feed it, directly or by a value."""
+    feeds = links.before[op.id]
+    direct = {n.id for n in feeds}
+    return (direct | {m.id for n in feeds for m in links.before[n.id]}) & known.keys() - {op.id}
+
+
+def verb(node: Node) -> str:
+    """What kind of event it is that a node runs."""
+    if node.side == "backward" and node.kind in _VERBS_BACKWARD:
+        return _VERBS_BACKWARD[node.kind]
+    return _VERBS.get(node.kind, "forward")
+
+
+def shown(node: Node) -> dict[str, str]:
+    """The value a node shows at the end, if it shows one."""
+    lines = live_lines(node)
+    return {node.id: lines[0][0]} if lines and not is_op(node) else {}
+
+
+def scoped(node: Node, values: Mapping[str, Any]) -> dict[str, str]:
+    """The value a node has in one iteration."""
+    name = node.data.get("variable", node.name)
+    known = name in values and node.kind != "scopes"
+    return {node.id: format_value(values[name])} if known else {}
+
+
+def said(node: Node) -> str:
+    text = shown(node).get(node.id, "").removesuffix(" (seed)")
+    return f"{node.name} = {text}" if any(c.isdigit() for c in text) else node.name
+
+
+def formula(node: Node) -> str:
+    """The rule of an operator and its numbers, in one line."""
+    if "live" in node.data:
+        return "  ".join(node.data["live"]) if node.kind == "grad_op" else ""
+    return "  ".join(line for line in node.lines if "=" in line)
+
+
+# ---- How the backward part of a program came to be, pass by pass, as events for the player ----
+
+
+#: What a pass does, found by a word in its name.
+_PASS_WORDS = (
+    ("append", ("append", "raw", "grad op", "grad_op", "make")),
+    ("rename", ("rename", "add up", "added", "addup")),
+    ("sum", ("sum",)),
+    ("prune", ("prune", "remove", "no grad", "no_grad")),
+    ("zeros", ("zero", "fill")),
+    ("create", ("var", "create")),
+)
+
+
+def build_events(
+    graph: Graph, trace: Sequence[tuple[str, Sequence[Any]]] | None = None
+) -> list[Event]:
+    """How the backward part came to be: append, rename, sum, prune, zeros, create variables.
+
+    ``graph`` is the finished program, drawn with ``detail="pruned"``.  ``trace`` is what the
+    builder recorded: (name of the pass, the operators after it); its order is kept and the changed
+    lines are quoted.
+    """
+    told, links = passes(trace or ()), Links(graph)
+    made = {
+        "append": _appended(graph),
+        "rename": _renamed(graph, links, told.get("rename", [])),
+        "sum": _summed(graph, links),
+        "prune": _pruned(graph, told.get("prune", [])),
+        "zeros": _zeroed(graph, links),
+        "create": _created(graph, links),
+    }
+    order = list(dict.fromkeys([*told, *made]))
+    if "rename" in order and "sum" in order:  # one pass of the builder does both
+        order.remove("sum")
+        order.insert(order.index("rename") + 1, "sum")
+    if "append" in order:
+        order.insert(0, order.pop(order.index("append")))
+    return [event for kind in order for event in made[kind]]
+
+
+def passes(trace: Sequence[tuple[str, Sequence[Any]]]) -> dict[str, list[str]]:
+    """Kind of pass -> the lines of the operator list it changed, by snapshots after each pass."""
+    told: dict[str, list[str]] = {}
+    before: list[str] = []
+    for name, ops in trace:
+        now = [op_words(op) if hasattr(op, "outputs") else str(op) for op in ops]
+        changed = [d for d in difflib.ndiff(before, now) if d[:1] in "+-"]
+        kind = next(
+            (k for k, words in _PASS_WORDS if any(w in name.lower() for w in words)), "append"
+        )
+        told[kind] = [] if kind == "append" else changed
+        before = now
+    return told
+
+
+def _of_kind(graph: Graph, *kinds: str) -> list[Node]:
+    return [n for n in graph.nodes.values() if n.kind in kinds and n.side == "backward"]
+
+
+def _appended(graph: Graph) -> list[Event]:
+    ops = [
+        n
+        for n in graph.nodes.values()
+        if n.side == "backward" and n.kind in ("grad_op", "seed") and is_op(n)
+    ]
+    made = []
+    for op in ops:
+        kind = "seed" if op.kind == "seed" else "append"
+        what = (
+            "the backward pass starts here"
+            if op.kind == "seed"
+            else f"the grad op of {_twin(graph, op)}"
+        )
+        made.append(Event(kind, (op.id,), f"Append #{op.number} {op.name}: {what}"))
+    return made
+
+
+def _twin(graph: Graph, node: Node) -> str:
+    twin = graph.nodes.get(node.twin or "")
+    return f"#{twin.number} {twin.name}" if twin is not None else "an earlier op"
+
+
+def _renamed(graph: Graph, links: Links, told: list[str]) -> list[Event]:
+    return [
+        Event(
+            "rename",
+            (n.id, *(w.id for w in links.before[n.id])),
+            f"Rename: this part of the gradient is now {n.name}{_quoted(told, n.name)}",
+        )
+        for n in _of_kind(graph, "renamed")
+        if "@RENAME@" in n.name
+    ]
+
+
+def _summed(graph: Graph, links: Links) -> list[Event]:
+    return [
+        Event(
+            "sum",
+            (n.id, *(o.id for o in links.after[n.id])),
+            f"Insert #{n.number} {n.name}: {len(links.before[n.id])} parts make {_outs(links, n)}",
+        )
+        for n in _of_kind(graph, "sum")
+    ]
+
+
+def _pruned(graph: Graph, told: list[str]) -> list[Event]:
+    return [
+        Event(
+            "prune",
+            (n.id,),
+            f"Prune {n.name}: {', '.join(n.lines) or 'nothing needs it'}{_quoted(told, n.name)}",
+        )
+        for n in _of_kind(graph, "pruned")
+    ]
+
+
+def _zeroed(graph: Graph, links: Links) -> list[Event]:
+    return [
+        Event(
+            "zeros",
+            (n.id, *(o.id for o in links.after[n.id])),
+            f"Insert #{n.number} {n.name}: nobody produces {_outs(links, n)}, so it is zero",
+        )
+        for n in _of_kind(graph, "zeros")
+    ]
+
+
+def _created(graph: Graph, links: Links) -> list[Event]:
+    done = {o.id for n in _of_kind(graph, "sum", "zeros") for o in links.after[n.id]}
+    kinds = _of_kind(graph, "gradient", "leaf_gradient", "renamed")
+    grads = [n for n in kinds if n.id not in done and "@RENAME@" not in n.name]
+    return [
+        Event(
+            "create",
+            (n.id,),
+            f"Create the variable {n.name}: shape and dtype from its forward name",
+        )
+        for n in grads
+    ]
+
+
+def _outs(links: Links, node: Node) -> str:
+    return ", ".join(o.name for o in links.after[node.id])
+
+
+def _quoted(told: list[str], word: str) -> str:
+    """The changed line that speaks of a name: ``+`` in, ``-`` out."""
+    line = next((line for line in told if word in line), "")
+    return f" ({line[:200]})" if line else ""

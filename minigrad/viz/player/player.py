@@ -1,0 +1,181 @@
+"""`play`: step through a graph, forward and backward, and through the building of backward.
+
+A `Player` shows itself as a widget where widgets run, as three static frames and its text where
+they do not, and saves itself as one HTML file that needs nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...atomic import replacing
+from ..adapters.names import Names, caller_variables
+from ..adapters.of_scope import all_values, is_scope, names_of, step_list
+from ..adapters.sources import record_of
+from ..picture import view_of_any
+from ..render.html import film_page, frames_page, script, style, view_of
+from .events import build_events, run_events
+from .film import Film, sheet
+
+
+def play(
+    x: Any,
+    *,
+    building: bool = False,
+    trace: Sequence[tuple[str, Sequence[Any]]] | None = None,
+    prediction: bool = False,
+    names: Mapping[str, Any] | None = None,
+) -> Player:
+    """Step through whatever `draw` can draw.
+
+    A program plays as it runs; ``building=True`` plays how its backward part was made (``trace``
+    is what the builder recorded, by default the program's own).  A pair ``(program, scope)`` plays
+    what ``Executor.run(program, …, scope=scope)`` did: every turn and test of a loop, the branch
+    that was taken.  A pair ``(program, values)`` shows values; those of step scopes turn by turn.
+    ``prediction=True`` asks for each next value before it shows it.
+
+    Raises `TypeError` for something without a graph.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor(2.0, requires_grad=True, name="x")
+    >>> print(type(mg.play(x * x)).__name__)
+    Player
+    """
+    record = record_of(x)
+    shown = x if record is not None else with_last_iteration(with_all_values(x))
+    detail = "pruned" if building else "auto"
+    view = view_of_any(shown, detail, True, Names(names, caller_variables()), None)
+    if building:
+        program = x[0] if isinstance(x, tuple) else x
+        events = build_events(
+            view.graph, trace if trace is not None else getattr(program, "trace", None)
+        )
+    else:
+        events = run_events(view.graph, step_scopes(shown), record, view.whole)
+    return Player(Film(view.graph, events), prediction=prediction)
+
+
+def with_all_values(x: Any) -> Any:
+    """A pair (program, scope) as (program, values by name); anything else as it is."""
+    pair = isinstance(x, tuple) and len(x) == 2 and not isinstance(x[1], Mapping)
+    return (x[0], all_values(x[1])) if pair and is_scope(x[1]) else x
+
+
+def step_scopes(x: Any) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """The step scopes among the values that came with a program: one dict per iteration."""
+    values = x[1] if isinstance(x, tuple) and len(x) == 2 and isinstance(x[1], Mapping) else {}
+    found = {name: [names_of(step) or {} for step in step_list(v)] for name, v in values.items()}
+    return {name: steps for name, steps in found.items() if steps}
+
+
+def with_last_iteration(x: Any) -> Any:
+    """A program and its values, among them those of the last iteration of each loop."""
+    scopes = step_scopes(x)
+    if not scopes:
+        return x
+    last = {name: value for frames in scopes.values() for name, value in frames[-1].items()}
+    return x[0], {**last, **x[1]}
+
+
+class Player:
+    """A film with buttons.
+
+    ``film`` holds drawing and events, ``frame`` the number of events replayed so far (0 to
+    ``len(events)``).
+    """
+
+    def __init__(self, film: Film, *, prediction: bool = False, frame: int = 0) -> None:
+        self.film, self.prediction = film, prediction
+        self._frame = frame
+
+    @property
+    def graph(self) -> Any:
+        """The neutral graph that is played."""
+        return self.film.graph
+
+    @property
+    def events(self) -> list[Any]:
+        """What happens, in order."""
+        return self.film.events
+
+    @property
+    def frame(self) -> int:
+        """How many events have been replayed; set it to jump."""
+        return int(self.widget.frame) if "widget" in self.__dict__ else self._frame
+
+    @frame.setter
+    def frame(self, number: int) -> None:
+        if not 0 <= number <= len(self.events):
+            raise ValueError(
+                f"no frame {number}: this player has the frames 0 to {len(self.events)}"
+            )
+        self._frame = number
+        if "widget" in self.__dict__:
+            self.widget.frame = number
+
+    @functools.cached_property
+    def widget(self) -> Any:
+        """The anywidget: one SVG and buttons.  Raises `ImportError` without anywidget."""
+        return _widget_class()(
+            svg=self.film.picture.svg or "",
+            script=self.film.script,
+            frame=self._frame,
+            prediction=self.prediction,
+            words=self.film.picture.describe(),
+        )
+
+    def frames(self) -> str:
+        """First, middle and last frame as one static HTML fragment, for pages that run nothing."""
+        return frames_page(self.film)
+
+    def save(self, path: str | Path) -> Path:
+        """Write one HTML file that plays on its own; `ValueError` for another ending,
+        `FileNotFoundError` for a folder that is not there.
+        """
+        target = Path(path)
+        if target.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"cannot save a player as {target.name!r}: the ending must be .html")
+        page = film_page(self.film, self.prediction).encode()
+        with replacing(target) as file:
+            file.write(page)
+        return target
+
+    def __repr__(self) -> str:
+        return self.film.text()
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = {"text/plain": self.film.text()}
+        svg = sheet(self.film)
+        if svg is not None:
+            bundle["image/svg+xml"] = svg
+            bundle |= self._view()
+        return bundle
+
+    def _view(self) -> dict[str, Any]:
+        """The widget's own entry, where widgets are installed."""
+        try:
+            return view_of(self.widget)
+        except ImportError:
+            return {}
+
+
+@functools.cache
+def _widget_class() -> type:
+    import anywidget
+    import traitlets
+
+    class PlayerWidget(anywidget.AnyWidget):
+        """The browser's half: `player.js` draws, `player.css` dresses."""
+
+        _esm = script("player.js") + "export default { render };\n"
+        _css = style()
+        svg = traitlets.Unicode().tag(sync=True)
+        script = traitlets.Dict().tag(sync=True)
+        words = traitlets.Unicode().tag(sync=True)
+        frame = traitlets.Int(0).tag(sync=True)
+        prediction = traitlets.Bool(False).tag(sync=True)
+
+    return PlayerWidget

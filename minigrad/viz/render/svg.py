@@ -1,0 +1,350 @@
+"""The picture as SVG: what Graphviz drew, passed through a list of what is allowed, with the words
+of the graph added.
+
+Only known elements and attributes are copied, so whatever a name contains, the picture runs
+nothing. Every node gets a ``<title>`` (its tooltip), the whole picture a title and a description; a
+twin lights up under the mouse by CSS alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+
+from ..graph.format import visible
+from ..graph.graph import Graph
+from ..graph.style import ACTIVE_FILLS, ACTIVE_WIDTH, GREY, NODE_STYLES, node_style
+from .dot import node_classes
+from .words import describe, describe_edge, describe_node
+
+SVG = "http://www.w3.org/2000/svg"
+TAGS = frozenset({"svg", "g", "polygon", "polyline", "path", "ellipse", "text"})
+ATTRIBUTES = frozenset(
+    [
+        "id",
+        "class",
+        "transform",
+        "fill",
+        "stroke",
+        "stroke-width",
+        "stroke-dasharray",
+        "points",
+        "d",
+        "cx",
+        "cy",
+        "rx",
+        "ry",
+        "x",
+        "y",
+        "text-anchor",
+        "font-family",
+        "font-size",
+        "font-weight",
+        "font-style",
+        "text-decoration",
+        "width",
+        "height",
+        "viewBox",
+        "fill-opacity",
+        "stroke-opacity",
+    ]
+)
+_HARMLESS = re.compile(r"[\w\s.,:;#%()+*/-]*", re.ASCII)
+_SIZE_LIMIT = 20_000_000
+_WIDEST, _SMALLEST_SCALE = 600.0, 0.8  # points; below this scale words have less than 9 pixels
+_SMALL, _TIGHTER = 10.5, 0.96  # browsers set small letters wider than the layout measures them
+
+
+def to_svg(graph: Graph, drawn: bytes) -> str:
+    """The SVG of a graph, from what Graphviz drew of it.
+
+    Ids start with a digest of the drawing, so that several pictures can stand on one page.
+    """
+    if len(drawn) > _SIZE_LIMIT:
+        raise ValueError(f"a picture of {len(drawn)} bytes is too large to show")
+    prefix = "mg" + hashlib.sha256(drawn).hexdigest()[:10]
+    root = _cleaned(drawn)
+    _fit(root)
+    clear_titles(root)
+    _name_parts(graph, root, prefix)
+    _introduce(graph, root, prefix)
+    ET.register_namespace("", SVG)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _cleaned(drawn: bytes) -> ET.Element:
+    """A new tree of what is allowed. Without a document type there are no entities; the parser
+    drops comments.
+    """
+    source = re.sub(rb"<!DOCTYPE[^>\[]*>", b"", drawn, count=1)
+    if b"<!" in re.sub(rb"<!--.*?-->", b"", source, flags=re.DOTALL):
+        raise ValueError("the drawing declares something that a picture does not need")
+    old = ET.fromstring(source)
+    new = ET.Element(old.tag, _allowed(old))
+    pending = [(old, new)]
+    while pending:  # a loop: the depth of a file is not ours
+        source_part, copy = pending.pop()
+        for child in source_part:
+            if _tag(child) in TAGS - {"svg"}:
+                made = ET.SubElement(copy, child.tag, _allowed(child))
+                made.text = child.text
+                pending.append((child, made))
+            elif _tag(child) == "a":  # a link becomes what it holds
+                pending.append((child, copy))
+    return new
+
+
+def _fit(root: ET.Element) -> None:
+    """Make a wide picture smaller, as long as it can be read; a notebook scrolls what is wider."""
+    sizes = [root.get(side, "") for side in ("width", "height")]
+    if not all(re.fullmatch(r"\d+(\.\d+)?pt", size) for size in sizes):
+        return
+    width, height = (float(size.removesuffix("pt")) for size in sizes)
+    if width > _WIDEST:
+        scale = max(_SMALLEST_SCALE, _WIDEST / width)
+        root.set("width", f"{width * scale:.0f}pt")
+        root.set("height", f"{height * scale:.0f}pt")
+
+
+def _tag(element: ET.Element) -> str:
+    space, _, tag = str(element.tag).rpartition("}")
+    return tag if space == "{" + SVG else ""
+
+
+def _allowed(element: ET.Element) -> dict[str, str]:
+    kept = _harmless(element)
+    size = kept.get("font-size", "")
+    if re.fullmatch(r"\d+(\.\d+)?", size) and float(size) <= _SMALL:
+        kept["font-size"] = f"{float(size) * _TIGHTER:.2f}"
+    return kept
+
+
+def _harmless(element: ET.Element) -> dict[str, str]:
+    return {
+        k: v
+        for k, v in element.attrib.items()
+        if k in ATTRIBUTES and _HARMLESS.fullmatch(v) and "url" not in v.lower()
+    }
+
+
+def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
+    """Give every node, line and frame its id, its classes and its words."""
+    lines = {(e.tail, e.head, e.kind): e for e in graph.edges}
+    for part in list(root.iter(f"{{{SVG}}}g")):
+        classes = part.get("class", "").split()
+        mine = part.get("id", "")
+        part.attrib.pop("id", None)
+        if classes[:1] == ["graph"]:
+            _drop_background(part)
+        if mine in graph.nodes:
+            node = graph.nodes[mine]
+            part.set("id", f"{prefix}-{mine}")
+            part.set(
+                "class",
+                " ".join(
+                    [
+                        "node",
+                        *node_classes(node),
+                        *([f"t{_pair(node.id, node.twin)}"] if node.twin else []),
+                    ]
+                ),
+            )
+            _title(part, describe_node(graph, node))
+        elif mine in graph.regions:
+            part.set("id", f"{prefix}-{mine}")
+            _title(part, visible(graph.regions[mine].label))
+        elif classes[:1] == ["edge"] and len(classes) >= 5:
+            line = lines.get((classes[-2], classes[-1], classes[2]))
+            _title(
+                part, describe_edge(graph, line) if line else "twins: an operator and its backward"
+            )
+
+
+def _pair(one: str, other: str) -> str:
+    """One word for a pair of twins, the same from both sides."""
+    return min(one, other, key=lambda name: (len(name), name))
+
+
+def _title(part: ET.Element, words: str) -> None:
+    title = ET.Element(f"{{{SVG}}}title")
+    title.text = words
+    part.insert(0, title)
+
+
+def _drop_background(part: ET.Element) -> None:
+    """Graphviz draws a sheet behind the graph even when it is transparent."""
+    for child in list(part):
+        if (
+            _tag(child) == "polygon"
+            and child.get("fill") in ("none", "transparent", "white")
+            and child.get("stroke") in ("none", "transparent")
+        ):
+            part.remove(child)
+
+
+def _introduce(graph: Graph, root: ET.Element, prefix: str) -> None:
+    root.set("id", prefix)
+    root.set("class", "mg-picture")
+    root.set("role", "img")
+    root.set("aria-labelledby", f"{prefix}-title {prefix}-desc")
+    words = describe(graph)
+    heads = (
+        ("title", visible(graph.title) or words.split("\n", 1)[0]),
+        ("desc", words),
+        ("style", style_sheet(graph, prefix, _readable_width(root))),
+    )
+    for place, (tag, text) in enumerate(heads):
+        made = ET.Element(f"{{{SVG}}}{tag}")
+        made.text = text
+        if tag != "style":
+            made.set("id", f"{prefix}-{tag}")
+        root.insert(place, made)
+
+
+def _readable_width(root: ET.Element) -> float:
+    """Pixels: a picture that is narrower has words that are too small."""
+    numbers = re.findall(r"[\d.]+", root.get("viewBox", ""))
+    return _SMALLEST_SCALE * 4 / 3 * float(numbers[2]) if len(numbers) == 4 else 0.0
+
+
+def style_sheet(graph: Graph, prefix: str, width: float = 0.0) -> str:
+    """Twins that light up together, and the look of pending and active nodes; every rule is bound
+    to this picture. A page narrower than ``width`` pixels scrolls.
+    """
+    pairs = sorted(
+        {_pair(n.id, n.twin) for n in graph.nodes.values() if n.twin}, key=lambda n: (len(n), n)
+    )
+    shapes = ":is(polygon,ellipse,path,polyline)"
+    rules = [
+        f"#{prefix}{{max-width:max(100%,{width:.0f}px);height:auto}}",
+        f"#{prefix} .node:hover>{shapes}{{stroke-width:4}}",
+        *(f"#{prefix}:has(.t{p}:hover) .t{p}>{shapes}{{stroke-width:4}}" for p in pairs),
+        f"#{prefix} .pending>{shapes}:not([stroke=none]){{stroke:{GREY};stroke-dasharray:1.5,3}}",
+        f"#{prefix} .pending>{shapes}:not([fill=none]){{fill:{NODE_STYLES['data'].fill}}}",
+        f"#{prefix} .active>{shapes}{{stroke-width:{ACTIVE_WIDTH}}}",
+    ]
+    looks = {
+        n.kind + "." + ("fwd" if n.side == "forward" else "bwd"): node_style(n).stroke
+        for n in graph.nodes.values()
+    }
+    rules += [
+        f"#{prefix} .active.{kind}>{shapes}:not([fill=none]){{fill:{ACTIVE_FILLS[stroke]}}}"
+        for kind, stroke in sorted(looks.items())
+    ]
+    return "".join(rules)
+
+
+# ---- Titles of frames that no line runs through ----
+
+
+_SVG = "{http://www.w3.org/2000/svg}"
+_LETTER, _THIN = 0.63, 0.36  # widths of letters, of the font's size
+_THIN_ONES = frozenset(" !'(),-./:;I[]fijlrt|·")
+_ABOVE, _BELOW = 0.85, 0.3  # what a line of words takes above and below its foot
+_GAP, _MARGIN = 3.0, 6.0  # points between a title and a line, and its frame
+_BENDS = 12  # straight pieces that stand for a curve
+
+Point = tuple[float, float]
+Line = tuple[float, float, list[list[Point]]]  # top, bottom, and its strokes
+
+
+def clear_titles(root: ET.Element) -> None:
+    """Move the titles of frames out of the way of lines, or before them."""
+    groups = [(g, g.get("class", "").split()) for g in root.iter(f"{_SVG}g")]
+    frames = [g for g, classes in groups if "cluster" in classes]
+    if not frames:
+        return
+    lines = [found for g, classes in groups if "edge" in classes if (found := _line(g))]
+    sheet = next(g for g, classes in groups if "graph" in classes)
+    for frame in frames:
+        _clear(frame, lines, sheet)
+
+
+def _clear(frame: ET.Element, lines: list[Line], sheet: ET.Element) -> None:
+    shape, words = frame.find(f"{_SVG}path"), frame.find(f"{_SVG}text")
+    if shape is None or words is None or words.get("text-anchor") != "start":
+        return
+    x, y, size = (float(words.get(k, "0")) for k in ("x", "y", "font-size"))
+    width, top, bottom = size * _width(words.text or ""), y - _ABOVE * size, y + _BELOW * size
+    sides = [corner for corner, _ in _points(shape.get("d", ""))]
+    taken = [
+        (low - width - _GAP, high + _GAP)
+        for line in lines
+        for low, high in _crossings(line, top, bottom)
+    ]
+    if _free(x, taken):
+        return
+    ends = [min(sides) + _MARGIN, max(sides) - _MARGIN - width]
+    places = [at for pair in (*taken, ends) for at in pair if ends[0] <= at <= ends[1]]
+    free = [at for at in places if _free(at, taken)]
+    if free:
+        words.set("x", f"{min(free, key=lambda at: abs(at - x)):.2f}")
+        return
+    left, right = x - 2, min(x + width + 2, max(sides) - 2)
+    corners = [(left, top), (right, top), (right, bottom), (left, bottom)]
+    plate = {"fill": shape.get("fill", "none"), "stroke": "none"}
+    plate["points"] = " ".join(f"{a:.2f},{b:.2f}" for a, b in corners)
+    frame.remove(words)
+    ET.SubElement(sheet, f"{_SVG}polygon", plate)
+    sheet.append(words)
+
+
+def _width(words: str) -> float:
+    """About how wide a text is, in sizes of its font: the browser that sets it knows exactly."""
+    thin = sum(letter in _THIN_ONES for letter in words)
+    return _LETTER * (len(words) - thin) + _THIN * thin
+
+
+def _free(x: float, taken: list[tuple[float, float]]) -> bool:
+    return not any(low < x < high for low, high in taken)
+
+
+def _line(group: ET.Element) -> Line | None:
+    """The strokes of a line: its curve as a polyline, its arrow and its label as polygons."""
+    strokes = [_bent(_points(e.get("d", ""))) for e in group.iter(f"{_SVG}path")]
+    strokes += [_points(e.get("points", "")) for e in group.iter(f"{_SVG}polygon")]
+    heights = [y for stroke in strokes for _, y in stroke]
+    return (min(heights), max(heights), strokes) if heights else None
+
+
+def _points(numbers: str) -> list[Point]:
+    found = [float(n) for n in re.findall(r"-?[\d.]+", numbers)]
+    return list(zip(found[::2], found[1::2], strict=False))
+
+
+def _bent(corners: list[Point]) -> list[Point]:
+    """Points on a curve of Bézier pieces, each given by its end and two points that pull it."""
+    made = corners[:1]
+    for start in range(0, len(corners) - 3, 3):
+        piece = corners[start : start + 4]
+        for step in range(1, _BENDS + 1):
+            t = step / _BENDS
+            pulls = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+            xs, ys = (sum(p * c[i] for p, c in zip(pulls, piece, strict=True)) for i in (0, 1))
+            made.append((xs, ys))
+    return made
+
+
+def _crossings(line: Line, top: float, bottom: float) -> list[tuple[float, float]]:
+    """From where to where each stroke of a line lies between two heights."""
+    if line[1] < top or line[0] > bottom:
+        return []
+    found = []
+    for stroke in line[2]:
+        xs = [x for a, b in pairwise(stroke) for x in _within(a, b, top, bottom)]
+        if xs:
+            found.append((min(xs), max(xs)))
+    return found
+
+
+def _within(a: Point, b: Point, top: float, bottom: float) -> list[float]:
+    """The ends of the part of a straight piece that lies between two heights."""
+    (x, y), (to_x, to_y) = a, b
+    if max(y, to_y) < top or min(y, to_y) > bottom:
+        return []
+    if y == to_y:
+        return [x, to_x]
+    heights = (max(top, min(bottom, h)) for h in (y, to_y))
+    return [x + (to_x - x) * (h - y) / (to_y - y) for h in heights]
