@@ -137,8 +137,10 @@ def _title(function: Any, call: Any, args: tuple[Any, ...]) -> str:
         if owner and args and next(iter(inspect.signature(function).parameters), "") == "self":
             owner = [type(args[0]).__name__]
         return ".".join([*owner[-1:], name])
-    own = args and type(args[0]).__init__ is call  # not called by the constructor of a subclass
-    return type(args[0]).__name__ if own else owner[-1]
+    constructed = (
+        args and type(args[0]).__init__ is call
+    )  # not called by the constructor of a subclass
+    return type(args[0]).__name__ if constructed else owner[-1]
 
 
 def _refusal(
@@ -146,9 +148,9 @@ def _refusal(
 ) -> DTypeError:
     """The `call_error` of a call with ``count`` values that does not fit these parameters."""
     places = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
-    names, given = [p.name for p in parameters], {*places[:count], *keywords}
+    names, filled = [p.name for p in parameters], {*places[:count], *keywords}
     unknown = [k for k in keywords if k not in names or k in places[:count]]
-    absent = [p.name for p in parameters if p.name not in given and p.default is p.empty]
+    absent = [p.name for p in parameters if p.name not in filled and p.default is p.empty]
     shown = [_shown(p) for p in parameters]
     if len(places) < len(parameters) and not any("*" in text for text in shown):
         shown.insert(len(places), "*")

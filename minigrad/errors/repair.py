@@ -21,8 +21,8 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception) -> str:
         return "indices are integers: indices.astype(int)"
     if isinstance(cause, TypeError | AttributeError):
         for name in ("axis", "axes"):
-            if isinstance(given := attrs.get(name), list):
-                return f"{name}={tuple(given)}, a tuple"
+            if isinstance(axes := attrs.get(name), list):
+                return f"{name}={tuple(axes)}, a tuple"
         return "pass Tensors, arrays or numbers, and attrs of the type the docstring names"
     for needle, advice in _ADVICE:
         if needle in text:
