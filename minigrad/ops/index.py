@@ -314,15 +314,6 @@ def _merged(inputs, attrs):
     return [((mask[0], *yes[1:]), np.result_type(dtype, other))]
 
 
-def _masked(x, mask):
-    x, mask = np.asarray(x), np.asarray(mask)
-    if mask.dtype != bool or mask.ndim != 1 or len(mask) != len(x):
-        raise ValueError(
-            f"{mask.dtype}{list(mask.shape)} does not choose among {len(x)} rows; repair: one bool per row"
-        )
-    return x, mask
-
-
 @primitive(nondiff=("mask",), infer=_selected)
 def select_rows(x, mask):
     """The rows of ``x`` where the mask, one bool per row, holds.
@@ -331,7 +322,11 @@ def select_rows(x, mask):
     >>> mg.select_rows([[1.0, 2.0], [3.0, 4.0]], [False, True])
     array([[3., 4.]])
     """
-    x, mask = _masked(x, mask)
+    x, mask = np.asarray(x), np.asarray(mask)
+    if mask.dtype != bool or mask.ndim != 1 or len(mask) != len(x):
+        raise ValueError(
+            f"{mask.dtype}{list(mask.shape)} does not choose among {len(x)} rows; repair: one bool per row"
+        )
     return x[mask]
 
 

@@ -126,12 +126,6 @@ def misnamed(shape, target, axis):
     return f"{dtype}{list(target_shape)} does not name one class for each row", advice
 
 
-def _values(value):
-    """The array of a value; None for a Variable, whose values are known when it runs."""
-    array = getattr(value, "_data", value)
-    return array if isinstance(array, np.ndarray | np.generic) else None
-
-
 def _dtype(value):
     return np.dtype(getattr(value, "dtype", None) or np.asarray(value).dtype)
 
@@ -154,9 +148,10 @@ def nll(x, target, axis=-1, reduction="mean"):
     tensor(2.)
     """
     target = _array(target)
-    wrong, error, values = misnamed(np.shape(x), target, axis), ShapeError, _values(target)
-    if not wrong and values is not None:
-        wrong, error = uncounted(values, np.shape(x)[axis]), IndexShapeError
+    wrong, error = misnamed(np.shape(x), target, axis), ShapeError
+    classes = getattr(target, "_data", target)  # of a Variable they are known when it runs
+    if not wrong and isinstance(classes, np.ndarray | np.generic):
+        wrong, error = uncounted(classes, np.shape(x)[axis]), IndexShapeError
     if wrong:
         shown = f"nll(x: {describe(x)}, target: {describe(target)}, axis={axis}) is not possible"
         raise refusal(f"{shown}: {wrong[0]}", wrong[1], error)

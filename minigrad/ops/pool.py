@@ -84,7 +84,11 @@ def avg_pool2d(x, *, kernel_size, stride=None, padding=0):
     """
     x = np.asarray(x)
     places, border = plan(x.shape, kernel_size, stride, padding)
-    return _mean(padded(x, border), places)
+    x = padded(x, border)
+    total = np.array(x[places[0]])
+    for place in places[1:]:
+        total += x[place]
+    return total / len(places)
 
 
 @primitive(infer=shape_attr)
@@ -108,13 +112,6 @@ avg_unpool.grad(
         out_grad, kernel_size=kernel_size, stride=stride, padding=padding
     )
 )
-
-
-def _mean(x, places):
-    total = np.array(x[places[0]])
-    for place in places[1:]:
-        total += x[place]
-    return total / len(places)
 
 
 def plan(shape, kernel_size, stride, padding):

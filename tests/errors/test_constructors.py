@@ -77,7 +77,7 @@ def test_a_call_that_does_not_fit_names_what_it_is_called_as(call, message):
         call()
     assert message in str(found.value)
     assert "it is called as" in str(found.value)
-    assert "at test_keywords.py" in str(found.value)
+    assert "at test_constructors.py" in str(found.value)
     assert found.value.__suppress_context__
 
 
