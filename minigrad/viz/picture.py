@@ -32,8 +32,8 @@ class Picture:
     """A graph, ready to be shown: SVG in a notebook, text in a terminal, files of six kinds.
 
     ``graph`` is what it shows; ``dot``, ``svg`` and ``text`` are its renderings (``svg`` is None
-    without a layout engine). Of a folded graph ``view`` knows what is inside: a notebook then
-    shows a widget that can be searched and opened.
+    without a layout engine), ``graphviz`` is the picture for the ``graphviz`` package. Of a folded
+    graph ``view`` knows what is inside: a notebook then shows a widget that can be searched and opened.
     """
 
     def __init__(self, graph: Graph, *, legend: bool = False, view: View | None = None) -> None:
@@ -46,6 +46,13 @@ class Picture:
     def dot(self) -> str:
         """The DOT source."""
         return to_dot(self.graph, legend=self.legend)
+
+    @property
+    def graphviz(self) -> Any:
+        """The picture as a ``graphviz.Source``, to go on with in the tools around Graphviz."""
+        import graphviz  # on first use
+
+        return graphviz.Source(self.dot, filename="minigrad.gv")
 
     @functools.cached_property
     def svg(self) -> str | None:

@@ -193,3 +193,9 @@ def test_draw_and_watch_are_functions_whatever_was_imported_first():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "True True"
+
+
+def test_a_picture_goes_on_as_a_source_of_the_graphviz_package():
+    picture = draw(Variable(1.0, name="x"))
+    assert type(picture.graphviz).__module__ == "graphviz.sources"
+    assert picture.graphviz.source == picture.dot

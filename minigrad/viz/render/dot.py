@@ -1,13 +1,17 @@
-"""A graph as DOT, the language of Graphviz: the same graph gives the same bytes in every process.
+"""A graph in the language of Graphviz, built with the ``graphviz`` package: the same graph gives the same text in
+every process.
 
-Ids are the counters of the graph; text of the user passes through `labels.quote` and nowhere else.
-Forward stands left or on top, backward right or below: twins share a rank, and lines of the
-backward side are written against their direction, so that both sides rank alike.
+Ids are the counters of the graph; text of the user passes through `quote` and nowhere else. Forward stands left or
+on top, backward right or below: twins share a rank, and lines of the backward side are written against their
+direction, so that both sides rank alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import html
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
 
 from ..graph.format import LONGEST_LINE, LONGEST_NAME, shorten
 from ..graph.graph import Edge, Graph, Node, Region, is_op
@@ -28,17 +32,22 @@ from ..graph.style import (
 from .rank import anchor_lines, far_reads, mirrored, twin_groups
 
 _LARGE = 120  # nodes; half as many as lines
-
 _SPACE = {
-    "LR": "rankdir=LR; nodesep=0.42; ranksep=0.4;",
-    "TB": "rankdir=TB; nodesep=0.3; ranksep=0.27;",
+    "LR": {"rankdir": "LR", "nodesep": "0.42", "ranksep": "0.4"},
+    "TB": {"rankdir": "TB", "nodesep": "0.3", "ranksep": "0.27"},
 }
-_TYPE = f'fontname="{FONT}", fontcolor="{TEXT}"'
-_DEFAULTS = (
-    f"graph [newrank=true, compound=true, bgcolor=transparent, pad=0.12, {_TYPE}, fontsize=11];",
-    f'node [{_TYPE}, fontsize=12, margin="0.09,0.045", height=0.3, width=0.5];',
-    f"edge [{_TYPE}, fontsize=9, arrowsize=0.7];",
-)
+_TYPE = {"fontname": FONT, "fontcolor": TEXT}
+_GRAPH = _TYPE | {
+    "newrank": "true",
+    "compound": "true",
+    "bgcolor": "transparent",
+    "pad": "0.12",
+    "fontsize": "11",
+}
+_NODE = _TYPE | {"fontsize": "12", "margin": "0.09,0.045", "height": "0.3", "width": "0.5"}
+_EDGE = _TYPE | {"fontsize": "10", "arrowsize": "0.7"}
+#: for a large graph: lines behind the boxes, and fewer rounds: seconds, not minutes
+_FAST = {"nslimit": "1", "nslimit1": "1", "mclimit": "0.2", "outputorder": "edgesfirst"}
 
 
 def to_dot(
@@ -51,24 +60,35 @@ def to_dot(
     >>> "n0 -> n1" in to_dot(g)
     True
     """
+    import graphviz  # on first use
+
     dropped = far_reads(graph)
     far = _names_read(graph, dropped.values())
-    lines = ["digraph minigrad {", _SPACE[graph.direction], *_DEFAULTS, *_limits(graph, dpi, paper)]
-    lines += _inside(graph, None, far)
-    lines += [f"{{ rank=same; {'; '.join(group)} }}" for group in twin_groups(graph)]
-    lines += [_edge(graph, e) for i, e in enumerate(graph.edges) if i not in dropped]
-    lines += [_twin_line(graph, *pair) for pair in _pairs(graph)]
-    lines += _mirror_lines(graph)
-    lines += anchor_lines(graph) if graph.edges else _columns(graph)
-    lines += _footer(graph, legend)  # last: frames would inherit the label
-    return "\n".join([*lines, "}", ""])
+    look = _GRAPH | _SPACE[graph.direction] | (_FAST if _is_large(graph) else {})
+    look |= ({"bgcolor": PAPER} if paper else {}) | ({"dpi": str(dpi)} if dpi else {})
+    drawing = graphviz.Digraph("minigrad", graph_attr=look, node_attr=_NODE, edge_attr=_EDGE)
+    _inside(drawing, graph, None, far)
+    for group in twin_groups(graph):
+        _one_rank(drawing, group)
+    for i, edge in enumerate(graph.edges):
+        if i not in dropped:
+            _edge(drawing, graph, edge)
+    for pair in _twins(graph):
+        _twin_line(drawing, graph, *pair)
+    _mirror_lines(drawing, graph)
+    if graph.edges:
+        anchor_lines(drawing, graph)
+    else:
+        _columns(drawing, graph)
+    if table := notes_and_legend(graph, legend):  # last: frames would inherit the label
+        drawing.attr(label=f"<{table}>", labelloc="b", labeljust="l")
+    return str(drawing.source)
 
 
-def _limits(graph: Graph, dpi: int | None, paper: bool) -> list[str]:
-    """For a large graph straight lines, behind the boxes, and fewer rounds: seconds, not minutes."""
-    fast = "nslimit=1; nslimit1=1; mclimit=0.2; splines=line; outputorder=edgesfirst;"
-    sheet = [f'bgcolor="{PAPER}";'] if paper else []
-    return [*([fast] if _is_large(graph) else []), *sheet, *([f"dpi={dpi};"] if dpi else [])]
+def _one_rank(drawing: Any, nodes: list[str]) -> None:
+    with drawing.subgraph(graph_attr={"rank": "same"}) as row:
+        for node in nodes:
+            row.node(node)
 
 
 def _is_large(graph: Graph) -> bool:
@@ -78,36 +98,29 @@ def _is_large(graph: Graph) -> bool:
 # Nodes ---------------------------------------------------------------
 
 
-def _node(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
+def _node(drawing: Any, graph: Graph, node: Node, far: tuple[str, ...]) -> None:
+    """One node: its look is that of its row in the table, whatever stands inside."""
     style = node_style(node)
+    look = ["filled", "dashed" * style.dashed, "rounded" * style.rounded]
     facts = {
         "id": node.id,
         "class": " ".join(node_classes(node)),
-        "label": label(graph, node, far),
+        "shape": style.shape,
+        "style": ",".join(filter(None, look)),
+        "color": style.stroke,
+        "fillcolor": style.fill,
+        "penwidth": f"{style.width:g}",
+        "fontcolor": style.text,
     }
-    if is_table(node):
-        facts |= {"shape": "plain"}
-    else:
-        look = [
-            "filled",
-            *(["dashed"] if style.dashed else []),
-            *(["rounded"] if style.rounded else []),
-        ]
-        facts |= {
-            "shape": style.shape,
-            "style": ",".join(look),
-            "color": style.stroke,
-            "fillcolor": style.fill,
-            "penwidth": f"{style.width:g}",
-            "fontcolor": style.text,
-        }
-        if style.shape == "ellipse" and node.lines:
-            facts["width"] = "0.62"  # two short lines stand in a circle, not in an egg
-        if style.peripheries > 1:
-            facts["peripheries"] = str(style.peripheries)
-        if node.kind == "folded":
-            facts["margin"] = "0.15,0.08"  # room for the words inside three borders
-    return f"{node.id} [{_attributes(facts)}];"
+    if has_slots(node):
+        facts["margin"] = "0"
+    if style.shape == "ellipse" and node.lines:
+        facts["width"] = "0.62"  # two short lines stand in a circle, not in an egg
+    if style.peripheries > 1:
+        facts["peripheries"] = str(style.peripheries)
+    if node.kind == "folded":
+        facts["margin"] = "0.15,0.08"  # room for the words inside three borders
+    drawing.node(node.id, label(graph, node, far), **facts)
 
 
 def node_classes(node: Node) -> list[str]:
@@ -124,7 +137,7 @@ def node_classes(node: Node) -> list[str]:
 # Lines ----------------------------------------------------------------
 
 
-def _edge(graph: Graph, edge: Edge) -> str:
+def _edge(drawing: Any, graph: Graph, edge: Edge) -> None:
     tail, head = graph.nodes[edge.tail], _head(graph, edge)
     style = edge_style(edge, tail.side)
     ends = [_end(tail, edge.tail_port, "out"), _end(head, edge.head_port, "in")]
@@ -146,7 +159,7 @@ def _edge(graph: Graph, edge: Edge) -> str:
         facts["label"] = f"<{_chip(edge.label, style.stroke)}>"
     if style.reversed:
         ends.reverse()
-    return f"{ends[0]} -> {ends[1]} [{_attributes(facts)}];"
+    drawing.edge(*ends, **facts)
 
 
 def _weight(edge: Edge, tail: Node, head: Node) -> str:
@@ -192,7 +205,7 @@ def _chip(text: str, stroke: str) -> str:
     )
 
 
-def _pairs(graph: Graph) -> list[tuple[Node, Node]]:
+def _twins(graph: Graph) -> list[tuple[Node, Node]]:
     """(forward, backward) for all twins; an operator may have several grad ops."""
     nodes = graph.nodes
     firsts = [(n, nodes[n.twin]) for n in nodes.values() if n.side == "forward" and n.twin]
@@ -204,23 +217,29 @@ def _pairs(graph: Graph) -> list[tuple[Node, Node]]:
     return [*firsts, *(pair for pair in others if is_op(pair[0]))]
 
 
-def _twin_line(graph: Graph, node: Node, twin: Node) -> str:
+def _twin_line(drawing: Any, graph: Graph, node: Node, twin: Node) -> None:
     """The dashed line between an op and its grad op; between a value and its gradient an unseen one
     that keeps the order.
     """
-    style = edge_style(Edge("", "", "twin"), "forward")
-    order = "" if graph.direction == "LR" and not graph.regions else ", constraint=false"
-    if not (is_op(node) and is_op(twin)):
-        return f'{node.id} -> {twin.id} [style=invis, class="mg layout"{order}];'
-    look = f'color="{style.stroke}", penwidth={style.width:g}, style={style.line}, dir=none{order}'
-    return f'{node.id} -> {twin.id} [class="mg twin {node.id} {twin.id}", {look}];'
+    style = EDGE_STYLES["twin"]
+    free = graph.direction == "LR" and not graph.regions
+    facts = {} if free else {"constraint": "false"}
+    if is_op(node) and is_op(twin):
+        facts |= {"class": f"mg twin {node.id} {twin.id}", "style": style.line, "dir": "none"}
+        facts |= {"color": style.stroke, "penwidth": f"{style.width:g}"}
+    else:
+        facts |= {"class": "mg layout", "style": "invis"}
+    drawing.edge(node.id, twin.id, **facts)
 
 
-def _mirror_lines(graph: Graph) -> list[str]:
+def _mirror_lines(drawing: Any, graph: Graph) -> None:
     """Unseen lines down each rank that holds several pairs of twins; frames keep their own order."""
     if graph.direction == "TB" or graph.regions or _is_large(graph):
-        return []
-    return [f"{{ rank=same; {' -> '.join(order)} [style=invis] }}" for order in mirrored(graph)]
+        return
+    for order in mirrored(graph):
+        with drawing.subgraph(graph_attr={"rank": "same"}) as row:
+            for pair in pairwise(order):
+                row.edge(*pair, style="invis")
 
 
 def _names_read(graph: Graph, edges: Iterable[Edge]) -> dict[str, tuple[str, ...]]:
@@ -234,29 +253,28 @@ def _names_read(graph: Graph, edges: Iterable[Edge]) -> dict[str, tuple[str, ...
 # Frames ----------------------------------------------------------------
 
 
-def _inside(graph: Graph, parent: str | None, far: dict[str, tuple[str, ...]]) -> list[str]:
+def _inside(
+    drawing: Any, graph: Graph, parent: str | None, far: dict[str, tuple[str, ...]]
+) -> None:
     """The nodes and regions that stand directly in a region, or in none. Regions nest only as deep
     as a program does.
     """
-    lines = []
     here = [n for n in graph.nodes.values() if n.region == parent]
     if parent is not None and graph.direction == "LR":
         here.reverse()  # in a frame Graphviz puts the last one on top
-    lines += [_node(graph, n, far.get(n.id, ())) for n in here]
+    for node in here:
+        _node(drawing, graph, node, far.get(node.id, ()))
     for region in graph.regions.values():
         if region.parent == parent:
-            lines += [
-                f"subgraph cluster_{region.id} {{ {_region(graph, region)}",
-                *_inside(graph, region.id, far),
-                "}",
-            ]
-    return lines
+            look = _region(graph, region)
+            with drawing.subgraph(name=f"cluster_{region.id}", graph_attr=look) as frame:
+                _inside(frame, graph, region.id, far)
 
 
-def _region(graph: Graph, region: Region) -> str:
+def _region(graph: Graph, region: Region) -> dict[str, str]:
     style = region_style(region)
     backward = region.side == "backward"
-    facts = {
+    return {
         "id": region.id,
         "class": f"mg region {'bwd' if backward else 'fwd'}",
         "style": "rounded,filled",
@@ -268,28 +286,16 @@ def _region(graph: Graph, region: Region) -> str:
         "labeljust": "r" if backward and graph.direction == "TB" else "l",
         "labelloc": "b" if backward and graph.direction == "LR" else "t",
     }
-    return "graph [" + _attributes(facts) + "];"
 
 
-def _columns(graph: Graph) -> list[str]:
+def _columns(drawing: Any, graph: Graph) -> None:
     """Without lines, the nodes of each frame stand in a column."""
     columns: dict[str | None, list[str]] = {}
     for node in graph.nodes.values():
         columns.setdefault(node.region, []).append(node.id)
-    return [f"{' -> '.join(c)} [style=invis, weight=9];" for c in columns.values() if len(c) > 1]
-
-
-def _footer(graph: Graph, legend: bool) -> list[str]:
-    """Notes and legend: a table of its own below the picture, because no text may stand on the
-    page.
-    """
-    table = notes_and_legend(graph, quote, legend)
-    return [f"graph [label=<{table}>, labelloc=b, labeljust=l];"] if table else []
-
-
-def _attributes(facts: dict[str, str]) -> str:
-    """Values are ours (ids, classes, colours) or HTML-like labels in angle brackets."""
-    return ", ".join(f"{k}={v}" if v[:1] == "<" else f'{k}="{v}"' for k, v in facts.items())
+    for column in columns.values():
+        for pair in pairwise(column):
+            drawing.edge(*pair, style="invis", weight="9")
 
 
 # ---- What stands inside a node: HTML-like labels, and the one place where text enters DOT ----
@@ -303,20 +309,11 @@ def quote(text: object, limit: int = LONGEST_LINE) -> str:
     >>> quote('a < "b" \\\\N')
     'a &lt; &quot;b&quot; \\\\\\\\N'
     """
-    shown = shorten(text, limit)
-    for char, entity in (
-        ("&", "&amp;"),
-        ("<", "&lt;"),
-        (">", "&gt;"),
-        ('"', "&quot;"),
-        ("\\", "\\\\"),
-    ):
-        shown = shown.replace(char, entity)
-    return shown
+    return html.escape(shorten(text, limit)).replace("\\", "\\\\")
 
 
-def is_table(node: Node) -> bool:
-    """Is the label a table, because the node has ports or a number?"""
+def has_slots(node: Node) -> bool:
+    """Does the label show slots, or a number, and fill the whole node?"""
     return bool(node.ports) or (
         is_op(node) and node.number is not None and node.kind not in ("folded", "pruned")
     )
@@ -324,7 +321,7 @@ def is_table(node: Node) -> bool:
 
 def label(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
     """The label of a node; ``far`` are names it reads that no line leads to."""
-    if is_table(node):
+    if has_slots(node):
         return f"<{_table(graph, node, far)}>"
     title = _title(node)
     rows = _rows(node, far)
@@ -355,16 +352,12 @@ def _rows(node: Node, far: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _small(text: str, points: int = 10) -> str:
+def _small(text: str) -> str:
     shown = quote(text) or " "  # an empty element is an error, and the whole label would be lost
-    return f'<FONT POINT-SIZE="{points}" COLOR="{SMALL_TEXT}">{shown}</FONT>'
+    return f'<FONT POINT-SIZE="10" COLOR="{SMALL_TEXT}">{shown}</FONT>'
 
 
 def _table(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
-    style = node_style(node)
-    colours = f'COLOR="{style.stroke}" BGCOLOR="{style.fill}"'
-    border = f'BORDER="{style.width:g}" CELLBORDER="0" CELLSPACING="0" {colours}'
-    rounded = ' STYLE="ROUNDED"' if style.rounded else ""
     middle = _cells([_title(node), *_rows(node, far)], pad=2 if graph.direction == "TB" else 4)
     first, last = ("in", "out") if node.side == "forward" else ("out", "in")
     parts = [_slots(graph, node, first), middle, _slots(graph, node, last)]
@@ -374,13 +367,13 @@ def _table(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
         if graph.direction == "LR"
         else "".join(f"<TR>{c}</TR>" for c in cells)
     )
-    return f'<TABLE {border}{rounded} CELLPADDING="1">{rows}</TABLE>'
+    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{rows}</TABLE>'
 
 
 def _slots(graph: Graph, node: Node, way: str) -> str:
     """The named ports on one side of an op, in a row or in a column."""
     cells = [
-        f'<TD PORT="p{i}" CELLPADDING="2">{_small(name, 9)}</TD>'
+        f'<TD PORT="p{i}" CELLPADDING="2">{_small(name)}</TD>'
         for i, (name, w) in enumerate(node.ports)
         if w == way
     ]
@@ -402,7 +395,6 @@ def _cells(rows: list[str], pad: int) -> str:
 # ---- The table below a picture: what the marks mean, and what was left out ----
 
 
-Quote = Callable[[object, int], str]
 _LINES = {"solid": "━━", "dashed": "╍╍", "dotted": "┅┅"}
 _FRAME = (
     f'CELLBORDER="0" CELLSPACING="0" CELLPADDING="3" COLOR="{GREY}" BGCOLOR="{PAPER}" '
@@ -410,7 +402,7 @@ _FRAME = (
 )
 
 
-def notes_and_legend(graph: Graph, quote: Quote, legend: bool) -> str:
+def notes_and_legend(graph: Graph, legend: bool) -> str:
     """An HTML-like table with the notes of a graph and, on request, its legend: the marks that the
     graph has, all of them for a graph without nodes.  Empty if there is nothing to say.
     """
@@ -419,7 +411,7 @@ def notes_and_legend(graph: Graph, quote: Quote, legend: bool) -> str:
         for note in graph.notes
     ]
     if legend:
-        rows += _in_pairs([*_node_marks(graph, quote), *_edge_marks(graph, quote)])
+        rows += _in_pairs([*_node_marks(graph), *_edge_marks(graph)])
     return f'<TABLE BORDER="1" {_FRAME}>{"".join(rows)}</TABLE>' if rows else ""
 
 
@@ -433,7 +425,7 @@ def _in_pairs(cells: list[str]) -> list[str]:
     return [f"<TR>{left}{right}</TR>" for left, right in zip(cells[::2], cells[1::2], strict=True)]
 
 
-def _node_marks(graph: Graph, quote: Quote) -> list[str]:
+def _node_marks(graph: Graph) -> list[str]:
     here = {n.kind for n in graph.nodes.values()} or set(NODE_STYLES)
     return [
         _mark(_swatch(style), quote(style.meaning, 60))
@@ -442,7 +434,7 @@ def _node_marks(graph: Graph, quote: Quote) -> list[str]:
     ]
 
 
-def _edge_marks(graph: Graph, quote: Quote) -> list[str]:
+def _edge_marks(graph: Graph) -> list[str]:
     here = {e.kind for e in graph.edges}
     if not graph.nodes:
         here = set(EDGE_STYLES)

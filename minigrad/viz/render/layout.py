@@ -1,24 +1,29 @@
 """Where things stand: Graphviz in a child process, under a time limit.
 
-Two engines are tried: the libraries that the ``pygraphviz`` wheel carries, in a worker that stays
-alive (15 to 40 ms for a picture), and the ``dot`` program. With neither there is no layout and the
-caller draws in text. No shell, no file name from a user.
+Two engines are tried: the libraries that the ``pygraphviz`` wheel carries (15 to 40 ms for a picture), and the
+``dot`` program, through the ``graphviz`` package. Each has a worker that stays alive. With neither there is no layout
+and the caller draws in text. No shell, no file name from a user.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
+import hashlib
 import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
+
+from ...atomic import replacing
 
 ADVICE = (
     "No layout engine found: `pip install pygraphviz`, or install Graphviz (the `dot` program), "
@@ -42,9 +47,10 @@ def layout(source: str, form: str = "svg", limit: float | None = None) -> bytes 
     if len(source) > SIZE_LIMIT:
         return None
     for engine in ENGINES:
-        made = _RUN[engine](source, form, TIME_LIMIT if limit is None else limit)
-        if made is not None:
-            return made
+        if _FOUND[engine]():
+            drawn = _WORKERS[engine].ask(source, form, TIME_LIMIT if limit is None else limit)
+            if drawn is not None:
+                return drawn
     return None
 
 
@@ -54,11 +60,10 @@ def available() -> bool:
 
 
 class _Worker:
-    """The child process with the Graphviz libraries: started on first use, killed when it takes too
-    long.
-    """
+    """The child process of an engine: started on first use, killed when it takes too long."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
         self.process: subprocess.Popen[bytes] | None = None
         self.owner = 0
         self.lock = threading.Lock()
@@ -66,7 +71,7 @@ class _Worker:
     def ask(self, source: str, form: str, limit: float) -> bytes | None:
         with self.lock:
             process = self._alive()
-            timer = threading.Timer(limit, process.kill)
+            timer = threading.Timer(limit, _kill, (process,))
             timer.start()
             try:
                 return _exchange(process, source.encode(), form)
@@ -81,7 +86,7 @@ class _Worker:
         if self.process is None or not mine or self.process.poll() is not None:
             if mine:
                 self.close()
-            self.process, self.owner = _start(), os.getpid()
+            self.process, self.owner = _start(self.engine), os.getpid()
         return self.process
 
     def close(self) -> None:
@@ -89,7 +94,7 @@ class _Worker:
         process, self.process = self.process, None
         if process is None or self.owner != os.getpid():
             return
-        process.kill()
+        _kill(process)
         process.wait()
         for pipe in (process.stdin, process.stdout):
             try:
@@ -99,15 +104,25 @@ class _Worker:
                 pass
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a worker, and the program that it runs."""
+    with contextlib.suppress(ProcessLookupError):
+        if hasattr(os, "killpg") and process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+
+
+def _start(engine: str) -> subprocess.Popen[bytes]:
     worker = Path(__file__).with_name("layout_worker.py")
     # -P: the folder of the worker must not shadow modules of the standard library
     return subprocess.Popen(
-        [sys.executable, "-P", str(worker)],
+        [sys.executable, "-P", str(worker), engine],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=_environment(),
+        start_new_session=True,  # a group of its own: killed as a whole
     )
 
 
@@ -124,34 +139,11 @@ def _exchange(process: subprocess.Popen[bytes], source: bytes, form: str) -> byt
     return made if not reply["problem"] else None
 
 
-def _by_worker(source: str, form: str, limit: float) -> bytes | None:
-    return _WORKER.ask(source, form, limit) if _has_pygraphviz() else None
-
-
-def _by_program(source: str, form: str, limit: float) -> bytes | None:
-    program = shutil.which("dot")
-    if program is None:
-        return None
-    try:
-        done = subprocess.run(
-            [program, f"-T{form}"],
-            input=source.encode(),
-            capture_output=True,
-            timeout=limit,
-            env=_environment(),
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
-
-
 @functools.cache
 def _has_pygraphviz() -> bool:
     return bool(sys.executable) and importlib.util.find_spec("pygraphviz") is not None
 
 
-@functools.cache
 def _environment() -> dict[str, str]:
     """The child's environment: the fonts that matplotlib carries, so that a picture has the same
     bytes everywhere.
@@ -165,28 +157,32 @@ def _environment() -> dict[str, str]:
     ):
         return dict(os.environ)
     fonts = Path(found.origin).parent / "mpl-data" / "fonts" / "ttf"
-    return {**os.environ, "FONTCONFIG_FILE": str(_font_settings(fonts))}
+    try:
+        return {**os.environ, "FONTCONFIG_FILE": str(_font_settings(fonts))}
+    except OSError:  # a home that cannot be written to: the fonts of the machine
+        return dict(os.environ)
 
 
 def _font_settings(fonts: Path) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="minigrad-fonts-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    """Settings that name these fonts, in the user's cache: one folder, kept, for each place of fonts."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "minigrad" / f"fonts-{hashlib.sha256(str(fonts).encode()).hexdigest()[:10]}"
     settings = folder / "fonts.conf"
-    settings.write_text(
-        f'<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">'
-        f"<fontconfig><dir>{fonts}</dir><cachedir>{folder}</cachedir></fontconfig>",
-        encoding="utf-8",
-    )
+    if not settings.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(settings) as file:
+            file.write(
+                '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">'
+                f"<fontconfig><dir>{escape(str(fonts))}</dir>"
+                f"<cachedir>{escape(str(folder))}</cachedir></fontconfig>".encode()
+            )
     return settings
 
 
-_WORKER = _Worker()
-atexit.register(_WORKER.close)
-_RUN: dict[str, Callable[[str, str, float], bytes | None]] = {
-    "pygraphviz": _by_worker,
-    "dot": _by_program,
-}
 _FOUND: dict[str, Callable[[], bool]] = {
     "pygraphviz": _has_pygraphviz,
-    "dot": lambda: shutil.which("dot") is not None,
+    "dot": lambda: bool(sys.executable) and shutil.which("dot") is not None,
 }
+_WORKERS = {engine: _Worker(engine) for engine in ENGINES}
+for _worker in _WORKERS.values():
+    atexit.register(_worker.close)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 from ..graph.graph import Edge, Graph, Node, is_op
 from ..graph.style import edge_style
@@ -107,29 +108,23 @@ def _ranked_ends(graph: Graph, edge: Edge) -> tuple[str, str]:
 # ---- Unseen lines that keep frames in order: forward left, backward right, sub-blocks below ----
 
 
-_POINT = '[style=invis, width=0, height=0, margin=0, label=""];'
-
-
-def anchor_lines(graph: Graph) -> list[str]:
-    """Lines of DOT to add to a drawing with frames; left and right are top and bottom in "LR"."""
+def anchor_lines(drawing: Any, graph: Graph) -> None:
+    """Unseen lines for a drawing with frames; left and right are top and bottom in "LR"."""
     frames = _members(graph)
     if len(frames) < 2:
-        return []
+        return
     at = ranks(graph)
     level = {n: at[leader(graph, n)] for n in graph.nodes}
     holder = _holders(graph)
-    lines = [
-        f"left {_POINT} right {_POINT}",
-        "{ rank=min; left; right }",
-        "left -> right [style=invis];",
-    ]
+    with drawing.subgraph(graph_attr={"rank": "min"}) as top:
+        for point in ("left", "right"):
+            top.node(point, "", style="invis", width="0", height="0", margin="0")
+    drawing.edge("left", "right", style="invis")
     for frame, nodes in frames.items():
-        lines += (
-            _below(graph, frames[holder[frame]], nodes, level)
-            if frame in holder
-            else _sides(nodes, level)
-        )
-    return lines
+        if frame in holder:
+            _below(drawing, graph, frames[holder[frame]], nodes, level)
+        else:
+            _sides(drawing, nodes, level)
 
 
 def _members(graph: Graph) -> dict[str, list[Node]]:
@@ -160,22 +155,21 @@ def _holders(graph: Graph) -> dict[str, str]:
     return found
 
 
-def _sides(nodes: list[Node], level: dict[str, int]) -> list[str]:
+def _sides(drawing: Any, nodes: list[Node], level: dict[str, int]) -> None:
     top = min(level[n.id] for n in nodes)
-    return [
-        f"{'left' if n.side == 'forward' else 'right'} -> {n.id} [style=invis, weight=0];"
-        for n in nodes
-        if level[n.id] <= top + 1
-    ]
+    for node in nodes:
+        if level[node.id] <= top + 1:
+            side = "left" if node.side == "forward" else "right"
+            drawing.edge(side, node.id, style="invis", weight="0")
 
 
-def _below(graph: Graph, outer: list[Node], inner: list[Node], level: dict[str, int]) -> list[str]:
+def _below(
+    drawing: Any, graph: Graph, outer: list[Node], inner: list[Node], level: dict[str, int]
+) -> None:
     """Every node on top of a sub-block stands below the lowest node of the frame that holds it."""
     lowest = max(outer, key=lambda n: level[n.id])
     fed = {e.head for e in graph.edges if e.kind == "flow"}
     fed |= {e.tail for e in graph.edges if e.kind in ("grad", "accumulate")}
-    return [
-        f"{lowest.id} -> {n.id} [style=invis, weight=1, minlen=2];"
-        for n in inner
-        if n.id not in fed
-    ]
+    for node in inner:
+        if node.id not in fed:
+            drawing.edge(lowest.id, node.id, style="invis", weight="1", minlen="2")
