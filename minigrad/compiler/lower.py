@@ -68,7 +68,7 @@ class Lowering:
         self.schedule = Schedule([], {}, {}, [])
         self.origin: dict[Array, Array] = {}
         self.inner: dict[int, Any] = {}  # id of a frames Array → names of the forward step(s)
-        self.watched = {n for n in fetch if n not in program.global_block().vars}
+        self.watched = [n for n in dict.fromkeys(fetch) if n not in program.global_block().vars]
         self.gathered: dict[str, Array] = {}
         root = Names(program.global_block())
         for var in program.global_block().vars.values():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import linecache
 import weakref
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,12 +15,14 @@ from ..static.program.program import Program
 from .buffers import plan_buffers
 from .lower import lower
 from .passes.bias import fold_bias
-from .passes.cse import merge_calls, one_value_each
+from .passes.cse import merge_common_calls, one_value_each
 from .passes.dce import drop_unread, tidy
-from .passes.double_buffer import commit_at_once
+from .passes.double_buffer import double_buffer
+from .passes.gates import fuse_gates
 from .passes.merge_updates import merge_updates
-from .passes.products import rolled_at_once, unrolled_at_once
-from .passes.stack_alike import alike_at_once
+from .passes.products import batch_loop_products, batch_unrolled_products
+from .passes.stack_alike import stack_alike
+from .program_passes import specialise
 from .schedule import Schedule
 from .source import Writer
 from .syntax import compile_tree, rendered
@@ -29,37 +30,53 @@ from .syntax import compile_tree, rendered
 _numbers = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """One change of a schedule, called with it and the step it is for.
+class Pass(NamedTuple):
+    """One change of a Program or of a schedule, which is its first argument.
 
-    ``reorders`` says that sums are taken in another order: such a pass runs with ``exact=False`` only.
+    ``when`` says for which steps: "always", or "inexact" for what gives other last bits; ``more`` what else it is
+    given, found by the step it is for.
     """
 
-    run: Callable[[Schedule, Any], None]
-    reorders: bool = False
+    run: Callable[..., Any]
+    when: str = "always"
+    more: Callable[[Any], tuple[Any, ...]] = lambda step: ()
+
+    def applies(self, step: Any) -> bool:
+        """Whether it changes anything for this step."""
+        return self.when == "always" or not step.exact
 
 
-PASSES: dict[str, Pass] = {
-    "one_value_each": Pass(lambda schedule, step: one_value_each(schedule)),
-    "merge_calls": Pass(lambda schedule, step: merge_calls(schedule)),
-    "tidy": Pass(lambda schedule, step: tidy(schedule)),
-    "unrolled_at_once": Pass(lambda schedule, step: unrolled_at_once(schedule), reorders=True),
-    "rolled_at_once": Pass(lambda schedule, step: rolled_at_once(schedule), reorders=True),
-    "alike_at_once": Pass(lambda schedule, step: alike_at_once(schedule, step.exact)),
-    "merge_updates": Pass(lambda schedule, step: merge_updates(schedule, step.memory.slabs)),
-    "fold_bias": Pass(lambda schedule, step: fold_bias(schedule, step.memory.slabs), reorders=True),
-    "drop_unread": Pass(lambda schedule, step: drop_unread(schedule), reorders=True),
-    "commit_at_once": Pass(lambda schedule, step: commit_at_once(schedule, step.memory)),
-}
+#: while it is a Program; the rungs of the ladder come next
+PROGRAM_PASSES = (Pass(fuse_gates, "inexact", lambda step: (step.fetch,)),)
+
+PASSES = (
+    Pass(one_value_each),
+    Pass(merge_common_calls),
+    Pass(tidy),
+    Pass(batch_unrolled_products, "inexact"),
+    Pass(batch_loop_products, "inexact"),
+    Pass(stack_alike, more=lambda step: (step.exact,)),
+    Pass(merge_updates, more=lambda step: (step.memory.slabs,)),
+    Pass(fold_bias, "inexact", lambda step: (step.memory.slabs,)),
+    Pass(drop_unread, "inexact"),
+    Pass(double_buffer, more=lambda step: (step.memory,)),
+)
+
+
+def changed_program(program: Program, shapes: Mapping[str, Any], step: Any) -> Program:
+    """A program after the passes that work on programs of known sizes."""
+    for each in PROGRAM_PASSES:
+        if each.applies(step):
+            program = each.run(specialise(program, shapes), *each.more(step))
+    return program
 
 
 def scheduled(program: Program, step: Any) -> Schedule:
     """The calls of a program, after all passes; ``step`` says what is fetched and what lies in slabs."""
     schedule = lower(program, step.fetch)
-    for each in PASSES.values():
-        if not (each.reorders and step.exact):
-            each.run(schedule, step)
+    for each in PASSES:
+        if each.applies(step):
+            each.run(schedule, *each.more(step))
     return schedule
 
 

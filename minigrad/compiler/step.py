@@ -21,9 +21,8 @@ from ..static.program.variable import Variable
 from ..static.run.executor import Executor
 from ..static.run.feeds import Shape, check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
 from .memory import start_memory
-from .passes.gates import gates_at_once
-from .pipeline import Built
-from .program_passes import LADDER, climb, limited_depth, specialise
+from .pipeline import Built, changed_program
+from .program_passes import LADDER, climb, limited_depth
 
 RUNGS = (*LADDER, "buffers", "source")
 
@@ -131,10 +130,7 @@ class Step:
 
     def programs(self, shapes: dict[str, Shape]) -> Any:
         """The rungs that are Programs, one after the other."""
-        program = self.program
-        if not self.exact:
-            program = gates_at_once(specialise(program, shapes), self.fetch)
-        return climb(program, shapes, self.fetch)
+        return climb(changed_program(self.program, shapes, self), shapes, self.fetch)
 
     def rung(self, shapes: dict[str, Shape], stop_after: str) -> Any:
         """What a rung of the ladder makes."""

@@ -244,7 +244,7 @@ MOVES = (
     lambda g, x: mg.tile(x, [2] * len(x.shape)),
     lambda g, x: mg.broadcast_to(x, (2, *x.shape)),
     lambda g, x: mg.diagonal(x),
-    lambda g, x: mg.tril(x) if len(x.shape) > 1 else None,
+    lambda g, x: mg.tril(x),
     lambda g, x: mg.pad(x, [tuple(map(int, g.rng.integers(0, 3, 2))) for _ in x.shape]),
     lambda g, x: mg.pad(x, 1, value=float(g.rng.choice([0.0, -0.0, 1.0]))),
     lambda g, x: x[g.index(x)],

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import gc
 import linecache
+import re
 import sys
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad import static
+from minigrad.compiler import pipeline
 from minigrad.errors import MinigradError, ProgramError
 from minigrad.static.program.op_info import CONTROL, OpInfo
 
+DESIGN = Path(mg.__file__).parents[1] / "docs" / "design.md"
 CORPUS = {}
 
 
@@ -761,3 +765,18 @@ def test_the_source_of_a_step_is_forgotten_with_it():
     del step
     gc.collect()
     assert not any("minigrad compiled" in name for name in set(linecache.cache) - before)
+
+
+def test_design_has_the_passes_in_order_and_says_which_need_exact_to_be_false():
+    table = DESIGN.read_text(encoding="utf-8").partition("## The compiler's passes")[2]
+    conditions = {}
+    for each in (*pipeline.PROGRAM_PASSES, *pipeline.PASSES):
+        assert each.when in ("always", "inexact")
+        file = each.run.__module__.replace("minigrad.", "").replace(".", "/") + ".py"
+        conditions.setdefault(file, set()).add(each.when)
+    rows = {
+        f: row for row in table.splitlines() for f in re.findall(r"`(compiler/passes/\w+.py)`", row)
+    }
+    assert [f for f in rows if f in conditions] == list(conditions)
+    only = {f for f in conditions if "hence only with `exact=False`" in rows[f]}
+    assert only == {f for f, when in conditions.items() if when == {"inexact"}}

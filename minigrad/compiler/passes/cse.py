@@ -26,7 +26,7 @@ from ..schedule import (
 LIMIT = 10_000
 
 
-def merge_calls(schedule: Schedule) -> None:
+def merge_common_calls(schedule: Schedule) -> None:
     """Let equal calls of the root, on equal values, be one."""
     _Merging(schedule).run()
 

@@ -16,7 +16,7 @@ from ..memory import STATE, Memory, slab_name
 from ..schedule import Array, Call, Schedule, substitute_all
 
 
-def commit_at_once(schedule: Schedule, memory: Memory) -> None:
+def double_buffer(schedule: Schedule, memory: Memory) -> None:
     """Let one call be the last one, and the only one that writes into a parameter.
 
     >>> import minigrad as mg

@@ -21,14 +21,14 @@ from ..program_passes.names import forget_unused, held_names, written_once
 from .stack_alike import SMALL
 
 
-def gates_at_once(program: Program, keep: Iterable[str] = ()) -> Program:
+def fuse_gates(program: Program, keep: Iterable[str] = ()) -> Program:
     """A copy in which the gates are made together; ``keep`` names variables that must stay.
 
     >>> import minigrad as mg
     >>> def cell(z):
     ...     a, b = mg.split(z, 2, axis=1)
     ...     return mg.sigmoid(a) * mg.tanh(b)
-    >>> made = gates_at_once(mg.trace(cell, mg.ones([4, 6])))
+    >>> made = fuse_gates(mg.trace(cell, mg.ones([4, 6])))
     >>> [op.type for op in made.global_block().ops]
     ['mul', 'tanh', 'mul', 'add', 'split', 'mul']
     """

@@ -28,7 +28,7 @@ from ..schedule import (
 from .stacks import Stacks, recorded
 
 
-def rolled_at_once(schedule: Schedule) -> None:
+def batch_loop_products(schedule: Schedule) -> None:
     """Apply both to every loop of the root."""
     items: list[Any] = []
     for item in schedule.items:
@@ -175,7 +175,7 @@ def _runs_along(array: Array, out: Array, is_cut: bool) -> bool:
 ENOUGH = 3
 
 
-def unrolled_at_once(schedule: Schedule) -> None:
+def batch_unrolled_products(schedule: Schedule) -> None:
     """Apply both to the root.
 
     >>> import minigrad as mg

@@ -26,7 +26,7 @@ ARITHMETIC = {
 }  # fmt: skip
 
 
-def alike_at_once(schedule: Schedule, exact: bool) -> None:
+def stack_alike(schedule: Schedule, exact: bool) -> None:
     """Merge such calls of the root, as long as there are any.
 
     >>> import minigrad as mg
