@@ -31,34 +31,7 @@ import numpy as np
 # *that* number is pushed.
 #
 # The table above is long, but it holds five functions only (`Sum`, `BroadcastTo`, `Reshape`,
-# `Transpose`, `MatMul`), the methods that call them, and one helper.
-#
-# ## The helper
-#
-# NumPy stretches small arrays to fit large ones. That is *broadcasting*. A number that was copied
-# to several places got a gradient in each of them. Used several times means: **add** (step 5). So
-# the way back of stretching is a sum.
-
-# %%
-def sum_to_shape(array, shape):
-    """Undo broadcasting: sum an array over the axes along which `shape` had been stretched."""
-    array = np.asarray(array)
-    if array.shape == shape:
-        return array
-    if np.broadcast_shapes(array.shape, shape) != array.shape:
-        raise ValueError(
-            f"a gradient of shape {array.shape} does not belong to a value of shape {shape}")
-    extra = array.ndim - len(shape)         # axes that were put in front
-    stretched = [extra + i for i, n in enumerate(shape) if n == 1]      # axes of length 1
-    return array.sum(axis=(*range(extra), *stretched)).reshape(shape)
-
-
-# %% tags=["active-ipynb"]
-# g = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
-# print(sum_to_shape(g, (3,)))            # a row that was used for both rows
-# print(sum_to_shape(g, (2, 1)))          # a column that was used for three columns
-# print(sum_to_shape(g, ()))              # one number that was used everywhere
-
+# `Transpose`, `MatMul`), the methods that call them, and one helper, which you will write.
 
 # %% tags=["carried"]
 def as_variable(x):
@@ -373,8 +346,47 @@ def exp(x):
 # %% [markdown]
 # No error. Three numbers quietly became six. From here on the program computes something else.
 #
-# With the helper, the gradient comes back in the shape of `b`. Each of its numbers was used for two
-# rows, so each gets 1 + 1.
+# ## The repair: add what was copied
+#
+# NumPy stretches small arrays to fit large ones. That is *broadcasting*. A number that was copied
+# to several places got a gradient in each of them. Used several times means: **add** (step 5). So
+# the way back of stretching is a sum.
+#
+# **9e. The engine: sum_to_shape.** Write it. Broadcasting does two things: it puts new axes in
+# front, and it stretches axes of length 1. The first lines are given: nothing was stretched, and a
+# gradient that cannot belong to this shape. For
+#
+# ```python
+# g = np.array([[1., 2., 3.], [10., 20., 30.]])
+# ```
+#
+# `sum_to_shape(g, (3,))` is `[11. 22. 33.]`: a row that was used for both rows.
+# `sum_to_shape(g, (2, 1))` is `[[6.] [60.]]`: a column that was used for three columns. And
+# `sum_to_shape(g, ())` is `66.`: one number that was used everywhere.
+
+# %% tags=["exercise", "ex-9e", "engine"]
+def sum_to_shape(array, shape):
+    """Undo broadcasting: sum an array over the axes along which `shape` had been stretched."""
+    array = np.asarray(array)
+    if array.shape == shape:
+        return array
+    if np.broadcast_shapes(array.shape, shape) != array.shape:
+        raise ValueError(
+            f"a gradient of shape {array.shape} does not belong to a value of shape {shape}")
+    ### BEGIN SOLUTION
+    extra = array.ndim - len(shape)         # axes that were put in front
+    stretched = [extra + i for i, n in enumerate(shape) if n == 1]      # axes of length 1
+    return array.sum(axis=(*range(extra), *stretched)).reshape(shape)
+    ### END SOLUTION
+
+
+# check("9e", sum_to_shape, Variable)
+
+# %% [markdown]
+# <!-- solution 9e -->
+#
+# `backward` calls it for every gradient before it is added up. So now the gradient comes back in
+# the shape of `b`. Each of its numbers was used for two rows, so each gets 1 + 1.
 
 # %% tags=["active-ipynb"]
 # x = Variable(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))

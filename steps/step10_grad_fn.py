@@ -435,6 +435,18 @@ def deliver(arrived, edge, grad):
     slots[slot] = grad if slots[slot] is None else slots[slot] + grad
 
 
+# %% [markdown]
+# **10e. The engine: walk.** Write the loop. As long as a node is ready:
+#
+# 1. Take the node, and take what has `arrived` at it out of the table: a list with one gradient per
+#    slot. Where nothing arrived, the slot holds `None`, and the node wants a zero,
+#    `Tensor(np.zeros(shape))`, with the shape from `node.output_shapes`.
+# 2. Call the node with them. It returns one part for each of its `next_functions`.
+# 3. `deliver` each part along its edge, except where the edge leads nowhere, `(None, 0)`: nobody
+#    asks for that one. Then one gradient less is missing there. If it was the last one, the node is
+#    ready.
+
+# %% tags=["exercise", "ex-10e", "engine"]
 def walk(edge, grad):
     """Follow next_functions from this edge to every leaf, and call each node once."""
     root = edge[0]
@@ -442,6 +454,7 @@ def walk(edge, grad):
     arrived, ready = {}, [root]
     with record(False):
         deliver(arrived, edge, grad)
+        ### BEGIN SOLUTION
         while ready:
             node = ready.pop()
             grads = [Tensor(np.zeros(shape)) if got is None else got
@@ -453,7 +466,13 @@ def walk(edge, grad):
                 missing[target[0]] -= 1
                 if missing[target[0]] == 0:
                     ready.append(target[0])
+        ### END SOLUTION
 
+
+# check("10e", walk, Tensor, Node)
+
+# %% [markdown]
+# <!-- solution 10e -->
 
 # %% [markdown]
 # Read `walk` again and look for tensors of the forward. There are none. It knows nodes and edges.

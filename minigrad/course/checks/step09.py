@@ -7,6 +7,37 @@ from ..judge import Mismatch, close, same
 
 
 @checker(
+    "9e",
+    hint=(
+        "along which axes was a number copied: those in front, those of length 1, or both?",
+        "array.ndim - len(shape) axes were put in front; add to them the axes where shape has a 1; "
+        "sum over all of them and give the result its shape",
+        "extra = array.ndim - len(shape); axes = (*range(extra), *[extra + i for i, n in "
+        "enumerate(shape) if n == 1]); return array.sum(axis=axes).reshape(shape)",
+    ),
+)
+def sum_to_shape(sum_to_shape, Variable):
+    g = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
+    wanted = {
+        (3,): [11.0, 22.0, 33.0],
+        (2, 1): [[6.0], [60.0]],
+        (): 66.0,
+        (1, 3): [[11.0, 22.0, 33.0]],
+        (2, 3): g,
+    }
+    for shape, expected in wanted.items():
+        close(f"sum_to_shape(g, {shape})", sum_to_shape(g, shape), expected)
+    cube = np.arange(24.0).reshape(4, 2, 3)
+    expected = cube.sum(0).sum(1, keepdims=True)
+    close("sum_to_shape of a (4, 2, 3) to (2, 1)", sum_to_shape(cube, (2, 1)), expected)
+    square = np.arange(9.0).reshape(3, 3)
+    close("sum_to_shape of a (3, 3) to (3,)", sum_to_shape(square, (3,)), square.sum(0))
+    x, b = Variable(g), Variable(np.array([1.0, 2.0, 3.0]))
+    (x + b).backward()
+    close("b.grad of x + b", b.grad, [2.0, 2.0, 2.0])
+
+
+@checker(
     "9a",
     hint="forward: sum_to_shape(x, self.shape). Backward: np.broadcast_to the shape of the input",
 )

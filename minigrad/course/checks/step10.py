@@ -1,7 +1,71 @@
 """The checkers of step 10."""
 
 from ..check import checker
-from ..judge import Mismatch, Wrong, same, stack_depth
+from ..judge import Mismatch, Wrong, close, same, stack_depth
+
+
+@checker(
+    "10e",
+    hint=(
+        "when may a node be called: when its first gradient arrives, or when its last one does?",
+        "count missing[target] down at every delivery; at 0 the target goes into ready",
+        "while ready: pop a node; its gradients are arrived.pop(node), zeros for None; for each "
+        "target and part of zip(node.next_functions, node(*gradients)): unless target[0] is None, "
+        "deliver(arrived, target, part), missing[target[0]] -= 1, at 0 ready.append(target[0])",
+    ),
+)
+def walk(walk, Tensor, Node):
+    def leaf(value):
+        return Tensor(value, requires_grad=True)
+
+    def grads(words, y, *leaves):
+        y.backward()
+        found = [None if x.grad is None else float(x.grad.data) for x in leaves]
+        for x in leaves:
+            x.grad = None
+        return f"the list of gradients of {words}", found
+
+    def calls(y):
+        called: list[object] = []
+        plain = Node.__call__
+        Node.__call__ = lambda self, *grads: called.append(self) or plain(self, *grads)
+        try:
+            y.backward()
+        finally:
+            Node.__call__ = plain
+        return called
+
+    a, b, d = leaf(2.0), leaf(3.0), leaf(4.0)
+    add, leaf_node = "AddBackward0", "AccumulateGrad"
+    same(
+        "the list of nodes called for a + a, then for a + b",
+        [node.name() for node in [*calls(a + a), *calls(a + b)]],
+        [add, leaf_node, add, leaf_node, leaf_node],
+    )
+    a.grad = b.grad = None
+    same(*grads("a * b for a and b, at 2 and 3,", a * b, a, b), [3.0, 2.0])
+    same(
+        *grads("(a + b) * d for a, b and d, at 2, 3 and 4,", (a + b) * d, a, b, d), [4.0, 4.0, 5.0]
+    )
+    same(*grads("Tensor(3.) * a for a", Tensor(3.0) * a, a), [3.0])
+    t = a * b
+    same(*grads("t * t + t for a and b, where t = a * b,", t * t + t, a, b), [39.0, 26.0])
+    y = a
+    for _ in range(10):
+        y = y + y
+    called = calls(y)
+    same("the number of calls for 10 doublings of a leaf", len(called), len(set(called)))
+    same("the gradient of 10 doublings", float(a.grad.data), 1024.0)
+    a.grad = None
+
+    class Second(Node):
+        def backward(self, first, second):
+            return (first + first + second,)
+
+    node = Second(a)
+    node.output_shapes = ((), ())
+    walk((node, 0), Tensor(3.0))
+    close("a.grad behind a node with two outputs, of which one is used", a.grad.data, 6.0)
 
 
 @checker(
