@@ -413,14 +413,17 @@ class Operator:
 # print(Operator(kind, inputs, outputs, op.attrs))
 
 # %% [markdown]
-# The four processes in one function:
+# **13e. The engine: build_grad_op.** You have done the four processes by hand for one operator.
+# Write the function that does them for any. An operator whose type has no gradient, `find(…).grad`
+# is `None`, raises a `LookupError` that names it: the first lines are given.
 
-# %%
+# %% tags=["exercise", "ex-13e", "engine"]
 def build_grad_op(op):
     """The operator that takes the gradients of op's outputs to the gradients of its inputs."""
     grad_type = find(op.type).grad                              # 1. the type
     if grad_type is None:
         raise LookupError(f"{op.type!r} has no gradient operator: {op}")
+    ### BEGIN SOLUTION
     forward = {**op.inputs, **op.outputs}
     reads = find(grad_type).inputs                              # 2. copy what the rule reads
     inputs = {slot: forward[slot] for slot in reads if slot in forward}
@@ -430,7 +433,13 @@ def build_grad_op(op):
     for slot, listed in op.inputs.items():
         outputs[slot + "_grad"] = [name + GRAD for name in listed]
     return Operator(grad_type, inputs, outputs, op.attrs)       # 4. build
+    ### END SOLUTION
 
+
+# check("13e", build_grad_op, Operator)
+
+# %% [markdown]
+# <!-- solution 13e -->
 
 # %% [markdown]
 # Here is the table of the documents, read off two operators that were really built. `mul` keeps

@@ -26,6 +26,39 @@ DIVIDES: dict[str, dict[tuple[str, ...], str]] = {
 
 
 @checker(
+    "13e",
+    hint=(
+        "which slots does the grad op read, besides those that its rule names?",
+        "read: the slots of forward that find(grad_type).inputs names, and slot + '_grad' for each "
+        "output; write: slot + '_grad' for each input; a gradient is called name + GRAD",
+        "inputs = {slot: forward[slot] for slot in find(grad_type).inputs if slot in forward}, add "
+        "the gradients of op.outputs to inputs, those of op.inputs to outputs, and "
+        "return Operator(grad_type, inputs, outputs, op.attrs)",
+    ),
+)
+def build_grad_op(build_grad_op, Operator):
+    for op in (
+        Operator("mul", {"x": "c", "y": "d"}, {"out": "e"}),
+        Operator("exp", {"x": "u"}, {"out": "v"}),
+        Operator("add", {"x": "a", "y": "a"}, {"out": "c"}),
+        Operator("power", {"x": "u"}, {"out": "v"}, {"n": 3}),
+    ):
+        before = str(op)
+        grad_op = build_grad_op(op)
+        if not isinstance(grad_op, Operator):
+            raise Mismatch(f"what comes back for {op}", grad_op, "an Operator")
+        reads = {"mul": {"x": ["c"], "y": ["d"]}, "exp": {"out": ["v"]}, "power": {"x": ["u"]}}
+        gradients = {slot + "_grad": [n + "@GRAD" for n in op.outputs[slot]] for slot in op.outputs}
+        expected = reads.get(op.type, {}) | gradients
+        same(f"the type of the grad op of {op}", grad_op.type, f"{op.type}_grad")
+        same(f"what the grad op of {op} reads", dict(grad_op.inputs), expected)
+        expected = {slot + "_grad": [n + "@GRAD" for n in op.inputs[slot]] for slot in op.inputs}
+        same(f"what the grad op of {op} writes", dict(grad_op.outputs), expected)
+        same(f"what the grad op of {op} has for attributes", grad_op.attrs, op.attrs)
+        same("the forward operator afterwards", str(op), before)
+
+
+@checker(
     "13a",
     hint=(
         "which of factor, x and out_grad does the gradient need, and which of them is a slot?",
