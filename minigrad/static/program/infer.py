@@ -2,6 +2,7 @@
 
 A size of -1 is tried as two different numbers: where the results differ, the output is -1 too.  So no op declares its
 shape rule a second time; ops whose kernel cannot run on stand-ins give the primitive an ``infer`` function.
+What is computed element by element is run on one element of each: that costs no memory, however large the values are.
 Where broadcasting meets -1 and a size n, the result has n: whether the open size is n or 1 shows when the program runs.
 """
 
@@ -187,7 +188,8 @@ def _computed_types(
     is_grad: bool = False,
 ) -> list[Type]:
     shapes = {s: [shape for shape, _ in ts] for s, ts in given.items()}
-    size = result_size(op.type, p, shapes, op.attrs)
+    masks = [dtype.kind == "b" for _, dtype in given.get("index", ())]
+    size = result_size(op.type, p, shapes, op.attrs, masks)
     item = itemsize(dtype for ts in given.values() for _, dtype in ts)
     if size * item > MEMORY:
         refuse(op.type, shapes, size, item, MEMORY)
@@ -216,6 +218,15 @@ def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _run_kernel(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> list[Any]:
+    if p.broadcasts and not p.list_input:
+        numbers = [op.attrs[n] for n in p.inputs if n in op.attrs]
+        shapes = [np.shape(v) for vs in (*values.values(), numbers) for v in vs]
+        try:
+            full = np.broadcast_shapes(*shapes)
+        except ValueError:
+            return run_kernel(p, values, op.attrs)  # which says what does not fit
+        first = {s: [v[(slice(1),) * v.ndim] for v in vs] for s, vs in values.items()}
+        return [np.broadcast_to(a, full) for a in run_kernel(p, first, op.attrs)]
     return run_kernel(p, values, op.attrs)
 
 

@@ -98,7 +98,8 @@ class Run:
     def _check_room(self, op: Operator, p: Primitive, slots: dict[str, list[Any]]) -> None:
         if p.broadcasts or op.type in LARGER or p.infer is not None:
             shapes = {s: [np.shape(v) for v in values] for s, values in slots.items()}
-            size = result_size(op.type, p, shapes, op.attrs)
+            masks = [np.asarray(v).dtype.kind == "b" for v in slots.get("index", ())]
+            size = result_size(op.type, p, shapes, op.attrs, masks)
             item = itemsize(np.asarray(v).dtype for values in slots.values() for v in values)
             if size * item > self.room:
                 refuse(op.type, shapes, size, item, self.room, op.source_line)

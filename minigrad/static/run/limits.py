@@ -7,7 +7,8 @@ an attr asks for.  A program of a stranger is so stopped before it takes all mem
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -135,18 +136,27 @@ def _transposed(s: Shapes, attrs: dict[str, Any]) -> int:
 _CONV = {"stride": 1, "dilation": 1, "output_padding": 0}
 
 
-def _indexed(s: Shapes, attrs: dict[str, Any]) -> int:
-    """What arrays of indices ask for: a piece of ``x`` for each place that they have together."""
-    (x,), shapes, waiting = s["x"], [], iter(s.get("index", ()))
+def _indexed(s: Shapes, attrs: dict[str, Any], masks: Sequence[bool] = ()) -> int:
+    """What arrays of indices ask for: a piece of ``x`` for each place that they have together.
+
+    ``masks`` says of each array in the slot whether it is one: a mask has a place for each of its elements.
+    """
+    (x,), shapes, waiting = s["x"], [], zip_longest(s.get("index", ()), masks, fillvalue=False)
     basic: list[Any] = []
     for part in attrs["template" if "template" in attrs else "index"]:
-        array = isinstance(part, str | list | np.ndarray)
-        shape = next(waiting) if isinstance(part, str) else np.shape(part)
-        mask = array and len(shape) > 1 and shape == x[len(basic) : len(basic) + len(shape)]
-        shapes += [(math.prod(shape),) if mask else shape] * array
-        basic += [0] * (len(shape) if mask else 1) if array else [part]
+        if isinstance(part, str | list | np.ndarray):
+            shape, mask = next(waiting) if isinstance(part, str) else _shape_and_mask(part)
+            shapes.append((math.prod(shape),) if mask else shape)
+            basic += [0] * (len(shape) if mask else 1)
+        else:
+            basic.append(part)
     piece = np.broadcast_to(0, x)[tuple(basic)]
     return broadcast_size(shapes) * piece.size if shapes else 0
+
+
+def _shape_and_mask(part: Any) -> tuple[Any, bool]:
+    array = np.asarray(part)
+    return array.shape, array.dtype.kind == "b"
 
 
 def _parts(s: Shapes, attrs: dict[str, Any]) -> int:
@@ -155,7 +165,7 @@ def _parts(s: Shapes, attrs: dict[str, Any]) -> int:
     return HELD // 8 * (number if isinstance(number, int) else len(number))
 
 
-LARGER: dict[str, Callable[[Shapes, dict[str, Any]], int]] = {
+LARGER: dict[str, Callable[..., int]] = {
     "matmul": _matmul, "matmul_nt": _matmul_nt, "matmul_tn": _matmul_tn, "linear": _linear, "einsum": _einsum,
     "matmul_grad": _matmul_grad, "fill_constant": lambda s, attrs: _asked(attrs), "tile": _tile, "pad": _pad,
     "take": _take, "conv2d": _padded, "avg_pool2d": _padded, "max_pool2d": _padded, "max_pick": _padded,
@@ -163,14 +173,19 @@ LARGER: dict[str, Callable[[Shapes, dict[str, Any]], int]] = {
 }  # fmt: skip
 
 
-def result_size(op_type: str, p: Primitive, shapes: Shapes, attrs: dict[str, Any]) -> int:
-    """The number of elements an operator will give, or fewer: what cannot be told counts as nothing."""
+def result_size(
+    op_type: str, p: Primitive, shapes: Shapes, attrs: dict[str, Any], masks: Sequence[bool] = ()
+) -> int:
+    """The number of elements an operator will give, or fewer: what cannot be told counts as nothing.
+
+    ``masks``: which values of the slot ``index`` are arrays of truth values.
+    """
     if p.broadcasts:
         return broadcast_size(s for listed in shapes.values() for s in listed)
     larger = LARGER.get(op_type)
     try:
         if larger is not None:
-            return larger(shapes, attrs)
+            return larger(shapes, attrs, masks) if larger is _indexed else larger(shapes, attrs)
         if p.infer is not None and op_type == p.type and "shape" in attrs:
             return _asked(attrs)
     except (KeyError, ValueError, TypeError, IndexError):

@@ -361,3 +361,15 @@ def test_values_of_open_length_are_joined_twice_differentiably():
     x, y = np.random.default_rng(0).random((2, 2)), np.ones((3, 2))
     (found,) = static.Executor().run(program, {"v0": x, "v1": y}, [second])
     np.testing.assert_allclose(found, 2 * (6 * x**2) * 12 * x, rtol=1e-13)
+
+
+def test_values_of_any_size_are_foretold_without_memory_for_them():
+    import tracemalloc
+
+    text = "block 0:\n  data x: float64[4000]\n  data y: float64[4000, 1]\n  z = mul(x, y)"
+    tracemalloc.start()
+    try:
+        assert static.parse(text).global_block().var("z").shape == (4000, 4000)
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()

@@ -34,6 +34,8 @@ CASES = [
     ("add", {"x": [(1,)], "y": [()]}, {}),
     ("gather", {"x": [(4, 3)], "index": [(5, 1), (6,)]}, {"template": ("array", "array")}),
     ("gather", {"x": [(4, 3, 2)], "index": [(5,)]}, {"template": (slice(1), "array", None)}),
+    ("gather", {"x": [(4, 3, 2)], "index": [(4, 3)]}, {"template": ("array",)}),
+    ("gather", {"x": [(4, 3, 2)], "index": [(4, 3), (4, 3)]}, {"template": ("array", "array")}),
     ("matmul_nt", {"x": [(3, 2)], "y": [(5, 2)]}, {"shape": (3, 5)}),
     ("matmul_nt", {"x": [(4, 3, 2)], "y": [(4, 5, 2)]}, {"shape": (4, 3, 5)}),
     ("matmul_tn", {"x": [(2, 3)], "y": [(2, 5)]}, {"shape": (3, 5)}),
@@ -154,3 +156,15 @@ def test_a_compiled_step_refuses_terabytes_when_it_is_built():
         with pytest.raises(ProgramError, match="would give 17592186044416 elements") as caught:
             build()
         assert str(caught.value).endswith("repair: smaller shapes")
+
+
+def test_a_mask_over_several_axes_asks_for_no_more_than_it_has_places():
+    x, attrs = {"x": [(4, 3, 2)], "index": [(4, 3)]}, {"template": ("array",)}
+    assert result_size("gather", REGISTRY["gather"], x, attrs, [True]) == 4 * 3 * 2
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, i = static.data("x", [300, 300]), static.data("i", [300, 300], "int64")
+        y = x[i]
+    feed = {"x": np.zeros((300, 300)), "i": np.zeros((300, 300), int)}
+    with pytest.raises(ProgramError, match="would give 27000000 elements"):
+        static.Executor().run(prog, feed, [y], memory_limit=10**7)
