@@ -80,7 +80,7 @@ def store(objects: Sequence[Any], names: tuple[str, ...], values: Sequence[Any])
     >>> one.x, one.y
     (1, 2)
     """
-    if len(names) <= MOST:
+    if 0 < len(names) <= MOST:
         try:
             return _stores(names)(objects, values)
         except AttributeError:  # one of them is new, and nothing was stored yet

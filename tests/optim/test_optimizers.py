@@ -166,6 +166,12 @@ def test_a_shared_parameter_is_updated_once():
     assert p.tolist() == (START - 1).tolist()
 
 
+def test_an_optimizer_of_programs_has_no_gradients_to_forget():
+    optimizer = optim.SGD(lr=0.1)
+    optimizer.zero_grad()
+    assert optimizer.parameters == []
+
+
 def test_a_gradient_that_no_longer_fits_changes_no_parameter():
     p, q = parameter(), parameter()
     p.grad, q.grad = mg.tensor(np.ones(3)), mg.tensor(np.ones(3))

@@ -635,8 +635,8 @@ MODULES = [
         "optim.optimizers",
         (
             "the last parameter is never updated",
-            "set_all([*self._changes(rate),",
-            "set_all([*self._changes(rate)[:-3],",
+            "store(objects, tuple(names), values)",
+            "store(objects[:-1], tuple(names[:-1]), values[:-1])",
         ),
     ),
 ]
