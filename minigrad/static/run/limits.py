@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from itertools import zip_longest
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -141,7 +141,8 @@ def _indexed(s: Shapes, attrs: dict[str, Any], masks: Sequence[bool] = ()) -> in
 
     ``masks`` says of each array in the slot whether it is one: a mask has a place for each of its elements.
     """
-    (x,), shapes, waiting = s["x"], [], zip_longest(s.get("index", ()), masks, fillvalue=False)
+    (x,), shapes = s["x"], list[Shape]()
+    waiting = zip(s.get("index", ()), chain(masks, repeat(False)), strict=False)
     basic: list[Any] = []
     for part in attrs["template" if "template" in attrs else "index"]:
         if isinstance(part, str | list | np.ndarray):
@@ -154,7 +155,7 @@ def _indexed(s: Shapes, attrs: dict[str, Any], masks: Sequence[bool] = ()) -> in
     return broadcast_size(shapes) * piece.size if shapes else 0
 
 
-def _shape_and_mask(part: Any) -> tuple[Any, bool]:
+def _shape_and_mask(part: Any) -> tuple[Shape, bool]:
     array = np.asarray(part)
     return array.shape, array.dtype.kind == "b"
 
