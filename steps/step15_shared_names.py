@@ -311,7 +311,7 @@ def mirror(op, no_grad, known):
 # *read* `a`.
 #
 # Now in code. `places` lists every operator of a nest in the order of running, with the network it
-# stands in. `add_up` collects the writers of every name, and repairs what has more than one.
+# stands in.
 
 # %%
 def places(net):
@@ -325,6 +325,16 @@ def places(net):
             yield home, op
 
 
+# %% [markdown]
+# **15e. The engine: add_up.** The first half collects the writers of every name: the network they
+# stand in (`home`), the operator, and the place where the name is written, `listed[position]`. Write
+# the second half. Every name with more than one writer, except `EMPTY`, which nobody reads, is
+# repaired:
+#
+# * writer number `k` writes `name@RENAME@k` in the place of `name`;
+# * a `sum`, as above, stands directly behind the last writer, in the network of the last writer.
+
+# %% tags=["exercise", "ex-15e", "engine"]
 def add_up(net):
     """Give every writer of a shared name a name of its own; add the parts behind the last one."""
     writers = {}
@@ -332,6 +342,7 @@ def add_up(net):
         for listed in op.outputs.values():
             for position, name in enumerate(listed):
                 writers.setdefault(name, []).append((home, op, listed, position))
+    ### BEGIN SOLUTION
     for name, found in writers.items():
         if name == EMPTY or len(found) == 1:
             continue
@@ -340,7 +351,13 @@ def add_up(net):
             listed[position] = part
         home, last, _, _ = found[-1]
         home.ops.insert(home.ops.index(last) + 1, Operator("sum", {"x": parts}, {"out": name}))
+    ### END SOLUTION
 
+
+# check("15e", add_up, places, NetOp, Operator)
+
+# %% [markdown]
+# <!-- solution 15e -->
 
 # %% tags=["active-ipynb"]
 # repaired = mirror(diamond, no_grad=set(), known={"y@GRAD"})

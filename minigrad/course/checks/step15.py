@@ -7,6 +7,57 @@ from ..judge import Mismatch, close, same
 
 
 @checker(
+    "15e",
+    hint=(
+        "which names need a repair, and behind which operator are all of their parts there?",
+        "for each name with several writers: put f'{name}@RENAME@{k}' into listed[position] of "
+        "writer k, then insert a sum into the ops of the last writer's home",
+        "after listed[position] = part for each writer: home, last, _, _ = found[-1]; "
+        'home.ops.insert(home.ops.index(last) + 1, Operator("sum", {"x": parts}, {"out": name}))',
+    ),
+)
+def add_up(add_up, places, NetOp, Operator):
+    def square(x, out):
+        return Operator("square", {"x": x}, {"out": out})
+
+    def repaired(words, *ops, expected):
+        net = NetOp([*ops])
+        add_up(net)
+        same(f"the list of operators {words}", [str(op) for _, op in places(net)], expected)
+        return net
+
+    alone = "b = square(x=a)"
+    repaired("where nobody shares a name", square("a", "b"), expected=[alone])
+    p = ["p@RENAME@0 = square(x=a)", "p@RENAME@1 = square(x=b)", "q = square(x=p)"]
+    total = "p = sum(x=[p@RENAME@0, p@RENAME@1])"
+    repaired(
+        "where three write p and q reads it",
+        *(square(x, "p") for x in "abc"),
+        square("p", "q"),
+        expected=[
+            *(f"p@RENAME@{k} = square(x={x})" for k, x in enumerate("abc")),
+            "p = sum(x=[p@RENAME@0, p@RENAME@1, p@RENAME@2])",
+            "q = square(x=p)",
+        ],
+    )
+    repaired(
+        "where p has two writers and q reads p",
+        *(square("a", "p"), square("b", "p"), square("p", "q")),
+        expected=[*p[:2], total, p[2]],
+    )
+    empty = [f"@EMPTY@ = square(x={x})" for x in "ab"]
+    repaired(
+        "where @EMPTY@ is written twice", *(square(x, "@EMPTY@") for x in "ab"), expected=empty
+    )
+    split = Operator("split", {"x": "x"}, {"out": ["p", "p"]})
+    expected = ["[p@RENAME@0, p@RENAME@1] = split(x=x)", total]
+    repaired("where one operator writes p twice", split, expected=expected)
+    inner = NetOp([square("b", "p"), square("p", "q")])
+    net = repaired("of a nest", square("a", "p"), inner, expected=[*p[:2], total, p[2]])
+    same("the number of operators in the inner net of the nest", len(net.ops[1].ops), 3)
+
+
+@checker(
     "15a",
     hint=(
         "which of the three mul runs last, and which grad op first?",
