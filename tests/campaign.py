@@ -15,7 +15,7 @@ python -m tests.campaign operators --programs 100000
 python -m tests.campaign blocks --programs 100000
 python -m tests.campaign calls --programs 30000
 python -m tests.campaign bugs
-python -m tests.campaign mutate --module minigrad.eager.backward --module minigrad.eager.walk
+python -m tests.campaign mutate --module minigrad.eager.backward
 python -m tests.campaign raises
 python -m tests.campaign depth --ops 1000000
 """

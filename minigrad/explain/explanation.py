@@ -8,8 +8,18 @@ from typing import Any
 import numpy as np
 
 
-@dataclass
-class Explanation:
+class Shown:
+    """Something that notebooks and the prompt show as its text."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": str(self)}
+
+
+@dataclass(repr=False)
+class Explanation(Shown):
     """What `why` found: ``paths``, from the output to the value, with what each gave; or ``reason``, why there is none.
 
     The contributions add up to ``total``.
@@ -39,11 +49,6 @@ class Explanation:
         ]
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        return {"text/plain": str(self)}
-
 
 def short(value: Any) -> str:
     """A value in one line: a large one by its dtype, shape and sum."""
@@ -53,13 +58,8 @@ def short(value: Any) -> str:
     return " ".join(np.array2string(array, precision=5, separator=", ").split())  # in one line
 
 
-class Explanations(list[Any]):
+class Explanations(Shown, list[Any]):
     """One explanation after the other."""
 
     def __str__(self) -> str:
         return "\n".join(map(str, self))
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        return {"text/plain": str(self)}

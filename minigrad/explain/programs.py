@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..static.backward.op_path import connections, differentiable_inputs
 from ..static.program.block import Block
@@ -12,12 +11,13 @@ from ..static.program.op_info import has_blocks, op_info
 from ..static.program.operator import Operator
 from ..static.program.program import BackwardCall
 from ..static.program.variable import Variable
+from .explanation import Shown
 
 MOST_PATHS = 8
 
 
-@dataclass
-class Explanation:
+@dataclass(repr=False)
+class ProgramExplanation(Shown):
     """What `explain` found: ``count`` paths from the variable to the loss, or ``cuts``, why there is none.
 
     ``paths`` holds the first of them.
@@ -39,13 +39,8 @@ class Explanation:
             return f"{self.name} has no gradient: {self.cuts[0]}"
         return "\n".join([f"{self.name} has no gradient:", *(f"  {c}" for c in self.cuts)])
 
-    __repr__ = __str__
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        return {"text/plain": str(self)}
-
-
-def explain(variable: Variable) -> Explanation:
+def explain(variable: Variable) -> ProgramExplanation:
     """Where the gradient of a Variable comes from, or the exact cut.
 
     >>> import minigrad as mg
@@ -64,27 +59,24 @@ def explain(variable: Variable) -> Explanation:
     """
     block = variable.block
     calls = [c for c in block.program.backward_calls if c.block == block.idx or block.idx == 0]
-    found = Explanation(variable.name)
+    name = variable.name
     if variable.dtype.kind != "f":
-        found.cuts = [
-            f"it holds {variable.dtype} numbers, and only floating-point values have gradients"
-        ]
-        return found
+        cut = f"it holds {variable.dtype} numbers, and only floating-point values have gradients"
+        return ProgramExplanation(name, cuts=[cut])
     for call in reversed(calls):
-        if variable.name in call.gradients:
-            gradient = call.gradients[variable.name]
-            if block.program.blocks[call.block].find_var(gradient) is None:
-                found.cuts = [f"its gradient {gradient} was pruned away"]
-                return found
-            found.count, found.paths = _paths(block.program.blocks[call.block], variable, call)
-            if found.count:  # else it is there, and zero
-                found.gradient = gradient
-                return found
+        if name not in call.gradients:
+            continue
+        gradient, inner = call.gradients[name], block.program.blocks[call.block]
+        if inner.find_var(gradient) is None:
+            return ProgramExplanation(name, cuts=[f"its gradient {gradient} was pruned away"])
+        count, paths = _paths(inner, variable, call)
+        if count:  # else it is there, and zero
+            return ProgramExplanation(name, gradient, paths, count=count)
     if not calls:
-        found.cuts = ["no backward part was appended yet: static.append_backward(loss)"]
-        return found
-    found.cuts = _cuts(block.program.blocks[calls[-1].block], variable, calls[-1])
-    return found
+        cut = "no backward part was appended yet: static.append_backward(loss)"
+        return ProgramExplanation(name, cuts=[cut])
+    cuts = _cuts(block.program.blocks[calls[-1].block], variable, calls[-1])
+    return ProgramExplanation(name, cuts=cuts)
 
 
 def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, list[str]]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..eager import backward
+from ..eager.backward import Walk
 from ..eager.grad_fn import FREED, REMEMBERED_BYTES, Node, Output, unpack
 
 
@@ -51,8 +53,6 @@ def rerun(
 
     Nodes that are ``unknown`` do not run, nor do their hooks.
     """
-    from ..eager.walk import Walk
-
     noted: dict[tuple[Node, int], Any] = {}
 
     class Noting(Walk):
@@ -88,8 +88,6 @@ def remembered(root: Node) -> dict[str, Any]:
     Empty when it began elsewhere.  A node whose saved values are large or forgotten, or that has a
     hook, does not run again: what it gave is not told, nor what comes after it.
     """
-    from ..eager import backward
-
     ref, (index, seed) = backward.last_start[0], backward.last_start[1] or (0, None)
     if ref is None or ref() is not root or seed is None:
         return {}

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..eager import backward
 from ..eager.grad_fn import AccumulateGrad, Leaf, Node, no_graph_reason
 from ..eager.tensor import Tensor, wrap
 from ..errors import DTypeError, describe, refusal, user_line
@@ -53,24 +54,11 @@ def why(x: Any, output: Any = None) -> Any:
     if root is None and output is not None:
         return Explanation(name, reason=f"the output has no graph: {no_graph_reason(output)}")
     if root is None:
-        from ..eager import backward
-
+        gone = "the output the last backward started from is gone; pass yours: mg.why(x, y)"
         if x.grad is not None:
-            return Explanation(
-                name,
-                x.grad,
-                [],
-                note="  (the output the last backward started from is gone; pass yours: mg.why(x, y))",
-            )
-        if backward.last_start[0] is not None:
-            return Explanation(
-                name,
-                reason="the output the last backward started from is gone; pass yours: mg.why(x, y)",
-            )
-        return Explanation(
-            name,
-            reason="no backward has run through it yet; call y.backward(), or pass the output: mg.why(x, y)",
-        )
+            return Explanation(name, x.grad, note=f"  ({gone})")
+        never = "no backward has run through it yet; call y.backward(), or pass the output: mg.why(x, y)"
+        return Explanation(name, reason=gone if backward.last_start[0] is not None else never)
     edge = x._node.node if x._node.__class__ is Leaf else x._node
     found = nodes_below(root)
     if place_of(edge)[0] not in found:
@@ -132,8 +120,6 @@ def _parts(x: Any) -> list[Any]:
 
 def _root_of(output: Any) -> tuple[Node | None, Any]:
     """The node backward starts from, and which of its outputs with what seed."""
-    from ..eager import backward
-
     if output is None:
         ref, start = backward.last_start
         return (ref() if ref is not None else None), start

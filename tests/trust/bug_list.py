@@ -52,7 +52,7 @@ EAGER = [
         ),
     ),
     *bugs(
-        "eager.walk",
+        "eager.backward",
         (
             "a leaf runs before its last user",
             "elif m.__class__ is AccumulateGrad and n.seq - 0.5 < m.seq:",
@@ -76,10 +76,14 @@ EAGER = [
         ("only the direct users of an input run", "needed.add(n) self.runs", "self.runs"),
         (
             "all reached nodes are freed, not those that ran",
-            "for n in self.runs: n.free(small)",
-            "for n in self.order:\n                n.free(small)",
+            "for n in () if retain else self.runs: n.free(small)",
+            "for n in () if retain else self.order:\n                n.free(small)",
         ),
-        ("a walk with hooks frees nothing", "for n in self.runs: n.free(small)", "pass"),
+        (
+            "a walk with hooks frees nothing",
+            "for n in () if retain else self.runs: n.free(small)",
+            "pass",
+        ),
         (
             "off the way hooks see incomplete gradients",
             "order = [n for n in order if n in self.needed]",
@@ -102,7 +106,7 @@ EAGER = [
         ),
     ),
     *bugs(
-        "eager.walk",
+        "eager.backward",
         (
             "grad is overwritten, not accumulated",
             "wrap(np.asarray(old._data + g))",
@@ -116,7 +120,7 @@ EAGER = [
         ("gradients share memory", "return g if own else np.array(g)", "return g"),
     ),
     *bugs(
-        "eager.walk",
+        "eager.backward",
         (
             "what a hook returns is dropped",
             'g = self._hooked(hook(self._shown(g)), g, "a tensor hook")',

@@ -16,7 +16,6 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.eager import backward as backward_module
-from minigrad.eager import walk as walk_module
 from minigrad.eager.inplace import memory_of
 from minigrad.errors import GradError
 from tests.work import calls
@@ -136,8 +135,7 @@ def test_an_error_while_gradients_are_being_added_up_leaves_everything(error, at
         x, w, out = small_graph()
         x.grad = mg.tensor([100.0] * 3)
         with monkeypatch.context() as patch:
-            stop = stopping(walk_module.accumulated, error, at)
-            patch.setattr(walk_module, "accumulated", stop)
+            stop = stopping(backward_module.accumulated, error, at)
             patch.setattr(backward_module, "accumulated", stop)
             with pytest.raises(error):
                 ASK["hooked" if hooked else "plain"](out)
@@ -194,7 +192,7 @@ def interrupted(at, files):
 @pytest.mark.parametrize("ask", ["plain", "hooked"])
 def test_an_interrupt_at_any_line_of_backward_leaves_all_gradients_or_none(ask):
     """All old, or all new; and a later backward over a new graph is right in either case."""
-    files = ("eager/backward.py", "eager/walk.py")
+    files = ("eager/backward.py",)
     new = expected_gradients()
     done = 0
     for at in range(3000):
