@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -396,15 +397,19 @@ def _declare_gradients(block: Block, op: Operator) -> None:
 def link_grad_ops(program: Program) -> None:
     """Give grad ops back the link to what they differentiate: it makes what they read the gradient of.
 
-    Where several operators write that name, it is the last that also reads what they write the gradient of.
+    Where several operators write that name, it is the last one before those whose grad ops came already:
+    a backward part goes through the operators in reverse.
     """
-    known: dict[int, tuple[dict[str, Operator], dict[Any, Operator]]] = {}
+    known: dict[int, tuple[dict[str, list[int]], dict[Any, list[int]]]] = {}
     for block in program.blocks:
         source = program.blocks[block.forward_block] if block.forward_block >= 0 else block
         if source.idx not in known:
             known[source.idx] = _makers(source)
         makers, ways = known[source.idx]
+        last = len(source.ops)
         for op in block.ops:
+            if op.role == "loss":  # another backward part begins
+                last = len(source.ops)
             plain = op.type.endswith("_grad")
             if not plain and (op.role != "backward" or op.type == "sum"):
                 continue
@@ -415,22 +420,26 @@ def link_grad_ops(program: Program) -> None:
             wanted = [v for v in map(_differentiated, op.output_names) if v is not None]
             kinds = (op.type, None) if plain else (None,)
             keys = ((kind, a, b) for kind in kinds for a in given for b in wanted)
-            found = next((ways[key] for key in keys if key in ways), None)
-            if plain and found is None:
-                found = next((makers[n] for n in given if n in makers), None)
-            if found is not None and _grad_type(found) in kinds:
-                op.forward_op = found
+            places = next((ways[key] for key in keys if key in ways), None)
+            if plain and places is None:
+                places = next((makers[n] for n in given if n in makers), None)
+            if places is None:
+                continue
+            place = places[bisect_right(places, last) - 1]  # else the last of all
+            if _grad_type(source.ops[place]) in kinds:
+                op.forward_op, last = source.ops[place], place
 
 
-def _makers(source: Block) -> tuple[dict[str, Operator], dict[Any, Operator]]:
-    """Who writes a name; who writes a name and reads another, by the type of its grad op."""
-    makers = {n: op for op in source.ops for n in op.output_names if n != EMPTY}
-    ways = {
-        (_grad_type(op), n, read): op
-        for op in source.ops
-        for n in op.output_names
-        for read in (op.input_names if op.type not in CONTROL else ())
-    }
+def _makers(source: Block) -> tuple[dict[str, list[int]], dict[Any, list[int]]]:
+    """Which operators write a name; which write a name and read another, by the type of their grad op."""
+    makers: dict[str, list[int]] = {}
+    ways: dict[Any, list[int]] = {}
+    for k, op in enumerate(source.ops):
+        for n in op.output_names:
+            if n != EMPTY:
+                makers.setdefault(n, []).append(k)
+            for read in dict.fromkeys(op.input_names if op.type not in CONTROL else ()):
+                ways.setdefault((_grad_type(op), n, read), []).append(k)
     return makers, ways
 
 

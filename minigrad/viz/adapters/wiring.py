@@ -401,7 +401,7 @@ def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
     shown = {
         k: v
         for k, v in getattr(op, "attrs", {}).items()
-        if isinstance(v, bool | int | float | str | tuple | list) and v not in ((), [])
+        if isinstance(v, bool | int | float | str) or (isinstance(v, tuple | list) and v)
     }
     value = shown.pop("value", None) if op.type.startswith("fill") else None
     blocks = tuple(f"{k} = {v}" for k, v in shown.items() if k.endswith("block"))
