@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..static.program.names import SCOPES
 from ..static.program.operator import Operator
 from ..static.run.limits import STEP_LIMIT
 from .buffers import Plan
@@ -576,7 +577,7 @@ def _said(op: Operator) -> str:
         if isinstance(v, bool | int | float)
         or (isinstance(v, tuple) and len(v) < 5 and all(isinstance(e, int) for e in v))
     ]
-    outs = ", ".join(clean(n) for n in op.output_names if "@SCOPES" not in n)
+    outs = ", ".join(clean(n) for n in op.output_names if SCOPES not in n)
     return f"{outs} = {op.type}({', '.join(args)})"[:120]
 
 

@@ -7,16 +7,7 @@ rnn          a step net, run once per element of a sequence
 
 from __future__ import annotations
 
-from .backward import Backward, build_grad_op, fc
-from .backward import (
-    added_gradients as added_gradients,
-)
-from .backward import (
-    copied_inputs as copied_inputs,
-)
-from .backward import (
-    grad_type as grad_type,
-)
+from .backward import Backward, added_gradients, build_grad_op, copied_inputs, fc, grad_type  # noqa: F401
 from .operators import NetOp, Operator, Scope
 from .rnn import RnnGradOp, RnnOp
 

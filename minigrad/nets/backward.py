@@ -22,14 +22,13 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
-from ..static.program.names import EMPTY, GRAD
+from ..static.backward.fan_in import rename_writers
+from ..static.program.names import EMPTY, GRAD, ZERO
 from ..static.program.op_info import op_info
 from .operators import NetOp, Operator, Scope, Slots, names, places
 from .rnn import RnnGradOp, RnnOp
 
 __all__ = ["Backward", "NetOp", "Operator", "RnnGradOp", "RnnOp", "Scope", "build_grad_op", "fc"]
-
-ZERO = "@ZERO"  #: ``b@ZERO`` stands for the gradient of ``b`` that nobody makes
 
 
 # -- an operator → its grad op, in four processes ------------------------------------------------
@@ -221,14 +220,11 @@ def add_up(net: NetOp, seeds: Sequence[str]) -> list[str]:
         for listed in op.outputs.values():
             for k, name in enumerate(listed):
                 writers.setdefault(name, []).append((op, listed, k))
-    for name, found in writers.items():
-        if name == EMPTY or len(found) == 1:
+    for name, sites in writers.items():
+        if name == EMPTY or len(sites) == 1:
             continue
-        parts = [f"{name}@RENAME@{k}" for k in range(len(found))]
-        for part, (_, listed, k) in zip(parts, found, strict=True):
-            listed[k] = part
-        added = Operator("sum", {"x": parts}, {"out": name})
-        after.setdefault(id(found[-1][0]), []).append(added)
+        added = Operator("sum", {"x": rename_writers(name, sites)}, {"out": name})
+        after.setdefault(id(sites[-1][0]), []).append(added)
     insert(net, {}, after)
     return given
 

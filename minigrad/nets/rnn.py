@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
-from ..static.program.names import EMPTY, GRAD
+from ..static.program.names import EMPTY, GRAD, SCOPES
 from .operators import NetOp, Operator, Scope, names, places, read, write
-
-SCOPES = "@SCOPES"  #: ``hs@SCOPES`` holds the step scopes that made ``hs``
 
 
 class RnnOp(Operator):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..program.block import Block
 from ..program.control_flow import captured
-from ..program.names import EMPTY
+from ..program.names import EMPTY, SCOPES
 from ..program.op_info import CONTROL, find_info
 from ..program.operator import BLOCK_ATTRS, Operator
 from ..program.program import Program
@@ -92,7 +92,7 @@ def cond_written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[s
         if name != EMPTY:
             inner = alias[name] = program.unique_name("cond")
             block.vars[inner] = Variable.like(block, inner, block.var(param))
-    scopes = block.create_var(program.unique_name("cond@SCOPES"), (), "int64", derived_stop=True)
+    scopes = block.create_var(program.unique_name("cond" + SCOPES), (), "int64", derived_stop=True)
     inputs = {"pred": list(op.inputs["pred"]), "params": captured(branches)}
     outputs = {"out": list(alias.values()), "scopes": [scopes.name]}
     return [Operator("cond", inputs, outputs, attrs, "backward").at(op)], alias

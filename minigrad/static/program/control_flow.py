@@ -26,7 +26,7 @@ from ...primitives.registry import REGISTRY
 from .arguments import check_callable
 from .block import Block
 from .infer import Type
-from .names import EMPTY
+from .names import EMPTY, SCOPES
 from .operator import Operator
 from .program import Program, default_program
 from .variable import Variable
@@ -477,7 +477,7 @@ def append_control(
         ]
         for slot, ts in types.items()
     }
-    scopes = outer.create_var(unique(f"{op_type}@SCOPES"), (), np.int64, derived_stop=True)
+    scopes = outer.create_var(unique(op_type + SCOPES), (), np.int64, derived_stop=True)
     outputs = {s: [v.name for v in vs] for s, vs in made.items()}
     op = Operator(op_type, inputs, {**outputs, "scopes": [scopes.name]}, attrs, outer.program.role)
     outer._append(op, user=True)

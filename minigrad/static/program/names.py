@@ -18,6 +18,7 @@ CONSTANT = "const"  #: how the names of numbers and arrays used as they are begi
 
 GRAD = "@GRAD"  #: ``w@GRAD`` is the gradient of ``w``
 ZERO = "@ZERO"  #: ``b@ZERO``, in nets, stands for the gradient of ``b`` that nobody makes
+SCOPES = "@SCOPES"  #: ``while@SCOPES_0``, and ``hs@SCOPES`` in nets, hold the scopes of steps
 _PART, _CAST, _AGAIN = "@RENAME@", "@CAST", "@RECOMPUTE"
 
 
@@ -97,8 +98,3 @@ def again(name: str) -> str:
 def is_again(name: str) -> bool:
     """Whether `again` made this name."""
     return name.endswith(_AGAIN)
-
-
-def scopes_of(op_type: str) -> str:
-    """How the variables begin in which control flow keeps the scopes of its blocks."""
-    return f"{op_type}@SCOPES"

@@ -26,17 +26,8 @@ class Operator:
     """
 
     __slots__ = (
-        "_reads",
-        "attrs",
-        "code",
-        "copy_of",
-        "forward_op",
-        "inputs",
-        "lasti",
-        "outputs",
-        "role",
-        "type",
-    )
+        "_reads", "attrs", "code", "copy_of", "forward_op", "inputs", "lasti", "outputs", "role", "type",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -21,17 +21,8 @@ def copy_program(program: Program) -> Program:
         new = Block(made, block.idx, block.parent, block.forward_block)
         new.written = set(block.written)
         for v in block.vars.values():
-            new.vars[v.name] = Variable(
-                new,
-                v.name,
-                v.shape,
-                v.dtype,
-                v.persistable,
-                v.trainable,
-                v.is_data,
-                v._stop,
-                v._derived_stop,
-            )
+            flags = v.persistable, v.trainable, v.is_data, v._stop, v._derived_stop
+            new.vars[v.name] = Variable(new, v.name, v.shape, v.dtype, *flags)
         made.blocks.append(new)
     twins: dict[int, Operator] = {}
     for old, new in zip(program.blocks, made.blocks, strict=True):

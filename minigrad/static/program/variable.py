@@ -54,16 +54,8 @@ class Variable(Operators):
     """
 
     __slots__ = (
-        "_derived_stop",
-        "_stop",
-        "block",
-        "dtype",
-        "is_data",
-        "name",
-        "persistable",
-        "shape",
-        "trainable",
-    )
+        "_derived_stop", "_stop", "block", "dtype", "is_data", "name", "persistable", "shape", "trainable",
+    )  # fmt: skip
     priority = 1  # a Tensor that meets one becomes a part of the program
 
     def __init__(

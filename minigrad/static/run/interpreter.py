@@ -185,7 +185,9 @@ def run_cond_grad(run: Run, op: Operator, scope: Scope) -> None:
     prefix = "true" if taken else "false"
     block = run.program.blocks[op.attrs["sub_block" if taken else "else_block"]]
     inner = _grad_scope(run, run.value(scope, op.inputs["scopes"][0]), block)
-    _hand_in(run, inner, op.attrs[f"{prefix}_seeds"], scope, op.inputs["out_grad"])
+    for local, seed in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
+        if local != EMPTY:
+            inner.values[local] = run.value(scope, seed)
     run.block(block, inner)
     locals_ = op.attrs[f"{prefix}_params"]
     for name, local in zip(op.outputs["params_grad"], locals_, strict=True):
@@ -311,12 +313,6 @@ def _grad_scope(run: Run, forward: Scope, block: Block) -> Scope:
     if run.keep:
         forward.values[f"{GRAD}@SCOPE_{block.idx}"] = made
     return made
-
-
-def _hand_in(run: Run, inner: Scope, names: list[str], scope: Scope, given: list[str]) -> None:
-    for local, name in zip(names, given, strict=True):
-        if local != EMPTY:
-            inner.values[local] = run.value(scope, name)
 
 
 #: how control flow is carried out

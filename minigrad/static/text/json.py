@@ -178,19 +178,12 @@ def _program(data: Any, limit: int) -> Program:
     noted: dict[str, Any] = {"pruned": [], "backward": []}
     if isinstance(data, dict):
         data = {**noted, **data}
+    kinds = {
+        "format": str, "version": int, "history": list, "inputs": list, "outputs": list, "error_clips": dict,
+        "pruned": list, "backward": list, "blocks": list, "initial": dict,
+    }  # fmt: skip
     form, version, history, inputs, outputs, clips, pruned, backward, blocks, initial = _shaped(
-        data,
-        "the file",
-        format=str,
-        version=int,
-        history=list,
-        inputs=list,
-        outputs=list,
-        error_clips=dict,
-        pruned=list,
-        backward=list,
-        blocks=list,
-        initial=dict,
+        data, "the file", **kinds
     )
     if (form, version) != (FORMAT, VERSION):
         raise ValueError(

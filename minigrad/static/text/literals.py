@@ -14,22 +14,8 @@ import numpy as np
 
 MAX_DEPTH = 16  #: of lists in an attr
 LIMIT = 2**30  #: bytes that what is read may take, and that an array may declare
-DTYPES = frozenset(
-    [
-        "bool",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "float16",
-        "float32",
-        "float64",
-    ]
-)
+_SIZES = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64)}
+DTYPES = frozenset(["bool", *(f"{kind}{n}" for kind, sizes in _SIZES.items() for n in sizes)])
 
 _TAGS = ("slice", "tuple", "array", "ellipsis", "dtype", "float", "list")
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
