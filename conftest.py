@@ -1,10 +1,25 @@
-"""Modules that need an extra are looked at for doctests only where it is installed; recorders never."""
+"""How tests are collected and spread: extras that are missing, and how many processes there are."""
 
+from __future__ import annotations
+
+import os
 from importlib.util import find_spec
 
-_BACKENDS = "minigrad/static/backends"
+import pytest
 
 collect_ignore = ["tests/nn/record_pytorch.py"]  # needs torch
-collect_ignore_glob = [
-    f"{_BACKENDS}/{package}_*.py" for package in ("jax", "onnx") if find_spec(package) is None
+collect_ignore_glob = [  # looked at for doctests only where the extra is installed
+    f"minigrad/backends/{package}/*" for package in ("jax", "onnx") if find_spec(package) is None
 ]
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Folders are tested by as many processes as there are processors; up to four files by this one.
+
+    Three processes take a while to start: a file is done by then.
+    """
+    files = [a for a in config.args if ".py" in a]
+    if len(files) == len(config.args) <= 4:
+        return 0
+    available = getattr(os, "sched_getaffinity", None)
+    return len(available(0)) if available else os.cpu_count() or 1

@@ -78,14 +78,15 @@ def trials(first: int, count: int) -> list[str]:
     bad = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
+        before = megabytes()
         for seed in range(first, first + count):
-            before = megabytes()
             try:
                 trial(seed)
             except Exception as error:
                 bad.append(f"seed {seed}: {type(error).__name__}: {str(error).splitlines()[:1]}")
-            if megabytes() - before > MEGABYTES:
-                bad.append(f"seed {seed}: {megabytes() - before:.0f} MB")
+            if (now := megabytes()) - before > MEGABYTES:
+                bad.append(f"seed {seed}: {now - before:.0f} MB")
+            before = now
     return bad
 
 

@@ -260,7 +260,7 @@ def gradients_of(
 # -- what must hold ------------------------------------------------------------------------
 
 
-def check(seed: int) -> str:
+def check(seed: int, copied: bool = True) -> str:
     """Ask random questions about the program of a seed; returns "refused" if it may be.  Errors: `Mismatch`."""
     made = write(seed)
     rng, block = made.rng, made.block
@@ -295,7 +295,8 @@ def check(seed: int) -> str:
         return "refused"
     prog, found = answers[0]
     drawn = seed % DRAWN == 0 and not marked  # what follows a mark looks as it did when it was made
-    copies(prog, [g for g in found.values() if g], drawn)
+    if copied:
+        copies(prog, [g for g in found.values() if g], drawn)
     smooth_all = all(REGISTRY[op.type].rules for op in block.ops)
     if seed % DIFFERENCED == 0 and targets == ["loss"] and not cut and smooth_all:
         differences(prog, {n: g for n, g in found.items() if n in parameters}, rng)

@@ -369,7 +369,7 @@ def pytest_main(tests: list[str], *options: str, plugins: Any = ()) -> int:
     import pytest
 
     options = ("-q", "-p", "no:cacheprovider", "-k", UNSTEADY, "-m", "not long", *options)
-    return int(pytest.main([*options, *tests], plugins=[Quick(), *plugins]))
+    return int(pytest.main(["-n0", *options, *tests], plugins=[Quick(), *plugins]))
 
 
 def score(args: Any) -> list[Score]:
