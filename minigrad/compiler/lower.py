@@ -8,8 +8,6 @@ who prints them computes the step again in front.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -102,15 +100,6 @@ class Lowering:
                 handler(op, names)
             else:
                 self.simple(op, names)
-
-    @contextmanager
-    def into(self, items: list[Any]) -> Iterator[None]:
-        """Calls recorded meanwhile go into this list."""
-        before, self.recorder.calls = self.recorder.calls, items
-        try:
-            yield
-        finally:
-            self.recorder.calls = before
 
     # -- primitives ------------------------------------------------------------------------
 
@@ -270,12 +259,11 @@ class Lowering:
         if op.type == "while":
             cond = self.program.blocks[op.attrs["cond_block"]]
             test = Names(cond, inner)
-            with self.into(item.test):
+            with self.recorder.into(item.test):
                 self.block(cond, test)
             item.go_on = test.find(op.attrs["cond"], self)
         self.body(item, body, inner)
-        self.recorder.op = op
-        with self.into(item.body):
+        with self.recorder.into(item.body):
             nexts = [self.in_order(inner.values[n]) for n in op.attrs["next"]]
         finals = self.outputs(names, op, "out", list(zip(starts, nexts, strict=True)))
         item.carried = list(zip(starts, begins, nexts, finals, strict=True))
@@ -306,13 +294,12 @@ class Lowering:
                 seq = names.find(name, self)
                 inner.values[local] = self.slice(item, seq, local)
         self.body(item, block, inner)
-        self.recorder.op = op
         self.hand_back(item, names, inner, given)
         for local, name, like in zip(
             op.attrs["params_local"], op.outputs["params_grad"], op.inputs["params"], strict=True
         ):
             if name != EMPTY:
-                with self.into(item.body):
+                with self.recorder.into(item.body):
                     value = self.in_order(inner.find(local, self))
                 total = self.result(names, name, (value,))
                 item.totals.append((value, total, names.find(like, self)))
@@ -333,7 +320,7 @@ class Lowering:
         pairs = zip(item.op.attrs["carried_grad"], item.op.outputs["x_grad"], strict=True)
         carried = [(local, name) for local, name in pairs if local != EMPTY]
         for (local, name), (start, begin) in zip(carried, given, strict=True):
-            with self.into(item.body):
+            with self.recorder.into(item.body):
                 next_ = self.in_order(inner.find(local, self))
             final = Array(self.recorder, start.like, name if name != EMPTY else local)
             final.roots = (final, *start.roots, *next_.roots)
@@ -344,7 +331,7 @@ class Lowering:
     def body(self, item: Loop, block: Block, inner: Names) -> None:
         """Lower the body of a loop; what is fetched from inside becomes a list with one entry per step."""
         outside, self.gathered = self.gathered, {}
-        with self.into(item.body):
+        with self.recorder.into(item.body):
             self.block(block, inner)
         inside, self.gathered = self.gathered, outside
         for name in self.watched:
@@ -369,9 +356,8 @@ class Lowering:
         for k, attr in enumerate(("sub_block", "else_block")):
             block = self.program.blocks[op.attrs[attr]]
             inners.append(Names(block, names))
-            with self.into(item.bodies[k]):
+            with self.recorder.into(item.bodies[k]):
                 self.block(block, inners[k])
-        self.recorder.op = op
         values = [
             self.leaving(item, inners, pair)
             for pair in zip(op.attrs["true_out"], op.attrs["false_out"], strict=True)
@@ -385,7 +371,7 @@ class Lowering:
         """A result of both branches."""
         values = []
         for body, inner, name in zip(item.bodies, inners, pair, strict=True):
-            with self.into(body):
+            with self.recorder.into(body):
                 values.append(self.in_order(inner.find(name, self)))
         return tuple(values)
 
@@ -421,10 +407,9 @@ class Lowering:
             for local, name in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
                 if local != EMPTY:
                     inner.values[local] = names.find(name, self)
-            with self.into(item.bodies[k]):
+            with self.recorder.into(item.bodies[k]):
                 self.block(block, inner)
             inners.append(inner)
-        self.recorder.op = op
         for k, name in enumerate(op.outputs["params_grad"]):
             if name != EMPTY:
                 yes, no = (op.attrs[f"{p}_params"][k] for p in ("true", "false"))

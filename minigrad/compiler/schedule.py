@@ -138,6 +138,11 @@ class Call:
         """The Arrays among the arguments."""
         return arrays_in((self.args, self.kwargs))
 
+    @property
+    def changed(self) -> Array | None:
+        """The Array it writes into after that was made."""
+        return self.args[0] if self.kind in ("write", "store") else self.into
+
     def touches(self) -> list[Array]:
         """What it reads, and the view it writes into."""
         return self.reads() + arrays_in([self.into])
@@ -322,14 +327,9 @@ def written(items: list[Any]) -> list[Array]:
     """Arrays that calls change after they were made."""
     out: list[Array] = []
     for item in items:
-        if isinstance(item, Call):
-            if item.into is not None:
-                out.append(item.into)
-            if item.kind in ("write", "store"):
-                out.append(item.args[0])
-        else:
-            for inner in bodies(item):
-                out += written(inner)
+        out += arrays_in([item.changed]) if isinstance(item, Call) else []
+        for inner in bodies(item):
+            out += written(inner)
     return out
 
 

@@ -556,10 +556,7 @@ class Writer(Identifiers):
 
 def _changes_state(item: Any) -> bool:
     """Whether a call writes into a parameter."""
-    target = (
-        (item.args[0] if item.kind == "store" else item.into) if isinstance(item, Call) else None
-    )
-    return target is not None and target.fixed
+    return isinstance(item, Call) and item.changed is not None and item.changed.fixed
 
 
 def comment_of(op: Operator) -> str:

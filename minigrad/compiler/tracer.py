@@ -127,6 +127,16 @@ class Recorder:
                 raise Unrecordable("a decision on values")
         self.taken = way
 
+    @contextmanager
+    def into(self, calls: list[Any], op: Any = None) -> Iterator[None]:
+        """What is recorded meanwhile goes into ``calls``, and belongs to ``op``."""
+        before = self.calls, self.op
+        self.calls, self.op = calls, op or self.op
+        try:
+            yield
+        finally:
+            self.calls, self.op = before
+
     # -- what kernels call -----------------------------------------------------------------
 
     def ufunc(self, ufunc: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

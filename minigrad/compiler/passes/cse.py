@@ -112,7 +112,7 @@ def _fillings(items: list[Any], changed: set[int]) -> dict[int, list[Call]]:
     read: set[int] = set()
     spoilt: set[int] = set()
     for item in items:
-        target = _target(item)
+        target = item.changed if isinstance(item, Call) else None
         own = {id(r) for a in arrays_in([target, getattr(item, "out", None)]) for r in a.roots}
         if target is not None:
             spoilt |= own & read if len(own) == 1 else own
@@ -127,13 +127,6 @@ def _fillings(items: list[Any], changed: set[int]) -> dict[int, list[Call]]:
     return {
         r: calls for r, calls in found.items() if calls and r not in spoilt and _is_pure(calls[0])
     }
-
-
-def _target(item: Any) -> Array | None:
-    """What a call changes."""
-    if not isinstance(item, Call):
-        return None
-    return item.args[0] if item.kind in ("write", "store") else item.into
 
 
 def _reshape(call: Call, known: Array) -> None:

@@ -106,9 +106,8 @@ def drop_unread(schedule: Schedule) -> None:
 def _is_needed(call: Call, needed: set[int]) -> bool:
     if call.kind in ("store", "check"):
         return True
-    if call.kind == "write" or call.into is not None:
-        target = call.into if call.into is not None else call.args[0]
-        return target.fixed or any(id(r) in needed for r in target.roots)
+    if call.changed is not None:
+        return call.changed.fixed or any(id(r) in needed for r in call.changed.roots)
     return any(id(a) in needed for a in arrays_in([call.out]))
 
 

@@ -8,8 +8,6 @@ over.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..memory import STATE, Memory, slab_name
@@ -28,17 +26,13 @@ def double_buffer(schedule: Schedule, memory: Memory) -> None:
     >>> [line.strip() for line in static.compile(prog).source.splitlines() if "state" in line][-1]
     'np.copyto(all_state, next_state)'
     """
-    changes = [item for item in schedule.items if _target(item) is not None]
+    changes = [
+        c
+        for c in schedule.items
+        if isinstance(c, Call) and c.changed is not None and c.changed.fixed
+    ]
     if len(changes) > 1:
         _Commit(schedule, memory).run(changes)
-
-
-def _target(item: Any) -> Array | None:
-    """The parameter (or slab of them) that a call writes into."""
-    if not isinstance(item, Call):
-        return None
-    target = item.args[0] if item.kind == "store" else item.into
-    return target if target is not None and target.fixed else None
 
 
 class _Commit:
@@ -60,7 +54,7 @@ class _Commit:
         self.before.append(Call("slab", "np.zeros", np.zeros, args, {}, self.beside))
         makers = {id(i.out): i for i in self.schedule.items if isinstance(i, Call)}
         for call in changes:
-            target = _target(call)
+            target = call.changed
             beside = self.next(next(n for n, a in self.schedule.state.items() if a is target))
             if call.kind != "store":
                 call.into = beside

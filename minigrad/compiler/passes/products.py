@@ -25,7 +25,7 @@ from ..schedule import (
     makers_of,
     substitute_all,
 )
-from .stacks import Stacks, recorded
+from .stacks import Stacks
 
 
 def batch_loop_products(schedule: Schedule) -> None:
@@ -145,12 +145,9 @@ def _over_all_steps(
             return None
     elif not _is_plain(call) or not all(_runs_along(a, call.out, id(a) in cut) for a in arrays):
         return None
-    recorder.calls, inside, recorder.op = before, recorder.calls, call.op
-    made: Any = (
-        call.function(*sequences) if call.function is not np.matmul else _product(*sequences)
-    )
-    recorder.calls = inside
-    return made  # type: ignore[no-any-return]
+    with recorder.into(before, call.op):
+        function: Any = _product if call.function is np.matmul else call.function
+        return function(*sequences)  # type: ignore[no-any-return]
 
 
 def _product(seq: Any, w: Any) -> Any:
@@ -211,7 +208,7 @@ def inputs_of_all_steps(schedule: Schedule) -> None:
         group.sort()
         x, w = group[0][2].args
         whole = stacks.at(x)[0]  # type: ignore[index]
-        with recorded(x.recorder, front, group[0][2].op):
+        with x.recorder.into(front, group[0][2].op):
             low, high = group[0][0], group[-1][0] + 1
             some = whole if high - low == len(whole) else whole[low:high]
             flat: Any = np.matmul(np.reshape(some, (-1, x.shape[-1])), w)
@@ -283,7 +280,7 @@ class _Sums:
             return
         rows = self.stacks.order(list(pairs.values()))
         made: list[Any] = []
-        with recorded(end.out.recorder, made, end.op):
+        with end.out.recorder.into(made, end.op):
             g = self.stacks.rows([g for _, g in rows])
             xs = [x for x, _ in rows if x is not None]
             x = self.stacks.rows(xs) if xs else None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..schedule import Array, Call, Schedule, arrays_in, is_elementwise, written
-from .stacks import Stacks, recorded
+from .stacks import Stacks
 
 #: so many calls are made one
 ENOUGH = 3
@@ -160,7 +160,7 @@ def _merge(schedule: Schedule, group: list[Call]) -> None:
     stacks, first = Stacks(schedule), min(map(schedule.items.index, group))
     columns = _columns(stacks, group)
     made: list[Any] = []
-    with recorded(group[0].out.recorder, made, group[0].op):
+    with group[0].out.recorder.into(made, group[0].op):
         wholes = {k: stacks.whole(c) for k, c in columns.items()}
         args = [wholes.get(k, a) for k, a in enumerate(group[0].args)]
         every: Any = group[0].function(*args)

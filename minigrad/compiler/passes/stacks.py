@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -119,14 +117,3 @@ class Stacks:
         """Let the schedule read the Arrays where they are now."""
         self.schedule.items[:0] = self.before
         substitute_all(self.schedule, self.moved)
-
-
-@contextmanager
-def recorded(recorder: Any, calls: list[Any], op: Any) -> Iterator[None]:
-    """NumPy calls on Arrays go into ``calls`` meanwhile."""
-    before = recorder.calls, recorder.op
-    recorder.calls, recorder.op = calls, op
-    try:
-        yield
-    finally:
-        recorder.calls, recorder.op = before
