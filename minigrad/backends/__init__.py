@@ -1,6 +1,6 @@
 """Backends: a Program for something else than NumPy.
 
-lowering          a program for given shapes, in primitives only: what every backend starts from
+lowering          a program for given shapes, in primitives only: where every backend starts
 functional        its source as one pure function of ``xp`` calls; ``xp`` on NumPy: the kernels themselves
 jax/space         ``xp`` on JAX: the same kernels with jax.numpy in place of NumPy       (kernels)
 jax/step          that function under `jax.jit`: ``static.compile(..., backend="jax")``

@@ -129,10 +129,10 @@ class _Planner:
 
     def slab(self, whole: Array, start: int) -> None:
         """Memory of its own from the first run to the last."""
-        made = Buffer(whole.name, whole.like, [whole], start)
-        self.plan.buffers.append(made)
+        buffer = Buffer(whole.name, whole.like, [whole], start)
+        self.plan.buffers.append(buffer)
         self.plan.placed.add(id(whole))
-        self.live[id(whole)] = made
+        self.live[id(whole)] = buffer
 
     def in_place(self, k: int, call: Call) -> Buffer | None:
         """The buffer of an operand that nobody reads after this call."""
@@ -152,17 +152,17 @@ class _Planner:
         return None
 
     def new(self, out: Array) -> Buffer:
-        made = Buffer(f"b{len(self.plan.buffers) + 1}", out.like, [])
-        self.plan.buffers.append(made)
-        return made
+        buffer = Buffer(f"b{len(self.plan.buffers) + 1}", out.like, [])
+        self.plan.buffers.append(buffer)
+        return buffer
 
 
 def _reuse_in_steps(item: Any, schedule: Schedule, plan: Plan) -> None:
     """Inside loops and branches: an elementwise call takes over an operand of the same step that nobody reads later."""
-    kept = {id(r) for a in leaving(item) for r in a.roots}
+    leaves = {id(r) for a in leaving(item) for r in a.roots}
     for body in bodies(item):
         last = {id(r): k for k, inner in enumerate(body) for a in inner.reads() for r in a.roots}
-        own: set[int] = set()
+        here: set[int] = set()
         for k, inner in enumerate(body):
             if not isinstance(inner, Call):
                 _reuse_in_steps(inner, schedule, plan)
@@ -173,12 +173,12 @@ def _reuse_in_steps(item: Any, schedule: Schedule, plan: Plan) -> None:
                 and inner.out.ndim
             ):
                 for array in arrays_in(inner.args) if is_elementwise(inner) else ():
-                    free = id(array) in own - kept and last[id(array)] == k
+                    free = id(array) in here - leaves and last[id(array)] == k
                     if free and _kind(array.like) == _kind(inner.out.like):
                         schedule.same[id(inner.out)] = array
                         plan.placed.add(id(inner.out))
                         break
-                own.add(id(inner.out))
+                here.add(id(inner.out))
 
 
 def _kind(like: np.ndarray[Any, Any]) -> Any:

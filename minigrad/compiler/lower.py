@@ -50,11 +50,11 @@ class Names:
         if value.fixed or low.pure:
             return value
         if value not in self.saved:
-            made = self.saved[value] = Array(low.recorder, value.like, value.name)
-            made.roots = (made, *value.roots)
+            saved = self.saved[value] = Array(low.recorder, value.like, value.name)
+            saved.roots = (saved, *value.roots)
             if id(value) in low.schedule.loops:
-                low.schedule.loops[id(made)] = low.schedule.loops[id(value)]
-                low.origin[made] = low.origin.get(value, value)
+                low.schedule.loops[id(saved)] = low.schedule.loops[id(value)]
+                low.origin[saved] = low.origin.get(value, value)
         return self.saved[value]
 
 
@@ -133,14 +133,14 @@ class Lowering:
         """What a call of the kernel itself gives."""
         inputs = arrays_in(args)
         shared = inputs[0].roots if p.view and inputs else ()
-        made = []
+        arrays = []
         for name in targets(p, op):
             array = Array(self.recorder, self.like(names, name), name)
             array.roots = (array, *shared)
-            made.append(array)
-        out = made if p.list_output or len(p.outputs) > 1 else made[0]
+            arrays.append(array)
+        out = arrays if p.list_output or len(p.outputs) > 1 else arrays[0]
         self.recorder.calls.append(Call("opaque", p.type, p.kernel, args, attrs, out, op))
-        return [self.in_order(a, known=a.like is not None and a.ndim < 2) for a in made]
+        return [self.in_order(a, known=a.like is not None and a.ndim < 2) for a in arrays]
 
     def like(self, names: Names, name: str) -> Any:
         """An array of the inferred shape and dtype; None where a size is open."""
@@ -209,28 +209,28 @@ class Lowering:
 
     def begin(self, local: str, source: Array | None) -> Array:
         """The Array of a name that a block is given, which may share memory with its source."""
-        made = Array(self.recorder, source.like if source is not None else None, local)  # type: ignore[arg-type]
+        array = Array(self.recorder, source.like if source is not None else None, local)  # type: ignore[arg-type]
         if source is not None:
-            made.roots = (made, *source.roots)
-        return made
+            array.roots = (array, *source.roots)
+        return array
 
     def slice(self, item: Loop, seq: Array, local: str) -> Array:
         """The Array of what a step reads of a sequence."""
         like: Any = seq.like
         if like is not None:
             like = like[0] if len(like) else np.empty(like.shape[1:], like.dtype)
-        made = Array(self.recorder, like, local)
-        made.roots = (made, *seq.roots)
-        item.slices.append((seq, made))
-        return made
+        part = Array(self.recorder, like, local)
+        part.roots = (part, *seq.roots)
+        item.slices.append((seq, part))
+        return part
 
     def frames(self, names: Names, op: Operator, item: Any, inner: Any) -> None:
         """The value of the ``scopes`` output: what the steps save."""
-        made = item.frames = Array(self.recorder, None, "frames")  # type: ignore[arg-type]
-        names.values[op.outputs["scopes"][0]] = made
-        self.schedule.loops[id(made)] = item
-        self.inner[id(made)] = inner
-        self.origin[made] = made
+        frames = item.frames = Array(self.recorder, None, "frames")  # type: ignore[arg-type]
+        names.values[op.outputs["scopes"][0]] = frames
+        self.schedule.loops[id(frames)] = item
+        self.inner[id(frames)] = inner
+        self.origin[frames] = frames
 
     def outputs(
         self, names: Names, op: Operator, slot: str, sources: list[tuple[Array, ...]]
@@ -241,9 +241,9 @@ class Lowering:
 
     def result(self, names: Names, name: str, shared: tuple[Array, ...] = ()) -> Array:
         """The Array that a control operator makes for a name; it may share memory with these."""
-        made = names.values[name] = Array(self.recorder, self.like(names, name), name)
-        made.roots = (made, *[r for s in shared for r in s.roots])
-        return made
+        result = names.values[name] = Array(self.recorder, self.like(names, name), name)
+        result.roots = (result, *[r for s in shared for r in s.roots])
+        return result
 
     def loop(self, op: Operator, names: Names) -> None:
         """``while`` and ``recurrent``."""
@@ -268,9 +268,9 @@ class Lowering:
         finals = self.outputs(names, op, "out", list(zip(starts, nexts, strict=True)))
         item.carried = list(zip(starts, begins, nexts, finals, strict=True))
         if op.type == "recurrent":
-            kept = [inner.values[n] for n in op.attrs["step_out"]]
-            outs = self.outputs(names, op, "stacked", [()] * len(kept))
-            item.stacked = list(zip(kept, outs, strict=True))
+            values = [inner.values[n] for n in op.attrs["step_out"]]
+            outs = self.outputs(names, op, "stacked", [()] * len(values))
+            item.stacked = list(zip(values, outs, strict=True))
             self.lay_out_stacks(item)
         self.frames(names, op, item, inner)
         self.recorder.calls.append(item)
@@ -281,12 +281,12 @@ class Lowering:
         block = self.program.blocks[op.attrs["sub_block"]]
         inner = Names(block, names, self.inner[id(self.origin[frames])])
         item = Loop(op, [], frames=frames)
-        given = []  # the gradients that are handed on: outside, and at the beginning of a step
+        handed_in = []  # the gradients that are handed on: outside, and at the beginning of a step
         for local, name in zip(op.attrs["next_grad"], op.inputs["out_grad"], strict=True):
             if local != EMPTY:
                 start = self.in_order(names.find(name, self))
                 inner.values[local] = self.begin(local, start)
-                given.append((start, inner.values[local]))
+                handed_in.append((start, inner.values[local]))
         for local, name in zip(
             op.attrs.get("step_out_grad", ()), op.inputs.get("stacked_grad", ()), strict=True
         ):
@@ -294,7 +294,7 @@ class Lowering:
                 seq = names.find(name, self)
                 inner.values[local] = self.slice(item, seq, local)
         self.body(item, block, inner)
-        self.hand_back(item, names, inner, given)
+        self.hand_back(item, names, inner, handed_in)
         for local, name, like in zip(
             op.attrs["params_local"], op.outputs["params_grad"], op.inputs["params"], strict=True
         ):
@@ -314,12 +314,12 @@ class Lowering:
         self.recorder.calls.append(item)
 
     def hand_back(
-        self, item: Loop, names: Names, inner: Names, given: list[tuple[Array, Array]]
+        self, item: Loop, names: Names, inner: Names, handed_in: list[tuple[Array, Array]]
     ) -> None:
         """The gradients a step hands to the one before it, and what the first step leaves."""
         pairs = zip(item.op.attrs["carried_grad"], item.op.outputs["x_grad"], strict=True)
         carried = [(local, name) for local, name in pairs if local != EMPTY]
-        for (local, name), (start, begin) in zip(carried, given, strict=True):
+        for (local, name), (start, begin) in zip(carried, handed_in, strict=True):
             with self.recorder.into(item.body):
                 next_ = self.in_order(inner.find(local, self))
             final = Array(self.recorder, start.like, name if name != EMPTY else local)
@@ -337,9 +337,9 @@ class Lowering:
         for name in self.watched:
             value = inner.values.get(name, inside.get(name))
             if value is not None:
-                made = self.gathered[name] = Array(self.recorder, None, name)  # type: ignore[arg-type]
-                self.schedule.lists.add(id(made))
-                item.gathered.append((value, made))
+                every = self.gathered[name] = Array(self.recorder, None, name)  # type: ignore[arg-type]
+                self.schedule.lists.add(id(every))
+                item.gathered.append((value, every))
 
     def save(self, inner: Names, frames: Any, forward: Any, backward: list[Any]) -> None:
         """Let the forward step save what was captured: its list keeps that memory, too."""
@@ -347,7 +347,7 @@ class Lowering:
             if not any(value is v for v in forward):
                 forward.append(value)
                 frames.roots = (*frames.roots, *value.roots)
-        backward += [(value, made) for value, made in inner.saved.items()]
+        backward += [(value, here) for value, here in inner.saved.items()]
 
     def cond(self, op: Operator, names: Names) -> None:
         """``cond``: two bodies."""
@@ -380,18 +380,18 @@ class Lowering:
         if self.pure or (known and value.like is not None and value.like.flags.c_contiguous):
             return value
         like = value.like if value.like is None else np.empty(value.shape, value.dtype)
-        made = Array(self.recorder, like, value.name)
-        made.roots = (made, *value.roots)
-        call = Call("fresh", "np.asarray", np.asarray, (value,), {"order": "C"}, made)
+        ordered = Array(self.recorder, like, value.name)
+        ordered.roots = (ordered, *value.roots)
+        call = Call("fresh", "np.asarray", np.asarray, (value,), {"order": "C"}, ordered)
         call.op = self.recorder.op
         self.recorder.calls.append(call)
-        return made
+        return ordered
 
     def lay_out_stacks(self, item: Loop) -> None:
         """Stacks lie in memory as the values of the steps do."""
-        for value, made in item.stacked:
-            if value.like is not None and made.like is not None and len(made.like):
-                made.like = np.stack([value.like] * len(made.like))
+        for value, stack in item.stacked:
+            if value.like is not None and stack.like is not None and len(stack.like):
+                stack.like = np.stack([value.like] * len(stack.like))
 
     def cond_grad(self, op: Operator, names: Names) -> None:
         """``cond_grad``: two bodies that read what the forward bodies saved."""

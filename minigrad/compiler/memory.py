@@ -106,20 +106,20 @@ ALIGN = 64
 
 def state_slabs(program: Program) -> list[list[str]]:
     """The names of persistable variables that updates of one kind treat alike, slot by slot."""
-    found: list[list[str]] = []
+    alike_slots: list[list[str]] = []
     for group in _groups(program.global_block().ops):
         for slot in group[0].outputs:
             names = [n for op in group for n in op.outputs.get(slot, ())]
             held = [program.global_block().var(n) for n in names]
             fits = len(names) == len(set(names)) == len(group) and len({v.dtype for v in held}) == 1
             if fits and all(v.persistable for v in held):  # clipping makes values on the way
-                found.append(names)
-    taken: set[str] = set()
+                alike_slots.append(names)
+    placed: set[str] = set()
     out = []
-    for names in found:
-        if taken.isdisjoint(names):
+    for names in alike_slots:
+        if placed.isdisjoint(names):
             out.append(names)
-            taken.update(names)
+            placed.update(names)
     return out
 
 

@@ -100,8 +100,8 @@ class Built:
         )
         weakref.finalize(self, linecache.cache.pop, self.filename, None)
         held = step.memory.arrays
-        given = {target: held[name] for target, name in self.names.items() if name in held}
-        self.run, self.fits = space["prepare"](given, writer.kernels, writer.constants)
+        arrays = {target: held[name] for target, name in self.names.items() if name in held}
+        self.run, self.fits = space["prepare"](arrays, writer.kernels, writer.constants)
         self.feeds = tuple(schedule.feeds)
 
     def explained(self, error: Exception) -> Exception:

@@ -75,7 +75,7 @@ class Writer(Identifiers):
         body = self.body(self.schedule.items)
         step = function("step", feeds, body)
         fits = function("fits", feeds, [ast.Return(self.fits(feeds))])
-        made = function(
+        prepare = function(
             "prepare",
             ["parameters", "kernels", "constants"],
             [
@@ -85,7 +85,7 @@ class Writer(Identifiers):
                 ast.Return(ast.Tuple([load("step"), load("fits")], ast.Load())),
             ],
         )
-        return ast.Module([made], [])
+        return ast.Module([prepare], [])
 
     def body(self, items: list[Any]) -> list[ast.stmt]:
         """The statements of a run.  Results are copied before parameters change: copying needs memory, and may fail."""
@@ -136,12 +136,13 @@ class Writer(Identifiers):
             self.kernels["zeros"] = aligned_zeros
             self.bound["zeros"] = "zeros"
             self.before.insert(0, assign("zeros", entry("kernels", "zeros")))
-        made = invoke("zeros", [self.value(shape), ast.Constant(dtype)])
+        memory = invoke("zeros", [self.value(shape), ast.Constant(dtype)])
         if order:
-            made = invoke(
-                "np.transpose", [made, self.value(tuple(order.index(k) for k in range(like.ndim)))]
+            memory = invoke(
+                "np.transpose",
+                [memory, self.value(tuple(order.index(k) for k in range(like.ndim)))],
             )
-        self.before.append(ast.Assign([store(t) for t in targets.values()], made))
+        self.before.append(ast.Assign([store(t) for t in targets.values()], memory))
         if buffer.start:
             fill = ast.Attribute(load(next(iter(targets.values()))), "fill", ast.Load())
             self.before.append(ast.Expr(ast.Call(fill, [ast.Constant(buffer.start)], [])))
@@ -167,30 +168,32 @@ class Writer(Identifiers):
                 text = comment_of(item.op)
                 if not (out and any(isinstance(s, Comment) and s.text == text for s in out[-6:])):
                     out.append(Comment(text))
-            made = list(self.item(item))
-            if not made:
+            written = list(self.item(item))
+            if not written:
                 continue
             if not self.changing and _changes_state(item):
                 self.changing = True
                 out.insert(len(out) - bool(out and isinstance(out[-1], Comment)), Comment(CHANGE))
-            for statement in made:
+            for statement in written:
                 statement.op = item.op  # type: ignore[attr-defined]
             if isinstance(item, Call) and item.ignores:
-                self.silenced(out, made, item.ignores)
+                self.silenced(out, written, item.ignores)
             else:
-                out += made
+                out += written
         return out
 
-    def silenced(self, out: list[ast.stmt], made: list[ast.stmt], ignores: tuple[str, ...]) -> None:
+    def silenced(
+        self, out: list[ast.stmt], calls: list[ast.stmt], ignores: tuple[str, ...]
+    ) -> None:
         """Calls whose kernel silences floating-point errors share one ``with``."""
         keywords = [ast.keyword(k, ast.Constant("ignore")) for k in ignores]
         last = out[-1] if out else None
         context = invoke("np.errstate", [], keywords)
         if isinstance(last, ast.With) and ast.dump(last.items[0].context_expr) == ast.dump(context):
-            last.body += made
+            last.body += calls
         else:
-            statement = ast.With([ast.withitem(context)], made)
-            statement.op = made[0].op  # type: ignore[attr-defined]
+            statement = ast.With([ast.withitem(context)], calls)
+            statement.op = calls[0].op  # type: ignore[attr-defined]
             out.append(statement)
 
     def hoisted(self, call: Call) -> bool:
@@ -235,12 +238,12 @@ class Writer(Identifiers):
             x, index, value = call.args
             target = ast.Subscript(self.value(x), self.subscript(index), ast.Store())
             return ast.Assign([target], self.value(value))
-        made = self.called(call, place)
+        called = self.called(call, place)
         if call.kind in ("write", "store") or (place is not None and call.kind == "compute"):
-            return ast.Expr(made)
+            return ast.Expr(called)
         if isinstance(out, list):
-            return ast.Assign([ast.Tuple([store(self.name(a)) for a in out], ast.Store())], made)
-        return assign(self.name(out), made)
+            return ast.Assign([ast.Tuple([store(self.name(a)) for a in out], ast.Store())], called)
+        return assign(self.name(out), called)
 
     def called(self, call: Call, place: Array | None) -> ast.expr:
         """The expression of one call, as one would write it: ``x[0]``, ``w.T``, ``np.add(x, y, out)``."""
@@ -378,7 +381,7 @@ class Writer(Identifiers):
     def loop(self, item: Loop) -> Iterator[ast.stmt]:
         """``while``, ``for`` over slices, ``for`` back over what the steps saved."""
         backward = item.op.type.endswith("_grad")
-        lists = [(value, self.unique(self.name(made) + "_steps")) for value, made in item.stacked]
+        lists = [(value, self.unique(self.name(stack) + "_steps")) for value, stack in item.stacked]
         factors = {id(a): a for p in item.products for a in p[:2] if a is not None}
         gathered = {k: self.unique(self.name(a) + "_steps") for k, a in factors.items()}
         frames = None
@@ -411,8 +414,8 @@ class Writer(Identifiers):
         yield from self.ends(item, backward)
         if item.products:
             yield self.products(item, gathered)
-        for (value, made), (_, target) in zip(item.stacked, lists, strict=True):
-            yield self.stacked(value, made, target, backward)
+        for (value, stack), (_, target) in zip(item.stacked, lists, strict=True):
+            yield self.stacked(value, stack, target, backward)
 
     def adding_up(self, item: Loop) -> Iterator[ast.stmt]:
         """What a step adds to each total: in place, unless the first summand is used elsewhere, too."""
@@ -446,12 +449,12 @@ class Writer(Identifiers):
         for x, g, total, like in item.products:
             rows, target = load(gathered[id(g)]), self.name(total)
             if x is None:
-                made = invoke("np.add.reduce", [rows])
+                product = invoke("np.add.reduce", [rows])
             else:
-                made = invoke(
+                product = invoke(
                     "np.dot", [ast.Attribute(load(gathered[id(x)]), "T", ast.Load()), rows]
                 )
-            some.append(assign(target, made))
+            some.append(assign(target, product))
             none.append(assign(target, invoke("np.zeros_like", [self.value(like)])))
         return ast.If(load(next(iter(gathered.values()))), some, none)
 
@@ -494,7 +497,7 @@ class Writer(Identifiers):
         """The names that what a step saved has here."""
         if not pairs:
             return store("_")
-        here = {id(value): made for value, made in pairs}
+        here = {id(value): local for value, local in pairs}
         names = [self.name(here[id(v)]) if id(v) in here else "_" for v in saved]
         return ast.Tuple([store(n) for n in names], ast.Store())
 
@@ -505,7 +508,7 @@ class Writer(Identifiers):
         more = invoke("np.add", [load(target), self.value(value), *([load(target)] if own else [])])
         return assign(target, ast.IfExp(nothing, self.value(value), more))
 
-    def stacked(self, value: Array, made: Array, target: str, backward: bool) -> ast.stmt:
+    def stacked(self, value: Array, stack: Array, target: str, backward: bool) -> ast.stmt:
         """The values of all steps as one array; none gives an empty one."""
         order = (
             ast.Subscript(load(target), ast.Slice(step=ast.Constant(-1)), ast.Load())
@@ -516,7 +519,7 @@ class Writer(Identifiers):
         dtype = value.dtype if value.like is not None else np.dtype(float)
         nothing = invoke("np.zeros", [self.value(shape), self.value(dtype)])
         return assign(
-            self.name(made), ast.IfExp(load(target), invoke("np.stack", [order]), nothing)
+            self.name(stack), ast.IfExp(load(target), invoke("np.stack", [order]), nothing)
         )
 
     def branch(self, item: Branch) -> Iterator[ast.stmt]:

@@ -129,9 +129,9 @@ def _without_comments(node: Any) -> None:
     for part in ("body", "orelse"):
         body = getattr(node, part, None)
         if isinstance(body, list):
-            kept = [s for s in body if not isinstance(s, Comment)]
-            setattr(node, part, kept or ([ast.Pass()] if body else []))
-            for statement in kept:
+            statements = [s for s in body if not isinstance(s, Comment)]
+            setattr(node, part, statements or ([ast.Pass()] if body else []))
+            for statement in statements:
                 _without_comments(statement)
 
 
@@ -154,15 +154,15 @@ class Identifiers:
     def name(self, array: Array) -> str:
         """The identifier of an Array."""
         array = current(array, self.schedule.same)
-        found = self.identifiers.get(id(array))
-        if found is None:
-            found = self.identifiers[id(array)] = self.unique(
+        identifier = self.identifiers.get(id(array))
+        if identifier is None:
+            identifier = self.identifiers[id(array)] = self.unique(
                 clean(array.name) if array.name else "t1"
             )
             self.keep.append(array)
             if array.name:
-                self.table.setdefault(found, array.name)
-        return found
+                self.table.setdefault(identifier, array.name)
+        return identifier
 
     def unique(self, wanted: str) -> str:
         """An identifier nobody has."""
@@ -210,12 +210,12 @@ class Identifiers:
 
     def constant(self, array: np.ndarray[Any, Any]) -> str:
         """An array known before the first run."""
-        found = self.identifiers.get(id(array))
-        if found is None:
-            found = self.identifiers[id(array)] = self.unique("k1")
-            self.constants[found] = array
-            self.before.append(assign(found, entry("constants", found)))
-        return found
+        identifier = self.identifiers.get(id(array))
+        if identifier is None:
+            identifier = self.identifiers[id(array)] = self.unique("k1")
+            self.constants[identifier] = array
+            self.before.append(assign(identifier, entry("constants", identifier)))
+        return identifier
 
 
 def clean(name: str) -> str:

@@ -198,26 +198,26 @@ class Recorder:
             return self._add("write", _path(function), function, args, kwargs, None)
         with np.errstate(all="ignore"):
             change = _like if function in _JOINS else _stand_in
-            made = function(*replace_arrays(args, change), **replace_arrays(kwargs, change))
-        if not isinstance(made, np.ndarray | np.generic):
+            result = function(*replace_arrays(args, change), **replace_arrays(kwargs, change))
+        if not isinstance(result, np.ndarray | np.generic):
             raise Unrecordable("several results")
         if function not in _JOINS and _is_view(function, args, kwargs):
             raise Unrecordable("a view by a function that may also copy")
         kind = "compute" if function in _JOINS or function is np.dot else "fresh"
         return self._add(
-            kind, _path(function), function, args, kwargs, Array(self, np.empty_like(made))
+            kind, _path(function), function, args, kwargs, Array(self, np.empty_like(result))
         )
 
     def _view(self, path: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         source = args[0]
-        made = function(source.like, *args[1:], **kwargs)
-        if np.may_share_memory(made, source.like) or not made.size:
+        view = function(source.like, *args[1:], **kwargs)
+        if np.may_share_memory(view, source.like) or not view.size:
             return self._add(
-                "view", path, function, args, kwargs, Array(self, made, roots=source.roots)
+                "view", path, function, args, kwargs, Array(self, view, roots=source.roots)
             )
         if function is np.reshape:
-            return self._reshaped_copy(source, made)
-        return self._add("fresh", path, function, args, kwargs, Array(self, made))
+            return self._reshaped_copy(source, view)
+        return self._add("fresh", path, function, args, kwargs, Array(self, view))
 
     def split(self, source: Any, sections: Any, axis: int = 0) -> list[Any]:
         """``np.split`` as slices: views, which are made once where the memory stays."""
@@ -228,9 +228,9 @@ class Recorder:
             start = stop
         return parts
 
-    def _reshaped_copy(self, source: Any, made: np.ndarray[Any, Any]) -> Any:
+    def _reshaped_copy(self, source: Any, like: np.ndarray[Any, Any]) -> Any:
         """A reshape that no view can be: the elements are copied into memory of the new shape."""
-        out = self.fill(made.shape, None, made.dtype)
+        out = self.fill(like.shape, None, like.dtype)
         view: Any = np.reshape(out, source.shape)
         self.setitem(view, Ellipsis, source)
         return out
@@ -245,16 +245,16 @@ class Recorder:
                 index = (*index, ...) if isinstance(index, tuple) else (index, ...)
             out = Array(self, np.empty_like(probe))
             return self._add("fresh", "[]", operator.getitem, (source, index), {}, out)
-        made = source.like[index]
-        if not isinstance(made, np.ndarray):
+        view = source.like[index]
+        if not isinstance(view, np.ndarray):
             index = (*index, ...) if isinstance(index, tuple) else (index, ...)
         return self._view("[]", operator.getitem, (source, index), {})
 
     def strided(self, source: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """``as_strided``, of memory whose strides are known now."""
         as_strided = np.lib.stride_tricks.as_strided
-        made = as_strided(source.like, shape, strides, writeable=False)
-        out = Array(self, made, roots=source.roots)
+        windows = as_strided(source.like, shape, strides, writeable=False)
+        out = Array(self, windows, roots=source.roots)
         return self._add(
             "view", "np.lib.stride_tricks.as_strided", as_strided, (source, shape, strides), {}, out
         )
@@ -328,8 +328,8 @@ def _is_view(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bo
         return False
     memory = np.zeros_like(arrays[0].like)
     with np.errstate(all="ignore"):
-        made = function(*replace_arrays(args, lambda _: memory), **kwargs)
-    return bool(np.may_share_memory(made, memory))
+        result = function(*replace_arrays(args, lambda _: memory), **kwargs)
+    return bool(np.may_share_memory(result, memory))
 
 
 def _like(array: Array) -> Any:
@@ -353,10 +353,10 @@ def _stand_in(array: Array) -> Any:
         return np.empty_like(like)
     memory = np.zeros(sum(map(abs, steps)) + like.itemsize, np.uint8)
     start = -sum(min(step, 0) for step in steps)
-    made: Any = np.ndarray(like.shape, like.dtype, memory, start, like.strides)
+    filled: Any = np.ndarray(like.shape, like.dtype, memory, start, like.strides)
     if like.dtype.kind not in "iub":
-        made[...] = 1
-    return made
+        filled[...] = 1
+    return filled
 
 
 def _without_inner(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Any:

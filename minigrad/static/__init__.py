@@ -33,7 +33,7 @@ from .text.syntax import parse
 _LATER = {
     "Adagrad": "..optim", "Adam": "..optim", "AdamW": "..optim", "RMSprop": "..optim", "SGD": "..optim",
     "compile": "..compiler",
-    "decompose": "..compiler.program_passes", "export_onnx": "..backends.export", "net": "..nets",
+    "decompose": "..compiler.program_passes", "export_onnx": "..backends.lowering", "net": "..nets",
 }  # fmt: skip
 
 __all__ = [

@@ -29,12 +29,12 @@ def fold_bias(schedule: Schedule, slabs: list[list[str]]) -> None:
     True
     """
     places = _places(schedule, slabs)
-    made: dict[int, _Wide] = {}
+    widened: dict[int, _Wide] = {}
     for call in list(schedule.items):
         layer = _layer(schedule, call, places)
         if layer is not None:
-            _fold(schedule, layer, made)
-    schedule.items[:0] = [call for wide in made.values() for call in wide.before]
+            _fold(schedule, layer, widened)
+    schedule.items[:0] = [call for wide in widened.values() for call in wide.before]
 
 
 @dataclass
@@ -57,14 +57,14 @@ class _Wide:
 
 def _places(schedule: Schedule, slabs: list[list[str]]) -> dict[str, tuple[Array, int, int]]:
     """Name of a parameter → its slab, where it begins and ends."""
-    found = {}
+    places = {}
     for names in slabs:
         whole = schedule.state.get(slab_name(names))
         if whole is not None:
             shapes = [schedule.state[n].shape for n in names]
             for name, (start, stop) in zip(names, in_slab(whole.dtype, shapes)[1], strict=True):
-                found[name] = whole, start, stop
-    return found
+                places[name] = whole, start, stop
+    return places
 
 
 def _layer(schedule: Schedule, call: Any, places: dict[str, Any]) -> _Layer | None:
@@ -86,11 +86,11 @@ def _layer(schedule: Schedule, call: Any, places: dict[str, Any]) -> _Layer | No
     return _Layer(maker, call, slab, start)
 
 
-def _fold(schedule: Schedule, layer: _Layer, made: dict[int, _Wide]) -> None:
+def _fold(schedule: Schedule, layer: _Layer, widened: dict[int, _Wide]) -> None:
     x, w = layer.product.args
-    if id(x) not in made:
-        made[id(x)] = _widen(schedule, x, layer.product)
-    wide = made[id(x)]
+    if id(x) not in widened:
+        widened[id(x)] = _widen(schedule, x, layer.product)
+    wide = widened[id(x)]
     rows, columns = w.shape[0] + 1, w.shape[1]
     joined = _part(wide.before, layer.slab, layer.start, (rows, columns), f"{w.name}_and_bias")
     layer.addition.path, layer.addition.function = "np.matmul", np.matmul
@@ -116,14 +116,14 @@ def _fold_gradient(schedule: Schedule, layer: _Layer, wide: _Wide, shape: tuple[
     for call in schedule.items:
         if not isinstance(call, Call) or call.into is None or call.function is not np.matmul:
             continue
-        found = factors(call, makers)
-        if found is None or found[0] is not layer.product.args[0]:
+        pair = factors(call, makers)
+        if pair is None or pair[0] is not layer.product.args[0]:
             continue
         start, slab = _offset(call.into), call.into.roots[0]
         for other in schedule.items:
             if not isinstance(other, Call) or other.into is None or other.into.ndim != 1:
                 continue
-            if not _is_sum_of_rows(other, found[1]) or other.into.roots[0] is not slab:
+            if not _is_sum_of_rows(other, pair[1]) or other.into.roots[0] is not slab:
                 continue
             if _offset(other.into) == start + size and other.into.shape == (shape[1],):
                 joined = _part(wide.before, slab, start, shape, "")
@@ -131,7 +131,7 @@ def _fold_gradient(schedule: Schedule, layer: _Layer, wide: _Wide, shape: tuple[
                 wide.before.append(
                     Call("view", "np.transpose", np.transpose, (wide.whole,), {}, turned)
                 )
-                call.args, call.out, call.into = (turned, found[1]), joined, joined
+                call.args, call.out, call.into = (turned, pair[1]), joined, joined
                 schedule.items.remove(other)
                 return
 
@@ -152,6 +152,6 @@ def _part(calls: list[Call], slab: Array, start: int, shape: tuple[int, int], na
     """A matrix in a slab."""
     stop = start + shape[0] * shape[1]
     view = part_of(slab, slice(start, stop))
-    made = Array(slab.recorder, view.out.like.reshape(shape), name, (slab,))
-    calls += [view, Call("view", "np.reshape", np.reshape, (view.out, shape), {}, made)]
-    return made
+    matrix = Array(slab.recorder, view.out.like.reshape(shape), name, (slab,))
+    calls += [view, Call("view", "np.reshape", np.reshape, (view.out, shape), {}, matrix)]
+    return matrix

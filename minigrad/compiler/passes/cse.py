@@ -39,9 +39,9 @@ def one_value_each(schedule: Schedule) -> None:
 
 
 def _one_value_each(items: list[Any], same: dict[int, Array]) -> None:
-    made = [a for item in items for a in arrays_in([getattr(item, "out", None)])]
-    own = set(map(id, made))
-    viewed = {id(r) for a in made for r in a.roots if r is not a}
+    results = [a for item in items for a in arrays_in([getattr(item, "out", None)])]
+    ids = set(map(id, results))
+    viewed = {id(r) for a in results for r in a.roots if r is not a}
     for item in items:
         substitute(item, same)
         for body in bodies(item):
@@ -51,10 +51,10 @@ def _one_value_each(items: list[Any], same: dict[int, Array]) -> None:
         if old is None or not is_elementwise(item) or not old.is_root or id(old) in viewed:
             continue
         plain = all(a.like is not None and a.like.flags.c_contiguous for a in [old, *item.reads()])
-        if plain and old.ndim and old.dtype.kind in "fiu" and id(old) in own:
+        if plain and old.ndim and old.dtype.kind in "fiu" and id(old) in ids:
             item.out, item.into = Array(old.recorder, old.like, old.name), None
             same[id(old)] = item.out
-            own.add(id(item.out))
+            ids.add(id(item.out))
 
 
 class _Merging:
@@ -108,7 +108,7 @@ def _is_pure(call: Call) -> bool:
 
 def _fillings(items: list[Any], changed: set[int]) -> dict[int, list[Call]]:
     """id of an array that is filled step by step, and read only then → the calls that make, view and fill it."""
-    found: dict[int, list[Call]] = {}
+    fillings: dict[int, list[Call]] = {}
     read: set[int] = set()
     spoilt: set[int] = set()
     for item in items:
@@ -119,13 +119,15 @@ def _fillings(items: list[Any], changed: set[int]) -> dict[int, list[Call]]:
         if not isinstance(item, Call) or item.kind in ("store", "opaque", "slab"):
             spoilt |= changed_memory([item]) | own
         for root in own & changed:
-            found.setdefault(root, []).append(item)
+            fillings.setdefault(root, []).append(item)
         read |= {id(r) for a in item.reads() for r in a.roots} - own
-    for calls in found.values():
+    for calls in fillings.values():
         while calls and calls[-1].kind == "view":
             calls.pop()
     return {
-        r: calls for r, calls in found.items() if calls and r not in spoilt and _is_pure(calls[0])
+        r: calls
+        for r, calls in fillings.items()
+        if calls and r not in spoilt and _is_pure(calls[0])
     }
 
 

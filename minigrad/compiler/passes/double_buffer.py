@@ -80,11 +80,11 @@ class _Commit:
         """Where the next value of a parameter, or of a slab, is made."""
         if name not in self.nexts:
             like = self.memory.arrays[name]
-            made = Array(self.recorder, like, f"next_{self.schedule.state[name].name}")
-            made.roots = (self.beside,)
+            place = Array(self.recorder, like, f"next_{self.schedule.state[name].name}")
+            place.roots = (self.beside,)
             args = like.shape, like.dtype, self.beside, self.memory.places[name]
-            self.before.append(Call("view", "np.ndarray", np.ndarray, args, {}, made))
-            self.nexts[name] = made
+            self.before.append(Call("view", "np.ndarray", np.ndarray, args, {}, place))
+            self.nexts[name] = place
         return self.nexts[name]
 
     def keep_others(self) -> None:

@@ -99,13 +99,13 @@ class _Gates:
     def join(self, split: Operator, acts: list[Operator]) -> None:
         a, b = self.row(split, acts, 0.5, 1.0), self.row(split, acts, 0.5, 0.0)
         z = split.inputs["x"][0]
-        made: list[Operator] = []
-        half = self.add(made, acts[0], "mul", {"x": [z]}, {"y": a}, z)
-        turned = self.add(made, acts[0], "tanh", {"x": [half]}, {}, z)
-        scaled = self.add(made, acts[0], "mul", {"x": [turned]}, {"y": a}, z)
-        whole = self.add(made, acts[0], "add", {"x": [scaled]}, {"y": b}, z)
+        operators: list[Operator] = []
+        half = self.add(operators, acts[0], "mul", {"x": [z]}, {"y": a}, z)
+        turned = self.add(operators, acts[0], "tanh", {"x": [half]}, {}, z)
+        scaled = self.add(operators, acts[0], "mul", {"x": [turned]}, {"y": a}, z)
+        whole = self.add(operators, acts[0], "add", {"x": [scaled]}, {"y": b}, z)
         at = self.block.ops.index(split)
-        self.block.ops[at:at] = made
+        self.block.ops[at:at] = operators
         split.inputs, split.outputs = (
             {"x": [whole]},
             {"out": [n for op in acts for n in op.output_names]},
@@ -124,19 +124,19 @@ class _Gates:
             return
         if joint.inputs["x"] != [s.output_names[0] for s in slopes]:
             return
-        made: list[Operator] = []
+        operators: list[Operator] = []
         (out,) = joint.output_names
         joined = self.new(out)
-        distance = self.add(made, joint, "sub", {"x": [whole]}, {"y": b}, whole)
-        square = self.add(made, joint, "mul", {"x": [distance], "y": [distance]}, {}, whole)
-        steep = self.add(made, joint, "sub", {"y": [square]}, {"x": top}, whole)
+        distance = self.add(operators, joint, "sub", {"x": [whole]}, {"y": b}, whole)
+        square = self.add(operators, joint, "mul", {"x": [distance], "y": [distance]}, {}, whole)
+        steep = self.add(operators, joint, "sub", {"y": [square]}, {"x": top}, whole)
         joint.inputs, joint.outputs = (
             {"x": [s.inputs["out_grad"][0] for s in slopes]},
             {"out": [joined]},
         )
         last = Operator("mul", {"x": [joined], "y": [steep]}, {"out": [out]}, {}, joint.role)
         at = self.block.ops.index(joint)
-        self.block.ops[at : at + 1] = [*made, joint, _standing_for(joint, last)]
+        self.block.ops[at : at + 1] = [*operators, joint, _standing_for(joint, last)]
         self.block.ops = [op for op in self.block.ops if not any(op is s for s in slopes)]
 
     def slope(self, act: Operator) -> Any:
@@ -147,12 +147,18 @@ class _Gates:
         return found[0] if single and found[0].output_names[0] in self.free else None
 
     def add(
-        self, made: list[Operator], origin: Operator, kind: str, inputs: Any, attrs: Any, like: str
+        self,
+        operators: list[Operator],
+        origin: Operator,
+        kind: str,
+        inputs: Any,
+        attrs: Any,
+        like: str,
     ) -> str:
         """One more operator; returns the name of what it makes."""
         name = self.new(like)
         op = Operator(kind, inputs, {"out": [name]}, attrs, origin.role)
-        made.append(_standing_for(origin, op))
+        operators.append(_standing_for(origin, op))
         return name
 
     def new(self, like: str) -> str:

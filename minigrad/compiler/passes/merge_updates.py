@@ -174,9 +174,9 @@ class _Merging:
             for v, s in zip(values, self.shapes, strict=True)
         ):
             raise _Mismatch
-        made = self.state(values) if first.fixed else self.gradient(list(values))
-        self.merged[key] = made
-        return made
+        merged = self.state(values) if first.fixed else self.gradient(list(values))
+        self.merged[key] = merged
+        return merged
 
     def state(self, values: tuple[Array, ...]) -> Array:
         names = tuple(v.name for v in values)
@@ -186,9 +186,9 @@ class _Merging:
         if key not in self.schedule.state:
             op: Any = self.updates[0][0].op
             slot = next((s for s, held in op.outputs.items() if names[0] in held), "param_out")
-            made = self.slab(f"all_{op.type if slot == 'param_out' else slot.removesuffix('_out')}")
-            made.fixed = True
-            self.schedule.state[key] = made
+            slab = self.slab(f"all_{op.type if slot == 'param_out' else slot.removesuffix('_out')}")
+            slab.fixed = True
+            self.schedule.state[key] = slab
         return self.schedule.state[key]
 
     def gradient(self, values: list[Array]) -> Array:

@@ -66,10 +66,10 @@ def products_at_once(loop: Loop) -> None:
     makers = makers_of(loop.body)
     for value, total, like in list(loop.totals):
         call = makers.get(id(value))
-        found = None if call is None else factors(call, makers)
-        if found is not None and _readers(loop, value) == 1:
+        pair = None if call is None else factors(call, makers)
+        if pair is not None and _readers(loop, value) == 1:
             loop.totals = [t for t in loop.totals if t[1] is not total]
-            loop.products.append((*found, total, like))
+            loop.products.append((*pair, total, like))
             loop.body = [c for c in loop.body if c is not call]
     read = {id(a) for a in loop.reads()}
     loop.body = [c for c in loop.body if not _is_unread_view(c, read)]
@@ -106,16 +106,16 @@ def inputs_at_once(loop: Loop) -> list[Call]:
     own = {id(a) for a in _made(loop.body)} | {id(c[1]) for c in loop.carried}
     own |= {id(local) for _, local in loop.slices}
     before: list[Call] = []
-    kept: list[Any] = []
+    body: list[Any] = []
     for call in loop.body:
-        made = _over_all_steps(call, cut, own, before) if isinstance(call, Call) else None
-        if made is None:
-            kept.append(call)
+        sequence = _over_all_steps(call, cut, own, before) if isinstance(call, Call) else None
+        if sequence is None:
+            body.append(call)
             continue
-        cut[id(call.out)] = made
-        call.out.roots = (call.out, *made.roots)
-        loop.slices.append((made, call.out))
-    loop.body = kept
+        cut[id(call.out)] = sequence
+        call.out.roots = (call.out, *sequence.roots)
+        loop.slices.append((sequence, call.out))
+    loop.body = body
     read = {id(a) for a in loop.reads_inside()}
     loop.slices = [s for k, s in enumerate(loop.slices) if k == 0 or id(s[1]) in read]
     return before
@@ -222,8 +222,8 @@ def inputs_of_all_steps(schedule: Schedule) -> None:
 
 def _is_early(call: Call, before: list[Any]) -> bool:
     """Whether a call's weight is there already."""
-    made = makers_of(before)
-    return all(r.fixed or id(r) in made for r in call.args[1].roots)
+    makers = makers_of(before)
+    return all(r.fixed or id(r) in makers for r in call.args[1].roots)
 
 
 def sums_of_products(schedule: Schedule) -> None:

@@ -159,18 +159,18 @@ def _merge(schedule: Schedule, group: list[Call]) -> None:
     """Put one call in the place of a group."""
     stacks, first = Stacks(schedule), min(map(schedule.items.index, group))
     columns = _columns(stacks, group)
-    made: list[Any] = []
-    with group[0].out.recorder.into(made, group[0].op):
+    calls: list[Any] = []
+    with group[0].out.recorder.into(calls, group[0].op):
         wholes = {k: stacks.whole(c) for k, c in columns.items()}
         args = [wholes.get(k, a) for k, a in enumerate(group[0].args)]
         every: Any = group[0].function(*args)
-        made[-1].ignores = group[0].ignores
+        calls[-1].ignores = group[0].ignores
         every.name = f"every_{group[0].out.name or 'value'}"
         for k, call in enumerate(group):
             member = every[k]
             member.name = call.out.name
             stacks.moved[id(call.out)] = member
     gone = set(map(id, group))
-    schedule.items[first:first] = made
+    schedule.items[first:first] = calls
     schedule.items[:] = [i for i in schedule.items if id(i) not in gone]
     stacks.done()

@@ -55,8 +55,8 @@ class Stacks:
             return None
         if self.consecutive(arrays) is None and not self.stackable(arrays, FEW):
             return None
-        made: Any = np.reshape(self.whole(arrays), (-1, arrays[0].shape[-1]))
-        return made  # type: ignore[no-any-return]
+        matrix: Any = np.reshape(self.whole(arrays), (-1, arrays[0].shape[-1]))
+        return matrix  # type: ignore[no-any-return]
 
     def stackable(self, arrays: list[Array], few: int = 0) -> bool:
         """Whether they can be put side by side; ``few``: one in so many may be copied there."""
@@ -68,8 +68,8 @@ class Stacks:
     def whole(self, arrays: list[Array]) -> Array:
         """One array of them all, where they lie side by side or can be put so."""
         whole, start = self.consecutive(arrays) or (self.stack(arrays), 0)
-        made: Any = whole if len(arrays) == len(whole) else whole[start : start + len(arrays)]
-        return made  # type: ignore[no-any-return]
+        part: Any = whole if len(arrays) == len(whole) else whole[start : start + len(arrays)]
+        return part  # type: ignore[no-any-return]
 
     def consecutive(self, arrays: list[Array]) -> tuple[Array, int] | None:
         places = [p for a in arrays if (p := self.at(a))]
