@@ -231,17 +231,17 @@ def test_every_accumulator_points_at_its_leaf(drawn):
 
 
 @needs_layout
-def test_twins_stand_on_one_rank_forward_above_backward_and_nothing_overlaps(drawn):
+def test_twins_stand_on_one_rank_forward_left_of_backward_and_nothing_overlaps(drawn):
     root, _, graph = drawn
     svg = draw(root).svg
     at = centres(svg)
-    forward = [at[n.id][1] for n in graph.nodes.values() if n.side == "forward"]
-    backward = [at[n.id][1] for n in graph.nodes.values() if n.side == "backward"]
+    forward = [at[n.id][0] for n in graph.nodes.values() if n.side == "forward"]
+    backward = [at[n.id][0] for n in graph.nodes.values() if n.side == "backward"]
     assert max(forward) < min(backward)
     assert not overlapping(svg)
     for node in graph.nodes.values():
         if node.twin:
-            assert at[node.id][0] == pytest.approx(at[node.twin][0], abs=1)
+            assert at[node.id][1] == pytest.approx(at[node.twin][1], abs=1)
 
 
 def test_a_graph_deeper_than_the_recursion_limit_is_drawn():

@@ -146,8 +146,8 @@ def test_a_drawing_of_any_depth_is_read_without_recursion():
     ("drawn", "shown"),
     [
         ((600, 300), ("600pt", "300pt")),
-        ((900, 300), ("720pt", "240pt")),
-        ((2000, 50), ("1600pt", "40pt")),
+        ((900, 300), ("846pt", "282pt")),
+        ((2000, 50), ("1880pt", "47pt")),
     ],
 )
 def test_a_wide_picture_becomes_smaller_but_stays_readable(drawn, shown):

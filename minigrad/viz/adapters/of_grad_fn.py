@@ -55,7 +55,11 @@ def _summary(roots: list[Root], walk: Walk, names: Names) -> Graph:
     nodes = [n for n in walk.order if not accumulates(n)]
     ends = [names(tensor) for tensor, _, _ in roots if tensor is not None]
     return summary(
-        map(forward_name, nodes), map(title_of, nodes), [names(n.variable) for n in leaves], ends
+        map(forward_name, nodes),
+        map(title_of, nodes),
+        [names(n.variable) for n in leaves],
+        ends,
+        "TB",
     )
 
 
@@ -65,11 +69,11 @@ class _Drawing:
     def __init__(self, roots: list[Root], walk: Walk, names: Names, values: bool | str) -> None:
         self.roots, self.values = roots, bool(values)
         self.every_gradient = values == "grad"
-        self.graph = Graph(direction="LR")
+        self.graph = Graph(direction="TB")
         self.walk = walk
         self.tensors = Tensors(self.graph, names, self.values, self.walk, roots)
         self.region = self.graph.region(
-            "backward: the grad_fn graph, [i] is the index in next_functions", side="backward"
+            "backward: grad_fn, [i] in next_functions", side="backward"
         ).id
         self.nodes: dict[int, Node] = {}  # the backward nodes
         self.given: dict[Key, Any] = {}  # (node, slot) -> what it gave

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-from ..graph.format import LONGEST_LINE, LONGEST_NAME, shorten
+from ..graph.format import LONGEST_LINE, shorten
 from ..graph.graph import Edge, Graph, Node, Region, is_op
 from ..graph.style import (
     EDGE_STYLES,
@@ -32,9 +32,10 @@ from ..graph.style import (
 from .rank import anchor_lines, far_reads, mirrored, twin_groups
 
 _LARGE = 120  # nodes; half as many as lines
+_BESIDE = 20  # letters of a name and what stands beside it; what is longer stands below
 _SPACE = {
     "LR": {"rankdir": "LR", "nodesep": "0.42", "ranksep": "0.4"},
-    "TB": {"rankdir": "TB", "nodesep": "0.3", "ranksep": "0.27"},
+    "TB": {"rankdir": "TB", "nodesep": "0.25", "ranksep": "0.27"},
 }
 _TYPE = {"fontname": FONT, "fontcolor": TEXT}
 _GRAPH = _TYPE | {
@@ -329,7 +330,7 @@ def label(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
         not is_op(node)
         and graph.direction == "TB"
         and rows
-        and sum(map(len, node.lines)) <= LONGEST_NAME
+        and len(node.name) + sum(map(len, node.lines)) <= _BESIDE
     ):
         return f"<{title} {' '.join(rows)}>"
     return f"<{_cells([title, *rows], pad=0)}>"
@@ -371,19 +372,17 @@ def _table(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
 
 
 def _slots(graph: Graph, node: Node, way: str) -> str:
-    """The named ports on one side of an op, in a row or in a column."""
+    """The named ports on one side of an op: in a column if they are formulas, or from left to right."""
+    column = graph.direction == "LR" or any(" " in name for name, _ in node.ports)
+    align = ' ALIGN="LEFT"' if column and graph.direction == "TB" else ""
     cells = [
-        f'<TD PORT="p{i}" CELLPADDING="2">{_small(name)}</TD>'
+        f'<TD PORT="p{i}" CELLPADDING="2"{align}>{_small(name)}</TD>'
         for i, (name, w) in enumerate(node.ports)
         if w == way
     ]
     if not cells:
         return ""
-    rows = (
-        "".join(f"<TR>{c}</TR>" for c in cells)
-        if graph.direction == "LR"
-        else f"<TR>{''.join(cells)}</TR>"
-    )
+    rows = "".join(f"<TR>{c}</TR>" for c in cells) if column else f"<TR>{''.join(cells)}</TR>"
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">{rows}</TABLE>'
 
 

@@ -53,7 +53,7 @@ ATTRIBUTES = frozenset(
 )
 _HARMLESS = re.compile(r"[\w\s.,:;#%()+*/-]*", re.ASCII)
 _SIZE_LIMIT = 20_000_000
-_WIDEST, _SMALLEST_SCALE = 600.0, 0.8  # points; below this scale words have less than 9 pixels
+_WIDEST, _SMALLEST_SCALE = 637.0, 0.94  # points; below this scale words have less than 12 pixels
 _SMALL, _TIGHTER = 10.5, 0.96  # browsers set small letters wider than the layout measures them
 
 
