@@ -377,10 +377,15 @@ def make_grad_op(op):
 #
 # The grad ops go into `target_block`. Today that is the same block: **forward and backward are one
 # program**.
+#
+# **17e. The engine: append_backward_ops.** Write the traversal. An op without rules, such as
+# `fill_constant`, has no grad op: `OPS[op.type].rules` is empty. A seed writes `loss@GRAD`; what it
+# writes, without the `@GRAD`, is the first needed name.
 
-# %%
+# %% tags=["exercise", "ex-17e", "engine"]
 def append_backward_ops(block, target_block, seeds):
     """Append the seeds, then the grad op of each op of block that leads to them, last op first."""
+    ### BEGIN SOLUTION
     needed = {name.removesuffix("@GRAD") for seed in seeds for name in seed.writes}
     ops = list(seeds)
     for op in reversed(block.ops):
@@ -388,7 +393,13 @@ def append_backward_ops(block, target_block, seeds):
             needed |= set(op.reads)
             ops.append(make_grad_op(op))
     target_block.ops += ops
+    ### END SOLUTION
 
+
+# check("17e", append_backward_ops, Program, Op)
+
+# %% [markdown]
+# <!-- solution 17e -->
 
 # %% [markdown]
 # `append_backward` is what everyone calls:

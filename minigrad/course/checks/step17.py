@@ -8,6 +8,64 @@ from ..check import checker
 from ..judge import Mismatch, close, raises, same
 
 
+@checker(
+    "17e",
+    hint=(
+        "from which end must the ops be visited, and which of them lead to the loss?",
+        "needed begins with the seed's names without @GRAD; an op of reversed(block.ops) counts if "
+        "it writes something needed and has rules; then its reads are needed, too",
+        "for op in reversed(block.ops): if needed & set(op.writes) and OPS[op.type].rules: "
+        "needed |= set(op.reads); ops.append(make_grad_op(op)); at last target_block.ops += seeds "
+        "and these ops",
+    ),
+)
+def append_backward_ops(append_backward_ops, Program, Op):
+    def appended(block, names):
+        one = {"shape": (), "value": 1.0}
+        seeds = [Op("fill_constant", {}, {"out": [f"{name}@GRAD"]}, one) for name in names]
+        target = Program().blocks[0]
+        before = [str(op) for op in block.ops]
+        append_backward_ops(block, target, seeds)
+        same("the forward block afterwards", [str(op) for op in block.ops], before)
+        return [op.type for op in target.ops]
+
+    def chain(*lines):
+        block = Program().blocks[0]
+        for type, reads, out in lines:
+            slots = dict(zip("xy", ([each] for each in reads), strict=False))
+            block.ops.append(Op(type, slots, {"out": [out]}))
+        return block
+
+    for words, names, lines, expected in (
+        (
+            "k = square(a) and e = exp(b), with a seed for each of k and e",
+            "ke",
+            [("square", "a", "k"), ("exp", "b", "e")],
+            ["fill_constant", "exp_grad", "square_grad"],
+        ),
+        (
+            "e = (a + b) * d",
+            "e",
+            [("add", "ab", "c"), ("mul", "cd", "e")],
+            ["mul_grad", "add_grad"],
+        ),
+        (
+            "e = square(c), where a branch m = square(e) leads elsewhere",
+            "e",
+            [("add", "ab", "c"), ("square", "c", "k"), ("square", "c", "e"), ("square", "e", "m")],
+            ["square_grad", "add_grad"],
+        ),
+        (
+            "e = a * o, where o is filled with a constant",
+            "e",
+            [("fill_constant", "", "o"), ("mul", "ao", "e")],
+            ["mul_grad"],
+        ),
+    ):
+        found = appended(chain(*lines), names)
+        same(f"the list of op types appended for {words}", found, ["fill_constant", *expected])
+
+
 @checker("17a", hint="remember len(loss.block.ops), append, and return str(op) for what is behind")
 def appended(appended, Program):
     same(
