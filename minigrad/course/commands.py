@@ -12,6 +12,7 @@ from pathlib import Path
 
 from . import build as building
 from . import classroom, compare, execute, growth, isolated, notebook
+from . import site as site_folder
 from .errors import CourseError
 from .execute import Ran
 from .folder import Course, find_course, new_course
@@ -132,6 +133,20 @@ def new(options: argparse.Namespace) -> int:
     """Copy the course into a folder of the learner."""
     new_course(Path(options.folder))
     print(f"the course is in {options.folder}; open it: cd {options.folder} && minigrad")
+    return 0
+
+
+def site(options: argparse.Namespace) -> int:
+    """Make the course a folder of static files, or show one."""
+    folder = Path(options.folder)
+    if not (options.serve and (folder / "site.json").exists()):
+        pyodide, docs = (value and Path(value) for value in (options.pyodide, options.docs))
+        site_folder.build(find_course(), folder, pyodide, docs)
+        print(
+            f"the course is in {folder}, for any web server; look at it: minigrad site {folder} --serve"
+        )
+    if options.serve:
+        site_folder.serve(folder, options.port)
     return 0
 
 

@@ -42,10 +42,10 @@ def _become(command: list[str], variables: dict[str, str]) -> int:
     return subprocess.run(command, env=variables, check=False).returncode
 
 
-def need(module: str, purpose: str) -> None:
+def need(module: str, purpose: str, extra: str = "course") -> None:
     """Raise CourseError, with advice, where a module is not installed."""
     if importlib.util.find_spec(module) is None:
-        raise CourseError(f"{purpose} needs {module}: pip install 'minigrad[course]'")
+        raise CourseError(f"{purpose} needs {module}: pip install 'minigrad[{extra}]'")
 
 
 def _trust(course: Course) -> None:

