@@ -19,6 +19,7 @@ self.loadPyodide = async (options) => {
   bringPlots(pyodide);
   // imported before the learner's files are mounted: a search among those is slow
   pyodide.runPython("import numpy, minigrad.course.explore, minigrad.viz");
+  pyodide.runPython(GO_ON);
   return pyodide;
 };
 
@@ -30,3 +31,26 @@ function bringPlots(pyodide) {
     return load(code, ...rest);
   };
 }
+
+// A cell that may raise does not end "Run All": JupyterLite ends it with every reply that says error,
+// so here the error is sent as an output, and the reply to such a cell says ok.
+const GO_ON = `
+import js
+from pyodide.ffi import to_js
+from pyodide_kernel.kernel import PyodideKernel
+
+run = PyodideKernel.run
+
+async def run_on(self, code):
+    reply = await run(self, code)
+    parent = self._parent_header
+    if reply["status"] == "error" and parent["content"].get("stop_on_error") is False:
+        bundle = {key: reply[key] for key in ("ename", "evalue", "traceback")}
+        message = {"parentHeader": parent["header"], "bundle": bundle, "type": "execute_error"}
+        sent = {"_kernelMessage": message}
+        js.postMessage(to_js(sent, dict_converter=js.Object.fromEntries))
+        reply = {"status": "ok", "payload": reply.get("payload", [])}
+    return reply
+
+PyodideKernel.run = run_on
+`;
