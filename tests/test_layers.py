@@ -25,6 +25,30 @@ ALLOWED = {
 }
 
 
+#: imports inside functions, each with its reason; there are no others
+LAZY = {
+    ("eager.grad_fn", "explain.rerun"): "pictures ask a node what the last backward did",
+    ("explain.why", "explain.programs"): "Tensors are explained without the static engine",
+    ("optim.optimizers", "static.backward.minimize"): "eager training needs no static engine",
+    ("compiler.step", "backends.lowering"): "another backend than NumPy is asked for by name",
+    ("backends.lowering", "backends.jax.step"): "JAX is an extra",
+    ("backends.lowering", "backends.onnx.model"): "ONNX is an extra",
+    ("backends.onnx.symbol", "backends.onnx.ufuncs"): "a symbol's operators are ufuncs on symbols",
+    (
+        "backends.onnx.ufuncs",
+        "backends.onnx.numpy_names",
+    ): "ufuncs call other names of the same NumPy",
+    ("static.program.operator", "static.text.syntax"): "an Operator is shown as its text",
+    ("static.program.program", "static.text.syntax"): "a Program is shown as its text",
+    ("static.program.program", "static.text.json"): "its methods call functions that make Programs",
+    ("static.program.program", "static.program.transform"): "the same",
+    ("static.program.program", "viz"): "pictures are loaded when one is drawn",
+    ("static.text.syntax", "static.program.verify"): "a text that was read is verified",
+    ("viz.adapters.watching", "viz.picture"): "what was watched is drawn",
+    ("viz.picture", "viz.adapters.sources"): "the adapters draw with pictures",
+}
+
+
 #: layers on one line that must not know each other
 ALONE = {"eager", "static", "viz"}
 
@@ -41,6 +65,35 @@ def imports_of(path: Path) -> set[str]:
             found.update(names)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("minigrad."):
             found.add(node.module.split(".")[1])
+    return found
+
+
+def module_of(path: Path) -> str:
+    name = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+    return name.removesuffix("__init__").removesuffix(".")
+
+
+MODULES = {module_of(path): path for path in ROOT.rglob("*.py")}
+
+
+def modules_of(path: Path) -> set[tuple[str, bool]]:
+    """The modules of the package that a file imports, and whether a function does it."""
+    package = path.relative_to(ROOT).parent.parts
+    found = set()
+
+    def look(node: ast.AST, inside: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                continue
+            if isinstance(child, ast.ImportFrom) and child.level:
+                base = ".".join(package[: len(package) - child.level + 1])
+                source = ".".join(filter(None, (base, child.module)))
+                for alias in child.names:
+                    name = ".".join(filter(None, (source, alias.name)))
+                    found.add((name if name in MODULES else source, inside))
+            look(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
+
+    look(ast.parse(path.read_text(encoding="utf-8")), False)
     return found
 
 
@@ -69,6 +122,23 @@ def test_no_file_imports_a_layer_above_it():
                         bad.append(f"{name} imports {other}: move it down, or the file up")
         below |= set(line)
     assert not bad, "\n".join(bad)
+
+
+def test_imports_inside_functions_are_listed_with_their_reasons():
+    inside = {(name, to) for name, path in MODULES.items() for to, lazy in modules_of(path) if lazy}
+    unlisted = sorted(f"{name} imports {to}" for name, to in inside - LAZY.keys())
+    assert not unlisted, f"import at the top, or give LAZY a reason: {unlisted}"
+
+
+def test_files_import_each_other_in_no_circle():
+    waiting = {
+        name: {to for to, _ in modules_of(path) if to and to != name and (name, to) not in LAZY}
+        for name, path in MODULES.items()
+    }
+    while free := [name for name, needs in waiting.items() if not needs & waiting.keys()]:
+        for name in free:
+            del waiting[name]
+    assert not waiting, f"in a circle, or waiting for one: {sorted(waiting)}"
 
 
 def test_the_drawing_names_every_part_of_the_package_once():

@@ -19,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from ...errors import MinigradError, ProgramError, describe, refusal
+from ...ops import merge_rows, select_rows
 from ...ops.index import getitem, setitem
 from ...ops.infer import fits
 from ...primitives.arguments import as_list
@@ -220,8 +221,6 @@ def if_else(
     >>> static.Executor().run(prog, {"x": [1.0, -2.0, 3.0]}, [y])
     [array([10., -0., 30.])]
     """
-    from ...ops import merge_rows, select_rows
-
     check_callable(true_fn, "true_fn")
     check_callable(false_fn, "false_fn")
     program = default_program()
