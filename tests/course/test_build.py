@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-import nbformat
 import pytest
 from sample_course import copied, exercise, written
 
@@ -41,6 +40,8 @@ def cells(course, name):
 
 
 def test_the_files_are_valid_notebooks_in_the_bytes_jupyter_writes(built):
+    import nbformat  # takes seconds: for this test, not for whoever collects it
+
     paths = sorted(built.notebooks.rglob("*.ipynb"))
     assert [path.relative_to(built.notebooks).as_posix() for path in paths] == [
         "solved/step90_first.ipynb",
