@@ -5,14 +5,14 @@ next one but the graph, and everything is loaded on first use.
 
     picture         `draw` and what it returns
     plots           curves in the same colours
-    graph/          the graph; what a node shows inside; the one table of looks
+    graph/          the graph; which lines of a node are results; the one table of looks
     adapters/       objects → graph: what an object can do decides which adapter draws it
     fold/           graph → smaller graph: what is large is drawn small, and opens
     render/         graph → DOT, SVG, words, a page
     player/         graph → events → frames: `play`
     browser/        the widgets' half that runs in the browser
 
-To change how a node looks, change its row in `graph/style.py`; to change what it says, `graph/inside.py`.
+To change how a node looks, change its row in `graph/style.py`; what it says, its adapter writes.
 """
 
 from __future__ import annotations
