@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from importlib import import_module
-from inspect import isclass, ismodule
+from inspect import isclass, ismodule, unwrap
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ READABLE = 16 / 15  # pixels for a point of a wider drawing, as in a notebook
 PACKAGES = (
     "minigrad",
     "minigrad.static",
-    "minigrad.nets.backward",
+    "minigrad.nets",
     "minigrad.nn",
     "minigrad.optim",
     "minigrad.data",
@@ -95,7 +95,7 @@ def reference(package: str, part: str, shown: set[str]) -> str:
     """The public names of a package that a part of it defines, but those shown, grouped by module."""
     groups: dict[str, list[str]] = {}
     for name in public(package):
-        module = getattr(import_module(package), name).__module__
+        module = unwrap(getattr(import_module(package), name)).__module__
         if f"{module}.".startswith(f"{part}.") and f"{package}.{name}" not in shown:
             shown.add(f"{package}.{name}")
             groups.setdefault(module, []).append(name)
@@ -129,7 +129,7 @@ def miss_no_name(app: Any, env: Any) -> None:
     for package in PACKAGES:
         for name in public(package):
             value = getattr(import_module(package), name)
-            if f"{package}.{name}" not in shown and f"{value.__module__}.{name}" not in shown:
+            if {f"{package}.{name}", f"{unwrap(value).__module__}.{name}"}.isdisjoint(shown):
                 logger.warning("%s.%s is on no page of docs/reference", package, name)
 
 
