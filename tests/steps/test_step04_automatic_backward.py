@@ -142,7 +142,10 @@ MUTANTS = {
         "f.backward(f.output.grad)",
         "f.backward(self.grad)",
     ),
-    "the gradient is written to the output": ("x.grad = f.backward", "f.output.grad = f.backward"),
+    "the gradient is written to the output": (
+        "x.grad = f.backward(f.output.grad)",
+        "f.output.grad = f.backward(f.output.grad)",
+    ),
     "a leaf is silent": (
         '        raise RuntimeError(\n            "this Variable is a leaf',
         '        return print(\n            "this Variable is a leaf',
