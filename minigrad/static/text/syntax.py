@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import Any
 
 import numpy as np
@@ -425,7 +425,8 @@ def link_grad_ops(program: Program) -> None:
                 places = next((makers[n] for n in given if n in makers), None)
             if places is None:
                 continue
-            place = places[bisect_right(places, last) - 1]  # else the last of all
+            # what a rule wrote out has several operators, all of one place; else the last of all
+            place = places[(bisect_left if plain else bisect_right)(places, last) - 1]
             if _grad_type(source.ops[place]) in kinds:
                 op.forward_op, last = source.ops[place], place
 

@@ -112,6 +112,19 @@ def test_grad_ops_that_are_read_know_their_forward_ops_in_every_block():
     assert sum(map(len, links(again))) > 8
 
 
+def test_operators_that_read_alike_have_a_grad_op_each():
+    program = static.Program()
+    with static.program_guard(program):
+        static.parameter("w", np.ones(2))
+        block = program.global_block()
+        for x, out in [("w", "y"), ("y", "y"), ("y", "y"), ("y", "z")]:
+            block.append_op("add", {"x": x, "y": "w"}, {"out": out})
+        static.append_backward(block.var("z").sum())
+    grad_ops = [op for op in program.global_block().ops if op.type == "add_grad"]
+    assert len({id(op.forward_op) for op in grad_ops}) == 4
+    assert links(static.parse(str(program))) == links(program)
+
+
 def test_a_grad_op_of_another_operator_has_no_link():
     text = (
         HEAD + "y = exp(x)\n  y@GRAD = fill_ones_like(y)\n  x@GRAD = sin_grad(x, out_grad=y@GRAD)"
