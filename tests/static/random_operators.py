@@ -207,11 +207,12 @@ def _input(made: Written, value: Any) -> str | None:
 
 
 def naive(program: Any, cut: set[str], retained: list[str]) -> dict[str, Any]:
-    """All values by name, as Tensors; what is cut is detached wherever it is made."""
+    """All values by name, as Tensors; what is cut is detached wherever it is made, gradients are clipped as asked."""
+    clips = program.error_clips
     values: dict[str, Any] = {}
     for name, start in program.initial.items():
         trainable = program.global_block().vars[name].trainable and name not in cut
-        values[name] = mg.tensor(start, requires_grad=trainable)
+        values[name] = _clipped(mg.tensor(start, requires_grad=trainable), clips.get(name))
     for op in program.global_block().ops:
         p = REGISTRY[op.type]
         args: list[Any] = []
@@ -227,7 +228,8 @@ def naive(program: Any, cut: set[str], retained: list[str]) -> dict[str, Any]:
             for name, value in zip(
                 op.outputs.get(slot, []), result if p.list_output else [result], strict=True
             ):
-                values[name] = _asked(_tensor(value), name, cut, retained)
+                value = _asked(_tensor(value), name, cut, retained)
+                values[name] = _clipped(value, clips.get(name))
     return values
 
 
@@ -242,6 +244,12 @@ def _asked(value: Any, name: str, cut: set[str], retained: list[str]) -> Any:
         if not value.requires_grad:  # made of constants: asked for all the same
             return mg.tensor(value.numpy(), requires_grad=True)
         value.retain_grad()
+    return value
+
+
+def _clipped(value: Any, limits: tuple[float, float] | None) -> Any:
+    if limits and value.requires_grad:
+        value.register_hook(lambda g: g.clip(*limits))
     return value
 
 
@@ -273,6 +281,9 @@ def check(seed: int, copied: bool = True) -> str:
     marked = {n for n in cut if rng.random() < 0.5}
     for name in marked:
         block.vars[name].stop_gradient = True
+    if rng.random() < 0.2:
+        for name in rng.sample([*once, *parameters], 1):
+            static.error_clip(block.vars[name], -rng.uniform(0.01, 0.5), rng.uniform(0.01, 0.5))
     asked = [*parameters, *rng.sample(once, min(len(once), 3))]
     rng.shuffle(asked)
     less = rng.sample(asked, rng.randint(1, len(asked)))
@@ -297,11 +308,12 @@ def check(seed: int, copied: bool = True) -> str:
     drawn = seed % DRAWN == 0 and not marked  # what follows a mark looks as it did when it was made
     if copied:
         copies(prog, [g for g in found.values() if g], drawn)
-    smooth_all = all(REGISTRY[op.type].rules for op in block.ops)
+    smooth_all = all(REGISTRY[op.type].rules for op in block.ops) and not made.program.error_clips
     if seed % DIFFERENCED == 0 and targets == ["loss"] and not cut and smooth_all:
         differences(prog, {n: g for n, g in found.items() if n in parameters}, rng)
     if len(answers) == 2 and targets == ["loss"] and "loss" not in cut:
         trained(made.program.clone(), parameters, expected, cut - marked)
+        recomputed(made.program.clone(), rng.sample(once, len(once) // 2), expected, cut - marked)
     return "checked"
 
 
@@ -345,6 +357,21 @@ def _agree(
     for name, value in zip(names, values, strict=True):
         if not np.allclose(value, expected[name], rtol=1e-9, atol=1e-11, equal_nan=True):
             raise Mismatch(f"{name}: {value} in the program, {expected[name]} by hand")
+
+
+def recomputed(
+    program: Any, checkpoints: list[str], expected: dict[str, np.ndarray | None], no_grad: set[str]
+) -> None:
+    """Values between checkpoints that are computed again give the same gradients."""
+    loss = program.global_block().var("loss")
+    try:
+        pairs = static.append_backward(loss, no_grad_set=sorted(no_grad), checkpoints=checkpoints)
+    except ProgramError as error:
+        if "overwrites it" not in str(error):
+            raise
+        return
+    found = {p.name: g.name for p, g in pairs}
+    _agree(program, found, {n: expected[n] for n in found})
 
 
 def run(program: Any, names: list[str]) -> list[np.ndarray]:

@@ -56,7 +56,7 @@ def error_clips(block: Block, op: Operator, grad_of: dict[str, str]) -> list[Ope
         limits = block.program.error_clips.get(grad_of.get(name, ""))
         if limits is not None:
             attrs = {"min": limits[0], "max": limits[1]}
-            made.append(Operator("clip", {"x": [name]}, {"out": [name]}, attrs, "backward").at(op))
+            made.append(Operator("clip", {"x": [name]}, {"out": [name]}, attrs, op.role).at(op))
     return made
 
 

@@ -475,5 +475,6 @@ def _backward_calls(
                     targets.append(variable_of(whole(name)) or name)
         ends[block.idx] = begin
         if gradients:
-            noted.append(BackwardCall(block.idx, targets, marked | set(cut), gradients))
+            unique = list(dict.fromkeys(targets))  # a clipped seed is written twice
+            noted.append(BackwardCall(block.idx, unique, marked | set(cut), gradients))
     return noted[::-1]
