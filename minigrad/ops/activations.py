@@ -27,6 +27,7 @@ def relu(x):
 
 
 relu.grad(x=lambda out, out_grad: out_grad * (out != 0))  # a NaN lets it through
+relu.primitive.formula(x="g * (out > 0)")
 
 
 @primitive

@@ -156,6 +156,7 @@ maximum.grad(
     x=lambda x, y, out_grad: out_grad * tie_weight(x, y),
     y=lambda x, y, out_grad: out_grad * tie_weight(y, x),
 )
+maximum.primitive.formula(x="g * ((x > y) + (x == y) / 2)", y="g * ((y > x) + (x == y) / 2)")
 
 
 @elementwise
@@ -173,6 +174,7 @@ minimum.grad(
     x=lambda x, y, out_grad: out_grad * tie_weight(y, x),
     y=lambda x, y, out_grad: out_grad * tie_weight(x, y),
 )
+minimum.primitive.formula(x="g * ((x < y) + (x == y) / 2)", y="g * ((y < x) + (x == y) / 2)")
 
 
 @elementwise
@@ -207,6 +209,7 @@ def clip_by_numbers(x, *, min=None, max=None):
 
 
 clip_by_numbers.grad(x=lambda x, out_grad, min, max: out_grad * within(x, min=min, max=max))
+clip_by_numbers.primitive.formula(x="g * (min <= x) * (x <= max)")
 
 
 @primitive
@@ -278,6 +281,7 @@ def round(x, *, decimals=0):
 
 for _step in (sign, floor, ceil, round):
     _step.grad(x=lambda out_grad: zeros_like(out_grad))
+    _step.primitive.formula(x="0")
 
 
 # -- NaN and the infinities ----------------------------------------------------------------

@@ -73,6 +73,7 @@ conv2d.grad(
     ),
     b=lambda out_grad: reduce_sum(out_grad, axis=(0, 2, 3)),
 )
+conv2d.primitive.formula(x="convolve(g, w)", w="correlate(x, g)", b="sum(g)")
 conv2d_input.grad(
     x=lambda w, out_grad, stride, padding, dilation, groups: conv2d(
         out_grad, w, stride=stride, padding=padding, dilation=dilation, groups=groups
@@ -81,6 +82,7 @@ conv2d_input.grad(
         out_grad, x, shape=w_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
     ),
 )
+conv2d_input.primitive.formula(x="correlate(g, w)", w="correlate(g, x)")
 conv2d_weight.grad(
     x=lambda y, out_grad, x_shape, stride, padding, dilation, groups: conv2d_input(
         y, out_grad, shape=x_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
@@ -89,6 +91,7 @@ conv2d_weight.grad(
         x, out_grad, stride=stride, padding=padding, dilation=dilation, groups=groups
     ),
 )
+conv2d_weight.primitive.formula(x="convolve(y, g)", y="correlate(x, g)")
 
 
 @primitive
@@ -138,6 +141,7 @@ conv_transpose2d.grad(
     ),
     b=lambda out_grad: reduce_sum(out_grad, axis=(0, 2, 3)),
 )
+conv_transpose2d.primitive.formula(x="correlate(g, w)", w="correlate(g, x)", b="sum(g)")
 
 
 def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):

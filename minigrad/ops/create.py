@@ -164,6 +164,7 @@ def cast(x, *, dtype):
 
 
 cast.grad(x=lambda out_grad, x_dtype: cast(out_grad, dtype=x_dtype))
+cast.primitive.formula(x="g")
 
 
 @primitive(view=True)

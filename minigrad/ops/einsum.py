@@ -42,6 +42,7 @@ def _einsum_rule(x, out_grad, x_shape, subscripts):
 
 
 einsum_of.grad(x=_einsum_rule)
+einsum_of.primitive.formula(x="einsum(g, others)")
 
 
 def _pull(k, terms, out, x, out_grad, shape):
@@ -84,6 +85,7 @@ def fit(x, *, shape):
 
 
 fit.grad(x=lambda out_grad, x_shape: fit(out_grad, shape=x_shape))
+fit.primitive.formula(x="fit(g, x.shape)")
 
 
 @primitive(infer=shape_attr)
@@ -103,6 +105,7 @@ spread.grad(
         einsum_of([out_grad], subscripts=f"{target}->{source}"), shape=x_shape
     )
 )
+spread.primitive.formula(x="diagonals(g, target, source)")
 
 
 def tensordot(x, y, axes=2):

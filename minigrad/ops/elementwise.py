@@ -74,6 +74,7 @@ div.grad(
     x=lambda y, out_grad: out_grad / y,
     y=lambda y, out, out_grad: -out_grad * out / y,
 )
+div.primitive.formula(y="-g * out / y")
 
 
 @elementwise
@@ -88,6 +89,7 @@ safe_div.grad(
     x=lambda y, out_grad: safe_div(out_grad, y),
     y=lambda y, out, out_grad: -safe_div(out_grad * out, y),
 )
+safe_div.primitive.formula(x="g / y", y="-g * out / y")
 
 
 @primitive
@@ -117,6 +119,7 @@ def scale(x, *, scale=1.0, bias=0.0):
 
 
 scale.grad(x=lambda out_grad, scale: out_grad * scale)
+scale.primitive.formula(x="scale * g")
 
 
 @primitive
@@ -145,6 +148,7 @@ def square(x):
 
 
 square.grad(x=lambda x, out_grad: out_grad * (2 * x))
+square.primitive.formula(x="2 * x * g")
 
 
 @primitive
@@ -159,6 +163,7 @@ def sqrt(x):
 
 
 sqrt.grad(x=lambda out, out_grad: 0.5 * out_grad / out)
+sqrt.primitive.formula(x="g / (2 * out)")
 
 
 @primitive
@@ -287,6 +292,7 @@ mod.grad(
     x=lambda out_grad: out_grad,
     y=lambda x, y, out_grad: -out_grad * floor_divide(x, y),
 )
+mod.primitive.formula(y="-g * floor(x / y)")
 
 
 @elementwise
@@ -304,6 +310,7 @@ floor_divide.grad(
     x=lambda out_grad: zeros_like(out_grad),
     y=lambda out_grad: zeros_like(out_grad),
 )
+floor_divide.primitive.formula(x="0", y="0")
 
 
 # -- powers, and the two slopes that make them exact where x or y is 0 ---------------------
@@ -324,7 +331,7 @@ pow.grad(
     x=lambda x, y, out_grad: out_grad * pow_slope(x, y),
     y=lambda x, y, out_grad: out_grad * pow_log(x, y),
 )
-pow.primitive.formula(x="g * y * x ** (y - 1)", y="g * x ** y * log(x)")
+pow.primitive.formula(x="y * x ** (y - 1) * g", y="g * x ** y * log(x)")
 
 
 @elementwise
@@ -340,6 +347,9 @@ def pow_slope(x, y):
 pow_slope.grad(
     x=lambda x, y, out_grad: out_grad * _second_slope(x, y),
     y=lambda x, y, out_grad: out_grad * (pow_log(x, y - 1, n=0) + y * pow_log(x, y - 1)),
+)
+pow_slope.primitive.formula(
+    x="g * y * (y - 1) * x ** (y - 2)", y="g * (x ** (y - 1) + y * x ** (y - 1) * log(x))"
 )
 
 
@@ -364,6 +374,10 @@ def pow_log(x, y, *, n=1):
 pow_log.grad(
     x=lambda x, y, out_grad, n: out_grad * _pow_log_slope(x, y, n),
     y=lambda x, y, out_grad, n: out_grad * pow_log(x, y, n=n + 1),
+)
+pow_log.primitive.formula(
+    x="g * x ** (y - 1) * (y * log(x) ** n + n * log(x) ** (n - 1))",
+    y="g * x ** y * log(x) ** (n + 1)",
 )
 
 

@@ -104,7 +104,9 @@ def put_zeros(x, *, shape, index):
 basic_getitem.grad(
     x=lambda out_grad, x_shape, index: put_zeros(out_grad, shape=x_shape, index=index)
 )
+basic_getitem.primitive.formula(x="put(g, index)")
 put_zeros.grad(x=lambda out_grad, index: basic_getitem(out_grad, index=index))
+put_zeros.primitive.formula(x="g[index]")
 
 
 @primitive(type="setitem", title="CopySlices")
@@ -121,6 +123,7 @@ basic_setitem.grad(
         basic_getitem(out_grad, index=index), shape=y_shape
     ),
 )
+basic_setitem.primitive.formula(x="erase(g, index)", y="sum_to(g[index], y.shape)")
 
 
 # -- index arrays --------------------------------------------------------------------------
@@ -145,7 +148,9 @@ gather.grad(
         out_grad, *index, shape=x_shape, template=template
     )
 )
+gather.primitive.formula(x="put(g, index)")
 scatter.grad(x=lambda index, out_grad, template: gather(out_grad, *index, template=template))
+scatter.primitive.formula(x="g[index]")
 
 
 @primitive(type="index_put", title="IndexPut", nondiff=("index",))
@@ -174,6 +179,7 @@ put.grad(
         shape=y_shape,
     ),
 )
+put.primitive.formula(x="erase(g, index)", y="sum_to(g[index] * last(index), y.shape)")
 
 
 # -- along one axis ------------------------------------------------------------------------
@@ -205,7 +211,9 @@ def untake(x, indices, *, shape, axis=None):
 take.grad(
     x=lambda indices, out_grad, x_shape, axis: untake(out_grad, indices, shape=x_shape, axis=axis)
 )
+take.primitive.formula(x="put(g, indices, axis)")
 untake.grad(x=lambda indices, out_grad, axis: take(out_grad, indices, axis=axis))
+untake.primitive.formula(x="take(g, indices, axis)")
 
 
 @primitive(nondiff=("indices",))
@@ -234,7 +242,9 @@ take_along_axis.grad(
         out_grad, indices, shape=x_shape, axis=axis
     )
 )
+take_along_axis.primitive.formula(x="put_along_axis(g, indices, axis)")
 add_along_axis.grad(x=lambda indices, out_grad, axis: take_along_axis(out_grad, indices, axis=axis))
+add_along_axis.primitive.formula(x="take_along_axis(g, indices, axis)")
 
 
 def along(indices, shape, axis):
@@ -269,6 +279,7 @@ index_add.grad(
         take(out_grad, indices, axis=axis), shape=y_shape
     ),
 )
+index_add.primitive.formula(y="sum_to(take(g, indices, axis), y.shape)")
 
 
 @primitive(nondiff=("indices",))
@@ -297,6 +308,7 @@ scatter_add.grad(
         take_along_axis(out_grad, indices, axis=axis), shape=y_shape
     ),
 )
+scatter_add.primitive.formula(y="sum_to(take_along_axis(g, indices, axis), y.shape)")
 
 
 # -- rows of a table -----------------------------------------------------------------------
@@ -347,7 +359,9 @@ def spread_rows(x, mask):
 
 
 select_rows.grad(x=lambda mask, out_grad: spread_rows(out_grad, mask))
+select_rows.primitive.formula(x="put(g, mask)")
 spread_rows.grad(x=lambda mask, out_grad: select_rows(out_grad, mask))
+spread_rows.primitive.formula(x="g[mask]")
 
 
 @primitive(nondiff=("mask",), infer=_merged)
@@ -373,6 +387,7 @@ merge_rows.grad(
     yes=lambda mask, out_grad: select_rows(out_grad, mask),
     no=lambda mask, out_grad: select_rows(out_grad, ~mask),
 )
+merge_rows.primitive.formula(yes="g[mask]", no="g[~mask]")
 
 
 def embedding(indices, weight):

@@ -44,7 +44,9 @@ def _concat_rule(out_grad, x_shape, axis):
 
 
 concat.grad(x=_concat_rule)
+concat.primitive.formula(x="part(g, k)")
 split_like.grad(x=lambda out_grad, axis: concat(out_grad, axis=axis))
+split_like.primitive.formula(x="concat(g, axis)")
 
 
 @primitive(list_output=True, view=True)
@@ -61,6 +63,7 @@ def split(x, *, num_or_sections=2, axis=0):
 
 
 split.grad(x=lambda out_grad, axis: concat(out_grad, axis=axis))
+split.primitive.formula(x="concat(g, axis)")
 
 
 def ends(length, parts):
@@ -109,7 +112,9 @@ def unbind(x, *, axis=0):
 
 
 stack.grad(x=lambda out_grad, axis: unbind(out_grad, axis=axis))
+stack.primitive.formula(x="part(g, k)")
 unbind.grad(x=lambda out_grad, axis: stack(out_grad, axis=axis))
+unbind.primitive.formula(x="stack(g, axis)")
 
 
 @primitive(type="sum", title="AddN")
@@ -134,6 +139,7 @@ def add_n(*x):
 
 
 add_n.grad(x=lambda x_shape, out_grad: [out_grad for _ in x_shape])
+add_n.primitive.formula(x="g")
 
 # -- padding and repeating -----------------------------------------------------------------
 
@@ -162,7 +168,9 @@ def crop(x, *, pad_width):
 
 
 pad.grad(x=lambda out_grad, pad_width: crop(out_grad, pad_width=pad_width))
+pad.primitive.formula(x="crop(g, pad_width)")
 crop.grad(x=lambda out_grad, pad_width: pad(out_grad, pad_width=pad_width))
+crop.primitive.formula(x="pad(g, pad_width)")
 
 
 def border(pad_width, ndim):
@@ -209,11 +217,13 @@ tile.grad(
         out_grad, shape=x_shape, repetitions=repetitions
     )
 )
+tile.primitive.formula(x="untile(g, x.shape)")
 untile.grad(
     x=lambda out_grad, repetitions, x_shape: reshape(
         tile(out_grad, repetitions=repetitions), shape=x_shape
     )
 )
+untile.primitive.formula(x="tile(g, repetitions)")
 
 
 def repeat(x, repeats, axis=None):

@@ -51,6 +51,7 @@ matmul.grad(
     x=lambda y, out_grad, x_shape: matmul_nt(out_grad, y, x_shape),
     y=lambda x, out_grad, y_shape: matmul_tn(x, out_grad, y_shape),
 )
+matmul.primitive.formula(x="g @ y.T", y="x.T @ g")
 
 
 @primitive(infer=shape_attr)
@@ -69,6 +70,7 @@ matmul_nt.grad(
     x=lambda y, out_grad: matmul(out_grad, y),
     y=lambda x, out_grad, y_shape: matmul_tn(out_grad, x, shape=y_shape),
 )
+matmul_nt.primitive.formula(x="g @ y", y="g.T @ x")
 
 
 @primitive(infer=shape_attr)
@@ -93,6 +95,7 @@ matmul_tn.grad(
     x=lambda y, out_grad, x_shape: matmul_nt(y, out_grad, shape=x_shape),
     y=lambda x, out_grad: matmul(x, out_grad),
 )
+matmul_tn.primitive.formula(x="y @ g.T", y="x @ g")
 
 
 @primitive(title="Addmm")
@@ -116,6 +119,7 @@ linear.grad(
     w=lambda x, out_grad, w_shape: matmul_tn(x, out_grad, w_shape),
     b=lambda out_grad, b_shape: unbroadcast(out_grad, b_shape),
 )
+linear.primitive.formula(x="g @ w.T", w="x.T @ g", b="sum_to(g, b.shape)")
 
 
 def dot(x, y):
@@ -256,11 +260,13 @@ diagonal.grad(
         out_grad, shape=x_shape, offset=offset, axis1=axis1, axis2=axis2
     )
 )
+diagonal.primitive.formula(x="put_diagonal(g, offset)")
 put_diagonal.grad(
     x=lambda out_grad, offset, axis1, axis2: diagonal(
         out_grad, offset=offset, axis1=axis1, axis2=axis2
     )
 )
+put_diagonal.primitive.formula(x="diagonal(g, offset)")
 
 
 # -- inverse, linear systems, determinant, Cholesky factor ---------------------------------
@@ -293,6 +299,7 @@ def inv(x):
 
 
 inv.grad(x=lambda out, out_grad: -matmul(matmul(_t(out), out_grad), _t(out)))
+inv.primitive.formula(x="-out.T @ g @ out.T")
 
 
 @primitive(infer=solved)
@@ -317,6 +324,9 @@ def _solve_rule(a, out, out_grad, a_shape, b_shape):
     return unbroadcast(a_grad, shape=a_shape), unbroadcast(b_grad, shape=b_shape)
 
 
+solve.primitive.formula(a="-solve(a.T, g) @ out.T", b="solve(a.T, g)")
+
+
 @primitive
 def det(x):
     """Determinant of square matrices; the gradient is right for singular ones, too.
@@ -329,6 +339,7 @@ def det(x):
 
 
 det.grad(x=lambda x, out_grad: expand_dims(out_grad, axis=(-1, -2)) * cofactor(x))
+det.primitive.formula(x="g * out * inv(x).T")
 
 
 @primitive
@@ -348,6 +359,7 @@ def _cofactor_rule(x, out, out_grad):
 
 
 cofactor.grad(x=_cofactor_rule)
+cofactor.primitive.formula(x="sum(g * out) * inv(x).T - out @ g.T @ inv(x).T")
 
 
 @primitive(infer=like_x)
@@ -371,6 +383,7 @@ def _cholesky_rule(out, out_grad):
 
 
 cholesky.grad(x=_cholesky_rule)
+cholesky.primitive.formula(x="symmetric(inv(out).T @ half_tril(out.T @ g) @ inv(out))")
 
 
 @primitive
@@ -381,3 +394,4 @@ def half_tril(x):
 
 
 half_tril.grad(x=lambda out_grad: half_tril(out_grad))
+half_tril.primitive.formula(x="half_tril(g)")

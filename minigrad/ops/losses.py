@@ -80,6 +80,7 @@ def over_rows(x, *, axis=-1):
 
 
 over_rows.grad(x=lambda out_grad, axis: over_rows(out_grad, axis=axis))
+over_rows.primitive.formula(x="g / n")
 
 
 def _classes(x, target, axis):
@@ -176,6 +177,7 @@ binary_entropy.grad(
     x=lambda x, target, out_grad: out_grad * (x - target) / maximum(x * (1 - x), 1e-12),
     target=lambda x, out_grad: out_grad * (log(1 - x) - log(x)),
 )
+binary_entropy.primitive.formula(x="g * (x - target) / (x * (1 - x))")
 
 
 def binary_cross_entropy(x, target, reduction="mean"):
@@ -208,10 +210,10 @@ def mean_square_error(x, y):
 
 
 @primitive
-def mean_square_slope(x, g):
-    """``2 g x / n``: the gradient of the mean of x², linear in both arguments."""
+def mean_square_slope(x, y):
+    """``2 x y / n``: the gradient of the mean of x², linear in both arguments."""
     x = np.asarray(x)
-    return x * (g * (2 / (x.size or np.nan)))
+    return x * (y * (2 / (x.size or np.nan)))
 
 
 mean_square_error.grad(
@@ -224,9 +226,10 @@ mean_square_error.grad(
 )
 mean_square_error.primitive.formula(x="2 * g * (x - y) / n", y="2 * g * (y - x) / n")
 mean_square_slope.grad(
-    x=lambda g, out_grad: mean_square_slope(out_grad, g),
-    g=lambda x, out_grad: mean(out_grad * x) * 2,
+    x=lambda y, out_grad: mean_square_slope(out_grad, y),
+    y=lambda x, out_grad: mean(out_grad * x) * 2,
 )
+mean_square_slope.primitive.formula(x="2 * g * y / n", y="2 * mean(g * x)")
 
 
 def mse(x, y, reduction="mean"):

@@ -57,6 +57,7 @@ sort.grad(
         else out_grad
     )
 )
+sort.primitive.formula(x="unsort(g, x)")
 
 
 @primitive(outputs=("values", "indices"), nondiff=("indices",))
@@ -83,6 +84,7 @@ topk.grad(
         values_grad, indices, shape=x_shape, axis=axis
     )
 )
+topk.primitive.formula(x="put_along_axis(g, indices, axis)")
 
 
 @primitive(type="arg_max")

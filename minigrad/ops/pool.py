@@ -61,16 +61,19 @@ max_pool2d.grad(
         out_grad, x, out, kernel_size=kernel_size, stride=stride, padding=padding
     )
 )
+max_pool2d.primitive.formula(x="unpool(g, x)")
 max_unpool.grad(
     y=lambda x, top, out_grad, kernel_size, stride, padding: max_pick(
         out_grad, x, top, kernel_size=kernel_size, stride=stride, padding=padding
     )
 )
+max_unpool.primitive.formula(y="pick(g, x)")
 max_pick.grad(
     y=lambda x, top, out_grad, kernel_size, stride, padding: max_unpool(
         out_grad, x, top, kernel_size=kernel_size, stride=stride, padding=padding
     )
 )
+max_pick.primitive.formula(y="unpool(g, x)")
 
 
 @primitive
@@ -107,11 +110,13 @@ avg_pool2d.grad(
         out_grad, shape=x_shape, kernel_size=kernel_size, stride=stride, padding=padding
     )
 )
+avg_pool2d.primitive.formula(x="spread(g) / n")
 avg_unpool.grad(
     x=lambda out_grad, kernel_size, stride, padding: avg_pool2d(
         out_grad, kernel_size=kernel_size, stride=stride, padding=padding
     )
 )
+avg_unpool.primitive.formula(x="window_sums(g) / n")
 
 
 def plan(shape, kernel_size, stride, padding):

@@ -60,7 +60,9 @@ def ungroup_axes(x, *, shape, axis=None):
 
 
 group_axes.grad(x=lambda out_grad, x_shape, axis: ungroup_axes(out_grad, shape=x_shape, axis=axis))
+group_axes.primitive.formula(x="ungroup_axes(g, x.shape, axis)")
 ungroup_axes.grad(x=lambda out_grad, axis: group_axes(out_grad, axis=axis))
+ungroup_axes.primitive.formula(x="group_axes(g, axis)")
 
 
 # -- sums and means ------------------------------------------------------------------------
@@ -87,6 +89,7 @@ reduce_sum.primitive.formula(x="g")
 expand_reduced.grad(
     x=lambda out_grad, axis, keepdims: reduce_sum(out_grad, axis=axis, keepdims=keepdims)
 )
+expand_reduced.primitive.formula(x="sum(g)")
 
 
 @primitive
@@ -133,6 +136,7 @@ expand_mean.grad(
         correction=correction,
     )
 )
+expand_mean.primitive.formula(x="sum(g) / (n - correction)")
 
 
 @primitive
@@ -147,6 +151,7 @@ over_count.grad(
         out_grad, shape=shape, axis=axis, correction=correction
     )
 )
+over_count.primitive.formula(x="g / (n - correction)")
 
 # -- products ------------------------------------------------------------------------------
 
@@ -171,6 +176,7 @@ def _prod_rule(x, out_grad, x_shape, axis, keepdims):
 
 
 prod.grad(x=_prod_rule)
+prod.primitive.formula(x="g * out / x")
 
 # -- largest and smallest ------------------------------------------------------------------
 
@@ -304,7 +310,9 @@ def _cumprod_rule(x, out, out_grad, x_shape, axis, reverse):
 
 
 cumsum.grad(x=_cumsum_rule)
+cumsum.primitive.formula(x="cumsum(g, axis, not reverse)")
 cumprod.grad(x=_cumprod_rule)
+cumprod.primitive.formula(x="cumsum(g * out, axis, not reverse) / x")
 
 
 @primitive
@@ -321,6 +329,7 @@ def shift(x, *, axis, by, fill=0):
 
 
 shift.grad(x=lambda out_grad, axis, by: shift(out_grad, axis=axis, by=-by))
+shift.primitive.formula(x="shift(g, axis, -by)")
 
 
 @primitive
@@ -340,3 +349,9 @@ def _recurrence_rule(a, out, out_grad, axis, reverse):
     ahead = shift(a, axis=axis, by=-step)
     later = recurrence(ahead, out_grad, axis=axis, reverse=not reverse)
     return later * shift(out, axis=axis, by=step), later
+
+
+recurrence.primitive.formula(
+    a="recurrence(after(a), g, axis, not reverse) * before(out)",
+    b="recurrence(after(a), g, axis, not reverse)",
+)

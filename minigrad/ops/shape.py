@@ -83,6 +83,7 @@ def unbroadcast(x, *, shape):
 broadcast_to.grad(x=lambda out_grad, x_shape: unbroadcast(out_grad, shape=x_shape))
 broadcast_to.primitive.formula(x="sum_to(g, x.shape)")
 unbroadcast.grad(x=lambda out_grad, x_shape: broadcast_to(out_grad, shape=x_shape))
+unbroadcast.primitive.formula(x="broadcast_to(g, x.shape)")
 
 
 @primitive(view=True, infer=reshaped)
@@ -116,6 +117,7 @@ def _inverse_order(axes):
 
 
 permute_dims.grad(x=lambda out_grad, axes: permute_dims(out_grad, axes=_inverse_order(axes)))
+permute_dims.primitive.formula(x="transpose(g, argsort(axes))")
 
 
 @primitive(view=True)
@@ -171,6 +173,7 @@ def flatten(x, *, start=0, end=-1):
 
 for _op in (expand_dims, squeeze, flatten):
     _op.grad(x=lambda out_grad, x_shape: reshape(out_grad, shape=x_shape))
+    _op.primitive.formula(x="reshape(g, x.shape)")
 
 
 # -- orders of axes and of elements --------------------------------------------------------
@@ -212,6 +215,7 @@ def flip(x, *, axis=None):
 
 
 flip.grad(x=lambda out_grad, axis: flip(out_grad, axis=axis))
+flip.primitive.formula(x="flip(g, axis)")
 
 
 @primitive
@@ -230,3 +234,4 @@ def _back(shift):
 
 
 roll.grad(x=lambda out_grad, shift, axis: roll(out_grad, shift=_back(shift), axis=axis))
+roll.primitive.formula(x="roll(g, -shift, axis)")

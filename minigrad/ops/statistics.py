@@ -108,6 +108,7 @@ def _p_length_rule(x, out, out_grad, x_shape, p, axis, keepdims):
 
 
 p_length.grad(x=_p_length_rule)
+p_length.primitive.formula(x="g * (abs(x) / out) ** (p - 1) * sign(x)")
 
 
 def norm(x, ord=2, axis=None, keepdims=False):
@@ -178,6 +179,7 @@ def _normalize_rule(x, out, out_grad, axis, eps):
 
 
 normalize.grad(x=_normalize_rule)
+normalize.primitive.formula(x="(g - mean(g) - out * mean(g * out)) / sqrt(var(x) + eps)")
 
 
 def layer_norm(x, weight=None, bias=None, axis=-1, eps=1e-5):

@@ -84,7 +84,7 @@ record(
 )
 record(
     "mean_square_slope",
-    lambda x, g: per_element(2 * g * x, np.size(x)),
+    lambda x, y: per_element(2 * x * y, np.size(x)),
     [
         s(a.args[0], f32(draw()) if getattr(a.args[0], "dtype", None) == np.float32 else draw())
         for a in FULL

@@ -7,9 +7,11 @@ formula, never a wrong one.
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import inspect
 import linecache
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -237,42 +239,49 @@ def resolved(node: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]
 # ---- Gradient rules as formulas: ``mul.grad(x=lambda y, out_grad: out_grad * y)`` reads ``g·y`` ----
 
 
-_SHORT = {"out_grad": "g"}
-
-
 def rule_texts(primitive: Any, names: Mapping[str, str]) -> tuple[str, ...]:
     """One text per differentiable input, empty where the rule is no plain expression.
 
     ``names`` are put in for the inputs and outputs: ``{"y": "d"}`` makes ``g·y`` into ``g·d``.
     """
-    return tuple(_text(primitive, slot, names) for slot in primitive.differentiable)
+    found = [rule_formula(primitive, slot) for slot in primitive.differentiable]
+    return tuple("" if e is None else written(e, names) for e in found)
 
 
-def _text(primitive: Any, slot: str, names: Mapping[str, str]) -> str:
-    rule = getattr(primitive, "rules", {}).get(slot)
+def rule_formula(primitive: Any, slot: str) -> ast.expr | None:
+    """The gradient of one input in inputs, outputs, attrs and ``g``: as it was declared with the
+    rule, else as the code of the rule says it.
+    """
     said = getattr(primitive, "formulas", {}).get(slot)
     if said is not None:
-        return written(ast.parse(said, mode="eval").body, names)
-    found = _expression(rule.function, slot) if rule is not None else None
-    if found is None:
-        return ""
-    return written(found, {**_SHORT, **names})
+        return _parsed(said)
+    rule = getattr(primitive, "rules", {}).get(slot)
+    return None if rule is None else _expression(rule.function, slot)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
 
 
 @functools.lru_cache(maxsize=1024)
 def _expression(function: Callable[..., Any], slot: str) -> ast.expr | None:
-    """The body of the lambda that was given as ``slot=lambda …`` on the function's line."""
+    """What a rule gives back: the body of ``slot=lambda …`` on the function's line, or of a def."""
     code = getattr(function, "__code__", None)
-    if code is None or function.__name__ != "<lambda>":
+    if code is None:
         return None
-    for keyword in _lambdas(code.co_filename).get(code.co_firstlineno, ()):
-        if keyword.arg == slot and isinstance(keyword.value, ast.Lambda):
-            known: dict[str, ast.expr] = {n: ast.Name(n) for n in code.co_varnames}
-            try:
+    known: dict[str, ast.expr] = {n: ast.Name(n) for n in code.co_varnames[: code.co_argcount]}
+    known |= {n: ast.Name("g") for n in known if n.endswith("_grad")}
+    try:
+        if function.__name__ != "<lambda>":
+            (body,) = _returned(function, known, ())
+            return body if written(body) else None
+        for keyword in _lambdas(code.co_filename).get(code.co_firstlineno, ()):
+            if keyword.arg == slot and isinstance(keyword.value, ast.Lambda):
                 body = resolved(keyword.value.body, known, ())
                 return body if written(body) else None
-            except (NotUnderstood, RecursionError):
-                return None
+    except (NotUnderstood, RecursionError, ValueError):
+        pass
     return None
 
 
@@ -295,29 +304,21 @@ def _lambdas(path: str) -> dict[int, list[ast.keyword]]:
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SIGNS: dict[type, tuple[str, int]] = {
-    ast.Add: (" + ", 1),
-    ast.Sub: (" − ", 1),
-    ast.Mult: ("·", 2),
-    ast.Div: (" / ", 2),
+    ast.Add: (" + ", 1), ast.Sub: (" − ", 1), ast.Mult: ("·", 2), ast.Div: (" / ", 2),
     ast.MatMult: (" @ ", 2),
-}
+}  # fmt: skip
 _COMPARE: dict[type, str] = {
-    ast.Gt: " > ",
-    ast.Lt: " < ",
-    ast.GtE: " ≥ ",
-    ast.LtE: " ≤ ",
-    ast.Eq: " = ",
-    ast.NotEq: " ≠ ",
-}
+    ast.Gt: ">", ast.Lt: "<", ast.GtE: "≥", ast.LtE: "≤", ast.Eq: "=", ast.NotEq: "≠",
+}  # fmt: skip
 _DO: dict[type, Any] = {
-    ast.Add: np.add,
-    ast.Sub: np.subtract,
-    ast.Mult: np.multiply,
-    ast.Div: np.divide,
-    ast.Pow: np.power,
-    ast.MatMult: np.matmul,
-}
+    ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide,
+    ast.Pow: np.power, ast.MatMult: np.matmul,
+}  # fmt: skip
 _FUNCTIONS = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "abs", "square"})
+#: functions that school writes between two values
+_BETWEEN = {"convolve": "∗", "correlate": "⋆"}
+#: and functions that it knows by a letter
+_LETTERS = {"Phi": "Φ", "phi": "φ", "pi": "π"}
 
 
 class NotUnderstood(Exception):
@@ -325,65 +326,121 @@ class NotUnderstood(Exception):
 
 
 def written(node: ast.expr, values: Mapping[str, str] | None = None, times: str = "·") -> str:
-    """The text of an expression, with ``values`` put in for names."""
-    return _write(node, values or {}, times)[0]
+    """The text of an expression, with ``values`` put in for names: ``2·x`` for ``y·x^(y − 1)``
+    where ``y`` is "2".
+    """
+    values = values or {}
+    numbers = {n: float(v) for n, v in values.items() if _NUMBER.fullmatch(v)}
+    return _write(_Worked(numbers).visit(copy.deepcopy(node)) if numbers else node, values, times)[
+        0
+    ]
+
+
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+class _Worked(ast.NodeTransformer):
+    """Exponents and factors that are numbers are worked out: ``x ** (3 - 1)`` is ``x²``."""
+
+    def __init__(self, numbers: Mapping[str, float]) -> None:
+        self.numbers = numbers
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        if isinstance(node.op, ast.Pow):
+            node.left, node.right = self.visit(node.left), self._worked(node.right)
+            if isinstance(node.right, ast.Constant) and node.right.value in (0, 1):
+                return node.left if node.right.value else ast.Constant(1)
+            return node
+        node.left, node.right = self.visit(node.left), self.visit(node.right)
+        if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.Constant):
+            return node.right if node.left.value == 1 else node
+        return node
+
+    def _worked(self, power: ast.expr) -> ast.expr:
+        try:
+            value = float(computed(power, self.numbers))
+        except (NotUnderstood, KeyError, TypeError):
+            return self.visit(power)  # type: ignore[no-any-return]
+        return ast.Constant(int(value) if value.is_integer() else value)
 
 
 def _write(node: ast.expr, values: Mapping[str, str], times: str) -> tuple[str, int]:
-    """The text of an expression and how tightly it holds together (1 sum, 2 product, 3 power, 4
-    word).
+    """The text of an expression and how tightly it holds together (0 comparison, 1 sum,
+    2 product, 3 power, 4 word).
     """
+
+    def write(part: ast.expr, level: int = 0) -> str:
+        text, tight = _write(part, values, times)
+        return text if tight >= level else f"({text})"
+
     match node:
         case ast.Name(name):
-            text = values.get(name, name)
+            text = values.get(name, _LETTERS.get(name, name))
             return text, 1 if text.startswith("-") else 4
         case ast.Constant(value):
             return format_number(value), 4
+        case ast.UnaryOp(ast.USub(), value):
+            return f"−{write(value, 2)}", 1
         case ast.UnaryOp(_, value):
-            return f"−{_wrap(value, 2, values, times)}", 1
+            return f"not {write(value, 1)}", 1
+        case ast.BinOp(left, ast.Mult(), right) if isinstance(left, ast.Name) and ast.dump(
+            left
+        ) == ast.dump(right):
+            return f"{write(left, 4)}²", 3
         case ast.BinOp(left, ast.Pow(), right):
-            return _power(left, right, values, times), 3
+            base = write(left, 4)
+            whole = isinstance(right, ast.Constant) and isinstance(right.value, int)
+            power = write(right)
+            return (
+                f"{base}{power.translate(_SUPERSCRIPT)}" if whole else f"{base}^{write(right, 4)}"
+            ), 3
+        case ast.BinOp() if (positive := _without_minus(node)) is not node:
+            return f"−{write(positive, 2)}", 1
         case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
             word, level = _SIGNS[type(sign)]
             word = times if isinstance(sign, ast.Mult) else word
             tighter = level + isinstance(sign, (ast.Sub, ast.Div, ast.MatMult))
-            return (
-                f"{_wrap(left, level, values, times)}{word}{_wrap(right, tighter, values, times)}",
-                level,
-            )
-        case ast.Compare(left, [sign], [right]) if type(sign) in _COMPARE:
-            left_text, right_text = written(left, values, times), written(right, values, times)
-            return f"({left_text}{_COMPARE[type(sign)]}{right_text})", 4
+            second = write(right, tighter)
+            second = f"({second})" if second[0] in "−-" else second
+            return f"{write(left, level)}{word}{second}", level
+        case ast.Compare(first, [sign], [second]) if type(sign) in _COMPARE:
+            return f"{write(first, 1)} {_COMPARE[type(sign)]} {write(second, 1)}", 0
         case ast.Call(ast.Name("exp"), [ast.Name("x")]) if "x" not in values:
             return "eˣ", 3
         case ast.Call(ast.Name("matmul_nt"), [left, right, *_]):
-            return f"{_wrap(left, 2, values, times)} @ {_wrap(right, 4, values, times)}ᵀ", 2
+            return f"{write(left, 2)} @ {write(right, 4)}ᵀ", 2
         case ast.Call(ast.Name("matmul_tn"), [left, right, *_]):
-            return f"{_wrap(left, 4, values, times)}ᵀ @ {_wrap(right, 3, values, times)}", 2
-        case ast.Call(ast.Name("sum"), [summed]):
-            inside = written(summed, values, times)
-            return (f"Σ{inside}" if isinstance(summed, ast.Compare) else f"Σ({inside})"), 4
+            return f"{write(left, 4)}ᵀ @ {write(right, 3)}", 2
+        case ast.Call(ast.Name(name), [left, right]) if name in _BETWEEN:
+            return f"{write(left, 3)} {_BETWEEN[name]} {write(right, 3)}", 2
+        case ast.Call(ast.Name("sum" | "sum_to"), [summed, *_]):
+            return f"Σ({write(summed)})", 4
+        case ast.Call(ast.Name("abs"), [value]):
+            return f"|{write(value)}|", 4
+        case ast.Call(ast.Name("inv"), [value]):
+            return f"{write(value, 4)}⁻¹", 4
         case ast.Call(ast.Name(name), arguments):
-            return f"{name}({', '.join(written(a, values, times) for a in arguments)})", 4
+            return f"{_LETTERS.get(name, name)}({', '.join(map(write, arguments))})", 4
         case ast.Attribute(ast.Name("self"), name):
             return values.get(f"self.{name}", name), 4
         case ast.Attribute(value, "T"):
-            return f"{_wrap(value, 4, values, times)}ᵀ", 4
+            return f"{write(value, 4)}ᵀ", 4
         case ast.Attribute(value, name):
-            return f"{_wrap(value, 4, values, times)}.{name}", 4
+            return f"{write(value, 4)}.{name}", 4
+        case ast.Subscript(value, index):
+            return f"{write(value, 4)}[{write(index)}]", 4
     raise NotUnderstood
 
 
-def _wrap(node: ast.expr, level: int, values: Mapping[str, str], times: str) -> str:
-    text, mine = _write(node, values, times)
-    return text if mine >= level else f"({text})"
-
-
-def _power(left: ast.expr, right: ast.expr, values: Mapping[str, str], times: str) -> str:
-    base = _wrap(left, 4, values, times)
-    if isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value >= 0:
-        return base + str(right.value).translate(_SUPERSCRIPT)
-    return f"{base}^{_wrap(right, 4, values, times)}"
+def _without_minus(node: ast.expr) -> ast.expr:
+    """A product that begins with a minus, without it."""
+    match node:
+        case ast.UnaryOp(ast.USub(), value):
+            return value
+        case ast.BinOp(left, ast.Mult() | ast.Div() | ast.MatMult() as sign, right):
+            positive = _without_minus(left)
+            return node if positive is left else ast.BinOp(positive, sign, right)
+    return node
 
 
 def number_text(value: Any) -> str:
@@ -409,7 +466,7 @@ def computed(node: ast.expr, values: Mapping[str, Any]) -> Any:
             return values[name]
         case ast.Constant(value):
             return value
-        case ast.UnaryOp(_, value):
+        case ast.UnaryOp(ast.USub(), value):
             return np.negative(computed(value, values))
         case ast.BinOp(left, sign, right) if type(sign) in _DO:
             return _DO[type(sign)](computed(left, values), computed(right, values))
