@@ -29,6 +29,7 @@ ALLOWED = {
 LAZY = {
     ("eager.grad_fn", "explain.rerun"): "pictures ask a node what the last backward did",
     ("explain.why", "explain.programs"): "Tensors are explained without the static engine",
+    ("explain.why", "explain.pytorch"): "an object of PyTorch is explained",
     ("optim.optimizers", "static.backward.minimize"): "eager training needs no static engine",
     ("compiler.step", "backends.lowering"): "another backend than NumPy is asked for by name",
     ("backends.lowering", "backends.jax.step"): "JAX is an extra",

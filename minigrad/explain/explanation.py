@@ -29,30 +29,48 @@ class Explanation(Shown):
     total: Any = None
     paths: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)
     reason: str = ""
+    repair: str = ""
     note: str = ""
     made: bool = False  # by operators, which have no values: ``paths`` name them
     grouped: bool = False  # one of the ``paths`` for each use of the value, whichever way the gradient came to it
 
     def __str__(self) -> str:
-        if self.reason:
-            return f"{self.name} has no gradient: {self.reason}"
+        advice = [f"  repair: {self.repair}"] if self.repair else []
+        if self.reason and not self.paths:
+            return "\n".join([f"{self.name} has no gradient: {self.reason}", *advice])
         if self.made:
             return "\n".join(
                 [f"the gradient of {self.name} is made by:", *(f"  {p[0]}" for p, _ in self.paths)]
             )
         kind = "use(s) of it, a path to each" if self.grouped else "path(s)"
         ways = f", from {len(self.paths)} {kind}:" if self.paths else ""
-        lines = [f"the gradient of {self.name} is {short(self.total)}{ways}"]
+        head = f"the gradient of {self.name} is {short(self.total)}{ways}"
+        if self.reason:
+            head = f"{self.name} has no gradient: {self.reason}\n  it would be {short(self.total)}{ways}"
+        lines = [head]
         lines += [
             f"  {short(value) if value is not None else '?':>12}  by  {' → '.join(path)}"
             for path, value in self.paths
         ]
-        return "\n".join([*lines, *([self.note] if self.note else [])])
+        return "\n".join([*lines, *([self.note] if self.note else []), *advice])
+
+
+def as_array(value: Any) -> Any:
+    """The numbers of a Tensor, of this package or of PyTorch, as an array."""
+    if hasattr(value, "detach") and hasattr(value, "is_floating_point"):
+        value = value.detach().cpu()
+        value = value.to_dense() if value.is_sparse else value
+        return (
+            (value.float() if str(value.dtype) == "torch.bfloat16" else value)
+            .resolve_conj()
+            .numpy()
+        )
+    return np.asarray(getattr(value, "_data", value))
 
 
 def short(value: Any) -> str:
     """A value in one line: a large one by its dtype, shape and sum."""
-    array = np.asarray(getattr(value, "_data", value))
+    array = as_array(value)
     if array.size > 8:
         return f"{array.dtype}{list(array.shape)}, sum {array.sum():.5g}"
     return " ".join(np.array2string(array, precision=5, separator=", ").split())  # in one line

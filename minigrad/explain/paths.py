@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..eager.grad_fn import Node, Output
+from .explanation import as_array
 
 MOST_PATHS = 24  #: more are not followed one by one
 
-Trail = tuple[tuple[Node, int], ...]  # the nodes and the slot by which each was left
+Trail = tuple[tuple[Any, int], ...]  # the nodes and the slot by which each was left
 
 
-def count_paths(nodes: list[Node], place: Any) -> dict[Node, int]:
+def count_paths(nodes: list[Any], place: Any) -> dict[Any, int]:
     """How many paths lead from each of these nodes to a place; ``nodes`` in any order.
 
     >>> import minigrad as mg
@@ -35,21 +36,21 @@ def count_paths(nodes: list[Node], place: Any) -> dict[Node, int]:
 
 
 def followed(
-    root: Node, index: int, seed: Any, place: Any, counts: dict[Any, int]
+    root: Any, index: int, seed: Any, place: Any, counts: dict[Any, int]
 ) -> list[tuple[Trail, Any]]:
     """What each path from an output of ``root`` to the place brings; newest nodes first."""
     done: list[tuple[Trail, Any]] = []
-    waiting: list[tuple[Node, int, Any, Trail]] = [(root, index, seed, ())]
+    waiting: list[tuple[Any, int, Any, Trail]] = [(root, index, seed, ())]
     while waiting:
         node, index, g, trail = waiting.pop()
-        grads = node.pull(g if node.outputs else _alone(node, index, g))
+        grads = node.pull(g if node.outputs == 1 else _alone(node, index, g))
         further: list[Any] = []
         for slot, (edge, p) in enumerate(zip(node.next_functions, grads, strict=False)):
             here = (*trail, (node, slot))
             if p is None:
                 continue
             if edge == place:
-                done.append((here, np.array(p)))
+                done.append((here, np.array(as_array(p))))
             elif counts.get(edge[0]):
                 further.append((edge[0], edge[1], p, here))
         waiting += sorted(further, key=lambda step: step[0].seq)
@@ -58,7 +59,8 @@ def followed(
 
 def _alone(node: Any, index: int, g: Any) -> list[Any]:
     """The gradients of all outputs of a node, if only one has any."""
-    return [g if k == index else np.zeros(*spec) for k, spec in enumerate(node.specs)]
+    specs = enumerate(node.specs)  # without one, None stands for no gradient
+    return [g if k == index else np.zeros(*spec) if spec else None for k, spec in specs]
 
 
 def place_of(edge: Any) -> tuple[Node, int]:

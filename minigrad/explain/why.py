@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy as np
 from ..eager import backward
 from ..eager.grad_fn import AccumulateGrad, Leaf, Node, no_graph_reason
 from ..eager.tensor import Tensor, wrap
-from ..errors import DTypeError, describe, refusal, user_line
+from ..errors import DTypeError, describe, refusal, user_frame, user_line
 from ..primitives.arguments import Value
+from ..viz.adapters.torch_facts import kind_of
 from .explanation import Explanation, Explanations, short
+from .flow import flows, trouble
 from .linked import gradients_made, is_linked, is_net, paths_to
 from .paths import MOST_PATHS, count_paths, followed, labels, place_of
 from .rerun import nodes_below, remembered_values, rerun
@@ -41,6 +44,10 @@ def why(x: Any, output: Any = None) -> Any:
             from .programs import explain
 
             return explain(x)  # type: ignore[arg-type]
+        if kind_of(x) in ("tensor", "module", "optimizer"):
+            from .pytorch import why_torch
+
+            return why_torch(x, output, user_frame(2))
         return _of_other(x, output)
     if output is not None and not isinstance(output, Tensor):
         raise DTypeError(
@@ -115,7 +122,8 @@ def _parts(x: Any) -> list[Any]:
     held = getattr(getattr(x, "program", x), "parameters", None)
     if held is None:
         held = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
-    return [v for v in (held() if callable(held) else held) if isinstance(v, Value)]
+    held = held() if callable(held) else held
+    return [v for v in held if isinstance(v, Value) or kind_of(v) == "tensor"]
 
 
 def _root_of(output: Any) -> tuple[Node | None, Any]:
@@ -156,7 +164,21 @@ def _traced(
     total = paths[0][1]
     for _, p in paths[1:]:
         total = total + p
-    return _noted(Explanation(name, wrap(np.asarray(total)), paths, grouped=grouped), x, ran)
+    made = _noted(Explanation(name, wrap(np.asarray(total)), paths, grouped=grouped), x, ran)
+    alarm, made.repair = _trouble(root, start, found, place, total)
+    made.note = "\n".join(filter(None, [f"  {alarm}" * bool(alarm), made.note]))
+    return made
+
+
+def _trouble(
+    root: Node, start: tuple[int, Any], found: Collection[Node], place: Any, total: Any
+) -> tuple[str, str]:
+    """What is wrong with a gradient that is 0, not finite, vanishing or exploding, and a repair."""
+    if any(n.hooks is not None or (n.primitive is None and n.next_functions) for n in found):
+        return "", ""  # functions of the user's would run
+    with remembered_values(found) as complete:
+        steps, _ = flows(root, *start, found) if complete else ([], [])
+        return trouble(steps, count_paths([*found], place), place, total) if steps else ("", "")
 
 
 def _by_path(

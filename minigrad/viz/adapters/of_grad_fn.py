@@ -457,7 +457,8 @@ def _age(node: Any) -> float:
     """Newer nodes run first; AccumulateGrad at once."""
     if accumulates(node):
         return float("inf")
-    seq = getattr(node, "seq", 0.0)
+    seq = getattr(node, "seq", None)
+    seq = getattr(node, "_sequence_nr", float)() if seq is None else seq  # PyTorch's
     return float(seq) if isinstance(seq, (int, float)) else 0.0
 
 
