@@ -83,12 +83,15 @@ def _keep(block: Block, ops: list[Operator]) -> None:
     kept = {id(op) for op in ops}
     for call in block.program.backward_calls:
         if call.block == block.idx:
-            targets = set(call.targets)
+            targets, reached = set(call.targets), set[str]()
             for op in reversed(block.ops[: call.begin(block)]):
-                if id(op) not in kept and not targets.isdisjoint(op.output_names):
-                    targets.difference_update(op.output_names)
+                written = targets.intersection(op.output_names)
+                targets -= written  # what wrote these names before made other values
+                if id(op) in kept:
+                    reached |= written
+                elif written:
                     targets.update(n for n in op.input_names if n in call.gradients)
-            call.targets = [n for n in call.gradients if n in targets]
+            call.targets = [n for n in call.gradients if n in targets | reached]
     block.ops = ops
 
 

@@ -261,3 +261,18 @@ def test_an_operator_may_overwrite_a_value_that_nobody_needs_and_not_its_own_inp
         match="sin_grad needs the value that 'e' had at #1 sin, but #1 sin overwrites it",
     ):
         gradient(lambda w, program: build(w, program, "sin"), False)
+
+
+def test_why_after_prune_follows_the_last_value_of_a_name():
+    program = static.Program()
+    with static.program_guard(program):
+        static.parameter("p", np.ones(4))
+        static.parameter("q", np.ones(2))
+        block = program.global_block()
+        block.append_op("scale", {"x": "q"}, {"out": "t"}, {"scale": 3.0})
+        block.append_op("split", {"x": "p"}, {"out": ["t", "u"]}, {"num_or_sections": 2})
+        block.append_op("neg", {"x": "t"}, {"out": "y"})
+        (of_p,) = static.gradients([block.var("y")], [block.var("p")])
+    pruned = program.prune([of_p, block.var("u")])
+    assert pruned.backward_calls[0].targets == ["t"]
+    assert str(mg.why(pruned.global_block().var("p"))).endswith("p → #0 split → t")
