@@ -38,8 +38,8 @@ import numpy as np
 # from minigrad.course import check
 
 # %% [markdown]
-# First we build three parts: a value that is kept, a node that reads its rule from a table, and the
-# table. Then come the questions.
+# Three parts are ours: a value that is kept, a node that reads its rule from a table, and the
+# table. *What* is kept is your part.
 #
 # ## The tensor grows a little
 #
@@ -294,17 +294,11 @@ def stack(*rows):
 # given, and `code.co_names` lists the names that stand in it. For `grad * cos(x)` these are `grad`,
 # `cos` and `x`.
 #
-# * `reads`: the names that these formulas use. Formulas of inputs that want no gradient do not
-#   count.
-# * `backward`: put the kept values into the formulas. An input that wants no gradient gets `None`.
+# `backward` puts the kept values into the formulas. An input that wants no gradient gets `None`.
 
 # %%
 class TableNode(Node):
     """A node of the table: `formulas`, one for each input, and `attrs`, such as an exponent."""
-
-    def reads(self):
-        wanted = zip(self.next_functions, self.formulas.values(), strict=True)
-        return {name for (target, _), code in wanted if target for name in code.co_names}
 
     def backward(self, grad, **values):
         values = {"grad": grad, **values, **self.attrs}
@@ -323,7 +317,7 @@ class TableNode(Node):
 # class of its own, such as `SinBackward0`.
 #
 # Forward and backward now stand in one line. Read the rows slowly: this *is* the calculus of our
-# engine, all of it.
+# engine, all of it. Only one function is missing, `what_to_save`, and it is yours.
 
 # %%
 TABLE = {}
@@ -342,9 +336,8 @@ def define(name, forward, **formulas):
         node = kind(*inputs)
         node.attrs = attrs
         (out,) = results(node, forward(*(each.data for each in inputs), **attrs))
-        if out.grad_fn is node:         # recorded: keep what the formulas read, and no more
-            values, reads = dict(zip(formulas, inputs, strict=True), out=out), node.reads()
-            node.saved = {name: Saved(values[name], node) for name in values if name in reads}
+        if out.grad_fn is node:                     # recorded: it will be asked for gradients
+            node.saved = what_to_save(node, inputs, out)
         return out
 
     return operation
@@ -391,6 +384,58 @@ def walk(edge, grad, retain_graph=False):
 
 
 # %% [markdown]
+# ## What has to be kept?
+#
+# The easy answer: everything. Then no formula can lack a value.
+
+# %% tags=["active-ipynb"]
+# def what_to_save(node, inputs, out):
+#     values = dict(zip(node.formulas, inputs), out=out)
+#     return {name: Saved(value, node) for name, value in values.items()}
+#
+#
+# def kept(tensor):
+#     return sorted(tensor.grad_fn.saved)
+
+# %% [markdown]
+# **Predict, then run.** A plus, of two arrays of a million numbers each. How many bytes does its
+# node hold on to, and how many of them will its formulas read?
+
+# %% tags=["active-ipynb", "mistake"]
+# u, v = (Tensor(np.ones(1_000_000), requires_grad=True) for _ in "uv")
+# total = u + v
+# print(kept(total), sum(saved.data.nbytes for saved in total.grad_fn.saved.values()), "bytes")
+# print(TABLE["add"])
+
+# %% [markdown]
+# 24 million bytes, and the formulas of plus read none of them: the gradient goes through as it is.
+# A network of a hundred layers would run out of memory for values that nobody looks at.
+#
+# **11e. The engine: what to save.** `node.formulas` holds one compiled formula for each input, by
+# name; `node.next_functions` holds the edges of the same inputs, in the same order. An input whose
+# edge leads nowhere, `(None, 0)`, wants no gradient: nobody will ask for its formula.
+#
+# Return a dictionary from names to `Saved(value, node)`. It holds the inputs (by their names) and
+# the result (as `out`) that a wanted formula reads, and no more.
+
+# %% tags=["exercise", "ex-11e", "engine"]
+def what_to_save(node, inputs, out):
+    """What the wanted formulas of a node will read: name -> Saved."""
+    values = dict(zip(node.formulas, inputs, strict=True), out=out)
+    ### BEGIN SOLUTION
+    reads = set()
+    for (target, _), code in zip(node.next_functions, node.formulas.values(), strict=True):
+        if target is not None:
+            reads |= set(code.co_names)
+    return {name: Saved(value, node) for name, value in values.items() if name in reads}
+    ### END SOLUTION
+
+
+# check("11e", what_to_save, Tensor, Saved)
+
+# %% [markdown]
+# <!-- solution 11e -->
+#
 # Does the example of step 10 still work? Nothing may have changed for its user.
 
 # %% tags=["active-ipynb"]
@@ -402,15 +447,9 @@ def walk(edge, grad, retain_graph=False):
 # assert [t.grad.data for t in (a, b, d)] == [4, 4, 5]
 
 # %% [markdown]
-# ## What is kept
-#
 # **Predict, then run.** For each line: which names does the node keep?
 
 # %% tags=["active-ipynb"]
-# def kept(tensor):
-#     return sorted(tensor.grad_fn.saved)
-#
-#
 # x, y = Tensor(0.5, requires_grad=True), Tensor(4., requires_grad=True)
 # print("x + y    ", kept(x + y))
 # print("x * y    ", kept(x * y))

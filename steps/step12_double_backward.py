@@ -255,10 +255,6 @@ def stack(*rows):
 class TableNode(Node):
     """A node of the table: `formulas`, one for each input, and `attrs`, such as an exponent."""
 
-    def reads(self):
-        wanted = zip(self.next_functions, self.formulas.values(), strict=True)
-        return {name for (target, _), code in wanted if target for name in code.co_names}
-
     def backward(self, grad, **values):
         values = {"grad": grad, **values, **self.attrs}
         wanted = zip(self.next_functions, self.formulas.values(), strict=True)
@@ -281,12 +277,21 @@ def define(name, forward, **formulas):
         node = kind(*inputs)
         node.attrs = attrs
         (out,) = results(node, forward(*(each.data for each in inputs), **attrs))
-        if out.grad_fn is node:         # recorded: keep what the formulas read, and no more
-            values, reads = dict(zip(formulas, inputs, strict=True), out=out), node.reads()
-            node.saved = {name: Saved(values[name], node) for name in values if name in reads}
+        if out.grad_fn is node:                     # recorded: it will be asked for gradients
+            node.saved = what_to_save(node, inputs, out)
         return out
 
     return operation
+
+
+def what_to_save(node, inputs, out):
+    """What the wanted formulas of a node will read: name -> Saved."""
+    values = dict(zip(node.formulas, inputs, strict=True), out=out)
+    reads = set()
+    for (target, _), code in zip(node.next_functions, node.formulas.values(), strict=True):
+        if target is not None:
+            reads |= set(code.co_names)
+    return {name: Saved(value, node) for name, value in values.items() if name in reads}
 
 
 # %% [markdown]

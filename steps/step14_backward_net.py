@@ -323,12 +323,22 @@ class NetOp(Operator):
 # The document says "all outputs of an operator". That may mean the forward operator or its gradient
 # operator. The first condition reads it one way, the second the other. And if a gradient operator
 # writes a result that is wanted and one that is not, the second one goes to `@EMPTY@`.
+#
+# **14e. The engine: mirror.** Write it, with `first_attempt` as a model:
+#
+# 1. An operator with no wanted input, or with no output whose gradient is known, is a `NOP`:
+#    `NetOp([], "nop")`.
+# 2. A network asks every operator inside, last one first, with the same `no_grad` and `known`.
+#    Its answer is a network of the type `op.type + "_grad"`.
+# 3. Any other operator has a gradient operator. Where that one would write the gradient of a name
+#    in `no_grad`, it writes `EMPTY`. What it writes is known from now on.
 
-# %%
+# %% tags=["exercise", "ex-14e", "engine"]
 def mirror(op, no_grad, known):
     """The backward side of op; `known` collects the gradients that somebody writes."""
     wanted = [name for name in names(op.inputs) if name not in no_grad]
     reached = [name for name in names(op.outputs) if name + GRAD in known]
+    ### BEGIN SOLUTION
     if not wanted or not reached:
         return NetOp([], "nop")
     if isinstance(op, NetOp):
@@ -339,9 +349,14 @@ def mirror(op, no_grad, known):
         listed[:] = [EMPTY if name.removesuffix(GRAD) in no_grad else name for name in listed]
     known.update(names(grad_op.outputs))
     return grad_op
+    ### END SOLUTION
 
+
+# check("14e", mirror, NetOp, Operator)
 
 # %% [markdown]
+# <!-- solution 14e -->
+#
 # Whoever calls it gives the gradients of what leaves the network. They are the first known ones.
 
 # %%

@@ -423,6 +423,37 @@ class RnnOp(Operator):
 # 4. the gradient of every shared name is **added** to a running sum. Each step wrote its own
 #   `W@GRAD` into its own scope; to take only the last one would be the mistake of step 15 once
 #   more.
+#
+# **16e. The engine: all steps, backwards.** `step_grad` is the backward step net, `steps` are the
+# step scopes in the order of the forward pass, and `states_grad[t]` is the gradient that comes from
+# outside for the state after step `t`. `state_grad` is what comes from outside for the *last*
+# state, through the output `hT`. `totals` holds a zero for every shared name.
+#
+# Return three things: the gradients of the elements, first element first; the gradient of the first
+# state; and `totals`, with the sums. In the scope of a step the names are `h@GRAD`, `h_pre@GRAD`,
+# `x@GRAD`, and `W@GRAD` for a shared `W`. What must come back when there are no steps?
+
+# %% tags=["exercise", "ex-16e", "engine"]
+def steps_back(step_grad, steps, states_grad, state_grad, totals):
+    """Gradients of the elements and of the first state, and the sums for what is shared."""
+    ### BEGIN SOLUTION
+    elements_grad = []
+    for step, from_outside in zip(reversed(steps), reversed(states_grad), strict=True):
+        step["h" + GRAD] = from_outside + state_grad
+        step_grad.run(step)
+        state_grad = step["h_pre" + GRAD]
+        elements_grad.insert(0, step["x" + GRAD])
+        totals = {name: total + step[name + GRAD] for name, total in totals.items()}
+    return elements_grad, state_grad, totals
+    ### END SOLUTION
+
+
+# check("16e", steps_back, RnnOp, NetOp, Operator, Scope, backward)
+
+# %% [markdown]
+# <!-- solution 16e -->
+#
+# The operator around it takes values out of the scope, and puts the gradients in.
 
 # %%
 class RnnGradOp(Operator):
@@ -442,17 +473,11 @@ class RnnGradOp(Operator):
     def run(self, scope):
         states_grad, state_grad = (scope[name] for name in self.inputs["out_grad"])
         steps = scope[self.inputs["scopes"][0]]
-        sums = [np.zeros_like(scope[name]) for name in self.inputs["shared"]]
-        elements_grad = []
-        for step, from_outside in zip(reversed(steps), reversed(states_grad), strict=True):
-            step["h" + GRAD] = from_outside + state_grad
-            self.stepnet.run(step)
-            state_grad = step["h_pre" + GRAD]
-            elements_grad.insert(0, step["x" + GRAD])
-            sums = [total + step[name + GRAD]
-                    for name, total in zip(self.inputs["shared"], sums, strict=True)]
+        totals = {name: np.zeros_like(scope[name]) for name in self.inputs["shared"]}
+        elements_grad, state_grad, totals = steps_back(self.stepnet, steps, states_grad, state_grad,
+                                                       totals)
         elements_grad = np.reshape(elements_grad, np.shape(scope[self.inputs["x"][0]]))
-        results = [elements_grad, state_grad, *sums]
+        results = [elements_grad, state_grad, *totals.values()]
         for name, value in zip(names(self.outputs), results, strict=True):
             if name != EMPTY:
                 scope[name] = value
@@ -630,33 +655,11 @@ class RnnGradOp(Operator):
 # check("16a", parts)
 
 # %% [markdown]
-# **16b.** The order backwards. Write the heart of `RnnGradOp`: run the backward step net
-# `step_grad` over the step scopes `steps` (in the order of the forward pass), and return the
-# gradient of the first state. `states_grad[t]` is the gradient that comes from outside for the
-# state after step `t`. In which direction do you go, what is added to what, and what do you return
-# when there are no steps?
-
-# %% tags=["active-ipynb", "exercise", "ex-16b"]
-# def walk_back(step_grad, steps, states_grad):
-#     """The gradient of the first state."""
-#     ### BEGIN SOLUTION
-#     state_grad = 0.0
-#     for step, from_outside in zip(reversed(steps), reversed(states_grad), strict=True):
-#         step["h@GRAD"] = from_outside + state_grad
-#         step_grad.run(step)
-#         state_grad = step["h_pre@GRAD"]
-#     return state_grad
-#     ### END SOLUTION
-#
-#
-# check("16b", walk_back, RnnOp, NetOp, Operator, Scope, backward)
-
-# %% [markdown]
-# **16c.** For the linear step, the gradient of the last state for the first one is a simple
+# **16b.** For the linear step, the gradient of the last state for the first one is a simple
 # formula of `W` and `T`. Which one? Then look at it for W = 0.5 and for W = 2, with T = 50. That
 # is why long recurrent networks are hard to train.
 
-# %% tags=["active-ipynb", "exercise", "ex-16c"]
+# %% tags=["active-ipynb", "exercise", "ex-16b"]
 # def start_gradient(W, T):
 #     """How much the last state changes when the first state changes."""
 #     ### BEGIN SOLUTION
@@ -664,7 +667,7 @@ class RnnGradOp(Operator):
 #     ### END SOLUTION
 #
 #
-# check("16c", start_gradient)
+# check("16b", start_gradient)
 
 # %% [markdown]
 # With $W = 0.5$ the first state is forgotten: $0.5^{50}$ is about $10^{-15}$. With $W = 2$ it

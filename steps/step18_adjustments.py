@@ -442,7 +442,19 @@ def add_up_repeated_outputs(ops):
 # their places, so the unwanted one is written as `@EMPTY@`, the name for "nothing". Step 19 needs
 # this.
 
-# %%
+# %% [markdown]
+# **18e. The engine: remove_no_grad_branch.** The first half is here. For each op it finds
+#
+# * `outputs`: what the op writes, without slots that nobody wants;
+# * `gradients`: the gradients it reads, and which of them are `missing`, since nobody made them.
+#
+# Write the second half. By rule 1 or rule 2 the op goes, and a line says why: `dropped.append((type
+# of the op, reason, op.forward_op))`, with the reason in the words above. An op that stays gets its
+# missing gradients right before it, made by `Op("fill_zeros_like", {"x": [the forward name]},
+# {"out": [the gradient]}, role="backward")`. Then comes the op itself, a `copy(op)` with the
+# `outputs` found above. What they write is `made` from now on.
+
+# %% tags=["exercise", "ex-18e", "engine"]
 def remove_no_grad_branch(ops, no_grad, given=()):
     """Drop grad ops by two rules and fill missing gradients with zeros; return (ops, dropped).
 
@@ -456,6 +468,7 @@ def remove_no_grad_branch(ops, no_grad, given=()):
         outputs = {slot: names for slot, names in outputs.items() if set(names) != {"@EMPTY@"}}
         gradients = [name for name in op.reads if "@GRAD" in name]
         missing = [name for name in gradients if name not in made]
+        ### BEGIN SOLUTION
         if not outputs:
             dropped.append((op.type, "nobody wants what it writes", op.forward_op))
             continue
@@ -468,8 +481,14 @@ def remove_no_grad_branch(ops, no_grad, given=()):
         result.append(copy(op))
         result[-1].outputs = outputs
         made |= set(missing) | set(result[-1].writes)
+        ### END SOLUTION
     return result, dropped
 
+
+# check("18e", remove_no_grad_branch, Op)
+
+# %% [markdown]
+# <!-- solution 18e -->
 
 # %% [markdown]
 # First the towers. `exp_grad` goes by rule 1. The last `mul_grad` loses one of its two outputs.

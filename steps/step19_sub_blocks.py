@@ -609,8 +609,18 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # gradients. Only what was made there counts: `made`, not what a look-up would find further out.
 #
 # `flowing` is **overwritten** from turn to turn, `total` is **added up**.
+#
+# **19e. The engine: the loop in reverse.** `steps` are the step scopes in the order of the forward
+# pass. For each of them, last one first:
+#
+# 1. put the gradients that flow into it, under the names `op.inputs["out_grad"]`, with
+#    `step.update(...)`;
+# 2. run its grad block. A step whose condition holds ran `sub_block`, any other `else_block`:
+#    `blocks[op.attrs[...]]` is the grad block of that one;
+# 3. collect what the grad block wrote, `made = step.maps[0]`. A carried value whose gradient is not
+#    in it gets zeros in the shape of `step[name]`; a shared one gets nothing added.
 
-# %%
+# %% tags=["exercise", "ex-19e", "engine"]
 def run_steps_grad(op, scope, blocks):
     """Run the grad block of each step, last step first; return ``op.writes``.
 
@@ -619,7 +629,9 @@ def run_steps_grad(op, scope, blocks):
     carry, condition = op.attrs["carry"], op.attrs["condition"]
     flowing = {name: scope[end] for name, end in zip(carry, op.inputs["out_grad"], strict=True)}
     total = {name: np.zeros(np.shape(scope[name])) for name in op.inputs["shared"]}
-    for step in reversed(scope[op.inputs["step_scopes"][0]]):
+    steps = scope[op.inputs["step_scopes"][0]]
+    ### BEGIN SOLUTION
+    for step in reversed(steps):
         step.update(zip(op.inputs["out_grad"], flowing.values(), strict=True))
         held = "sub_block" if step[condition] else "else_block"
         run_block(blocks[op.attrs[held]], step)
@@ -627,9 +639,15 @@ def run_steps_grad(op, scope, blocks):
         flowing = {name: made.get(grad_name(name), np.zeros(np.shape(step[name])))
                    for name in flowing}
         total = {name: total[name] + made.get(grad_name(name), 0.0) for name in total}
+    ### END SOLUTION
     results = {"x_grad": flowing, "shared_grad": total}
     return [gradient for slot in op.outputs for gradient in results[slot].values()]
 
+
+# check("19e", run_steps_grad, run, append_backward, power, hold, Program)
+
+# %% [markdown]
+# <!-- solution 19e -->
 
 # %% tags=["active-ipynb", "picture-B"]
 # scope = run(y.block.program, values)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from .diagnosis import diagnose
 from .errors import CourseError
 from .judge import Wrong, one_line
-from .solution import Namespace, find_solution, is_engine, solve
+from .solution import Namespace, find_solution, hints, is_engine, solve
 
 PASSED, FAILED, UNTOUCHED = "✓", "✗", "○"
 _GREEN, _RED, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
@@ -50,15 +50,17 @@ class Verdict:
 
 
 _CHECKERS: dict[str, Checker] = {}
-_TRIES: Counter[str] = Counter()
+#: Wrong tries by exercise and mistake.
+_TRIES: Counter[tuple[str, str]] = Counter()
 
 
 def checker(
-    id: str, *, hint: str | tuple[str, ...]
+    id: str, *, hint: str | tuple[str, ...] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function ``(object, …) -> None`` as the checker of exercise ``id``.
 
-    Several hints come one after the other: a question, a pointer, the answer.
+    Several hints come one after the other: a question, a pointer, the answer. Those of the course
+    stand in a file beside its checkers.
 
     Raises CourseError for an id that is not a number and a letter, and for one registered twice
     by different functions.
@@ -73,7 +75,7 @@ def checker(
                 f"exercise {id} has two checkers: {_origin(known.function)} "
                 f"and {_origin(function)}; rename one"
             )
-        _CHECKERS[id] = Checker(function, (hint,) if isinstance(hint, str) else hint)
+        _CHECKERS[id] = Checker(function, (hint,) if isinstance(hint, str) else hint or hints(id))
         return function
 
     return register
@@ -83,14 +85,14 @@ def check(id: str, *objects: object) -> None:
     """Check the learner's own object: print one line, green or marked red, whatever it does.
 
     ``objects`` are the object asked for, then the learner's classes that the checker needs.
-    An exercise that nobody has tried yet gets a plain line; each wrong try gets the next hint.
+    An exercise that nobody has tried yet gets a plain line; the same mistake once more gets the
+    next hint.
     Where a part of the engine is asked for and does not pass, the solution takes its place.
 
     Raises CourseError where the course has no exercise of this id.
     """
     namespace = sys._getframe(1).f_globals
-    verdict = examine(id, *objects, wrong_tries=_TRIES[id], namespace=namespace)
-    _TRIES[id] += verdict.text.startswith(FAILED)
+    verdict = examine(id, *objects, tries=_TRIES, namespace=namespace)
     text = verdict.text
     if is_engine(id):
         text += YOURS if verdict.passed else OURS
@@ -102,11 +104,15 @@ def check(id: str, *objects: object) -> None:
 
 
 def examine(
-    id: str, *objects: object, wrong_tries: int = 0, namespace: Namespace | None = None
+    id: str,
+    *objects: object,
+    tries: Counter[tuple[str, str]] | None = None,
+    namespace: Namespace | None = None,
 ) -> Verdict:
     """Run the checker of an exercise on the learner's objects.
 
-    In the ``namespace`` of the notebook wrong solutions are tried, to tell which one this is.
+    In the ``namespace`` of the notebook wrong solutions are run, to tell which one this is; a
+    failure counts in ``tries``, which decide how much the hint tells.
 
     Raises CourseError where the course has no exercise of this id.
     """
@@ -120,10 +126,15 @@ def examine(
     except (Exception, SystemExit) as error:
         if isinstance(error, NotImplementedError) and str(error) in ("", "your turn"):
             return _untouched(id)
-        known = diagnose(id, registered.function, objects, error, namespace)
-        hints = registered.hints[min(wrong_tries, len(registered.hints) - 1)]
-        hint = known.question if known and not wrong_tries else hints
-        return _failed(id, _reason(error), known.when if known else "", hint)
+        known = diagnose(id, registered.function, error, namespace)
+        stages = registered.hints
+        if known:
+            stages = (known.question, known.pointer or stages[-2], stages[-1])
+        tries = Counter() if tries is None else tries
+        when = known.when if known else ""
+        hint = stages[min(tries[id, when], len(stages) - 1)]
+        tries[id, when] += 1
+        return _failed(id, _reason(error), when, hint)
     return Verdict(id, True, f"{PASSED} {id} passed")
 
 

@@ -1,6 +1,6 @@
-"""Which known mistake an answer makes: each one is written down, run, and compared.
+"""Which known mistake an answer makes: each one is run, and compared.
 
-A mistake is the right answer with one thing wrong in it. The checker judges it as it judged the
+A mistake is the solution with one thing wrong in it. The checker judges it as it judged the
 learner's answer: where both stop at the same place with the same value, that is the mistake.
 """
 
@@ -9,99 +9,42 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .judge import Mismatch, shown
-from .solution import Namespace, find_solution, mutations, restored, solve
-from .steps import Cell
-
-Objects = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """One wrong answer that learners give."""
-
-    when: str  # ends the sentence "You get this when …"
-    question: str  # the first hint; what follows are the hints of the exercise
-    make: Callable[..., Objects]
-
-
-_MISTAKES: dict[str, list[Mistake]] = {}
-
-
-def mistake(
-    id: str, when: str, question: str
-) -> Callable[[Callable[..., Objects]], Callable[..., Objects]]:
-    """Register a function as a mistake in exercise ``id``.
-
-    The function gets what the learner gave to `check`, and returns it with the answer replaced.
-    """
-
-    def register(make: Callable[..., Objects]) -> Callable[..., Objects]:
-        known = _MISTAKES.setdefault(id, [])
-        known[:] = [each for each in known if each.when != when]
-        known.append(Mistake(when, question, make))
-        return make
-
-    return register
-
-
-def mistakes(id: str, namespace: Namespace | None = None) -> list[Mistake]:
-    """The known mistakes of an exercise whose step has been loaded.
-
-    Wrong solutions are run in the ``namespace`` of the notebook; without one they are left out.
-    """
-    return [*_MISTAKES.get(id, ()), *(() if namespace is None else _mutants(id, namespace))]
-
-
-def _mutants(id: str, namespace: Namespace) -> Iterator[Mistake]:
-    if (cell := find_solution(id)) is not None:
-        for each in mutations(id):
-            make = partial(_mutant, cell, namespace, each["old"], each["new"])
-            yield Mistake(each["when"], each["question"], make)
-
-
-def _mutant(cell: Cell, namespace: Namespace, old: str, new: str, *_: object) -> Objects:
-    return solve(cell, namespace, old, new)
+from .solution import Mistake, Namespace, find_solution, mistakes, restored, solve
 
 
 def diagnose(
-    id: str,
-    judge: Callable[..., None],
-    objects: Objects,
-    failure: BaseException,
-    namespace: Namespace | None = None,
+    id: str, judge: Callable[..., None], failure: BaseException, namespace: Namespace | None
 ) -> Mistake | None:
-    """The known mistake that ``judge`` refuses in the same way as these objects, if there is one."""
-    for each in mistakes(id, namespace):
+    """The known mistake that ``judge`` refuses with the same failure, if there is one.
+
+    Mistakes are run in the ``namespace`` of the notebook; without one nothing is tried.
+    """
+    cell = find_solution(id)
+    if namespace is None or cell is None:
+        return None
+    for each in mistakes(id):
         try:
-            with (
-                contextlib.redirect_stdout(io.StringIO()),
-                restored({} if namespace is None else namespace),
-            ):
-                judge(*each.make(*objects))
+            with contextlib.redirect_stdout(io.StringIO()), restored(namespace):
+                judge(*solve(cell, namespace, each))
         except Exception as error:
             if _alike(error, failure):
                 return each
     return None
 
 
-def variant(cls: type, **methods: Callable[..., Any]) -> type:
-    """A class with some methods replaced, under the same name."""
-    return type(cls.__name__, (cls,), methods)
-
-
 def _alike(one: BaseException, other: BaseException) -> bool:
     if isinstance(one, Mismatch) and isinstance(other, Mismatch):
         return one.what == other.what and _equal(one.observed, other.observed)
     texts = [shown(str(each)) for each in (one, other)]
-    if isinstance(one, (AttributeError, TypeError)):  # which name Python met first is chance
+    if isinstance(one, AttributeError):  # whose attribute Python met first is chance
+        texts = [re.sub(r"^'NoneType' .*|'[\w.]+' object", "…", text) for text in texts]
+    elif isinstance(one, TypeError):
         texts = [re.sub(r"'[\w.]+'", "…", text) for text in texts]
     return type(one) is type(other) and texts[0] == texts[1]
 

@@ -1,23 +1,39 @@
-"""The solution of an exercise, run in the learner's notebook: as it is, or with one thing wrong.
+"""An exercise as the course knows it: its solution, its hints, and the mistakes made in it.
 
-An exercise tagged ``engine`` asks for a part of the engine itself. The notebook goes on with the
-learner's version when its check passes, and with the solution when it does not.
+The solution stands in the step; hints and mistakes stand in ``checks/stepNN.toml``.  Both run in
+the learner's notebook: the solution as it is, or with one thing wrong.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from .folder import Course, shipped
-from .steps import Cell
+from .steps import BEGIN, END, Cell
 
 Namespace = dict[str, Any]
 _WRITTEN = Path(__file__).parent / "checks"
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One wrong answer that learners give: the solution, with ``new`` in place of ``old``.
+
+    Without ``old``, ``new`` takes the place of the whole solution.
+    """
+
+    when: str  # ends the sentence "You get this when …"
+    question: str
+    new: str
+    old: str = ""
+    pointer: str = ""
 
 
 @cache
@@ -29,35 +45,78 @@ def find_solution(id: str) -> Cell | None:
 
 
 @cache
-def mutations(id: str) -> tuple[dict[str, str], ...]:
-    """Wrong solutions: the text ``old`` becomes ``new``; ``when`` and ``question`` as in Mistake."""
+def _written(id: str) -> dict[str, Any]:
     path = _WRITTEN / f"step{int(id[:-1]):02d}.toml"
-    return tuple(tomllib.loads(path.read_text("utf-8")).get(id, ())) if path.exists() else ()
+    return dict(tomllib.loads(path.read_text("utf-8")).get(id, {})) if path.exists() else {}
+
+
+def hints(id: str) -> tuple[str, ...]:
+    """A question, a pointer, the answer."""
+    return tuple(_written(id).get("hints", ()))
+
+
+@cache
+def mistakes(id: str) -> tuple[Mistake, ...]:
+    """The known mistakes of an exercise."""
+    return tuple(Mistake(**each) for each in _written(id).get("mistakes", ()))
 
 
 def is_engine(id: str) -> bool:
-    """Whether an exercise asks for a part of the engine."""
+    """Whether an exercise asks for a part of the engine.
+
+    The notebook goes on with the learner's version when its check passes, and with the solution
+    when it does not.
+    """
     cell = find_solution(id)
     return cell is not None and "engine" in cell.tags
 
 
-def solve(cell: Cell, namespace: Namespace, old: str = "", new: str = "") -> tuple[Any, ...]:
-    """Run a solution in a namespace; return what its last line hands to `check`."""
-    definitions, _, handed = cell.source.rpartition("\ncheck(")
-    if old not in definitions:
-        raise ValueError(f"the solution of {cell.exercise} does not contain {old!r}")
-    exec(compile(definitions.replace(old, new, 1), f"solution {cell.exercise}", "exec"), namespace)
+def solve(cell: Cell, namespace: Namespace, mistake: Mistake | None = None) -> tuple[Any, ...]:
+    """Run a solution in a namespace; return what its last line hands to `check`.
+
+    Raises ValueError where the solution does not hold what the mistake changes.
+    """
+    source = cell.source if mistake is None else _mistaken(cell, mistake)
+    definitions, _, handed = source.rpartition("\ncheck(")
+    exec(compile(definitions, f"solution {cell.exercise}", "exec"), namespace)
     objects = eval(f"check({handed}", {**namespace, "check": lambda _, *objects: objects})
     return tuple(objects)
 
 
+def _mistaken(cell: Cell, mistake: Mistake) -> str:
+    if not mistake.old:
+        whole = rf"(?s)(?<={BEGIN}\n).*?(?=\n *{END})"
+        indent = re.search(rf"^( *){BEGIN}", cell.source, re.M)
+        lines = [
+            (indent[1] if indent else "") + line for line in mistake.new.strip("\n").split("\n")
+        ]
+        return re.sub(whole, lambda _: "\n".join(lines), cell.source, count=1)
+    if mistake.old not in cell.source:
+        raise ValueError(f"the solution of {cell.exercise} does not contain {mistake.old!r}")
+    return cell.source.replace(mistake.old, mistake.new, 1)
+
+
 @contextmanager
 def restored(namespace: Namespace) -> Iterator[None]:
-    """Take back what is defined meanwhile."""
+    """Take back what is defined meanwhile: names, and what stands in dictionaries and classes."""
     before = dict(namespace)
+    tables = [(each, dict(each)) for each in before.values() if isinstance(each, dict)]
+    classes = [
+        (each, dict(vars(each)))
+        for each in before.values()
+        if isinstance(each, type) and each.__module__ == namespace.get("__name__")
+    ]
     try:
         yield
     finally:
         for name in set(namespace) - set(before):
             del namespace[name]
         namespace.update(before)
+        for table, content in tables:
+            if table is not namespace and table != content:
+                table.clear()
+                table.update(content)
+        for each, attributes in classes:
+            for name, value in attributes.items():
+                if vars(each).get(name) is not value:
+                    setattr(each, name, value)

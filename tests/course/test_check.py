@@ -8,9 +8,10 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from minigrad.course import diagnosis
+from minigrad.course import solution
 from minigrad.course.check import check, checker, examine
 from minigrad.course.errors import CourseError
+from minigrad.course.folder import find_course
 from minigrad.course.judge import Mismatch, close, raises, same
 
 checking = import_module("minigrad.course.check")  # the package's `check` is the function
@@ -21,7 +22,6 @@ def checkers(monkeypatch):
     """Checkers of this test only."""
     monkeypatch.setattr(checking, "_CHECKERS", {})
     monkeypatch.setattr(checking, "_TRIES", Counter())
-    monkeypatch.setattr(diagnosis, "_MISTAKES", {})
 
     @checker("90a", hint="times itself")
     def square_it(square, *_more):
@@ -114,20 +114,52 @@ def test_each_wrong_try_gets_the_next_hint_and_the_last_one_stays(capsys):
     assert "90b passed" in ends[5]
 
 
-def test_a_known_mistake_is_named_by_the_value_it_gives_and_has_the_first_hint_of_its_own():
-    @diagnosis.mistake("90a", "x is doubled", "is that a square?")
-    def doubled(square, *more):
-        return (lambda x: 2 * x, *more)
+def in_step_1(source):
+    """The namespace of step 1, then an answer to 1a."""
+    namespace = {"__name__": "step 1"}
+    exec((find_course().steps / "step01_boxes.py").read_text(encoding="utf-8"), namespace)
+    exec(f"class Cube(Function):\n    def forward(self, x):\n        {source}", namespace)
+    return namespace
 
-    @diagnosis.mistake("90a", "x is no number", "what can be multiplied?")
-    def crashing(square, *more):
-        return (lambda x: x + "", *more)
 
-    text = examine("90a", lambda x: x + x).text
-    assert text.endswith("6, expected 9. You get this when x is doubled. Hint: is that a square?")
-    assert "You get this when x is no number" in examine("90a", lambda x: x + "").text
-    assert "You get this" not in examine("90a", lambda x: x + 1).text
-    assert examine("90a", lambda x: 2 * x, wrong_tries=1).text.endswith("Hint: times itself")
+@pytest.fixture
+def step_1(monkeypatch):
+    """The checkers of the course instead of those of this test."""
+    monkeypatch.undo()
+
+
+def answer(namespace, tries):
+    objects = namespace["Cube"], namespace["Variable"]
+    return examine("1a", *objects, tries=tries, namespace=namespace).text
+
+
+def test_a_known_mistake_is_named_by_the_value_it_gives_and_has_hints_of_its_own(step_1):
+    tries = Counter()
+    doubled, tripled = in_step_1("return x * x"), in_step_1("return x + x + x")
+    first = answer(doubled, tries)
+    assert "You get this when the power is 2. Hint: that is Square" in first
+    assert "bare array" in answer(doubled, tries)
+    assert answer(doubled, tries).endswith("Hint: return x ** 3")
+    assert "You get this when x is taken three times" in answer(tripled, tries)
+    assert answer(tripled, tries).count("Hint: x is a bare array") == 1
+
+
+def test_an_answer_that_is_wrong_in_another_way_is_not_named(step_1):
+    assert "You get this" not in answer(in_step_1("return x ** 3 + 1"), Counter())
+
+
+def test_trying_mistakes_leaves_names_tables_and_classes_as_they_were():
+    class Box:
+        kind = "mine"
+
+    Box.__module__ = "a notebook"
+    namespace = {"__name__": "a notebook", "Box": Box, "TABLE": {"add": 1}, "number": 1}
+    with solution.restored(namespace):
+        namespace |= {"number": 2, "more": 3}
+        namespace["TABLE"]["mul"] = 2
+        Box.kind = "another"
+    assert namespace == {"__name__": "a notebook", "Box": Box, "TABLE": {"add": 1}, "number": 1}
+    assert Box.kind == "mine"
 
 
 def test_a_warning_of_numpy_is_not_shown_beside_the_line(recwarn):

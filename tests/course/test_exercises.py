@@ -17,9 +17,8 @@ from pathlib import Path
 import pytest
 
 from minigrad.course.check import check, examine, find_checker, registered
-from minigrad.course.diagnosis import mistakes
 from minigrad.course.folder import find_course
-from minigrad.course.solution import find_solution, is_engine
+from minigrad.course.solution import find_solution, hints, is_engine, mistakes, restored, solve
 from minigrad.course.steps import BEGIN, END, Step, read_step
 from minigrad.course.stub import stub
 
@@ -58,11 +57,10 @@ def written(step: Step) -> dict[str, list[dict[str, str]]]:
 
 def told_apart() -> list[tuple[str, str, str]]:
     """Every known mistake: its step, its exercise, when it happens."""
-    for _, id in EXERCISES:
-        find_checker(id)
-    return [(name, id, each.when) for name, id in EXERCISES for each in mistakes(id, {})]
+    return [(name, id, each.when) for name, id in EXERCISES for each in mistakes(id)]
 
 
+@cache
 def given_to_check(step: Step, id: str) -> tuple[dict, tuple]:
     """The namespace of the solved notebook at this check, and what is handed to it."""
     namespace, handed = {}, []
@@ -94,7 +92,8 @@ def source_of(step: Step, cell, solved: bool | str) -> str:
     if isinstance(solved, bool):
         return cell.source if solved else stub(step, cell)
     head, _, rest = cell.source.partition(BEGIN)
-    return head.rstrip() + "\n" + textwrap.indent(solved, "    ") + rest.partition(END)[2]
+    indent = head.rpartition("\n")[2]
+    return head.rstrip() + "\n" + textwrap.indent(solved, indent) + rest.partition(END)[2]
 
 
 def demonstrations_before(step: Step, cell) -> list[str]:
@@ -154,17 +153,21 @@ def test_right_answers_in_other_styles_pass_their_check(name, id):
 
 @pytest.mark.parametrize(("name", "id", "when"), told_apart())
 def test_every_known_mistake_is_refused_and_told_from_the_others(name, id, when):
-    namespace, handed = given_to_check(STEPS[name], id)
-    make = next(each.make for each in mistakes(id, namespace) if each.when == when)
-    verdict = examine(id, *make(*handed), namespace=namespace)
+    namespace, _ = given_to_check(STEPS[name], id)
+    mistake = next(each for each in mistakes(id) if each.when == when)
+    with restored(namespace), contextlib.redirect_stdout(io.StringIO()):
+        objects = solve(find_solution(id), namespace, mistake)
+        verdict = examine(id, *objects, namespace=namespace)
     assert not verdict.passed
     assert f"You get this when {when}. Hint: " in verdict.text
 
 
 @pytest.mark.parametrize(("name", "id"), EXERCISES)
 def test_the_known_mistakes_name_those_of_independent_answers(name, id):
-    for objects, when in answers(STEPS[name]).get("NAMED", {}).get(id, []):
-        verdict = examine(id, *objects)
+    named = answers(STEPS[name]).get("NAMED", {}).get(id, [])
+    namespace = given_to_check(STEPS[name], id)[0] if named else None
+    for objects, when in named:
+        verdict = examine(id, *objects, namespace=namespace)
         assert f"You get this when {when}" in verdict.text, verdict.text
 
 
@@ -216,5 +219,6 @@ def test_every_step_has_two_or_three_exercises_and_no_checker_is_left_over(name)
     step = STEPS[name]
     assert 2 <= len(step.exercises) <= 4
     for id in step.exercises:
-        assert all(find_checker(id).hints)
+        assert len(find_checker(id).hints) == len(hints(id)) == 3
+        assert len(mistakes(id)) >= 6
     assert set(registered(step.exercises[0][:-1])) == set(step.exercises)

@@ -268,13 +268,12 @@ def test_the_picture_shows_both_step_nets_and_the_state_going_round():
 
 MUTANTS = {
     "steps in forward order": (
-        "in zip(reversed(steps), reversed(states_grad), strict=True):\n"
-        '            step["h" + GRAD]',
-        'in zip(steps, states_grad, strict=True):\n            step["h" + GRAD]',
+        'in zip(reversed(steps), reversed(states_grad), strict=True):\n        step["h" + GRAD]',
+        'in zip(steps, states_grad, strict=True):\n        step["h" + GRAD]',
     ),
-    "the state is not handed on": ('            state_grad = step["h_pre" + GRAD]\n', ""),
+    "the state is not handed on": ('        state_grad = step["h_pre" + GRAD]\n', ""),
     "outside is forgotten": ("= from_outside + state_grad", "= state_grad"),
-    "w is overwritten": ("sums = [total + step[name + GRAD]", "sums = [step[name + GRAD]"),
+    "w is overwritten": ("{name: total + step[name + GRAD]", "{name: step[name + GRAD]"),
     "elements in reverse": ("elements_grad.insert(0, step[", "elements_grad.append(step["),
     "one scope for all steps": (
         "            step = Scope(x=element, h_pre=state)\n            step.parent = scope",

@@ -577,7 +577,7 @@ MUTANTS = {
         "now = [step[name] for name in carry]",
     ),
     "steps are forgotten": ("        steps.append(step)", "        steps = [step]"),
-    "not from the last step": ("for step in reversed(scope[op", "for step in (scope[op"),
+    "not from the last step": ("for step in reversed(steps)", "for step in steps"),
     "backward in the outer scope": (
         "[held]], step)\n        made",
         "[held]], scope)\n        made",

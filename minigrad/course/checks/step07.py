@@ -13,7 +13,7 @@ class Thing:
     """An object with links."""
 
 
-@checker("7a", hint="v.creator = f holds on; f.output is weakref.ref(v), which is called to get v")
+@checker("7a")
 def link(link):
     v, f = Thing(), Thing()
     link(v, f)
@@ -38,7 +38,7 @@ def link(link):
         raise Mismatch("what is left of v and f when their names are gone", "a circle", "nothing")
 
 
-@checker("7b", hint="remember getattr(Config, name) first, and put it back in a finally")
+@checker("7b")
 def using_config(using_config, Config):
     Config.some_switch = 1
     before = Config.recording
@@ -67,9 +67,7 @@ def using_config(using_config, Config):
         Config.recording = before
 
 
-@checker(
-    "7c", hint="clear the inputs of every function behind y, then y.backward(retain_grad=True)"
-)
+@checker("7c")
 def fresh_backward(fresh_backward, Variable, square):
     x = Variable(np.array(3.0))
     a = x * x

@@ -6,16 +6,7 @@ from ..check import checker
 from ..judge import Mismatch, close, same
 
 
-@checker(
-    "9e",
-    hint=(
-        "along which axes was a number copied: those in front, those of length 1, or both?",
-        "array.ndim - len(shape) axes were put in front; add to them the axes where shape has a 1; "
-        "sum over all of them and give the result its shape",
-        "extra = array.ndim - len(shape); axes = (*range(extra), *[extra + i for i, n in "
-        "enumerate(shape) if n == 1]); return array.sum(axis=axes).reshape(shape)",
-    ),
-)
+@checker("9e")
 def sum_to_shape(sum_to_shape, Variable):
     g = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
     wanted = {
@@ -37,10 +28,7 @@ def sum_to_shape(sum_to_shape, Variable):
     close("b.grad of x + b", b.grad, [2.0, 2.0, 2.0])
 
 
-@checker(
-    "9a",
-    hint="forward: sum_to_shape(x, self.shape). Backward: np.broadcast_to the shape of the input",
-)
+@checker("9a")
 def sum_to(SumTo, Variable, gradcheck):
     values = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
     for shape in ((3,), (1, 3), (2, 1), (), (2, 3)):
@@ -55,10 +43,7 @@ def sum_to(SumTo, Variable, gradcheck):
         gradcheck(lambda x, shape=shape: SumTo(shape)(x) * SumTo(shape)(x), x)
 
 
-@checker(
-    "9b",
-    hint="the sum, divided by how many numbers went into each: x.data.size over the size of the sum",
-)
+@checker("9b")
 def mean(mean, Variable, gradcheck):
     values = np.array([[1.0, 2.0, 6.0], [-3.0, 0.5, 4.0]])
     for axis in (None, 0, 1, -1):
@@ -74,11 +59,7 @@ def mean(mean, Variable, gradcheck):
         gradcheck(lambda x, axis=axis: mean(x, axis=axis) * mean(x, axis=axis), x)
 
 
-@checker(
-    "9c",
-    hint="a gradient has the shape of its value: gW of W, gb of b, gx of x, gy of y; b is one "
-    "row of o numbers",
-)
+@checker("9c")
 def shapes(shapes, Variable):
     for n, i, o in ((2, 3, 4), (5, 1, 1), (1, 7, 2)):
         x, W, b = Variable(np.ones((n, i))), Variable(np.ones((i, o))), Variable(np.ones(o))

@@ -25,17 +25,7 @@ DIVIDES: dict[str, dict[tuple[str, ...], str]] = {
 }
 
 
-@checker(
-    "13e",
-    hint=(
-        "which slots does the grad op read, besides those that its rule names?",
-        "read: the slots of forward that find(grad_type).inputs names, and slot + '_grad' for each "
-        "output; write: slot + '_grad' for each input; a gradient is called name + GRAD",
-        "inputs = {slot: forward[slot] for slot in find(grad_type).inputs if slot in forward}, add "
-        "the gradients of op.outputs to inputs, those of op.inputs to outputs, and "
-        "return Operator(grad_type, inputs, outputs, op.attrs)",
-    ),
-)
+@checker("13e")
 def build_grad_op(build_grad_op, Operator):
     for op in (
         Operator("mul", {"x": "c", "y": "d"}, {"out": "e"}),
@@ -58,16 +48,7 @@ def build_grad_op(build_grad_op, Operator):
         same("the forward operator afterwards", str(op), before)
 
 
-@checker(
-    "13a",
-    hint=(
-        "which of factor, x and out_grad does the gradient need, and which of them is a slot?",
-        "a slot is a plain argument, an attribute stands behind the * of both kernels; the gradient "
-        "arrives in the slot out_grad, and the rule needs no x",
-        'register("scale", lambda x, *, factor: factor * x, "scale_grad", '
-        "lambda out_grad, *, factor: factor * out_grad)",
-    ),
-)
+@checker("13a")
 def add_scale(add_scale, OPS, Operator, Scope, build_grad_op):
     for known in ("scale", "scale_grad"):
         OPS.pop(known, None)
@@ -89,14 +70,7 @@ def add_scale(add_scale, OPS, Operator, Scope, build_grad_op):
     close("the gradient for out_grad [1, 10] and factor 3", scope["u@GRAD"], [3.0, 30.0])
 
 
-@checker(
-    "13b",
-    hint=(
-        "what is the slope of each, and can out spare you an exp, a log, a root?",
-        "write the rule with + - * / only, then look which of x, y, out stand in it",
-        "exp, tanh and sqrt need out alone; log needs x; mul both factors; div y and one more",
-    ),
-)
+@checker("13b")
 def needed(needed):
     for kind, right in SHORTEST.items():
         if kind not in needed:
@@ -122,16 +96,7 @@ def why_not(kind, slots, right):
     return f"no rule of + - * / finds the slope from {listed}"
 
 
-@checker(
-    "13c",
-    hint=(
-        "what would you like to read when you have mistyped a name?",
-        "get_close_matches(type, known, n=1) is a list, empty where nothing is near; [*known, type] "
-        "is a new list",
-        'near = difflib.get_close_matches(type, known, n=1); raise LookupError(f"unknown {type!r}" '
-        '+ (f", did you mean {near[0]!r}?" if near else ""))',
-    ),
-)
+@checker("13c")
 def refusals(lookup, enroll):
     known = ["add", "mul", "sigmoid"]
     same("lookup of 'mul'", lookup("mul", known), "mul")

@@ -6,16 +6,7 @@ from ..check import checker
 from ..judge import Mismatch, close, same
 
 
-@checker(
-    "15e",
-    hint=(
-        "which names need a repair, and behind which operator are all of their parts there?",
-        "for each name with several writers: put f'{name}@RENAME@{k}' into listed[position] of "
-        "writer k, then insert a sum into the ops of the last writer's home",
-        "after listed[position] = part for each writer: home, last, _, _ = found[-1]; "
-        'home.ops.insert(home.ops.index(last) + 1, Operator("sum", {"x": parts}, {"out": name}))',
-    ),
-)
+@checker("15e")
 def add_up(add_up, places, NetOp, Operator):
     def square(x, out):
         return Operator("square", {"x": x}, {"out": out})
@@ -57,14 +48,7 @@ def add_up(add_up, places, NetOp, Operator):
     same("the number of operators in the inner net of the nest", len(net.ops[1].ops), 3)
 
 
-@checker(
-    "15a",
-    hint=(
-        "which of the three mul runs last, and which grad op first?",
-        "the grad op of the last mul runs first, so its part is @0",
-        "with the products in the order x1, x2, x3 the parts are [11.0, 5.0, 2.0]",
-    ),
-)
+@checker("15a")
 def three_users(three_users, parts, Scope, backward, places):
     net = three_users()
     scope = Scope({"x1": 2.0, "x2": 5.0, "x3": 11.0, "W": 3.0, "y@GRAD": 1.0})
@@ -78,15 +62,7 @@ def three_users(three_users, parts, Scope, backward, places):
     close("the list of parts", parts, [scope[name] for name in sums[0].inputs["x"]])
 
 
-@checker(
-    "15b",
-    hint=(
-        "which two gradients does split_grad read, and who writes each of them?",
-        "exp_grad writes the one of b; nobody used a, so its gradient is zeros in the shape of a",
-        'Operator("fill_zeros_like", {"x": "a"}, {"out": "a@ZERO"}) between exp_grad and split_grad; '
-        'split_grad reads ["a@ZERO", "b@GRAD"]',
-    ),
-)
+@checker("15b")
 def by_hand(by_hand, Scope, Operator, NetOp):
     ops = list(by_hand)
     for op in ops:
@@ -100,22 +76,16 @@ def by_hand(by_hand, Scope, Operator, NetOp):
     same("the number of operators", len(ops), 3)
 
 
-@checker(
-    "15c",
-    hint=(
-        "how do you tell a name that has a value from one that has none, and who holds its array?",
-        "go through names(op.outputs) and results together; += would change an array of others",
-        "scope[name] = scope[name] + value if name in scope else value",
-    ),
-)
+@checker("15c")
 def run_adding(run_adding, Scope, Operator, NetOp, build_grad_op, backward):
     def op(type, out, **inputs):
         return Operator(type, inputs, {"out": out})
 
     nets = {
+        "y = x * z": [op("mul", "y", x="x", y="z")],
+        "y = x² · x": [op("square", "t", x="x"), op("mul", "y", x="t", y="x")],
         "y = x * x": [op("mul", "y", x="x", y="x")],
         "y = (x + x) + x": [op("add", "t", x="x", y="x"), op("add", "y", x="t", y="x")],
-        "y = x² · x": [op("square", "t", x="x"), op("mul", "y", x="t", y="x")],
         "the diamond": [
             op("square", "a", x="x"),
             op("square", "b", x="a"),
@@ -124,10 +94,11 @@ def run_adding(run_adding, Scope, Operator, NetOp, build_grad_op, backward):
         ],
     }
     for what, ops in nets.items():
-        right, observed = (Scope({"x": np.array([2.0, 3.0]), "y@GRAD": np.ones(2)}) for _ in "ab")
+        values = {"x": np.array([2.0, 3.0]), "z": np.array([5.0, 7.0]), "y@GRAD": np.ones(2)}
+        right, observed = Scope(values), Scope(values)
         for scope in (right, observed):
             NetOp(ops).run(scope)
         backward(NetOp(ops)).run(right)
         run_adding([build_grad_op(each) for each in reversed(ops)], observed)
-        for name in ("x@GRAD", "y@GRAD"):
+        for name in [each for each in ("x@GRAD", "y@GRAD", "z@GRAD") if each in right]:
             close(f"{name} of {what}", observed[name], right[name])

@@ -8,17 +8,7 @@ from ..check import checker
 from ..judge import Mismatch, close, raises, same
 
 
-@checker(
-    "17e",
-    hint=(
-        "from which end must the ops be visited, and which of them lead to the loss?",
-        "needed begins with the seed's names without @GRAD; an op of reversed(block.ops) counts if "
-        "it writes something needed and has rules; then its reads are needed, too",
-        "for op in reversed(block.ops): if needed & set(op.writes) and OPS[op.type].rules: "
-        "needed |= set(op.reads); ops.append(make_grad_op(op)); at last target_block.ops += seeds "
-        "and these ops",
-    ),
-)
+@checker("17e")
 def append_backward_ops(append_backward_ops, Program, Op):
     def appended(block, names):
         one = {"shape": (), "value": 1.0}
@@ -66,7 +56,7 @@ def append_backward_ops(append_backward_ops, Program, Op):
         same(f"the list of op types appended for {words}", found, ["fill_constant", *expected])
 
 
-@checker("17a", hint="remember len(loss.block.ops), append, and return str(op) for what is behind")
+@checker("17a")
 def appended(appended, Program):
     same(
         "the list of lines appended to y = square(x)",
@@ -82,15 +72,7 @@ def appended(appended, Program):
     same("the length of the program afterwards", len(loss.block.ops), 3)
 
 
-@checker(
-    "17b",
-    hint=(
-        "who knows that a name does not lead to the loss: you, or append_backward?",
-        "append_backward(loss, [name]) returns one pair, or refuses the name; "
-        "run(loss.block.program, values) gives a scope",
-        "[(_, gradient)] = append_backward(loss, [name]); return run(…)[gradient.name]",
-    ),
-)
+@checker("17b")
 def slope(slope, Program):
     values = {"a0": 2.0, "b0": 3.0, "d0": 4.0}  # two letters: a name is no list of names
     for name, expected in (("a0", 4.0), ("b0", 4.0), ("d0", 5.0)):
@@ -113,7 +95,7 @@ def slope(slope, Program):
     close("the gradient of x² for x at -1.5", slope(square(Program), "x", {"x": -1.5}), -3.0)
 
 
-@checker("17c", hint="the op type is reduce_sum; append_op returns the variable of its output")
+@checker("17c")
 def scalar(scalar, Program):
     block = Program().blocks[0]
     v = block.create_var("v", (2, 3), persistable=True)

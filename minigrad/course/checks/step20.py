@@ -11,16 +11,7 @@ from ..check import checker
 from ..judge import Mismatch, close
 
 
-@checker(
-    "20a",
-    hint=(
-        "what is the slope of x / (1 + |x|), and which of the four engines calls your rule with "
-        "arrays, which with variables?",
-        "the slope is 1 / (1 + |x|)²; write the rule with Python's operators, so that arrays, "
-        "tensors and variables can go in",
-        "kernel: x / (1 + np.abs(x)). Rule: out_grad divided twice by 1 + abs(x)",
-    ),
-)
+@checker("20a")
 def softsign(kernel, rule, by_links, by_grad_fn, by_net, by_program):
     values = {
         "x": np.array([3.0, -1.0, 0.5]),
@@ -64,11 +55,7 @@ NUMBER, NAME = 13, "k"
 PARAMETERS = (("u", 2.0), ("w", 3.0))
 
 
-@checker(
-    "20b",
-    hint="each tanh_grad should read the result of the tanh above it: follow the line "
-    "to its partner, and compare with what it says it reads",
-)
+@checker("20b")
 def find_the_bug(number, name):
     if not isinstance(number, int):
         raise Mismatch("the number of the operator", number, "a plain number, such as 9")
@@ -78,11 +65,7 @@ def find_the_bug(number, name):
         raise Mismatch("the name it should read", name, "the result of the forward tanh beside it")
 
 
-@checker(
-    "20c",
-    hint="static.Program.from_json makes a program, Executor().run fetches by name; "
-    "the gradient of w is called w@GRAD",
-)
+@checker("20c")
 def gradient_from_text(gradient_from_text):
     for name, slope in (("u", 12.0), ("w", 8.0)):
         program = static.Program()
