@@ -32,30 +32,40 @@ def tidy(schedule: Schedule) -> None:
 
 
 def _drop_copies(schedule: Schedule) -> None:
-    """A copy stands for its source, if neither of them is changed later on."""
+    """A copy stands for its source, if neither of them is changed later on; so does its product with one."""
     changed = changed_memory(schedule.items)
     same: dict[int, Array] = {}
-
-    def now(array: Array) -> Array:
-        return current(array, same)
-
+    ones: set[int] = set()
     kept = []
     for item in schedule.items:
         if isinstance(item, Call):
-            item.args, item.kwargs = (
-                replace_arrays(item.args, now),
-                replace_arrays(item.kwargs, now),
+            item.args, item.kwargs = replace_arrays(
+                (item.args, item.kwargs), lambda array: current(array, same)
             )
-            if item.function is np.positive and item.into is None:
-                source, out = item.args[0], item.out
-                if not any(
-                    id(r) in changed for r in (*source.roots, *out.roots)
-                ) and not _used_inside(schedule.items, out):
-                    same[id(out)] = source
-                    continue
+            if item.kind == "fill" and item.args[1] == 1:
+                ones.add(id(item.out))
+            source = _copied(item, ones)
+            if (
+                source is not None
+                and not _used_inside(schedule.items, item.out)
+                and not any(id(r) in changed for r in (*source.roots, *item.out.roots))
+            ):
+                same[id(item.out)] = source
+                continue
         kept.append(item)
     schedule.items[:] = kept
-    schedule.fetched = [now(a) for a in schedule.fetched]
+    schedule.fetched = [current(a, same) for a in schedule.fetched]
+
+
+def _copied(call: Call, ones: set[int]) -> Array | None:
+    """What a call only copies: ``np.positive(x)``, or ``np.multiply(x, ones)``."""
+    if call.into is not None:
+        return None
+    sources = list(call.args) if call.function is np.positive else []
+    if call.function is np.multiply and not ones.isdisjoint(map(id, call.args)):
+        sources = [a for a in call.args if isinstance(a, Array) and id(a) not in ones]
+    like = [a for a in sources if (a.shape, a.dtype) == (call.out.shape, call.out.dtype)]
+    return like[0] if like else None
 
 
 def _drop_copies_inside(schedule: Schedule) -> None:
