@@ -8,7 +8,7 @@
         return {**parameters, 'w': w_2}, [loss]
 
 Every line calls a primitive of ``xp``; nothing is changed in place.  So the very same source runs on NumPy and, under
-`jax.jit`, on JAX.  It is printed from the pure schedule of the program, as a syntax tree.
+`jax.jit`, on JAX.  It is printed from the pure schedule of the program.
 
 Blocks become inner functions, handed to ``xp``:
 
@@ -24,7 +24,6 @@ runs the grad block behind it.  A branch keeps nothing.  This is checkpointing, 
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -32,17 +31,7 @@ import numpy as np
 
 from ..compiler.lower import lower
 from ..compiler.schedule import Array, Branch, Call, Loop, ShapeWhenRun, bodies
-from ..compiler.syntax import (
-    Comment,
-    Identifiers,
-    assign,
-    compile_tree,
-    entry,
-    function,
-    invoke,
-    load,
-    rendered,
-)
+from ..compiler.syntax import Identifiers, Line, comment, indented, listed
 from ..primitives.registry import REGISTRY
 from ..static.program.names import EMPTY
 from ..static.program.operator import Operator
@@ -57,7 +46,7 @@ Values = tuple[Any, ...]
 
 
 class FunctionWriter(Identifiers):
-    """Turns a program of primitives into the syntax tree of one function."""
+    """Turns a program of primitives into the lines of one function."""
 
     def __init__(self, program: Program, fetch: list[str]) -> None:
         super().__init__(lower(program, fetch, pure=True), RESERVED)
@@ -65,74 +54,65 @@ class FunctionWriter(Identifiers):
         self.commented: Operator | None = None
         self.loops_saved = {id(i.frames) for i in _items(schedule.items) if _is_backward(i)}
         self.feeds = {name: self.name(array) for name, array in schedule.feeds.items()}
-        body: list[ast.stmt] = [
-            assign(self.name(array), entry("parameters", name))
-            for name, array in schedule.state.items()
-        ]
+        state = {self.name(array): name for name, array in schedule.state.items()}
+        body = [f"{target} = parameters[{name!r}]" for target, name in state.items()]
         body += self.block(schedule.items)
-        changed = ast.Dict(
-            [None, *map(ast.Constant, schedule.stored)],
-            [load("parameters"), *map(self.value, schedule.stored.values())],
-        )
-        body.append(_returns(changed, self.value(schedule.fetched)))
-        step = function("step", ["xp", "parameters", *self.feeds.values()], body)
-        self.module = ast.Module([*self.before, step], [])
+        stored = "".join(f", {n!r}: {self.value(v)}" for n, v in schedule.stored.items())
+        body.append(f"return {{**parameters{stored}}}, {self.value(schedule.fetched)}")
+        arguments = ", ".join(["xp", "parameters", *self.feeds.values()])
+        self.lines = [*self.before, f"def step({arguments}):", *indented(body)]
 
-    def block(self, items: list[Any]) -> list[ast.stmt]:
-        """The statements of calls, loops and branches."""
-        out: list[ast.stmt] = []
+    def block(self, items: list[Any]) -> list[str]:
+        """The lines of calls, loops and branches."""
+        out: list[str] = []
         for item in items:
             op = item.op
             if op.forward_op is not self.commented and op.forward_op is not None:
-                out.append(Comment(f"grad of: {op.forward_op!r}"))
+                out.append(comment(f"grad of: {op.forward_op!r}"))
             self.commented = op.forward_op
-            for statement in self.item(item):
-                setattr(statement, "op", op)  # noqa: B010  (for whoever prints it)
-                out.append(statement)
+            out += [Line.of(line, op) for line in self.item(item)]
         return out
 
-    def item(self, item: Any) -> Iterable[ast.stmt]:
+    def item(self, item: Any) -> list[str]:
+        """The lines of one item."""
         if isinstance(item, Call):
-            return [self.call(item)]
+            several = isinstance(item.out, list)
+            targets = self.targets(item.out) if several else self.target(item.out)
+            arguments = [*map(self.value, item.args)]
+            arguments += [f"{k}={self.value(v)}" for k, v in item.kwargs.items()]
+            return [f"{targets} = xp.{item.path}({', '.join(arguments)})"]
         if isinstance(item, Branch):
             return self.branch(item)
         return self.backward(item) if _is_backward(item) else self.forward(item)
 
-    def call(self, call: Call) -> ast.stmt:
-        """One call of a primitive."""
-        keywords = [ast.keyword(a, self.value(v)) for a, v in call.kwargs.items()]
-        called = invoke(f"xp.{call.path}", [self.value(a) for a in call.args], keywords)
-        several = isinstance(call.out, list)
-        return ast.Assign([self.stored(call.out) if several else self.target(call.out)], called)
-
-    def forward(self, loop: Loop) -> Iterator[ast.stmt]:
+    def forward(self, loop: Loop) -> list[str]:
         """``recurrent`` and ``while``: the body, and the condition, as functions of the carried values."""
         starts, begins, nexts, ends = _columns(loop.carried, 4)
         sequences, slices = _columns(loop.slices, 2)
         values, stacks = _columns(loop.stacked, 2)
         step, left = self.unique(f"step_{loop.op.attrs['sub_block']}"), self.unique("ends")
-        saved = self.name(loop.frames)  # type: ignore[arg-type]
+        saved = self.value(loop.frames)
         body = self.unpacked(begins, "carried")
         if loop.go_on is not None:
             test = self.unique(f"test_{loop.op.attrs['cond_block']}")
-            condition = [*body, *self.block(loop.test), _returns(self.value(loop.go_on))]
-            yield function(test, ["carried"], condition)
-            body = [*body, *self.block(loop.body), _returns(self.value(nexts))]
-            yield function(step, ["carried"], body)
-            save = ast.Constant(id(loop.frames) in self.loops_saved)
-            args = [load(test), load(step), self.value(starts), save]
-            yield _unpack([left, saved], invoke("xp.while_loop", args))
+            condition = [*body, *self.block(loop.test), f"return {self.value(loop.go_on)}"]
+            body = [*body, *self.block(loop.body), f"return {self.value(nexts)}"]
+            lines = [f"def {test}(carried):", *indented(condition)]
+            lines += [f"def {step}(carried):", *indented(body)]
+            save = id(loop.frames) in self.loops_saved
+            called = f"xp.while_loop({test}, {step}, {self.value(starts)}, {save})"
+            lines.append(f"{left}, {saved} = {called}")
         else:
             body += [*self.unpacked(slices, "slices"), *self.block(loop.body)]
-            body.append(_returns(self.value(nexts), self.value(values)))
-            yield function(step, ["carried", "slices"], body)
+            body.append(f"return {self.value(nexts)}, {self.value(values)}")
             stacked = self.unique("stacked")
-            args = [load(step), self.value(starts), self.value(sequences)]
-            yield _unpack([left, stacked, saved], invoke("xp.scan", args))
-            yield from self.unpacked(stacks, stacked)
-        yield from self.unpacked(ends, left)
+            called = f"xp.scan({step}, {self.value(starts)}, {self.value(sequences)})"
+            lines = [f"def {step}(carried, slices):", *indented(body)]
+            lines.append(f"{left}, {stacked}, {saved} = {called}")
+            lines += self.unpacked(stacks, stacked)
+        return lines + self.unpacked(ends, left)
 
-    def backward(self, loop: Loop) -> Iterator[ast.stmt]:
+    def backward(self, loop: Loop) -> list[str]:
         """The grad block of a loop, behind its body, as a function of one step."""
         forward: Any = self.schedule.loops[id(loop.frames)]
         starts, begins, nexts, ends = _columns(loop.carried, 4)
@@ -144,18 +124,19 @@ class FunctionWriter(Identifiers):
         body += self.once_more(forward.body)
         body += self.unpacked(begins, "grads") + self.unpacked(seeds, "seeds")
         body += self.block(loop.body)
-        body.append(_returns(*map(self.value, (nexts, shares, rows))))
+        body.append(f"return {', '.join(map(self.value, (nexts, shares, rows)))}")
         back = self.unique(f"back_{loop.op.attrs['sub_block']}")
-        yield function(back, ["grads", "carried", "slices", "seeds"], body)
         gradients = [self.unique(f"{stem}_grad") for stem in ("starts", "params", "sequences")]
-        args = [load(back), *map(self.value, (loop.frames, sequences, starts, likes))]
-        yield _unpack(gradients, invoke("xp.loop_grad", args))
+        args = ", ".join(map(self.value, (loop.frames, sequences, starts, likes)))
+        lines = [f"def {back}(grads, carried, slices, seeds):", *indented(body)]
+        lines.append(f"{', '.join(gradients)} = xp.loop_grad({back}, {args})")
         for arrays, source in zip((ends, totals, stacks), gradients, strict=True):
-            yield from self.unpacked(arrays, source)
+            lines += self.unpacked(arrays, source)
+        return lines
 
-    def branch(self, branch: Branch) -> Iterator[ast.stmt]:
+    def branch(self, branch: Branch) -> list[str]:
         """Both bodies as functions without parameters; a grad block comes behind the branch itself."""
-        names = []
+        names, lines = [], []
         for k, attr in enumerate(("sub_block", "else_block")):
             stem = "back" if branch.backward else "branch"
             names.append(self.unique(f"{stem}_{branch.op.attrs[attr]}"))
@@ -164,35 +145,36 @@ class FunctionWriter(Identifiers):
                 forward: Any = self.schedule.loops[id(branch.frames)]
                 body = self.once_more(forward.bodies[k])
             body += self.block(branch.bodies[k])
-            body.append(_returns(self.value(tuple(r[k] for r in branch.results))))
-            yield function(names[k], [], body)
+            body.append(f"return {self.value(tuple(r[k] for r in branch.results))}")
+            lines += [f"def {names[k]}():", *indented(body)]
         results = self.unique("results")
-        yield assign(results, invoke("xp.cond", [self.value(branch.pred), *map(load, names)]))
-        yield from self.unpacked([r[2] for r in branch.results], results)
+        lines.append(f"{results} = xp.cond({self.value(branch.pred)}, {', '.join(names)})")
+        return lines + self.unpacked([r[2] for r in branch.results], results)
 
-    def once_more(self, items: list[Any]) -> list[ast.stmt]:
+    def once_more(self, items: list[Any]) -> list[str]:
         """A forward block, computed again for the grad block behind it."""
         again = self.block(items)
         self.commented = None
-        return [Comment("the step once more"), *again]
+        return [comment("the step once more"), *again]
 
-    def unpacked(self, arrays: Iterable[Array], source: str) -> list[ast.stmt]:
+    def unpacked(self, arrays: Iterable[Array], source: str) -> list[str]:
         """``h, c = carried``; nothing for no names."""
         arrays = list(arrays)
-        return [ast.Assign([self.stored(arrays)], load(source))] if arrays else []
+        return [f"{self.targets(arrays)} = {source}"] if arrays else []
 
-    def stored(self, arrays: list[Array]) -> ast.expr:
-        return ast.Tuple([self.target(a) for a in arrays], ast.Store())
+    def targets(self, arrays: Iterable[Array]) -> str:
+        """What is assigned to; `_` for results that nobody wants."""
+        return listed(map(self.target, arrays))
 
-    def target(self, array: Array) -> ast.expr:
-        return ast.Name("_" if array.name == EMPTY else self.name(array), ast.Store())
+    def target(self, array: Array) -> str:
+        return "_" if array.name == EMPTY else self.name(array)
 
-    def value(self, value: Any) -> ast.expr:
+    def value(self, value: Any) -> str:
         """The expression of an argument: the source has ``xp`` only, no NumPy."""
         if isinstance(value, ShapeWhenRun):
-            return ast.Attribute(load(self.name(value.array)), "shape", ast.Load())
+            return f"{self.name(value.array)}.shape"
         if type(value) is float and not np.isfinite(value):
-            return invoke("float", [ast.Constant(str(value))])
+            return f"float({str(value)!r})"
         return super().value(value)
 
 
@@ -212,22 +194,13 @@ def _columns(rows: list[Any], count: int) -> list[tuple[Any, ...]]:
     return list(zip(*rows, strict=True)) or [()] * count
 
 
-def _returns(*values: ast.expr) -> ast.stmt:
-    return ast.Return(ast.Tuple(list(values), ast.Load()) if len(values) != 1 else values[0])
-
-
-def _unpack(names: list[str], value: ast.expr) -> ast.stmt:
-    return ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], value)
-
-
 def functional_source(
     program: Program, fetch: list[str]
 ) -> tuple[str, Any, list[str], dict[int, Operator]]:
     """The text, the function ``step(xp, parameters, *feeds)``, the feeds in order, and line → operator."""
     writer = FunctionWriter(program, fetch)
-    text, lines = rendered(writer.module)
     space: dict[str, Any] = {"constants": writer.constants}
-    exec(compile_tree(writer.module, FILENAME), space)
+    text, lines = writer.executed(writer.lines, FILENAME, space)
     return text, space["step"], list(writer.feeds), lines
 
 

@@ -23,6 +23,7 @@ from ..static.program.program import Program
 from ..static.run.kernels import arguments, results, targets
 from .program_passes.names import is_state
 from .schedule import Array, Branch, Call, Loop, Schedule, ShapeWhenRun, Unrecordable, arrays_in
+from .syntax import clean
 from .tracer import Recorder
 
 
@@ -106,7 +107,7 @@ class Lowering:
     def simple(self, op: Operator, names: Names) -> None:
         """Record the kernel of a primitive, or call it by name."""
         info = find_info(op.type)
-        named = op.type.isidentifier() or not self.pure
+        named = clean(op.type) == op.type or not self.pure
         if info is None or info.forward is None or info.is_grad or not named:
             cannot = (
                 "has no counterpart in functional source" if self.pure else "cannot be compiled yet"

@@ -25,7 +25,6 @@ from .passes.stack_alike import stack_alike
 from .program_passes import specialise
 from .schedule import Schedule
 from .source import Writer
-from .syntax import compile_tree, rendered
 
 _numbers = itertools.count(1)
 
@@ -86,12 +85,10 @@ class Built:
     def __init__(self, program: Program, step: Any) -> None:
         schedule = scheduled(program, step)
         writer = Writer(schedule, plan_buffers(schedule))
-        module = writer.module()
         self.filename = f"<minigrad compiled {next(_numbers)}>"
-        self.text, self.lines = rendered(module)
-        self.names = writer.table
         space: dict[str, Any] = {"np": np}
-        exec(compile_tree(module, self.filename), space)
+        self.text, self.lines = writer.executed(writer.module(), self.filename, space)
+        self.names = writer.table
         linecache.cache[self.filename] = (
             len(self.text),
             None,

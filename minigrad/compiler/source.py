@@ -1,4 +1,4 @@
-"""The schedule as source: one function of straight-line NumPy, built as a syntax tree.
+"""The schedule as source: one function of straight-line NumPy.
 
     def prepare(parameters, kernels, constants):      # runs once: names, buffers, views
         w = parameters['w']
@@ -7,14 +7,13 @@
             return [loss]
         return step
 
-Comments say which operator a call belongs to.  Every identifier is made here: letters, digits and underscores.
+Comments say which operator a call belongs to.
 """
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,97 +21,86 @@ import numpy as np
 from ..static.program.names import SCOPES
 from ..static.program.operator import Operator
 from ..static.run.limits import STEP_LIMIT
-from .buffers import Plan
+from .buffers import Buffer, Plan
 from .memory import aligned_zeros, refusal, too_many_steps
 from .schedule import Array, Branch, Call, Loop, Schedule, leaving
-from .syntax import (
-    Comment,
-    Identifiers,
-    append,
-    assign,
-    clean,
-    dotted,
-    entry,
-    function,
-    invoke,
-    load,
-    store,
-)
+from .syntax import Identifiers, Line, clean, comment, indented, is_comment, listed
 
 _BY_NAME = (np.maximum, np.minimum)  # NumPy wants their ``out=`` by name
 #: identifiers that mean something else in the source
 RESERVED = {
     "np", "parameters", "kernels", "constants", "prepare", "step", "fits", "reversed", "zip", "range", "slice", "list",
-    "type", "zeros", "too_many_steps", "results",
+    "type", "results",
 }  # fmt: skip
 CHANGE = "parameters change from here on; an error before leaves them as they were"
 
 
 class Writer(Identifiers):
-    """Turns one schedule into a syntax tree."""
+    """Turns one schedule into lines of source."""
 
     def __init__(self, schedule: Schedule, plan: Plan) -> None:
         super().__init__(schedule, RESERVED)
         self.plan = plan
         self.kernels: dict[str, Any] = {}
-        self.scalars: dict[Any, str] = {}
-        self.bound: dict[str, str] = {}  # "np.add.reduce" → identifier
+        self.bound: dict[Any, str] = {}  # what is made or looked up once → identifier
         self.op: Operator | None = None
         self.changing = False  # parameters, from here on
         self.fixed: set[int] = set()  # Arrays whose memory is the same in every run
 
-    def module(self) -> ast.Module:
+    def module(self) -> list[str]:
         """The whole source."""
         for name, array in self.schedule.state.items():
             target = self.name(array)
             self.fixed.add(id(array))
-            self.before.append(assign(target, entry("parameters", target)))
+            self.before.append(f"{target} = parameters[{target!r}]")
             self.table[target] = name
         for buffer in self.plan.buffers:
             self.buffer(buffer)
         feeds = [self.name(a) for a in self.schedule.feeds.values()]
         self.table.update(zip(feeds, self.schedule.feeds, strict=True))
-        body = self.body(self.schedule.items)
-        step = function("step", feeds, body)
-        fits = function("fits", feeds, [ast.Return(self.fits(feeds))])
-        prepare = function(
-            "prepare",
-            ["parameters", "kernels", "constants"],
-            [
-                *self.before,
-                step,
-                fits,
-                ast.Return(ast.Tuple([load("step"), load("fits")], ast.Load())),
-            ],
-        )
-        return ast.Module([prepare], [])
+        body, fits = self.body(self.schedule.items), self.fits(feeds)
+        prepare = [
+            *self.before,
+            f"def step({', '.join(feeds)}):",
+            *indented(body),
+            f"def fits({', '.join(feeds)}):",
+            *indented([f"return {fits}"]),
+            "return step, fits",
+        ]
+        return ["def prepare(parameters, kernels, constants):", *indented(prepare)]
 
-    def body(self, items: list[Any]) -> list[ast.stmt]:
-        """The statements of a run.  Results are copied before parameters change: copying needs memory, and may fail."""
+    def once(self, key: Any, wanted: str, expression: str) -> str:
+        """The identifier of what is made or looked up once, before the first run."""
+        if key not in self.bound:
+            self.bound[key] = self.unique(wanted)
+            self.before.append(f"{self.bound[key]} = {expression}")
+        return self.bound[key]
+
+    def body(self, items: list[Any]) -> list[str]:
+        """The lines of a run.  Results are copied before parameters change: copying needs memory, and may fail."""
         last = len(items) - (1 if items and _changes_state(items[-1]) else 0)
-        out = self.statements(items[:last])
-        results = ast.List([self.fetched(a) for a in self.schedule.fetched], ast.Load())
+        lines = self.statements(items[:last])
+        results = f"[{', '.join(map(self.fetched, self.schedule.fetched))}]"
         if last == len(items):
-            return [*out, ast.Return(results)]
-        out.append(assign("results", results))
-        return [*out, *self.statements(items[last:]), ast.Return(load("results"))]
+            return [*lines, f"return {results}"]
+        change = self.statements(items[last:])
+        return [*lines, f"results = {results}", *change, "return results"]
 
-    def fits(self, feeds: list[str]) -> ast.expr:
+    def fits(self, feeds: list[str]) -> str:
         """Whether feeds are contiguous arrays of the shapes and dtypes that this source is for."""
-        tests: list[ast.expr] = []
+        tests = []
         for name, array in zip(feeds, self.schedule.feeds.values(), strict=True):
-            dtype = self.unique(f"{array.dtype.name}_")
-            self.before.append(assign(dtype, invoke("np.dtype", [ast.Constant(array.dtype.name)])))
-            kind, shape = invoke("type", [load(name)]), dotted(f"{name}.shape")
+            dtype = array.dtype.name
+            known = self.once(array.dtype, f"{dtype}_", f"np.dtype({dtype!r})")
             tests += [
-                ast.Compare(kind, [ast.Is()], [dotted("np.ndarray")]),
-                ast.Compare(shape, [ast.Eq()], [self.value(array.shape)]),
-                ast.Compare(dotted(f"{name}.dtype"), [ast.Is()], [load(dtype)]),
-                dotted(f"{name}.flags.c_contiguous"),
+                f"type({name}) is np.ndarray",
+                f"{name}.shape == {self.value(array.shape)}",
+                f"{name}.dtype is {known}",
+                f"{name}.flags.c_contiguous",
             ]
-        return ast.BoolOp(ast.And(), tests) if tests else ast.Constant(True)
+        return " and ".join(tests) or "True"
 
-    def buffer(self, buffer: Any) -> None:
+    def buffer(self, buffer: Buffer) -> None:
         """Memory that is used again in every run."""
         targets: dict[str, str] = {}  # what the values are called → identifier
         for array in buffer.holds:
@@ -124,437 +112,288 @@ class Writer(Identifiers):
             self.identifiers[id(array)] = targets[wanted]
             self.fixed.add(id(array))
         if len(targets) > 1:
-            self.before.append(Comment("one memory, used in turn"))
-        like = buffer.like
-        order = (
-            tuple(sorted(range(like.ndim), key=lambda k: -like.strides[k]))
-            if not like.flags.c_contiguous
-            else ()
-        )
-        shape, dtype = tuple(like.shape[k] for k in order) if order else like.shape, like.dtype.name
-        if "zeros" not in self.bound:
-            self.kernels["zeros"] = aligned_zeros
-            self.bound["zeros"] = "zeros"
-            self.before.insert(0, assign("zeros", entry("kernels", "zeros")))
-        memory = invoke("zeros", [self.value(shape), ast.Constant(dtype)])
-        if order:
-            memory = invoke(
-                "np.transpose",
-                [memory, self.value(tuple(order.index(k) for k in range(like.ndim)))],
-            )
-        self.before.append(ast.Assign([store(t) for t in targets.values()], memory))
+            self.before.append(comment("one memory, used in turn"))
+        like, zeros = buffer.like, self.kernel("zeros", aligned_zeros)
+        order = sorted(range(like.ndim), key=lambda k: -like.strides[k])
+        turned = not like.flags.c_contiguous
+        shape = tuple(like.shape[k] for k in order) if turned else like.shape
+        memory = f"{zeros}({self.value(shape)}, {like.dtype.name!r})"
+        if turned:
+            memory = f"np.transpose({memory}, {self.value(tuple(np.argsort(order).tolist()))})"
+        self.before.append(f"{' = '.join(targets.values())} = {memory}")
         if buffer.start:
-            fill = ast.Attribute(load(next(iter(targets.values()))), "fill", ast.Load())
-            self.before.append(ast.Expr(ast.Call(fill, [ast.Constant(buffer.start)], [])))
+            self.before.append(f"{next(iter(targets.values()))}.fill({buffer.start})")
 
-    def fetched(self, array: Array) -> ast.expr:
+    def fetched(self, array: Array) -> str:
         """A result: always an array of its own; from inside loops a list."""
+        value = self.name(array)
         if id(array) in self.schedule.lists:
-            return self.value(array)
-        if id(array) in self.plan.placed and not array.fixed:
-            return ast.Call(ast.Attribute(self.value(array), "copy", ast.Load()), [], [])
-        return invoke("np.array", [self.value(array)])
+            return value
+        own = id(array) in self.plan.placed and not array.fixed
+        return f"{value}.copy()" if own else f"np.array({value})"
 
     # -- calls -----------------------------------------------------------------------------
 
-    def statements(self, items: list[Any]) -> list[ast.stmt]:
-        """The statements of calls in order, each operator with its comment."""
-        out: list[ast.stmt] = []
+    def statements(self, items: list[Any]) -> list[str]:
+        """The lines of calls in order, each operator with its comment."""
+        out: list[str] = []
+        silent = 0, ""  # where the last block of silenced calls ends, and how it begins
         for item in items:
             if isinstance(item, Call) and self.hoisted(item):
                 continue
             if item.op is not self.op and item.op is not None:
                 self.op = item.op
-                text = comment_of(item.op)
-                if not (out and any(isinstance(s, Comment) and s.text == text for s in out[-6:])):
-                    out.append(Comment(text))
-            written = list(self.item(item))
-            if not written:
+                said = comment(comment_of(item.op))
+                if said not in out[-6:]:
+                    out.append(said)
+            lines: Iterable[str] = self.item(item)
+            if not lines:
                 continue
             if not self.changing and _changes_state(item):
                 self.changing = True
-                out.insert(len(out) - bool(out and isinstance(out[-1], Comment)), Comment(CHANGE))
-            for statement in written:
-                statement.op = item.op  # type: ignore[attr-defined]
+                out.insert(len(out) - bool(out and is_comment(out[-1])), comment(CHANGE))
             if isinstance(item, Call) and item.ignores:
-                self.silenced(out, written, item.ignores)
-            else:
-                out += written
+                ignored = ", ".join(f"{k}='ignore'" for k in item.ignores)
+                head, lines = f"with np.errstate({ignored}):", indented(lines)
+                if silent != (len(out), head):
+                    out.append(Line.of(head, item.op))
+                silent = len(out) + len(lines), head
+            out += [Line.of(line, item.op) for line in lines]
         return out
-
-    def silenced(
-        self, out: list[ast.stmt], calls: list[ast.stmt], ignores: tuple[str, ...]
-    ) -> None:
-        """Calls whose kernel silences floating-point errors share one ``with``."""
-        keywords = [ast.keyword(k, ast.Constant("ignore")) for k in ignores]
-        last = out[-1] if out else None
-        context = invoke("np.errstate", [], keywords)
-        if isinstance(last, ast.With) and ast.dump(last.items[0].context_expr) == ast.dump(context):
-            last.body += calls
-        else:
-            statement = ast.With([ast.withitem(context)], calls)
-            statement.op = calls[0].op  # type: ignore[attr-defined]
-            out.append(statement)
 
     def hoisted(self, call: Call) -> bool:
         """Views of memory that stays, and arrays of one value, are made once, before the first run."""
         if call.kind == "slab":
             return True
-        if (
-            call.kind == "view"
-            and isinstance(call.out, Array)
-            and all(id(a) in self.fixed for a in call.reads())
-        ) or id(call.out) in self.plan.constant:
-            self.before += self.item(call)
-        else:
-            return False
-        self.fixed.add(id(call.out))
-        return True
+        fixed = call.kind == "view" and isinstance(call.out, Array)
+        fixed = fixed and all(id(a) in self.fixed for a in call.reads())
+        if fixed or id(call.out) in self.plan.constant:
+            self.before += self.call(call)
+            self.fixed.add(id(call.out))
+            return True
+        return False
 
-    def item(self, item: Any) -> Iterator[ast.stmt]:
-        """The statements of one item."""
+    def item(self, item: Any) -> list[str]:
+        """The lines of one item."""
         if isinstance(item, Loop):
-            yield from self.loop(item)
-        elif isinstance(item, Branch):
-            yield from self.branch(item)
-        else:
-            statement = self.call(item)
-            if not isinstance(statement, ast.Pass):
-                yield statement
+            return self.loop(item)
+        return self.branch(item) if isinstance(item, Branch) else self.call(item)
 
-    # -- calls -----------------------------------------------------------------------------
-
-    def call(self, call: Call) -> ast.stmt:
-        """The statement of one call."""
-        out = call.out
-        place = call.into
+    def call(self, call: Call) -> list[str]:
+        """The lines of one call."""
+        out, place = call.out, call.into
         if place is None and isinstance(out, Array) and id(out) in self.plan.placed:
             place = out
-        if call.kind == "fill":
-            return self.fill(call, place)
         if call.kind == "check":
             return self.check(call)
+        if call.kind == "fill" and place is not None:
+            value = call.args[1]
+            return [] if value is None else [f"{self.name(place)}.fill({self.value(value)})"]
         if call.path == "[]=":
             x, index, value = call.args
-            target = ast.Subscript(self.value(x), self.subscript(index), ast.Store())
-            return ast.Assign([target], self.value(value))
+            return [f"{self.value(x)}[{self.subscript(index)}] = {self.value(value)}"]
         called = self.called(call, place)
         if call.kind in ("write", "store") or (place is not None and call.kind == "compute"):
-            return ast.Expr(called)
-        if isinstance(out, list):
-            return ast.Assign([ast.Tuple([store(self.name(a)) for a in out], ast.Store())], called)
-        return assign(self.name(out), called)
+            return [called]
+        targets = listed(map(self.name, out)) if isinstance(out, list) else self.name(out)
+        return [f"{targets} = {called}"]
 
-    def called(self, call: Call, place: Array | None) -> ast.expr:
+    def called(self, call: Call, place: Array | None) -> str:
         """The expression of one call, as one would write it: ``x[0]``, ``w.T``, ``np.add(x, y, out)``."""
         if call.kind == "opaque":
-            return ast.Call(load(self.kernel(call)), *self.arguments(call))
-        if call.path == "[]":
-            x, index = call.args
-            return ast.Subscript(self.value(x), self.subscript(index), ast.Load())
-        if call.path == ".astype":
-            x, dtype = call.args
-            return ast.Call(
-                ast.Attribute(self.value(x), "astype", ast.Load()), [self.value(dtype)], []
-            )
+            return f"{self.kernel(clean(call.path) + '_kernel', call.function)}({self.arguments(call)})"
         x, *more = call.args
+        if call.kind == "fill":
+            shape, value, dtype = map(self.value, call.args)
+            empty = call.args[1] is None
+            return f"np.empty({shape}, {dtype})" if empty else f"np.full({shape}, {value}, {dtype})"
+        if call.path == "[]":
+            return f"{self.value(x)}[{self.subscript(more[0])}]"
+        if call.path == ".astype":
+            return f"{self.value(x)}.astype({self.value(more[0])})"
         if call.function is np.transpose and not call.kwargs and all(a is None for a in more):
-            return ast.Attribute(self.value(x), "T", ast.Load())
+            return f"{self.value(x)}.T"
         path = "np.dot" if call.function is np.matmul and _is_plain_product(call) else call.path
-        return ast.Call(self.function(path), *self.arguments(call, place))
+        if path.count(".") > 1:  # methods of functions are bound once
+            path = self.once(path, path[3:].replace(".", "_"), path)
+        return f"{path}({self.arguments(call, place)})"
 
-    def check(self, call: Call) -> ast.stmt:
+    def check(self, call: Call) -> list[str]:
         """A condition without which the kernel raises: then it is called, and does."""
         condition, expected, args, attrs = call.args
-        test = self.value(condition)
-        failing = Call("opaque", call.path + "_refuses", refusal(call.function), args, attrs, None)
-        raises = ast.Expr(ast.Call(load(self.kernel(failing)), *self.arguments(failing)))
-        return ast.If(ast.UnaryOp(ast.Not(), test) if expected else test, [raises], [])
+        refuse = refusal(call.function)
+        failing = Call("opaque", call.path, refuse, args, attrs, None)
+        raises = f"{self.kernel(clean(f'{call.path}_refuses'), refuse)}({self.arguments(failing)})"
+        test = f"not {self.value(condition)}" if expected else self.value(condition)
+        return [f"if {test}:", *indented([raises])]
 
-    def fill(self, call: Call, place: Array | None) -> ast.stmt:
-        """An array of one value, or memory with nothing in it yet."""
-        shape, value, dtype = call.args
-        if place is not None:
-            if value is None:
-                return ast.Pass()
-            return ast.Expr(
-                ast.Call(
-                    ast.Attribute(self.value(place), "fill", ast.Load()), [self.value(value)], []
-                )
-            )
-        if value is None:
-            return assign(
-                self.name(call.out),
-                invoke(
-                    "np.empty",
-                    [
-                        self.value(tuple(shape) if isinstance(shape, list) else shape),
-                        self.value(dtype),
-                    ],
-                ),
-            )
-        return assign(
-            self.name(call.out),
-            invoke("np.full", [self.value(shape), self.value(value), self.value(dtype)]),
-        )
-
-    def arguments(
-        self, call: Call, place: Array | None = None
-    ) -> tuple[list[ast.expr], list[ast.keyword]]:
+    def arguments(self, call: Call, place: Array | None = None) -> str:
         """The arguments of a call; numbers beside arrays become arrays made once."""
-        args = [self.operand(call, a) for a in call.args]
-        if (
-            place is not None
-            and call.path.endswith(".reduce")
-            and call.kwargs.keys() <= {"axis", "keepdims"}
-            and len(args) == 1
-        ):
-            args += [self.value(call.kwargs.get("axis", 0)), ast.Constant(None), self.value(place)]
-            return args + ([ast.Constant(True)] if call.kwargs.get("keepdims") else []), []
-        keywords = [
-            ast.keyword(k, self.value(v)) for k, v in call.kwargs.items() if not _is_default(k, v)
-        ]
-        if (
-            place is not None
-            and isinstance(call.function, np.ufunc)
-            and not keywords
-            and call.function not in _BY_NAME
-        ) or (place is not None and call.function is np.dot):
-            args.append(self.value(place))
-        elif place is not None:
-            keywords.append(ast.keyword("out", self.value(place)))
-        return args, keywords
+        args, kwargs = [self.operand(call, a) for a in call.args], call.kwargs
+        reduces = call.path.endswith(".reduce") and len(args) == 1
+        if place is not None and reduces and kwargs.keys() <= {"axis", "keepdims"}:
+            args += [self.value(kwargs.get("axis", 0)), "None", self.name(place)]
+            return ", ".join(args + ["True"] * bool(kwargs.get("keepdims")))
+        keywords = [f"{k}={self.value(v)}" for k, v in kwargs.items() if not _is_default(k, v)]
+        if place is not None:
+            ufunc = isinstance(call.function, np.ufunc) and call.function not in _BY_NAME
+            if (ufunc and not keywords) or call.function is np.dot:
+                args.append(self.name(place))
+            else:
+                keywords.append(f"out={self.name(place)}")
+        return ", ".join([*args, *keywords])
 
-    def operand(self, call: Call, value: Any) -> ast.expr:
-        if (
-            call.kind != "compute"
-            or type(value) not in (int, float)
-            or not isinstance(call.function, np.ufunc)
-        ):
+    def operand(self, call: Call, value: Any) -> str:
+        """An argument; a number beside arrays of one dtype is an array, which NumPy takes faster."""
+        number = type(value) in (int, float) and isinstance(call.function, np.ufunc)
+        if not number or call.kind != "compute":
             return self.value(value)
-        dtypes = {a.dtype for a in call.args if isinstance(a, Array)}
-        if len(dtypes) != 1 or not _holds(next(iter(dtypes)), value):
+        dtype, *others = {a.dtype for a in call.args if isinstance(a, Array)}
+        if others or not _holds(dtype, value):
             return self.value(value)
         shape = call.out.shape if call.function in _BY_NAME else ()  # three times as fast on arrays
-        return load(self.scalar(value, dtypes.pop(), shape))
+        said = f"{value:g}".replace("-", "m").replace(".", "p")
+        args = f"{self.value(value)}, {dtype.name!r}"
+        full = f"np.full({self.value(shape)}, {args})" if shape else f"np.array({args})"
+        return self.once((repr(value), dtype, shape), "c" + clean(said), full)
 
-    def scalar(self, value: float, dtype: np.dtype[Any], shape: tuple[int, ...] = ()) -> str:
-        """A number as an array, usually without axes: NumPy takes it faster than a number of Python."""
-        key = (repr(value), dtype, shape)
-        if key not in self.scalars:
-            said = f"{value:g}".replace("-", "m").replace(".", "p")
-            self.scalars[key] = self.unique("c" + clean(said))
-            self.before.append(
-                assign(
-                    self.scalars[key],
-                    invoke(
-                        "np.full", [self.value(shape), self.value(value), ast.Constant(dtype.name)]
-                    )
-                    if shape
-                    else invoke("np.array", [self.value(value), ast.Constant(dtype.name)]),
-                )
-            )
-        return self.scalars[key]
-
-    def function(self, path: str) -> ast.expr:
-        """``np.add``; methods of functions are bound once."""
-        if path.count(".") < 2:
-            return dotted(path)
-        if path not in self.bound:
-            self.bound[path] = self.unique(path[3:].replace(".", "_"))
-            self.before.append(assign(self.bound[path], dotted(path)))
-        return load(self.bound[path])
-
-    def kernel(self, call: Call) -> str:
-        """The identifier of a kernel that is called as it is."""
-        known = next((n for n, f in self.kernels.items() if f is call.function), None)
-        if known is None:
-            known = self.unique(
-                clean(call.path) + ("" if call.path.endswith("_refuses") else "_kernel")
-            )
-            self.kernels[known] = call.function
-            self.before.append(assign(known, entry("kernels", known)))
-        return known
+    def kernel(self, wanted: str, function: Any) -> str:
+        """The identifier of a function that is called as it is."""
+        key = "kernel", function
+        if key not in self.bound:
+            identifier = self.bound[key] = self.unique(wanted)
+            self.kernels[identifier] = function
+            self.before.append(f"{identifier} = kernels[{identifier!r}]")
+        return self.bound[key]
 
     # -- loops and branches ----------------------------------------------------------------
 
-    def loop(self, item: Loop) -> Iterator[ast.stmt]:
+    def loop(self, item: Loop) -> list[str]:
         """``while``, ``for`` over slices, ``for`` back over what the steps saved."""
         backward = item.op.type.endswith("_grad")
-        lists = [(value, self.unique(self.name(stack) + "_steps")) for value, stack in item.stacked]
+        stacks = [(stack, self.unique(self.name(stack) + "_steps")) for _, stack in item.stacked]
         factors = {id(a): a for p in item.products for a in p[:2] if a is not None}
         gathered = {k: self.unique(self.name(a) + "_steps") for k, a in factors.items()}
-        frames = None
-        if not backward and item.frames is not None and self.plan.is_read(item.frames):
-            frames = self.name(item.frames)
-            yield assign(frames, ast.List([], ast.Load()))
-        for target in [t for _, t in lists] + list(gathered.values()):
-            yield assign(target, ast.List([], ast.Load()))
-        for _, every in item.gathered:
-            yield assign(self.name(every), ast.List([], ast.Load()))
-        for _, total, _ in item.totals:
-            yield assign(self.name(total), ast.Constant(None))
-        if item.carried:
-            yield self.assign_all([c[1] for c in item.carried], [c[0] for c in item.carried])
-        body = self.test(item)
+        lists = [target for _, target in stacks] + list(gathered.values())
+        lists += [self.name(every) for _, every in item.gathered]
+        saves = not backward and item.frames is not None and self.plan.is_read(item.frames)
+        frames = self.name(item.frames) if saves and item.frames is not None else ""
+        lines = [f"{target} = []" for target in [frames, *lists] if target]
+        lines += [f"{self.name(total)} = None" for _, total, _ in item.totals]
+        starts, begins, nexts, finals = (
+            zip(*item.carried, strict=True) if item.carried else [()] * 4
+        )
+        lines += self.assigned(begins, starts)
+        body = []
+        if item.go_on is not None:
+            stop = f"if not np.all({self.name(item.go_on)}):"
+            body = [*self.statements(item.test), stop, *indented(["break"])]
         body += self.statements(item.body)
         self.op = None
         body += self.adding_up(item)
-        body += [append(target, self.value(value)) for value, target in lists]
+        for (value, _), (_, target) in zip(item.stacked, stacks, strict=True):
+            body.append(f"{target}.append({self.name(value)})")
         for value, every in item.gathered:
             is_list = id(value) in self.schedule.lists
-            one = self.value(value) if is_list else invoke("np.array", [self.value(value)])
-            body.append(append(self.name(every), one))
-        body += [append(target, self.value(factors[k])) for k, target in gathered.items()]
-        if frames is not None:
-            body.append(append(frames, ast.Tuple([self.value(v) for v in item.saved], ast.Load())))
-        if item.carried:
-            body.append(self.assign_all([c[1] for c in item.carried], [c[2] for c in item.carried]))
-        yield self.header(item, body or [ast.Pass()], backward)
-        yield from self.ends(item, backward)
-        if item.products:
-            yield self.products(item, gathered)
-        for (value, stack), (_, target) in zip(item.stacked, lists, strict=True):
-            yield self.stacked(value, stack, target, backward)
+            one = self.name(value) if is_list else f"np.array({self.name(value)})"
+            body.append(f"{self.name(every)}.append({one})")
+        body += [f"{target}.append({self.name(factors[k])})" for k, target in gathered.items()]
+        if frames:
+            body.append(f"{frames}.append(({listed(map(self.name, item.saved))}))")
+        body += self.assigned(begins, nexts)
+        lines += [self.header(item, backward), *indented(body)]
+        if item.go_on is not None:
+            over = self.kernel("too_many_steps", too_many_steps)
+            lines += ["else:", *indented([f"{over}({STEP_LIMIT})"])]
+        lines += self.assigned(finals, begins)
+        for _, total, like in item.totals:
+            zeros = f"{self.name(total)} = np.zeros_like({self.name(like)})"
+            lines += [f"if {self.name(total)} is None:", *indented([zeros])]
+        if backward:
+            lines += [f"{self.name(e)} = {self.name(e)}[::-1]" for _, e in item.gathered]
+        lines += self.products(item, gathered)
+        for (value, _), (stack, target) in zip(item.stacked, stacks, strict=True):
+            lines.append(self.stacked(value, stack, target, backward))
+        return lines
 
-    def adding_up(self, item: Loop) -> Iterator[ast.stmt]:
+    def adding_up(self, item: Loop) -> list[str]:
         """What a step adds to each total: in place, unless the first summand is used elsewhere, too."""
         fresh = {id(c.out) for c in item.body if isinstance(c, Call) and c.kind == "compute"}
         left = Counter(id(r) for a in leaving(item) for r in a.roots)
+        lines = []
         for value, total, _ in item.totals:
-            own = value.is_root and left[id(value)] == 1 and value.ndim > 0
-            yield self.add_to(total, value, own and id(value) in fresh)
+            own = value.is_root and left[id(value)] == 1 and value.ndim > 0 and id(value) in fresh
+            t, v = self.name(total), self.name(value)
+            more = f"np.add({t}, {v}, {t})" if own else f"np.add({t}, {v})"
+            lines.append(f"{t} = {v} if {t} is None else {more}")
+        return lines
 
-    def ends(self, item: Loop, backward: bool) -> Iterator[ast.stmt]:
-        """What the last step leaves; a total to which no step added is zero, lists of a way back are turned."""
-        if item.carried:
-            yield self.assign_all([c[3] for c in item.carried], [c[1] for c in item.carried])
-        for _, total, like in item.totals:
-            nothing = ast.Compare(load(self.name(total)), [ast.Is()], [ast.Constant(None)])
-            yield ast.If(
-                nothing, [assign(self.name(total), invoke("np.zeros_like", [self.value(like)]))], []
-            )
-        for _, every in item.gathered if backward else ():
-            turned = ast.Slice(step=ast.Constant(-1))
-            yield assign(
-                self.name(every), ast.Subscript(load(self.name(every)), turned, ast.Load())
-            )
-
-    def products(self, item: Loop, gathered: dict[int, str]) -> ast.stmt:
+    def products(self, item: Loop, gathered: dict[int, str]) -> list[str]:
         """The products of all steps' factors; zeros if there was no step."""
-        some: list[ast.stmt] = [
-            assign(t, invoke("np.concatenate", [load(t)])) for t in gathered.values()
-        ]
-        none: list[ast.stmt] = []
-        for x, g, total, like in item.products:
-            rows, target = load(gathered[id(g)]), self.name(total)
-            if x is None:
-                product = invoke("np.add.reduce", [rows])
-            else:
-                product = invoke(
-                    "np.dot", [ast.Attribute(load(gathered[id(x)]), "T", ast.Load()), rows]
-                )
-            some.append(assign(target, product))
-            none.append(assign(target, invoke("np.zeros_like", [self.value(like)])))
-        return ast.If(load(next(iter(gathered.values()))), some, none)
-
-    def test(self, item: Loop) -> list[ast.stmt]:
-        if item.go_on is None:
+        if not item.products:
             return []
-        out = self.statements(item.test)
-        stop = ast.UnaryOp(ast.Not(), invoke("np.all", [self.value(item.go_on)]))
-        return [*out, ast.If(stop, [ast.Break()], [])]
+        some = [f"{steps} = np.concatenate({steps})" for steps in gathered.values()]
+        none = []
+        for x, g, total, like in item.products:
+            rows, target = gathered[id(g)], self.name(total)
+            columns = "" if x is None else f"{gathered[id(x)]}.T"
+            product = f"np.dot({columns}, {rows})" if columns else f"np.add.reduce({rows})"
+            some.append(f"{target} = {product}")
+            none.append(f"{target} = np.zeros_like({self.name(like)})")
+        return [f"if {next(iter(gathered.values()))}:", *indented(some), "else:", *indented(none)]
 
-    def header(self, item: Loop, body: list[ast.stmt], backward: bool) -> ast.stmt:
+    def header(self, item: Loop, backward: bool) -> str:
+        """How a loop begins."""
         if item.go_on is not None:
-            self.kernels.setdefault("too_many_steps", too_many_steps)
-            if "too_many_steps" not in self.bound:
-                self.bound["too_many_steps"] = "too_many_steps"
-                self.before.append(assign("too_many_steps", entry("kernels", "too_many_steps")))
-            over = invoke("range", [ast.Constant(STEP_LIMIT + 1)])
-            return ast.For(
-                store("_"),
-                over,
-                body,
-                [ast.Expr(invoke("too_many_steps", [ast.Constant(STEP_LIMIT)]))],
-            )
-        targets: list[ast.expr] = []
-        sources: list[ast.expr] = []
+            return f"for _ in range({STEP_LIMIT + 1}):"
+        targets, sources = [], []
         if backward:
             saved: Any = self.schedule.loops[id(item.frames)].saved
-            targets.append(self.taken_apart(item.saved, saved))
-            sources.append(invoke("reversed", [self.value(item.frames)]))
+            targets.append(self.unpacked(item.saved, saved))
+            sources.append(f"reversed({self.value(item.frames)})")
         for seq, local in item.slices:
-            targets.append(store(self.name(local)))
-            back = ast.Subscript(self.value(seq), ast.Slice(step=ast.Constant(-1)), ast.Load())
-            sources.append(back if backward else self.value(seq))
+            targets.append(self.name(local))
+            sources.append(f"{self.name(seq)}[::-1]" if backward else self.name(seq))
         if len(targets) == 1:
-            return ast.For(targets[0], sources[0], body, [])
-        strict = [ast.keyword("strict", ast.Constant(True))]
-        return ast.For(ast.Tuple(targets, ast.Store()), invoke("zip", sources, strict), body, [])
+            return f"for {targets[0]} in {sources[0]}:"
+        return f"for {', '.join(targets)} in zip({', '.join(sources)}, strict=True):"
 
-    def taken_apart(self, pairs: list[Any], saved: list[Array]) -> ast.expr:
+    def unpacked(self, pairs: list[Any], saved: list[Array]) -> str:
         """The names that what a step saved has here."""
-        if not pairs:
-            return store("_")
-        here = {id(value): local for value, local in pairs}
-        names = [self.name(here[id(v)]) if id(v) in here else "_" for v in saved]
-        return ast.Tuple([store(n) for n in names], ast.Store())
+        here = {id(value): self.name(local) for value, local in pairs}
+        return f"({listed(here.get(id(v), '_') for v in saved)})" if pairs else "_"
 
-    def add_to(self, total: Array, value: Array, own: bool) -> ast.stmt:
-        """``total = value if total is None else np.add(total, value, total)``."""
-        target = self.name(total)
-        nothing = ast.Compare(load(target), [ast.Is()], [ast.Constant(None)])
-        more = invoke("np.add", [load(target), self.value(value), *([load(target)] if own else [])])
-        return assign(target, ast.IfExp(nothing, self.value(value), more))
-
-    def stacked(self, value: Array, stack: Array, target: str, backward: bool) -> ast.stmt:
+    def stacked(self, value: Array, stack: Array, target: str, backward: bool) -> str:
         """The values of all steps as one array; none gives an empty one."""
-        order = (
-            ast.Subscript(load(target), ast.Slice(step=ast.Constant(-1)), ast.Load())
-            if backward
-            else load(target)
-        )
-        shape = (0, *value.shape) if value.like is not None else (0,)
-        dtype = value.dtype if value.like is not None else np.dtype(float)
-        nothing = invoke("np.zeros", [self.value(shape), self.value(dtype)])
-        return assign(
-            self.name(stack), ast.IfExp(load(target), invoke("np.stack", [order]), nothing)
-        )
+        known = value.like is not None
+        shape, dtype = ((0, *value.shape), value.dtype.name) if known else ((0,), "float64")
+        order = f"{target}[::-1]" if backward else target
+        empty = f"np.zeros({self.value(shape)}, {dtype!r})"
+        return f"{self.name(stack)} = np.stack({order}) if {target} else {empty}"
 
-    def branch(self, item: Branch) -> Iterator[ast.stmt]:
+    def branch(self, item: Branch) -> list[str]:
         """``if`` and ``else``; each side sets the results, and saves what backward reads."""
-        sides = []
-        for k in (0, 1):
-            body: list[ast.stmt] = []
+        lines = []
+        saves = not item.backward and item.frames is not None and self.plan.is_read(item.frames)
+        for k, head in enumerate((f"if np.all({self.name(item.pred)}):", "else:")):
+            body = []
             if item.backward and item.saved[k]:
                 saved = self.schedule.loops[id(item.frames)].saved[k]
-                taken = self.taken_apart(item.saved[k], saved)
-                body.append(ast.Assign([taken], self.value(item.frames)))
+                body.append(f"{self.unpacked(item.saved[k], saved)} = {self.value(item.frames)}")
             self.op = None
             body += self.statements(item.bodies[k])
-            if item.results:
-                body.append(
-                    self.assign_all([r[2] for r in item.results], [r[k] for r in item.results])
-                )
-            if not item.backward and item.frames is not None and self.plan.is_read(item.frames):
-                body.append(
-                    assign(
-                        self.name(item.frames),
-                        ast.Tuple([self.value(v) for v in item.saved[k]], ast.Load()),
-                    )
-                )
-            sides.append(body or [ast.Pass()])
+            body += self.assigned([r[2] for r in item.results], [r[k] for r in item.results])
+            if saves:
+                values = listed(map(self.name, item.saved[k]))
+                body.append(f"{self.value(item.frames)} = ({values})")
+            lines += [head, *indented(body)]
         self.op = None
-        yield ast.If(invoke("np.all", [self.value(item.pred)]), *sides)
+        return lines
 
-    def assign_all(self, targets: list[Array], values: list[Array]) -> ast.stmt:
-        """``a, b = c, d``."""
-        left: list[ast.expr] = [store(self.name(t)) for t in targets]
-        right = [self.value(v) for v in values]
-        if len(left) == 1:
-            return ast.Assign([left[0]], right[0])
-        return ast.Assign([ast.Tuple(left, ast.Store())], ast.Tuple(right, ast.Load()))
+    def assigned(self, targets: Iterable[Array], values: Iterable[Array]) -> list[str]:
+        """``a, b = c, d``; nothing for nothing."""
+        left, right = ", ".join(map(self.name, targets)), ", ".join(map(self.value, values))
+        return [f"{left} = {right}"] if left else []
 
 
 def _changes_state(item: Any) -> bool:

@@ -1,10 +1,13 @@
-"""Syntax trees: small pieces of source, and a tree as text with comments and line numbers."""
+"""Python as text: lines that know their operator, identifiers, and the expressions of values.
+
+Nothing of a program gets into the text as it is: names become identifiers of letters, digits and underscores, numbers
+and texts are written by ``repr``, arrays are looked up in ``constants``, and comments are kept on their line.
+"""
 
 from __future__ import annotations
 
 import ast
 import builtins
-import copy
 import keyword
 import re
 from collections.abc import Iterable
@@ -17,125 +20,39 @@ from ..static.program.operator import Operator
 from .schedule import Array, Schedule, ShapeWhenRun, current
 
 
-class Comment(ast.stmt):
-    """A line of prose between statements; dropped before compiling."""
+class Line(str):
+    """A line of source that belongs to an operator."""
 
-    _fields = ()
+    op: Operator | None = None
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
-
-
-def load(identifier: str) -> ast.Name:
-    return ast.Name(identifier, ast.Load())
-
-
-def store(identifier: str) -> ast.Name:
-    return ast.Name(identifier, ast.Store())
+    @staticmethod
+    def of(text: str, op: Operator | None) -> Line:
+        """The line, of this operator unless it has one already."""
+        line = Line(text)
+        line.op = getattr(text, "op", None) or op
+        return line
 
 
-def dotted(path: str) -> ast.expr:
-    first, *rest = path.split(".")
-    node: ast.expr = load(first)
-    for part in rest:
-        node = ast.Attribute(node, part, ast.Load())
-    return node
+def indented(lines: Iterable[str]) -> list[str]:
+    """The lines of a block; ``pass`` if they do nothing."""
+    inner: list[str] = [Line.of(f"    {line}", getattr(line, "op", None)) for line in lines]
+    return inner if any(not is_comment(line) for line in inner) else [*inner, "    pass"]
 
 
-def invoke(path: str, args: list[ast.expr], keywords: list[ast.keyword] | None = None) -> ast.Call:
-    return ast.Call(dotted(path), args, keywords or [])
+def comment(text: str) -> str:
+    """A line of prose."""
+    return "# " + "".join(c if c.isprintable() else " " for c in text)
 
 
-def assign(target: str, value: ast.expr) -> ast.Assign:
-    return ast.Assign([store(target)], value)
+def is_comment(line: str) -> bool:
+    """Whether a line is prose."""
+    return line.lstrip().startswith("#")
 
 
-def append(target: str, value: ast.expr) -> ast.Expr:
-    return ast.Expr(invoke(f"{target}.append", [value]))
-
-
-def entry(table: str, key: str) -> ast.expr:
-    return ast.Subscript(load(table), ast.Constant(key), ast.Load())
-
-
-def special(value: float) -> ast.expr:
-    if np.isnan(value):
-        return dotted("np.nan")
-    return dotted("np.inf") if value > 0 else ast.UnaryOp(ast.USub(), dotted("np.inf"))
-
-
-def function(name: str, parameters: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
-    args = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
-    return ast.FunctionDef(name, args, body, [])
-
-
-def rendered(module: ast.Module) -> tuple[str, dict[int, Operator]]:
-    """The text of a tree, comments included; sets the line numbers.  Also returned: line → operator."""
-    lines: list[str] = []
-    ops: dict[int, Operator] = {}
-    _render(module.body, "", lines, ops)
-    return "\n".join(lines) + "\n", ops
-
-
-def _render(
-    body: list[ast.stmt], indent: str, lines: list[str], ops: dict[int, Operator], op: Any = None
-) -> None:
-    if all(isinstance(s, Comment) for s in body):
-        body.append(ast.Pass())
-    for statement in body:
-        if isinstance(statement, Comment):
-            lines.append(f"{indent}# {statement.text}")
-            continue
-        own = getattr(statement, "op", None) or op
-        _number(statement, len(lines) + 1)
-        if own is not None:
-            ops[len(lines) + 1] = own
-        for head, inner in _heads(statement):
-            lines.append(indent + head)
-            if inner:
-                _render(inner, indent + "    ", lines, ops, own)
-
-
-def _heads(statement: ast.stmt) -> list[tuple[str, list[ast.stmt]]]:
-    """The lines of a statement itself, each with the statements below it: ``if`` and ``else``."""
-    inner = [getattr(statement, p) for p in ("body", "orelse") if getattr(statement, p, None)]
-    if not inner:
-        text = ast.unparse(ast.fix_missing_locations(statement))
-        return [(text, [])] if "\n" not in text else [(t, []) for t in text.splitlines()]
-    shell = copy.copy(statement)
-    for part in ("body", "orelse"):
-        if getattr(shell, part, None):
-            setattr(shell, part, [ast.Pass()])
-    text = ast.unparse(ast.fix_missing_locations(shell))
-    heads = [t for t in text.splitlines() if t.strip() not in ("pass", "")]
-    return list(zip(heads, inner, strict=True))
-
-
-def _number(statement: ast.stmt, line: int) -> None:
-    for node in ast.walk(statement):
-        if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.keyword):
-            node.lineno = node.end_lineno = line
-            node.col_offset = node.end_col_offset = 0
-
-
-def compile_tree(module: ast.Module, filename: str) -> Any:
-    """Code from the tree itself, never from text."""
-    _without_comments(module)
-    return builtins.compile(ast.fix_missing_locations(module), filename, "exec")
-
-
-def _without_comments(node: Any) -> None:
-    for part in ("body", "orelse"):
-        body = getattr(node, part, None)
-        if isinstance(body, list):
-            statements = [s for s in body if not isinstance(s, Comment)]
-            setattr(node, part, statements or ([ast.Pass()] if body else []))
-            for statement in statements:
-                _without_comments(statement)
-
-
-# -- identifiers and values ---------------------------------------------------------------
+def listed(items: Iterable[str]) -> str:
+    """``a, b``; one item is followed by a comma: a tuple, or what is unpacked from one."""
+    text = ", ".join(items := [*items])
+    return text if len(items) != 1 else f"{text},"
 
 
 class Identifiers:
@@ -149,16 +66,15 @@ class Identifiers:
         self.counts: dict[str, int] = {}  # stem → the number to try next
         self.table: dict[str, str] = {}  # identifier → name in the program
         self.constants: dict[str, np.ndarray[Any, Any]] = {}
-        self.before: list[ast.stmt] = []  # what runs once
+        self.before: list[str] = []  # what runs once
 
     def name(self, array: Array) -> str:
         """The identifier of an Array."""
         array = current(array, self.schedule.same)
         identifier = self.identifiers.get(id(array))
         if identifier is None:
-            identifier = self.identifiers[id(array)] = self.unique(
-                clean(array.name) if array.name else "t1"
-            )
+            identifier = self.unique(clean(array.name) if array.name else "t1")
+            self.identifiers[id(array)] = identifier
             self.keep.append(array)
             if array.name:
                 self.table.setdefault(identifier, array.name)
@@ -177,36 +93,58 @@ class Identifiers:
         self.taken.add(wanted)
         return wanted
 
-    def value(self, value: Any) -> ast.expr:
+    def value(self, value: Any) -> str:
         """The expression of an argument."""
         if isinstance(value, Array):
-            return load(self.name(value))
-        if value is None or value is Ellipsis or type(value) in (bool, int, str):
-            return ast.Constant(value)
-        if type(value) is float:
-            return ast.Constant(value) if np.isfinite(value) else special(value)
+            return self.name(value)
+        if value is Ellipsis:
+            return "..."
+        if type(value) is float and not np.isfinite(value):
+            return {"inf": "np.inf", "-inf": "-np.inf", "nan": "np.nan"}[repr(value)]
+        if value is None or type(value) in (bool, int, str, float):
+            return repr(value)
         if isinstance(value, tuple):
-            return ast.Tuple([self.value(v) for v in value], ast.Load())
+            return f"({listed(map(self.value, value))})"
         if isinstance(value, list):
-            return ast.List([self.value(v) for v in value], ast.Load())
+            return f"[{', '.join(map(self.value, value))}]"
         if isinstance(value, slice):
-            return invoke("slice", [self.value(v) for v in (value.start, value.stop, value.step)])
+            parts = value.start, value.stop, value.step
+            return f"slice({', '.join(map(self.value, parts))})"
         if isinstance(value, np.dtype | type):
-            return ast.Constant(np.dtype(value).name)
+            return repr(np.dtype(value).name)
         if isinstance(value, ShapeWhenRun):
-            return invoke("np.shape", [self.value(value.array)])
-        return load(self.constant(np.asarray(value)))
+            return f"np.shape({self.name(value.array)})"
+        return self.constant(np.asarray(value))
 
-    def subscript(self, index: Any) -> ast.expr:
+    def subscript(self, index: Any) -> str:
         """An index as it stands in brackets."""
         if isinstance(index, tuple) and index:
-            return ast.Tuple([self.subscript(i) for i in index], ast.Load())
+            return listed(map(self.subscript, index))
         if isinstance(index, slice):
-            bounds = [
-                None if b is None else self.value(b) for b in (index.start, index.stop, index.step)
-            ]
-            return ast.Slice(*bounds)
+            start, stop, step = (
+                "" if b is None else self.value(b) for b in (index.start, index.stop, index.step)
+            )
+            return f"{start}:{stop}" + (f":{step}" if step else "")
         return self.value(index)
+
+    def executed(
+        self, lines: list[str], filename: str, names: dict[str, Any]
+    ) -> tuple[str, dict[int, Operator]]:
+        """Run the source, which fills ``names``; returns its text, and line → operator.
+
+        Its tree is looked through before: whatever a program holds, nothing but these identifiers has a meaning in it.
+        """
+        text = "\n".join(lines) + "\n"
+        tree = ast.parse(text)
+        for node in ast.walk(tree):
+            name = node.id if isinstance(node, ast.Name) else "_"
+            attribute = node.attr if isinstance(node, ast.Attribute) else ""
+            foreign = name not in self.taken and name != "_"
+            if foreign or attribute[:1] == "_" or isinstance(node, ast.Import | ast.ImportFrom):
+                raise AssertionError(f"the source holds what nobody wrote: {ast.unparse(node)}")
+        exec(builtins.compile(tree, filename, "exec"), names)
+        ops = {k: op for k, line in enumerate(lines, 1) if (op := getattr(line, "op", None))}
+        return text, ops
 
     def constant(self, array: np.ndarray[Any, Any]) -> str:
         """An array known before the first run."""
@@ -214,7 +152,7 @@ class Identifiers:
         if identifier is None:
             identifier = self.identifiers[id(array)] = self.unique("k1")
             self.constants[identifier] = array
-            self.before.append(assign(identifier, entry("constants", identifier)))
+            self.before.append(f"{identifier} = constants[{identifier!r}]")
         return identifier
 
 

@@ -82,8 +82,8 @@ def _filled(block: Block, op: Operator, p: Primitive, constants: dict[str, Any])
     size = prod(var.shape)
     if -1 in var.shape or size > _LIMIT or var.dtype.kind not in "fiub":
         return op
-    if op.type in _LIKE:  # which lies in memory as its input does
-        value = _LIKE[op.type] if max(var.shape, default=1) == size else None
+    if op.type in _LIKE:
+        value = _LIKE[op.type]
     elif op.type in _MOVES and prod(block.var(op.input_names[0]).shape) not in (1, size):
         return op
     else:
