@@ -76,6 +76,15 @@ def part(gradient: str, which: object) -> str:
     return f"{gradient}{_PART}{which}"
 
 
+def label_of(name: str) -> str:
+    """Which part of a gradient has this name; empty for whole ones.
+
+    >>> label_of("w@GRAD@RENAME@sum"), label_of("w@GRAD")
+    ('sum', '')
+    """
+    return name.partition(_PART)[2]
+
+
 def before_cast(gradient: str) -> str:
     """The name of a gradient, or of a part of it, that does not have the dtype of its variable yet."""
     return gradient + _CAST

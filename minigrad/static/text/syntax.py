@@ -28,7 +28,7 @@ import numpy as np
 
 from ...errors import ProgramFormatError, describe, did_you_mean, refusal
 from ..program.block import Block
-from ..program.names import EMPTY, GRAD, variable_of, whole
+from ..program.names import EMPTY, GRAD, label_of, variable_of, whole
 from ..program.op_info import CONTROL, ROLES, bind_slots, find_info, has_blocks, op_info
 from ..program.operator import BLOCK_ATTRS, Operator
 from ..program.program import BackwardCall, Program
@@ -406,7 +406,7 @@ def link_grad_ops(program: Program) -> None:
         if source.idx not in known:
             known[source.idx] = _makers(source)
         makers, ways = known[source.idx]
-        last = len(source.ops)
+        last, after_copy, copied = len(source.ops), False, False
         for op in block.ops:
             if op.role == "loss":  # another backward part begins
                 last = len(source.ops)
@@ -418,7 +418,9 @@ def link_grad_ops(program: Program) -> None:
             ]
             given = [v for v in map(_differentiated, slots) if v is not None]
             wanted = [v for v in map(_differentiated, op.output_names) if v is not None]
-            kinds = (op.type, None) if plain else (None,)
+            # where an input is overwritten, its gradient is set aside first, named for the operator
+            set_aside = label_of(op.output_names[0]) if op.type == "assign" else ""
+            kinds = (op.type if plain else set_aside, None)
             keys = ((kind, a, b) for kind in kinds for a in given for b in wanted)
             places = next((ways[key] for key in keys if key in ways), None)
             if plain and places is None:
@@ -426,7 +428,10 @@ def link_grad_ops(program: Program) -> None:
             if places is None:
                 continue
             # what a rule wrote out has several operators, all of one place; else the last of all
-            place = places[(bisect_left if plain else bisect_right)(places, last) - 1]
+            reads_copy = after_copy or any(map(label_of, slots))
+            begins = plain or (not reads_copy and (copied or not set(given).isdisjoint(wanted)))
+            after_copy, copied = bool(set_aside), bool(set_aside) or reads_copy
+            place = places[(bisect_left if begins else bisect_right)(places, last) - 1]
             if _grad_type(source.ops[place]) in kinds:
                 op.forward_op, last = source.ops[place], place
 
@@ -440,7 +445,8 @@ def _makers(source: Block) -> tuple[dict[str, list[int]], dict[Any, list[int]]]:
             if n != EMPTY:
                 makers.setdefault(n, []).append(k)
             for read in dict.fromkeys(op.input_names if op.type not in CONTROL else ()):
-                ways.setdefault((_grad_type(op), n, read), []).append(k)
+                for kind in (_grad_type(op), op.type):
+                    ways.setdefault((kind, n, read), []).append(k)
     return makers, ways
 
 
