@@ -77,12 +77,13 @@ def test_why_changes_nothing():
     everything = [x, loss, *model.parameters(), *model.buffers()]
     before = [(id(t), t._version, t.requires_grad, t.detach().clone()) for t in everything]
     grads = [(id(t.grad), t.grad.clone()) for t in model.parameters()]
-    generator, alive = torch.get_rng_state(), tensors_alive()
-    for thing in (x, model, torch.optim.SGD(model.parameters(), lr=0.1)):
-        str(mg.why(thing, loss))
-        str(mg.why(thing))
-    del thing
-    assert tensors_alive() == alive
+    generator, alive, optimizer = torch.get_rng_state(), [], torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for thing in (x, model, optimizer):
+            str(mg.why(thing, loss))
+            str(mg.why(thing))
+        alive.append(tensors_alive())  # what was looked at has a Python object from then on
+    assert alive[0] == alive[1] == alive[2]
     assert torch.equal(torch.get_rng_state(), generator)
     assert calls == []
     for t, (name, version, asked, value) in zip(everything, before, strict=True):
