@@ -33,7 +33,8 @@ from .text.syntax import parse
 _LATER = {
     "Adagrad": "..optim", "Adam": "..optim", "AdamW": "..optim", "RMSprop": "..optim", "SGD": "..optim",
     "compile": "..compiler",
-    "decompose": "..compiler.program_passes", "export_onnx": "..backends.lowering", "net": "..nets",
+    "decompose": "..compiler.program_passes", "export_onnx": "..backends.lowering",
+    "from_torch": "..backends.from_torch", "net": "..nets",
 }  # fmt: skip
 
 __all__ = [

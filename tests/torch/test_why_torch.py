@@ -77,7 +77,11 @@ def test_why_changes_nothing():
     everything = [x, loss, *model.parameters(), *model.buffers()]
     before = [(id(t), t._version, t.requires_grad, t.detach().clone()) for t in everything]
     grads = [(id(t.grad), t.grad.clone()) for t in model.parameters()]
-    generator, alive, optimizer = torch.get_rng_state(), [], torch.optim.SGD(model.parameters(), lr=0.1)
+    generator, alive, optimizer = (
+        torch.get_rng_state(),
+        [],
+        torch.optim.SGD(model.parameters(), lr=0.1),
+    )
     for _ in range(3):
         for thing in (x, model, optimizer):
             str(mg.why(thing, loss))

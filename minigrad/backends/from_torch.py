@@ -1,0 +1,329 @@
+"""from_torch: a function or a module of PyTorch becomes a Program, through ``torch.export``.
+
+torch gives the forward graph, without changes in place; every operation in it is written in ops of this package
+(`aten`).  From there on it is a Program like any other: `append_backward` makes its gradient, `draw` and `play`
+show it, `compile` runs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import operator
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import ProgramError, describe, refusal
+from ..ops import astype
+from ..static.program.program import Program, program_guard
+from ..static.program.variable import Variable
+from .aten import TABLE
+
+_RANDOM = {
+    "rand",
+    "randn",
+    "rand_like",
+    "randn_like",
+    "randint",
+    "randperm",
+    "bernoulli",
+    "normal",
+    "uniform",
+}
+
+
+def from_torch(function: Any, *examples: Any) -> Program:
+    """The Program of what a module or a function of PyTorch computes from Tensors like the examples.
+
+    Shapes and dtypes are those of the examples.  Parameters (of the module; of modules and Tensors that the
+    function uses) become parameters of their names, buffers become constants: running averages are not changed.
+    The program's ``inputs`` and ``outputs`` list what is fed and returned.
+
+    Errors: `ProgramError`, which names all operations that have no counterpart here, and where torch.export
+    cannot write the function down.
+
+    >>> import minigrad as mg
+    >>> program = from_torch(torch.nn.Linear(2, 1), torch.ones(3, 2))      # doctest: +SKIP
+    >>> [op.type for op in program.global_block().ops]                     # doctest: +SKIP
+    ['swapaxes', 'matmul', 'add']
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not (isinstance(function, torch.nn.Module) or callable(function)):
+        what = f"from_torch takes a module or a function of PyTorch, not {describe(function)}"
+        raise refusal(
+            what, "static.from_torch(model, x); mg.trace(function, x) takes ours", ProgramError
+        )
+    if bad := [x for x in examples if not isinstance(x, torch.Tensor)]:
+        what = f"the examples of from_torch are Tensors of PyTorch, not {describe(bad[0])}"
+        raise refusal(what, "torch.ones(2, 3), or close over it: lambda x: f(x, 2)", ProgramError)
+    exported = _exported(torch, function, examples)
+    return _Translation(torch, exported).program
+
+
+def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
+    """The graph of a function: functional, and with no operation that can be taken apart into known ones."""
+    module = function if isinstance(function, torch.nn.Module) else _called(torch, function)
+    with _quiet():
+        try:
+            exported = torch.export.export(module, examples, strict=False).run_decompositions({})
+            parts = torch.export.default_decompositions()
+            for _ in range(4):
+                whole = {n.target for n in _calls(exported.graph) if _name(n) not in TABLE}
+                table = {t: parts[t] for t in whole if t in parts}
+                if not table:
+                    break
+                exported = exported.run_decompositions(table)
+        except Exception as error:
+            first = next(filter(None, str(error).splitlines()), type(error).__name__)
+            what = f"torch.export cannot write this function down: {first}"
+            advice = "no branch on values and no .item() inside; torch.where chooses by values"
+            raise refusal(what, advice, ProgramError) from error
+    return exported
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """torch.export warns of its own code."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _called(torch: Any, function: Any) -> Any:
+    """A function as a module that holds the modules and leaves that the function uses, by their names."""
+
+    class Called(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, *args: Any) -> Any:
+            return function(*args)
+
+    called = Called()
+    called.train()
+    with contextlib.suppress(TypeError):
+        used = inspect.getclosurevars(inspect.unwrap(function))
+        held = {**used.globals, **used.nonlocals}
+        held |= {"self": function.__self__} if hasattr(function, "__self__") else {}
+        for name, value in held.items():
+            if isinstance(value, torch.nn.Module):
+                called._modules[name] = value
+            elif isinstance(value, torch.nn.Parameter):
+                called._parameters[name] = value
+    return called
+
+
+def _calls(graph: Any) -> list[Any]:
+    return [n for n in graph.nodes if n.op == "call_function" and n.target is not operator.getitem]
+
+
+def _name(node: Any) -> str:
+    """``addmm`` for ``aten.addmm.default``."""
+    schema = getattr(node.target, "_schema", None)
+    return schema.name.partition("::")[2] if schema is not None else str(node.target)
+
+
+class _Translation:
+    """One pass over the exported graph: a node's value is a Variable, or a Tensor of torch while it is constant."""
+
+    def __init__(self, torch: Any, exported: Any) -> None:
+        self.torch, self.exported = torch, exported
+        self.program = Program()
+        self.values: dict[Any, Any] = {}
+        self.buffers: dict[int, str] = {}  # of constants that have a name
+        outputs = self._outputs()
+        needed = self._needed(outputs)
+        self._refuse_unknown(needed)
+        with program_guard(self.program):
+            for node in exported.graph.nodes:
+                if node.op == "placeholder":
+                    self._placeholder(node)
+                elif node in needed:
+                    self.values[node] = self._call(node)
+            results = [self._variable(self.values[n]) for n in outputs]
+        self.program.outputs = [v.name for v in results]
+        inputs = exported.graph_signature.user_inputs
+        self.program.inputs = [n for n in inputs if isinstance(n, str)]
+
+    def _outputs(self) -> list[Any]:
+        names = set(self.exported.graph_signature.user_outputs)
+        last = next(n for n in self.exported.graph.nodes if n.op == "output")
+        return [n for n in last.args[0] if getattr(n, "name", None) in names]
+
+    def _needed(self, outputs: list[Any]) -> set[Any]:
+        """The nodes that the outputs depend on: no update of a buffer."""
+        needed, waiting = set(), list(outputs)
+        while waiting:
+            node = waiting.pop()
+            if node not in needed:
+                needed.add(node)
+                waiting += node.all_input_nodes
+        return needed
+
+    def _refuse_unknown(self, needed: set[Any]) -> None:
+        fed = self._fed()
+        unknown = [
+            n for n in _calls(self.exported.graph)
+            if n in needed and _name(n) not in TABLE and (n in fed or _name(n) in _RANDOM)
+        ]  # fmt: skip
+        if unknown:
+            self._refuse({n: "" for n in unknown})
+
+    def _fed(self) -> set[Any]:
+        """The nodes that are not constant."""
+        constants = self.exported.graph_signature.inputs_to_buffers
+        fed: set[Any] = set()
+        for node in self.exported.graph.nodes:
+            if (node.op == "placeholder" and node.name not in constants) or any(
+                n in fed for n in node.all_input_nodes
+            ):
+                fed.add(node)
+        return fed
+
+    def _refuse(self, unknown: dict[Any, str]) -> None:
+        counts = Counter(
+            f"aten.{_name(n)}{f' with {why}' if why else ''}" for n, why in unknown.items()
+        )
+        lines = {f"aten.{_name(n)}": _users_line(n) for n in unknown}
+        told = "".join(
+            f"\n  {name}, {times} time{'s' * (times > 1)}{lines[name.partition(' with ')[0]]}"
+            for name, times in counts.items()
+        )
+        what = f"these operations of the function have no counterpart here:{told}"
+        raise refusal(
+            what,
+            "write them in operations that mg has, or leave that part in PyTorch",
+            ProgramError,
+        )
+
+    def _placeholder(self, node: Any) -> None:
+        signature = self.exported.graph_signature
+        if node.name in signature.inputs_to_parameters:
+            value = self.exported.state_dict[signature.inputs_to_parameters[node.name]]
+            stored = self.exported.state_dict.items()
+            name = next(n for n, v in stored if v is value)  # the first of a weight that is shared
+            known = self.program.global_block().find_var(name)
+            if known is None:
+                trains = bool(value.requires_grad)
+                known = self.program.add_persistable(name, _array(value), trains)
+            self.values[node] = known
+        elif node.name in signature.inputs_to_buffers:
+            name = signature.inputs_to_buffers[node.name]
+            stored = self.exported.state_dict
+            self.values[node] = stored[name] if name in stored else self.exported.constants[name]
+            self.buffers[id(self.values[node])] = name
+        elif node.name in signature.inputs_to_lifted_tensor_constants:
+            name = signature.inputs_to_lifted_tensor_constants[node.name]
+            value = self.exported.constants[name]
+            if value.requires_grad:
+                value = self.program.add_persistable(name, _array(value), True)
+            self.values[node] = value
+        else:
+            example = node.meta["val"]
+            self.values[node] = self.program.global_block().create_var(
+                node.name,
+                tuple(example.shape),
+                _dtype(example.dtype),
+                is_data=True,
+                derived_stop=True,
+            )
+
+    def _call(self, node: Any) -> Any:
+        args, kwargs = self._resolved(node.args), self._resolved(node.kwargs)
+        if node.target is operator.getitem:
+            return args[0][args[1]]
+        if not any(isinstance(x, Variable) for x in _leaves([args, kwargs])):
+            with self.torch.no_grad(), _quiet():  # constants only: torch computes it, once
+                return node.target(*args, **kwargs)
+        try:
+            result = TABLE[_name(node)](*self._plain(args), **self._plain(kwargs))
+        except NotImplementedError as error:
+            self._refuse({node: str(error)})
+        return self._checked(node, result)
+
+    def _checked(self, node: Any, result: Any) -> Any:
+        """The result in torch's dtype; a shape that differs is a defect here, and said."""
+        expected = node.meta["val"]
+        if isinstance(result, list | tuple):
+            return [
+                r if not isinstance(r, Variable) else self._same(node, r, e)
+                for r, e in zip(result, expected, strict=False)
+            ]
+        return self._same(node, result, expected)
+
+    def _same(self, node: Any, result: Any, expected: Any) -> Any:
+        if tuple(result.shape) != tuple(expected.shape):
+            what = f"aten.{_name(node)} gives {list(result.shape)} here and {list(expected.shape)} in PyTorch"
+            raise refusal(what, "leave this operation in PyTorch", ProgramError)
+        dtype = _dtype(expected.dtype)
+        return result if result.dtype == dtype else astype(result, dtype)
+
+    def _resolved(self, value: Any) -> Any:
+        """Nodes of the graph replaced by their values, in lists and keywords, too."""
+        if isinstance(value, self.torch.fx.Node):
+            return self.values[value]
+        if isinstance(value, list | tuple):
+            return [self._resolved(v) for v in value]
+        if isinstance(value, dict):
+            return {k: self._resolved(v) for k, v in value.items()}
+        return value
+
+    def _plain(self, value: Any) -> Any:
+        """What an op of this package takes: no Tensors, dtypes or settings of torch."""
+        if isinstance(value, self.torch.Tensor):
+            return self._variable(value)
+        if isinstance(value, list):
+            return [self._plain(v) for v in value]
+        if isinstance(value, dict):
+            drop = ("memory_format", "layout", "device", "pin_memory", "non_blocking")
+            return {k: self._plain(v) for k, v in value.items() if k not in drop}
+        return _dtype(value) if isinstance(value, self.torch.dtype) else value
+
+    def _variable(self, value: Any) -> Any:
+        """A constant of torch as one here, under its name if it has one."""
+        if isinstance(value, Variable):
+            return value
+        array = _array(value)
+        if (name := self.buffers.get(id(value), "")) and self.program.global_block().find_var(name):
+            return self.program.global_block().find_var(name)
+        if array.ndim == 0 and not name:
+            return array.item() if array.dtype.kind in "fib" else array
+        return (
+            self.program.add_persistable(name, array, False)
+            if name
+            else self.program.constant(array)
+        )
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | dict):
+        for v in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(v)
+    else:
+        yield value
+
+
+def _array(tensor: Any) -> np.ndarray[Any, Any]:
+    tensor = tensor.detach().cpu()
+    return np.array((tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy())
+
+
+def _dtype(dtype: Any) -> str:
+    name = str(dtype).removeprefix("torch.")
+    return "float32" if name == "bfloat16" else name
+
+
+def _users_line(node: Any) -> str:
+    """The last line of the trace that is not torch's own."""
+    home = sys.modules["torch"].__path__[0]
+    trace = (node.meta.get("stack_trace") or "").splitlines()
+    own = [
+        k for k, line in enumerate(trace) if line.strip().startswith("File") and home not in line
+    ]
+    if not own:
+        return ""
+    place, text = trace[own[-1]].split('"'), trace[own[-1] + 1 : own[-1] + 2]
+    number = place[2].split("line ")[1].split(",")[0]
+    return f", at {place[1].rpartition('/')[2]}:{number}: {' '.join(text).strip()}"

@@ -1,0 +1,219 @@
+"""static.from_torch: torch's forward, our backward, and torch's gradients as the judge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch.export warns of its own code
+
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
+
+import minigrad as mg  # noqa: E402
+from minigrad import static  # noqa: E402
+from minigrad.errors import ProgramError  # noqa: E402
+from tests.torch import models  # noqa: E402
+
+TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-12}
+
+
+def gradients(program, examples):
+    """The sum of the first output of a Program, and the gradients of its parameters, by name."""
+    with static.program_guard(program):
+        loss = mg.sum(program.global_block().vars[program.outputs[0]])
+        pairs = static.append_backward(loss)
+    static.verify(program)
+    feed = {n: e.detach().numpy() for n, e in zip(program.inputs, examples, strict=True)}
+    results = static.Executor().run(program, feed=feed, fetch_list=[loss, *(g for _, g in pairs)])
+    return float(results[0]), {
+        p.name: np.asarray(r) for (p, _), r in zip(pairs, results[1:], strict=True)
+    }
+
+
+def assert_same(function, leaves, examples, tolerance):
+    """Value and gradients are torch's, each relative to its largest number."""
+    value, ours = gradients(static.from_torch(function, *examples), examples)
+    out = function(*examples)
+    out = (out[0] if isinstance(out, tuple) else out).sum()
+    theirs = torch.autograd.grad(out, list(leaves.values()))
+    assert abs(value - out.item()) <= tolerance * max(1, abs(out.item()))
+    assert {*ours} == {*leaves}
+    for name, g in zip(leaves, theirs, strict=True):
+        error = abs(ours[name] - g.numpy()).max(initial=0)
+        assert error <= tolerance * max(1.0, float(g.abs().max())), name
+        assert ours[name].dtype == g.numpy().dtype
+
+
+MODELS = {
+    "mlp": (models.mlp, lambda t: [torch.randn(5, 8, dtype=t)]),
+    "cnn": (models.cnn, lambda t: [torch.randn(5, 1, 12, 12, dtype=t)]),
+    "cnn in eval mode": (
+        lambda: models.cnn().eval(),
+        lambda t: [torch.randn(5, 1, 12, 12, dtype=t)],
+    ),
+    "attention": (lambda: models.Block(16, 4), lambda t: [torch.randn(2, 6, 16, dtype=t)]),
+    "fused attention": (
+        lambda: models.Block(16, 4, True),
+        lambda t: [torch.randn(2, 6, 16, dtype=t)],
+    ),
+    "gpt": (models.GPT, lambda t: [torch.randint(64, (2, 8)), torch.randint(64, (2, 8))]),
+    "resnet": (
+        lambda: models.ResNet18(4, 10).eval(),
+        lambda t: [torch.randn(2, 3, 32, 32, dtype=t)],
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_of_a_model_are_those_of_torch(name, dtype):
+    torch.manual_seed(0)
+    build, examples = MODELS[name]
+    model = build().to(dtype)
+    assert_same(model, dict(model.named_parameters()), examples(dtype), TOLERANCE[dtype])
+
+
+OPS = {
+    "addmm": lambda x, y: torch.addmm(x[:, 0], x, y.t(), beta=2, alpha=0.5),
+    "add and sub with alpha": lambda x, y: torch.add(x, y, alpha=2) * torch.sub(x, y, alpha=3),
+    "numbers on the left": lambda x, y: 2 - x / (1 + y * y) + 3 ** (x / 4),
+    "rsqrt and exp2": lambda x, y: torch.rsqrt(x * x + 1) * torch.exp2(y),
+    "activations": lambda x, y: F.gelu(x) + F.gelu(y, approximate="tanh") + F.silu(x) + F.mish(y),
+    "more activations": lambda x, y: F.elu(x, 0.5) + F.selu(y) + F.softplus(x, 2) + F.logsigmoid(y),
+    "bounded activations": lambda x, y: F.hardtanh(x) + F.relu6(y * 4) + F.hardswish(x),
+    "leaky": lambda x, y: F.leaky_relu(x, 0.2) * F.leaky_relu(y),
+    "clamp": lambda x, y: x.clamp(-0.5, 0.7) + y.clamp(min=0) * x.clamp_max(0.1),
+    "where and masks": lambda x, y: torch.where(x > y, x * 2, y).masked_fill(x > 1, 0.5),
+    "reductions": lambda x, y: x.sum(0) + y.mean(0, keepdim=True) - x.var(0) + y.std(0, correction=0),
+    "max and min": lambda x, y: x.max() + y.min() + x.max(1).values.sum() + y.amax((0, 1)) + x.amin(0),
+    "norms": lambda x, y: x.norm() + torch.linalg.vector_norm(y, dim=1) + F.normalize(x, dim=1).sum(),
+    "softmaxes": lambda x, y: (x.softmax(0) * y.log_softmax(1)).sum(1) + torch.logsumexp(x, 1),
+    "shapes": lambda x, y: x.t().reshape(2, 10)[:, 1:7].permute(1, 0).flatten() * y.view(-1)[:12],
+    "squeezes": lambda x, y: x.unsqueeze(1).expand(4, 3, 5).squeeze(-1) * y[:, None],
+    "joins": lambda x, y: torch.cat([x, y], 1) * torch.stack([x, y], 1).flatten(1),
+    "splits": lambda x, y: x.split(2, 1)[0] * y.chunk(3, 1)[1] + x.split([2, 3], 1)[0] * y.unbind(1)[0][:, None],
+    "indices": lambda x, y: x[[0, 2, 2]] + y[1:, 1:2] + x[:, -1].sum() + x[0, 0],
+    "gather": lambda x, y: y * x.gather(1, y.argsort(1)) + x.index_select(0, torch.tensor([1, 0, 3, 1])),
+    "flips and rolls": lambda x, y: x.flip(1) * y.roll(2, 1) + x.roll((1, 2), (0, 1)),
+    "triangles": lambda x, y: x.tril() + y.triu(1) + torch.diagonal(x).sum(),
+    "repeats": lambda x, y: x.repeat(2, 1) * y.tile((2, 1)),
+    "pads": lambda x, y: F.pad(x, (1, 2)) * F.pad(y, (2, 1), value=3.0),
+    "einsum": lambda x, y: torch.einsum("ij,kj->ik", x, y),
+    "cumsum and prod": lambda x, y: x.cumsum(1) * y.prod(1, keepdim=True),
+    "top and sorted": lambda x, y: x.topk(2, 1).values + y.sort(1).values[:, :2],
+    "losses": lambda x, y: F.mse_loss(x, y) + F.l1_loss(x, y) + F.smooth_l1_loss(x, y) + F.huber_loss(x, y, delta=0.5),
+    "cross entropies": lambda x, y: F.cross_entropy(x, torch.tensor([0, 1, 2, 3])) + F.nll_loss(y.log_softmax(1), torch.tensor([4, 1, 2, 3]), reduction="sum"),
+    "soft targets": lambda x, y: F.cross_entropy(x, y.softmax(1).detach()) + y.sum(),
+    "binary losses": lambda x, y: F.binary_cross_entropy_with_logits(x, y.sigmoid()) + F.binary_cross_entropy(x.sigmoid(), (y > 0).to(x.dtype)),
+    "in place": lambda x, y: (x * 2).add_(y).mul_(x).clamp_(-3, 3),
+    "in place on a view": lambda x, y: _set_row(x * 1, y),
+    "detach": lambda x, y: x * y.detach() + y,
+    "norm layers": lambda x, y: F.layer_norm(x, (5,)) + F.rms_norm(y, (5,)) + F.group_norm(x, 5),
+    "made from a shape": lambda x, y: x * torch.arange(5, dtype=x.dtype) + torch.ones_like(y) + torch.eye(4, 5, dtype=x.dtype) * y,
+    "comparisons": lambda x, y: (x > 0).to(x.dtype) * y + (y <= x).to(x.dtype) * x,
+    "convolution 1d": lambda x, y: F.conv1d(x[:, None], y[:2, None, :3], padding="same", dilation=2),
+    "convolution 2d": lambda x, y: F.conv2d(x[None, None], y[:2, None, None, :3], stride=(2, 1), padding=(0, 1)),
+    "transposed convolution": lambda x, y: F.conv_transpose2d(x[None, None], y[None, :2, None, :2], stride=2, output_padding=1),
+    "pools": lambda x, y: F.max_pool2d(x[None, None], 2) + F.avg_pool2d(y[None, None], 2, padding=0),
+    "dropout at rest": lambda x, y: F.dropout(x, 0.5, training=False) * y,
+}  # fmt: skip
+
+
+def _set_row(x, y):
+    x[1] = y[0] * 2
+    return x * x
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_gradients_of_an_operation_are_those_of_torch(name):
+    torch.manual_seed(1)
+    leaves = {n: nn.Parameter(torch.randn(4, 5, dtype=torch.float64)) for n in "xy"}
+    holder, function = nn.ParameterDict(leaves), OPS[name]
+
+    class Module(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.x, self.y = holder["x"], holder["y"]
+
+        def forward(self, one):
+            return function(self.x * one, self.y)
+
+    assert_same(Module(), leaves, [torch.ones((), dtype=torch.float64)], 1e-12)
+
+
+def test_a_function_finds_its_modules_and_parameters():
+    model, scale = nn.Linear(3, 2), nn.Parameter(torch.tensor(2.0))
+    program = static.from_torch(lambda x: model(x).sum() * scale, torch.ones(4, 3))
+    assert sorted(v.name for v in program.parameters()) == ["model.bias", "model.weight", "scale"]
+    assert program.inputs and len(program.outputs) == 1
+
+
+def test_frozen_parameters_get_no_gradient_and_shared_ones_one():
+    model = models.GPT(layers=1)
+    model.wpe.weight.requires_grad_(False)
+    idx = torch.randint(64, (2, 8))
+    _, ours = gradients(static.from_torch(model, idx, idx), [idx, idx])
+    assert "wpe.weight" not in ours and "lm_head.weight" not in ours and "wte.weight" in ours
+
+
+def test_torchs_model_stays_as_it_was():
+    model = models.cnn()
+    before = {n: (id(t), t.clone(), t._version) for n, t in model.state_dict().items()}
+    static.from_torch(model, torch.randn(2, 1, 12, 12))
+    after = model.state_dict()
+    assert all(
+        torch.equal(t, after[n]) and after[n]._version == v for n, (_, t, v) in before.items()
+    )
+    assert model.training and all(p.grad is None for p in model.parameters())
+
+
+def test_a_program_of_torch_is_a_program_like_any_other():
+    model = models.mlp()
+    x = torch.randn(5, 8)
+    program = static.from_torch(model, x)
+    step = static.compile(program, fetch=program.outputs)
+    assert np.allclose(
+        np.asarray(step({program.inputs[0]: x.numpy()})[0]), model(x).detach(), atol=1e-6
+    )
+    assert static.parse(str(program)).outputs == program.outputs or str(static.parse(str(program)))
+    assert "2.bias" in mg.draw(program).text
+    static.append_backward(mg.sum(program.global_block().vars[program.outputs[0]]))
+    assert "0.weight" in str(mg.why(program.global_block().vars["0.weight"]))
+
+
+def test_all_operations_without_a_counterpart_are_named_at_once():
+    class Strange(nn.Module):
+        def forward(self, x):
+            u, s, v = torch.linalg.svd(x)
+            return (
+                torch.fft.fft(s).real.sum() + torch.special.i0(x).sum() + torch.rand_like(x).sum()
+            )
+
+    with pytest.raises(ProgramError) as error:
+        static.from_torch(Strange(), torch.eye(3))
+    text = str(error.value)
+    for name in ("_linalg_svd", "_fft", "i0", "rand"):
+        assert f"aten.{name}" in text
+    assert "u, s, v = torch.linalg.svd(x)" in text and "repair" in text
+
+
+def test_options_without_a_counterpart_are_named():
+    with pytest.raises(ProgramError, match="ceil_mode"):
+        static.from_torch(nn.MaxPool2d(2, ceil_mode=True), torch.ones(1, 1, 5, 5))
+
+
+def test_a_branch_on_a_value_is_refused():
+    def function(x):
+        return x if x.sum() > 0 else -x
+
+    with pytest.raises(ProgramError, match="cannot write this function down"):
+        static.from_torch(function, torch.ones(3))
+
+
+def test_what_is_not_torchs_is_refused():
+    with pytest.raises(ProgramError, match="takes a module or a function"):
+        static.from_torch(3, torch.ones(2))
+    with pytest.raises(ProgramError, match="examples"):
+        static.from_torch(nn.Linear(2, 1), np.ones(2))
