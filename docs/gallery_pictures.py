@@ -273,7 +273,7 @@ def search() -> Any:
     named = {}
     for i in range(1000):
         h = named[f"h{i}"] = mg.tanh(h @ w + 0.5)
-    return mg.draw((h * h).sum(), names=named, direction="TB")  # from left to right it is too wide
+    return mg.draw((h * h).sum(), names=named)
 
 
 # ---- nets ---------------------------------------------------------------------------------------

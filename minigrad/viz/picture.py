@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..atomic import replacing
 from ..gc_paused import gc_paused
@@ -18,14 +18,29 @@ from .fold.fold import View
 from .fold.opening import found_ops
 from .graph.graph import Graph
 from .render import layout
-from .render.dot import to_dot
+from .render.dot import estimated_width, to_dot
 from .render.html import explorer, explorer_page, view_of
-from .render.svg import to_svg
+from .render.svg import WIDEST, to_svg
 from .render.words import describe, to_text
 
 _MOST_FOR_PNG = 150  # nodes
 _MOST_PIXELS = 8_000_000
 _DPI, _SMALL_DPI = 96, 72
+#: of a page: estimated so narrow, a drawing fits; estimated so wide, it is not even tried
+_NO_DOUBT, _NO_HOPE = 0.7, 1.15
+
+
+class Layout(NamedTuple):
+    """A graph, and what Graphviz drew of it: None if it could not."""
+
+    graph: Graph
+    drawn: bytes | None
+
+
+def _width_of(drawn: bytes | None) -> float:
+    """Points; endless without a drawing."""
+    found = re.search(rb'<svg width="([\d.]+)pt"', drawn or b"")
+    return float(found[1]) if found else math.inf
 
 
 class Picture:
@@ -37,15 +52,45 @@ class Picture:
     """
 
     def __init__(self, graph: Graph, *, legend: bool = False, view: View | None = None) -> None:
-        self.graph = graph
         self.legend = legend
         self.view = view or View(graph, "full")
-        self.interactive = bool(self.view.folds())
+        self.searched = False  # a search, though nothing is folded
 
     @functools.cached_property
+    def graph(self) -> Graph:
+        """What is drawn."""
+        return self.view.graph if self._surely_fits() else self._layout.graph
+
+    def _surely_fits(self) -> bool:
+        """Is there no need to lay it out to know that it is not folded more?"""
+        return (
+            bool(self.view.opened)
+            or self.view.detail in ("full", "ops")
+            or (
+                self.view.graph.direction == "LR"
+                or estimated_width(self.view.graph) < _NO_DOUBT * WIDEST
+            )
+        )
+
+    @property
     def dot(self) -> str:
         """The DOT source."""
-        return to_dot(self.graph, legend=self.legend)
+        return self._dot()
+
+    def _dot(self, **options: Any) -> str:
+        return to_dot(self.graph, legend=self.legend, **options)
+
+    @functools.cached_property
+    def _layout(self) -> Layout:
+        """A drawing that is no wider than a page: the graph is folded more and more until it is."""
+        while True:
+            graph, drawn, final = self.view.graph, None, self._surely_fits()
+            if final or estimated_width(graph) < _NO_HOPE * WIDEST:
+                drawn = layout.layout(to_dot(graph, legend=self.legend))
+            if final or _width_of(drawn) <= WIDEST or not layout.available():
+                return Layout(graph, drawn)
+            if not self.view.tighten():
+                return Layout(graph, drawn or layout.layout(to_dot(graph, legend=self.legend)))
 
     @property
     def graphviz(self) -> Any:
@@ -57,7 +102,7 @@ class Picture:
     @functools.cached_property
     def svg(self) -> str | None:
         """The drawing, or None when no layout engine made one."""
-        drawn = layout.layout(self.dot)
+        drawn = self._layout.drawn
         return to_svg(self.graph, drawn) if drawn is not None else None
 
     @functools.cached_property
@@ -68,11 +113,11 @@ class Picture:
     @property
     def png(self) -> bytes | None:
         """The drawing as pixels, transparent."""
-        return layout.layout(to_dot(self.graph, legend=self.legend, dpi=self._dpi(_DPI)), "png")
+        return layout.layout(self._dot(dpi=self._dpi(_DPI)), "png")
 
     def _small_png(self) -> bytes | None:
         """Pixels on white paper in few bytes, for viewers that show no SVG."""
-        small = to_dot(self.graph, legend=self.legend, dpi=self._dpi(_SMALL_DPI), paper=True)
+        small = self._dot(dpi=self._dpi(_SMALL_DPI), paper=True)
         return layout.layout(small, layout.SMALL_PNG) or layout.layout(small, "png")
 
     def _dpi(self, most: int) -> int:
@@ -86,8 +131,17 @@ class Picture:
         """The picture with a search, opened by clicks.  Raises `ImportError` without anywidget."""
         return explorer(self.view, self._svg_of)
 
-    def _svg_of(self, graph: Graph) -> str | None:
-        return self.svg if graph is self.graph else Picture(graph, legend=self.legend).svg
+    def _svg_of(self, view: View) -> str | None:
+        return (
+            self.svg
+            if view.graph is self.graph
+            else Picture(view.graph, legend=self.legend, view=view).svg
+        )
+
+    @property
+    def interactive(self) -> bool:
+        """Is there something to open, or was a search asked for?"""
+        return self.searched or (self.graph is self.view.graph and bool(self.view.folds()))
 
     def describe(self) -> str:
         """One sentence about the graph, and its steps in order."""
@@ -192,7 +246,7 @@ def draw(
     if direction is not None:
         view.turn(_checked("direction", direction, ("LR", "TB")))
     picture = Picture(view.graph, legend=legend, view=view)
-    picture.interactive |= widget
+    picture.searched = widget
     return picture
 
 

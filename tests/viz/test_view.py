@@ -9,7 +9,7 @@ import minigrad as mg
 from minigrad import static
 from minigrad.viz import draw
 from minigrad.viz.adapters.names import Names
-from minigrad.viz.fold.fold import WITHOUT_VALUES, View
+from minigrad.viz.fold.fold import OPENED, View
 from minigrad.viz.fold.segments import size_of
 from minigrad.viz.fold.summary import MOST
 from minigrad.viz.graph.graph import Graph, is_op
@@ -70,7 +70,7 @@ def test_every_operation_is_drawn_or_counted_whatever_is_opened(make):
     choose = np.random.default_rng(0)
     for _ in range(8):
         assert operations(view.graph) == total
-        assert len(view.graph.nodes) <= WITHOUT_VALUES
+        assert len(view.graph.nodes) <= OPENED
         if view.folds():
             view.open(str(choose.choice(list(view.folds()))))
     assert kept is not None
@@ -162,7 +162,7 @@ def test_many_openings_fold_the_oldest_back_so_that_a_picture_stays_small():
     view = view_of(kept := loop(1000)[0])
     for _ in range(40):
         view.open(boxes(view)[-1])
-    assert len(view.graph.nodes) <= WITHOUT_VALUES
+    assert len(view.graph.nodes) <= OPENED
     assert kept is not None
 
 

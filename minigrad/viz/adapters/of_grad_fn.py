@@ -59,7 +59,6 @@ def _summary(roots: list[Root], walk: Walk, names: Names) -> Graph:
         map(title_of, nodes),
         [names(n.variable) for n in leaves],
         ends,
-        "TB",
     )
 
 
@@ -69,7 +68,7 @@ class _Drawing:
     def __init__(self, roots: list[Root], walk: Walk, names: Names, values: bool | str) -> None:
         self.roots, self.values = roots, bool(values)
         self.every_gradient = values == "grad"
-        self.graph = Graph(direction="TB")
+        self.graph = Graph()
         self.walk = walk
         self.tensors = Tensors(self.graph, names, self.values, self.walk, roots)
         self.region = self.graph.region(

@@ -63,7 +63,7 @@ def leaves(op: Any) -> list[Any]:
 def of_net(x: Any, values: Mapping[str, Any] | None = None) -> Graph:
     """The picture of an operator, a net, or of a net and its backward net."""
     forward, backward = sides(x)
-    drawing = NetDrawing(Graph(direction="TB"), forward, backward, values or {})
+    drawing = NetDrawing(Graph(), forward, backward, values or {})
     drawing.draw(forward, "forward")
     drawing.draw(backward, "backward")
     drawing.finish()

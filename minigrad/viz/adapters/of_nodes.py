@@ -176,7 +176,8 @@ class Values:
     """Draws variables and calls in the order in which they ran; remembers the node of each."""
 
     def __init__(self, names: Names, values: bool, roots: list[Any] | None = None) -> None:
-        self.graph = Graph(direction="LR")
+        self.graph = Graph()
+        self.region = self.graph.region("forward: variables and functions").id
         self.names, self.values = names, values
         self.roots = roots
         self.variables: dict[int, Any] = {}  # keeps every variable alive while its id is a key
@@ -209,6 +210,7 @@ class Values:
             self.value_nodes[key] = self.graph.node(
                 end if made else _start_kind(variable),
                 self.names(variable),
+                region=self.region,
                 lines=self.shown(variable),
                 tooltip=explain_value(variable),
             )
@@ -228,6 +230,7 @@ class Values:
         op = self.graph.node(
             "op",
             kind,
+            region=self.region,
             lines=formula.lines() if formula else (),
             tooltip=f"the function object {called}" if called and called != kind else "",
         )
@@ -282,9 +285,13 @@ class Gradients:
         self.forward, self.graph = forward, forward.graph
         self.gradients: dict[int, Node] = {}  # by id of the variable
         self.meets: dict[int, Node] = {}
+        self.region = ""
 
     def draw(self, backs: list[Back]) -> None:
         """First the gradients, then what gives and takes them."""
+        if not backs:
+            return
+        self.region = self.graph.region("backward: gradients", side="backward").id
         self._gradients(backs, self._parts(backs))
         for back in backs:
             self._backward(back)
@@ -325,6 +332,7 @@ class Gradients:
                 f"{value.name}.grad",
                 lines=lines,
                 side="backward",
+                region=self.region,
                 tooltip=explain_value(grad),
             )
             self.graph.link(value, node)
@@ -352,6 +360,7 @@ class Gradients:
             "=" if lost else "+=",
             lines=tuple(filter(None, lines)),
             side="backward",
+            region=self.region,
             tooltip=f"{len(arriving)} gradients meet",
         )
         self.graph.edge(node, gradient, "accumulate")
@@ -368,6 +377,7 @@ class Gradients:
             f"{type(call.function).__name__}.backward",
             lines=lines,
             side="backward",
+            region=self.region,
             tooltip="\n".join(
                 f"gradient out: {explain_value(g)}" for g in back.gxs or () if g is not None
             ),

@@ -78,7 +78,7 @@ def _summary(program: Any) -> Graph:
     forward = [op.type for op in ops if not makes_gradients(op)]
     leaves = [n for n, v in program.blocks[0].vars.items() if getattr(v, "persistable", False)]
     leaves = [name for name in leaves if not is_gradient(name)]
-    return summary(forward, backward, leaves, sorted(loss_names(program)), "TB")
+    return summary(forward, backward, leaves, sorted(loss_names(program)))
 
 
 @dataclass
@@ -105,7 +105,7 @@ class ProgramDrawing:
 
     def __init__(self, facts: Facts) -> None:
         self.facts, self.program = facts, facts.program
-        self.graph = Graph(direction="TB")
+        self.graph = Graph()
         self.sheets: dict[int, Sheet] = {}
 
     # -- blocks

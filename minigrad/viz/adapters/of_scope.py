@@ -42,7 +42,7 @@ def names_of(scope: Any) -> Mapping[str, Any] | None:
 
 def of_scope(scope: Any) -> Graph:
     """The picture of a scope with all its parents and children, each a frame inside the outer."""
-    graph = Graph(title="Scopes", direction="TB")
+    graph = Graph(title="Scopes")
     chain = [scope, *parents(scope)][::-1]
     outer, depth = None, 0
     for depth, level in enumerate(chain):
@@ -129,9 +129,9 @@ def is_registry(x: Any) -> bool:
 
 def of_registry(registry: Mapping[str, Any]) -> Graph:
     """The table of op types: each with its grad op, and what the gradient reads."""
-    graph = Graph(title=f"Registry: {len(registry)} op types", direction="LR")
+    graph = Graph(title=f"Registry: {len(registry)} op types")
     grads = {grad_type(t, info, registry) for t, info in registry.items()}
-    for op_type, info in reversed(list(registry.items())):  # Graphviz stacks them from below
+    for op_type, info in registry.items():
         if op_type in grads:
             continue
         slots = tuple(slot_names(info))
@@ -142,9 +142,8 @@ def of_registry(registry: Mapping[str, Any]) -> Graph:
             continue
         found = gradient_reads(info, registry.get(grad))
         reads = tuple(sorted(found, key=[*slots, *found].index))
-        graph.edge(op, graph.node("grad_op", grad, side="backward", reads=reads), "entry")
+        graph.link(op, graph.node("grad_op", grad, side="backward", reads=reads))
         graph.steps.append(f"{op_type} has {grad}, which reads {', '.join(reads) or 'nothing'}")
-    graph.steps.reverse()
     return graph
 
 
@@ -187,7 +186,7 @@ def is_module(x: Any) -> bool:
 
 def of_module(module: Any, values: bool = True) -> Graph:
     """The picture of a module before it is called; call it and draw the result for its graph."""
-    graph = Graph(title=type(module).__name__, direction="TB")
+    graph = Graph(title=type(module).__name__)
     frames = {"": graph.region(type(module).__name__).id}
     total = 0
     for path, tensor in module.named_parameters():

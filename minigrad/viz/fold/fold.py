@@ -1,8 +1,8 @@
-"""Big graphs, drawn small: values become labels of lines, repeated segments are drawn once, frames
-are closed, and the picture says so.
+"""Big graphs, drawn small: modules and repeated segments are drawn as one box, frames are closed,
+and the picture says so.
 
-Up to 150 nodes are drawn in full; up to 400 with values as labels; beyond that segments fold. Ids
-of what stays do not change.
+Up to 150 nodes are drawn in full, fewer where they are too wide for a page. Ids of what stays do
+not change.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from ..graph.format import shorten, visible
 from ..graph.graph import CARRIES, Edge, Graph, Links, Node, copied, is_op
 from .opening import closed, frames_around, holders_of, near, parted, without
-from .segments import Segment, chunks, contracted, segments, size_of
+from .segments import Segment, chunks, contracted, modules, segments, size_of
 
 FULL = 150  # nodes drawn in full
-WITHOUT_VALUES = 400  # nodes drawn with values as labels of lines
+OPENED = 400  # nodes of a picture in which boxes are open
+_TIGHTER, _FEWEST = 0.6, 8  # nodes that a picture may have when it is folded more
 
 
 @dataclass
@@ -40,39 +41,38 @@ class Openings:
         self.steps.append(("part", frozenset(ops)))
 
 
-def folded(graph: Graph, detail: str = "auto", openings: Openings | None = None) -> Graph:
-    """The graph as ``detail`` asks for it: "full", "ops", "folded", or what "auto" finds right for
-    its size; with what was opened in it.
+def folded(
+    graph: Graph, detail: str = "auto", openings: Openings | None = None, most: int = FULL
+) -> Graph:
+    """The graph as ``detail`` asks for it: "full", "ops", "folded", or, where it has more than
+    ``most`` nodes, folded until it has not; with what was opened in it.
     """
-    size = len(graph.nodes)
-    if detail == "full" or (detail not in ("ops", "folded") and size <= FULL):
+    if detail == "full" or (detail not in ("ops", "folded") and len(graph.nodes) <= most):
         return graph
-    if detail == "ops" or (detail != "folded" and size <= WITHOUT_VALUES):
-        small = without_values(graph)
-        if detail == "ops" or len(small.nodes) <= FULL:
-            return small
-    small = _folded(graph, openings or Openings())
-    return without_values(small) if len(small.nodes) > FULL else small
+    return (
+        without_values(graph) if detail == "ops" else _folded(graph, openings or Openings(), most)
+    )
 
 
-def _folded(graph: Graph, openings: Openings) -> Graph:
-    """Fold more and more until the picture is small: repeats, then frames, then neighbours.
+def _folded(graph: Graph, openings: Openings, most: int) -> Graph:
+    """Fold more and more until the picture is small: modules, repeats, then frames, then neighbours.
 
     How it is folded does not depend on what is opened, so that a picture does not jump.
     """
-    found = segments(graph)
-    plain = contracted(graph, found)
-    if _small(plain):
-        return _opened(graph, found, openings) if openings.steps else plain
+    for found in (*modules(graph), segments(graph)):
+        plain = contracted(graph, found)
+        if len(plain.nodes) <= most:
+            return _opened(graph, found, openings) if openings.steps else plain
     shut = closed(graph)
     if shut is not graph:
         found = segments(shut)
         plain = contracted(shut, found)
-        if _small(plain) and not (openings.steps or openings.frames):
+        small = len(plain.nodes) <= most
+        if small and not (openings.steps or openings.frames):
             return plain
-        found = found if _small(plain) else chunks(shut)
+        found = found if small else chunks(shut, most)
         return _framed(closed(graph, openings.frames), found, openings)
-    return _opened(graph, chunks(graph), openings)
+    return _opened(graph, chunks(graph, most), openings)
 
 
 def _framed(graph: Graph, found: list[Segment], openings: Openings) -> Graph:
@@ -82,10 +82,6 @@ def _framed(graph: Graph, found: list[Segment], openings: Openings) -> Graph:
     inside = [s for s in segments(graph) if s.ops[0].region in openings.frames]
     holders = {n.id for r, n in holders_of(graph).items() if r in openings.frames}
     return _opened(graph, [*found, *inside], openings, holders)
-
-
-def _small(graph: Graph) -> bool:
-    return len(graph.nodes) <= WITHOUT_VALUES
 
 
 def _opened(
@@ -172,13 +168,13 @@ class View:
     """
 
     def __init__(self, whole: Graph, detail: str = "auto", expand: Iterable[str] = ()) -> None:
-        self.whole, self.detail = whole, detail
+        self.whole, self.detail, self.most = whole, detail, FULL
         self.openings = Openings()
         if expand:
             self.openings.show(whole, expand)
         self._kept = (len(self.openings.steps), frozenset(self.openings.frames))
         self._before: list[tuple[int, frozenset[str]]] = []
-        self.graph = folded(whole, detail, self.openings)
+        self._refold()
 
     @property
     def opened(self) -> int:
@@ -188,6 +184,16 @@ class View:
     def turn(self, direction: str) -> None:
         """Draw from left to right ("LR") or from top to bottom ("TB")."""
         self.whole.direction = self.graph.direction = direction
+
+    def tighten(self) -> bool:
+        """Fold more, for a picture that is too wide; False if there is nothing more to fold."""
+        before = len(self.graph.nodes)
+        while self.detail not in ("full", "ops") and self.most > _FEWEST:
+            self.most = int(min(self.most, len(self.whole.nodes)) * _TIGHTER)
+            self._refold()
+            if len(self.graph.nodes) < before:
+                return True
+        return False
 
     def folds(self) -> dict[str, str]:
         """The boxes that can be opened, each with a few words."""
@@ -273,16 +279,19 @@ class View:
     def _return_to(self, mark: tuple[int, frozenset[str]]) -> None:
         del self.openings.steps[mark[0] :]
         self.openings.frames = set(mark[1])
-        self.graph = folded(self.whole, self.detail, self.openings)
+        self._refold()
+
+    def _refold(self) -> None:
+        self.graph = folded(self.whole, self.detail, self.openings, self.most)
 
     def _fold(self) -> None:
         """Fold with the new opening; the oldest ones close when the picture would be too large."""
-        self.graph = folded(self.whole, self.detail, self.openings)
-        while len(self.graph.nodes) > WITHOUT_VALUES and len(self._before) > 1:
+        self._refold()
+        while len(self.graph.nodes) > OPENED and len(self._before) > 1:
             gone = self._before[1][0] - self._before[0][0]
             del self.openings.steps[self._before[0][0] : self._before[1][0]]
             self._before = [(n - gone, frames) for n, frames in self._before[1:]]
-            self.graph = folded(self.whole, self.detail, self.openings)
+            self._refold()
 
 
 def _called(node: Node) -> str:

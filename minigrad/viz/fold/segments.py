@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..graph.graph import CARRIES, Edge, Graph, Links, Node, copied, ends_at_lea
 
 _LONGEST_PERIOD = 64  # operations in one repeat
 _FEWEST_REPEATS = 3
-_CHUNKS = 24  # what is left without repeats is cut into about as many pieces
+_NODES = 6  # of a picture, to a piece: its two boxes, and what goes in and comes out
 
 
 @dataclass(slots=True)
@@ -106,11 +107,43 @@ def mirrored(graph: Graph, segment: Segment) -> Segment | None:
     return segment.twin
 
 
-def chunks(graph: Graph) -> list[Segment]:
-    """Pieces of a graph without repeats: neighbours in the order in which they run."""
+def modules(graph: Graph) -> Iterator[list[Segment]]:
+    """The operators of each module, by the paths in the names of the parameters that they read:
+    the innermost modules first.  An operator without parameters goes with the one before it.
+    """
+    links = Links(graph)
+    runs: list[list[tuple[list[str], Node]]] = []
+    for ops in _runs_by_region(graph, "forward"):
+        path: list[str] = []
+        runs.append([])
+        for op in ops:
+            names = [n.name for n in links.before[op.id] if n.kind == "leaf" and "." in n.name]
+            path = names[0].split(".")[:-1] if names else path
+            runs[-1].append((path, op))
+    for depth in range(max((len(p) for row in runs for p, _ in row), default=0), 0, -1):
+        found: list[Segment] = []
+        for row in runs:
+            parts: dict[int, list[Node]] = {}
+            cuts = accumulate(a[0][:depth] != b[0][:depth] for a, b in pairwise([row[0], *row]))
+            for cut, (_, op) in zip(cuts, row, strict=True):
+                parts.setdefault(cut, []).append(op)
+            first = {op.id: ".".join(path[:depth]) for path, op in row}
+            found += [
+                Segment(f"{first[ops[0].id]}: {counted(ops)}", ops, "forward")
+                for ops in parts.values()
+                if first[ops[0].id] and len(ops) > 1
+            ]
+        if len(found) > 1:
+            yield found + [t for s in found if (t := mirrored(graph, s)) is not None]
+
+
+def chunks(graph: Graph, most: int) -> list[Segment]:
+    """Pieces of a graph without repeats: neighbours in the order in which they run, in all about
+    ``most`` nodes.
+    """
     found: list[Segment] = []
     every = [ops for ops in _runs_by_region(graph, "forward") if len(ops) > 1]
-    size = max(2, -(-sum(map(len, every)) // _CHUNKS))
+    size = max(2, -(-sum(map(len, every)) // max(1, most // _NODES)))
     for ops in every:
         found += [
             Segment(counted(part), part, "forward")
@@ -221,13 +254,16 @@ def _segment_of(
 
 
 def _goes_in(links: Links, segment: Segment) -> list[Node]:
-    """What the first operation starts from; not what each repeat has of its own, as a weight."""
+    """What the first operation starts from; not what each repeat has of its own, as a weight, and
+    no parameter of a module.
+    """
     first, period = segment.ops[0], segment.period
     inputs = links.before[first.id]
     again = links.before[segment.ops[period].id] if 0 < period < len(segment.ops) else []
     own = [not links.before[n.id] and len(links.after[n.id]) == 1 for n in again]
     own += [False] * (len(inputs) - len(own))
-    return [n for n, repeats in zip(inputs, own, strict=False) if not repeats]
+    free = (n for n, repeats in zip(inputs, own, strict=False) if not repeats)
+    return [n for n in free if n.kind != "leaf" or "." not in n.name]
 
 
 def _adds_many(links: Links, node: Node) -> bool:

@@ -18,7 +18,6 @@ def summary(
     backward: Iterable[str],
     starts: Sequence[str],
     ends: Sequence[str],
-    direction: str = "LR",
 ) -> Graph:
     """A graph of one box per side, from the names of the operations of each.
 
@@ -27,7 +26,7 @@ def summary(
     ['x', '30,000 operations', 'y', 'y.grad', '30,000 operations', 'x.grad']
     """
     counts = {"forward": Counter(forward), "backward": Counter(backward)}
-    graph = Graph(", ".join(ends[:3]), direction)
+    graph = Graph(", ".join(ends[:3]))
     ends = [ends[0] if ends else "result"]
     before, made = _side(graph, counts["forward"], "forward", starts, ends)
     if counts["backward"]:

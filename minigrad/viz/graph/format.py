@@ -14,11 +14,16 @@ import numpy as np
 NOT_YET = "—"  # not computed yet: never 0
 LONGEST_NAME = 28
 LONGEST_LINE = 60
+WIDEST = 26  # letters that stand in one row of a box; longer texts wrap
 FEW = 4  # arrays of up to this many elements are shown element by element
 
 #: a word of a script that is written from right to left, and one that is isolated
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _ISOLATED = re.compile(f"\u2068({_RIGHT_TO_LEFT.pattern})\u2069")
+
+#: where a text may go on in a new row: after a space, an index, a product; else within a name
+_BETWEEN = re.compile(r"(?<=[ ·)\]])(?<!= )")
+_WITHIN = re.compile(r"(?<=[_.@/])(?=[^\W\d])|(?<=[a-z])(?=[A-Z])")
 
 #: categories of characters that do not show themselves
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -64,6 +69,25 @@ def shorten(text: object, limit: int = LONGEST_NAME) -> str:
     if len(shown) > limit:
         shown = f"{shown[:head]}…{shown[head + 1 - limit :]}"
     return _isolated(shown)
+
+
+def wrapped(text: str, width: int = WIDEST) -> list[str]:
+    """A text in rows of at most ``width`` letters; a result stays beside its sign.
+
+    >>> wrapped("[0] g·learning_rate_scale = 0.25")
+    ['[0] g·learning_rate_scale', '= 0.25']
+    """
+    if len(text) <= width:
+        return [text]
+    rows = [""]
+    for piece in _BETWEEN.split(text):
+        for part in _WITHIN.split(piece) if len(piece.rstrip()) > width else [piece]:
+            if rows[-1] and len((rows[-1] + part).rstrip()) > width:
+                rows.append("")
+            rows[-1] += part
+            while len(rows[-1].rstrip()) > width:
+                rows[-1:] = [rows[-1][:width], rows[-1][width:]]
+    return [row.strip() for row in rows if row.strip()] or [text]
 
 
 def unwrap(value: Any) -> Any:

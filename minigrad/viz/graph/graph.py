@@ -49,7 +49,6 @@ EDGE_KINDS = (
     "weak",         # a weak reference
     "sub_block",    # an op and the block it holds
     "loop",         # a value carried to the next iteration
-    "entry",        # an op type and its grad op type, in the picture of a registry
 )  # fmt: skip
 
 
@@ -102,10 +101,10 @@ class Region:
 
 @dataclass(slots=True)
 class Graph:
-    """A picture before it has a look.  ``direction`` is "LR" (chains) or "TB" (programs)."""
+    """A picture before it has a look.  ``direction`` is "TB" or "LR"."""
 
     title: str = ""
-    direction: str = "LR"
+    direction: str = "TB"
     nodes: dict[str, Node] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     regions: dict[str, Region] = field(default_factory=dict)

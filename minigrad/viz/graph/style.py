@@ -98,7 +98,6 @@ EDGE_STYLES: dict[str, EdgeStyle] = {
     "weak":       _E(BLUE,       1.5, "data, held by a weak reference", "dotted"),
     "sub_block":  _E(GREY,       2.2, "operator and its sub-block", "dashed"),
     "loop":       _E(BLUE,       3,   "carried to the next iteration"),
-    "entry":      _E(GREY,       1,   "an op type and its grad op type", "dashed", "none"),
 }
 
 REGION_STYLES: dict[tuple[str, bool], RegionStyle] = {

@@ -11,9 +11,10 @@ import functools
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
-from ..graph.format import LONGEST_LINE, NOT_YET, shorten, visible
+from ..graph.format import LONGEST_LINE, NOT_YET, shorten, visible, wrapped
 from ..graph.graph import Graph, is_op
 from ..graph.inside import live_lines
 from ..graph.style import FONT, GREY, PAPER, TEXT
@@ -47,8 +48,11 @@ class Film:
     ({'n1': 'pending', 'n2': 'pending'}, {'n2': ('—',)}, {'n2': ('9',)})
     """
 
-    def __init__(self, graph: Graph, events: Sequence[Event]) -> None:
+    def __init__(
+        self, graph: Graph, events: Sequence[Event], picture: Picture | None = None
+    ) -> None:
         self.graph = graph
+        self.picture = picture or Picture(graph)  # the drawing at the end of the film
         self.events = [  # here the words of events become text of pictures and pages
             replace(e, text=visible(e.text), formula=visible(e.formula)) for e in events
         ]
@@ -65,19 +69,11 @@ class Film:
         return len(self.events) + 1
 
     @functools.cached_property
-    def picture(self) -> Picture:
-        """The drawing at the end of the film."""
-        return Picture(self.graph)
-
-    @functools.cached_property
     def live(self) -> dict[str, list[tuple[str, str]]]:
         """Node -> its texts that a frame may take back, each with what stands there before."""
         lines = {n: live_lines(self.graph.nodes[n]) for n in self.first}
         return {
-            n: [
-                (shorten(text, LONGEST_LINE), shorten(before, LONGEST_LINE))
-                for text, before in found
-            ]
+            n: [pair for text, before in found for pair in _beside(text, before)]
             for n, found in lines.items()
             if found
         }
@@ -109,7 +105,10 @@ class Film:
         """The live texts of a node from an event on."""
         final = tuple(text for text, _ in self.live[node])
         value = event.values.get(node)
-        return final if value is None else (shorten(value, LONGEST_LINE), *final[1:])
+        if value is None:
+            return final
+        first = _beside(live_lines(self.graph.nodes[node])[0][0], value)
+        return (*(text for _, text in first), *final[len(first) :])
 
     @property
     def opening(self) -> str:
@@ -203,6 +202,13 @@ class Film:
         if op is None or event.kind in ("enter", "leave"):
             return None
         return {"node": op.id, "what": "Which operator comes next?", "answer": op.name}
+
+
+def _beside(text: str, other: str) -> list[tuple[str, str]]:
+    """The rows of a text as it is drawn, each with what stands in it for another text."""
+    drawn, rows = (wrapped(shorten(t, LONGEST_LINE)) for t in (text, other))
+    rows = [*rows[: len(drawn) - 1], " ".join(rows[len(drawn) - 1 :])]
+    return list(zip_longest(drawn, rows, fillvalue=""))
 
 
 def _fade(line: ET.Element) -> None:

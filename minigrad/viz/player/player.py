@@ -15,7 +15,7 @@ from ...atomic import replacing
 from ..adapters.names import Names, caller_variables
 from ..adapters.of_scope import all_values, is_scope, names_of, step_list
 from ..adapters.sources import record_of
-from ..picture import view_of_any
+from ..picture import Picture, view_of_any
 from ..render.html import film_page, frames_page, script, style, view_of
 from .events import build_events, run_events
 from .film import Film, sheet
@@ -48,14 +48,15 @@ def play(
     shown = x if record is not None else with_last_iteration(with_all_values(x))
     detail = "pruned" if building else "auto"
     view = view_of_any(shown, detail, True, Names(names, caller_variables()), None)
+    picture = Picture(view.graph, view=view)
     if building:
         program = x[0] if isinstance(x, tuple) else x
         events = build_events(
-            view.graph, trace if trace is not None else getattr(program, "trace", None)
+            picture.graph, trace if trace is not None else getattr(program, "trace", None)
         )
     else:
-        events = run_events(view.graph, step_scopes(shown), record, view.whole)
-    return Player(Film(view.graph, events), prediction=prediction)
+        events = run_events(picture.graph, step_scopes(shown), record, view.whole)
+    return Player(Film(picture.graph, events, picture), prediction=prediction)
 
 
 def with_all_values(x: Any) -> Any:

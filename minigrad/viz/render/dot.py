@@ -9,11 +9,13 @@ direction, so that both sides rank alike.
 from __future__ import annotations
 
 import html
+import re
+from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-from ..graph.format import LONGEST_LINE, shorten
+from ..graph.format import LONGEST_LINE, LONGEST_NAME, WIDEST, shorten, wrapped
 from ..graph.graph import Edge, Graph, Node, Region, is_op
 from ..graph.style import (
     EDGE_STYLES,
@@ -29,13 +31,15 @@ from ..graph.style import (
     node_style,
     region_style,
 )
-from .rank import anchor_lines, far_reads, mirrored, twin_groups
+from .rank import far_reads, layers
 
 _LARGE = 120  # nodes; half as many as lines
+_APART = 14  # points between two nodes, or a node and a line
+_TITLE, _NOTE = 40, 88  # letters in a row of the title of a frame, of a note
 _BESIDE = 20  # letters of a name and what stands beside it; what is longer stands below
 _SPACE = {
     "LR": {"rankdir": "LR", "nodesep": "0.42", "ranksep": "0.4"},
-    "TB": {"rankdir": "TB", "nodesep": "0.25", "ranksep": "0.27"},
+    "TB": {"rankdir": "TB", "nodesep": "0.15", "ranksep": "0.27"},
 }
 _TYPE = {"fontname": FONT, "fontcolor": TEXT}
 _GRAPH = _TYPE | {
@@ -63,33 +67,81 @@ def to_dot(
     """
     import graphviz  # on first use
 
-    dropped = far_reads(graph)
-    far = _names_read(graph, dropped.values())
+    dropped, far, rows = _places(graph)
+    at = {name: i for i, row in enumerate(rows) for name in row}
     look = _GRAPH | _SPACE[graph.direction] | (_FAST if _is_large(graph) else {})
     look |= ({"bgcolor": PAPER} if paper else {}) | ({"dpi": str(dpi)} if dpi else {})
     drawing = graphviz.Digraph("minigrad", graph_attr=look, node_attr=_NODE, edge_attr=_EDGE)
-    _inside(drawing, graph, None, far)
-    for group in twin_groups(graph):
-        _one_rank(drawing, group)
+    _sides(drawing, graph, at)  # first: what is named first stands on the left
+    _columns_of_frames(drawing, graph, far)
     for i, edge in enumerate(graph.edges):
         if i not in dropped:
-            _edge(drawing, graph, edge)
+            _edge(drawing, graph, edge, at)
     for pair in _twins(graph):
         _twin_line(drawing, graph, *pair)
-    _mirror_lines(drawing, graph)
-    if graph.edges:
-        anchor_lines(drawing, graph)
-    else:
-        _columns(drawing, graph)
+    _ladder(drawing, rows)
     if table := notes_and_legend(graph, legend):  # last: frames would inherit the label
         drawing.attr(label=f"<{table}>", labelloc="b", labeljust="l")
     return str(drawing.source)
+
+
+def _places(graph: Graph) -> tuple[dict[int, Edge], dict[str, tuple[str, ...]], list[list[str]]]:
+    """The lines that become names, the nodes that have them, and the nodes of each rank."""
+    dropped = far_reads(graph)
+    far = _names_read(graph, dropped.values())
+    return dropped, far, layers(graph, _widths(graph, far))
+
+
+def estimated_width(graph: Graph) -> float:
+    """About how wide a drawing will be, in points, without drawing it."""
+    dropped, far, rows = _places(graph)
+    at = {name: i for i, row in enumerate(rows) for name in row}
+    taken: dict[str, Counter[int]] = {"forward": Counter(), "backward": Counter()}
+    for name, width in _widths(graph, far).items():
+        taken[graph.nodes[name].side][at[name]] += round(width) + _APART
+    for i, edge in enumerate(graph.edges):
+        if i not in dropped and edge.head in at:
+            low, high = sorted((at[edge.tail], at[edge.head]))
+            taken[graph.nodes[edge.tail].side].update(dict.fromkeys(range(low + 1, high), _APART))
+    return sum(max(room.values(), default=0) for room in taken.values())
 
 
 def _one_rank(drawing: Any, nodes: list[str]) -> None:
     with drawing.subgraph(graph_attr={"rank": "same"}) as row:
         for node in nodes:
             row.node(node)
+
+
+def _sides(drawing: Any, graph: Graph, at: dict[str, int]) -> None:
+    """Unseen lines from two points to the first nodes of each side: they keep forward on the left,
+    or above in "LR".
+    """
+    sides: dict[str, list[Node]] = {"forward": [], "backward": []}
+    for node in graph.nodes.values():
+        sides[node.side].append(node)
+    if not graph.regions or not all(sides.values()):
+        return
+    with drawing.subgraph(graph_attr={"rank": "min"}) as top:
+        for side in sides:
+            top.node(side, "", style="invis", width="0", height="0", margin="0")
+    drawing.edge(*sides, style="invis")
+    for side, nodes in sides.items():
+        first = min(at[n.id] for n in nodes)
+        for node in nodes:
+            if at[node.id] <= first + 1:
+                drawing.edge(side, node.id, style="invis", weight="0")
+
+
+def _ladder(drawing: Any, ranks: list[list[str]]) -> None:
+    """Ranks one below the other; an empty one leaves room for a title."""
+    for rank in filter(None, ranks):
+        _one_rank(drawing, rank)
+    for above, below in pairwise(ranks):
+        if above and below:
+            drawing.edge(above[0], below[0], style="invis", weight="0")
+    for above, gap, below in zip(ranks, ranks[1:], ranks[2:], strict=False):
+        if not gap:
+            drawing.edge(above[0], below[0], style="invis", weight="0", minlen="2")
 
 
 def _is_large(graph: Graph) -> bool:
@@ -138,7 +190,8 @@ def node_classes(node: Node) -> list[str]:
 # Lines ----------------------------------------------------------------
 
 
-def _edge(drawing: Any, graph: Graph, edge: Edge) -> None:
+def _edge(drawing: Any, graph: Graph, edge: Edge, at: dict[str, int]) -> None:
+    """One line; one that runs against the ranks has no say in them."""
     tail, head = graph.nodes[edge.tail], _head(graph, edge)
     style = edge_style(edge, tail.side)
     ends = [_end(tail, edge.tail_port, "out"), _end(head, edge.head_port, "in")]
@@ -149,9 +202,10 @@ def _edge(drawing: Any, graph: Graph, edge: Edge) -> None:
     }
     if style.line != "solid":
         facts["style"] = style.line
-    if not style.constraint:
+    above, below = (head, tail) if style.reversed else (tail, head)
+    if not style.constraint or (edge.head in graph.nodes and at[above.id] > at[below.id]):
         facts["constraint"] = "false"
-    elif weight := _weight(edge, tail, head):
+    if style.constraint and (weight := _weight(edge, tail, head)):
         facts["weight"] = weight
     facts |= _arrow(style.head, style.reversed)
     if edge.kind == "sub_block" and head.region:
@@ -202,7 +256,7 @@ def _chip(text: str, stroke: str) -> str:
     return (
         '<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2" '
         f'COLOR="{stroke}" BGCOLOR="{PAPER}">'
-        f"<TR><TD>{quote(text)}</TD></TR></TABLE>"
+        f"<TR><TD>{_rows_of(text, '')}</TD></TR></TABLE>"
     )
 
 
@@ -223,24 +277,13 @@ def _twin_line(drawing: Any, graph: Graph, node: Node, twin: Node) -> None:
     that keeps the order.
     """
     style = EDGE_STYLES["twin"]
-    free = graph.direction == "LR" and not graph.regions
-    facts = {} if free else {"constraint": "false"}
+    facts: dict[str, str] = {}
     if is_op(node) and is_op(twin):
         facts |= {"class": f"mg twin {node.id} {twin.id}", "style": style.line, "dir": "none"}
         facts |= {"color": style.stroke, "penwidth": f"{style.width:g}"}
     else:
         facts |= {"class": "mg layout", "style": "invis"}
     drawing.edge(node.id, twin.id, **facts)
-
-
-def _mirror_lines(drawing: Any, graph: Graph) -> None:
-    """Unseen lines down each rank that holds several pairs of twins; frames keep their own order."""
-    if graph.direction == "TB" or graph.regions or _is_large(graph):
-        return
-    for order in mirrored(graph):
-        with drawing.subgraph(graph_attr={"rank": "same"}) as row:
-            for pair in pairwise(order):
-                row.edge(*pair, style="invis")
 
 
 def _names_read(graph: Graph, edges: Iterable[Edge]) -> dict[str, tuple[str, ...]]:
@@ -252,6 +295,23 @@ def _names_read(graph: Graph, edges: Iterable[Edge]) -> dict[str, tuple[str, ...
 
 
 # Frames ----------------------------------------------------------------
+
+
+def _columns_of_frames(drawing: Any, graph: Graph, far: dict[str, tuple[str, ...]]) -> None:
+    """Everything forward on one side, everything backward on the other, whatever stands below."""
+    frames = [r for r in graph.regions.values() if r.parent is None]
+    if graph.direction == "LR" or len(frames) < 3:
+        _inside(drawing, graph, None, far)
+        return
+    for node in graph.nodes.values():
+        if node.region is None:
+            _node(drawing, graph, node, far.get(node.id, ()))
+    for side in ("forward", "backward"):
+        unseen = {"style": "invis", "margin": "0"}
+        with drawing.subgraph(name=f"cluster_{side}", graph_attr=unseen) as column:
+            for region in frames:
+                if region.side == side:
+                    _frame(column, graph, region, far)
 
 
 def _inside(
@@ -267,14 +327,19 @@ def _inside(
         _node(drawing, graph, node, far.get(node.id, ()))
     for region in graph.regions.values():
         if region.parent == parent:
-            look = _region(graph, region)
-            with drawing.subgraph(name=f"cluster_{region.id}", graph_attr=look) as frame:
-                _inside(frame, graph, region.id, far)
+            _frame(drawing, graph, region, far)
+
+
+def _frame(drawing: Any, graph: Graph, region: Region, far: dict[str, tuple[str, ...]]) -> None:
+    look = _region(graph, region)
+    with drawing.subgraph(name=f"cluster_{region.id}", graph_attr=look) as frame:
+        _inside(frame, graph, region.id, far)
 
 
 def _region(graph: Graph, region: Region) -> dict[str, str]:
     style = region_style(region)
     backward = region.side == "backward"
+    side = "RIGHT" if backward and graph.direction == "TB" else "LEFT"
     return {
         "id": region.id,
         "class": f"mg region {'bwd' if backward else 'fwd'}",
@@ -283,20 +348,10 @@ def _region(graph: Graph, region: Region) -> dict[str, str]:
         "fillcolor": style.fill,
         "penwidth": f"{style.width:g}",
         "margin": "11",
-        "label": f"<{quote(region.label, 80)}>" if region.label else "",
-        "labeljust": "r" if backward and graph.direction == "TB" else "l",
+        "label": f"<{_rows_of(region.label, side, 80, _TITLE)}>" if region.label else "",
+        "labeljust": side[0].lower(),
         "labelloc": "b" if backward and graph.direction == "LR" else "t",
     }
-
-
-def _columns(drawing: Any, graph: Graph) -> None:
-    """Without lines, the nodes of each frame stand in a column."""
-    columns: dict[str | None, list[str]] = {}
-    for node in graph.nodes.values():
-        columns.setdefault(node.region, []).append(node.id)
-    for column in columns.values():
-        for pair in pairwise(column):
-            drawing.edge(*pair, style="invis", weight="9")
 
 
 # ---- What stands inside a node: HTML-like labels, and the one place where text enters DOT ----
@@ -337,8 +392,8 @@ def label(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
 
 
 def _title(node: Node) -> str:
-    name = quote(node.name, 28 if node.kind != "folded" else 100)
-    if not name:
+    name = _rows_of(node.name, "", LONGEST_NAME if node.kind != "folded" else 100)
+    if not node.name:
         return " "
     mark = "S" if node_style(node).struck else "B"
     number = f"{_small(f'#{node.number}')} " if node.number is not None else ""
@@ -353,8 +408,18 @@ def _rows(node: Node, far: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _small(text: str) -> str:
-    shown = quote(text) or " "  # an empty element is an error, and the whole label would be lost
+def _rows_of(text: object, align: str, limit: int = LONGEST_LINE, width: int = WIDEST) -> str:
+    """A text in as many rows as it needs; each is a text of its own in the drawing."""
+    if not align:
+        return "<BR/>".join(map(quote, wrapped(shorten(text, limit), width)))
+    end = f'<BR ALIGN="{align}"/>'
+    rows = [quote(row) for row in wrapped(shorten(text, limit), width)]
+    return rows[0] if len(rows) == 1 else "".join(row + end for row in rows)
+
+
+def _small(text: str, align: str = "") -> str:
+    # an empty element is an error, and the whole label would be lost
+    shown = _rows_of(text, align) or " "
     return f'<FONT POINT-SIZE="10" COLOR="{SMALL_TEXT}">{shown}</FONT>'
 
 
@@ -376,7 +441,7 @@ def _slots(graph: Graph, node: Node, way: str) -> str:
     column = graph.direction == "LR" or any(" " in name for name, _ in node.ports)
     align = ' ALIGN="LEFT"' if column and graph.direction == "TB" else ""
     cells = [
-        f'<TD PORT="p{i}" CELLPADDING="2"{align}>{_small(name)}</TD>'
+        f'<TD PORT="p{i}" CELLPADDING="2"{align}>{_small(name, "LEFT" if column else "")}</TD>'
         for i, (name, w) in enumerate(node.ports)
         if w == way
     ]
@@ -384,6 +449,21 @@ def _slots(graph: Graph, node: Node, way: str) -> str:
         return ""
     rows = "".join(f"<TR>{c}</TR>" for c in cells) if column else f"<TR>{''.join(cells)}</TR>"
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">{rows}</TABLE>'
+
+
+def _widths(graph: Graph, far: dict[str, tuple[str, ...]]) -> dict[str, float]:
+    return {n.id: _width(graph, n, far) for n in graph.nodes.values()}
+
+
+def _width(graph: Graph, node: Node, far: dict[str, tuple[str, ...]]) -> float:
+    """About how wide a node will be, in points."""
+    text = label(graph, node, far.get(node.id, ()))
+    rows = re.split(r"<BR[^>]*>|</?TR>", text)
+    letters = max(
+        len(html.unescape(re.sub(r"<[^>]*>", "", row))) * (8.0 if "<B>" in row else 6.2)
+        for row in rows
+    )
+    return letters * 1.3 + 20 if node_style(node).shape == "ellipse" else letters + 16
 
 
 def _cells(rows: list[str], pad: int) -> str:
@@ -406,8 +486,9 @@ def notes_and_legend(graph: Graph, legend: bool) -> str:
     graph has, all of them for a graph without nodes.  Empty if there is nothing to say.
     """
     rows = [
-        f'<TR><TD ALIGN="LEFT" COLSPAN="4">{_fine_print(quote(note, 160))}</TD></TR>'
+        f'<TR><TD ALIGN="LEFT" COLSPAN="4">{_fine_print(quote(row, _NOTE))}</TD></TR>'
         for note in graph.notes
+        for row in wrapped(shorten(note, 2 * _NOTE), _NOTE)
     ]
     if legend:
         rows += _in_pairs([*_node_marks(graph), *_edge_marks(graph)])

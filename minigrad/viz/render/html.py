@@ -123,7 +123,7 @@ def explorer(view: View, draw: Any) -> Any:
 
     Raises `ImportError` without anywidget.
     """
-    widget = _widget_class()(**_shown(view, draw(view.graph)))
+    widget = _widget_class()(**_shown(view, draw(view)))
 
     def answer(change: Any) -> None:
         question = change["new"]
@@ -132,10 +132,10 @@ def explorer(view: View, draw: Any) -> Any:
             widget.found = {"text": text, "inside": view.found(text)}
             return
         focus, message = _done(view, question)
-        svg = draw(view.graph)
+        svg = draw(view)
         if svg is None:
             view.back()
-            focus, message, svg = "", "Too much for a picture: it stays folded.", draw(view.graph)
+            focus, message, svg = "", "Too much for a picture: it stays folded.", draw(view)
         with widget.hold_sync():
             for name, value in _shown(view, svg, focus, message).items():
                 setattr(widget, name, value)

@@ -3,40 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 from ..graph.graph import Edge, Graph, Node, is_op
 from ..graph.style import edge_style
-
-
-def twin_groups(graph: Graph) -> list[list[str]]:
-    """Nodes that stand on one rank, because they are twins; several backward calls of one op are
-    one group.
-    """
-    groups: dict[str, list[str]] = {}
-    for node in graph.nodes.values():
-        groups.setdefault(leader(graph, node.id), []).append(node.id)
-    return [group for group in groups.values() if len(group) > 1]
-
-
-def mirrored(graph: Graph) -> list[list[str]]:
-    """Operators of one rank with their grad ops, as a mirror shows them: `a b c` above, `c' b' a'`
-    below. In this order no line between twins crosses another one.
-    """
-    at = ranks(graph, late=True)
-    columns: dict[int, list[Node]] = defaultdict(list)
-    for node in graph.nodes.values():
-        if node.side == "forward" and is_op(node) and node.twin:
-            columns[at[node.id]].append(node)
-    grad_ops: dict[str | None, list[str]] = defaultdict(list)
-    for node in graph.nodes.values():
-        if node.side == "backward" and is_op(node):
-            grad_ops[node.twin].append(node.id)
-    orders = [
-        [*(n.id for n in column), *(g for n in reversed(column) for g in grad_ops[n.id])]
-        for column in columns.values()
-    ]
-    return [order for order in orders if len(order) > 2]
 
 
 def leader(graph: Graph, node_id: str) -> str:
@@ -53,11 +22,9 @@ def far_reads(graph: Graph) -> dict[int, Edge]:
     """
     saved = [(i, e) for i, e in enumerate(graph.edges) if e.kind == "saved"]
     at = ranks(graph) if saved else {}
-    return {i: e for i, e in saved if not _near(graph, at, e)}
-
-
-def _near(graph: Graph, at: dict[str, int], edge: Edge) -> bool:
-    return abs(at[leader(graph, edge.tail)] - at[leader(graph, edge.head)]) <= 1
+    return {
+        i: e for i, e in saved if abs(at[leader(graph, e.tail)] - at[leader(graph, e.head)]) > 1
+    }
 
 
 def ranks(graph: Graph, late: bool = False) -> dict[str, int]:
@@ -105,71 +72,127 @@ def _ranked_ends(graph: Graph, edge: Edge) -> tuple[str, str]:
     return (head, tail) if style.reversed else (tail, head)
 
 
-# ---- Unseen lines that keep frames in order: forward left, backward right, sub-blocks below ----
+# ---- Ranks with room: what does not fit beside each other stands one below the other ----
+
+ROOM = 300.0  # points for each side
+_APART = 14.0  # points between two nodes
 
 
-def anchor_lines(drawing: Any, graph: Graph) -> None:
-    """Unseen lines for a drawing with frames; left and right are top and bottom in "LR"."""
-    frames = _members(graph)
-    if len(frames) < 2:
-        return
-    at = ranks(graph)
-    level = {n: at[leader(graph, n)] for n in graph.nodes}
-    holder = _holders(graph)
-    with drawing.subgraph(graph_attr={"rank": "min"}) as top:
-        for point in ("left", "right"):
-            top.node(point, "", style="invis", width="0", height="0", margin="0")
-    drawing.edge("left", "right", style="invis")
-    for frame, nodes in frames.items():
-        if frame in holder:
-            _below(drawing, graph, frames[holder[frame]], nodes, level)
-        else:
-            _sides(drawing, nodes, level)
+def layers(graph: Graph, widths: dict[str, float]) -> list[list[str]]:
+    """Nodes rank by rank from the top, twins with their forward node; on each side a rank holds
+    what has room there, and one operator.  A block is followed by an empty rank.
+    """
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name in graph.nodes:
+        groups[leader(graph, name)].append(name)
+    above: dict[str, list[str]] = defaultdict(list)
+    for edge in graph.edges:
+        tail, head = _ranked_ends(graph, edge)
+        if tail != head:
+            above[head].append(tail)
+    found: list[list[str]] = []
+    for row in _rows(graph):
+        shelf = _Shelf(graph, groups, widths)
+        for name in _in_order(graph, row, above):
+            shelf.put(name, above[name])
+        found += [[n for name in rank for n in groups[name]] for rank in shelf.ranks] + [[]]
+    return found[:-1]
 
 
-def _members(graph: Graph) -> dict[str, list[Node]]:
+def _in_order(graph: Graph, row: list[Node], above: dict[str, list[str]]) -> list[str]:
+    """The groups of a block, each after what stands above it: operators as they run, every input
+    just before its first reader.
+    """
+    mine = dict.fromkeys(leader(graph, n.id) for n in row)
+    at = ranks(graph, late=True)
+    ops = sorted((n for n in mine if is_op(graph.nodes[n])), key=lambda n: at[n])
+    order: dict[str, None] = {}
+    waiting = [(n, False) for n in reversed([*ops, *mine])]
+    open_: set[str] = set()
+    while waiting:
+        name, ready = waiting.pop()
+        if ready:
+            order[name] = None
+        elif name not in order and name not in open_:
+            open_.add(name)
+            waiting.append((name, True))
+            waiting += [(n, False) for n in reversed(above[name]) if n in mine]
+    return list(order)
+
+
+class _Shelf:
+    """Ranks that fill up from the top."""
+
+    def __init__(
+        self, graph: Graph, groups: dict[str, list[str]], widths: dict[str, float]
+    ) -> None:
+        self.graph, self.groups, self.widths = graph, groups, widths
+        self.ranks: list[list[str]] = []
+        self.taken: list[dict[str, float]] = []  # side -> points
+        self.rank_of: dict[str, int] = {}
+        self.last = 0  # the rank of the last operator
+
+    def put(self, name: str, above: list[str]) -> None:
+        """Put a group on the highest rank below what stands above it that has room."""
+        op = is_op(self.graph.nodes[name])
+        lowest = max((self.rank_of[n] + 1 for n in above if n in self.rank_of), default=-1)
+        places = [self.last + 1, self.last] if lowest < 0 and self.ranks and not op else []
+        rank = next((r for r in places if self.fits(name, r)), -1)
+        if rank < 0:
+            rank = max(lowest, self.last + 1 if op and self.ranks else 0, min(places, default=0))
+            while not self.fits(name, rank):
+                rank += 1
+        while rank >= len(self.ranks):
+            self.ranks.append([])
+            self.taken.append(defaultdict(float))
+        self.ranks[rank].append(name)
+        self.rank_of[name] = rank
+        for side, width in self.sides(name).items():
+            self.taken[rank][side] += width
+        if op:
+            self.last = rank
+
+    def fits(self, name: str, rank: int) -> bool:
+        """Is there room beside what stands there?"""
+        if rank >= len(self.ranks):
+            return True
+        taken = self.taken[rank]
+        return all(not taken[s] or taken[s] + w <= ROOM for s, w in self.sides(name).items())
+
+    def sides(self, name: str) -> dict[str, float]:
+        """The room that a group takes on each side."""
+        found: dict[str, float] = defaultdict(float)
+        for member in self.groups[name]:
+            found[self.graph.nodes[member].side] += self.widths[member] + _APART
+        return found
+
+
+def _rows(graph: Graph) -> list[list[Node]]:
+    """The nodes of frames that stand beside each other, from top to bottom: a block forward and
+    backward, then the blocks that it holds.
+    """
+    row_of: dict[str | None, int] = {}
+    rows: list[list[Node]] = []
+    for frame, nodes in _members(graph).items():
+        twins = [graph.nodes[n.twin] for n in nodes if n.twin in graph.nodes]
+        beside = [r for t in twins if (r := row_of.get(outermost(graph, t.region))) is not None]
+        if not beside:
+            rows.append([])
+        row_of[frame] = beside[0] if beside else len(rows) - 1
+        rows[row_of[frame]] += nodes
+    return rows
+
+
+def _members(graph: Graph) -> dict[str | None, list[Node]]:
     """The nodes in each outermost frame."""
-    members: dict[str, list[Node]] = {}
+    members: dict[str | None, list[Node]] = {}
     for node in graph.nodes.values():
-        if node.region is not None:
-            members.setdefault(outermost(graph, node.region), []).append(node)
+        members.setdefault(outermost(graph, node.region), []).append(node)
     return members
 
 
-def outermost(graph: Graph, region: str) -> str:
+def outermost(graph: Graph, region: str | None) -> str | None:
     """The frame around a region that stands in no other."""
-    while (parent := graph.regions[region].parent) is not None:
+    while region is not None and (parent := graph.regions[region].parent) is not None:
         region = parent
     return region
-
-
-def _holders(graph: Graph) -> dict[str, str]:
-    """Frame of a sub-block -> frame of the operator that holds it."""
-    found = {}
-    for edge in graph.edges:
-        if edge.kind == "sub_block":
-            inner = edge.head if edge.head in graph.regions else graph.nodes[edge.head].region
-            outer = graph.nodes[edge.tail].region
-            if inner and outer and outermost(graph, inner) != outermost(graph, outer):
-                found[outermost(graph, inner)] = outermost(graph, outer)
-    return found
-
-
-def _sides(drawing: Any, nodes: list[Node], level: dict[str, int]) -> None:
-    top = min(level[n.id] for n in nodes)
-    for node in nodes:
-        if level[node.id] <= top + 1:
-            side = "left" if node.side == "forward" else "right"
-            drawing.edge(side, node.id, style="invis", weight="0")
-
-
-def _below(
-    drawing: Any, graph: Graph, outer: list[Node], inner: list[Node], level: dict[str, int]
-) -> None:
-    """Every node on top of a sub-block stands below the lowest node of the frame that holds it."""
-    lowest = max(outer, key=lambda n: level[n.id])
-    fed = {e.head for e in graph.edges if e.kind == "flow"}
-    fed |= {e.tail for e in graph.edges if e.kind in ("grad", "accumulate")}
-    for node in inner:
-        if node.id not in fed:
-            drawing.edge(lowest.id, node.id, style="invis", weight="1", minlen="2")

@@ -53,7 +53,8 @@ ATTRIBUTES = frozenset(
 )
 _HARMLESS = re.compile(r"[\w\s.,:;#%()+*/-]*", re.ASCII)
 _SIZE_LIMIT = 20_000_000
-_WIDEST, _SMALLEST_SCALE = 637.0, 0.94  # points; below this scale words have less than 12 pixels
+_PAGE, _SMALLEST_SCALE = 637.0, 0.94  # points; below this scale words have less than 12 pixels
+WIDEST = _PAGE / _SMALLEST_SCALE  # points that are as wide as a page when they are made smaller
 _SMALL, _TIGHTER = 10.5, 0.96  # browsers set small letters wider than the layout measures them
 
 
@@ -102,8 +103,8 @@ def _fit(root: ET.Element) -> None:
     if not all(re.fullmatch(r"\d+(\.\d+)?pt", size) for size in sizes):
         return
     width, height = (float(size.removesuffix("pt")) for size in sizes)
-    if width > _WIDEST:
-        scale = max(_SMALLEST_SCALE, _WIDEST / width)
+    if width > _PAGE:
+        scale = max(_SMALLEST_SCALE, _PAGE / width)
         root.set("width", f"{width * scale:.0f}pt")
         root.set("height", f"{height * scale:.0f}pt")
 
@@ -263,11 +264,14 @@ def clear_titles(root: ET.Element) -> None:
 
 
 def _clear(frame: ET.Element, lines: list[Line], sheet: ET.Element) -> None:
-    shape, words = frame.find(f"{_SVG}path"), frame.find(f"{_SVG}text")
-    if shape is None or words is None or words.get("text-anchor") != "start":
+    shape, rows = frame.find(f"{_SVG}path"), frame.findall(f"{_SVG}text")
+    if shape is None or not rows or any(r.get("text-anchor") != "start" for r in rows):
         return
-    x, y, size = (float(words.get(k, "0")) for k in ("x", "y", "font-size"))
-    width, top, bottom = size * _width(words.text or ""), y - _ABOVE * size, y + _BELOW * size
+    x = min(float(r.get("x", "0")) for r in rows)
+    size = float(rows[0].get("font-size", "0"))
+    heights = [float(r.get("y", "0")) for r in rows]
+    top, bottom = min(heights) - _ABOVE * size, max(heights) + _BELOW * size
+    width = max(float(r.get("x", "0")) - x + size * _width(r.text or "") for r in rows)
     sides = [corner for corner, _ in _points(shape.get("d", ""))]
     taken = [
         (low - width - _GAP, high + _GAP)
@@ -280,15 +284,18 @@ def _clear(frame: ET.Element, lines: list[Line], sheet: ET.Element) -> None:
     places = [at for pair in (*taken, ends) for at in pair if ends[0] <= at <= ends[1]]
     free = [at for at in places if _free(at, taken)]
     if free:
-        words.set("x", f"{min(free, key=lambda at: abs(at - x)):.2f}")
+        to = min(free, key=lambda at: abs(at - x))
+        for row in rows:
+            row.set("x", f"{float(row.get('x', '0')) + to - x:.2f}")
         return
     left, right = x - 2, min(x + width + 2, max(sides) - 2)
     corners = [(left, top), (right, top), (right, bottom), (left, bottom)]
     plate = {"fill": shape.get("fill", "none"), "stroke": "none"}
     plate["points"] = " ".join(f"{a:.2f},{b:.2f}" for a, b in corners)
-    frame.remove(words)
     ET.SubElement(sheet, f"{_SVG}polygon", plate)
-    sheet.append(words)
+    for row in rows:
+        frame.remove(row)
+        sheet.append(row)
 
 
 def _width(words: str) -> float:
