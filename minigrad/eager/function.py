@@ -26,7 +26,17 @@ from ..errors import (
 )
 from ..errors.other_libraries import TABLES, missing
 from ..primitives.arguments import Value
-from .grad_fn import FREED, AccumulateGrad, Leaf, Node, Output, Packed, next_seq, unpack
+from .grad_fn import (
+    FREED,
+    REMEMBERED_BYTES,
+    AccumulateGrad,
+    Leaf,
+    Node,
+    Output,
+    Packed,
+    next_seq,
+    unpack,
+)
 from .inplace import memory_of, version_of
 from .mode import MODE, no_grad
 from .tensor import Tensor, wrap
@@ -106,9 +116,15 @@ class Saved:
 class FunctionNode(Node):
     """The node of a Function: its rule is the class's ``backward``."""
 
-    __slots__ = ("ctx", "function", "more", "outs", "saved_values", "shapes", "specs", "versions")
+    __slots__ = (
+        *("ctx", "function", "gave", "more", "outs", "replayed", "saved_from", "saved_values"),
+        *("shapes", "specs", "versions"),
+    )
     outputs = 0
     ctx: Context
+    gave: Any  # what backward gave last, if it is small: code of the user's runs once, not to be looked at
+    replayed: bool  # `gave` is given once more
+    saved_from: list[int | None]  # which argument each saved tensor is
     shapes: list[tuple[int, ...]]
     versions: list[tuple[Callable[[], int], int]]
     function: type[Function]
@@ -130,9 +146,14 @@ class FunctionNode(Node):
             self.ctx.saved = self.saved_values = FREED
 
     def pull(self, g: Any) -> Any:
+        if self.replayed:
+            return self.gave
         with no_grad():
             found = self._run([None if x is None else wrap(np.asarray(x)) for x in g])
-        return [None if x is None else x._data for x in found]
+        grads = [None if x is None else x._data for x in found]
+        small = sum(getattr(x, "nbytes", 0) for x in grads) <= REMEMBERED_BYTES
+        self.gave = [None if x is None else np.array(x) for x in grads] if small else None
+        return grads
 
     def pull_graph(self, g: Any) -> Any:
         self.ctx._node = self
@@ -262,6 +283,7 @@ def _attach(
     node.e0 = node.e1 = node.g = node.hooks = None
     node.mark, node.freed, node.seq = 0, False, next_seq()
     node.ctx, node.function, node.saved_values = ctx, cls, None
+    node.gave, node.replayed = None, False
     node.kept = [a for e, a in zip(edges, args, strict=True) if e.__class__ is Leaf]
     node.more = tuple(
         e.accumulator(a) if e.__class__ is Leaf else e for e, a in zip(edges, args, strict=True)
@@ -271,6 +293,7 @@ def _attach(
         (o.shape, o.dtype) if ctx._materialize and isinstance(o, Tensor) else None for o in outs
     ]
     saved = ctx.saved if ctx.saved is not FREED else ()
+    node.saved_from = [next((k for k, a in enumerate(args) if a is t), None) for t in saved]
     hooks = MODE.get().saved_hooks
     versions = [_version_of(t, hooks) for t in saved if t is not None and not _among(t, outs)]
     node.versions = [(version, version()) for version in versions]

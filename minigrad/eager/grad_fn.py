@@ -73,7 +73,7 @@ class Freed:
 
 
 FREED = Freed()
-REMEMBERED_BYTES = 1024  #: the largest value that a node keeps when it is freed, for `mg.why` alone
+REMEMBERED_BYTES = 16_384  #: the largest value that a node keeps when it is freed, to be explained
 
 
 class Node:
@@ -179,11 +179,14 @@ class Node:
         """The name PyTorch would print: ``MulBackward0``."""
         return type(self).__name__
 
-    def remembered(self) -> dict[str, Any]:
-        """What the last backward did if it began here, as far as it is remembered; else nothing."""
+    def remembered(self, constants: Any = ()) -> dict[str, Any]:
+        """What is known of the forward pass, and of the last backward if it began here.
+
+        ``constants``: (node, input) → a number that nobody saved.
+        """
         from ..explain.rerun import remembered
 
-        return remembered(self)
+        return remembered(self, dict(constants))
 
     def where(self) -> str:
         """The user's line that made this node."""

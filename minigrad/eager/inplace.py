@@ -46,6 +46,12 @@ def version_of(array: Any) -> int:
     return found[1] if found is not None and found[2]() is not None else 0
 
 
+def changed_at(array: Any) -> int:
+    """The number of the last in-place change of this memory, 0 if there was none."""
+    found = _changes.get(id(memory_of(array)))
+    return found[0] if found is not None and found[2]() is not None else 0
+
+
 def next_version(array: np.ndarray[Any, Any]) -> tuple[int, tuple[int, int, Any, str]]:
     """The entry of `_changes` that says: this memory changes now.  Nothing is written yet."""
     memory = memory_of(array)

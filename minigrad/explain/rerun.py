@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,7 +10,11 @@ import numpy as np
 
 from ..eager import backward
 from ..eager.backward import Walk
-from ..eager.grad_fn import FREED, REMEMBERED_BYTES, Node, Output, unpack
+from ..eager.function import FunctionNode
+from ..eager.grad_fn import FREED, REMEMBERED_BYTES, AccumulateGrad, Node, Output, unpack
+from ..eager.inplace import changed_at
+
+MOST_ELEMENTS = 100_000  #: of larger arrays nothing is computed again
 
 
 def nodes_below(*roots: Node) -> dict[Node, Node | None]:
@@ -26,41 +30,58 @@ def nodes_below(*roots: Node) -> dict[Node, Node | None]:
 
 
 @contextmanager
-def remembered_values(nodes: Iterable[Node]) -> Iterator[bool]:
-    """Let freed values that are remembered be read for a while; False if some are not."""
-    if any(getattr(n, s) is FREED for n in nodes for s in n.saved_slots):
+def remembered_values(nodes: Collection[Node], replay: bool = False) -> Iterator[bool]:
+    """Let freed values that are remembered be read for a while; False if some are not.
+
+    ``replay``: functions of the user's do not run, but give once more what they gave.
+    """
+    own = [n for n in nodes if isinstance(n, FunctionNode)] if replay else []
+    if not all(_knows(n, replay) for n in nodes):
         yield False
         return
     freed = [n for n in nodes if n.freed]
     try:
         for node in freed:
             node.freed = False
+        for function in own:
+            function.replayed = True
         yield True
     finally:
         for node in freed:
             node.freed = True
+        for function in own:
+            function.replayed = False
+
+
+def _knows(node: Node, replay: bool) -> bool:
+    """Does a node still have its saved values, or what it gave?"""
+    if replay and isinstance(node, FunctionNode):
+        return node.gave is not None
+    return all(getattr(node, slot) is not FREED for slot in node.saved_slots)
 
 
 def rerun(
     root: Node,
     index: int,
     seed: Any,
-    nodes: Iterable[Node],
+    nodes: Collection[Node],
     targets: list[Any] | None,
-    unknown: Collection[Node] = (),
+    unknown: Collection[Node] | None = None,
 ) -> dict[tuple[Node, int], Any] | None:
     """(node, slot) → what it gave, in the order of the walk; None where values are forgotten.
 
-    Nodes that are ``unknown`` do not run, nor do their hooks.
+    Where nodes are said to be ``unknown``, they do not run, nor do their hooks; and no function of
+    the user's does: what it gave last is given again.
     """
+    left_out = unknown or ()
     noted: dict[tuple[Node, int], Any] = {}
 
     class Noting(Walk):
         def _leaf(self, n: Any, g: Any, wanted: Any) -> None:
-            super()._leaf(n, None if n in unknown else g, wanted)
+            super()._leaf(n, None if n in left_out else g, wanted)
 
         def _one(self, n: Any, g: Any, wanted: Any, running: Any) -> None:
-            if n not in unknown:
+            if n not in left_out:
                 super()._one(n, g, wanted, running)
 
         def _give(self, n: Any, g: Any, grads: Any) -> None:
@@ -69,7 +90,7 @@ def rerun(
                     noted[n, k] = np.array(p)
             super()._give(n, g, grads)
 
-    with remembered_values(nodes) as complete:
+    with remembered_values(nodes, replay=unknown is not None) as complete:
         if seed is None or not complete:
             return None
         walk = Noting(targets, False, nested=True)
@@ -82,26 +103,86 @@ def rerun(
     return noted
 
 
-def remembered(root: Node) -> dict[str, Any]:
-    """What the last backward did: ``seed``, ``gradients`` (node, slot) → array, ``saved`` of a node.
+Constants = Mapping[tuple[Node, str], Any]
 
-    Empty when it began elsewhere.  A node whose saved values are large or forgotten, or that has a
-    hook, does not run again: what it gave is not told, nor what comes after it.
+
+def forward_values(root: Node, constants: Constants) -> dict[tuple[Node, int], Any]:
+    """(node, output) → what the operation gave, as far as that is known: a rule keeps it, or it is
+    computed again from leaves that nobody changed, kept values and ``constants``.
     """
+    order = sorted(nodes_below(root), key=lambda n: n.seq)
+    kept = {n: _kept(n) for n in order if n.primitive is not None}
+    values: dict[tuple[Node, int], Any] = {}
+    for node in kept:
+        slots = zip(node.primitive.differentiable, node.next_functions, strict=False)
+        edges = {slot: edge for slot, edge in slots if slot != node.primitive.list_input}
+        read = [(edge, s) for s, edge in edges.items() if s in kept[node]]
+        values |= {(made, k): kept[node][s] for (made, k), s in read if made is not None}
+        outs = node.primitive.outputs
+        values |= {(node, k): kept[node][o] for k, o in enumerate(outs) if o in kept[node]}
+    for node in kept:
+        if (node, 0) not in values:
+            again = _again(node, {**kept[node], **_inputs(node, values, constants)})
+            values |= {} if again is None else {(node, 0): again}
+    return values
+
+
+def _kept(node: Any) -> dict[str, Any]:
+    """What a node keeps of inputs and outputs, by name."""
+    found = {s[7:]: getattr(node, s) for s in node.saved_slots}  # _saved_x: x
+    return {n: unpack(v) for n, v in found.items() if v is not None and v is not FREED}
+
+
+def _inputs(node: Any, values: Mapping[Any, Any], constants: Constants) -> dict[str, Any]:
+    found = {s: constants[node, s] for s in node.primitive.inputs if (node, s) in constants}
+    for slot, edge in zip(node.primitive.differentiable, node.next_functions, strict=False):
+        if isinstance(edge[0], AccumulateGrad):
+            array = edge[0].variable._data
+            found |= {slot: array} if changed_at(array) < node.seq else {}
+        elif edge in values:
+            found[slot] = values[edge]
+    return found
+
+
+def _again(node: Any, known: Mapping[str, Any]) -> Any:
+    """What an operation of one result gives of these values; None where one is missing."""
+    p = node.primitive
+    attrs = {a: getattr(node, f"_saved_{a}", FREED) for a in p.attrs}
+    parts = [known.get(n, None if n in p.optional else FREED) for n in p.inputs]
+    several = p.list_input or p.list_output or len(p.outputs) > 1
+    if several or any(v is FREED for v in (*parts, *attrs.values())):
+        return None
+    if any(getattr(v, "size", 1) > MOST_ELEMENTS for v in parts):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            return p.kernel(*parts, **attrs)
+    except Exception:  # what was written down there has another meaning by now
+        return None
+
+
+def remembered(root: Node, constants: Constants) -> dict[str, Any]:
+    """What is known of a graph: ``values`` (node, output) → array of the forward pass; of the last
+    backward ``seed``, ``gradients`` (node, slot) → array, and ``saved`` of a node.
+
+    Of a backward that began elsewhere nothing is known.  A node whose saved values are large or
+    forgotten, or that has a hook, does not run again: what it gave is not told, nor what comes after.
+    """
+    values = forward_values(root, constants)
     ref, (index, seed) = backward.last_start[0], backward.last_start[1] or (0, None)
     if ref is None or ref() is not root or seed is None:
-        return {}
+        return {"values": values}
     nodes = nodes_below(root)
     unknown = nodes_below(*(n for n in nodes if n.hooks is not None or not _remembers(n)))
     known = [n for n in nodes if n not in unknown]
-    saved = {n: {s[7:]: unpack(getattr(n, s)) for s in n.saved_slots} for n in known}  # _saved_x: x
+    saved = {n: _kept(n) for n in known}
     gradients = rerun(root, index, seed, known, None, unknown) or {}
-    return {"seed": seed, "gradients": gradients, "saved": saved}
+    return {"seed": seed, "gradients": gradients, "saved": saved, "values": values}
 
 
 def _remembers(node: Node) -> bool:
-    """Does a node still have its saved values, and are they small?"""
+    """Does a node still know what it needs, and is that small?"""
     values = [getattr(node, slot) for slot in node.saved_slots]
     parts = [p for v in values for p in (v if isinstance(v, list) else [v])]
     small = sum(getattr(p, "nbytes", 0) for p in parts) <= REMEMBERED_BYTES
-    return small and all(v is not FREED for v in values)
+    return _knows(node, replay=True) and (small or isinstance(node, FunctionNode))

@@ -57,10 +57,10 @@ def test_only_the_node_where_the_last_backward_began_tells():
     h = x * x
     y = h * 3.0
     y.backward(retain_graph=True)
-    assert told(h) == {}
-    assert told(y) != {}
+    assert told(h).keys() == {"values"}
+    assert "gradients" in told(y)
     (x * 1.0).backward()
-    assert told(y) == {}
+    assert told(y).keys() == {"values"}
 
 
 def test_hooks_do_not_run_again():
@@ -73,9 +73,9 @@ def test_hooks_do_not_run_again():
     assert seen == [3.0]
 
 
-@pytest.mark.parametrize(("count", "remembered"), [(128, True), (129, False)])
+@pytest.mark.parametrize(("count", "remembered"), [(2048, True), (2049, False)])
 @pytest.mark.parametrize("retain", [False, True])
-def test_values_up_to_1024_bytes_are_remembered(count, remembered, retain):
+def test_values_up_to_16_kilobytes_are_remembered(count, remembered, retain):
     x = leaf(np.ones(count))
     large_value = mg.sum(mg.exp(x) * 2.0)
     large_value.backward(retain_graph=retain)

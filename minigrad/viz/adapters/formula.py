@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.format import format_number
+from ..graph.format import FEW, NOT_YET, format_number, format_value
 
 LONGEST = 44
 
@@ -44,24 +44,13 @@ class Formula:
         """The only result with numbers put in: ``= 2 · 0.5 · 3.2974``; empty when something is not
         a number.
         """
-        if len(self.results) != 1 or isinstance(self.results[0], ast.Name):
-            return ""
-        shown = {k: number_text(v) for k, v in values.items()}
-        if any(not shown.get(n) for n in self.reads()):
-            return ""
-        return _short(f"= {written(self.results[0], {k: v for k, v in shown.items() if v}, ' · ')}")
+        single = {k: v for k, v in values.items() if number_text(v)}
+        text = put_in(self.results[0], single, " · ") if len(self.results) == 1 else ""
+        return _short(f"= {text}") if text else ""
 
-    @functools.lru_cache(maxsize=1024)  # noqa: B019
     def reads(self) -> list[str]:
         """The names that the results depend on."""
-        called = {id(n.func) for e in self.results for n in ast.walk(e) if isinstance(n, ast.Call)}
-        found = [
-            n.id
-            for e in self.results
-            for n in ast.walk(e)
-            if isinstance(n, ast.Name) and id(n) not in called
-        ]
-        return [n for n in dict.fromkeys(found) if n != "self"]
+        return list(dict.fromkeys(n for e in self.results for n in names_in(e) if n != "self"))
 
     def compute(self, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """The results as numbers; None when one of them is not plain arithmetic."""
@@ -72,6 +61,41 @@ class Formula:
             return None
 
 
+def names_in(expression: ast.expr) -> list[str]:
+    """The names of values in an expression."""
+    nodes = list(ast.walk(expression))
+    called = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
+    return [n.id for n in nodes if isinstance(n, ast.Name) and id(n) not in called]
+
+
+def put_in(expression: ast.expr, values: Mapping[str, Any], times: str = "·") -> str:
+    """An expression with numbers put in for all its names, ``1·(1 − 0.9987²)``; empty where one is
+    missing or has many elements, and where it is no arithmetic.
+    """
+    texts = {n: format_value(v) for n, v in values.items() if getattr(v, "size", 1) <= FEW}
+    texts = {n: text for n, text in texts.items() if text != NOT_YET}
+    plain = (ast.Subscript, ast.Attribute)
+    arithmetic = not any(
+        (isinstance(n, plain) and not _own_number(n))
+        or (isinstance(n, ast.Call) and not _is_sum(n))
+        for n in ast.walk(expression)
+    )
+    known = all(texts.get(n) for n in names_in(expression) if n != "self")
+    single = isinstance(expression, ast.Name | ast.Constant)
+    return written(expression, texts, times) if arithmetic and known and not single else ""
+
+
+def _own_number(node: ast.AST) -> bool:
+    """``self.c``, or a transposed value."""
+    return isinstance(node, ast.Attribute) and (
+        node.attr == "T" or (isinstance(node.value, ast.Name) and node.value.id == "self")
+    )
+
+
+def _is_sum(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id in _SCHOOL
+
+
 def forward_formula(function: Any) -> Formula | None:
     """What ``forward`` of a function object computes."""
     return _read(_read_forward, _methods(type(function))[0])
@@ -80,6 +104,33 @@ def forward_formula(function: Any) -> Formula | None:
 def backward_formula(function: Any) -> Formula | None:
     """What ``backward`` of a function object computes."""
     return _read(_read_backward, *_methods(type(function)))
+
+
+@functools.lru_cache(maxsize=1024)
+def function_formula(cls: type) -> Formula | None:
+    """What ``backward(ctx, g)`` of a `Function` computes, in ``saved0`` and what ``ctx`` holds."""
+    return _read(_read_static, inspect.getattr_static(cls, "backward", None))
+
+
+@functools.lru_cache(maxsize=1024)
+def saved_names(cls: type) -> dict[str, str]:
+    """What ``backward`` itself calls the tensors that ``forward`` saved: ``{"saved0": "x"}``."""
+    try:
+        body = _body(inspect.getattr_static(cls, "backward").__func__)
+    except (NotUnderstood, AttributeError):
+        return {}
+    found: dict[str, str] = {}
+    for statement in body:
+        match statement:
+            case ast.Assign([ast.Tuple(targets)], ast.Attribute(_, "saved_tensors")):
+                found |= {f"saved{k}": ast.unparse(t) for k, t in enumerate(targets)}
+    return found
+
+
+def own_numbers(holder: Any) -> dict[str, Any]:
+    """The numbers that an object keeps as attributes: ``{"self.c": 2.0}``."""
+    held = getattr(holder, "__dict__", {}).items()
+    return {f"self.{n}": v for n, v in held if isinstance(v, int | float)}
 
 
 def input_names(function: Any) -> tuple[str, ...]:
@@ -125,6 +176,17 @@ def _read_forward(forward: Any) -> Formula:
 def _read_backward(forward: Any, backward: Any) -> Formula:
     inputs = _parameters(forward) if forward is not None else ()
     results = _returned(backward, {n: ast.Name(n) for n in _parameters(backward)}, inputs)
+    return Formula(results, _numbered("gx", len(results)))
+
+
+def _read_static(backward: Any) -> Formula:
+    """A static method with a context: its first parameter is the object, the others are ``g``."""
+    method = getattr(backward, "__func__", backward)
+    context, *gradients = inspect.signature(method).parameters
+    known: dict[str, ast.expr] = {context: ast.Name("self")}
+    single = len(gradients) == 1
+    known |= {n: ast.Name("g" if single else f"g{k}") for k, n in enumerate(gradients)}
+    results = _returned(method, known, ())
     return Formula(results, _numbered("gx", len(results)))
 
 
@@ -180,6 +242,8 @@ def _assign(
         case ast.Tuple(targets), ast.Tuple(values) if len(targets) == len(values):
             found = [resolved(v, known, inputs) for v in values]
             known |= {_name_of(t): v for t, v in zip(targets, found, strict=True)}
+        case ast.Tuple(targets), ast.Attribute(ast.Name(), "saved_tensors"):
+            known |= {_name_of(t): ast.Name(f"saved{k}") for k, t in enumerate(targets)}
         case ast.Tuple(targets), ast.Attribute(ast.Name("self"), "inputs") if len(targets) == len(
             inputs
         ):
@@ -214,7 +278,11 @@ def resolved(node: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]
             return ast.Name("y")
         case ast.Call(value, [], []):
             return again(value)  # a weak reference, called
-        case ast.Attribute(ast.Name("self"), name):
+        case ast.Subscript(ast.Attribute(ast.Name(), "saved_tensors"), ast.Constant(int() as i)):
+            return ast.Name(f"saved{i}")
+        case ast.Attribute(ast.Name(holder), name) if holder == "self" or (
+            isinstance(known.get(holder), ast.Name) and known[holder].id == "self"  # type: ignore[attr-defined]
+        ):
             return ast.Attribute(ast.Name("self"), name)
         case ast.Name(name):
             if name not in known:
@@ -230,7 +298,7 @@ def resolved(node: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]
             return ast.Call(ast.Name(name), [again(a) for a in arguments], [])
         case ast.Attribute(value, "T" | "shape" as name):
             return ast.Attribute(again(value), name)
-        case ast.Constant(int() | float()):
+        case ast.Constant(int() | float() | None):
             return node
         case _:
             raise NotUnderstood
@@ -315,6 +383,19 @@ _DO: dict[type, Any] = {
     ast.Pow: np.power, ast.MatMult: np.matmul,
 }  # fmt: skip
 _FUNCTIONS = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "abs", "square"})
+#: and all that a formula with numbers put in may call
+_SCHOOL = _FUNCTIONS | {
+    "sum",
+    "mean",
+    "sigmoid",
+    "sign",
+    "floor",
+    "cosh",
+    "sinh",
+    "softmax",
+    "where",
+    "maximum",
+}
 #: functions that school writes between two values
 _BETWEEN = {"convolve": "∗", "correlate": "⋆"}
 #: and functions that it knows by a letter
@@ -378,7 +459,7 @@ def _write(node: ast.expr, values: Mapping[str, str], times: str) -> tuple[str, 
             text = values.get(name, _LETTERS.get(name, name))
             return text, 1 if text.startswith("-") else 4
         case ast.Constant(value):
-            return format_number(value), 4
+            return (NOT_YET if value is None else format_number(value)), 4
         case ast.UnaryOp(ast.USub(), value):
             return f"−{write(value, 2)}", 1
         case ast.UnaryOp(_, value):

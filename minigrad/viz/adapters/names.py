@@ -4,10 +4,13 @@ that holds it.
 
 from __future__ import annotations
 
+import ast
+import itertools
+import linecache
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 _HERE = str(Path(__file__).parent.parent)
@@ -22,7 +25,8 @@ class Names:
     def __init__(
         self, given: Mapping[str, Any] | None = None, found: Mapping[str, Any] | None = None
     ) -> None:
-        self._by_id = _by_identity(found or {}) | _by_identity(given or {})
+        self._found = found or {}
+        self._by_id = _by_identity(self._found) | _by_identity(given or {})
         self._given = {id(v) for v in (given or {}).values()}
         self._unnamed: dict[int, str] = {}
         self._kept: list[Any] = []  # an id is only good while its object lives
@@ -44,6 +48,11 @@ class Names:
         own = getattr(thing, "name", None)
         return own if isinstance(own, str) and own else mine
 
+    def is_module(self, name: str) -> bool:
+        """Whether a name of the caller's is a module's, as ``mg`` is."""
+        known = name in ("mg", "minigrad")
+        return known or any(isinstance(t, ModuleType) for t in (self._found.get(name),))
+
     def _number(self, thing: Any) -> str:
         if id(thing) not in self._unnamed:
             self._unnamed[id(thing)] = f"%{len(self._unnamed) + 1}"
@@ -59,6 +68,60 @@ def _by_identity(variables: Mapping[str, Any]) -> dict[int, str]:
         if held is not None and not isinstance(held, (int, float)):
             found.setdefault(id(held), name)
     return found
+
+
+# ---- What an operation was called with, as it stands on the user's line ----
+
+
+_OPERATORS = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow",
+    ast.MatMult: "matmul", ast.Mod: "mod", ast.FloorDiv: "floor_divide",
+}  # fmt: skip
+
+
+def operands(node: Any, names: Names) -> dict[str, str]:
+    """Input → what stands for it where the operation of a node was written; empty where that is
+    not to be seen: ``{"x": "h", "y": "1"}`` for ``h + 1``.
+    """
+    primitive, code = getattr(node, "primitive", None), getattr(node, "code", None)
+    if primitive is None or not isinstance(code, CodeType):
+        return {}
+    try:
+        tree = ast.parse(f"({_written(code, node.lasti)})", mode="eval").body
+    except (SyntaxError, ValueError):
+        return {}
+    keywords: dict[str, ast.expr] = {}
+    match tree:
+        case ast.BinOp(left, sign, right) if _OPERATORS.get(type(sign)) == primitive.type:
+            parts = [left, right]
+        case ast.Call(ast.Name(name) | ast.Attribute(_, name), parts, more) if (
+            name == primitive.type
+        ):
+            keywords = {k.arg: k.value for k in more if k.arg}
+            match tree.func:
+                case ast.Attribute(ast.Name(at), _) if names.is_module(at):
+                    pass
+                case ast.Attribute(value, _):
+                    parts = [value, *parts]
+        case _:
+            return {}
+    if any(isinstance(part, ast.Starred) for part in parts):
+        return {}
+    found = dict(zip(primitive.inputs, parts, strict=False)) | keywords
+    return {slot: ast.unparse(part) for slot, part in found.items()}
+
+
+def _written(code: CodeType, instruction: int) -> str:
+    """The expression that an instruction belongs to."""
+    places = itertools.islice(code.co_positions(), instruction // 2, None)
+    line, last, start, end = next(places, (None, None, None, None))
+    if line is None or last is None or start is None or end is None:
+        return ""
+    lines = [text.encode() for text in linecache.getlines(code.co_filename)[line - 1 : last]]
+    if len(lines) != last - line + 1:
+        return ""
+    lines[-1] = lines[-1][:end]
+    return b"".join([lines[0][start:], *lines[1:]]).decode()
 
 
 def caller_variables() -> dict[str, Any]:

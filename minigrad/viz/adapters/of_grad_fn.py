@@ -8,7 +8,7 @@ backward, and afterwards only those that were kept.
 
 from __future__ import annotations
 
-import functools
+import ast
 import heapq
 import itertools
 import re
@@ -19,10 +19,19 @@ import numpy as np
 
 from ..fold.fold import FULL
 from ..fold.summary import MOST, summary
-from ..graph.format import LONGEST_NAME, NOT_YET, explain_value, format_value, unwrap
+from ..graph.format import LONGEST_NAME, NOT_YET, explain_value, format_value, shorten, unwrap
 from ..graph.graph import Graph, Node
-from .formula import backward_formula, number_text, rule_texts
-from .names import Names
+from .formula import (
+    backward_formula,
+    function_formula,
+    number_text,
+    own_numbers,
+    put_in,
+    rule_formula,
+    saved_names,
+    written,
+)
+from .names import Names, operands
 
 _BETWEEN = "call retain_grad() before backward to keep the gradient of a tensor in between"
 
@@ -76,18 +85,19 @@ class _Drawing:
         ).id
         self.nodes: dict[int, Node] = {}  # the backward nodes
         self.given: dict[Key, Any] = {}  # (node, slot) -> what it gave
-        self.slots: dict[int, tuple[str, ...]] = {}
+        self.slots: dict[int, dict[int, str]] = {}
         self.between: dict[Key, Node] = {}  # gradients of tensors in between
         self.arrives: dict[Key, Node] = {}  # the same, or the sum before it
         self.readers: dict[Key, list[tuple[Any, int]]] = {}
+        self.seeds: dict[int, Any] = {}
 
     def draw(self, loose: list[Any]) -> None:
         order = self.walk.order
-        seeds = self._look_back()
+        self.seeds = self._look_back()
         for tensor in loose:
             self.tensors.leaf(tensor)
         self.tensors.draw()
-        starts = {(id(n), k): self._seed(n, k, seeds.get(id(n))) for _, n, k in self.roots}
+        starts = {(id(n), k): self._seed(n, k, self.seeds.get(id(n))) for _, n, k in self.roots}
         for node in order:
             self._gradients_of(node, starts)
             self.nodes[id(node)] = (
@@ -113,13 +123,18 @@ class _Drawing:
             self.graph.notes.append(f"— is not known: {_BETWEEN}")
 
     def _look_back(self) -> dict[int, Any]:
-        """The seeds and gradients of the last backward, of a graph that is drawn in full."""
+        """What is still known of the forward pass and of the last backward, of a graph that is
+        drawn in full; gives the seeds.
+        """
         seeds = {}
-        if self.values and len(self.walk.order) <= FULL:
-            for _, node, _ in self.roots:
-                seeds[id(node)], given, saved = remembered(node)
-                self.given |= given
-                self.tensors.remembered |= saved
+        for _, node, _ in self.roots if self.values and len(self.walk.order) <= FULL else ():
+            known = remembered(node, self.tensors.numbers())
+            seeds[id(node)] = known.get("seed")
+            self.given |= {(id(n), k): g for (n, k), g in known.get("gradients", {}).items()}
+            self.tensors.values_of |= {
+                (id(n), k): v for (n, k), v in known.get("values", {}).items()
+            }
+            self.tensors.remembered |= {id(n): v for n, v in known.get("saved", {}).items()}
         return seeds
 
     # gradients that flow
@@ -161,15 +176,19 @@ class _Drawing:
         self.graph.link(value, made)
         self.between[id(node), number] = self.arrives[id(node), number] = made
         if len(parts) > 1:
-            words = " + ".join(map(format_value, parts)) if known and self.values else ""
-            lines = (words,) if 0 < len(words) <= LONGEST_NAME else (f"{len(parts)} parts",)
+            lines = _added(parts if known and self.values else []) or (f"{len(parts)} parts",)
             plus = self._node("accumulate", "+=", lines=lines, data={"live": ()})
             self.arrives[id(node), number] = plus
             self.graph.edge(plus, made, "accumulate")
 
     def _parts(self, node: Any, number: int) -> list[Any]:
-        """What each reader of a tensor gave in the last backward; None where it is forgotten."""
-        return [self.given.get((id(reader), slot)) for reader, slot in self._readers(node, number)]
+        """What each reader of a tensor gave in the last backward, or the seed; None where it is
+        forgotten.
+        """
+        seed = self.seeds.get(id(node))
+        return [seed] * (seed is not None) + [
+            self.given.get((id(reader), slot)) for reader, slot in self._readers(node, number)
+        ]
 
     def _readers(self, node: Any, number: int) -> list[tuple[Any, int]]:
         if not self.readers:
@@ -188,7 +207,8 @@ class _Drawing:
         leaf = self.tensors.leaf(node.variable)
         grad = getattr(node.variable, "grad", None)
         name = f"{leaf.name}.grad"
-        lines = (f"{name} = {format_value(grad)}",) if self.values else (name,)
+        added = [f"+= {words}" for words in _added(self._parts(node, 0))]
+        lines = (f"{name} = {format_value(grad)}" if self.values else name, *added)
         made = self._node(
             "accumulate",
             title_of(node),
@@ -200,30 +220,48 @@ class _Drawing:
         return made
 
     def _grad_op(self, node: Any) -> Node:
-        texts = self.slots[id(node)] = self._slot_texts(node)
-        ports = tuple((text, "out") for text in texts) if len(texts) > 1 else ()
-        live = tuple(t for i, t in enumerate(texts) if (id(node), i) in self.given)
+        slots, worked = self._slots_of(node)
+        self.slots[id(node)] = slots
+        several = len(self.walk.next(node)) > 1
+        ports = tuple((text, "out") for text in slots.values()) if several else ()
+        live = tuple(text for i, text in slots.items() if (id(node), i) in self.given)
         saved = self.walk.saved(node)
         made = self._node(
             "grad_op",
             title_of(node),
             ports=ports,
-            lines=() if ports else tuple(filter(None, texts)),
+            lines=() if ports else tuple(filter(None, slots.values())),
             tooltip=about_saved(saved),
-            data={"saved_bytes": saved_bytes(saved)} | ({"live": live} if live else {}),
+            data={"saved_bytes": saved_bytes(saved), "worked": worked}
+            | ({"live": live} if live else {}),
         )
         self.graph.link(self.tensors.ops[id(node)], made)
         return made
 
-    def _slot_texts(self, node: Any) -> tuple[str, ...]:
-        """What each slot computes, in the names of the tensors, and what it gave."""
-        count = len(self.walk.next(node))
-        given = {i: self.given[id(node), i] for i in range(count) if (id(node), i) in self.given}
-        result = self.tensors.drawn.get(("tensor", id(node), 0))
-        places = [*zip(slots_of(node), self.tensors.inputs[id(node)], strict=False)]
-        places += [("out", result)] if result else []
-        names = {slot: place.name for slot, place in places if place.name}
-        return slot_texts(node, count, names, given)
+    def _slots_of(self, node: Any) -> tuple[dict[int, str], tuple[str, ...]]:
+        """What each slot that somebody wants computes, in the names of the tensors, and what it
+        gave: with its number in front where a node has several; and the same with numbers put in.
+        """
+        edges = self.walk.next(node)
+        names, values = self.tensors.called(node)
+        parts = self._parts(node, 0)
+        if parts and all(part is not None for part in parts):
+            values["g"] = sum(parts[1:], parts[0])
+        slots, worked = {}, []
+        for i, expression in enumerate(slot_formulas(node, len(edges))):
+            if edges[i][0] is None:
+                continue
+            others = [n for slot, n in names.items() if slot[-1] == "]" and f"[{i}]" not in slot]
+            number = {"k": str(i), "others": ", ".join(others)}
+            text = written(expression, {**number, **names}) if expression is not None else ""
+            gave = self.given.get((id(node), i))
+            result = "" if gave is None else f" = {format_value(gave)}"
+            mark = f"[{i}] " if len(edges) > 1 else ""
+            slots[i] = f"{mark}{text}{result}".strip()
+            put = put_in(expression, values) if expression is not None and result else ""
+            put = "" if put.replace("−", "-") in ("", text, result[3:]) else f" = {put}"
+            worked.append(f"{mark}{text}{put}{result}".strip())
+        return slots, tuple(filter(None, worked))
 
     # lines
 
@@ -232,7 +270,7 @@ class _Drawing:
         dotted one per saved value that can be reached.
         """
         here = self.nodes[id(node)]
-        texts = self.slots.get(id(node), ())
+        texts = self.slots.get(id(node), {})
         for i, (target, number) in enumerate(self.walk.next(node)):
             if target is not None:
                 many = len(self.tensors.read.get(id(target), ())) > 1
@@ -258,6 +296,15 @@ class _Drawing:
                 self.graph.edge(place, self.graph.nodes[place.twin], "ref")
 
 
+def _added(parts: Sequence[Any]) -> tuple[str, ...]:
+    """The summands of a gradient that comes from several places: ``8 + 4``."""
+    if len(parts) < 2 or any(part is None for part in parts):
+        return ()
+    shown = [f"({text})" if text[0] == "-" else text for text in map(format_value, parts)]
+    words = " + ".join(shown)
+    return (words if len(words) <= LONGEST_NAME else f"{len(parts)} parts",)
+
+
 def _known(gradient: Node) -> bool:
     return not any(NOT_YET in line for line in gradient.lines)
 
@@ -265,7 +312,7 @@ def _known(gradient: Node) -> bool:
 # ---- The forward side of a grad_fn graph: the tensors that can still be reached, and the operations ----
 
 
-_GONE = ("computed, but nobody holds it any more", "not kept: no gradient rule reads its value")
+_GONE = "not known any more: nobody holds it, and no gradient rule keeps it"
 Key = tuple[int, int]  # a tensor that was computed: (id of its grad_fn, which output)
 Root = tuple[Any, Any, int]  # (tensor or None, node, output)
 
@@ -283,8 +330,20 @@ class Tensors:
         self.read: dict[int, set[int]] = {}  # which outputs of a node somebody reads or holds
         self.drawn: dict[Any, Node] = {}
         self.ops: dict[int, Node] = {}
-        self.inputs: dict[int, list[Node]] = {}
+        self.inputs: dict[int, dict[str, Node]] = {}  # of an operation, by slot
         self.remembered: dict[int, Mapping[str, Any]] = {}  # saved values of nodes that let go
+        self.arrays: dict[str, Any] = {}  # of drawn tensors, by id of the node
+        self.values_of: dict[Key, Any] = {}  # what operations gave, as far as it is known
+        self.operands = {id(n): operands(n, names) for n in walk.order if len(walk.order) <= FULL}
+
+    def numbers(self) -> dict[tuple[Any, str], Any]:
+        """The numbers that stand where an operation was written: (node, slot) → number."""
+        found = {(n, s): _literal(t) for n in self.walk.order for s, t in self.written(n).items()}
+        return {key: number for key, number in found.items() if number is not None}
+
+    def written(self, node: Any) -> dict[str, str]:
+        """What an operation was called with, as it was written."""
+        return self.operands.get(id(node), {})
 
     def draw(self) -> None:
         """Everything but leaves that stand alone."""
@@ -311,16 +370,20 @@ class Tensors:
 
     def _operation(self, node: Any) -> None:
         """One forward operation: its inputs, a box, its outputs."""
-        inputs = [self._input(node, i, *target) for i, target in enumerate(self.walk.next(node))]
-        self.inputs[id(node)] = inputs
+        edges = self.walk.next(node)
+        slots = slots_of(node, len(edges))
+        inputs = {s: self._input(node, s, *edge) for s, edge in zip(slots, edges, strict=False)}
+        primitive = getattr(node, "primitive", None)
+        inputs |= {s: self._constant(node, s) for s in _unslotted(primitive) if s not in inputs}
+        drawn = self.inputs[id(node)] = {s: n for s, n in inputs.items() if n is not None}
         op = self.graph.node("op", forward_name(node), region=self.region, lines=first_line(node))
         self.ops[id(node)] = op
-        for value in inputs:
+        for value in drawn.values():
             self.graph.edge(value, op)
         for number in sorted(self.read.get(id(node), ())):
             self.graph.edge(op, self.result(node, number))
 
-    def _input(self, node: Any, slot: int, target: Any, number: int) -> Node:
+    def _input(self, node: Any, slot: str, target: Any, number: int) -> Node | None:
         if target is None:
             return self._constant(node, slot)
         if accumulates(target):
@@ -332,8 +395,10 @@ class Tensors:
         key = ("tensor", id(node), number)
         if key not in self.drawn:
             tensor = self.known.get((id(node), number))
+            tensor = self.values_of.get((id(node), number)) if tensor is None else tensor
             root = any(n is node and k == number for _, n, k in self.roots)
-            name = self.names(tensor) if tensor is not None else self.names(key)
+            holder = self.known.get((id(node), number))
+            name = self.names(key if holder is None else holder)
             self.drawn[key] = self._node("output" if root else "value", name, tensor)
         return self.drawn[key]
 
@@ -345,27 +410,62 @@ class Tensors:
             self.drawn[key] = self._node(kind, self.names(tensor), tensor)
         return self.drawn[key]
 
-    def _constant(self, node: Any, slot: int) -> Node:
-        """An input that needs no gradient: the graph knows it only if its value was saved."""
-        names = slots_of(node)
-        saved = self.walk.saved(node) or self.remembered.get(id(node), {})
-        value = saved.get(names[slot]) if slot < len(names) else None
+    def _constant(self, node: Any, slot: str) -> Node | None:
+        """An input that needs no gradient, by its name, its number, or as it was written; None where
+        nothing was given for it.
+        """
+        saved = self.saved(node)
+        value, text = saved.get(slot), self.written(node).get(slot, "")
         name = self.names.known(value) if value is not None else ""
-        number = number_text(value) if value is not None and not name else ""
-        if number:  # a number is called by its value
-            return self._node("data", number, None, explain_value(value))
-        return self._node("data", name, value)
+        literal = _literal(text) is not None
+        name = name or ("" if literal else shorten(text))
+        number = text if value is None and literal else number_text(value)
+        if value is None and not text and slot not in slots_of(node, len(self.walk.next(node))):
+            return None
+        if (
+            value is None
+            and not text
+            and slot in getattr(getattr(node, "primitive", None), "optional", ())
+        ):
+            return None
+        if number and not name:  # a number is called by its value
+            return self._node("data", number, None, explain_value(number))
+        key = ("data", id(value))
+        if value is None or key not in self.drawn:
+            called = name or f"{slot} of {forward_name(node)}"
+            self.drawn[key] = self._node("data", called, value)
+        return self.drawn[key]
+
+    def saved(self, node: Any) -> Mapping[str, Any]:
+        """What a node keeps, or kept when backward ran."""
+        return self.walk.saved(node) or self.remembered.get(id(node), {})
 
     def _node(self, kind: str, name: str, tensor: Any, tooltip: str = "") -> Node:
         """A tensor with its value; without one if it is gone: it was computed, so no dash."""
         shown = self.values and tensor is not None
-        return self.graph.node(
+        made = self.graph.node(
             kind,
-            name or "constant",
+            name,
             region=self.region,
             lines=(format_value(tensor),) if shown else (),
-            tooltip=tooltip or (_GONE[kind == "data"] if tensor is None else explain_value(tensor)),
+            tooltip=tooltip or (_GONE if tensor is None else explain_value(tensor)),
         )
+        self.arrays[made.id] = unwrap(tensor)
+        return made
+
+    def called(self, node: Any) -> tuple[dict[str, str], dict[str, Any]]:
+        """The names, and the values, that stand for the names in the formulas of a node."""
+        names = {slot: place.name for slot, place in self.inputs[id(node)].items()}
+        result = self.drawn.get(("tensor", id(node), 0))
+        names |= {"out": result.name} if result else {}
+        if not hasattr(node, "function"):
+            return (names if hasattr(node, "primitive") else {}), dict(self.saved(node))
+        names, values = saved_names(node.function), own_numbers(node.ctx)
+        for k, argument in enumerate(node.saved_from):
+            place = self.inputs[id(node)].get(f"input {argument}")
+            if place is not None:
+                names[f"saved{k}"], values[f"saved{k}"] = place.name, self.arrays.get(place.id)
+        return names, values
 
     def saved_by(self, node: Any) -> list[Node]:
         """The drawn tensors that a node keeps for its formula."""
@@ -380,17 +480,12 @@ class Tensors:
             return self.drawn.get(("tensor", id(grad_fn), output_number(value)))
         if ("leaf", id(value)) in self.drawn:
             return self.drawn["leaf", id(value)]
-        names, edges = slots_of(node), self.walk.next(node)
-        if name in names and names.index(name) < len(edges):
-            return self._target(*edges[names.index(name)])
+        if name in self.inputs.get(id(node), {}):
+            return self.inputs[id(node)][name]
+        if name.isdigit() and hasattr(node, "saved_from"):
+            return self.inputs[id(node)].get(f"input {node.saved_from[int(name)]}")
         result = self.drawn.get(("tensor", id(node), 0))
         return result if name in ("out", "y", "result") else None
-
-    def _target(self, node: Any, number: int) -> Node | None:
-        if node is None:
-            return None
-        leaf = accumulates(node)
-        return self.drawn.get(("leaf", id(node.variable)) if leaf else ("tensor", id(node), number))
 
 
 # ---- What the nodes of a grad_fn graph tell about themselves, and the order of the walk ----
@@ -488,51 +583,50 @@ def saved_values(node: Any) -> Mapping[str, Any] | None:
     return saved if isinstance(saved, Mapping) else {} if saved is not None else None
 
 
-def slots_of(node: Any) -> tuple[str, ...]:
-    """The names of the inputs that have a slot in ``next_functions``, where the node knows them."""
-    return _slots_of(getattr(node, "primitive", None), getattr(type(node), "__doc__", None) or "")
-
-
-@functools.cache  # there are as many as primitives
-def _slots_of(primitive: Any, doc: str) -> tuple[str, ...]:
+def slots_of(node: Any, count: int) -> tuple[str, ...]:
+    """The names of the inputs that have a slot in ``next_functions``; those of a list are numbered."""
+    primitive = getattr(node, "primitive", None)
     named = getattr(primitive, "differentiable", None)
-    if named is not None:
-        return tuple(str(n) for n in named)
-    words = re.match(r"\s*\w+ = (.*)", doc)
-    return tuple(dict.fromkeys(re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)))) if words else ()
+    if named is None:
+        words = re.match(r"\s*\w+ = (.*)", getattr(type(node), "__doc__", None) or "")
+        found = re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)) if words else ()
+        named = tuple(dict.fromkeys(found))[:count]
+        return (*named, *(f"input {k}" for k in range(len(named), count)))
+    if getattr(primitive, "list_input", None) not in named:
+        return tuple(named)
+    *first, listed = named
+    return (*first, *(f"{listed}[{k}]" for k in range(count - len(first))))
 
 
-def formulas(node: Any, count: int, names: Mapping[str, str]) -> tuple[str, ...]:
-    """The formula of each of ``count`` gradients, when ``backward`` is a plain one: ``grad·y``.
+def _unslotted(primitive: Any) -> tuple[str, ...]:
+    """The inputs of a primitive that have no gradient."""
+    slots = getattr(primitive, "inputs", ())
+    return tuple(s for s in slots if s not in (*primitive.differentiable, primitive.list_input))
 
-    ``names`` are put in for the inputs and outputs of a node that comes from a table of rules.
-    """
+
+def _literal(text: str) -> Any:
+    """The number that a text is, if it is one."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return None
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def slot_formulas(node: Any, count: int) -> tuple[ast.expr | None, ...]:
+    """What each of ``count`` gradients is: as declared, or as the code of its rule says."""
     texts = getattr(type(node), "formula_texts", None)  # a node made from a table of derivatives
     if isinstance(texts, Mapping) and len(texts) == count:
-        return tuple(str(text).replace(" * ", "·") for text in texts.values())
-    if hasattr(node, "primitive"):
-        known = rule_texts(node.primitive, names) if node.primitive is not None else ()
-        return known if len(known) == count else ()
-    formula = backward_formula(node)
-    if formula is None or len(formula.results) != count:
-        return ()
-    return tuple(line.split(" = ", 1)[1] for line in formula.lines())
-
-
-def slot_texts(
-    node: Any, count: int, names: Mapping[str, str], given: Mapping[int, Any]
-) -> tuple[str, ...]:
-    """``[0] grad·y = 4``: the slots with what each computes, and what it gave, where known.
-
-    The only slot of a node goes without its number.
-    """
-    slots = range(count)
-    texts = formulas(node, count, names) or ("",) * count
-    gave = {i: format_value(g) for i, g in given.items()}
-    marks = [f"[{i}] " if len(slots) > 1 else "" for i in slots]
-    return tuple(
-        f"{marks[i]}{texts[i]}{f' = {gave[i]}' if i in gave else ''}".strip() for i in slots
-    )
+        return tuple(ast.Name(str(text).replace(" * ", "·")) for text in texts.values())
+    if getattr(node, "primitive", None) is not None:
+        slots = [slot.partition("[")[0] for slot in slots_of(node, count)]
+        return tuple(rule_formula(node.primitive, slot) for slot in slots)
+    function = getattr(node, "function", None)
+    formula = backward_formula(node) if function is None else function_formula(function)
+    if formula is not None and len(formula.results) == count:
+        return formula.results
+    own = None if function is None else ast.Name(f"{function.__name__}.backward(g)")
+    return (own,) * count
 
 
 def saved_bytes(saved: Mapping[str, Any] | None) -> int:
@@ -548,14 +642,10 @@ def bytes_of(value: Any) -> int:
     return 0 if value is None else np.asarray(value).nbytes
 
 
-def remembered(node: Any) -> tuple[Any, dict[tuple[int, int], Any], dict[int, Mapping[str, Any]]]:
-    """Of the last backward, where the root knows it: the seed, (id of a node, slot) → what it gave,
-    id of a node → the values that it had saved.
-    """
+def remembered(node: Any, numbers: Mapping[tuple[Any, str], Any]) -> dict[str, Any]:
+    """What a root knows of the forward pass and of the last backward: see ``Node.remembered``."""
     tell = getattr(node, "remembered", None)
-    told = tell() if callable(tell) else {}
-    given = {(id(n), slot): g for (n, slot), g in told.get("gradients", {}).items()}
-    return told.get("seed"), given, {id(n): saved for n, saved in told.get("saved", {}).items()}
+    return tell(numbers) if callable(tell) else {}
 
 
 def about_saved(saved: Mapping[str, Any] | None) -> str:
