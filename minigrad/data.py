@@ -15,7 +15,7 @@ from .errors.other_libraries import TABLES, missing
 
 __all__ = [
     "Alphabet", "DataLoader", "Labelled", "Windows",
-    "digits", "progress", "sonnets", "split", "windows",
+    "digits", "names", "progress", "sonnets", "split", "windows",
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
@@ -81,6 +81,17 @@ def sonnets() -> str:
     ("Shall I compare thee to a summer's day?", 6)
     """
     return (files("minigrad") / "datasets" / "sonnets.txt").read_text(encoding="utf-8")
+
+
+def names() -> list[str]:
+    """Two thousand first names of the census of the United States of 1990, in small letters.
+
+    Source: U.S. Census Bureau, Frequently Occurring First Names, 1995, in the public domain.
+
+    >>> len(names()), names()[:3]
+    (2000, ['aaron', 'abby', 'abdul'])
+    """
+    return (files("minigrad") / "datasets" / "names.txt").read_text(encoding="utf-8").split()
 
 
 class Alphabet:

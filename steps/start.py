@@ -7,7 +7,9 @@
 #
 # **How to work.** Open a step below. Run the cells from the top with *Shift* + *Enter*. Where the
 # text says *predict, then run*, write your guess down first: the result is there when you run. An
-# exercise ends in a line `check(...)`: it turns green when your answer is right. Some pictures have
+# exercise ends in a line `check(...)`: it turns green when your answer is right. Exercises with an
+# *e*, such as 4e, ask for a part of the engine: what passes is kept in `my_engine.py` beside the
+# notebooks, and later steps go on with it. Some pictures have
 # sliders, menus or buttons: move them, too. The times are for reading, predicting and running. The
 # exercises take half as long again.
 #
@@ -19,8 +21,8 @@
 #
 # <!-- steps -->
 #
-# **The capstone**, after step 20: bring [a function of your own](capstone.ipynb), see it in five
-# pictures, and hunt a planted bug.
+# **The capstone**, after step 20: train [a GPT on your engine](capstone.ipynb), bring a function of
+# your own, see it in five pictures, and hunt a planted bug.
 
 # %% [markdown]
 # ## Your own function

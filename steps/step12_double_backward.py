@@ -295,6 +295,14 @@ def what_to_save(node, inputs, out):
 
 
 # %% [markdown]
+# Where a function of yours has passed its check in an earlier step, this notebook goes on with it:
+
+# %% tags=["active-ipynb"]
+# from minigrad.course import use_mine
+#
+# use_mine()
+
+# %% [markdown]
 # The table. Two rows are better than in step 11. `tanh` keeps its result (your exercise 11b). And
 # `pow` has a case more. You will see what that is good for.
 

@@ -5,5 +5,6 @@
 
 from .check import check, checker
 from .judge import Mismatch, close, raises, same
+from .mine import use_mine
 
-__all__ = ["Mismatch", "check", "checker", "close", "raises", "same"]
+__all__ = ["Mismatch", "check", "checker", "close", "raises", "same", "use_mine"]

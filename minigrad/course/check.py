@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from .diagnosis import diagnose
 from .errors import CourseError
 from .judge import Wrong, one_line
+from .mine import is_cell, keep
 from .solution import Namespace, find_solution, hints, is_engine, solve
 
 PASSED, FAILED, UNTOUCHED = "✓", "✗", "○"
@@ -91,12 +92,15 @@ def check(id: str, *objects: object) -> None:
 
     Raises CourseError where the course has no exercise of this id.
     """
-    namespace = sys._getframe(1).f_globals
+    caller = sys._getframe(1)
+    namespace = caller.f_globals
     verdict = examine(id, *objects, tries=_TRIES, namespace=namespace)
     text = verdict.text
     if is_engine(id):
         text += YOURS if verdict.passed else OURS
-        if not verdict.passed and (cell := find_solution(id)):
+        if verdict.passed:
+            keep(id, caller.f_code)
+        elif cell := find_solution(id):
             solve(cell, namespace)
     mark, colon, words = text.partition(":")  # words are read best in the page's own colour
     colour = {PASSED: _GREEN, FAILED: _RED}.get(mark[0], "")
@@ -181,15 +185,13 @@ def _failed(id: str, reason: str, when: str, hint: str) -> Verdict:
 
 def _where(error: BaseException) -> str:
     """The line that raised of the cell that called `check`, where the traceback passes through it."""
-    cell = next((f.filename for f in reversed(traceback.extract_stack()) if _is_cell(f)), None)
+    cell = next(
+        (f.filename for f in reversed(traceback.extract_stack()) if is_cell(f.filename)), None
+    )
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename == cell:
             return f" (line {frame.lineno} of your cell)"
     return ""
-
-
-def _is_cell(frame: traceback.FrameSummary) -> bool:
-    return "ipykernel" in frame.filename or frame.filename.startswith("<ipython")
 
 
 def _origin(function: Callable[..., None]) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .folder import shipped
+from .mine import OFF
 from .notebook import Notebook
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -144,7 +145,7 @@ async def _run(notebook: Notebook, root: Path, go_on: bool, most_output: float) 
     )
     stopped = None
     try:
-        await client.async_execute(cleanup_kc=True, env=environment(root))
+        await client.async_execute(cleanup_kc=True, env=environment(root) | {OFF: "1"})
     except CellExecutionError:
         pass  # the error stands in the outputs
     except (DeadKernelError, CellTimeoutError) as error:

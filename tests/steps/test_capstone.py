@@ -1,12 +1,17 @@
 """The capstone: any function through every engine, and a bug to hunt."""
 
+import ast
+import itertools
+import math
+
 import numpy as np
 import pytest
-from literate import cells, load, verdict_on
+from literate import ROOT, cells, load, verdict_on
 
 import minigrad as mg
 from minigrad import static
 from minigrad.course.checks.capstone import plant
+from minigrad.data import names
 
 step = load("capstone")
 
@@ -45,7 +50,7 @@ def agree(name):
     boxes = step.by_links(program, result, values)
     _, tensors = step.by_grad_fn(function, values, wanted)
     _, scope = step.by_net(program, result, values, wanted)
-    _, found = step.by_program(function, values, wanted)
+    _, found = step.by_backward_part(function, values, wanted)
     for each in wanted:
         made = found[f"{each}@GRAD"]
         assert made.shape == values[each].shape
@@ -112,7 +117,7 @@ def test_an_operation_that_linked_nodes_cannot_replay_is_named():
 
 def hunted(name, seed):
     function, values, wanted = CORPUS[name]
-    program, found = step.by_program(function, values, wanted)
+    program, found = step.by_backward_part(function, values, wanted)
     return plant(program, step.feed_of(values, wanted), wanted, seed), found, name
 
 
@@ -192,7 +197,7 @@ def test_every_engine_draws_the_function_of_the_page():
     box = step.by_links(program, result, values)[result.name]
     tensor, _ = step.by_grad_fn(function, values, wanted)
     nets, _ = step.by_net(program, result, values, wanted)
-    whole = step.by_program(function, values, wanted)
+    whole = step.by_backward_part(function, values, wanted)
     for drawn in map(mg.draw, (box, tensor, nets, whole)):
         assert sum(node.kind == "op" for node in drawn.graph.nodes.values()) == count
 
@@ -237,3 +242,192 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_every_mutant_dies(name):
     assert verdict_on(__name__, "capstone", *MUTANTS[name]).startswith("killed")
+
+
+# ---- the GPT ----
+
+
+class Number:
+    """One number, and by how much the loss moves with it: an engine of scalars."""
+
+    def __init__(self, data, inputs=()):
+        self.data, self.inputs, self.grad = data, inputs, 0.0  # inputs: (number, slope)
+
+    def __add__(self, other):
+        other = other if isinstance(other, Number) else Number(other)
+        return Number(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        other = other if isinstance(other, Number) else Number(other)
+        return Number(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def through(self, function, slope):
+        return Number(function(self.data), ((self, slope(self.data)),))
+
+    def power(self, n):
+        return self.through(lambda x: x**n, lambda x: n * x ** (n - 1))
+
+    def backward(self):
+        order, seen, stack = [], set(), [(self, False)]
+        while stack:
+            number, done = stack.pop()
+            if done:
+                order.append(number)
+            elif id(number) not in seen:
+                seen.add(id(number))
+                stack += [(number, True), *((each, False) for each, _ in number.inputs)]
+        self.grad = 1.0
+        for number in reversed(order):
+            for each, slope in number.inputs:
+                each.grad += slope * number.grad
+
+
+def add_up(numbers):
+    first, *rest = numbers
+    for each in rest:
+        first = first + each
+    return first
+
+
+def times(row, matrix):
+    return [
+        add_up(a * line[j] for a, line in zip(row, matrix, strict=True))
+        for j in range(len(matrix[0]))
+    ]
+
+
+def normed(row):
+    size = (add_up(a * a for a in row) * (1 / len(row)) + 1e-5).power(-0.5)
+    return [a * size for a in row]
+
+
+def shares(row):
+    exps = [a.through(math.exp, math.exp) for a in row]
+    total = add_up(exps).power(-1)
+    return [a * total for a in exps]
+
+
+def loss_of_scalars(p, name):
+    """Letter by letter, with what earlier letters offer kept in lists: no mask, no matrices."""
+    keys, values, losses = [], [], []
+    word = [step.LETTERS.index(letter) for letter in f".{name}."]
+    for place, (letter, following) in enumerate(itertools.pairwise(word)):
+        h = [a + b for a, b in zip(p["letters"][letter], p["places"][place], strict=True)]
+        h = normed(h)
+        x = normed(h)
+        keys.append([times(x, p[f"key{i}"]) for i in range(4)])
+        values.append([times(x, p[f"value{i}"]) for i in range(4)])
+        for i in range(4):
+            query = times(x, p[f"query{i}"])
+            fits = [add_up(a * b for a, b in zip(query, k[i], strict=True)) * 0.5 for k in keys]
+            offered = zip(shares(fits), (v[i] for v in values), strict=True)
+            head = [
+                add_up(column)
+                for column in zip(*([w * a for a in v] for w, v in offered), strict=True)
+            ]
+            h = [a + b for a, b in zip(h, times(head, p[f"mix{i}"]), strict=True)]
+        wide = [
+            a.through(lambda x: max(x, 0.0), lambda x: float(x > 0))
+            for a in times(normed(h), p["wide"])
+        ]
+        h = [a + b for a, b in zip(h, times(wide, p["narrow"]), strict=True)]
+        chance = shares(times(h, p["scores"]))[following]
+        losses.append(chance.through(math.log, lambda x: 1 / x))
+    return add_up(losses) * (-1 / len(losses))
+
+
+def by_scalars(data):
+    p = {
+        name: [[Number(float(x)) for x in row] for row in value]
+        for name, value in step.starts(0).items()
+    }
+    numbers = [x for value in p.values() for row in value for x in row]
+    means, squares, losses = [0.0] * len(numbers), [0.0] * len(numbers), []
+    for t, name in enumerate(data, 1):
+        loss = loss_of_scalars(p, name)
+        loss.backward()
+        losses.append(loss.data)
+        for i, x in enumerate(numbers):
+            means[i] = 0.85 * means[i] + 0.15 * x.grad
+            squares[i] = 0.99 * squares[i] + 0.01 * x.grad**2
+            mean, square = means[i] / (1 - 0.85**t), squares[i] / (1 - 0.99**t)
+            x.data, x.grad = x.data - 0.01 * mean / (square**0.5 + 1e-8), 0.0
+    return losses
+
+
+DATA = [str(name) for name in np.random.default_rng(1).permutation(names())]
+
+
+@pytest.mark.parametrize("steps", [4, pytest.param(50, marks=pytest.mark.long)])
+def test_the_gpt_learns_as_on_an_engine_of_scalars(steps):
+    expected = by_scalars(DATA[:steps])
+    compiled = step.written_down()
+    for losses in (
+        step.by_yours(DATA[:steps]),
+        step.by_tensors(DATA[:steps]),
+        step.by_program(DATA[:steps], compiled),
+    ):
+        np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-9)
+
+
+def test_the_gpt_has_the_sizes_of_microgpt_in_less_than_sixty_lines():
+    shapes = {name: value.shape for name, value in step.starts(0).items()}
+    assert sum(math.prod(shape) for shape in shapes.values()) == 4192
+    assert (step.WIDTH, step.HEADS, step.BLOCK) == (16, 4, 16)
+    assert not any(len(shape) < 2 for shape in shapes.values())  # no biases
+    parts = [
+        "Log",
+        "Relu",
+        "YOURS",
+        "LETTERS",
+        "MASK",
+        "starts",
+        "norm",
+        "share",
+        "embedding",
+        "attention",
+        "thinking",
+        "loss_of",
+        "example",
+        "adam",
+        "by_yours",
+    ]
+    text = (ROOT / "steps" / "capstone.py").read_text(encoding="utf-8")
+    lines = [
+        line
+        for node in ast.parse(text).body
+        if getattr(node, "name", ast.unparse(node).partition(" =")[0].strip("(").split(",")[0])
+        in parts
+        for line in ast.get_source_segment(text, node).splitlines()
+        if line.strip() and '"""' not in line
+    ]
+    assert len(lines) > 50  # all were found
+    assert len(lines) < 60
+
+
+def test_a_name_that_is_invented_is_made_of_letters_and_ends():
+    p = {name: step.engine.Variable(value) for name, value in step.starts(0).items()}
+    random = np.random.default_rng(0)
+    for _ in range(5):
+        name = step.invent(p, random)
+        assert len(name) < step.BLOCK
+        assert set(name) <= set(step.LETTERS) - {"."}
+
+
+def test_the_layers_of_the_gpt_have_the_gradients_of_the_whole():
+    forward, backward, parameters = step.layered()
+    assert [op.type for op in forward.ops] == ["embedding", "attention", "thinking", "loss"]
+    assert [op.type for op in backward.ops] == [f"{op.type}_grad" for op in reversed(forward.ops)]
+    x, y = step.example("anna")
+    leaves = {name: value for name, value in step.starts(0).items()}
+    inputs = [name for name in forward.inputs["x"] if name not in leaves]
+    constants = {name: step.MASK for name in inputs if name not in ("h", "x", "y")}
+    scope = step.net.Scope({**leaves, **constants, "x": x, "y": y})
+    forward.run(scope)
+    (loss,) = forward.outputs["out"]
+    scope[f"{loss}@GRAD"] = np.ones(())
+    backward.run(scope)
+    p = {name: step.engine.Variable(value) for name, value in leaves.items()}
+    step.loss_of(p, x, y, step.YOURS).backward()
+    for name in parameters:
+        np.testing.assert_allclose(scope[f"{name}@GRAD"], p[name].grad, rtol=0, atol=1e-12)
