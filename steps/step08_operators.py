@@ -4,7 +4,7 @@
 # **Goal.** Write formulas as you would on paper, with numbers and arrays on either side, and check
 # the gradient of every argument.
 #
-# **Time.** 45 minutes
+# **Time.** 35 minutes
 #
 # **Needs.** step 7
 
@@ -442,46 +442,6 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # %% [markdown]
 # Even the numbers 0.26 and 0.48 got a gradient, because they sit in boxes. Nobody asked for it.
 # Step 10 will save that work.
-#
-# A really nasty one, *Goldstein–Price*. The code is the formula.
-
-# %% tags=["active-ipynb"]
-# def goldstein(x, y):
-#     one = 19 - 14 * x + 3 * x ** 2 - 14 * y + 6 * x * y + 3 * y ** 2
-#     two = 18 - 32 * x + 12 * x ** 2 + 48 * y - 36 * x * y + 27 * y ** 2
-#     return (1 + (x + y + 1) ** 2 * one) * (30 + (2 * x - 3 * y) ** 2 * two)
-#
-#
-# x, y = Variable(np.array(1.0)), Variable(np.array(1.0))
-# z = goldstein(x, y)
-# z.backward()
-# print(x.grad, y.grad, "from", len(functions_behind(z)), "functions")
-# assert (x.grad, y.grad) == (-5376, 8064)
-
-# %% [markdown]
-# ## A loop that decides for itself
-#
-# The sine as a Taylor series: add terms until they are small. How many? That depends on the
-# number, and the graph is as long as the loop ran. This is *define-by-run* from step 3 again.
-
-# %% tags=["active-ipynb"]
-# def taylor_sin(x, threshold=1e-4):
-#     """sin(x), by terms until one is smaller than the threshold."""
-#     y, i = 0, 0
-#     while True:
-#         term = (-1) ** i / math.factorial(2 * i + 1) * x ** (2 * i + 1)
-#         y = y + term
-#         i += 1
-#         if abs(term.data) < threshold:
-#             return y
-#
-#
-# x = Variable(np.array(np.pi / 4))
-# y = taylor_sin(x)
-# y.backward()
-# print(y.data, x.grad)
-# assert np.isclose(y.data, 0.7071064695751781, rtol=1e-15)
-# assert abs(x.grad - np.cos(np.pi / 4)) < 1e-5
 
 # %% [markdown]
 # ## Downhill
@@ -641,41 +601,6 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #
 #
 # check("8b", (lambda x: Tanh()(x), tanh_by_two_exps, tanh_by_one_exp), Variable, functions_behind)
-
-# %% [markdown]
-# **8c.** Draw it yourself. [DOT](https://graphviz.org/doc/info/lang.html) is a language for graphs:
-#
-# ```
-# digraph {
-#   v0 [label="x"]
-#   f0 [label="Square" shape=box]
-#   v0 -> f0
-# }
-# ```
-#
-# Write `to_dot(y)`: one line for each variable, one for each function, one for each arrow. Arrows
-# go from each input to its function, and from the function to its output. The label of a variable
-# is its name, or empty; the label of a function is its class. Every node **once**, although a
-# variable may be met several times. Number the nodes as they come.
-# (`id()` would do, but then the text is another one in every run.)
-
-# %% tags=["active-ipynb", "exercise", "ex-8c"]
-# def to_dot(y):
-#     """The graph behind y as DOT text."""
-#     ### BEGIN SOLUTION
-#     functions = by_generation(y)
-#     variables = dict.fromkeys([y, *(x for f in functions for x in f.inputs)])
-#     name = {v: f"v{i}" for i, v in enumerate(variables)}
-#     lines = [f'  {name[v]} [label="{v.name or ""}"]' for v in variables]
-#     for i, f in enumerate(functions):
-#         lines.append(f'  f{i} [label="{type(f).__name__}" shape=box]')
-#         lines += [f"  {name[x]} -> f{i}" for x in f.inputs]
-#         lines.append(f"  f{i} -> {name[f.output()]}")
-#     return "\n".join(["digraph {", *lines, "}"])
-#     ### END SOLUTION
-#
-#
-# check("8c", to_dot, Variable)
 
 # %% [markdown]
 # ## In PyTorch / in Paddle

@@ -4,7 +4,7 @@
 # **Goal.** Describe a computation with names only, and build the gradient operator of any operator
 # from that description.
 #
-# **Time.** 45 minutes
+# **Time.** 40 minutes
 #
 # **Needs.** step 6 (step 10 helps)
 
@@ -679,40 +679,6 @@ def build_grad_op(op):
 # ### END SOLUTION
 #
 # check("13b", needed)
-
-# %% [markdown]
-# **13c.** Improve the two refusals, on a plain list of known types. `lookup` returns the type if
-# it is known. Otherwise it raises a `LookupError` that quotes the word and proposes the nearest
-# known one (`difflib.get_close_matches` finds it; what it says where nothing is near is up to you).
-# `enroll` returns the list with one type more,
-# and raises a `ValueError` that quotes the type if it is there already. It must not change the
-# list it was given.
-
-# %% tags=["active-ipynb", "exercise", "ex-13c"]
-# import difflib
-#
-#
-# def lookup(type, known):
-#     """The type, or a LookupError with a proposal."""
-#     ### BEGIN SOLUTION
-#     if type in known:
-#         return type
-#     near = difflib.get_close_matches(type, known, n=1)
-#     proposal = f"; did you mean {near[0]!r}?" if near else ""
-#     raise LookupError(f"unknown op type {type!r}{proposal}")
-#     ### END SOLUTION
-#
-#
-# def enroll(type, known):
-#     """A new list with the type at its end."""
-#     ### BEGIN SOLUTION
-#     if type in known:
-#         raise ValueError(f"the op type {type!r} is registered already")
-#     return [*known, type]
-#     ### END SOLUTION
-#
-#
-# check("13c", lookup, enroll)
 
 # %% [markdown]
 # ## In PyTorch / in Paddle

@@ -82,15 +82,13 @@ def test_matyas():
 
 
 def from_the_notebook():
-    wanted = ("def goldstein", "def taylor_sin", "def rosenbrock")
-    return run_cells(STEP, ["import math", *(s for s in cells(STEP) if s.startswith(wanted))])
+    return run_cells(
+        STEP, ["import math", *(s for s in cells(STEP) if s.startswith("def rosenbrock"))]
+    )
 
 
-def test_goldstein_taylor_and_rosenbrock():
-    namespace, printed = from_the_notebook()
-    assert printed.splitlines()[0].startswith("-5376.0 8064.0 from ")
-    x = namespace["Variable"](np.array(np.pi / 4))
-    np.testing.assert_allclose(namespace["taylor_sin"](x).data, 0.7071064695751781, rtol=1e-15)
+def test_rosenbrock():
+    namespace, _ = from_the_notebook()
     a, b = (namespace["Variable"](np.array(v)) for v in (0.0, 2.0))
     namespace["rosenbrock"](a, b).backward()
     assert (a.grad, b.grad) == (-2, 400)

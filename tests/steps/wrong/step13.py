@@ -55,58 +55,10 @@ NEEDED = {
     "div": "y out",
 }
 
-KNOWN = ["add", "mul", "sigmoid"]
-
-
-def lookup(type, known):
-    if type in known:
-        return type
-    near = "sigmoid" if type == "sigmiod" else "mul" if type == "mull" else None
-    raise LookupError(f"unknown op type {type!r}" + (f", perhaps {near!r}?" if near else ""))
-
-
-def silent_lookup(type, known):
-    return type if type in known else None
-
-
-def lookup_that_lists_everything(type, known):
-    if type in known:
-        return type
-    raise LookupError(f"unknown op type {type!r}; known: {known}")
-
-
-def lookup_without_proposal(type, known):
-    if type in known:
-        return type
-    raise LookupError(f"unknown op type {type!r}")
-
-
-def lookup_that_counts_on_a_neighbour(type, known):
-    if type in known:
-        return type
-    raise LookupError(f"unknown {type!r}, perhaps {get_close_matches(type, known)[0]!r}?")
-
 
 def enroll(type, known):
     if type in known:
         raise ValueError(f"{type!r} is registered already")
-    return [*known, type]
-
-
-def enroll_in_place(type, known):
-    if type in known:
-        raise ValueError(f"{type!r} is registered already")
-    known.append(type)
-    return known
-
-
-def enroll_twice(type, known):
-    return [*known, type]
-
-
-def enroll_without_the_name(type, known):
-    if type in known:
-        raise ValueError("this type is registered already")
     return [*known, type]
 
 
@@ -152,15 +104,6 @@ WRONG = {
         (NEEDED | {"mul": ["x", "out"]},),
         (NEEDED | {"exp": "y"},),
         ({kind: slots for kind, slots in NEEDED.items() if slots},),
-    ],
-    "13c": [
-        (silent_lookup, enroll),
-        (lookup_that_lists_everything, enroll),
-        (lookup_without_proposal, enroll),
-        (lookup_that_counts_on_a_neighbour, enroll),
-        (lookup, enroll_in_place),
-        (lookup, enroll_twice),
-        (lookup, enroll_without_the_name),
     ],
 }
 
