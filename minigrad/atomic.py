@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
-from itertools import repeat
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -52,56 +49,26 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         raise
 
 
-# A signal such as Ctrl-C is seen where Python calls a function or jumps back, never within a call of a function written
-# in C, and never between two statements that only store.  So everything is prepared first, and then only stored.
-
-MOST = 64  #: attributes that one text stores; more are left to a loop in C, which is slower
-
-
 def set_all(changes: Sequence[tuple[Any, str, Any]]) -> None:
-    """Set attributes, given as (object, name, value); an interrupt finds all of them old or all new.
+    """Set attributes, given as (object, name, value); an error or an interrupt finds all of them old or all new.
 
     >>> from types import SimpleNamespace
-    >>> one, other = SimpleNamespace(), SimpleNamespace()
+    >>> one, other = SimpleNamespace(x=0), SimpleNamespace(x=0)
     >>> set_all([(one, "x", 1), (other, "x", 2)])
     >>> one.x, other.x
     (1, 2)
     """
-    if changes:
-        store(*zip(*changes, strict=True))
+    before = [(at, name, getattr(at, name, MISSING)) for at, name, _ in changes]
+    try:
+        for at, name, value in changes:
+            setattr(at, name, value)
+    except BaseException:
+        for at, name, value in before:
+            if value is not MISSING:
+                setattr(at, name, value)
+            elif hasattr(at, name):
+                delattr(at, name)
+        raise
 
 
-def store(objects: Sequence[Any], names: tuple[str, ...], values: Sequence[Any]) -> None:
-    """The same, given as three columns: what every step of a training pays for.
-
-    >>> from types import SimpleNamespace
-    >>> one = SimpleNamespace()
-    >>> store([one, one], ("x", "y"), [1, 2])
-    >>> one.x, one.y
-    (1, 2)
-    """
-    if 0 < len(names) <= MOST:
-        try:
-            return _stores(names)(objects, values)
-        except AttributeError:  # one of them is new, and nothing was stored yet
-            pass
-    # old values live until all are set: what happens when they go may be Python code
-    old = [*map(getattr, objects, names, repeat(None))]
-    deque(map(setattr, objects, names, values), maxlen=0)
-    del old
-
-
-@lru_cache(maxsize=256)
-def _stores(names: tuple[str, ...]) -> Callable[[Any, Any], None]:
-    """A function that unpacks so many objects and values, and stores them in a straight line."""
-    places = range(len(names))
-    lines = [
-        "def stores(objects, values):",
-        f"{''.join(f'o{k}, ' for k in places)} = objects",
-        f"{''.join(f'v{k}, ' for k in places)} = values",
-        f"old = {''.join(f'o{k}.{name}, ' for k, name in enumerate(names))}",
-        *(f"o{k}.{name} = v{k}" for k, name in enumerate(names)),
-    ]
-    namespace: dict[str, Any] = {}
-    exec("\n    ".join(lines), namespace)
-    return namespace["stores"]  # type: ignore[no-any-return]
+MISSING = object()  #: the value of an attribute that was not there

@@ -31,9 +31,9 @@ from .grad_fn import (
     REMEMBERED_BYTES,
     AccumulateGrad,
     Leaf,
-    Node,
     Output,
     Packed,
+    Several,
     next_seq,
     unpack,
 )
@@ -113,14 +113,11 @@ class Saved:
         return wrap(unpack(self.value), None if node is None else place)
 
 
-class FunctionNode(Node):
+class FunctionNode(Several):
     """The node of a Function: its rule is the class's ``backward``."""
 
-    __slots__ = (
-        *("ctx", "function", "gave", "more", "outs", "replayed", "saved_from", "saved_values"),
-        *("shapes", "specs", "versions"),
-    )
-    outputs = 0
+    __slots__ = ("ctx", "function", "gave", "replayed", "saved_from", "saved_values", "shapes",
+                 "versions")  # fmt: skip
     ctx: Context
     gave: Any  # what backward gave last, if it is small: code of the user's runs once, not to be looked at
     replayed: bool  # `gave` is given once more
@@ -128,9 +125,6 @@ class FunctionNode(Node):
     shapes: list[tuple[int, ...]]
     versions: list[tuple[Callable[[], int], int]]
     function: type[Function]
-
-    def edges(self) -> Any:
-        return iter(self.more)
 
     def name(self) -> str:
         return f"{self.function.__name__}Backward"
@@ -181,7 +175,7 @@ class FunctionNode(Node):
                 "None where there is none"
             )
         out: list[Any] = []
-        for k, (value, edge, shape) in enumerate(zip(found, self.more, self.shapes, strict=True)):
+        for k, (value, edge, shape) in enumerate(zip(found, self.edges, self.shapes, strict=True)):
             if edge is None or value is None:
                 out.append(None)
                 continue
@@ -280,12 +274,12 @@ def _attach(
     cls: Any, ctx: Context, args: Any, edges: list[Any], outs: list[Tensor], skip: set[int]
 ) -> None:
     node: Any = object.__new__(FunctionNode)
-    node.e0 = node.e1 = node.g = node.hooks = None
+    node.g = node.hooks = None
     node.mark, node.freed, node.seq = 0, False, next_seq()
     node.ctx, node.function, node.saved_values = ctx, cls, None
     node.gave, node.replayed = None, False
     node.kept = [a for e, a in zip(edges, args, strict=True) if e.__class__ is Leaf]
-    node.more = tuple(
+    node.edges = tuple(
         e.accumulator(a) if e.__class__ is Leaf else e for e, a in zip(edges, args, strict=True)
     )
     node.shapes = [a.shape if isinstance(a, Tensor) else () for a in args]
@@ -382,5 +376,5 @@ class _Last(Function):
 
 def _inputs(node: FunctionNode) -> list[Tensor]:
     """Tensors in the place of a node's inputs: what hangs on them hangs on its gradients, too."""
-    shapes = zip(node.more, node.shapes, strict=True)
+    shapes = zip(node.edges, node.shapes, strict=True)
     return [wrap(np.broadcast_to(0.0, s), e) for e, s in shapes if e is not None]

@@ -13,7 +13,7 @@ The arrows that PyTorch shows as ``next_functions`` are these edges; the engine 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -76,26 +76,27 @@ FREED = Freed()
 REMEMBERED_BYTES = 16_384  #: the largest value that a node keeps when it is freed, to be explained
 
 
+def parts_of(value: Any) -> list[Any]:
+    """The arrays of a saved value: of a list slot several, else one."""
+    return value if isinstance(value, list) else [value]
+
+
 class Node:
     """An operation in the backward graph.
 
-    ``e0``, ``e1`` and ``more`` are the edges, one per differentiable input, None where no gradient is needed;
+    ``edges`` has one edge per differentiable input, in order, None where no gradient is needed;
     ``g`` and ``own`` belong to a walk in progress: the gradient gathered so far, and whether it may
     be added to in place.  ``freed`` says that backward has freed the saved values, ``kept`` holds the
     leaves among the inputs, to which their AccumulateGrad refers weakly.
     """
 
-    __slots__ = (
-        *("__weakref__", "code", "e0", "e1", "freed", "g", "hooks", "kept", "lasti", "mark"),
-        *("own", "seq"),
-    )
-    more: tuple[Any, ...] = ()
+    __slots__ = ("__weakref__", "code", "edges", "freed", "g", "hooks", "kept", "lasti", "mark",
+                 "own", "seq")  # fmt: skip
     primitive: Any = None
     title = "Node"
     saved_slots: tuple[str, ...] = ()
-    outputs = 1  # 0: as many as `outs` says
-    e0: Any
-    e1: Any
+    several = False  # whether it has several outputs, each an `Output`; ``g`` is a list then
+    edges: tuple[Any, ...]
     seq: float
     mark: int
     g: Any
@@ -111,34 +112,19 @@ class Node:
 
     def push(self) -> None:
         """`pull` what was gathered here, and add each gradient where its edge leads."""
-        raise NotImplementedError
+        if self.g is not None:
+            g, self.g = self.g, None
+            self.give(self.pull(g))
 
-    def reach(self, epoch: int, see: Callable[[Any], None], end: Callable[[Any], None]) -> bool:
-        """Mark what the edges lead to and a walk has not met: ``see(node)``, or ``end(AccumulateGrad)``.
-
-        True for what the usual walk leaves to the other one: a node with hooks, an output of several.
-        The last input first, since it was often made last: what is nearly in order is soon sorted.
-        """
-        if self.hooks is not None:
-            return True
-        for m in (*reversed(self.more), self.e1, self.e0):
-            if m is not None and m.mark != epoch:
-                m.mark = epoch
-                (end if m.__class__ is AccumulateGrad else see)(m)
-        return False
+    def give(self, grads: Any) -> None:
+        """Add each gradient to what its edge has, in memory of its own."""
+        for edge, g in zip(self.edges, grads, strict=True):
+            if edge is not None and g is not None:
+                edge.g, edge.own = g if edge.g is None else edge.g + g, False
 
     def pull_graph(self, g: Any) -> Any:
         """The same as Tensors that have a graph themselves: derivatives of any order."""
         raise NotImplementedError
-
-    def edges(self) -> Iterator[Any]:
-        """All edges in the order of the inputs."""
-        arity = len(self.primitive.differentiable) if self.primitive is not None else 2
-        if arity:
-            yield self.e0
-        if arity > 1:
-            yield self.e1
-        yield from self.more
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -151,7 +137,7 @@ class Node:
         """
         return tuple(
             (None, 0) if e is None else (e.node, e.index) if e.__class__ is Output else (e, 0)
-            for e in self.edges()
+            for e in self.edges
         )
 
     @property
@@ -165,15 +151,7 @@ class Node:
         return {n: unpack(v) for n, v in found.items() if v is not None}
 
     def free(self, remember: bool = False) -> None:
-        """Let go of the saved values; the edges stay."""
-        for slot in self.saved_slots:
-            value = getattr(self, slot)
-            if value is not None:
-                self.freed = True
-                parts = value if isinstance(value, list) else [value]
-                size = sum(getattr(v, "nbytes", 0) for v in parts)
-                if not remember or size > REMEMBERED_BYTES:
-                    setattr(self, slot, FREED)
+        """Let go of the saved values; the edges stay.  Small ones are kept to ``remember``, for `mg.why`."""
 
     def name(self) -> str:
         """The name PyTorch would print: ``MulBackward0``."""
@@ -221,24 +199,54 @@ class Node:
         return f"<{self.name()} at {id(self):#x}>"
 
 
-class ManyNode(Node):
-    """A node with more than two edges."""
+class Several(Node):
+    """A node with several outputs; ``specs`` has the shape and the dtype of each."""
 
-    __slots__ = ("more",)
+    __slots__ = ("specs",)
+    several = True
+    specs: list[Any]
+
+    def push(self) -> None:
+        if self.g is not None:
+            g, self.g = self.complete(self.g), None
+            self.give(self.pull(g))
+
+    def complete(self, grads: list[Any]) -> list[Any]:
+        """The gradients of all outputs: zeros where nothing arrived."""
+        pairs = zip(grads, self.specs, strict=True)
+        return [np.zeros(*spec) if g is None and spec is not None else g for g, spec in pairs]
 
 
 class Output:
-    """One output of a node that has several: the place where its gradient is gathered."""
+    """One output of a node that has several: gathers its gradient and hands it to its node."""
 
     __slots__ = ("g", "index", "mark", "node", "own")
-    outputs = 0
+    hooks, freed, saved_slots = None, False, ()
 
-    def __init__(self, node: Node, index: int) -> None:
+    def __init__(self, node: Any, index: int) -> None:
         self.node, self.index, self.g, self.own, self.mark = node, index, None, False, 0
 
-    def reach(self, *_walk: Any) -> bool:
-        """See `Node.reach`: what has several outputs is not for the usual walk."""
-        return True
+    @property
+    def edges(self) -> tuple[Any, ...]:
+        """The node."""
+        return (self.node,)
+
+    @property
+    def seq(self) -> float:
+        """Older than its users, newer than its node."""
+        return self.node.seq + 0.5  # type: ignore[no-any-return]
+
+    def push(self) -> None:
+        """See `Node.push`."""
+        g, node = self.g, self.node
+        if g is not None:
+            self.g = None
+            node.g = [None] * len(node.specs) if node.g is None else node.g
+            before = node.g[self.index]
+            node.g[self.index] = g if before is None else before + g
+
+    def free(self, remember: bool = False) -> None:
+        """It saves nothing."""
 
 
 class AccumulateGrad(Node):
@@ -246,17 +254,13 @@ class AccumulateGrad(Node):
 
     __slots__ = ("ref",)
     title = "AccumulateGrad"
-    e0 = e1 = code = None
-    lasti = 0
+    edges, code, lasti = (), None, 0
     ref: Callable[[], Any]
 
     @property
     def variable(self) -> Any:
         """The leaf; nodes that use it keep it alive."""
         return self.ref()
-
-    def edges(self) -> Iterator[Any]:
-        return iter(())
 
     def where(self) -> str:
         return "a leaf"

@@ -145,10 +145,10 @@ class Overwritten(Node):
     saved_slots = ("_saved_view",)
 
     def __init__(self, view: Any, array: Any) -> None:
-        self.g = self.hooks = self.e1 = None
+        self.g = self.hooks = None
         self.mark, self.freed, self.seq = 0, False, next_seq()
         self.code, self.lasti = view.grad_fn.code, view.grad_fn.lasti
-        self.e0, self._saved_view = view._node, array
+        self.edges, self._saved_view = (view._node,), array
 
 
 def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
@@ -194,7 +194,7 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
         np.copyto(memory, values)
         for other, data in views:
             if other._node.__class__ is Overwritten:
-                other._node = other._node.e0
+                (other._node,) = other._node.edges
             other._data = data
         tensor._data, tensor._node = before, node
         if retained:

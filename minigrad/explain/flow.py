@@ -56,15 +56,9 @@ def _flows(
         if held is None or not node.next_functions:
             continue
         came = max(map(size_of, held.values()))
-        if node.outputs == 1:
-            given = node.pull(held[0])
-        else:
-            given = node.pull(
-                [
-                    held.get(k, np.zeros(*spec) if spec else None)
-                    for k, spec in enumerate(node.specs)
-                ]
-            )
+        specs = enumerate(node.specs) if node.several else ()
+        grads = [held.get(k, np.zeros(*spec) if spec else None) for k, spec in specs]
+        given = node.pull(grads if node.several else held[0])
         for slot, (to, gradient) in enumerate(zip(node.next_functions, given, strict=False)):
             if to[0] is None or gradient is None:
                 continue

@@ -43,7 +43,7 @@ def followed(
     waiting: list[tuple[Any, int, Any, Trail]] = [(root, index, seed, ())]
     while waiting:
         node, index, g, trail = waiting.pop()
-        grads = node.pull(g if node.outputs == 1 else _alone(node, index, g))
+        grads = node.pull(_alone(node, index, g) if node.several else g)
         further: list[Any] = []
         for slot, (edge, p) in enumerate(zip(node.next_functions, grads, strict=False)):
             here = (*trail, (node, slot))

@@ -43,7 +43,7 @@ class TorchNode:
         self.fn, self.seq = fn, seq
         self.next_functions: tuple[tuple[TorchNode | None, int], ...] = ()
         self.specs: list[Any] = [None] * len(fn._input_metadata)
-        self.outputs = 1 if len(self.specs) == 1 else 0
+        self.several = len(self.specs) != 1
 
     def name(self) -> str:
         """``MulBackward0``."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..eager import backward
-from ..eager.backward import Walk
+from ..eager.backward import Walk, discovered
 from ..eager.function import FunctionNode
 from ..eager.grad_fn import FREED, REMEMBERED_BYTES, AccumulateGrad, Node, Output, unpack
 from ..eager.inplace import changed_at
@@ -77,27 +77,28 @@ def rerun(
     noted: dict[tuple[Node, int], Any] = {}
 
     class Noting(Walk):
-        def _leaf(self, n: Any, g: Any, wanted: Any) -> None:
-            super()._leaf(n, None if n in left_out else g, wanted)
+        def _leaf(self, n: Any, g: Any) -> None:
+            super()._leaf(n, None if n in left_out else g)
 
-        def _one(self, n: Any, g: Any, wanted: Any, running: Any) -> None:
+        def _one(self, n: Any, g: Any, runs: bool) -> None:
             if n not in left_out:
-                super()._one(n, g, wanted, running)
+                super()._one(n, g, runs)
 
-        def _give(self, n: Any, g: Any, grads: Any) -> None:
-            for k, ((m, _), p) in enumerate(zip(n.next_functions, grads, strict=True)):
+        def _give(self, n: Any, grads: Any) -> None:
+            for k, (m, p) in enumerate(zip(n.edges, grads, strict=True)):
                 if p is not None and m is not None:
                     noted[n, k] = np.array(p)
-            super()._give(n, g, grads)
+            super()._give(n, grads)
 
     with remembered_values(nodes, replay=unknown is not None) as complete:
         if seed is None or not complete:
             return None
-        walk = Noting(targets, False, nested=True)
+        start = Output(root, index) if root.several else root
+        order, ends, _ = discovered([(start, seed)])
+        walk = Noting(order, ends, targets, create=False, writes=False)
         walk.anomaly = False
         try:
-            walk.start(Output(root, index) if not root.outputs else root, seed)
-            walk.run()
+            walk.run([(start, seed)])
         finally:
             walk.clear()
     return noted
@@ -169,9 +170,10 @@ def remembered(root: Node, constants: Constants) -> dict[str, Any]:
     forgotten, or that has a hook, does not run again: what it gave is not told, nor what comes after.
     """
     values = forward_values(root, constants)
-    ref, (index, seed) = backward.last_start[0], backward.last_start[1] or (0, None)
-    if ref is None or ref() is not root or seed is None:
+    ref, index, seed = backward.last_start
+    if ref is None or ref() is not root:
         return {"values": values}
+    seed = getattr(seed, "_data", seed)
     nodes = nodes_below(root)
     unknown = nodes_below(*(n for n in nodes if n.hooks is not None or not _remembers(n)))
     known = [n for n in nodes if n not in unknown]

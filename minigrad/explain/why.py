@@ -129,8 +129,9 @@ def _parts(x: Any) -> list[Any]:
 def _root_of(output: Any) -> tuple[Node | None, Any]:
     """The node backward starts from, and which of its outputs with what seed."""
     if output is None:
-        ref, start = backward.last_start
-        return (ref() if ref is not None else None), start
+        ref, index, seed = backward.last_start
+        root = ref() if ref is not None else None
+        return root, (index, getattr(seed, "_data", seed))
     node = output._node
     node = node.accumulator(output) if node.__class__ is Leaf else node
     node, index = place_of(node)

@@ -239,7 +239,7 @@ def mse(x, y, reduction="mean"):
     >>> mg.mse(mg.tensor([1.0, 2.0]), [0.0, 0.0])
     tensor(2.5)
     """
-    if _shape(x) != _shape(y) or reduction != "mean":
+    if getattr(x, "shape", None) != getattr(y, "shape", None) or reduction != "mean":
         x, y = _pair("mse", x, y)
     return mean_square_error(x, y) if reduction == "mean" else reduced(square(x - y), reduction)
 
@@ -259,18 +259,13 @@ def huber(x, y, delta=1.0, reduction="mean"):
 def _pair(op, x, y):
     """What a loss compares; two shapes that only broadcasting makes fit are a mistake in it."""
     x, y = _array(x), _array(y)
-    a, b = _shape(x), _shape(y)
+    a, b = (getattr(value, "shape", None) for value in (x, y))  # at less cost than `np.shape`
     if a and b and not fits(a, b):
         raise refusal(
             f"{op}(x: {list(a)}, y: {list(b)}) would broadcast, and compare each element with many",
             "reshape one of them to the shape of the other",
         )
     return x, y
-
-
-def _shape(value):
-    """The shape of what has one, at less cost than `np.shape`."""
-    return getattr(value, "shape", None)
 
 
 def _array(value):

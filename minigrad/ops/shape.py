@@ -68,16 +68,14 @@ def unbroadcast(x, *, shape):
     >>> mg.unbroadcast([[1.0, 2.0], [3.0, 4.0]], shape=(2,))
     array([4., 6.])
     """
-    x, shape = np.asarray(x), tuple(shape)
-    if x.shape == shape:
-        return x
-    lead = x.ndim - len(shape)
-    if lead < 0 or any(n not in (1, m) for n, m in zip(shape, x.shape[lead:], strict=True)):
+    x = np.asarray(x)
+    out = sum_to(x, shape) if x.ndim >= len(shape) else x
+    if out.shape != shape and out.shape != tuple(shape):
         raise ValueError(
             f"{list(x.shape)} is no broadcast of {list(shape)}; "
             "repair: a shape that broadcast_to can turn into that of x"
         )
-    return sum_to(x, shape)
+    return out
 
 
 broadcast_to.grad(x=lambda out_grad, x_shape: unbroadcast(out_grad, shape=x_shape))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..atomic import set_all, store
+from ..atomic import set_all
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, GradError, MinigradError, describe, refusal
 from ..errors.calls import checked_constructor
@@ -82,17 +82,15 @@ class Optimizer:
             what = "this optimizer has no parameters"
             raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
         rate = float(self.rate(self.count))
-        plain = not (self.memory or self.attrs or self.clip or self.weight_decay)
-        if plain:
-            self._plain_step(rate)
-        else:
+        if self.memory or self.attrs or self.clip or self.weight_decay:
             set_all([*self._changes(rate), (self, "count", self.count + 1)])
+        else:
+            self._plain_step(rate)
 
     def _plain_step(self, rate: float) -> None:
         """The same where nothing is remembered, clipped or added: small networks live here."""
         kernel, dtype = REGISTRY[self.type].kernel, None
-        objects: list[Any] = [self]
-        names, values = ["count"], [self.count + 1]
+        changes: list[tuple[Any, Any, Any]] = []  # parameter, its new array and the one it had
         for p in self.parameters:
             g = p._grad
             if g is None or p._node is None:
@@ -105,14 +103,18 @@ class Optimizer:
             if value.dtype is not dtype:  # as a Program has it: an array of the parameter's dtype
                 dtype = value.dtype
                 lr = np.asarray(rate, dtype)
-            objects.append(p)
-            names.append("_data")
-            values.append(kernel(value, g, lr))  # new: graphs keep the old array
-            if p._exposed:
-                objects.append(p)
-                names.append("_exposed")
-                values.append(False)
-        store(objects, tuple(names), values)
+            changes.append((p, kernel(value, g, lr), value))
+        count = self.count
+        try:
+            for p, new, _ in changes:
+                p._data = new  # a new array: graphs keep the old one
+                p._exposed = False
+            self.count = count + 1
+        except BaseException:
+            for p, _, old in changes:
+                p._data, p._exposed = old, True
+            self.count = count
+            raise
 
     def _changes(self, rate: float) -> list[Change]:
         """The new value of each parameter, and the new state: what is remembered about all."""
@@ -143,8 +145,14 @@ class Optimizer:
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
-        count = len(self.parameters)
-        store(self.parameters, ("_grad",) * count, (None,) * count)
+        before = [p._grad for p in self.parameters]
+        try:
+            for p in self.parameters:
+                p._grad = None
+        except BaseException:
+            for p, grad in zip(self.parameters, before, strict=True):
+                p._grad = grad
+            raise
 
     def minimize(self, loss: Any, parameter_list: Any = None, no_grad_set: Any = None) -> Any:
         """Append backward and update operators to the program of ``loss``; returns the (parameter,

@@ -237,7 +237,7 @@ def test_a_hook_can_be_removed_at_the_end_of_a_block_and_freed_values_say_so():
     (x * 2.0).backward()
     handle.remove()
     assert seen == [2.0]
-    big = leaf(np.ones(1000))
+    big = leaf(np.ones(10_000))
     out = (big * big).sum()
     node = out.grad_fn.next_functions[0][0]
     out.backward()

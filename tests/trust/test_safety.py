@@ -35,7 +35,6 @@ ALLOWED = {
     ("eager/record.py", "compile"): "the same",
     ("eager/backward.py", "os"): "what a fork does with the lock of walks",
     ("errors/__init__.py", "os"): "paths, to find the user's line",
-    ("atomic.py", "exec"): "stores of attributes in a straight line, by names of the package's own",
     ("atomic.py", "os"): "a finished file takes the place of the old one",
     ("nn/storage.py", "os"): "whether a path can be the name of a file",
     (
