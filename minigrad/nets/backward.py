@@ -21,11 +21,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
+from ..errors import ProgramError, describe, did_you_mean
 from ..static.backward.fan_in import rename_writers
+from ..static.backward.grad_ops import Plan, plan_of
 from ..static.program.names import EMPTY, GRAD, ZERO
 from ..static.program.op_info import op_info
-from .operators import NetOp, Operator, Scope, Slots, names, places
+from .operators import NetOp, Operator, Scope, Slots, names, places, wrong
 from .rnn import RnnGradOp, RnnOp
 
 __all__ = ["Backward", "NetOp", "Operator", "RnnGradOp", "RnnOp", "Scope", "build_grad_op", "fc"]
@@ -39,30 +40,29 @@ def grad_type(op: Operator) -> str:
     info = op_info(op.type)
     if info.is_grad or info.forward is None or not info.forward.rules:
         what = f"{op.type!r} has no grad op: no gradient rule is declared\n  in {op}"
-        raise refusal(
-            what, "declare one: the primitive's .grad(x=lambda out_grad: …)", ProgramError
-        )
+        raise wrong(what, "declare one: the primitive's .grad(x=lambda out_grad: …)")
     return op.type + "_grad"
+
+
+def _plan(op: Operator) -> Plan:
+    """The slots of the grad op, as in a Program; where shapes are read, they are not known before the run."""
+    p: Any = op_info(op.type).forward
+    return plan_of(p, tuple(s for s in op.inputs if s in p.rules), tuple(op.inputs))
 
 
 def copied_inputs(op: Operator) -> Slots:
     """2. The inputs and outputs whose values, shapes or dtypes the gradient rules read."""
-    p = op_info(op.type).forward
-    assert p is not None
-    reads = {*p.reads(), *(r.removesuffix("_shape").removesuffix("_dtype") for r in p.reads())}
-    if p.broadcasts:  # each gradient is summed back to the shape of its input
-        reads |= set(p.rules)
+    plan = _plan(op)
+    slots = {slot for slot, *_ in plan.operands} | set(plan.results)
     forward = {**op.inputs, **op.outputs}
-    return {s: list(listed) for s, listed in forward.items() if s in reads or s.endswith("_like")}
+    return {s: list(listed) for s, listed in forward.items() if s in slots}
 
 
 def added_gradients(op: Operator) -> tuple[Slots, Slots]:
     """3. The gradients of the outputs, to be read, and those of the inputs, to be written."""
-    p = op_info(op.type).forward
-    assert p is not None
-    reads = p.reads()
-    given = {f"{s}_grad": grads(listed) for s, listed in op.outputs.items() if f"{s}_grad" in reads}
-    return given, {f"{s}_grad": grads(op.inputs[s]) for s in op.inputs if s in p.rules}
+    plan = _plan(op)
+    reads = {slot: grads(op.outputs[s]) for s, slot in plan.given}
+    return reads, {slot: grads(op.inputs[s]) for s, slot in plan.made}
 
 
 def build_grad_op(op: Operator) -> Operator:
@@ -77,24 +77,29 @@ def build_grad_op(op: Operator) -> Operator:
         raise ProgramError(f"{op.type!r} is a net, and so is its backward; repair: Backward(net)")
     if isinstance(op, RnnOp):
         return rnn_grad_op(op, set())
-    found = grad_type(op)  # 1
+    kind = grad_type(op)  # 1
     copied = copied_inputs(op)  # 2
-    given, made = added_gradients(op)  # 3
-    grad_op = Operator(found, {**copied, **given}, made, op.attrs)  # 4
+    reads, writes = added_gradients(op)  # 3
+    grad_op = Operator(kind, {**copied, **reads}, writes, op.attrs)  # 4
     grad_op.forward_op, grad_op.source_line = op, op.source_line
-    rules = op_info(op.type).forward
-    needed = rules.reads() if rules is not None else ()
+    needed = _values_read(op)
     grad_op.reads = tuple(n for slot, listed in copied.items() if slot in needed for n in listed)
     return grad_op
+
+
+def _values_read(op: Operator) -> set[str]:
+    """The slots whose values the rules read; of the others the shape is enough."""
+    plan = _plan(op)
+    return {slot for slot, value, _ in plan.operands if value} | set(plan.results)
 
 
 def rnn_grad_op(op: RnnOp, no_grad: set[str]) -> RnnGradOp:
     """The grad op of an RnnOp: `Backward` of its step net, with seeds for what leaves a step."""
     blocked = no_grad | {name for name, outer in op.sequences.items() if outer in no_grad}
     seeded = [name for name in op.carried if name not in blocked]
-    made, given = differentiate(op.stepnet, blocked, grads(seeded))
-    assert isinstance(made, NetOp)
-    return RnnGradOp(op, made, dict(zip(seeded, given, strict=True)))
+    stepnet, seeds = differentiate(op.stepnet, blocked, grads(seeded))
+    assert isinstance(stepnet, NetOp)
+    return RnnGradOp(op, stepnet, dict(zip(seeded, seeds, strict=True)))
 
 
 def grads(listed: Iterable[str]) -> list[str]:
@@ -122,19 +127,14 @@ def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
     """
     if not isinstance(op, Operator):
         what = f"Backward takes an Operator, a NetOp or an RnnOp, not {describe(op)}"
-        raise refusal(
-            what, "Backward(NetOp([…])); static.append_backward(loss) in a Program", ProgramError
-        )
+        raise wrong(what, "Backward(NetOp([…])); static.append_backward(loss) in a Program")
     if not isinstance(no_grad, Iterable):
-        what = f"no_grad is a set of names, not {describe(no_grad)}"
-        raise refusal(what, 'no_grad={"x"}', ProgramError)
+        raise wrong(f"no_grad is a set of names, not {describe(no_grad)}", 'no_grad={"x"}')
     blocked = {no_grad} if isinstance(no_grad, str) else set(no_grad)
     known = all_names(op)
     for name in sorted(blocked - known):
         hint = did_you_mean(name, sorted(known))
-        raise ProgramError(
-            f"no_grad names {name!r}, which {op.type!r} does not have{hint}\n  at {user_line()}"
-        )
+        raise wrong(f"no_grad names {name!r}, which {op.type!r} does not have{hint}")
     if not isinstance(op, NetOp | RnnOp):
         grad_type(op)
     return differentiate(op, blocked, grads(n for n in leaving(op) if n not in blocked))[0]
@@ -145,13 +145,13 @@ def differentiate(op: Operator, no_grad: set[str], seeds: list[str]) -> tuple[Op
     refuse_second_values(op)
     net = mirror(op, no_grad, set(seeds))
     fill_zeros(net, seeds)
-    given = add_up(net, seeds)
-    made = net.ops[0] if len(net.ops) == 1 else net
-    made.forward = op
-    if isinstance(made, NetOp):
-        written = {n for _, inner in places(made) for n in names(inner.outputs)}
-        made.leaving = [n for n in dict.fromkeys(grads(names(op.inputs))) if n in written]
-    return made, given
+    renamed = add_up(net, seeds)
+    backward = net.ops[0] if len(net.ops) == 1 else net
+    backward.forward = op
+    if isinstance(backward, NetOp):
+        written = {n for _, inner in places(backward) for n in names(inner.outputs)}
+        backward.leaving = [n for n in dict.fromkeys(grads(names(op.inputs))) if n in written]
+    return backward, renamed
 
 
 def mirror(op: Operator, no_grad: set[str], known: set[str]) -> NetOp:
@@ -176,20 +176,18 @@ def mirror(op: Operator, no_grad: set[str], known: set[str]) -> NetOp:
 
 def grad_or_nop(op: Operator, no_grad: set[str], known: set[str]) -> Operator:
     """The grad op, or the NOP if nothing is wanted of it or nothing arrives."""
-    rnn = isinstance(op, RnnOp)
-    p = None if rnn else op_info(op.type).forward
+    p = None if isinstance(op, RnnOp) else op_info(op.type).forward
     slots = op.inputs if p is None else {s: op.inputs[s] for s in op.inputs if s in p.rules}
-    wanted = [n for n in names(slots) if n not in no_grad]
-    reached = [n for n in names(op.outputs) if n + GRAD in known]
-    if not wanted or not reached:
+    reached = any(n + GRAD in known for n in names(op.outputs))
+    if no_grad.issuperset(names(slots)) or not reached:
         nop = NetOp([], "nop")
         nop.forward_op = op
         return nop
-    made = rnn_grad_op(op, no_grad) if isinstance(op, RnnOp) else build_grad_op(op)
-    for listed in made.outputs.values():
+    grad_op = rnn_grad_op(op, no_grad) if isinstance(op, RnnOp) else build_grad_op(op)
+    for listed in grad_op.outputs.values():
         listed[:] = [EMPTY if n.removesuffix(GRAD) in no_grad else n for n in listed]
-    known.update(n for n in names(made.outputs) if n != EMPTY)
-    return made
+    known.update(n for n in names(grad_op.outputs) if n != EMPTY)
+    return grad_op
 
 
 def fill_zeros(net: NetOp, seeds: Iterable[str]) -> None:
@@ -213,9 +211,9 @@ def add_up(net: NetOp, seeds: Sequence[str]) -> list[str]:
 
     A seed that the net writes, too, has the first writer outside; returned are the seeds' names.
     """
-    given = list(seeds)
+    renamed = list(seeds)
     after: dict[int, list[Operator]] = {}
-    writers: dict[str, list[Any]] = {name: [(None, given, k)] for k, name in enumerate(given)}
+    writers: dict[str, list[Any]] = {name: [(None, renamed, k)] for k, name in enumerate(renamed)}
     for _, op in places(net):
         for listed in op.outputs.values():
             for k, name in enumerate(listed):
@@ -226,7 +224,7 @@ def add_up(net: NetOp, seeds: Sequence[str]) -> list[str]:
         added = Operator("sum", {"x": rename_writers(name, sites)}, {"out": name})
         after.setdefault(id(sites[-1][0]), []).append(added)
     insert(net, {}, after)
-    return given
+    return renamed
 
 
 def insert(net: NetOp, before: dict[int, list[Operator]], after: dict[int, list[Operator]]) -> None:
@@ -243,7 +241,7 @@ def insert(net: NetOp, before: dict[int, list[Operator]], after: dict[int, list[
 
 def refuse_second_values(op: Operator) -> None:
     """A grad op may need the first value of a name: nobody may write it again."""
-    writer: dict[str, Any] = {name: None for name in names(op.inputs)}
+    writer: dict[str, Any] = dict.fromkeys(names(op.inputs))
     for _, at in places(NetOp([op])):
         for name in names(at.outputs):
             if name in writer:
@@ -264,13 +262,13 @@ def leaving(op: Operator) -> list[str]:
 
 def all_names(op: Operator) -> set[str]:
     """Every name an operator and the nets inside it use."""
-    found: set[str] = set()
+    known: set[str] = set()
     waiting = [op]
     while waiting:
         for _, at in places(NetOp([waiting.pop()])):
-            found |= {*names(at.inputs), *names(at.outputs)}
+            known |= {*names(at.inputs), *names(at.outputs)}
             waiting += [at.stepnet] if isinstance(at, RnnOp) else []
-    return found
+    return known
 
 
 def fc(x: str, w: str, b: str, out: str, activation: str = "sigmoid") -> NetOp:
@@ -279,11 +277,6 @@ def fc(x: str, w: str, b: str, out: str, activation: str = "sigmoid") -> NetOp:
     >>> [op.type for op in fc("x", "W", "b", "y").ops]
     ['matmul', 'add', 'sigmoid']
     """
-    return NetOp(
-        [
-            Operator("matmul", {"x": x, "y": w}, {"out": f"{out}.product"}),
-            Operator("add", {"x": f"{out}.product", "y": b}, {"out": f"{out}.sum"}),
-            Operator(activation, {"x": f"{out}.sum"}, {"out": out}),
-        ],
-        "fc",
-    )
+    product = Operator("matmul", {"x": x, "y": w}, {"out": f"{out}.product"})
+    total = Operator("add", {"x": f"{out}.product", "y": b}, {"out": f"{out}.sum"})
+    return NetOp([product, total, Operator(activation, {"x": f"{out}.sum"}, {"out": out})], "fc")

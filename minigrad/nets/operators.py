@@ -1,4 +1,4 @@
-"""Operators, nets and the scopes they run in; `net.py` makes their backward side.
+"""Operators, nets and the scopes they run in; `backward.py` makes their backward side.
 
 Vocabulary
     Operator    a type, names by slot, attrs; it runs on a Scope
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
+from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
 from ..static.program.names import EMPTY, GRAD
-from ..static.program.op_info import bind_slots, op_info
+from ..static.program.op_info import bind_slots, list_slots, op_info
 from ..static.run.kernels import run_grad_op, run_kernel
 
 Slots = dict[str, list[str]]
@@ -43,6 +43,11 @@ class Scope(dict[str, Any]):
 def names(slots: Mapping[str, Iterable[str]]) -> list[str]:
     """All names in a map of slots, in order."""
     return [name for listed in slots.values() for name in listed]
+
+
+def wrong(what: str, repair: str = "") -> MinigradError:
+    """What to raise for a mistake in a net: with the user's line, and the repair."""
+    return refusal(what, repair, ProgramError)
 
 
 # -- operators ---------------------------------------------------------------------------------
@@ -73,20 +78,15 @@ class Operator:
         info = op_info(str(type))
         if info.forward is None:
             what = f"{type!r} is for Programs: a net has primitives, NetOps and RnnOps"
-            raise refusal(
-                what, "RnnOp for a loop over a sequence, else a static.Program", ProgramError
-            )
-        p = info.forward
-        lists = {p.list_input, *(p.outputs if p.list_output else ())}
+            raise wrong(what, "RnnOp for a loop over a sequence, else a static.Program")
         for slot, listed in (*self.inputs.items(), *self.outputs.items()):
-            if len(listed) != 1 and slot.removesuffix("_grad") not in lists:
+            if len(listed) != 1 and slot not in list_slots(info):
                 what = f"the slot {slot!r} of {type} takes one name, not {listed}"
-                raise refusal(what, f'{{{slot!r}: "a"}}', ProgramError)
+                raise wrong(what, f'{{{slot!r}: "a"}}')
         bind_slots(info, self.inputs, self.outputs, self.attrs)
-        missing = [slot for slot in info.outputs if slot not in self.outputs]
-        if missing and not info.is_grad:
-            what = f"{type} needs a name for its output {missing[0]!r}"
-            raise refusal(what, f'{{{missing[0]!r}: "c"}}', ProgramError)
+        for slot in info.outputs:
+            if slot not in self.outputs and not info.is_grad:
+                raise wrong(f"{type} needs a name for its output {slot!r}", f'{{{slot!r}: "c"}}')
 
     def run(self, scope: Any) -> None:
         """Read the inputs by name, compute, write the outputs by name.
@@ -96,8 +96,7 @@ class Operator:
         """
         slots = {s: [read(scope, n, self) for n in listed] for s, listed in self.inputs.items()}
         try:
-            made = self.compute(slots)
-            for slot, values in made.items():
+            for slot, values in self.compute(slots).items():
                 if len(values) != len(self.outputs[slot]):
                     raise ValueError(f"{len(values)} values for {len(self.outputs[slot])} names")
                 for name, value in zip(self.outputs[slot], values, strict=True):
@@ -111,48 +110,44 @@ class Operator:
     def compute(self, slots: dict[str, list[Any]]) -> dict[str, list[Any]]:
         """From values by input slot to values by output slot: the kernel, or the gradient rules."""
         info = op_info(self.type)
-        p = info.forward
-        assert p is not None
+        p: Any = info.forward
         if info.is_grad:
             asked = {slot for slot, listed in self.outputs.items() if {*listed} - {EMPTY}}
             return run_grad_op(p, slots, self.attrs, asked)
         values = run_kernel(p, slots, self.attrs)
-        if p.list_output:
-            return {p.outputs[0]: values}
-        return {s: [value] for s, value in zip(p.outputs, values, strict=True)}
+        return dict(
+            zip(p.outputs, [values] if p.list_output else [[v] for v in values], strict=True)
+        )
 
     def __repr__(self) -> str:
         def text(listed: list[str]) -> str:
             return listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
 
-        made = ", ".join(text(listed) for listed in self.outputs.values() if listed)
-        given = [f"{slot}={text(listed)}" for slot, listed in self.inputs.items() if listed]
-        given += [f"{key}={value!r}" for key, value in self.attrs.items()]
-        return f"{made} = {self.type}({', '.join(given)})"
+        outs = ", ".join(text(listed) for listed in self.outputs.values() if listed)
+        args = [f"{slot}={text(listed)}" for slot, listed in self.inputs.items() if listed]
+        args += [f"{key}={value!r}" for key, value in self.attrs.items()]
+        return f"{outs} = {self.type}({', '.join(args)})"
 
 
-def _listed(type: str, given: Given) -> Slots:
-    if not isinstance(given, Mapping) or not all(
-        isinstance(v, str | Sequence) for v in given.values()
-    ):
-        what = f"the slots of {type} and their names are a dictionary, not {given!r}"
-        raise refusal(what, '{"x": "a"}, and {"out": "b"}', ProgramError)
-    made = {s: [value] if isinstance(value, str) else list(value) for s, value in given.items()}
-    for slot, listed in made.items():
-        for name in listed:
+def _listed(type: str, slots: Given) -> Slots:
+    given = slots.values() if isinstance(slots, Mapping) else [None]
+    if not all(isinstance(v, str | Sequence) for v in given):
+        what = f"the slots of {type} and their names are a dictionary, not {slots!r}"
+        raise wrong(what, '{"x": "a"}, and {"out": "b"}')
+    listed = {s: [value] if isinstance(value, str) else list(value) for s, value in slots.items()}
+    for slot, members in listed.items():
+        for name in members:
             if not isinstance(name, str) or not name:
                 what = f"the slot {slot!r} of {type} takes names, not {describe(name)}"
-                raise refusal(
-                    what, f'{{{slot!r}: "a"}}; the value is in the scope, {{"a": …}}', ProgramError
-                )
-    return made
+                raise wrong(what, f'{{{slot!r}: "a"}}; the value is in the scope, {{"a": …}}')
+    return listed
 
 
 def read(scope: Any, name: str, reader: Any = "") -> Any:
     """The value of a name.  Errors: `ProgramError` with the names that have one."""
     if not hasattr(scope, "__getitem__"):
         what = f"operators run on a Scope or a dictionary, not {describe(scope)}"
-        raise refusal(what, f"op.run({{{name!r}: …}})", ProgramError)
+        raise wrong(what, f"op.run({{{name!r}: …}})")
     try:
         value = scope[name]
     except KeyError:
@@ -185,23 +180,19 @@ class NetOp(Operator):
     ) -> None:
         if not isinstance(ops, Iterable) or not isinstance(name, str):
             what = f"a net is NetOp([operators], name), not NetOp({ops!r}, {name!r})"
-            raise refusal(what, 'NetOp([op, …], "fc")', ProgramError)
+            raise wrong(what, 'NetOp([op, …], "fc")')
         self.ops, self.type, self.name, self.attrs = list(ops), name, name, {}
         self.source_line = user_line()
         for op in self.ops:
             if not isinstance(op, Operator):
                 what = f"a net holds operators and nets, not {describe(op)}"
-                raise refusal(
-                    what, 'NetOp([Operator("exp", {"x": "a"}, {"out": "b"})])', ProgramError
-                )
+                raise wrong(what, 'NetOp([Operator("exp", {"x": "a"}, {"out": "b"})])')
         self.leaving = None if outputs is None else list(outputs)
         written = {n for _, op in places(self) for n in names(op.outputs)}
         for n in self.leaving or ():
             if n not in written:
                 hint = did_you_mean(n, written)
-                raise ProgramError(
-                    f"no operator of the net {name!r} writes its output {n!r}{hint}\n  at {user_line()}"
-                )
+                raise wrong(f"no operator of the net {name!r} writes its output {n!r}{hint}")
 
     @property
     def inputs(self) -> Slots:  # type: ignore[override]

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
+from ..errors import describe, did_you_mean, user_line
 from ..static.program.names import EMPTY, GRAD, SCOPES
-from .operators import NetOp, Operator, Scope, names, places, read, write
+from .operators import NetOp, Operator, Scope, names, places, read, write, wrong
 
 
 class RnnOp(Operator):
@@ -45,43 +45,37 @@ class RnnOp(Operator):
         self.type, self.attrs, self.source_line = "rnn", {}, user_line()
         if not isinstance(stepnet, Operator):
             what = f"the step net of an RnnOp is a NetOp, not {describe(stepnet)}"
-            raise refusal(what, "NetOp([operators of one step])", ProgramError)
+            raise wrong(what, "NetOp([operators of one step])")
         stepnet = stepnet if isinstance(stepnet, NetOp) else NetOp([stepnet], "step")
         for pre, pair in memories.items():
             if not isinstance(pair, tuple) or len(pair) != 2:
-                advice = f'{{{pre!r}: ("name at the end of a step", "name of the first value")}}'
-                raise refusal(
-                    f"a memory is written as a pair, not {{{pre!r}: {pair!r}}}",
-                    advice,
-                    ProgramError,
-                )
+                what = f"a memory is written as a pair, not {{{pre!r}: {pair!r}}}"
+                repair = f'{{{pre!r}: ("name at the end of a step", "name of the first value")}}'
+                raise wrong(what, repair)
         self.stepnet = stepnet
         self.sequences, self.stacked, self.last = dict(sequences), dict(outputs), dict(last or {})
         self.starts = {pre: start for pre, (_, start) in memories.items()}
         self.memories = tuple((pre, now) for pre, (now, _) in memories.items())
         reads = stepnet.inputs["x"]
-        made = [n for _, op in places(stepnet) for n in names(op.outputs)]
+        writes = [n for _, op in places(stepnet) for n in names(op.outputs)]
         nows = [now for _, now in self.memories]
         self._check("reads", (*self.sequences, *self.starts), reads)
-        self._check("writes", (*nows, *self.stacked), made)
+        self._check("writes", (*nows, *self.stacked), writes)
         self._check("carries on", self.last, nows)
         if not self.sequences:
             what = "an RnnOp needs a sequence: its length is the number of steps"
-            raise refusal(what, 'sequences={"x": "xs"}: x in a step, xs outside', ProgramError)
+            raise wrong(what, 'sequences={"x": "xs"}: x in a step, xs outside')
         shared = [n for n in reads if n not in self.sequences and n not in self.starts]
-        taken, starts = list(self.sequences.values()), list(self.starts.values())
-        self.inputs = {"x": taken, "start": starts, "shared": shared}
-        out, ends = list(self.stacked.values()), list(self.last.values())
+        outside = [*self.sequences.values()], [*self.starts.values()], shared
+        self.inputs = dict(zip(("x", "start", "shared"), outside, strict=True))
+        out, ends = [*self.stacked.values()], [*self.last.values()]
         self.outputs = {"out": out, "last": ends, "scopes": [(out + ends + ["rnn"])[0] + SCOPES]}
 
     def _check(self, verb: str, wanted: Any, known: list[str]) -> None:
         for name in wanted:
             if name not in known:
                 hint = did_you_mean(name, known)
-                kind = self.stepnet.type
-                raise ProgramError(
-                    f"the step net {kind!r} never {verb} {name!r}{hint}\n  at {user_line()}"
-                )
+                raise wrong(f"the step net {self.stepnet.type!r} never {verb} {name!r}{hint}")
 
     def run(self, scope: Any) -> None:
         """Run the step net once per element; keep every step's scope."""
@@ -89,16 +83,12 @@ class RnnOp(Operator):
         for name, value in zip(self.inputs["x"], sequences, strict=True):
             if not value.ndim:
                 what = f"the sequence {name!r} is one number: its first axis is time"
-                raise refusal(
-                    what,
-                    f"an array with a row per step in the scope: {{{name!r}: […]}}",
-                    ProgramError,
-                )
+                raise wrong(what, f"an array with a row per step in the scope: {{{name!r}: […]}}")
         lengths = [len(s) for s in sequences]
         if len(set(lengths)) > 1:
             shown = dict(zip(self.inputs["x"], lengths, strict=True))
             what = f"sequences of an RnnOp must be equally long, not {shown}"
-            raise refusal(what, "cut or fill them up to one length", ProgramError)
+            raise wrong(what, "cut or fill them up to one length")
         state = {pre: read(scope, start, self) for pre, start in self.starts.items()}
         empty = {now: np.shape(state[pre]) for pre, now in self.memories}
         steps = []
@@ -109,12 +99,11 @@ class RnnOp(Operator):
             state = {pre: step[now] for pre, now in self.memories}
             steps.append(step)
         for inner, outer in self.stacked.items():
-            made = [step[inner] for step in steps]
             none = np.zeros((0, *empty.get(inner, ())))
-            write(scope, outer, np.stack(made) if steps else none)
-        ends = {now: state[pre] for pre, now in self.memories}
-        for now, outer in self.last.items():
-            write(scope, outer, ends[now])
+            write(scope, outer, np.stack([step[inner] for step in steps]) if steps else none)
+        for pre, now in self.memories:
+            if now in self.last:
+                write(scope, self.last[now], state[pre])
         write(scope, self.outputs["scopes"][0], steps)
 
     @property
@@ -144,11 +133,15 @@ class RnnGradOp(Operator):
         self.inputs["scopes"] = list(rnn.outputs["scopes"])
         for slot in ("out", "last"):
             self.inputs[slot + "_grad"] = [name + GRAD for name in rnn.outputs[slot]]
-        made = {n for _, op in places(stepnet) for n in names(op.outputs)}
+        written = {n for _, op in places(stepnet) for n in names(op.outputs)}
         self.outputs = {
-            "x_grad": [v + GRAD if n + GRAD in made else EMPTY for n, v in rnn.sequences.items()],
+            "x_grad": [
+                v + GRAD if n + GRAD in written else EMPTY for n, v in rnn.sequences.items()
+            ],
             "start_grad": [v + GRAD for v in rnn.inputs["start"]],
-            "shared_grad": [n + GRAD if n + GRAD in made else EMPTY for n in rnn.inputs["shared"]],
+            "shared_grad": [
+                n + GRAD if n + GRAD in written else EMPTY for n in rnn.inputs["shared"]
+            ],
         }
 
     def run(self, scope: Any) -> None:
@@ -173,10 +166,10 @@ class RnnGradOp(Operator):
             self.stepnet.run(step)
             state = {pre: step.get(pre + GRAD, _zeros(step[pre])) for pre in state}
             total = {name: v + step.get(name + GRAD, 0.0) for name, v in total.items()}
-            for name, made in elements.items():
-                made[t] = step.get(name + GRAD, 0.0)
-        for slot, made in (("x", elements), ("start", state), ("shared", total)):
-            for name, v in zip(self.outputs[slot + "_grad"], made.values(), strict=True):
+            for name, rows in elements.items():
+                rows[t] = step.get(name + GRAD, 0.0)
+        for slot, values_of in (("x", elements), ("start", state), ("shared", total)):
+            for name, v in zip(self.outputs[slot + "_grad"], values_of.values(), strict=True):
                 write(scope, name, v)
 
 
