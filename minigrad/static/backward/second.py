@@ -13,8 +13,8 @@ from ..program.block import Block
 from ..program.control_flow import captured
 from ..program.names import EMPTY, SCOPES
 from ..program.op_info import CONTROL, find_info
-from ..program.operator import BLOCK_ATTRS, Operator
-from ..program.program import Program
+from ..program.operator import Operator
+from ..program.transform import copy_into
 from ..program.variable import Variable
 from ..run.kernels import run_grad_op
 from .op_path import find_op_path
@@ -106,55 +106,36 @@ def _branch(block: Block, op: Operator, prefix: str, attr: str) -> tuple[Block, 
     program = block.program
     grad = program.blocks[op.attrs[attr]]
     names = {n: program.unique_name(n) for n in grad.vars}
-    made = program.create_block(block.idx)
-    copier = BlockCopier(program)
-    copier.copy_into(program.blocks[grad.forward_block], made, {})
-    for local, given in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
+    branch = program.create_block(block.idx)
+    operators: dict[int, Operator] = {}
+    blocks: dict[int, int] = {}  # old index → new index
+    _copy_nest(branch, program.blocks[grad.forward_block], operators, blocks, {})
+    for local, gradient in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
         if local != EMPTY:
-            slots = {"x": [given]}, {"out": [names[local]]}
-            made.ops.append(Operator("assign", *slots, {}, "backward").at(op))
-    copier.copy_into(grad, made, names)
-    return made, [names[n] for n in op.attrs[f"{prefix}_params"] if n != EMPTY]
+            slots = {"x": [gradient]}, {"out": [names[local]]}
+            branch.ops.append(Operator("assign", *slots, {}, "backward").at(op))
+    _copy_nest(branch, grad, operators, blocks, names)
+    for copy in operators.values():
+        copy.forward_op = operators.get(id(copy.forward_op), copy.forward_op)
+    return branch, [names[n] for n in op.attrs[f"{prefix}_params"] if n != EMPTY]
 
 
-class BlockCopier:
-    """Copies blocks with all they hold; what is copied later finds what was copied before."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.blocks: dict[int, int] = {}  # old index → new index
-        self.operators: dict[int, Operator] = {}  # id of the old one → the new one
-
-    def copy_into(self, source: Block, target: Block, names: Mapping[str, str]) -> None:
-        """Append copies of the operators of ``source``, and of the blocks they hold, with other names for some."""
-        self.blocks[source.idx] = target.idx
-        for name, v in source.vars.items():
-            made = Variable.like(target, names.get(name, name), v)
-            made._stop, made._derived_stop = v._stop, v._derived_stop
-            target.vars[made.name] = made
-        target.written.update(names.get(n, n) for n in source.written)
-        for op in source.ops:
-            target.ops.append(self._operator(op, target, names))
-
-    def _operator(self, op: Operator, target: Block, names: Mapping[str, str]) -> Operator:
-        made = self.operators[id(op)] = op.copy()
-        made.forward_op = self.operators.get(id(op.forward_op), op.forward_op)
-        for slots in (made.inputs, made.outputs):
-            for slot, listed in slots.items():
-                slots[slot] = [names.get(n, n) for n in listed]
-        if op.reads is not None:
-            made.reads = tuple(names.get(n, n) for n in op.reads)
-        for attr in BLOCK_ATTRS:
-            if attr in op.attrs:
-                made.attrs[attr] = self._block(op.attrs[attr], target, names).idx
-        if "cond" in op.attrs:
-            made.attrs["cond"] = names.get(op.attrs["cond"], op.attrs["cond"])
-        return made
-
-    def _block(self, index: int, around: Block, names: Mapping[str, str]) -> Block:
-        source = self.program.blocks[index]
-        parent = self.blocks.get(source.parent, around.idx)
-        forward = self.blocks.get(source.forward_block, source.forward_block)
-        made = self.program.create_block(parent, forward)
-        self.copy_into(source, made, {n: m for n, m in names.items() if n not in source.vars})
-        return made
+def _copy_nest(
+    target: Block,
+    source: Block,
+    operators: dict[int, Operator],
+    blocks: dict[int, int],
+    names: Mapping[str, str],
+) -> None:
+    """Copies of all that a block holds, the blocks inside included."""
+    program, start = target.program, len(target.ops)
+    blocks[source.idx] = target.idx
+    copy_into(target, source, operators, names)
+    for op in target.ops[start:]:
+        for attr, index in op.sub_blocks.items():
+            inner = program.blocks[index]
+            parent = blocks.get(inner.parent, target.idx)
+            forward = blocks.get(inner.forward_block, inner.forward_block)
+            op.attrs[attr] = program.create_block(parent, forward).idx
+            outer = {n: m for n, m in names.items() if n not in inner.vars}
+            _copy_nest(program.blocks[op.attrs[attr]], inner, operators, blocks, outer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...errors import code_line
@@ -102,9 +103,9 @@ class Operator:
         self.code, self.lasti = source.code, source.lasti
         return self
 
-    def copy(self) -> Operator:
-        """An operator of its own lists."""
-        made = Operator(
+    def copy(self, names: Mapping[str, str] | None = None) -> Operator:
+        """An operator of its own lists, with other names for some values."""
+        copy = Operator(
             self.type,
             {s: list(n) for s, n in self.inputs.items()},
             {s: list(n) for s, n in self.outputs.items()},
@@ -112,8 +113,16 @@ class Operator:
             self.role,
             self.forward_op,
         )
-        made._reads, made.copy_of = self._reads, self.copy_of
-        return made.at(self)
+        copy._reads, copy.copy_of = self._reads, self.copy_of
+        if names:
+            for slots in (copy.inputs, copy.outputs):
+                for slot, listed in slots.items():
+                    slots[slot] = [names.get(n, n) for n in listed]
+            if self.reads is not None:
+                copy.reads = tuple(names.get(n, n) for n in self.reads)
+            if "cond" in copy.attrs:
+                copy.attrs["cond"] = names.get(copy.attrs["cond"], copy.attrs["cond"])
+        return copy.at(self)
 
     def __repr__(self) -> str:
         from ..text.syntax import format_op

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ...errors import ProgramError, refusal
@@ -15,47 +17,62 @@ from .verify import verify
 
 def copy_program(program: Program) -> Program:
     """An independent copy: blocks, variables, operators, start values."""
-    made = Program()
-    made.blocks = []
+    copy = Program()
+    copy.blocks = []
+    operators: dict[int, Operator] = {}
     for block in program.blocks:
-        new = Block(made, block.idx, block.parent, block.forward_block)
-        new.written = set(block.written)
-        for v in block.vars.values():
-            flags = v.persistable, v.trainable, v.is_data, v._stop, v._derived_stop
-            new.vars[v.name] = Variable(new, v.name, v.shape, v.dtype, *flags)
-        made.blocks.append(new)
-    twins: dict[int, Operator] = {}
-    for old, new in zip(program.blocks, made.blocks, strict=True):
-        for op in old.ops:
-            twins[id(op)] = op.copy()
-            new.ops.append(twins[id(op)])
-    for op in list(twins.values()):
-        op.forward_op, op.copy_of = twins.get(id(op.forward_op)), twins.get(id(op.copy_of))
-    made.initial = {k: v.copy() for k, v in program.initial.items()}
-    made.history, made.pruned = list(program.history), list(program.pruned)
-    made.error_clips = dict(program.error_clips)
-    made.inputs, made.outputs = list(program.inputs), list(program.outputs)
-    made.backward_calls = [call.copy() for call in program.backward_calls]
-    made._counts = dict(program._counts)
-    return made
+        copy.blocks.append(Block(copy, block.idx, block.parent, block.forward_block))
+        copy_into(copy.blocks[-1], block, operators)
+    for op in operators.values():
+        op.forward_op, op.copy_of = operators.get(id(op.forward_op)), operators.get(id(op.copy_of))
+    copy.initial = {k: v.copy() for k, v in program.initial.items()}
+    copy.history, copy.pruned = list(program.history), list(program.pruned)
+    copy.error_clips = dict(program.error_clips)
+    copy.inputs, copy.outputs = list(program.inputs), list(program.outputs)
+    copy.backward_calls = [call.copy() for call in program.backward_calls]
+    copy._counts = dict(program._counts)
+    return copy
+
+
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
+
+
+def copy_into(
+    target: Block,
+    source: Block,
+    operators: dict[int, Operator],
+    names: Mapping[str, str] = _NO_NAMES,
+) -> None:
+    """Add copies of all that a block holds, under other names for some; ``operators``: id of the old one → the new one.
+
+    Blocks inside, and links from operator to operator, are those of the source.
+    """
+    for name, v in source.vars.items():
+        flags = v.persistable, v.trainable, v.is_data, v._stop, v._derived_stop
+        new = names.get(name, name)
+        target.vars[new] = Variable(target, new, v.shape, v.dtype, *flags)
+    target.written.update(names.get(n, n) for n in source.written)
+    for op in source.ops:
+        operators[id(op)] = op.copy(names) if names else op.copy()
+        target.ops.append(operators[id(op)])
 
 
 def clone(program: Program, for_test: bool) -> Program:
     """A copy; for testing with dropout switched off, and of the backward part only what forward operators read."""
     if for_test:
         _no_running_statistics(program)
-    made = copy_program(program)
+    copy = copy_program(program)
     if for_test:
         shown = set[str]()
-        for block in made.blocks:
+        for block in copy.blocks:
             _keep(block, _for_test(block, shown))
             shown.update(n for op in block.ops for n in op.block_names)
-        for op in (op for block in made.blocks for op in block.ops):
+        for op in (op for block in copy.blocks for op in block.ops):
             if op.type in ("dropout", "dropout_grad"):
                 op.attrs["p"] = 0.0
-        made.history.append("clone(for_test)")
-        drop_unused(made, set(made.outputs))
-    return verify(made)
+        copy.history.append("clone(for_test)")
+        drop_unused(copy, set(copy.outputs))
+    return verify(copy)
 
 
 def _for_test(block: Block, shown: set[str]) -> list[Operator]:
@@ -118,35 +135,30 @@ def _no_running_statistics(program: Program) -> None:
 
 def prune(program: Program, targets: Any) -> Program:
     """A copy with only the operators of the root block that the targets need, and the blocks these hold."""
-    made = copy_program(program)
-    block = made.global_block()
-    needed = set(names_of(made, targets, "prune", root=True))
-    if not needed:
-        raise refusal(
-            "prune needs at least one target to keep", "program.prune([loss])", ProgramError
-        )
-    kept = []
-    wanted = set(needed)
+    copy = copy_program(program)
+    block = copy.global_block()
+    wanted = set(names_of(copy, targets, "prune", root=True))
+    if not wanted:
+        what = "prune needs at least one target to keep"
+        raise refusal(what, "program.prune([loss])", ProgramError)
+    needed, kept = set(wanted), list[Operator]()
     for op in reversed(block.ops):
         if not needed.isdisjoint(op.output_names):
             kept.append(op)
             needed.update(op.input_names)
     _keep(block, kept[::-1])
-    made.history.append("prune")
-    drop_unused(made, wanted)
-    return verify(made)
+    copy.history.append("prune")
+    drop_unused(copy, wanted)
+    return verify(copy)
 
 
 def drop_unused(program: Program, keep: set[str] | None = None) -> None:
     """Remove blocks no operator holds and variables no operator names."""
-    held = {0}
-    stack = [0]
-    while stack:
-        for op in program.blocks[stack.pop()].ops:
-            for index in op.sub_blocks.values():
-                if index not in held:
-                    held.add(index)
-                    stack.append(index)
+    held, waiting = {0}, [0]
+    while waiting:
+        inner = {b for op in program.blocks[waiting.pop()].ops for b in op.sub_blocks.values()}
+        waiting += inner - held
+        held |= inner
     order = sorted(held)
     new_index = {old: k for k, old in enumerate(order)}
     program.blocks = [program.blocks[k] for k in order]
@@ -160,10 +172,9 @@ def drop_unused(program: Program, keep: set[str] | None = None) -> None:
         for op in block.ops:
             for attr, index in op.sub_blocks.items():
                 op.attrs[attr] = new_index[index]
-    used = {
-        n for b in program.blocks for op in b.ops for n in [*op.input_names, *op.output_names]
-    } | (keep or set())
-    used |= {n for b in program.blocks for op in b.ops for n in op.block_names}
+    ops = [op for block in program.blocks for op in block.ops]
+    used = {n for op in ops for n in (*op.input_names, *op.output_names, *op.block_names)}
+    used |= keep or set()
     for block in program.blocks:
         block.vars = {
             n: v
