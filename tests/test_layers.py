@@ -34,11 +34,6 @@ LAZY = {
     ("compiler.step", "backends.lowering"): "another backend than NumPy is asked for by name",
     ("backends.lowering", "backends.jax.step"): "JAX is an extra",
     ("backends.lowering", "backends.onnx.model"): "ONNX is an extra",
-    ("backends.onnx.symbol", "backends.onnx.ufuncs"): "a symbol's operators are ufuncs on symbols",
-    (
-        "backends.onnx.ufuncs",
-        "backends.onnx.numpy_names",
-    ): "ufuncs call other names of the same NumPy",
     ("static.program.operator", "static.text.syntax"): "an Operator is shown as its text",
     ("static.program.program", "static.text.syntax"): "a Program is shown as its text",
     ("static.program.program", "static.text.json"): "its methods call functions that make Programs",

@@ -19,6 +19,7 @@ class Graph:
         self.nodes: list[NodeProto] = []
         self.initializers: dict[str, TensorProto] = {}
         self.taken: set[str] = set()
+        self.numpy: Any = None  # NumPy's names, as functions that add nodes here
         self.scope = ""  # the primitive that is being written
         self._known: dict[Any, str] = {}
 

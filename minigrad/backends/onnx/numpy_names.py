@@ -10,28 +10,50 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.shape import axis_tuple
 from .graph import Graph
 from .symbol import NoCounterpart, Symbol
 from .ufuncs import Ufunc
+
+#: functions that move elements, and what says how: the shape, the order of axes, the place of each
+MOVING = {
+    "reshape": "shape", "expand_dims": "shape", "squeeze": "shape",
+    "transpose": "axes", "swapaxes": "axes", "moveaxis": "axes",
+    "flip": "places", "roll": "places", "tile": "places", "diagonal": "places", "as_strided": "places",
+}  # fmt: skip
 
 
 class OnnxNumPy:
     """The names of NumPy that kernels use; others are NumPy's own, for what is known without values."""
 
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+        self.graph, graph.numpy = graph, self
         self.lib = SimpleNamespace(stride_tricks=self)
         self.linalg = _Linalg()
         self.ndarray, self.generic = Symbol, np.generic
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(np, name)
-        if isinstance(found, np.ufunc):
-            return Ufunc(self.graph, found)
-        if name == "abs":
-            return Ufunc(self.graph, np.absolute)
-        return _plain(found, name) if callable(found) and not isinstance(found, type) else found
+        function = getattr(np, name)
+        if isinstance(function, np.ufunc):
+            return Ufunc(self.graph, function)
+        if not callable(function) or isinstance(function, type):
+            return function
+        return self._moving(function, name) if name in MOVING else _plain(function, name)
+
+    def _moving(self, function: Any, name: str) -> Any:
+        """A function that puts elements elsewhere: what it does to an array of their places says how."""
+
+        def call(x: Any, *args: Any, **how: Any) -> Any:
+            if not isinstance(x, Symbol):
+                return function(x, *args, **how)
+            if MOVING[name] == "shape":
+                return x.reshape(function(x.like, *args, **how).shape)
+            if MOVING[name] == "axes":  # the k-th axis has the length k + 2
+                turned = function(np.broadcast_to(0, tuple(range(2, x.ndim + 2))), *args, **how)
+                return x.transpose([n - 2 for n in turned.shape])
+            places = np.arange(x.size).reshape(x.shape)
+            return x.picked(self.graph.symbol(np.array(function(places, *args, **how))))
+
+        return call
 
     def asarray(self, x: Any, dtype: Any = None) -> Any:
         return x.astype(dtype or x.dtype) if isinstance(x, Symbol) else self.array(x, dtype)
@@ -81,28 +103,6 @@ class OnnxNumPy:
         x = x if low is None else self.maximum(x, low)
         return x if high is None else self.minimum(x, high)
 
-    def reshape(self, x: Any, shape: Any) -> Any:
-        return x.reshape(shape)
-
-    def transpose(self, x: Any, axes: Any = None) -> Any:
-        return x.transpose(axes or ())
-
-    def swapaxes(self, x: Any, a: int, b: int) -> Any:
-        order = list(range(x.ndim))
-        order[a], order[b] = order[b], order[a]
-        return x.transpose(order)
-
-    def moveaxis(self, x: Any, source: int, target: int) -> Any:
-        order = [k for k in range(x.ndim) if k != source % x.ndim]
-        order.insert(target % x.ndim, source % x.ndim)
-        return x.transpose(order)
-
-    def expand_dims(self, x: Any, axis: Any) -> Any:
-        return x.reshape(np.expand_dims(x.like, axis).shape)
-
-    def squeeze(self, x: Any, axis: Any = None) -> Any:
-        return x.reshape(np.squeeze(x.like, axis).shape)
-
     def broadcast_to(self, x: Any, shape: Any) -> Any:
         if not isinstance(x, Symbol):
             return np.broadcast_to(x, shape)
@@ -122,28 +122,9 @@ class OnnxNumPy:
         before = (slice(None),) * (axis % x.ndim)
         return [x[(*before, slice(a, b))] for a, b in pairwise(cuts)]
 
-    def flip(self, x: Any, axis: Any = None) -> Any:
-        axes = axis_tuple(axis, x.ndim)
-        return x[tuple(slice(None, None, -1 if k in axes else 1) for k in range(x.ndim))]
-
-    def roll(self, x: Any, shift: Any, axis: Any = None) -> Any:
-        return x.picked(self.graph.symbol(np.roll(np.arange(x.size).reshape(x.shape), shift, axis)))
-
-    def tile(self, x: Any, repetitions: Any) -> Any:
-        return x.picked(self.graph.symbol(np.tile(np.arange(x.size).reshape(x.shape), repetitions)))
-
-    def diagonal(self, x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-        places = np.diagonal(np.arange(x.size).reshape(x.shape), offset, axis1, axis2)
-        return x.picked(self.graph.symbol(places))
-
-    def as_strided(
-        self, x: Any, shape: Any = None, strides: Any = None, writeable: bool = True
-    ) -> Any:
+    def as_strided(self, x: Any, shape: Any, strides: Any, writeable: bool = True) -> Any:
         """Windows, as places of the flat value."""
-        places = np.arange(x.size).reshape(x.shape)
-        return x.picked(
-            self.graph.symbol(np.array(np.lib.stride_tricks.as_strided(places, shape, strides)))
-        )
+        return self._moving(np.lib.stride_tricks.as_strided, "as_strided")(x, shape, strides)
 
     def tril(self, x: Any, k: int = 0) -> Any:
         return self.where(_triangle(x, k), x, 0)
@@ -159,21 +140,12 @@ class OnnxNumPy:
 
     def take_along_axis(self, x: Any, indices: Any, axis: int) -> Any:
         indices = self.graph.symbol(indices, np.int64)
-        shape = [
-            i if k == axis % x.ndim else n
-            for k, (n, i) in enumerate(zip(x.shape, indices.shape, strict=True))
-        ]
-        rows = [
-            1 if n == 1 and k != axis % x.ndim else m
-            for k, (n, m) in enumerate(zip(x.shape, shape, strict=True))
-        ]
-        wide = x.expand(
-            [
-                m if k == axis % x.ndim else n
-                for k, (n, m) in enumerate(zip(rows, x.shape, strict=True))
-            ]
-        )
-        return wide.node("GatherElements", indices.expand(shape), shape=shape, axis=axis % x.ndim)
+        axis %= x.ndim
+        shape, rows = list(x.shape), list(indices.shape)
+        for k in set(range(x.ndim)) - {axis}:
+            shape[k] = rows[k] = max(shape[k], rows[k]) if shape[k] and rows[k] else 0
+        shape[axis] = x.shape[axis]
+        return x.expand(shape).node("GatherElements", indices.expand(rows), shape=rows, axis=axis)
 
     def einsum(self, subscripts: str, *operands: Any, optimize: Any = False) -> Any:
         like = np.einsum(subscripts, *(o.like for o in operands))
@@ -194,18 +166,15 @@ class OnnxNumPy:
         return self.matmul(x, y)
 
     def any(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        whole = Ufunc(self.graph, np.add).reduce(
-            x.astype(bool).astype(np.int64), axis=axis, keepdims=keepdims
-        )
-        return self.greater(whole, 0)
+        hits = x.astype(bool).astype(np.int64)
+        return self.greater(self.add.reduce(hits, axis=axis, keepdims=keepdims), 0)
 
     def all(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return self.any(x.astype(bool).node("Not"), axis, keepdims).node("Not")
 
     def round(self, x: Any, decimals: int = 0) -> Any:
-        return (
-            x.node("Round") if not decimals else (x * 10.0**decimals).node("Round") / 10.0**decimals
-        )
+        scale = 10.0**decimals
+        return (x * scale).node("Round") / scale if decimals else x.node("Round")
 
     @contextmanager
     def errstate(self, **kwargs: Any) -> Iterator[None]:

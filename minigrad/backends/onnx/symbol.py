@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from configparser import ConfigParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,10 @@ from ...errors import ProgramError
 from ...static.program.infer import stand_in
 
 Shape = tuple[int, ...]
+
+_tables = ConfigParser()
+_tables.read_string(Path(__file__).with_name("ufuncs.ini").read_text("utf-8"))
+OPERATORS = {section: dict(_tables[section]) for section in _tables.sections()}
 
 
 class NoCounterpart(ProgramError):
@@ -88,9 +94,7 @@ class Symbol:
 
     def dot(self, other: Any) -> Any:
         """The matrix product."""
-        from .ufuncs import ufunc
-
-        return ufunc(self.graph, np.matmul, self, other)
+        return self.graph.numpy.matmul(self, other)
 
     def expand(self, shape: Any) -> Symbol:
         """Repeated along new and stretched axes."""
@@ -231,23 +235,16 @@ def _axes(parts: tuple[Any, ...], ndim: int) -> dict[int, int]:
     return axes
 
 
-def _operator(name: str, swap: bool = False) -> Any:
+def _method(name: str, mirrored: bool = False) -> Any:
     def method(self: Symbol, other: Any) -> Any:
-        from .ufuncs import ufunc
-
-        return ufunc(self.graph, getattr(np, name), *((other, self) if swap else (self, other)))
+        args = (other, self) if mirrored else (self, other)
+        return getattr(self.graph.numpy, name)(*args)
 
     return method
 
 
-for _dunder, _ufunc in {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power", "matmul": "matmul",
-    "and": "logical_and", "or": "logical_or", "xor": "logical_xor",
-}.items():  # fmt: skip
-    setattr(Symbol, f"__{_dunder}__", _operator(_ufunc))
-    setattr(Symbol, f"__r{_dunder}__", _operator(_ufunc, swap=True))
-for _dunder, _ufunc in {
-    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
-}.items():  # fmt: skip
-    setattr(Symbol, f"__{_dunder}__", _operator(_ufunc))
+for _sign, _ufunc in (OPERATORS["signs"] | OPERATORS["orders"]).items():
+    setattr(Symbol, f"__{_sign}__", _method(_ufunc))
+for _sign, _ufunc in OPERATORS["signs"].items():
+    setattr(Symbol, f"__r{_sign}__", _method(_ufunc, mirrored=True))
 Symbol.__hash__ = object.__hash__  # type: ignore[method-assign]
