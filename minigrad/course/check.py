@@ -20,11 +20,13 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from .diagnosis import diagnose
 from .errors import CourseError
 from .judge import Wrong, one_line
-from .mine import is_cell, keep
+from .mine import is_cell, is_learners, keep
+from .progress import passed
 from .solution import Namespace, find_solution, hints, is_engine, solve
 
 PASSED, FAILED, UNTOUCHED = "✓", "✗", "○"
@@ -96,11 +98,14 @@ def check(id: str, *objects: object) -> None:
     namespace = caller.f_globals
     verdict = examine(id, *objects, tries=_TRIES, namespace=namespace)
     text = verdict.text
+    learners = verdict.passed and is_learners(caller.f_code)
+    if learners:
+        passed(id, Path())
     if is_engine(id):
         text += YOURS if verdict.passed else OURS
-        if verdict.passed:
+        if learners:
             keep(id, caller.f_code)
-        elif cell := find_solution(id):
+        if not verdict.passed and (cell := find_solution(id)):
             solve(cell, namespace)
     mark, colon, words = text.partition(":")  # words are read best in the page's own colour
     colour = {PASSED: _GREEN, FAILED: _RED}.get(mark[0], "")

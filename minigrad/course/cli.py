@@ -84,6 +84,12 @@ def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
     sub.add_argument("--pyodide", metavar="FOLDER", help="Pyodide's release, to be served as well")
     sub.add_argument("--docs", metavar="FOLDER", help="finished pages to put beside the course")
     command("steps", commands.steps, "list the steps")
+    sub = command(
+        "recall", commands.recall, "three minutes of questions from the steps done so far"
+    )
+    sub.add_argument(
+        "--test", action="store_true", help="twelve questions, before the course and after"
+    )
     sub = command("diff", commands.diff, "what one step adds to another, with patches")
     sub.add_argument("before", type=int)
     sub.add_argument("after", type=int, nargs="?", help="default: the step after")

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import build as building
-from . import classroom, compare, execute, growth, isolated, notebook
+from . import classroom, compare, execute, growth, isolated, notebook, progress
+from . import recall as recalling
 from . import site as site_folder
 from .errors import CourseError
 from .execute import Ran
@@ -158,6 +159,17 @@ def steps(options: argparse.Namespace) -> int:
         facts = f"[{step.time or 'no time given'}; exercises {', '.join(step.exercises) or '-'}]"
         print(f"{number:2}  {step.title}  {facts}\n    {step.goal}")
     return 0
+
+
+def recall(options: argparse.Namespace) -> int:
+    """Ask what is due, or the twelve questions; 1 unless something was right."""
+    course = find_course()
+    if options.test:
+        return int(not recalling.examine(course.notebooks))
+    last = (progress.here(course) or max(course.paths) + 1) - 1
+    if not recalling.kinds(last):
+        raise CourseError("do step 2 first: what passes there is asked here")
+    return int(not recalling.recall(course.notebooks, last))
 
 
 def diff(options: argparse.Namespace) -> int:

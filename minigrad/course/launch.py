@@ -8,9 +8,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from . import progress
 from .errors import CourseError
 from .execute import environment
 from .folder import Course, find_course
+from .progress import here
 
 
 def open_course(options: Sequence[str]) -> int:
@@ -24,12 +26,19 @@ def open_course(options: Sequence[str]) -> int:
         raise CourseError("notebooks/start.ipynb is missing; make the notebooks: minigrad build")
     need("jupyterlab", "opening the course")
     _trust(course)
+    step = here(course)
+    page, done = "start", progress.read(course.notebooks)["passed"]
+    if done and step is not None:
+        page = course.paths[step].stem
+        print(
+            f"{len(done)} exercises have passed; you are in step {step}, {course.step(step).title}"
+        )
     command = [
         sys.executable,
         "-m",
         "jupyterlab",
         f"--ServerApp.root_dir={course.root}",
-        "--LabApp.default_url=/lab/tree/notebooks/start.ipynb",
+        f"--LabApp.default_url=/lab/tree/notebooks/{page}.ipynb",
         *options,
     ]
     return _become(command, environment(course.root))

@@ -26,10 +26,13 @@ def is_cell(filename: str) -> bool:
     return "ipykernel" in filename or filename.startswith("<ipython")
 
 
+def is_learners(code: CodeType) -> bool:
+    """Whether a learner runs this code in a notebook of their own."""
+    return OFF not in os.environ and is_cell(code.co_filename)
+
+
 def keep(id: str, code: CodeType) -> None:
     """Note the functions of the cell that this code belongs to, as the part ``id`` of the engine."""
-    if OFF in os.environ or not is_cell(code.co_filename):
-        return
     source = "".join(linecache.getlines(code.co_filename))
     functions = [ast.get_source_segment(source, each) or "" for each in _functions(source)]
     parts = _parts() | {id: "\n\n\n".join(functions) + "\n"}

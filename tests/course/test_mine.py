@@ -82,11 +82,12 @@ def test_a_function_that_has_grown_since_stays(capsys):
     assert later.walk.__code__.co_filename != "my_engine.py, 10e"
 
 
-def test_code_outside_of_notebooks_and_runs_for_others_keep_nothing(folder, monkeypatch, capsys):
-    keep("5e", cell(RIGHT, "/tmp/script.py"))
-    monkeypatch.setenv(mine.OFF, "1")
+def test_code_outside_of_notebooks_and_runs_for_others_keep_nothing(monkeypatch, capsys):
+    assert mine.is_learners(cell(RIGHT))
+    assert not mine.is_learners(cell(RIGHT, "/tmp/script.py"))
     keep("5e", cell(RIGHT))
-    assert not (folder / FILE).exists()
+    monkeypatch.setenv(mine.OFF, "1")
+    assert not mine.is_learners(cell(RIGHT))
     use_mine(types.ModuleType("empty"))
     assert capsys.readouterr().out == "the engine here is ours so far\n"
 

@@ -1,0 +1,50 @@
+"""Where a learner is: exercises that passed, cards to recall, tests taken; one local file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..atomic import replacing
+from .errors import CourseError
+from .folder import Course
+
+FILE = "my_progress.json"
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """What the file in a folder says: ``passed``, ``cards``, ``tests``.
+
+    Raises CourseError for a file that is none of ours.
+    """
+    path = folder / FILE
+    known: dict[str, Any] = {"passed": [], "cards": {}, "tests": []}
+    try:
+        said = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        if not all(isinstance(said.get(key, value), type(value)) for key, value in known.items()):
+            raise ValueError("it holds something else")
+    except (ValueError, AttributeError) as error:
+        raise CourseError(
+            f"this is no progress ({error}); move it away to begin anew", path
+        ) from None
+    return known | said
+
+
+def write(folder: Path, progress: dict[str, Any]) -> None:
+    """Replace the file in a folder."""
+    with replacing(folder / FILE) as file:
+        file.write((json.dumps(progress, indent=1) + "\n").encode())
+
+
+def passed(id: str, folder: Path) -> None:
+    """Note that an exercise passed."""
+    progress = read(folder)
+    if id not in progress["passed"]:
+        write(folder, progress | {"passed": [*progress["passed"], id]})
+
+
+def here(course: Course) -> int | None:
+    """The number of the first step with an exercise that has not passed; None at the end."""
+    done = set(read(course.notebooks)["passed"])
+    return next((n for n in course.paths if not set(course.step(n).exercises) <= done), None)

@@ -1,0 +1,290 @@
+"""``minigrad recall``: a few questions on fresh random graphs, spaced over days.
+
+Each kind of question belongs to a step, is asked about a graph that did not exist before, and is
+answered by the engines of the package: nothing here knows a rule of differentiation.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad import static
+
+from . import progress
+from .launch import need
+
+SECONDS = 180.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, what is right, and what else could be said; no choices: a number."""
+
+    text: str
+    right: str
+    choices: tuple[str, ...] = ()
+
+    def is_right(self, said: str) -> bool:
+        """Whether this is the answer: a number, a choice, or its letter."""
+        if not self.choices:
+            try:
+                return bool(np.isclose(float(said), float(self.right)))
+            except ValueError:
+                return False
+        lettered = dict(zip("abcdef", self.choices, strict=False))
+        return lettered.get(said.strip().lower(), said.strip()) == self.right
+
+
+_KINDS: dict[str, tuple[int, Callable[[random.Random], Question]]] = {}
+
+
+def _asked_from(step: int) -> Callable[[Callable[[random.Random], Question]], Any]:
+    def enter(make: Callable[[random.Random], Question]) -> Callable[[random.Random], Question]:
+        _KINDS[make.__name__] = (step, make)
+        return make
+
+    return enter
+
+
+def kinds(last: int) -> list[str]:
+    """The kinds of questions of the steps up to this one."""
+    return [name for name, (step, _) in _KINDS.items() if step <= last]
+
+
+def question(kind: str, seed: int) -> Question:
+    """A question of a kind; another seed, another graph.
+
+    >>> question("slope_of_a_chain", 0).choices
+    ()
+    """
+    return _KINDS[kind][1](random.Random(seed))
+
+
+def _choice(text: str, right: str, others: Sequence[str], dice: random.Random) -> Question:
+    wrong = [each for each in dict.fromkeys(others) if each != right]
+    choices = [right, *dice.sample(wrong, min(3, len(wrong)))]
+    dice.shuffle(choices)
+    return Question(text, right, tuple(choices))
+
+
+def _formula(dice: random.Random, names: Sequence[str]) -> str:
+    """Two operations, in which some name is used twice."""
+    a, b = dice.choice(names), dice.choice(names)
+    shapes = ("{a} * {b} + {a}", "({a} + {b}) * {a}", "{a} * {a} + {b}", "({a} + {a}) * {b}")
+    return dice.choice(shapes).format(a=a, b=b)
+
+
+def _slope(y: Any, x: Any) -> Any:
+    """The gradient of x, itself to be differentiated."""
+    return mg.grad(y, [x], create_graph=True)[0]
+
+
+def _leaves(dice: random.Random, names: Sequence[str]) -> dict[str, Any]:
+    return {name: mg.tensor(float(dice.randint(2, 6)), requires_grad=True) for name in names}
+
+
+def _at(leaves: dict[str, Any]) -> str:
+    return " and ".join(f"{name} = {leaf.item():g}" for name, leaf in leaves.items())
+
+
+@_asked_from(2)
+def slope_of_a_chain(dice: random.Random) -> Question:
+    x = mg.tensor(float(dice.randint(1, 4)), requires_grad=True)
+    functions = {"3 * ({})": 3, "({}) ** 2": 2, "({}) + 5": 5}
+    text, y = "x", x
+    for form in dice.sample(list(functions), 2):
+        text = form.format(text)
+        y = eval(form.format("y"), {"y": y})
+    slope = _slope(y, x).item()
+    return Question(f"y = {text}. What is the gradient of x at {x.item():g}?", f"{slope:g}")
+
+
+@_asked_from(4)
+def who_runs_first(dice: random.Random) -> Question:
+    names = dice.sample(["exp", "sin", "tanh", "log", "sqrt"], 4)
+    y: Any = mg.tensor(0.5, requires_grad=True)
+    for name in names:
+        y = getattr(mg, name)(y * y + 1.0)
+    text = "y is made of x by " + ", then ".join(names)
+    first = y.grad_fn.name().removesuffix("Backward0").lower()
+    return _choice(f"{text}. Whose backward runs first?", first, names, dice)
+
+
+@_asked_from(5)
+def used_twice(dice: random.Random) -> Question:
+    leaves = _leaves(dice, "xy")
+    formula = _formula(dice, "xy")
+    name = dice.choice([each for each in "xy" if each in formula])
+    right = f"{_slope(eval(formula, dict(leaves)), leaves[name]).item():g}"
+    return Question(f"z = {formula}, at {_at(leaves)}. What is {name}.grad?", right)
+
+
+@_asked_from(6)
+def waits_for(dice: random.Random) -> Question:
+    uses = dice.randint(2, 5)
+    with static.program_guard(static.Program()) as program:
+        x = static.parameter("x", np.ones(1))
+        a = x * 2.0
+        terms = [a * float(k) for k in range(uses)]
+        static.append_backward(mg.sum(sum(terms[1:], terms[0])))
+    sums = [op for op in program.global_block().ops if op.type == "sum"]
+    text = f"a = 2 * x is used by {uses} functions. How many gradients must arrive before its own runs?"
+    return Question(text, str(len(sums[0].input_names)))
+
+
+@_asked_from(9)
+def shape_of_a_gradient(dice: random.Random) -> Question:
+    rows, columns = dice.randint(2, 4), dice.randint(5, 7)
+    shape = dice.choice([(columns,), (rows, 1), (1, columns), ()])
+    b = mg.tensor(np.ones(shape), requires_grad=True)
+    slope = _slope((mg.tensor(np.ones((rows, columns))) * b).sum(), b)
+    others = [(rows, columns), (columns,), (rows, 1), (1, columns), ()]
+    text = f"x has the shape {(rows, columns)}, b {shape}. Which shape has b.grad after x * b?"
+    return _choice(text, str(slope.shape), [str(each) for each in others], dice)
+
+
+@_asked_from(10)
+def behind_the_door(dice: random.Random) -> Question:
+    leaves = _leaves(dice, "ab")
+    formula = dice.choice(["a * b + {}", "(a + b) * {}", "(a - b) / {}", "a * (b - {})"])
+    formula = formula.format(dice.choice(["a", "b", "3"]))
+    node = eval(formula, dict(leaves)).grad_fn
+    names = [target.name() if target else "None" for target, _ in node.next_functions]
+    at = dice.randrange(len(names))
+    others = ["AddBackward0", "MulBackward0", "SubBackward0", "AccumulateGrad", "None", node.name()]
+    text = f"z = {formula}. What is z.grad_fn.next_functions[{at}][0]?"
+    return _choice(text, names[at], others, dice)
+
+
+@_asked_from(11)
+def what_is_saved(dice: random.Random) -> Question:
+    leaves = _leaves(dice, "xy")
+    form = dice.choice(
+        ["x + y", "x * y", "mg.exp(x)", "mg.log(x)", "x * 3.0", "mg.tanh(x)", "x / 2.0"]
+    )
+    node = eval(form, {**leaves, "mg": mg}).grad_fn
+    told = {False: "nothing", True: ", ".join(sorted(node.saved))}[bool(node.saved)]
+    others = ["nothing", "x", "y", "x, y", "out", "out, y"]
+    return _choice(f"What does the node of {form.replace('mg.', '')} save?", told, others, dice)
+
+
+@_asked_from(12)
+def second_derivative(dice: random.Random) -> Question:
+    x, n = mg.tensor(float(dice.randint(1, 3)), requires_grad=True), dice.randint(2, 4)
+    second = _slope(_slope(x**n, x), x)
+    text = f"What is the second derivative of x ** {n} at {x.item():g}?"
+    return Question(text, f"{second.item():g}")
+
+
+def _program(dice: random.Random, uses: int) -> tuple[Any, list[Any]]:
+    """A program that multiplies `uses` inputs by one parameter, and the operators of its backward."""
+    with static.program_guard(static.Program()) as program:
+        w = static.parameter("w", np.ones(3))
+        parts = [static.data(f"x{k}", [3]) * w for k in range(uses)]
+        if dice.random() < 0.5:
+            parts[0] = mg.exp(parts[0])
+        static.append_backward(mg.sum(sum(parts[1:], parts[0])))
+    return program, [op for op in program.global_block().ops if op.role == "backward"]
+
+
+@_asked_from(13)
+def slots_of_a_grad_op(dice: random.Random) -> Question:
+    type = dice.choice(["mul", "exp", "add", "tanh", "log"])
+    with static.program_guard(static.Program()) as program:
+        a, b = (static.parameter(name, np.ones(2)) for name in "ab")
+        out = getattr(mg, type)(a, b) if type in ("mul", "add") else getattr(mg, type)(a)
+        static.append_backward(mg.sum(out))
+    op = next(op for op in program.global_block().ops if op.type == f"{type}_grad")
+    right = ", ".join(op.inputs)
+    others = ["out_grad", "x, out_grad", "out, out_grad", "x, y, out_grad", "x, out, out_grad"]
+    return _choice(f"Which slots does {type}_grad read?", right, others, dice)
+
+
+@_asked_from(15)
+def parts_of_a_sum(dice: random.Random) -> Question:
+    uses = dice.randint(2, 6)
+    _, backward = _program(dice, uses)
+    [op] = [op for op in backward if op.type == "sum"]
+    text = f"{uses} products share w. How many names does the sum of w@GRAD read?"
+    return Question(text, str(len(op.input_names)))
+
+
+@_asked_from(17)
+def last_appended(dice: random.Random) -> Question:
+    program, backward = _program(dice, uses=1)
+    forward = [op.type for op in program.global_block().ops if op.role == "forward"]
+    text = f"The operators {', '.join(forward)} write the loss. Which grad op is appended last?"
+    return _choice(text, backward[-1].type, [f"{each}_grad" for each in [*forward, "add"]], dice)
+
+
+@_asked_from(19)
+def gradient_through_a_loop(dice: random.Random) -> Question:
+    n, x, w = dice.randint(0, 3), mg.tensor(2.0), mg.tensor(3.0, requires_grad=True)
+    y = x
+    for _ in range(n):
+        y = y * w
+    slope = _slope(y, w).item() if n else 0.0
+    text = f"while turns < n: y = y * w. From y = 2, with w = 3 and n = {n}: what is w@GRAD?"
+    return Question(text, f"{slope:g}")
+
+
+def due(cards: dict[str, Any], last: int, now: datetime) -> list[str]:
+    """The kinds to ask now: those whose day has come, oldest first, then new ones."""
+    times = {
+        name: datetime.fromisoformat(cards[name]["due"]) for name in kinds(last) if name in cards
+    }
+    ready = sorted((name for name in times if times[name] <= now), key=lambda name: times[name])
+    return [*ready, *(name for name in kinds(last) if name not in times)]
+
+
+def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:
+    """Ask for three minutes what is due; the number of right answers."""
+    need("fsrs", "spacing questions", extra="recall")
+    import fsrs
+
+    scheduler, state, right = fsrs.Scheduler(enable_fuzzing=False), progress.read(folder), 0
+    end = time.monotonic() + SECONDS
+    asked = due(state["cards"], last, datetime.now(UTC))
+    for kind in asked:
+        if time.monotonic() > end:
+            break
+        passed = _asked(question(kind, random.randrange(10**9)), ask)
+        known = state["cards"].get(kind)
+        card = fsrs.Card.from_dict(known) if known else fsrs.Card()
+        card, _ = scheduler.review_card(card, fsrs.Rating.Good if passed else fsrs.Rating.Again)
+        state["cards"][kind] = card.to_dict()
+        right += passed
+        progress.write(folder, state)
+    print(
+        f"{right} right; the next ones come in time" if asked else "nothing is due; come back later"
+    )
+    return right
+
+
+def examine(folder: Path, ask: Callable[[str], str] = input) -> int:
+    """Twelve questions, one of each kind; the result is kept. The number of right answers."""
+    chosen = random.sample(kinds(20), 12)
+    answers = [_asked(question(kind, random.randrange(10**9)), ask, tell=False) for kind in chosen]
+    state = progress.read(folder)
+    state["tests"] += [{"day": f"{datetime.now(UTC):%Y-%m-%d}", "right": sum(answers), "of": 12}]
+    progress.write(folder, state)
+    print("; ".join(f"{each['day']}: {each['right']} of {each['of']}" for each in state["tests"]))
+    return sum(answers)
+
+
+def _asked(asked: Question, ask: Callable[[str], str], tell: bool = True) -> bool:
+    lettered = zip("abcdef", asked.choices, strict=False)
+    print(f"\n{asked.text}", *(f"  {letter}  {choice}" for letter, choice in lettered), sep="\n")
+    right = asked.is_right(ask("> "))
+    if tell:
+        print("✓ right" if right else f"✗ it is {asked.right}")
+    return right

@@ -1,0 +1,145 @@
+"""Questions on fresh graphs, when they are asked again, and where a learner is."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from minigrad.course import cli, launch, progress, recall
+from minigrad.course.errors import CourseError
+from minigrad.course.folder import find_course
+
+KINDS = recall.kinds(20)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_question_has_one_right_answer_and_no_two_choices_alike(kind):
+    for seed in range(30):
+        asked = recall.question(kind, seed)
+        assert asked == recall.question(kind, seed)
+        assert asked.is_right(asked.right)
+        assert not asked.is_right("")
+        assert not asked.is_right("none of them")
+        assert len(set(asked.choices)) == len(asked.choices) != 1
+        if asked.choices:
+            letters = "abcdef"[: len(asked.choices)]
+            assert sum(asked.is_right(letter) for letter in letters) == 1
+
+
+def test_there_is_a_kind_for_each_of_the_twelve_questions_and_graphs_are_fresh():
+    assert len(KINDS) == 12
+    for kind in KINDS:
+        assert len({recall.question(kind, seed) for seed in range(60)}) > 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "right"),
+    [
+        ("slope_of_a_chain", "y = 3 * ((x) + 5). What is the gradient of x at 2?", "3"),
+        ("used_twice", "z = (x + x) * y, at x = 3 and y = 6. What is x.grad?", "12"),
+        ("second_derivative", "What is the second derivative of x ** 4 at 1?", "12"),
+    ],
+)
+def test_answers_are_those_of_calculus(kind, text, right):
+    assert (text, right) in {
+        (q.text, q.right) for q in (recall.question(kind, s) for s in range(99))
+    }
+
+
+def test_only_kinds_of_steps_that_are_done_are_asked_and_the_oldest_first():
+    now = datetime(2026, 1, 10, tzinfo=UTC)
+    cards = {
+        name: {"due": (now + timedelta(days=days)).isoformat()}
+        for name, days in {"who_runs_first": -1, "slope_of_a_chain": -3, "used_twice": 2}.items()
+    }
+    assert recall.kinds(1) == []
+    assert recall.due(cards, 6, now) == ["slope_of_a_chain", "who_runs_first", "waits_for"]
+
+
+def answering(right):
+    """A learner who knows everything, or nothing."""
+    asked = iter(())
+
+    def ask(_):
+        return right
+
+    return ask if right else (lambda _: next(asked, "?"))
+
+
+def test_right_answers_come_back_later_than_wrong_ones(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("fsrs")
+    right = {recall.question(kind, 5).text: recall.question(kind, 5).right for kind in KINDS}
+    monkeypatch.setattr(recall.random, "randrange", lambda _: 5)
+    monkeypatch.setattr(recall, "question", remembered := Remembered(recall.question))
+    wrong = "used_twice"
+    recall.recall(
+        tmp_path, 6, lambda _: "?" if remembered.kind == wrong else right[remembered.text]
+    )
+    cards = progress.read(tmp_path)["cards"]
+    assert set(cards) == set(recall.kinds(6))
+    assert cards[wrong]["due"] < cards["slope_of_a_chain"]["due"]
+    assert "✗ it is" in capsys.readouterr().out
+
+
+class Remembered:
+    """`question`, which remembers what it made last."""
+
+    def __init__(self, plain):
+        self.plain = plain
+
+    def __call__(self, kind, seed):
+        made = self.plain(kind, seed)
+        self.kind, self.text = kind, made.text
+        return made
+
+
+def test_the_test_of_twelve_questions_is_kept_beside_the_one_before(tmp_path, capsys):
+    for _ in range(2):
+        assert recall.examine(tmp_path, answering("")) == 0
+    assert capsys.readouterr().out.count("0 of 12; ") == 1
+    assert len(progress.read(tmp_path)["tests"]) == 2
+
+
+def test_what_passes_is_noted_once_and_tells_where_a_learner_is(tmp_path):
+    course = find_course()
+    for id in ("1a", "1b", "1a"):
+        progress.passed(id, tmp_path)
+    assert progress.read(tmp_path)["passed"] == ["1a", "1b"]
+
+    class Here:
+        notebooks, paths, step = tmp_path, course.paths, staticmethod(course.step)
+
+    assert progress.here(Here) == 1
+    progress.passed("1c", tmp_path)
+    assert progress.here(Here) == 2
+
+
+def test_a_file_that_is_none_of_ours_is_refused_and_stays(tmp_path):
+    for text in ("{", "[]", json.dumps({"cards": 3})):
+        (tmp_path / progress.FILE).write_text(text)
+        with pytest.raises(CourseError, match="begin anew"):
+            progress.read(tmp_path)
+        assert (tmp_path / progress.FILE).read_text() == text
+
+
+def test_the_command_says_what_to_do_first(tmp_path, monkeypatch, capsys):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "start.ipynb").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["recall"]) == 2
+    assert "do step 2 first" in capsys.readouterr().err
+
+
+def test_the_course_opens_where_the_learner_is(monkeypatch, capsys, tmp_path):
+    course = find_course()
+    for id in (*course.step(1).exercises, "2a"):
+        progress.passed(id, tmp_path)
+    opened = []
+    monkeypatch.setattr(launch, "_become", lambda command, _: opened.append(command) or 0)
+    monkeypatch.setattr(launch, "_trust", lambda _: None)
+    monkeypatch.setattr(launch, "need", lambda *_: None)
+    (tmp_path / "start.ipynb").write_text("{}")
+    monkeypatch.setattr(type(course), "notebooks", tmp_path)
+    assert launch.open_course([]) == 0
+    assert "--LabApp.default_url=/lab/tree/notebooks/step02_manual_backward.ipynb" in opened[0]
+    assert "4 exercises have passed; you are in step 2" in capsys.readouterr().out
