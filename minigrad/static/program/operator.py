@@ -82,6 +82,12 @@ class Operator:
         self._reads = names
 
     @property
+    def primitive(self) -> Any:
+        """The primitive whose kernel it runs, or whose gradient rules; None for control flow."""
+        info = find_info(self.type)
+        return None if info is None else info.forward
+
+    @property
     def source_line(self) -> str:
         """The user's line that created it; a grad op has its forward op's."""
         return "" if self.code is None else code_line(self.code, self.lasti)

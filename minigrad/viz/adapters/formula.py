@@ -524,6 +524,15 @@ def _without_minus(node: ast.expr) -> ast.expr:
     return node
 
 
+def literal(text: str) -> Any:
+    """The number that a text is, if it is one."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return None
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
 def number_text(value: Any) -> str:
     """A value as it is put into a formula: one number, or nothing."""
     try:

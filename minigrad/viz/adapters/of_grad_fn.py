@@ -24,6 +24,7 @@ from ..graph.graph import Graph, Node
 from .formula import (
     backward_formula,
     function_formula,
+    literal,
     number_text,
     own_numbers,
     put_in,
@@ -338,8 +339,8 @@ class Tensors:
 
     def numbers(self) -> dict[tuple[Any, str], Any]:
         """The numbers that stand where an operation was written: (node, slot) → number."""
-        found = {(n, s): _literal(t) for n in self.walk.order for s, t in self.written(n).items()}
-        return {key: number for key, number in found.items() if number is not None}
+        found = {(n, s): literal(t) for n in self.walk.order for s, t in self.written(n).items()}
+        return {key: value for key, value in found.items() if value is not None}
 
     def written(self, node: Any) -> dict[str, str]:
         """What an operation was called with, as it was written."""
@@ -417,9 +418,9 @@ class Tensors:
         saved = self.saved(node)
         value, text = saved.get(slot), self.written(node).get(slot, "")
         name = self.names.known(value) if value is not None else ""
-        literal = _literal(text) is not None
-        name = name or ("" if literal else shorten(text))
-        number = text if value is None and literal else number_text(value)
+        single = literal(text) is not None
+        name = name or ("" if single else shorten(text))
+        alone = text if value is None and single else number_text(value)
         if value is None and not text and slot not in slots_of(node, len(self.walk.next(node))):
             return None
         if (
@@ -428,8 +429,8 @@ class Tensors:
             and slot in getattr(getattr(node, "primitive", None), "optional", ())
         ):
             return None
-        if number and not name:  # a number is called by its value
-            return self._node("data", number, None, explain_value(number))
+        if alone and not name:  # a number is called by its value
+            return self._node("data", alone, None, explain_value(alone))
         key = ("data", id(value))
         if value is None or key not in self.drawn:
             called = name or f"{slot} of {forward_name(node)}"
@@ -602,15 +603,6 @@ def _unslotted(primitive: Any) -> tuple[str, ...]:
     """The inputs of a primitive that have no gradient."""
     slots = getattr(primitive, "inputs", ())
     return tuple(s for s in slots if s not in (*primitive.differentiable, primitive.list_input))
-
-
-def _literal(text: str) -> Any:
-    """The number that a text is, if it is one."""
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return None
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def slot_formulas(node: Any, count: int) -> tuple[ast.expr | None, ...]:

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..graph.format import LONGEST_NAME, explain_value, format_value
+from ..graph.format import LONGEST_NAME, explain_value, format_number, format_value
 from ..graph.graph import Graph, Node
+from .formula import literal, put_in, rule_formula, written
 
 # ---- one name space -------------------------------------------------------------------------
 
@@ -89,6 +90,8 @@ class Wiring:
         side = "backward" if backward or update else "forward"
         kind = "op" if update else op_kind(op, backward)
         more, lines = attr_words(op)
+        rules = grad_rules(op) if kind == "grad_op" else ()
+        lines += tuple(rule.text(len(rules) > 1) for rule in rules)
         node = self.graph.node(
             kind,
             op.type + more,
@@ -98,7 +101,7 @@ class Wiring:
             number=number,
             bold=bold,
             tooltip=op_words(op),
-            data={"live": ()},
+            data={"live": (), "rules": rules},
         )
         done = Placed(op, node, backward)
         self.placed.append(done)
@@ -313,6 +316,57 @@ ZERO_TYPES = ("fill_zeros_like", "zeros_like")
 #: operators that run what they hold several times
 LOOPS = ("while", "recurrent", "rnn", "for_", "scan")
 GRADIENT_KINDS = ("gradient", "leaf_gradient", "seed", "renamed", "zero", "accumulate")
+
+
+# ---- formulas of grad ops --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GradRule:
+    """What one output of a grad op is: a formula in the names of a primitive, which stand for names
+    of the program or for numbers of its attrs.
+    """
+
+    name: str  # of the gradient that is computed
+    port: str
+    expression: Any
+    names: Mapping[str, str]
+
+    def text(self, several: bool) -> str:
+        """``g·w``, with the slot in front where there are several."""
+        shown = {k: v for k, v in self.names.items() if k != "g"}
+        text = written(self.expression, shown)
+        return f"{self.port} = {text}" if several else text
+
+    def worked(self, values: Mapping[str, Any]) -> str:
+        """``x@GRAD = g·w = 1·2 = 2``, with the values that a run has at this moment."""
+        known = {k: values.get(n, literal(n)) for k, n in self.names.items()}
+        put = put_in(self.expression, {k: v for k, v in known.items() if v is not None})
+        result = format_value(values[self.name]) if self.name in values else ""
+        shown = [self.text(False), put if put.replace("−", "-") != result else "", result]
+        return " = ".join([self.name, *filter(None, dict.fromkeys(shown))])
+
+
+def grad_rules(op: Any) -> tuple[GradRule, ...]:
+    """The formulas of a grad op that knows its primitive, for the gradients somebody wants."""
+    primitive = getattr(op, "primitive", None)
+    if primitive is None or not op.type.endswith("_grad"):
+        return ()
+    names = {slot: n[0] for slot, n in op.inputs.items() if len(n) == 1}
+    given = [n for slot, n in names.items() if slot.endswith("_grad")]
+    names |= {a: format_number(v) for a, v in op.attrs.items() if isinstance(v, int | float)}
+    names |= dict(zip(["g"], given, strict=False))
+    found = []
+    for port, name in ported(op.outputs):
+        slot, _, place = port.partition("_grad")
+        expression = rule_formula(primitive, slot) if name != EMPTY else None
+        if expression is not None:
+            others = [
+                n for p, n in ported(op.inputs) if p.startswith(f"{slot}[") and p != slot + place
+            ]
+            listed = {"k": place.strip("[]") or "0", "others": ", ".join(others)}
+            found.append(GradRule(name, port, expression, {**listed, **names}))
+    return tuple(found)
 
 
 # ---- names ----------------------------------------------------------------------------------

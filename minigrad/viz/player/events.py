@@ -77,6 +77,7 @@ class Running:
 
     def __init__(self, graph: Graph, scopes: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         self.graph, self.links, self.scopes = graph, Links(graph), scopes
+        self.now: dict[str, Any] = {}  # the values of names at this moment of a run
         self.inside: dict[str, list[str | None]] = {
             e.tail: [] for e in graph.edges if e.kind == "sub_block"
         }
@@ -158,6 +159,7 @@ class Running:
             yield Event("leave", (holder.id,), f"Leave {where}", iteration=turn)
             return
         found = self.sources(inside)
+        self.now |= done.values
         values: dict[str, str] = {}
         for name in found:
             values |= scoped(self.graph.nodes[name], done.values)
@@ -188,6 +190,7 @@ class Running:
         kind = verb(node)
         outs = [n for n in self.links.after[node.id] if not is_op(n)]
         texts = dict(shown(node))
+        self.now |= values
         for out in outs:
             unknown = {out.id: NOT_YET} if values and shown(out) else shown(out)
             texts |= scoped(out, values) or unknown
@@ -195,7 +198,7 @@ class Running:
             kind,
             (node.id, *(n.id for n in outs)),
             self.words(kind, node, outs, texts, iteration),
-            formula(node),
+            formula(node, self.now),
             texts,
             iteration,
         )
@@ -346,10 +349,12 @@ def said(node: Node) -> str:
     return f"{node.name} = {text}" if any(c.isdigit() for c in text) else node.name
 
 
-def formula(node: Node) -> str:
-    """The rule of an operator and its numbers, in one line."""
-    if "live" in node.data:
-        return "  ".join(node.data["live"]) if node.kind == "grad_op" else ""
+def formula(node: Node, values: Mapping[str, Any]) -> str:
+    """The rule of an operator, its numbers and what comes out: ``g·(1 − e²) = 1·(1 − 0.9987) = …``."""
+    if "worked" in node.data:
+        return "  ".join(node.data["worked"])
+    if "rules" in node.data:
+        return "  ".join(rule.worked(values) for rule in node.data["rules"])
     return "  ".join(line for line in node.lines if "=" in line)
 
 
