@@ -113,7 +113,7 @@ def test_a_player_takes_the_numbers_back_and_shows_them_as_formula():
     (mul,) = (n.id for n in player.graph.nodes.values() if n.name == "MulBackward0")
     assert film.frame(0).texts[mul] == ("[0] g·d = —", "[1] g·c = —")
     assert film.frame(len(player.events)).texts[mul] == ("[0] g·d = 4", "[1] g·c = 5")
-    assert "[0] g·d = 4  [1] g·c = 5" in [event.formula for event in player.events]
+    assert "[0] g·d = 1·4 = 4  [1] g·c = 1·5 = 5" in [event.formula for event in player.events]
 
 
 def test_rules_read_as_they_are_written():

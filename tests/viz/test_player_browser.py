@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import minigrad as mg
 from minigrad.viz.player.film import Film
 from minigrad.viz.player.player import Player, play
 from tests.viz import sample_programs as samples
@@ -142,10 +143,74 @@ def test_prediction_hides_the_next_value_asks_and_tells(show):
     page.keyboard.press("ArrowRight")
     page.fill(".mg-answer", "5")
     page.click(".mg-check")
-    assert page.text_content(".mg-verdict") == "Not quite: you said 5, it is 4."
+    assert page.text_content(".mg-verdict") == "Not quite: 5 is not it. Try again, or press show."
+    assert page.text_content(".mg-question") == "h2 = ?"
+    page.fill(".mg-answer", "8/2")
+    page.click(".mg-check")
+    assert page.text_content(".mg-verdict") == "Right: 4."
     page.click(".mg-predict")
     page.click(".mg-next")
     assert not page.is_visible(".mg-ask")
+
+
+def tensors():
+    a = mg.tensor([1.0, 2.0], requires_grad=True, name="a")
+    b = mg.tensor(3.0, requires_grad=True, name="b")
+    y = (a * b).sum()
+    y.name = "y"
+    y.backward()
+    return y
+
+
+def test_prediction_asks_for_gradients_and_takes_any_right_spelling(show):
+    page = show(play(tensors(), prediction=True))
+    spellings = {
+        "%1 = ?": "array([3., 6.])",
+        "y = ?": "9,0",
+        "y.grad = ?": "1.",
+        "b.grad = ?": "+3e0",
+    }
+    asked = []
+    for _ in range(len(play(tensors()).events)):
+        page.focus(".mg-player")
+        page.keyboard.press("ArrowRight")
+        question = page.text_content(".mg-question")
+        asked.append(question)
+        if question in spellings:
+            page.fill(".mg-answer", "17")
+            page.click(".mg-check")
+            assert "Try again" in page.text_content(".mg-verdict")
+            page.fill(".mg-answer", spellings[question])
+            page.click(".mg-check")
+            assert page.text_content(".mg-verdict").startswith("Right"), question
+        else:
+            page.click(".mg-show")
+    assert "SumBackward0: g = ?" in asked
+    assert "AccumulateGrad: b.grad = ?" in asked
+    assert "MulBackward0: [0] g·b = ?" in asked
+
+
+def test_prediction_tells_no_answer_before_it_is_asked(show):
+    page = show(play(tensors(), prediction=True))
+    words = page.evaluate("() => document.querySelector('svg.mg-picture').outerHTML")
+    assert "float64 [], 9.0" not in words and "y.grad = 1" not in words
+    page.click(".mg-predict")
+    assert "9.0" in page.evaluate("() => document.querySelector('svg.mg-picture').outerHTML")
+
+
+def test_controls_caption_and_picture_are_in_one_view(show):
+    page = show(play(tensors(), prediction=True))
+    page.set_viewport_size({"width": 1280, "height": 800})
+    heights = set()
+    for key in ("Home", *["ArrowRight"] * 8, "End"):
+        page.focus(".mg-player")
+        page.keyboard.press(key)
+        box = page.eval_on_selector(
+            ".mg-pic", "e => { const b = e.getBoundingClientRect(); return [b.top, b.bottom] }"
+        )
+        heights.add(box[0])
+        assert box[1] <= 800
+    assert len(heights) == 1  # nothing above the picture grows or shrinks
 
 
 def test_a_screen_reader_hears_every_step(show):

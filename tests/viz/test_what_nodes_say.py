@@ -18,7 +18,20 @@ def nodes(root, **options):
 
 def worked(root):
     graph = mg.draw(root).graph
-    return [line for n in graph.nodes.values() for line in n.data.get("worked", ())]
+    backward = [n for n in graph.nodes.values() if n.side == "backward"]
+    return [line for n in backward for line in n.data.get("worked", ())]
+
+
+def test_forward_steps_are_told_with_numbers_put_in():
+    x, w = leaf(2.0, "x"), leaf(3.0, "w")
+    y = mg.tanh(x * w - 5)
+    y.name = "y"
+    told = [event.formula for event in mg.play(y).events]
+    assert told[:3] == [
+        "%1 = x·w = 2·3 = 6",
+        "%2 = %1 − 5 = 6 − 5 = 1",
+        "y = tanh(%2) = tanh(1) = 0.76159",
+    ]
 
 
 def test_values_in_between_have_numbers_though_nobody_holds_them():

@@ -13,7 +13,7 @@ import inspect
 import linecache
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,25 @@ class Formula:
                 return tuple(computed(e, values) for e in self.results)
         except (NotUnderstood, TypeError, ValueError, KeyError):
             return None
+
+
+def call_formula(operation: str, slots: Iterable[str]) -> ast.expr:
+    """An operation as it is written: ``x·y`` for mul, ``tanh(x)``."""
+    parts: list[ast.expr] = [ast.Name(slot) for slot in slots]
+    if operation in OPERATORS and len(parts) == 2:
+        return ast.BinOp(parts[0], OPERATORS[operation](), parts[1])
+    if operation == "neg" and len(parts) == 1:
+        return ast.UnaryOp(ast.USub(), parts[0])
+    return ast.Call(ast.Name(operation.removeprefix("reduce_")), parts, [])
+
+
+def worked_out(
+    expression: ast.expr | None, text: str, values: Mapping[str, Any], result: str
+) -> str:
+    """``g·d = 1·4 = 4``: a text, the same with numbers put in, and what comes out."""
+    put = put_in(expression, values) if result and expression is not None else ""
+    again = put.replace("−", "-") == result
+    return " = ".join(filter(None, dict.fromkeys([text, "" if again else put, result])))
 
 
 def names_in(expression: ast.expr) -> list[str]:
@@ -373,7 +392,12 @@ def _lambdas(path: str) -> dict[int, list[ast.keyword]]:
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SIGNS: dict[type, tuple[str, int]] = {
     ast.Add: (" + ", 1), ast.Sub: (" − ", 1), ast.Mult: ("·", 2), ast.Div: (" / ", 2),
-    ast.MatMult: (" @ ", 2),
+    ast.MatMult: (" @ ", 2), ast.Mod: (" % ", 2), ast.FloorDiv: (" // ", 2),
+}  # fmt: skip
+#: what a sign is called as an operation
+OPERATORS: dict[str, type[ast.operator]] = {
+    "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "div": ast.Div, "pow": ast.Pow,
+    "matmul": ast.MatMult, "mod": ast.Mod, "floor_divide": ast.FloorDiv,
 }  # fmt: skip
 _COMPARE: dict[type, str] = {
     ast.Gt: ">", ast.Lt: "<", ast.GtE: "≥", ast.LtE: "≤", ast.Eq: "=", ast.NotEq: "≠",

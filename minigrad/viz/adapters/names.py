@@ -13,6 +13,8 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+from .formula import OPERATORS
+
 _HERE = str(Path(__file__).parent.parent)
 _MOST = 100_000  # variables looked at: a caller with more is not a notebook
 
@@ -73,12 +75,6 @@ def _by_identity(variables: Mapping[str, Any]) -> dict[int, str]:
 # ---- What an operation was called with, as it stands on the user's line ----
 
 
-_OPERATORS = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow",
-    ast.MatMult: "matmul", ast.Mod: "mod", ast.FloorDiv: "floor_divide",
-}  # fmt: skip
-
-
 def operands(node: Any, names: Names) -> dict[str, str]:
     """Input → what stands for it where the operation of a node was written; empty where that is
     not to be seen: ``{"x": "h", "y": "1"}`` for ``h + 1``.
@@ -92,7 +88,7 @@ def operands(node: Any, names: Names) -> dict[str, str]:
         return {}
     keywords: dict[str, ast.expr] = {}
     match tree:
-        case ast.BinOp(left, sign, right) if _OPERATORS.get(type(sign)) == primitive.type:
+        case ast.BinOp(left, sign, right) if isinstance(sign, OPERATORS.get(primitive.type, ())):
             parts = [left, right]
         case ast.Call(ast.Name(name) | ast.Attribute(_, name), parts, more) if (
             name == primitive.type

@@ -23,13 +23,14 @@ from ..graph.format import LONGEST_NAME, NOT_YET, explain_value, format_value, s
 from ..graph.graph import Graph, Node
 from .formula import (
     backward_formula,
+    call_formula,
     function_formula,
     literal,
     number_text,
     own_numbers,
-    put_in,
     rule_formula,
     saved_names,
+    worked_out,
     written,
 )
 from .names import Names, operands
@@ -259,9 +260,7 @@ class _Drawing:
             result = "" if gave is None else f" = {format_value(gave)}"
             mark = f"[{i}] " if len(edges) > 1 else ""
             slots[i] = f"{mark}{text}{result}".strip()
-            put = put_in(expression, values) if expression is not None and result else ""
-            put = "" if put.replace("−", "-") in ("", text, result[3:]) else f" = {put}"
-            worked.append(f"{mark}{text}{put}{result}".strip())
+            worked.append(f"{mark}{worked_out(expression, text, values, result[3:])}")
         return slots, tuple(filter(None, worked))
 
     # lines
@@ -381,8 +380,19 @@ class Tensors:
         self.ops[id(node)] = op
         for value in drawn.values():
             self.graph.edge(value, op)
-        for number in sorted(self.read.get(id(node), ())):
-            self.graph.edge(op, self.result(node, number))
+        results = [self.result(node, k) for k in sorted(self.read.get(id(node), ()))]
+        for result in results:
+            self.graph.edge(op, result)
+        expression = call_formula(forward_name(node), drawn)
+        text = written(expression, {slot: value.name for slot, value in drawn.items()})
+        values = {slot: self.arrays.get(value.id) for slot, value in drawn.items()}
+        values |= {s: literal(n.name) for s, n in drawn.items() if literal(n.name) is not None}
+        if len(results) == 1 and self.values:
+            came = self.arrays.get(results[0].id)
+            worked = worked_out(
+                expression, text, values, "" if came is None else format_value(came)
+            )
+            op.data["worked"] = (f"{results[0].name} = {worked}",)
 
     def _input(self, node: Any, slot: str, target: Any, number: int) -> Node | None:
         if target is None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..graph.format import LONGEST_NAME, explain_value, format_number, format_value
 from ..graph.graph import Graph, Node
-from .formula import literal, put_in, rule_formula, written
+from .formula import call_formula, literal, rule_formula, worked_out, written
 
 # ---- one name space -------------------------------------------------------------------------
 
@@ -90,8 +90,9 @@ class Wiring:
         side = "backward" if backward or update else "forward"
         kind = "op" if update else op_kind(op, backward)
         more, lines = attr_words(op)
-        rules = grad_rules(op) if kind == "grad_op" else ()
-        lines += tuple(rule.text(len(rules) > 1) for rule in rules)
+        rules = output_rules(op) if kind in ("op", "grad_op") else ()
+        if kind == "grad_op":
+            lines += tuple(rule.text(len(rules) > 1) for rule in rules)
         node = self.graph.node(
             kind,
             op.type + more,
@@ -322,12 +323,12 @@ GRADIENT_KINDS = ("gradient", "leaf_gradient", "seed", "renamed", "zero", "accum
 
 
 @dataclass(frozen=True)
-class GradRule:
-    """What one output of a grad op is: a formula in the names of a primitive, which stand for names
-    of the program or for numbers of its attrs.
+class OutputRule:
+    """What one output of an operator is: a formula in the names of a primitive, which stand for
+    names of the program or for numbers of its attrs.
     """
 
-    name: str  # of the gradient that is computed
+    name: str  # of the output
     port: str
     expression: Any
     names: Mapping[str, str]
@@ -341,21 +342,26 @@ class GradRule:
     def worked(self, values: Mapping[str, Any]) -> str:
         """``x@GRAD = g·w = 1·2 = 2``, with the values that a run has at this moment."""
         known = {k: values.get(n, literal(n)) for k, n in self.names.items()}
-        put = put_in(self.expression, {k: v for k, v in known.items() if v is not None})
         result = format_value(values[self.name]) if self.name in values else ""
-        shown = [self.text(False), put if put.replace("−", "-") != result else "", result]
-        return " = ".join([self.name, *filter(None, dict.fromkeys(shown))])
+        return f"{self.name} = {worked_out(self.expression, self.text(False), known, result)}"
 
 
-def grad_rules(op: Any) -> tuple[GradRule, ...]:
-    """The formulas of a grad op that knows its primitive, for the gradients somebody wants."""
+def output_rules(op: Any) -> tuple[OutputRule, ...]:
+    """What an operator that knows its primitive computes; of a grad op what somebody wants."""
     primitive = getattr(op, "primitive", None)
-    if primitive is None or not op.type.endswith("_grad"):
+    if primitive is None:
         return ()
     names = {slot: n[0] for slot, n in op.inputs.items() if len(n) == 1}
     given = [n for slot, n in names.items() if slot.endswith("_grad")]
     names |= {a: format_number(v) for a, v in op.attrs.items() if isinstance(v, int | float)}
     names |= dict(zip(["g"], given, strict=False))
+    if op.type == primitive.type:
+        slots = {p: n for p, n in ported(op.inputs)} | {
+            s: n for s, n in names.items() if s in primitive.inputs
+        }
+        outs = list(ported(op.outputs))
+        call = call_formula(op.type, slots)
+        return tuple(OutputRule(n, p, call, slots) for p, n in outs if len(outs) == 1)
     found = []
     for port, name in ported(op.outputs):
         slot, _, place = port.partition("_grad")
@@ -365,7 +371,7 @@ def grad_rules(op: Any) -> tuple[GradRule, ...]:
                 n for p, n in ported(op.inputs) if p.startswith(f"{slot}[") and p != slot + place
             ]
             listed = {"k": place.strip("[]") or "0", "others": ", ".join(others)}
-            found.append(GradRule(name, port, expression, {**listed, **names}))
+            found.append(OutputRule(name, port, expression, {**listed, **names}))
     return tuple(found)
 
 

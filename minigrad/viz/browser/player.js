@@ -75,12 +75,38 @@ function setState(part, state) {
   part.state = state;
 }
 
+// The numbers of an answer, however they are written: 1/3, −0,5, [1 2], array([1., 2.]), (2, 3), 2×3, ∞.
+function numbersIn(text, single) {
+  let t = text.trim().toLowerCase().replace(/[−–]/g, "-").replace(/∞/g, "inf").replace(/\b(true)\b/g, "1").replace(/\b(false)\b/g, "0")
+    .replace(/\b(array|tensor|np|mg|list|dtype|float\d*|int\d*|bool|requires_grad)\b[=.]?/g, " ").replace(/[×x*·]\s*10\s*(\^|\*\*)\s*/g, "e");
+  if (single && /^[-+]?\d*,\d+$/.test(t)) t = t.replace(",", ".");
+  const found = t.replace(/(\d)\s*[×x]\s*(?=\d)/g, "$1 ").split(/[\s,;()[\]{}|]+/).filter(Boolean).map((word) => {
+    const [over, under, more] = word.split("/");
+    const one = (w) => (w === undefined || w === "" ? NaN : /^[-+]?inf(inity)?$/.test(w) ? (w[0] === "-" ? -Infinity : Infinity) : Number(w));
+    if (word === "nan") return "nan";
+    return more !== undefined ? NaN : under === undefined ? one(over.replace(/%$/, "")) / (over.endsWith("%") ? 100 : 1) : one(over) / one(under);
+  });
+  return found.length && found.every((x) => x === "nan" || !Number.isNaN(x)) ? found : null;
+}
+
 function sameAnswer(given, wanted) {
-  const [a, b] = [given, wanted].map((t) => t.trim().replace(/[\[\]\s]/g, "").toLowerCase().replace(/−/g, "-"));
-  if (a === b) return true;
-  const [p, q] = [a.split(","), b.split(",")].map((l) => l.map(Number));
-  const close = (x, y) => Number.isFinite(x) && Math.abs(x - y) <= 0.01 * Math.max(Math.abs(y), 1e-9);
-  return a !== "" && p.length === q.length && p.every((x, i) => close(x, q[i]));
+  const plain = (t) => t.trim().replace(/\s/g, "").toLowerCase().replace(/−/g, "-");
+  if (plain(given) === plain(wanted)) return true;
+  const q = numbersIn(wanted, true), p = q && numbersIn(given, q.length === 1);
+  const close = (x, y) => x === y || (Number.isFinite(x) && Math.abs(x - y) <= 0.01 * Math.max(Math.abs(y), 1e-9));
+  return Boolean(p) && p.length === q.length && p.every((x, i) => close(x, q[i]));
+}
+
+// While one predicts, what is not known yet is not told by tooltips and descriptions either.
+function secrets(svg) {
+  const told = !svg ? [] : [...svg.querySelectorAll("title, desc, [aria-label], [aria-description]")].flatMap((at) => {
+    const node = at.closest("g.node"), id = node && nodeId(node), inside = at.tagName === "title" || at.tagName === "desc";
+    if (inside && at.tagName === "title" && !node) return [];
+    const parts = inside ? [[() => at.textContent, (t) => { at.textContent = t; }]]
+      : ["aria-label", "aria-description"].filter((k) => at.hasAttribute(k)).map((k) => [() => at.getAttribute(k), (t) => at.setAttribute(k, t)]);
+    return parts.map(([get, set]) => ({ id, set, whole: get(), part: node ? get().split("\n")[0].split(" = ")[0] : "hidden while you predict" }));
+  });
+  return (open, known) => { for (const s of told) s.set(!open || (s.id && known(s.id)) ? s.whole : s.part); };
 }
 
 function sign(button, name) {
@@ -124,7 +150,7 @@ function controls(root) {
   c.show.textContent = "show";
   c.form.append(c.ask, c.answer, c.check, c.show);
   c.verdict = make("div", "mg-verdict", { "aria-live": "polite" });
-  root.append(bar, c.pic, c.zoom.bar, c.say, c.formula, c.form, c.verdict);
+  root.append(bar, c.say, c.formula, c.form, c.verdict, c.pic, c.zoom.bar);
   return c;
 }
 
@@ -136,7 +162,7 @@ function render({ model, el }) {
   if (svg) { lightTwins(svg); c.pic.append(svg); }
   else { const words = make("pre"); words.textContent = model.get("words") || ""; c.pic.append(words); c.zoom.bar.hidden = true; }
   const { nodes, edges } = parts(svg, script);
-  const shows = timeline(script);
+  const shows = timeline(script), hide = secrets(svg);
   let timer = null, asked = null, painted = null;
   c.range.max = String(total);
   el.append(root);
@@ -148,7 +174,7 @@ function render({ model, el }) {
   function paint() {
     const begun = performance.now();
     const frame = Math.max(0, Math.min(total, model.get("frame"))), step = frame ? steps[frame - 1] : null;
-    const active = new Set(step ? step.nodes : []);
+    const active = new Set(step && !(asked === frame && step.ask.operator) ? step.nodes : []);
     if (painted !== null && frame !== painted) { asked = asked === frame ? asked : null; }
     painted = frame;
     for (const [id, part] of nodes) {
@@ -156,15 +182,17 @@ function render({ model, el }) {
       if (!part.live.length) continue;
       const hidden = asked === frame && active.has(id);
       const texts = shownAt(shows.get(id) || [], hidden ? frame - 1 : frame);
-      part.live.forEach((line, i) => write(line, hidden && step.ask.node === id && !i ? "?" : texts ? texts[i] : line.before));
+      part.live.forEach((line, i) => write(line, hidden && step.ask.node === id && !i && line.before === "—" ? "?" : texts ? texts[i] : line.before));
     }
     for (const edge of edges) {
       const states = edge.ends.map((id) => nodes.get(id).state);
       const running = step && edge.ends.includes(step.nodes[0]);
       setState(edge, states.includes("pending") ? "waiting" : running ? "running" : "still");
     }
+    const shown = asked === frame ? frame - 1 : frame;
+    hide(model.get("prediction"), (id) => firstOf(id) < shown);
     speak(frame, step);
-    follow(step);
+    if (asked !== frame || !step.ask.operator) follow(step);
     root.dataset.frame = String(frame);
     root.dataset.milliseconds = String(performance.now() - begun);
   }
@@ -178,6 +206,7 @@ function render({ model, el }) {
     c.say.textContent = open ? `Step ${frame} of ${total}: what comes next?` : step ? step.text : script.opening;
     c.formula.textContent = open || !step ? "" : step.formula;
     c.form.hidden = !open;
+    root.classList.toggle("mg-predicting", Boolean(model.get("prediction")));
     if (open) c.ask.textContent = step.ask.what;
     c.first.disabled = c.back.disabled = frame === 0;
     c.next.disabled = c.last.disabled = frame === total;
@@ -209,11 +238,11 @@ function render({ model, el }) {
   function reveal(given) {
     const ask = steps[model.get("frame") - 1].ask;
     const right = given !== "" && sameAnswer(given, ask.answer);
-    asked = null;
-    paint();
-    c.verdict.textContent = given === "" ? `It is ${ask.answer}.` : right ? `Right: ${ask.answer}.` : `Not quite: you said ${given}, it is ${ask.answer}.`;
-    c.verdict.className = `mg-verdict ${given === "" ? "" : right ? "mg-right" : "mg-wrong"}`;
-    root.focus({ preventScroll: true });
+    const wrong = given !== "" && !right;
+    if (!wrong) { asked = null; paint(); }
+    c.verdict.textContent = wrong ? `Not quite: ${given} is not it. Try again, or press show.` : right ? `Right: ${ask.answer}.` : `It is ${ask.answer}.`;
+    c.verdict.className = `mg-verdict ${wrong ? "mg-wrong" : right ? "mg-right" : ""}`;
+    if (wrong) c.answer.select(); else root.focus({ preventScroll: true });
   }
 
   function stop() {
@@ -241,7 +270,7 @@ function render({ model, el }) {
   c.play.onclick = toggle;
   c.range.oninput = () => { stop(); go(Number(c.range.value)); };
   c.predict.onclick = () => { model.set("prediction", !model.get("prediction")); model.save_changes(); asked = null; paint(); };
-  c.form.onsubmit = (event) => { event.preventDefault(); if (asked !== null) reveal(c.answer.value); };
+  c.form.onsubmit = (event) => { event.preventDefault(); if (asked !== null && c.answer.value.trim()) reveal(c.answer.value); };
   c.show.onclick = () => { if (asked !== null) reveal(""); };
   c.pic.onclick = (event) => {
     const group = event.target.closest("g.node");

@@ -192,16 +192,29 @@ class Film:
     def _question(self, event: Event) -> dict[str, str] | None:
         """What a learner can predict about an event: a value, else which operator it is."""
         for node, text in event.values.items():
-            if not is_op(self.graph.nodes[node]):
-                return {
-                    "node": node,
-                    "what": f"{visible(self.graph.nodes[node].name)} = ?",
-                    "answer": text.removesuffix(" (seed)"),
-                }
+            if not is_op(self.graph.nodes[node]) and text != NOT_YET:
+                name = visible(self.graph.nodes[node].name)
+                return _asked(node, name, text.removesuffix(" (seed)"))
         op = self.graph.nodes[event.nodes[0]] if event.nodes else None
         if op is None or event.kind in ("enter", "leave"):
             return None
-        return {"node": op.id, "what": "Which operator comes next?", "answer": op.name}
+        for line, _ in live_lines(op) if op.side == "backward" else ():
+            rule, sign, result = line.rpartition(" = ")
+            if sign:
+                return _asked(op.id, f"{visible(op.name)}: {visible(rule)}", result)
+        return _asked(op.id, "", op.name)
+
+
+def _asked(node: str, what: str, answer: str) -> dict[str, str]:
+    """A question; one for the ``operator`` itself shows no box before it is answered."""
+    if what:
+        return {"node": node, "what": f"{what} = ?", "answer": answer}
+    return {
+        "node": node,
+        "what": "Which operator comes next?",
+        "answer": answer,
+        "operator": answer,
+    }
 
 
 def _beside(text: str, other: str) -> list[tuple[str, str]]:
