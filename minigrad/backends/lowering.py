@@ -14,8 +14,8 @@ from ..static.program.program import Program
 
 def lowered(program: Program, shapes: Mapping[str, tuple[int, ...]], fetch: list[str]) -> Program:
     """The rungs of the compiler that are programs: open sizes filled in, grad ops written out, duplicates merged."""
-    *_, (_, made) = climb(program, shapes, fetch)
-    return made
+    *_, (_, last) = climb(program, shapes, fetch)
+    return last
 
 
 def needs(package: str, extra: str, what: str) -> None:

@@ -73,9 +73,9 @@ class Lowering:
         for var in program.global_block().vars.values():
             if var.is_data or var.persistable:
                 like = np.empty(var.shape, var.dtype) if -1 not in var.shape else None
-                made = Array(self.recorder, like, var.name, fixed=True)  # type: ignore[arg-type]
-                root.values[var.name] = made
-                (self.schedule.feeds if var.is_data else self.schedule.state)[var.name] = made
+                array = Array(self.recorder, like, var.name, fixed=True)  # type: ignore[arg-type]
+                root.values[var.name] = array
+                (self.schedule.feeds if var.is_data else self.schedule.state)[var.name] = array
         self.stored: dict[str, tuple[Array, Any]] = {}  # state → what it holds at the end
         self.inside: dict[str, Array] = {}  # state that loops and branches write → a copy for them
         for name in sorted(_state_written_inside(program)):

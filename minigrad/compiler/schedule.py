@@ -175,9 +175,9 @@ class Loop:
 
     def reads(self) -> list[Array]:
         """Everything it needs from outside (and what it makes inside)."""
-        given = [c[0] for c in self.carried] + [s for s, _ in self.slices]
-        given += [t[2] for t in self.totals] + [p[3] for p in self.products]
-        return self.reads_inside() + given + arrays_in([self.saved, self.frames])
+        outside = [c[0] for c in self.carried] + [s for s, _ in self.slices]
+        outside += [t[2] for t in self.totals] + [p[3] for p in self.products]
+        return self.reads_inside() + outside + arrays_in([self.saved, self.frames])
 
     touches = reads
 

@@ -123,5 +123,5 @@ class JaxStep:
 
 def _said(error: Exception) -> str | None:
     """What a callback of ours said, without the frames of JAX around it; None if it was none of ours."""
-    _, found, said = str(error).partition("ProgramError: ")
-    return said.strip() if found else None
+    _, marker, said = str(error).partition("ProgramError: ")
+    return said.strip() if marker else None

@@ -36,10 +36,10 @@ class Graph:
     ) -> Any:
         """The result of one ONNX operator; a list of results if it has several of one shape."""
         names = [self.unique(f"{self.scope}/{op}") for _ in range(outputs)]
-        given = [i if isinstance(i, str) else self.symbol(i).name for i in inputs]
-        self.nodes.append(helper.make_node(op, given, names, names[0], **attrs))
-        made = [Symbol(self, n, shape, dtype) for n in names]
-        return made if outputs > 1 else made[0]
+        sources = [i if isinstance(i, str) else self.symbol(i).name for i in inputs]
+        self.nodes.append(helper.make_node(op, sources, names, names[0], **attrs))
+        results = [Symbol(self, n, shape, dtype) for n in names]
+        return results if outputs > 1 else results[0]
 
     def symbol(self, value: Any, dtype: Any = None) -> Symbol:
         """A Symbol: as it is, or an array or number as an initializer; cast to ``dtype``."""
@@ -70,13 +70,13 @@ class Graph:
 
     def needed(self, outputs: list[str]) -> list[NodeProto]:
         """The nodes the outputs depend on."""
-        wanted, kept = set(outputs), []
+        wanted, nodes = set(outputs), []
         for node in reversed(self.nodes):
             if not wanted.isdisjoint(node.output):
-                kept.append(node)
+                nodes.append(node)
                 wanted.update(names_read(node))
         self.initializers = {n: t for n, t in self.initializers.items() if n in wanted}
-        return kept[::-1]
+        return nodes[::-1]
 
 
 def names_read(node: NodeProto) -> Iterator[str]:

@@ -52,7 +52,7 @@ def onnx_model(program: Program, feed: Any, fetch: Any, executor: Any) -> Any:
     outputs = [_output(graph, n, v) for n, v in zip(names, results, strict=True)]
     nodes = graph.needed([o.name for o in outputs])
     read = {name for node in nodes for name in names_read(node)}
-    made = helper.make_graph(
+    graph_proto = helper.make_graph(
         nodes,
         "program",
         [info(f.name, f) for f in feeds if f.name in read],
@@ -60,7 +60,10 @@ def onnx_model(program: Program, feed: Any, fetch: Any, executor: Any) -> Any:
         list(graph.initializers.values()),
     )
     model = helper.make_model(
-        made, producer_name="minigrad", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9
+        graph_proto,
+        producer_name="minigrad",
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=9,
     )
     onnx.checker.check_model(model, full_check=True)
     return model

@@ -155,8 +155,8 @@ class OnnxNumPy:
     def argmax(self, x: Any, axis: Any = None, keepdims: bool = False, op: str = "ArgMax") -> Any:
         shape = np.asarray(np.argmax(x.like, axis=axis, keepdims=keepdims)).shape
         if axis is None:
-            made = x.reshape(-1).node(op, shape=(), dtype=np.int64, axis=0, keepdims=0)
-            return made.reshape(shape)
+            flat = x.reshape(-1).node(op, shape=(), dtype=np.int64, axis=0, keepdims=0)
+            return flat.reshape(shape)
         return x.node(op, shape=shape, dtype=np.int64, axis=axis, keepdims=int(keepdims))
 
     def argmin(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any:

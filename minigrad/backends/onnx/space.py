@@ -62,16 +62,16 @@ class OnnxSpace(NumpySpace):
         branches = {}
         for name, branch in (("then_branch", yes), ("else_branch", no)):
             with self.graph.inner() as nodes:
-                made = self._own([self.graph.symbol(v) for v in branch()])
-            outputs = [info(v.name, v) for v in made]
+                results = self._own([self.graph.symbol(v) for v in branch()])
+            outputs = [info(v.name, v) for v in results]
             branches[name] = helper.make_graph(nodes, self.graph.unique(name), [], outputs)
-        if not made:
+        if not results:
             return ()
-        names = [self.graph.unique("If") for _ in made]
+        names = [self.graph.unique("If") for _ in results]
         asked = self.graph.symbol(pred, bool).reshape(()).name
         self.graph.nodes.append(helper.make_node("If", [asked], names, names[0], **branches))
         return tuple(
-            Symbol(self.graph, n, v.shape, v.dtype) for n, v in zip(names, made, strict=True)
+            Symbol(self.graph, n, v.shape, v.dtype) for n, v in zip(names, results, strict=True)
         )
 
     def while_loop(
@@ -97,18 +97,18 @@ class OnnxSpace(NumpySpace):
                 self.graph.symbol(v, c.dtype) for v, c in zip(step(carried), carried, strict=True)
             ]
             again = self.graph.symbol(test(tuple(after)), bool).reshape(())
-            made = self._own([again, *after])
+            results = self._own([again, *after])
         inputs = [
             info(count, np.int64()),
             info(before, np.bool_()),
             *(info(c.name, c) for c in carried),
         ]
         body = helper.make_graph(
-            nodes, self.graph.unique("step"), inputs, [info(v.name, v) for v in made]
+            nodes, self.graph.unique("step"), inputs, [info(v.name, v) for v in results]
         )
         names = [self.graph.unique("Loop") for _ in starts]
-        given = ["", goes_on.name, *(self.graph.symbol(s).name for s in starts)]
-        self.graph.nodes.append(helper.make_node("Loop", given, names, names[0], body=body))
+        sources = ["", goes_on.name, *(self.graph.symbol(s).name for s in starts)]
+        self.graph.nodes.append(helper.make_node("Loop", sources, names, names[0], body=body))
         ends = (
             Symbol(self.graph, n, c.shape, c.dtype) for n, c in zip(names, carried, strict=True)
         )

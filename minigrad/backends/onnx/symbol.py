@@ -79,18 +79,18 @@ class Symbol:
         known = self.like.reshape(wanted).shape
         if known == self.shape:
             return self
-        made = self.node("Reshape", _ints(known), shape=known)
-        return made.shows(lambda value: self.put(value.reshape(self.shape)))  # type: ignore[no-any-return]
+        reshaped = self.node("Reshape", _ints(known), shape=known)
+        return reshaped.shows(lambda value: self.put(value.reshape(self.shape)))  # type: ignore[no-any-return]
 
     def transpose(self, *axes: Any) -> Symbol:
         """The axes in another order."""
-        given = axes[0] if len(axes) == 1 else axes
-        order = [a % self.ndim for a in given] if given else list(range(self.ndim))[::-1]
+        asked = axes[0] if len(axes) == 1 else axes
+        order = [a % self.ndim for a in asked] if asked else list(range(self.ndim))[::-1]
         if order == list(range(self.ndim)):
             return self
-        made = self.node("Transpose", shape=[self.shape[a] for a in order], perm=order)
+        turned = self.node("Transpose", shape=[self.shape[a] for a in order], perm=order)
         back = np.argsort(order).tolist()
-        return made.shows(lambda value: self.put(value.transpose(back)))  # type: ignore[no-any-return]
+        return turned.shows(lambda value: self.put(value.transpose(back)))  # type: ignore[no-any-return]
 
     def dot(self, other: Any) -> Any:
         """The matrix product."""
@@ -123,8 +123,8 @@ class Symbol:
         places = np.arange(self.size).reshape(self.shape)[index]
         if places.size == self.size and (places.ravel() == np.arange(self.size)).all():
             return self.reshape(places.shape)
-        made = self._sliced(parts).reshape(places.shape)
-        return made.shows(lambda value: self.__setitem__(index, value))
+        part = self._sliced(parts).reshape(places.shape)
+        return part.shows(lambda value: self.__setitem__(index, value))
 
     def _sliced(self, parts: tuple[Any, ...]) -> Symbol:
         """Numbers and slices as one ONNX Slice; axes stay."""
@@ -167,8 +167,10 @@ class Symbol:
     def placed(self, places: Symbol, value: Symbol, **how: Any) -> Symbol:
         """With a value at places of the flat value; ``reduction="add"`` adds it."""
         values = value.astype(self.dtype).expand(places.shape).reshape(-1)
-        made = self.reshape(-1).node("ScatterElements", places.reshape(-1), values, axis=0, **how)
-        return made.reshape(self.shape)  # type: ignore[no-any-return]
+        changed = self.reshape(-1).node(
+            "ScatterElements", places.reshape(-1), values, axis=0, **how
+        )
+        return changed.reshape(self.shape)  # type: ignore[no-any-return]
 
     def __neg__(self) -> Any:
         return self.node("Neg")

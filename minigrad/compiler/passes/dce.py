@@ -36,7 +36,7 @@ def _drop_copies(schedule: Schedule) -> None:
     changed = changed_memory(schedule.items)
     same: dict[int, Array] = {}
     ones: set[int] = set()
-    kept = []
+    items = []
     for item in schedule.items:
         if isinstance(item, Call):
             item.args, item.kwargs = replace_arrays(
@@ -52,8 +52,8 @@ def _drop_copies(schedule: Schedule) -> None:
             ):
                 same[id(item.out)] = source
                 continue
-        kept.append(item)
-    schedule.items[:] = kept
+        items.append(item)
+    schedule.items[:] = items
     schedule.fetched = [current(a, same) for a in schedule.fetched]
 
 
@@ -81,15 +81,15 @@ def _drop_copies_inside(schedule: Schedule) -> None:
 def _drop_copies_of(
     holder: Any, body: list[Any], changed: set[int], same: dict[int, Array]
 ) -> None:
-    kept = {id(r) for a in leaving(holder) for r in a.roots}
-    own = makers_of(body).keys()
+    leaves = {id(r) for a in leaving(holder) for r in a.roots}
+    made_here = makers_of(body).keys()
     for call in list(body):
         for inner in bodies(call):
             _drop_copies_of(call, inner, changed, same)
         if not isinstance(call, Call) or call.function is not np.positive or call.into is not None:
             continue
         (source,) = call.args
-        stays = id(source) in own or id(call.out) not in kept
+        stays = id(source) in made_here or id(call.out) not in leaves
         if stays and not any(id(r) in changed for r in (*source.roots, *call.out.roots)):
             same[id(call.out)] = source
             body.remove(call)
@@ -104,13 +104,13 @@ def _used_inside(items: list[Any], array: Array) -> bool:
 def drop_unread(schedule: Schedule) -> None:
     """Calls whose result nobody reads, from the last to the first."""
     needed = {id(r) for a in schedule.fetched for r in (a, *a.roots)}
-    kept = []
+    items = []
     for item in reversed(schedule.items):
         if isinstance(item, Call) and not _is_needed(item, needed):
             continue
         needed.update(id(x) for a in item.touches() for x in (a, *a.roots))
-        kept.append(item)
-    schedule.items[:] = kept[::-1]
+        items.append(item)
+    schedule.items[:] = items[::-1]
 
 
 def _is_needed(call: Call, needed: set[int]) -> bool:
@@ -143,10 +143,10 @@ def _may_wait(item: Any, needed: set[int], changed: set[int]) -> bool:
     if not isinstance(item, Call) or item.op is None or item.op.role != "optimize":
         return False
     arrays = arrays_in([item.out])
-    own = {id(r) for a in [*arrays, *item.touches()] for r in a.roots}
+    memory = {id(r) for a in [*arrays, *item.touches()] for r in a.roots}
     return (
         item.kind in ("compute", "view")
-        and own.isdisjoint(changed)
+        and memory.isdisjoint(changed)
         and needed.isdisjoint(map(id, arrays))
     )
 

@@ -32,12 +32,12 @@ def fuse_gates(program: Program, keep: Iterable[str] = ()) -> Program:
     >>> [op.type for op in made.global_block().ops]
     ['mul', 'tanh', 'mul', 'add', 'split', 'mul']
     """
-    made = program.clone()
-    held = held_names(made) | set(keep)
-    for block in made.blocks:
+    fused = program.clone()
+    held = held_names(fused) | set(keep)
+    for block in fused.blocks:
         _Gates(block, held).run()
-    forget_unused(made, set(keep))
-    return made
+    forget_unused(fused, set(keep))
+    return fused
 
 
 class _Gates:
@@ -142,9 +142,11 @@ class _Gates:
     def slope(self, act: Operator) -> Any:
         """The gradient of an activation, if it is free to go."""
         kind, (out,) = f"{act.type}_grad", act.output_names
-        found = [op for op in self.readers.get(out, []) if op.type == kind and op in self.block.ops]
-        single = len(found) == 1 and found[0].inputs.get("out") == [out]
-        return found[0] if single and found[0].output_names[0] in self.free else None
+        slopes = [
+            op for op in self.readers.get(out, []) if op.type == kind and op in self.block.ops
+        ]
+        single = len(slopes) == 1 and slopes[0].inputs.get("out") == [out]
+        return slopes[0] if single and slopes[0].output_names[0] in self.free else None
 
     def add(
         self,

@@ -115,22 +115,22 @@ class _Merging:
 
         Anything else that reads a value of one update keeps the updates apart.
         """
-        made = {id(c.out): (k, i) for k, col in enumerate(columns) for i, c in enumerate(col)}
+        place = {id(c.out): (k, i) for k, col in enumerate(columns) for i, c in enumerate(col)}
         own = {id(c) for column in columns for c in column}
-        found: dict[int, dict[int, Call]] = {}
-        if any(id(r) in made for a in self.schedule.fetched for r in a.roots):
+        copies_of: dict[int, dict[int, Call]] = {}
+        if any(id(r) in place for a in self.schedule.fetched for r in a.roots):
             raise _Mismatch
         for item in self.schedule.items:
-            used = [made[id(r)] for a in item.reads() for r in a.roots if id(r) in made]
+            used = [place[id(r)] for a in item.reads() for r in a.roots if id(r) in place]
             if id(item) in own or not used:
                 continue
             k, i = used[0]
-            if len(used) > 1 or not _is_store(item) or i in found.get(k, {}):
+            if len(used) > 1 or not _is_store(item) or i in copies_of.get(k, {}):
                 raise _Mismatch
-            found.setdefault(k, {})[i] = item
-        if any(len(copies) < len(self.updates) for copies in found.values()):
+            copies_of.setdefault(k, {})[i] = item
+        if any(len(copies) < len(self.updates) for copies in copies_of.values()):
             raise _Mismatch
-        return [(columns[k], [f[i] for i in range(len(f))]) for k, f in found.items()]
+        return [(columns[k], [f[i] for i in range(len(f))]) for k, f in copies_of.items()]
 
     def store(self, column: tuple[Call, ...], copies: list[Call]) -> None:
         """Let the last copy be one of the whole slab."""

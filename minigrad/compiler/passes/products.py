@@ -279,8 +279,8 @@ class _Sums:
         if len(pairs) < ENOUGH or len({(x is None, g.shape) for x, g in pairs.values()}) > 1:
             return
         rows = self.stacks.order(list(pairs.values()))
-        made: list[Any] = []
-        with end.out.recorder.into(made, end.op):
+        calls_at_once: list[Any] = []
+        with end.out.recorder.into(calls_at_once, end.op):
             g = self.stacks.rows([g for _, g in rows])
             xs = [x for x, _ in rows if x is not None]
             x = self.stacks.rows(xs) if xs else None
@@ -292,7 +292,7 @@ class _Sums:
                     total = np.add(total, t)
         self.same[id(end.out)] = total
         at = self.schedule.items.index(end)
-        self.schedule.items[at:at] = made
+        self.schedule.items[at:at] = calls_at_once
         self.gone.add(id(end))
         self.gone.update(id(c) for t, c in calls if id(t) in pairs)
 

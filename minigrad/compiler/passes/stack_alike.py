@@ -41,8 +41,8 @@ def stack_alike(schedule: Schedule, exact: bool) -> None:
     1
     """
     failed: set[int] = set()
-    kept: list[Call] = []  # ids stay unique while their objects live
-    while (group := _largest(schedule, exact, failed, kept)) is not None:
+    alive: list[Call] = []  # ids stay unique while their objects live
+    while (group := _largest(schedule, exact, failed, alive)) is not None:
         _merge(schedule, group)
 
 

@@ -20,17 +20,17 @@ def dead_code(program: Program, fetch: Iterable[str]) -> Program:
     >>> [op.type for op in dead_code(prog, [y.name]).global_block().ops]
     ['exp']
     """
-    made = program.clone()
-    root = made.global_block()
+    copy = program.clone()
+    root = copy.global_block()
     needed = set(fetch)
-    kept = []
+    ops = []
     for op in reversed(root.ops):
         wanted = any(n in needed or is_state(root, n) for n in op.output_names)
-        if wanted or not set(fetch).isdisjoint(names_inside(made, op)):
+        if wanted or not set(fetch).isdisjoint(names_inside(copy, op)):
             needed.difference_update(op.output_names)
-            needed.update(names_read(made, op))
-            kept.append(op)
-    root.ops = kept[::-1]
-    made.history.append("dead_code")
-    drop_unused(made, set(fetch))
-    return made
+            needed.update(names_read(copy, op))
+            ops.append(op)
+    root.ops = ops[::-1]
+    copy.history.append("dead_code")
+    drop_unused(copy, set(fetch))
+    return copy

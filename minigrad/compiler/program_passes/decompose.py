@@ -20,15 +20,15 @@ def decompose(program: Program) -> Program:
     >>> [op.type for op in decompose(prog).global_block().ops]
     ['mul', 'fill_constant', 'mul', 'mul', 'sum']
     """
-    made = program.clone()
-    for block in list(made.blocks):
+    decomposed = program.clone()
+    for block in list(decomposed.blocks):
         ops: list[Operator] = []
         for op in block.ops:
             ops += _primitives(block, op)
         block.ops = ops
-    made.history.append("decompose")
-    made.changed()
-    return made
+    decomposed.history.append("decompose")
+    decomposed.changed()
+    return decomposed
 
 
 def _primitives(block: Block, op: Operator) -> list[Operator]:

@@ -36,14 +36,14 @@ def merge_duplicates(program: Program, keep: Iterable[str] = ()) -> Program:
       exp_0 = exp(x)
       mul_0 = mul(exp_0, exp_0)
     """
-    made = program.clone()
-    held = held_names(made) | {*keep, *made.outputs}
-    given = never_written(made)
-    for block in made.blocks:
-        _merge(block, held, given)
-    made.history.append("merge_duplicates")
-    forget_unused(made, set(keep))
-    return made
+    merged = program.clone()
+    held = held_names(merged) | {*keep, *merged.outputs}
+    constant = never_written(merged)
+    for block in merged.blocks:
+        _merge(block, held, constant)
+    merged.history.append("merge_duplicates")
+    forget_unused(merged, set(keep))
+    return merged
 
 
 def _merge(block: Block, held: set[str], given: set[str]) -> None:
@@ -51,18 +51,18 @@ def _merge(block: Block, held: set[str], given: set[str]) -> None:
     known = fixed | given
     first: dict[Any, Operator] = {}
     same: dict[str, str] = {}
-    kept = []
+    ops = []
     for op in block.ops:
         replace_inputs(op, same)
         key = _key(op, fixed, known)
         if key is None or not held.isdisjoint(op.output_names):
-            kept.append(op)
+            ops.append(op)
         elif key in first:
             same.update(zip(op.output_names, first[key].output_names, strict=True))
         else:
             first[key] = op
-            kept.append(op)
-    block.ops = kept
+            ops.append(op)
+    block.ops = ops
     if same:
         replace_in_readers(block, same)
 

@@ -27,8 +27,8 @@ def is_state(block: Block, name: str) -> bool:
 def never_written(program: Program) -> set[str]:
     """Data, and state that is only read."""
     written = {n for b in program.blocks for op in b.ops for n in op.output_names}
-    given = {n for n, v in program.global_block().vars.items() if v.is_data or v.persistable}
-    return given - written
+    lasting = {n for n, v in program.global_block().vars.items() if v.is_data or v.persistable}
+    return lasting - written
 
 
 def held_names(program: Program) -> set[str]:
@@ -38,21 +38,21 @@ def held_names(program: Program) -> set[str]:
 
 def names_read(program: Program, op: Operator) -> set[str]:
     """All names an operator reads, its blocks included."""
-    found = {n for n in op.input_names if n != EMPTY}
+    names = {n for n in op.input_names if n != EMPTY}
     for index in op.sub_blocks.values():
         for inner in program.blocks[index].ops:
-            found |= names_read(program, inner)
-    return found
+            names |= names_read(program, inner)
+    return names
 
 
 def names_inside(program: Program, op: Operator) -> set[str]:
     """All names that belong to the blocks of an operator."""
-    found: set[str] = set()
+    names: set[str] = set()
     for index in op.sub_blocks.values():
-        found |= program.blocks[index].vars.keys()
+        names |= program.blocks[index].vars.keys()
         for inner in program.blocks[index].ops:
-            found |= names_inside(program, inner)
-    return found
+            names |= names_inside(program, inner)
+    return names
 
 
 def replace_inputs(op: Operator, same: dict[str, str]) -> None:

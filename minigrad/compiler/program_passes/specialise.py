@@ -25,14 +25,14 @@ def specialise(program: Program, shapes: Mapping[str, tuple[int, ...]]) -> Progr
     >>> y.shape, specialise(prog, {"x": (8, 3)}).global_block().var(y.name).shape
     ((-1,), (8,))
     """
-    made = program.clone()
-    root = made.global_block()
+    specialised = program.clone()
+    root = specialised.global_block()
     for name, shape in shapes.items():
         root.vars[name].shape = tuple(shape)
-    if any(-1 in v.shape for v in made.all_variables()):
+    if any(-1 in v.shape for v in specialised.all_variables()):
         _block(root)
-    made.history.append("specialise")
-    return made
+    specialised.history.append("specialise")
+    return specialised
 
 
 def _block(block: Block) -> None:
@@ -100,7 +100,7 @@ def _like_their_forward(block: Block, names: list[str]) -> None:
 def _forward_of(block: Block, name: str) -> Variable | None:
     while GRAD in name:
         name = name[: name.rindex(GRAD)]
-        found = block.find_var(name)
-        if found is not None and -1 not in found.shape:
-            return found
+        source = block.find_var(name)
+        if source is not None and -1 not in source.shape:
+            return source
     return None

@@ -51,13 +51,13 @@ def append_to_block(
 
 def error_clips(block: Block, op: Operator, grad_of: dict[str, str]) -> list[Operator]:
     """Clips in place for the gradients that an operator completes, where their variables ask for it."""
-    made = []
+    clips = []
     for name in op.output_names:
         limits = block.program.error_clips.get(grad_of.get(name, ""))
         if limits is not None:
             attrs = {"min": limits[0], "max": limits[1]}
-            made.append(Operator("clip", {"x": [name]}, {"out": [name]}, attrs, op.role).at(op))
-    return made
+            clips.append(Operator("clip", {"x": [name]}, {"out": [name]}, attrs, op.role).at(op))
+    return clips
 
 
 def declare_outputs(block: Block, op: Operator, grad_of: dict[str, str]) -> None:
@@ -108,9 +108,9 @@ def with_casts(
             for j, name in enumerate(names):
                 like = block.find_var(grad_of.get(whole(name), ""))
                 if like is not None and wide is not None and like.dtype != wide:
-                    names[j] = made = before_cast(name)
-                    block.vars[made] = plain_variable(block, made, like.shape, wide, False)
-                    slots = {"x": [made]}, {"out": [name]}
+                    names[j] = wider = before_cast(name)
+                    block.vars[wider] = plain_variable(block, wider, like.shape, wide, False)
+                    slots = {"x": [wider]}, {"out": [name]}
                     attrs = {"dtype": like.dtype.name}
                     casts.append(Operator("cast", *slots, attrs, "backward").at(op))
         yield op
@@ -121,6 +121,6 @@ def _read(block: Block, op: Operator) -> np.dtype[Any] | None:
     """The widest floating-point dtype that an operator reads, in which it computes; None where that does not matter."""
     if op.type in ("cast", "cast_grad") or op.type in CONTROL:
         return None
-    found = [block.var(n).dtype for n in op.input_names if n != EMPTY]
-    found = [dtype for dtype in found if dtype.kind == "f"]
-    return np.result_type(*found) if found else None
+    dtypes = [block.var(n).dtype for n in op.input_names if n != EMPTY]
+    dtypes = [dtype for dtype in dtypes if dtype.kind == "f"]
+    return np.result_type(*dtypes) if dtypes else None

@@ -92,8 +92,8 @@ def _append_backward(
     )
     job.build([(loss.name, _at_maker(block, loss.name, seed))], checkpoints)
     job.append()
-    found = [(v, block.find_var(names[v.name])) for v in parameters if v.name in job.reached]
-    return [(v, g) for v, g in found if g is not None]
+    pairs = [(v, block.find_var(names[v.name])) for v in parameters if v.name in job.reached]
+    return [(v, g) for v, g in pairs if g is not None]
 
 
 def gradients(
@@ -168,17 +168,17 @@ def _seed_op(job: BackwardJob, target: Variable, seed: Any) -> Operator:
         if not fits(var.shape, target.shape):
             what = f"the seed {var!r} must have the shape of its target {target!r}"
             raise refusal(what, f"a seed of shape {list(target.shape)}", ProgramError)
-        made = Operator("assign", {"x": [var.name]}, out, {}, "loss")
+        seed_op = Operator("assign", {"x": [var.name]}, out, {}, "loss")
     elif -1 in target.shape:
-        made = Operator("fill_ones_like", {"x": [target.name]}, out, {}, "loss")
+        seed_op = Operator("fill_ones_like", {"x": [target.name]}, out, {}, "loss")
     else:
-        made = Operator("fill_constant", {}, out, _seed_attrs(target), "loss")
-    return _at_maker(job.block, target.name, made)
+        seed_op = Operator("fill_constant", {}, out, _seed_attrs(target), "loss")
+    return _at_maker(job.block, target.name, seed_op)
 
 
 def _seed_attrs(loss: Variable) -> dict[str, Any]:
-    given = {"shape": loss.shape, "value": 1.0, "dtype": loss.dtype.name}
-    return {k: v for k, v in given.items() if (k, v) not in (("shape", ()), ("dtype", "float64"))}
+    attrs = {"shape": loss.shape, "value": 1.0, "dtype": loss.dtype.name}
+    return {k: v for k, v in attrs.items() if (k, v) not in (("shape", ()), ("dtype", "float64"))}
 
 
 def _at_maker(block: Block, name: str, op: Operator) -> Operator:
@@ -226,7 +226,7 @@ def no_grad_names(block: Block, no_grad_set: Iterable[Any] | None) -> set[str]:
 def _parameters(program: Program, parameter_list: Iterable[Any] | None) -> list[Variable]:
     if parameter_list is None:
         return program.parameters()
-    found = []
+    parameters = []
     for item in several(parameter_list, "parameter_list"):
         name = name_of(item, "parameter_list")
         var = program.global_block().vars.get(name)
@@ -236,8 +236,8 @@ def _parameters(program: Program, parameter_list: Iterable[Any] | None) -> list[
                 f"parameter_list names {name!r}, which is no variable of this "
                 f"program{did_you_mean(name, known)}\n  at {user_line()}"
             )
-        found.append(var)
-    return found
+        parameters.append(var)
+    return parameters
 
 
 def _asked_by_flag(block: Block, no_grad: set[str], parameter_list: Any) -> set[str]:
@@ -323,7 +323,7 @@ class BackwardJob:
         self, forward: Sequence[Operator], path: Path, seeds: list[tuple[str, Operator]]
     ) -> list[Operator]:
         """Seeds first, then the grad ops of the path in reverse; gradients may be written several times."""
-        made = [op for _, op in seeds]
+        grad_ops = [op for _, op in seeds]
         have = {name for name, _ in seeds}
         used = set[str]()  # names whose gradient so far was that of a value written later
         block, grads = self.block, self.names
@@ -332,18 +332,18 @@ class BackwardJob:
         for k, (inputs, slots) in path:
             op = forward[k]
             p = plain[op.type]
-            start = len(made)
+            start = len(grad_ops)
             if p is not None:
-                made.append(default_grad_op(block, op, p, inputs, slots, grads))
+                grad_ops.append(default_grad_op(block, op, p, inputs, slots, grads))
             else:
-                made += self.grad_ops_of(op, (inputs, slots), have)
+                grad_ops += self.grad_ops_of(op, (inputs, slots), have)
             if asked:  # only types that are not plain, or have several outputs, ask what is there
                 for name in used.intersection(op.output_names) - have:
-                    read_zeros(made, start, name, grads[name])
+                    read_zeros(grad_ops, start, name, grads[name])
                 used.update(have.intersection(op.output_names))
                 have.difference_update(*op.outputs.values())
                 have.update(inputs)
-        return made
+        return grad_ops
 
     def grad_ops_of(self, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:
         """The grad ops of an operator that has not simply one named after it."""

@@ -143,9 +143,9 @@ Made = list[Operator] | None
 
 
 def _grad(op: Operator, kind: str, source: list[str], out: list[str], **attrs: Any) -> Operator:
-    made = Operator(kind, {"x": source}, {"out": out}, attrs, "backward", op)
-    made.reads = ()
-    return made
+    grad_op = Operator(kind, {"x": source}, {"out": out}, attrs, "backward", op)
+    grad_op.reads = ()
+    return grad_op
 
 
 def of_split(

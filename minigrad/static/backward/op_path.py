@@ -80,7 +80,7 @@ def _left_out(
     no_grad: set[str],
 ) -> list[tuple[str, str]]:
     """The grad ops that are not made, last first, with the reasons; ``behind`` starts as the targets."""
-    found = []
+    reasons = []
     for k in range(len(ops) - 1, -1, -1):
         op, flow = ops[k], flows[k]
         used = not behind.isdisjoint(op.output_names)
@@ -88,8 +88,8 @@ def _left_out(
             behind.update(op.input_names)
         if k in indices and op.role == "forward" and (used or flow):
             reason = _why_not(op, flow, used, no_grad)
-            found.append((f"{op.type}_grad", f"#{k} {op.type}: {reason}"))
-    return found
+            reasons.append((f"{op.type}_grad", f"#{k} {op.type}: {reason}"))
+    return reasons
 
 
 def _flows(
@@ -106,13 +106,13 @@ def _flows(
         if known is None:
             known = slots[op.type] = flow_slots(op.type)
         sources, results = known
-        given = op.inputs
+        inputs_of = op.inputs
         inputs: list[str] = []
         through: tuple[str, ...] = ()
         for slot in sources:
-            if slot in given:
+            if slot in inputs_of:
                 before = len(inputs)
-                for name in given[slot]:
+                for name in inputs_of[slot]:
                     if name in reaching:
                         inputs.append(name)
                 if len(inputs) > before:
@@ -123,7 +123,7 @@ def _flows(
                 reaching.difference_update(n for n in op.output_names if n not in wanted)
             continue
         flows.append((inputs if len(inputs) <= FEW else set(inputs), through))
-        made = op.outputs
+        outputs_of = op.outputs
         if has_blocks(op.type):
             through_blocks[k] = connections(block, op, no_grad)
             reached = [
@@ -132,8 +132,8 @@ def _flows(
             reaching.update(o for o in reached if o not in no_grad)
             continue
         for slot in results:
-            if slot in made:
-                for name in made[slot]:
+            if slot in outputs_of:
+                for name in outputs_of[slot]:
                     var = own[name] if name in own else find(name)
                     if var is not None and var.dtype.kind == "f" and name not in no_grad:
                         reaching.add(name)
@@ -175,21 +175,21 @@ def connections(block: Block, op: Operator, no_grad: Collection[str]) -> dict[st
     if not has_blocks(op.type):
         return dict.fromkeys(outputs, inputs)
     through = _cond if op.type == "cond" else _loop
-    made = through(block, op, no_grad)
-    return {out: made[out] & inputs for out in outputs}
+    behind = through(block, op, no_grad)
+    return {out: behind[out] & inputs for out in outputs}
 
 
 def dependence(body: Block, sources: Iterable[str], no_grad: Collection[str]) -> Behind:
     """What each name of a block depends on, of ``sources``, once the last operator has run."""
     behind = {n: {n} for n in sources if n not in no_grad}
     for op in body.ops:
-        made = {}
+        after = {}
         if not behind.keys().isdisjoint(op.input_names):
             for out, inputs in connections(body, op, no_grad).items():
-                made[out] = set[str]().union(*(behind.get(n, ()) for n in inputs))
+                after[out] = set[str]().union(*(behind.get(n, ()) for n in inputs))
         for name in op.output_names:
             behind.pop(name, None)
-        behind.update((n, s) for n, s in made.items() if s and n not in no_grad)
+        behind.update((n, s) for n, s in after.items() if s and n not in no_grad)
     return behind
 
 
@@ -207,13 +207,13 @@ def over_all_steps(op: Operator, behind: Behind) -> Behind:
 
 
 def _cond(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
-    made: Behind = {out: set() for out in op.outputs["out"]}
+    sources: Behind = {out: set() for out in op.outputs["out"]}
     for attr, results in (("sub_block", "true_out"), ("else_block", "false_out")):
         branch = block.program.blocks[op.attrs[attr]]
         behind = dependence(branch, op.inputs["params"], no_grad)
         for out, name in zip(op.outputs["out"], op.attrs[results], strict=True):
-            made[out] |= behind.get(name, set())
-    return made
+            sources[out] |= behind.get(name, set())
+    return sources
 
 
 def _loop(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
@@ -223,10 +223,10 @@ def _loop(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
     outside |= zip(steps, op.inputs.get("seq", []), strict=True)
     behind = dependence(block.program.blocks[op.attrs["sub_block"]], outside, no_grad)
     after = over_all_steps(op, behind)
-    made = {out: after[c] for out, c in zip(op.outputs["out"], carried, strict=True)}
+    sources = {out: after[c] for out, c in zip(op.outputs["out"], carried, strict=True)}
     for out, name in zip(op.outputs.get("stacked", []), op.attrs.get("step_out", []), strict=True):
-        made[out] = set[str]().union(*(after.get(n, {n}) for n in behind.get(name, ())))
-    return {out: {outside[n] for n in names} for out, names in made.items()}
+        sources[out] = set[str]().union(*(after.get(n, {n}) for n in behind.get(name, ())))
+    return {out: {outside[n] for n in names} for out, names in sources.items()}
 
 
 def flow_slots(op_type: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -22,9 +22,9 @@ def recompute_segments(
     block: Block, ops: list[Operator], checkpoints: Iterable[Any]
 ) -> list[Operator]:
     """The raw grad ops, with recomputing operators before each segment's.  Errors: `ProgramError`."""
-    kept = _names(block, checkpoints)
-    segment = _segments(block, kept)
-    again = _Again(block, kept, segment)
+    names = _names(block, checkpoints)
+    segment = _segments(block, names)
+    again = _Again(block, names, segment)
     last = max(segment.values(), default=0)
     by_segment: dict[int, list[Operator]] = {}
     for op in ops:
@@ -44,23 +44,23 @@ def recompute_segments(
 
 
 def _names(block: Block, checkpoints: Iterable[Any]) -> set[str]:
-    found = [name_of(item, "checkpoints") for item in several(checkpoints, "checkpoints")]
-    for name in found:
+    names = [name_of(item, "checkpoints") for item in several(checkpoints, "checkpoints")]
+    for name in names:
         if name not in block.vars:
             raise ProgramError(
                 f"checkpoints names {name!r}, which is no variable of block {block.idx}"
                 f"{did_you_mean(name, block.vars)}\n  at {user_line()}"
             )
-    return set(found)
+    return set(names)
 
 
 def _segments(block: Block, kept: set[str]) -> dict[int, int]:
     """Operator id → number of its segment; a checkpoint ends the segment of the operator that makes it."""
-    found, number = {}, 0
+    segment, number = {}, 0
     for op in block.ops:
-        found[id(op)] = number
+        segment[id(op)] = number
         number += not kept.isdisjoint(op.output_names)
-    return found
+    return segment
 
 
 class _Again:
@@ -95,12 +95,12 @@ class _Again:
         return [self._copy(op, of) for op in self.block.ops if id(op) in needed]
 
     def _copy(self, op: Operator, of: int) -> Operator:
-        made = op.copy()
-        made.role, made.copy_of = "backward", op
-        self.redirect(made, of)
-        made.reads = tuple(n for n in made.input_names if not is_again(n))
-        made.outputs = {s: [again(n) for n in names] for s, names in made.outputs.items()}
-        return made
+        copy = op.copy()
+        copy.role, copy.copy_of = "backward", op
+        self.redirect(copy, of)
+        copy.reads = tuple(n for n in copy.input_names if not is_again(n))
+        copy.outputs = {s: [again(n) for n in names] for s, names in copy.outputs.items()}
+        return copy
 
     def redirect(self, op: Operator, of: int) -> None:
         """Let an operator read the values that were computed again."""

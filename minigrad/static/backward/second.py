@@ -58,8 +58,8 @@ def expand_grad_op(
     """The gradient of a grad op: its primitives once more, then their grad ops in reverse."""
     block, grad_name = job.block, job.grad_name
     ops, alias = (cond_written_out if op.type in CONTROL else written_out)(block, op)
-    made = list(ops)
-    for part in made:  # they read the inputs of the grad op a second time
+    operators = list(ops)
+    for part in operators:  # they read the inputs of the grad op a second time
         part.copy_of, part.reads = op, tuple(n for n in part.input_names if n in op.input_names)
     ready: list[str] = []
     for name, inner in alias.items():
@@ -67,15 +67,15 @@ def expand_grad_op(
             copy = Operator(
                 "assign", {"x": [grad_name(name)]}, {"out": [grad_name(inner)]}, {}, "backward"
             )
-            made.append(copy.at(op))
+            operators.append(copy.at(op))
             ready.append(inner)
     for k, flow in find_op_path(block, ops, ready, inputs, job.no_grad, []):
         grads = job.grad_ops_of(ops[k], flow, ready)
         for grad in grads:
             grad.copy_of = op
-        made += grads
+        operators += grads
         ready += sorted({*flow[0]})
-    return made
+    return operators
 
 
 def cond_written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:
@@ -84,9 +84,9 @@ def cond_written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[s
     attrs: dict[str, object] = {}
     branches = []
     for prefix, attr in (("true", "sub_block"), ("false", "else_block")):
-        made, attrs[f"{prefix}_out"] = _branch(block, op, prefix, attr)
-        branches.append(made)
-        attrs[attr] = made.idx
+        branch, attrs[f"{prefix}_out"] = _branch(block, op, prefix, attr)
+        branches.append(branch)
+        attrs[attr] = branch.idx
     alias = {}
     for name, param in zip(op.outputs["params_grad"], op.inputs["params"], strict=True):
         if name != EMPTY:

@@ -47,14 +47,14 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     outs, stacked = op.outputs["out"], op.outputs.get("stacked", [])
     read = {p for p in params if p in inputs}
     read.update(s for s, q in zip(steps, seqs, strict=True) if q in inputs)
-    flows, found = _flowing(body, op, inputs, read, have, job.no_grad)
-    seeds_out = [s for s, v in zip(step_out, stacked, strict=True) if v in have and s in found]
+    flows, dependent = _flowing(body, op, inputs, read, have, job.no_grad)
+    seeds_out = [s for s, v in zip(step_out, stacked, strict=True) if v in have and s in dependent]
     seeds = [next_[k] for k in flows] + seeds_out
     wanted = {carried[k] for k in flows} | read
-    grad_block, given, local = _grad_block(job, body, seeds, wanted)
+    grad_block, seed_grads, local = _grad_block(job, body, seeds, wanted)
     chosen = set(flows)
-    next_given = dict(zip(flows, given, strict=False))
-    step_given = dict(zip(seeds_out, given[len(flows) :], strict=True))
+    next_given = dict(zip(flows, seed_grads, strict=False))
+    step_given = dict(zip(seeds_out, seed_grads[len(flows) :], strict=True))
     made_inputs = {
         "x": list(starts),
         "params": list(params),
@@ -105,7 +105,7 @@ def _flowing(
     after = over_all_steps(op, behind)
     wanted = read | {c for c, s in zip(carried, starts, strict=True) if s in inputs}
     reaching = wanted | {c for c in carried if not after[c].isdisjoint(wanted)}
-    found = {n for n, sources in behind.items() if not sources.isdisjoint(reaching)}
+    dependent = {n for n, sources in behind.items() if not sources.isdisjoint(reaching)}
     needed = set[str]()
     for c, out in zip(carried, outs, strict=True):
         if out in have:
@@ -117,9 +117,9 @@ def _flowing(
     flows = [
         k
         for k, (c, n, start) in enumerate(zip(carried, next_, starts, strict=True))
-        if c in needed and ((c in reaching and n in found) or start in inputs)
+        if c in needed and ((c in reaching and n in dependent) or start in inputs)
     ]
-    return flows, found
+    return flows, dependent
 
 
 def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
@@ -131,8 +131,8 @@ def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         block = program.blocks[op.attrs[block_attr]]
         names = op.attrs[f"{prefix}_out"]
         seeds = [n for n, o in zip(names, outs, strict=True) if o in have]
-        grad_block, given, local = _grad_block(job, block, seeds, set(params) & inputs)
-        seed_of = dict(zip(seeds, given, strict=True))
+        grad_block, seed_grads, local = _grad_block(job, block, seeds, set(params) & inputs)
+        seed_of = dict(zip(seeds, seed_grads, strict=True))
         attrs[block_attr] = grad_block.idx
         attrs[f"{prefix}_seeds"] = [
             seed_of[n] if o in have else EMPTY for n, o in zip(names, outs, strict=True)
@@ -162,32 +162,34 @@ def _grad_block(
     A name may be a seed twice: then its two gradients are added up.
     """
     program = job.block.program
-    made = program.create_block(job.block.idx, forward_block=body.idx)
+    grad_block = program.create_block(job.block.idx, forward_block=body.idx)
     names_here = GradNames(_own_names(body))
     local = names_here.__getitem__
     cut = {n: part(local(n), "cut") for n in seeds if n in job.no_grad}  # nobody reads these
-    given = [
+    seed_ops = [
         Operator("given", {}, {"out": [cut.get(n) or local(n)]}, {}, "backward") for n in seeds
     ]
     path = find_op_path(body, body.ops, seeds, wanted, job.no_grad, job.pruned)
-    inner = replace(job, block=made, wanted=wanted, names=names_here, pruned=[])
+    inner = replace(job, block=grad_block, wanted=wanted, names=names_here, pruned=[])
     ops = inner.raw_grad_ops(
-        body.ops, path, [(cut.get(n, n), op) for n, op in zip(seeds, given, strict=True)]
+        body.ops, path, [(cut.get(n, n), op) for n, op in zip(seeds, seed_ops, strict=True)]
     )
-    ops = fill_missing_gradients(add_up_repeated_gradients(ops, made.idx), names_here.sources())
+    ops = fill_missing_gradients(
+        add_up_repeated_gradients(ops, grad_block.idx), names_here.sources()
+    )
     check_overwritten(body, ops)
-    names = [op.outputs["out"][0] for op in given]
+    names = [op.outputs["out"][0] for op in seed_ops]
     for name, seed in zip(names, seeds, strict=True):
-        _declare(made, name, body.var(seed))
+        _declare(grad_block, name, body.var(seed))
     written = {n for op in ops for n in op.output_names} | set(names)
     for name in sorted(wanted):
         if local(name) not in written:
             ops.append(
                 Operator("fill_zeros_like", {"x": [name]}, {"out": [local(name)]}, {}, "backward")
             )
-    made.written.update(names)
-    append_to_block(made, ops, names_here.sources(), job.callbacks)
-    return made, names, local
+    grad_block.written.update(names)
+    append_to_block(grad_block, ops, names_here.sources(), job.callbacks)
+    return grad_block, names, local
 
 
 def _own_names(body: Block) -> set[str]:

@@ -73,10 +73,10 @@ def slots_of(given: Any, what: str) -> dict[str, list[str]]:
             '{"x": variable, "y": ["name"]}',
             ProgramError,
         )
-    made = {}
+    slots = {}
     for slot, names in (given or {}).items():
-        made[slot] = [name_of(n, f"slot {slot!r}") for n in several(names, f"slot {slot!r}")]
-    return made
+        slots[slot] = [name_of(n, f"slot {slot!r}") for n in several(names, f"slot {slot!r}")]
+    return slots
 
 
 def check_operator(info: OpInfo, op: Operator) -> None:
@@ -96,9 +96,9 @@ def check_operator(info: OpInfo, op: Operator) -> None:
     for slot, names in (*op.inputs.items(), *op.outputs.items()):
         if len(names) != 1 and slot not in lists:
             raise not_one_name(op.type, slot, names)
-    made = [n for n in op.output_names if n != EMPTY]
-    if len(set(made)) < len(made):
-        what = f"{op.type} writes one name twice: {made}"
+    outputs = [n for n in op.output_names if n != EMPTY]
+    if len(set(outputs)) < len(outputs):
+        what = f"{op.type} writes one name twice: {outputs}"
         raise refusal(what, "a name of its own for each output", ProgramError)
 
 

@@ -65,9 +65,9 @@ class Block:
 
     def find_var(self, name: str) -> Variable | None:
         """The variable of this name here or in a parent; None if there is none."""
-        found = self.vars.get(name)
-        if found is not None:
-            return found
+        var = self.vars.get(name)
+        if var is not None:
+            return var
         for block in self.lookup():
             if name in block.vars:
                 return block.vars[name]
@@ -75,15 +75,15 @@ class Block:
 
     def var(self, name: str) -> Variable:
         """The variable of this name here or in a parent.  Errors: `ProgramError` with the nearest name."""
-        found = self.vars.get(name)
-        if found is None:
-            found = self.find_var(name)
-        if found is None:
+        var = self.vars.get(name)
+        if var is None:
+            var = self.find_var(name)
+        if var is None:
             hint = did_you_mean(name, self.visible_names())
             raise ProgramError(
                 f"block {self.idx} has no variable {name!r}{hint}\n  at {user_line()}"
             )
-        return found
+        return var
 
     def has_var(self, name: str) -> bool:
         """Whether the name is known here or in a parent."""
@@ -103,9 +103,9 @@ class Block:
             raise ProgramError(
                 f"block {self.idx} has a variable {name!r} already: {self.vars[name]!r}\n  at {user_line()}"
             )
-        made = self.vars[name] = Variable(self, name, shape, dtype, **flags)
+        var = self.vars[name] = Variable(self, name, shape, dtype, **flags)
         self.program.changed()
-        return made
+        return var
 
     def append_op(
         self,
@@ -167,7 +167,7 @@ class Block:
         self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
     ) -> Operator:
         inputs: dict[str, list[str]] = {}
-        kept: dict[str, Any] = {}
+        numbers: dict[str, Any] = {}
         several = primitive.list_input
         slots = primitive.slot_names(len(args)) if several else primitive.inputs
         for slot, arg in zip(slots, args, strict=True):
@@ -176,7 +176,7 @@ class Block:
             elif arg is None:
                 continue
             elif isinstance(arg, NUMBERS) and slot != several:
-                kept[slot] = arg
+                numbers[slot] = arg
                 continue
             else:
                 name = self.program.as_variable(arg, self).name
@@ -190,8 +190,8 @@ class Block:
             elif isinstance(value, tuple) and value and isinstance(value[0], ShapeOf):
                 inputs[f"{name}_like"] = [v.name for v in value]
             elif not _is_default(value, primitive.attrs[name]):
-                kept[name] = value
-        return Operator(primitive.type, inputs, {}, kept, self.program.role)
+                numbers[name] = value
+        return Operator(primitive.type, inputs, {}, numbers, self.program.role)
 
     def _append(self, op: Operator, user: bool = False) -> Operator:
         """Append a checked operator: infer and declare its outputs, remember the user's line."""
@@ -218,9 +218,9 @@ class Block:
         del self.ops[ops:]
         for name in list(self.vars)[variables:]:
             del self.vars[name]
-        kept = {n for op in self.ops for n in op.output_names}
+        written = {n for op in self.ops for n in op.output_names}
         self.written = {
-            n for n in self.written if n in self.vars and (n not in dropped or n in kept)
+            n for n in self.written if n in self.vars and (n not in dropped or n in written)
         }
 
     def __getattr__(self, name: str) -> Any:

@@ -293,8 +293,8 @@ def static_rnn(
     }
     stacked = [((seqs[0].shape[0], *v.shape), v.dtype) for v in outs]
     final = [(v.shape, v.dtype) for v in starts]
-    made = append_control(outer, "recurrent", names, attrs, stacked=stacked, out=final)
-    return made["stacked"], made["out"]
+    results = append_control(outer, "recurrent", names, attrs, stacked=stacked, out=final)
+    return results["stacked"], results["out"]
 
 
 def _sequences(program: Program, outer: Block, inputs: Any) -> list[Variable]:
@@ -326,8 +326,8 @@ def create_array(capacity: int, shape: Iterable[int] = (), dtype: Any = "float64
         raise refusal(what, "static.create_array(4, [3]): four values of shape [3]", ProgramError)
     attrs = {"shape": sizes, "dtype": np.dtype(dtype).name}
     block = default_program().current_block()
-    made: Variable = block.append_primitive(REGISTRY["fill_constant"], (), attrs)
-    return made
+    array: Variable = block.append_primitive(REGISTRY["fill_constant"], (), attrs)
+    return array
 
 
 def array_write(array: Variable, index: Any, value: Any) -> Variable:
@@ -419,7 +419,7 @@ def next_values(
             "return the next value of every loop variable, in their order",
             ProgramError,
         )
-    made = []
+    results = []
     for k, (start, value) in enumerate(zip(starts, values, strict=True)):
         if value is None:
             what = f"{what} returns None for loop variable {k}"
@@ -434,8 +434,8 @@ def next_values(
                 "a better start value)",
                 ProgramError,
             )
-        made.append(result)
-    return own_names(block, made, taken)
+        results.append(result)
+    return own_names(block, results, taken)
 
 
 def own_names(block: Block, values: list[Variable], taken: Container[str] = ()) -> list[Variable]:
@@ -469,7 +469,7 @@ def append_control(
     unique = outer.program.unique_name
     reads = [n for s in ("x", "params", "seq") for n in inputs.get(s, ())]
     stop = all(outer.var(n).stop_gradient for n in reads)
-    made = {
+    results = {
         slot: [
             outer.create_var(unique(op_type), s, d, derived_stop=stop or d.kind != "f")
             for s, d in ts
@@ -477,7 +477,7 @@ def append_control(
         for slot, ts in types.items()
     }
     scopes = outer.create_var(unique(op_type + SCOPES), (), np.int64, derived_stop=True)
-    outputs = {s: [v.name for v in vs] for s, vs in made.items()}
+    outputs = {s: [v.name for v in vs] for s, vs in results.items()}
     op = Operator(op_type, inputs, {**outputs, "scopes": [scopes.name]}, attrs, outer.program.role)
     outer._append(op, user=True)
-    return made
+    return results

@@ -68,8 +68,8 @@ def _declare_gradients(block: Block, op: Operator, p: Primitive) -> None:
     if all(n == EMPTY or block.has_var(n) for n in op.output_names):
         return
     variables = {s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()}
-    given = {s: [(v.shape, v.dtype) for v in vs] for s, vs in variables.items()}
-    types = _computed_types(op, p, variables, given, is_grad=True)
+    input_types = {s: [(v.shape, v.dtype) for v in vs] for s, vs in variables.items()}
+    types = _computed_types(op, p, variables, input_types, is_grad=True)
     for name, (shape, dtype) in zip(op.output_names, types, strict=True):
         if name != EMPTY:
             _declare(block, op, name, shape, dtype, stop=False)
@@ -77,7 +77,7 @@ def _declare_gradients(block: Block, op: Operator, p: Primitive) -> None:
 
 def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], stop: bool) -> None:
     """New variables for the outputs, under names nobody has yet."""
-    made = []
+    names = []
     for shape, dtype in types:
         name = block.program.unique_name(op.type)
         if op.type not in _NAMED or len(name) > 200:
@@ -85,11 +85,11 @@ def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], s
             _NAMED.add(op.type)
         cut = stop or dtype.kind != "f"
         block.vars[name] = plain_variable(block, name, shape, dtype, cut)
-        made.append(name)
+        names.append(name)
     if len(p.outputs) > 1:
-        op.outputs = {slot: [n] for slot, n in zip(p.outputs, made, strict=True)}
+        op.outputs = {slot: [n] for slot, n in zip(p.outputs, names, strict=True)}
     else:
-        op.outputs = {p.outputs[0]: made}
+        op.outputs = {p.outputs[0]: names}
 
 
 def _pairs(op: Operator, p: Primitive, types: list[Type]) -> list[tuple[str, Type]]:
@@ -154,18 +154,18 @@ def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type],
             if stop and slot in p.rules and not v.stop_gradient:
                 stop = False
     asked = tuple(key) if known else None
-    found = None if asked is None else _FOUND.get(asked)
-    if found is None:
+    types = None if asked is None else _FOUND.get(asked)
+    if types is None:
         variables = {s: [*map(block.var, names)] for s, names in op.inputs.items()}
-        given = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
-        found = _computed_types(op, p, variables, given)
+        input_types = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
+        types = _computed_types(op, p, variables, input_types)
         if isinstance(axis := op.attrs.get("axis"), list):  # which this kernel takes
             op.attrs["axis"] = tuple(axis)
         if asked is not None:
             if len(_FOUND) > 10_000:
                 _FOUND.clear()
-            _FOUND[asked] = found
-    return found, stop
+            _FOUND[asked] = types
+    return types, stop
 
 
 def _hashable(attrs: dict[str, Any]) -> Any:
@@ -231,8 +231,8 @@ def _run_kernel(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> lis
 
 
 def _run_rules(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> list[Any]:
-    found = run_grad_op(p, values, op.attrs, op.outputs)
-    return [v for slot in op.outputs for v in found[slot]]
+    gradients = run_grad_op(p, values, op.attrs, op.outputs)
+    return [v for slot in op.outputs for v in gradients[slot]]
 
 
 def _try(

@@ -31,8 +31,8 @@ def variable_of(name: str) -> str | None:
     >>> variable_of("w@GRAD@2"), variable_of("w@GRAD@RENAME@0")
     ('w', None)
     """
-    found = _GRADIENT.fullmatch(name)
-    return found[1] if found else None
+    match = _GRADIENT.fullmatch(name)
+    return match[1] if match else None
 
 
 class GradNames(dict[str, str]):
@@ -43,17 +43,17 @@ class GradNames(dict[str, str]):
         self.taken = taken
 
     def __missing__(self, name: str) -> str:
-        made, k = f"{name}{GRAD}", 2
-        while made in self.taken:
-            made, k = f"{name}{GRAD}@{k}", k + 1
-        self[name] = made
-        return made
+        gradient, k = f"{name}{GRAD}", 2
+        while gradient in self.taken:
+            gradient, k = f"{name}{GRAD}@{k}", k + 1
+        self[name] = gradient
+        return gradient
 
     def name_all(self, names: Iterable[str]) -> None:
         """Make the names of many gradients at once, unless one is taken: then they are made one by one."""
-        made = {name: name + GRAD for name in names}
-        if self.taken.isdisjoint(made.values()):
-            self.update(made)
+        gradients = {name: name + GRAD for name in names}
+        if self.taken.isdisjoint(gradients.values()):
+            self.update(gradients)
 
     def sources(self) -> dict[str, str]:
         """Gradient → variable, for all that were asked for."""

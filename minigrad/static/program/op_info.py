@@ -95,9 +95,9 @@ def find_info(op_type: str) -> OpInfo | None:
     known = _KNOWN.get(op_type)
     if known is not None and REGISTRY.get(known[0]) is known[1].forward:
         return known[1]
-    found = CONTROL.get(op_type)
-    if found is not None:
-        return found
+    control = CONTROL.get(op_type)
+    if control is not None:
+        return control
     name, is_grad = op_type, False
     if name not in REGISTRY and name.endswith("_grad"):
         name, is_grad = name[:-5], True
@@ -111,8 +111,8 @@ def find_info(op_type: str) -> OpInfo | None:
 
 def op_info(op_type: str) -> OpInfo:
     """The `OpInfo` of a type.  Errors: `ProgramError` with the nearest known type."""
-    found = find_info(op_type) if isinstance(op_type, str) else None
-    if found is None:
+    info = find_info(op_type) if isinstance(op_type, str) else None
+    if info is None:
         what, advice = (
             f"there is no operator type {op_type!r}",
             TABLES["types of operators"].get(str(op_type), ""),
@@ -120,7 +120,7 @@ def op_info(op_type: str) -> OpInfo:
         if not advice:
             what += did_you_mean(str(op_type), [*REGISTRY, *CONTROL], cutoff=0.6)
         raise refusal(what, advice, ProgramError)
-    return found
+    return info
 
 
 def has_blocks(op_type: str) -> bool:

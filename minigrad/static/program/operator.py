@@ -53,18 +53,18 @@ class Operator:
     @property
     def input_names(self) -> list[str]:
         """All names it reads, in slot order."""
-        found: list[str] = []
+        listed: list[str] = []
         for names in self.inputs.values():
-            found += names
-        return found
+            listed += names
+        return listed
 
     @property
     def output_names(self) -> list[str]:
         """All names it writes, in slot order."""
-        found: list[str] = []
+        listed: list[str] = []
         for names in self.outputs.values():
-            found += names
-        return found
+            listed += names
+        return listed
 
     @property
     def reads(self) -> tuple[str, ...] | None:

@@ -91,12 +91,12 @@ class Program:
 
         Errors: `ProgramError` for blocks that nest too deep.
         """
-        made = Block(
+        block = Block(
             self, len(self.blocks), self._current[-1] if parent is None else parent, forward_block
         )
-        self.blocks.append(made)
+        self.blocks.append(block)
         self.changed()
-        return made
+        return block
 
     @contextmanager
     def block_guard(self, block: Block) -> Iterator[Block]:
@@ -210,7 +210,7 @@ class Program:
     def add_persistable(self, name: str, value: Any, trainable: bool) -> Variable:
         """A persistable variable in the root block with its start value."""
         array = np.array(getattr(value, "_data", value), order="C")
-        made = self.blocks[0].create_var(
+        var = self.blocks[0].create_var(
             name,
             array.shape,
             array.dtype,
@@ -219,7 +219,7 @@ class Program:
             derived_stop=not trainable,
         )
         self.initial[name] = array
-        return made
+        return var
 
     def clone(self, for_test: bool = False) -> Program:
         """A copy; ``for_test`` keeps the forward operators only, and dropout passes its input on.
@@ -407,8 +407,8 @@ def lift(program: Program, tensor: Any) -> Variable:
             if tensor.name and tensor.name not in program.blocks[0].vars
             else program.unique_name("param")
         )
-        made = program.add_persistable(name, tensor.detach().numpy(), trainable=True)
+        var = program.add_persistable(name, tensor.detach().numpy(), trainable=True)
     else:
-        made = program.constant(tensor.numpy())
-    program.lifted[id(tensor)] = (tensor, made.name)
-    return made
+        var = program.constant(tensor.numpy())
+    program.lifted[id(tensor)] = (tensor, var.name)
+    return var

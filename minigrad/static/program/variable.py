@@ -157,15 +157,15 @@ def plain_variable(
     block: Block, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], stop: bool
 ) -> Variable:
     """A variable for what an operator makes, with a shape and a dtype that are known to be good."""
-    made: Variable = _new(Variable)
-    made.block = block
-    made.name = name
-    made.shape = shape
-    made.dtype = dtype
-    made.persistable = made.trainable = made.is_data = False
-    made._stop = None
-    made._derived_stop = stop
-    return made
+    var: Variable = _new(Variable)
+    var.block = block
+    var.name = name
+    var.shape = shape
+    var.dtype = dtype
+    var.persistable = var.trainable = var.is_data = False
+    var._stop = None
+    var._derived_stop = stop
+    return var
 
 
 _new: Any = object.__new__

@@ -178,14 +178,14 @@ def held_at(program: Program) -> dict[int, int]:
 
 def results_are_made(program: Program) -> None:
     """What control flow takes out of a block was written there."""
-    made = {b.idx: {n for op in b.ops for n in op.output_names} for b in program.blocks[1:]}
+    written = {b.idx: {n for op in b.ops for n in op.output_names} for b in program.blocks[1:]}
     given = given_names(program)
     for place in _control(program):
         op = place[2]
         for attr in _LISTS.get(op.type, ()):
             index = _home(op, attr)
             for name in op.attrs[attr]:
-                known = name == EMPTY or name in made[index] or name in given.get(index, ())
+                known = name == EMPTY or name in written[index] or name in given.get(index, ())
                 _require(known, place, f"{attr}: nothing in block {index} writes {name!r}")
 
 
@@ -262,8 +262,8 @@ def slots_hold_values(program: Program) -> None:
                         fail(block, k, op, f"the slot {slot!r} is one value, not {len(names)}")
             if long and op.type.endswith("_grad") and op.type not in CONTROL:
                 for slot, names in op.outputs.items():
-                    given = op.inputs.get(slot.removesuffix("_grad"))
-                    if given is not None and len(given) != len(names):
+                    inputs = op.inputs.get(slot.removesuffix("_grad"))
+                    if inputs is not None and len(inputs) != len(names):
                         fail(block, k, op, f"{slot!r} is not as long as its input")
 
 

@@ -120,11 +120,11 @@ class Executor:
 
     def _check(self, program: Program, fed: dict[str, Any], fetch: list[str]) -> None:
         """What is missing is found before the first operator runs."""
-        given = fed.keys() | program.initial.keys() | self.scope.values.keys()
+        known = fed.keys() | program.initial.keys() | self.scope.values.keys()
         variables = program.global_block().vars
         for name, op in _first_reads(program, fetch).items():
             var = variables.get(name)
-            if name in given or var is None:
+            if name in known or var is None:
                 continue
             if var.is_data:
                 raise not_fed(var)
@@ -139,19 +139,19 @@ class Executor:
 
 def _first_reads(program: Program, fetch: list[str]) -> dict[str, Operator | None]:
     """The names the root block reads before it writes them, with the first reader; None for a fetch."""
-    found: dict[str, Operator | None] = {}
+    readers: dict[str, Operator | None] = {}
     written: set[str] = {EMPTY}
     for op in program.global_block().ops:
         for names in op.inputs.values():
             for name in names:
                 if name not in written:
-                    found.setdefault(name, op)
+                    readers.setdefault(name, op)
         for names in op.outputs.values():
             written.update(names)
     for name in fetch:
         if name not in written:
-            found.setdefault(name, None)
-    return found
+            readers.setdefault(name, None)
+    return readers
 
 
 def _copies(values: dict[str, Any]) -> dict[str, Any]:
@@ -164,24 +164,24 @@ def _fetched(name: str, scope: Scope) -> Any:
     value = scope.find(name)
     if value is not None:
         return np.array(value) if isinstance(value, np.ndarray | np.generic) else value
-    found = _in_steps(name, scope)
-    if found is None:
+    values = _in_steps(name, scope)
+    if values is None:
         what = f"{name!r} has no value in this run: the block it belongs to did not run"
         raise refusal(what, "fetch what the loop or the cond returns", ProgramError)
-    return found
+    return values
 
 
 def _in_steps(name: str, scope: Scope) -> Any:
     """The value of a name in the blocks that ran inside a scope: a list with one entry per step of a loop."""
     for value in scope.values.values():
         if isinstance(value, Scope):
-            found = _inside(name, value)
+            values = _inside(name, value)
         elif isinstance(value, list):
-            found = [v for s in value if (v := _inside(name, s)) is not None] or None
+            values = [v for s in value if (v := _inside(name, s)) is not None] or None
         else:
             continue
-        if found is not None:
-            return found
+        if values is not None:
+            return values
     return None
 
 

@@ -106,10 +106,10 @@ class Run:
 
     def value(self, scope: Scope, name: str) -> Any:
         """The value of a name.  Errors: `ProgramError` if nothing has written it."""
-        found = scope.find(name)
-        if found is None:
+        value = scope.find(name)
+        if value is None:
             raise unwritten(name)
-        return found
+        return value
 
     def write(self, block: Block, scope: Scope, name: str, value: Any) -> None:
         """Set a name: persistable ones in the transaction, others in the scope of the run."""
@@ -164,11 +164,11 @@ def _explained(place: str, op: Operator, scope: Scope, error: Exception) -> Prog
 
 def run_cond(run: Run, op: Operator, scope: Scope) -> None:
     """Run the branch that ``pred`` chooses."""
-    taken = _taken(run, op, scope)
-    block = run.program.blocks[op.attrs["sub_block" if taken else "else_block"]]
+    holds = _taken(run, op, scope)
+    block = run.program.blocks[op.attrs["sub_block" if holds else "else_block"]]
     inner = Scope(scope, block.idx)
     run.block(block, inner)
-    results = op.attrs["true_out" if taken else "false_out"]
+    results = op.attrs["true_out" if holds else "false_out"]
     for name, result in zip(op.outputs["out"], results, strict=True):
         scope.values[name] = in_order(run.value(inner, result))
     scope.values[op.outputs["scopes"][0]] = inner
@@ -181,9 +181,9 @@ def in_order(value: Any) -> Any:
 
 def run_cond_grad(run: Run, op: Operator, scope: Scope) -> None:
     """Run the grad block of the branch that was taken."""
-    taken = _taken(run, op, scope)
-    prefix = "true" if taken else "false"
-    block = run.program.blocks[op.attrs["sub_block" if taken else "else_block"]]
+    holds = _taken(run, op, scope)
+    prefix = "true" if holds else "false"
+    block = run.program.blocks[op.attrs["sub_block" if holds else "else_block"]]
     inner = _grad_scope(run, run.value(scope, op.inputs["scopes"][0]), block)
     for local, seed in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
         if local != EMPTY:
@@ -309,10 +309,10 @@ def _set_sequences(run: Run, op: Operator, scope: Scope, scopes: list[Scope]) ->
 
 def _grad_scope(run: Run, forward: Scope, block: Block) -> Scope:
     """A scope for a grad block, inside the one its forward block ran in."""
-    made = Scope(forward, block.idx)
+    scope = Scope(forward, block.idx)
     if run.keep:
-        forward.values[f"{GRAD}@SCOPE_{block.idx}"] = made
-    return made
+        forward.values[f"{GRAD}@SCOPE_{block.idx}"] = scope
+    return scope
 
 
 #: how control flow is carried out

@@ -76,15 +76,15 @@ def run_grad_op(
     for each of its values, also for those nobody named: one rule makes them together.
     """
     wanted_inputs = [s for s in p.rules if f"{s}_grad" in asked]
-    made: dict[str, Any] = {}
+    gradients: dict[str, Any] = {}
     for rule in p.wanted_rules(wanted_inputs):
         result = rule.function(*(_argument(p, r, slots, attrs) for r in rule.reads))
-        made.update(
+        gradients.update(
             zip(rule.inputs, result, strict=True) if rule.joint else [(rule.inputs[0], result)]
         )
     out: dict[str, list[Any]] = {}
     for s in wanted_inputs:
-        value = made[s]
+        value = gradients[s]
         values = list(value) if s == p.list_input else [value]
         if p.broadcasts and s in slots:
             values = [_sum_back(v, slots[s][0]) for v in values]
@@ -128,7 +128,7 @@ def _argument(p: Primitive, name: str, slots: dict[str, list[Any]], attrs: dict[
 
 def _shapes_of(values: list[Any]) -> list[Any]:
     """The shape of each; where one is open, all are read when the program runs."""
-    found = [shape_of(v) for v in values]
-    if any(isinstance(s, ShapeOf) for s in found):
+    shapes = [shape_of(v) for v in values]
+    if any(isinstance(s, ShapeOf) for s in shapes):
         return [ShapeOf(v.name) for v in values]
-    return found
+    return shapes

@@ -111,8 +111,8 @@ def _pad(s: Shapes, attrs: dict[str, Any]) -> int:
 def _take(s: Shapes, attrs: dict[str, Any]) -> int:
     (x,) = s["x"]
     axis = attrs.get("axis")
-    kept = 1 if axis is None else math.prod(x) // max(x[axis], 1)
-    return kept * math.prod(s["indices"][0])
+    rest = 1 if axis is None else math.prod(x) // max(x[axis], 1)
+    return rest * math.prod(s["indices"][0])
 
 
 def _padded(s: Shapes, attrs: dict[str, Any]) -> int:

@@ -136,10 +136,10 @@ def _parsed(text: Any, limit: int) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
         raise ValueError("a key stands twice in one object")
-    return made
+    return entries
 
 
 def _refuse(word: str) -> Any:

@@ -54,11 +54,11 @@ def _block_lines(block: Block) -> list[str]:
     if block.forward_block >= 0:
         head += f" grad of {block.forward_block}"
     lines = [head + ":"]
-    made = {n: op.type for op in block.ops for names in op.outputs.values() for n in names}
+    makers = {n: op.type for op in block.ops for names in op.outputs.values() for n in names}
     lines += [
         f"  {_declaration(v)}{_value_of(block, v)}"
         for v in block.vars.values()
-        if not _follows(block, v, made)
+        if not _follows(block, v, makers)
     ]
     role = "forward"
     calls = {c.begin(block): c for c in block.program.backward_calls if c.block == block.idx}
@@ -211,14 +211,14 @@ def _memory(text: str) -> int:
 def _read_line(program: Program, line: str, role: str, limit: int) -> None:
     if line.startswith("# made by: "):
         program.history.append(line.removeprefix("# made by: "))
-    elif found := _PRUNED.match(line):
-        program.pruned.append((found[1], found[2]))
+    elif match := _PRUNED.match(line):
+        program.pruned.append((match[1], match[2]))
     elif not line or line.startswith("#"):
         return
     elif not program.blocks:
         raise ValueError("a program starts with 'block 0:'")
-    elif found := _DECLARATION.match(line):
-        _declare(program.blocks[-1], found, limit)
+    elif match := _DECLARATION.match(line):
+        _declare(program.blocks[-1], match, limit)
     else:
         _append(program.blocks[-1], line, role)
 
@@ -277,11 +277,11 @@ _TOKEN = re.compile(
 def _tokens(line: str) -> list[str]:
     out, at = [], 0
     while at < len(line):
-        found = _TOKEN.match(line, at)
-        if found is None:
+        match = _TOKEN.match(line, at)
+        if match is None:
             raise ValueError(f"cannot read {line[at : at + 20]!r}")
-        out.append(found.group().strip())
-        at = found.end()
+        out.append(match.group().strip())
+        at = match.end()
     return out
 
 
@@ -416,20 +416,22 @@ def link_grad_ops(program: Program) -> None:
             slots = [
                 n for s, ns in op.inputs.items() if s.endswith("_grad") or not plain for n in ns
             ]
-            given = [v for v in map(_differentiated, slots) if v is not None]
+            differentiated = [v for v in map(_differentiated, slots) if v is not None]
             wanted = [v for v in map(_differentiated, op.output_names) if v is not None]
             # where an input is overwritten, its gradient is set aside first, named for the operator
             set_aside = label_of(op.output_names[0]) if op.type == "assign" else ""
             kinds = (op.type if plain else set_aside, None)
-            keys = ((kind, a, b) for kind in kinds for a in given for b in wanted)
+            keys = ((kind, a, b) for kind in kinds for a in differentiated for b in wanted)
             places = next((ways[key] for key in keys if key in ways), None)
             if plain and places is None:
-                places = next((makers[n] for n in given if n in makers), None)
+                places = next((makers[n] for n in differentiated if n in makers), None)
             if places is None:
                 continue
             # what a rule wrote out has several operators, all of one place; else the last of all
             reads_copy = after_copy or any(map(label_of, slots))
-            begins = plain or (not reads_copy and (copied or not set(given).isdisjoint(wanted)))
+            begins = plain or (
+                not reads_copy and (copied or not set(differentiated).isdisjoint(wanted))
+            )
             after_copy, copied = bool(set_aside), bool(set_aside) or reads_copy
             place = places[(bisect_left if begins else bisect_right)(places, last) - 1]
             if _grad_type(source.ops[place]) in kinds:
