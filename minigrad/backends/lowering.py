@@ -10,6 +10,7 @@ from typing import Any
 from ..compiler.program_passes import climb
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
 from ..static.program.program import Program
+from ..static.run.feeds import fed_shapes
 
 
 def lowered(program: Program, shapes: Mapping[str, tuple[int, ...]], fetch: list[str]) -> Program:
@@ -33,13 +34,21 @@ def on_backend(
     feed: Any,
     fetch: Any,
     executor: Any,
+    exact: bool,
     max_steps: int | None,
 ) -> Any:
     """What ``static.compile(..., backend=...)`` returns.  Errors: `ProgramError` if there is no such backend here."""
+    if backend == "c":
+        from .c.step import CStep
+
+        step = CStep(program, fetch, executor, exact, max_steps)
+        shapes = fed_shapes(program, feed)
+        if not any(-1 in shape for shape in shapes.values()):
+            step.build(shapes)
+        return step
     if backend != "jax":
-        raise ProgramError(
-            f"there is no backend {backend!r}{did_you_mean(backend, ['numpy', 'jax'])}\n  at {user_line()}"
-        )
+        near = did_you_mean(backend, ["numpy", "c", "jax"])
+        raise ProgramError(f"there is no backend {backend!r}{near}\n  at {user_line()}")
     needs("jax", "jax", 'backend="jax"')
     from .jax.step import JaxStep
 

@@ -24,7 +24,7 @@ from ..static.run.kernels import arguments, results, targets
 from .program_passes.names import is_state
 from .schedule import Array, Branch, Call, Loop, Schedule, ShapeWhenRun, Unrecordable, arrays_in
 from .syntax import clean
-from .tracer import Recorder
+from .tracer import LIMIT, Recorder
 
 
 class Names:
@@ -62,8 +62,10 @@ class Names:
 class Lowering:
     """One program on its way to a schedule."""
 
-    def __init__(self, program: Program, fetch: list[str], pure: bool = False) -> None:
-        self.program, self.recorder, self.pure = program, Recorder(), pure
+    def __init__(
+        self, program: Program, fetch: list[str], pure: bool = False, limit: int = LIMIT
+    ) -> None:
+        self.program, self.recorder, self.pure = program, Recorder(limit), pure
         self.schedule = Schedule([], {}, {}, [])
         self.origin: dict[Array, Array] = {}
         self.inner: dict[int, Any] = {}  # id of a frames Array → names of the forward step(s)

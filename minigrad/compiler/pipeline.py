@@ -112,7 +112,11 @@ class Built:
         if op is None:
             return error
         text = self.text.splitlines()[(line or 1) - 1].strip()
-        what, _, advice = str(error).partition("; repair: ")
-        where = f"\n  at {op.source_line}\n  in the source, line {line}: {text}"
-        repair = f"\n  repair: {advice}" if advice else ""
-        return ProgramError(f"{op!r} failed: {what}{where}{repair}")
+        return explained(error, op, f"\n  in the source, line {line}: {text}")
+
+
+def explained(error: Exception, op: Any, where: str = "") -> ProgramError:
+    """What a kernel raised, with the operator and the user's line."""
+    what, _, advice = str(error).partition("; repair: ")
+    repair = f"\n  repair: {advice}" if advice else ""
+    return ProgramError(f"{op!r} failed: {what}\n  at {op.source_line}{where}{repair}")

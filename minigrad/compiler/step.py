@@ -65,7 +65,7 @@ def compile(
     if backend != "numpy":
         from ..backends.lowering import on_backend
 
-        return on_backend(backend, program, feed, fetch, executor, max_steps)
+        return on_backend(backend, program, feed, fetch, executor, exact, max_steps)
     if stop_after is not None and stop_after not in RUNGS:
         raise ProgramError(
             f"stop_after={stop_after!r} is no rung of the ladder{did_you_mean(stop_after, RUNGS)}"
@@ -95,7 +95,7 @@ class Step:
         self.single = isinstance(fetch, Variable | str)
         self.fetch = names_of(program, fetch, "fetch")
         self.data = data_of(program)
-        self.memory = start_memory(program, executor)
+        self.memory = self.start_memory(program, executor)
         self.parameters = self.memory.parameters
         self.history: list[str] = []
         self.source = ""
@@ -128,6 +128,12 @@ class Step:
 
     # -- compiling -------------------------------------------------------------------------
 
+    start_memory = staticmethod(start_memory)
+
+    def built(self, program: Program) -> Any:
+        """The function of a program of primitives."""
+        return Built(program, self)
+
     def programs(self, shapes: dict[str, Shape]) -> Any:
         """The rungs that are Programs, one after the other."""
         return climb(changed_program(self.program, shapes, self), shapes, self.fetch)
@@ -138,13 +144,13 @@ class Step:
             for name, program in self.programs(shapes):
                 if name == stop_after:
                     return program
-            return Built(program, self).text
+            return self.built(program).text
 
     def build(self, shapes: dict[str, Shape]) -> Built:
         """Compile for these shapes of the feeds."""
         with gc_paused(), limited_depth():
             *_, (_, program) = self.programs(shapes)
-            built = Built(program, self)
+            built = self.built(program)
         self._built[_key(shapes)] = built
         self._use(built)
         said = ", ".join(f"{n} {list(s)}" for n, s in shapes.items()) or "no feeds"

@@ -42,7 +42,8 @@ _UNDECIDED = {np.any, np.all, np.nonzero, np.unique, np.array_equal, np.allclose
 class Recorder:
     """The calls recorded so far, and how every NumPy function is recorded."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.limit = limit
         self.calls: list[Any] = []
         self.arrays: list[Array] = []
         self.op: Any = None
@@ -63,7 +64,7 @@ class Recorder:
             self.check_decisions(self.first_way(start), start)
             self.way, self.taken = self.taken, []
             out = self.retarget.of(primitive.kernel)(*args, **attrs)
-            if len(self.calls) - start > LIMIT:
+            if len(self.calls) - start > self.limit:
                 raise Unrecordable("many calls")
             return out
         except Exception as error:

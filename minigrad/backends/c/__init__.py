@@ -1,0 +1,1 @@
+"""A Program as C: its text, and the text compiled."""

@@ -1,0 +1,166 @@
+"""C text becomes a library that Python calls: compiled once, kept in the user's cache folder.
+
+A file is named by a hash of everything that decides what it does (text, flags, compiler, processor) and by a hash of
+itself; so a damaged one is never loaded, and two processes may write the same one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...errors import ProgramError, user_line
+
+FLAGS = ["-std=c99", "-O3", "-march=native", "-shared", "-fPIC", "-fwrapv", "-fno-math-errno",
+         "-Werror=implicit-function-declaration"]  # fmt: skip
+#: with ``exact`` no product and sum become one; without, sums may be added up in another order
+EXACT = {
+    True: ["-ffp-contract=off"],
+    False: [
+        "-ffp-contract=fast",
+        "-fassociative-math",
+        "-fno-signed-zeros",
+        "-fno-trapping-math",
+    ],
+}
+PATIENCE = 300.0  #: seconds for one text
+
+
+def load(text: str, exact: bool) -> Any:
+    """The function ``step`` of a text.  Errors: `ProgramError` if there is no compiler, or it fails."""
+    command = [*compiler(), *FLAGS, *EXACT[exact]]
+    name = hashlib.sha256("\0".join([text, *command, identity(), processor()]).encode()).hexdigest()
+    for folder in folders():
+        for path in sorted(folder.glob(f"{name[:32]}-*.so")):
+            if path.stem.partition("-")[2] == _digest(path):
+                return _function(path)
+        with contextlib.suppress(OSError):
+            path = _compiled(command, text, folder, name[:32])
+            return _function(path)
+    raise ProgramError(
+        f"there is no folder in which compiled C could be kept\n  at {user_line()}\n"
+        f"  repair: set XDG_CACHE_HOME or TMPDIR to a folder with room that may be written to"
+    )
+
+
+def compiler() -> list[str]:
+    """The command of the C compiler: ``CC``, or the system's.  Errors: `ProgramError` with what to install."""
+    asked = shlex.split(os.environ.get("CC", ""))
+    for command in [asked] if asked else [["cc"], ["gcc"], ["clang"]]:
+        if path := shutil.which(command[0]):
+            return [path, *command[1:]]
+    raise ProgramError(
+        f'backend="c" needs a C compiler, and {asked[0] if asked else "cc"} is not there\n  at {user_line()}\n'
+        f"  repair: apt install gcc, or on a Mac: xcode-select --install"
+    )
+
+
+def identity() -> str:
+    """Which compiler this is."""
+    command = compiler()
+    about = os.stat(os.path.realpath(command[0]))
+    return _version(tuple(command), about.st_mtime_ns, about.st_size)
+
+
+@cache
+def _version(command: tuple[str, ...], changed: int, size: int) -> str:
+    return f"{changed} {size} " + _run([*command, "--version"], None)
+
+
+@cache
+def processor() -> str:
+    """What this machine's processor can do: code for another one would not run."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith(("flags", "Features")):
+                return line
+    return f"{platform.machine()} {platform.processor()}"
+
+
+def folders() -> list[Path]:
+    """Where compiled files may lie: the user's cache, or a folder of this process; each exists and can be written to."""
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    found = []
+    for make in (lambda: Path(root) / "minigrad" / "c", _own_folder):
+        with contextlib.suppress(OSError, RuntimeError):
+            folder = make()
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            about = folder.stat()
+            mine = not hasattr(os, "getuid") or about.st_uid == os.getuid()
+            if mine and not about.st_mode & 0o022 and os.access(folder, os.W_OK):
+                found.append(folder)
+    return found
+
+
+@cache
+def _own_folder() -> Path:
+    holder = tempfile.TemporaryDirectory(prefix="minigrad-c-")
+    _holders.append(holder)  # it goes with the process
+    return Path(holder.name)
+
+
+_holders: list[Any] = []
+
+
+def _compiled(command: list[str], text: str, folder: Path, name: str) -> Path:
+    """Compile into a folder of its own beside, then move."""
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        source, library = Path(work, "step.c"), Path(work, "step.so")
+        source.write_text(text, encoding="ascii")
+        _run([*command, "-o", str(library), str(source), "-lm"], folder)
+        target = folder / f"{name}-{_digest(library)}.so"
+        os.replace(library, target)
+    return target
+
+
+def _run(command: list[str], folder: Path | None) -> str:
+    """Run the compiler.  Errors: `ProgramError` if it fails or hangs, OSError if the folder is full."""
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        raise _failed(command, f"it was not done after {PATIENCE:.0f} seconds") from None
+    except OSError as error:
+        raise _failed(command, str(error)) from None
+    if done.returncode:
+        if folder is not None and "No space left" in done.stderr:
+            raise OSError(done.stderr)
+        lines = [
+            n for n in done.stderr.splitlines() if "error" in n.lower()
+        ] or done.stderr.splitlines()
+        raise _failed(command, lines[0][:200] if lines else f"it ended with {done.returncode}")
+    return done.stdout
+
+
+def _failed(command: list[str], why: str) -> ProgramError:
+    return ProgramError(
+        f"the C compiler {command[0]} failed: {why}\n  at {user_line()}\n"
+        f"  repair: set CC to a compiler of C99 (gcc, clang), or compile without backend"
+    )
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+
+
+def _function(path: Path) -> Any:
+    function = ctypes.CDLL(str(path)).step
+    function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_int
+    return function

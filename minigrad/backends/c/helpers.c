@@ -1,0 +1,162 @@
+//// pairwise  the sum of n numbers in the order in which NumPy adds them up
+static T pairwise_T(const T *x, long n, long step) {
+    if (n < 8) {
+        T sum = 0;
+        for (long i = 0; i < n; i++)
+            sum += x[i * step];
+        return sum;
+    }
+    if (n > 128) {
+        const long half = n / 2 - n / 2 % 8;
+        return pairwise_T(x, half, step) + pairwise_T(x + half * step, n - half, step);
+    }
+    T r[8];
+    for (int k = 0; k < 8; k++)
+        r[k] = x[k * step];
+    long i = 8;
+    for (; i < n - n % 8; i += 8)
+        for (int k = 0; k < 8; k++)
+            r[k] += x[(i + k) * step];
+    T sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+    for (; i < n; i++)
+        sum += x[i * step];
+    return sum;
+}
+
+//// floor_divide  the quotient, rounded down
+static T floor_divide_T(T a, T b) {
+#if IS_FLOAT
+    if (b == 0)
+        return a / b;
+    T rest = (T)fmod(a, b), ratio = (a - rest) / b;
+    if (rest != 0 && (b < 0) != (rest < 0))
+        ratio -= 1;
+    if (ratio == 0)
+        return (T)copysign(0, a / b);
+    const T down = (T)floor(ratio);
+    return ratio - down > (T)0.5 ? down + 1 : down;
+#else
+    if (b == 0)
+        return 0;
+    if (b + 1 == 0)
+        return (T)(0 - a);
+    return (T)(a / b - (a % b != 0 && (a < 0) != (b < 0)));
+#endif
+}
+
+//// remainder  what floor_divide leaves; its sign is that of the divisor
+static T remainder_T(T a, T b) {
+#if IS_FLOAT
+    T rest = (T)fmod(a, b);
+    if (b == 0)
+        return rest;
+    if (rest == 0)
+        return (T)copysign(0, b);
+    return (b < 0) != (rest < 0) ? rest + b : rest;
+#else
+    if (b == 0 || b + 1 == 0)
+        return 0;
+    const T rest = (T)(a % b);
+    return (T)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
+#endif
+}
+
+//// power  a whole number to a whole power
+static T power_T(T a, T b) {
+    T out = 1;
+    for (; b > 0; b = (T)(b / 2), a = (T)(a * a))
+        if (b % 2)
+            out = (T)(out * a);
+    return out;
+}
+
+//// logaddexp  log(exp(a) + exp(b))
+static T logaddexp_T(T a, T b) {
+    if (a == b)
+        return a + (T)0.6931471805599453094;
+    const T gap = a - b;
+    return gap > 0 ? a + (T)log1p(exp(-gap)) : gap <= 0 ? b + (T)log1p(exp(gap)) : gap;
+}
+
+//// whole  a floating-point number as a whole one; what does not fit becomes the least one
+static int64_t whole_T(T x) {
+    return x >= (T)-9223372036854775808.0 && x < (T)9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+}
+
+//// argsort  the order of n numbers; equal ones stay in theirs, NaN comes last
+static void argsort_T(const T *x, long n, long step, int64_t *order, int64_t *spare) {
+    for (long i = 0; i < n; i++)
+        order[i] = i;
+    for (long width = 1; width < n; width *= 2) {
+        for (long low = 0; low < n; low += 2 * width) {
+            const long middle = low + width < n ? low + width : n;
+            const long high = middle + width < n ? middle + width : n;
+            long i = low, j = middle;
+            for (long k = low; k < high; k++) {
+                int second = i == middle;
+                if (!second && j < high) {
+                    const T a = x[order[i] * step], b = x[order[j] * step];
+                    second = b < a || (a != a && b == b);
+                }
+                spare[k] = second ? order[j++] : order[i++];
+            }
+        }
+        for (long i = 0; i < n; i++)
+            order[i] = spare[i];
+    }
+}
+
+//// fast_exp  exp within 2 units in the last place; what is less than the least normal number is 0
+static inline T fast_exp_T(T x) {
+#if IS_FLOAT32
+    const float n = rintf(x * 1.44269504f), r = fmaf(n, 2.12194440e-4f, fmaf(n, -0.693359375f, x));
+    float y = 1.9875691500e-4f;
+    y = y * r + 1.3981999507e-3f;
+    y = y * r + 8.3334519073e-3f;
+    y = y * r + 4.1665795894e-2f;
+    y = y * r + 1.6666665459e-1f;
+    y = y * r + 5.0000001201e-1f;
+    y = fmaf(y * r, r, r) + 1;
+    union {
+        int32_t i;
+        float f;
+    } power = {((n > -127 && n < 129 ? (int32_t)n : 0) + 126) << 23};
+    y = 2 * y * power.f;
+    return x > 88.72283f ? INFINITY : x < -87.33654f ? 0 : y;
+#else
+    const double n = rint(x * 1.4426950408889634), r = fma(n, -1.42860682030941723212e-6, fma(n, -0.693145751953125, x));
+    const double q = r * r;
+    const double a = r * ((1.26177193074810590878e-4 * q + 3.02994407707441961300e-2) * q + 9.99999999999999999910e-1);
+    const double b = ((3.00198505138664455042e-6 * q + 2.52448340349684104192e-3) * q + 2.27265548208155028766e-1) * q + 2;
+    union {
+        int64_t i;
+        double f;
+    } power = {((n > -1023 && n < 1025 ? (int64_t)n : 0) + 1022) << 52};
+    const double y = (2 + 4 * (a / (b - a))) * power.f;
+    return x > 709.782712893384 ? INFINITY : x < -708.39641853226 ? 0 : y;
+#endif
+}
+
+//// fast_tanh  tanh within 4 units in the last place
+static inline T fast_tanh_T(T x) {
+#if IS_FLOAT32
+    const float c = x > 7.90531f ? 7.90531f : x < -7.90531f ? -7.90531f : x, q = c * c;
+    float a = -2.76076847742355e-16f, b = 1.19825839466702e-06f;
+    a = a * q + 2.00018790482477e-13f;
+    a = a * q - 8.60467152213735e-11f;
+    a = a * q + 5.12229709037114e-08f;
+    a = a * q + 1.48572235717979e-05f;
+    a = a * q + 6.37261928875436e-04f;
+    a = a * q + 4.89352455891786e-03f;
+    b = b * q + 1.18534705686654e-04f;
+    b = b * q + 2.26843463243900e-03f;
+    b = b * q + 4.89352518554385e-03f;
+    return c * a / b;
+#else
+    const double q = x * x, size = fabs(x), e = fast_exp_double(2 * (size < 20 ? size : 20));
+    const double a = (-9.64399179425052238628e-1 * q - 9.92877231001918586564e1) * q - 1.61468768441708447952e3;
+    const double b = ((q + 1.12811678491632931402e2) * q + 2.23548839060100448583e3) * q + 4.84406305325125486048e3;
+    const double far = copysign(1 - 2 / (e + 1), x);
+    return size < 0.625 ? x + x * q * (a / b) : size < 20 ? far : x == x ? copysign(1, x) : x;
+#endif
+}

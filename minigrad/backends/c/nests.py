@@ -1,0 +1,324 @@
+"""Loop nests: elementwise operators of one shape that run in the same loops.
+
+Place   where an Array's elements are: a member of a struct, and how an index moves in it
+Line    one elementwise call, or one sum over axes, as an expression of C
+Nest    lines of one shape, written as one nest of loops; what only they read stays in a register
+Part    anything else that is written at a piece: a product, a sort, a loop of the program
+
+Parts are in order.  A line joins the last nest of its shape, unless something it must stay behind stands in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...compiler.source import comment_of
+from ...static.program.operator import Operator
+
+#: lines of a nest: longer ones take compilers long
+LONGEST = 48
+FAILS = (
+    "!"  #: what may fail reads it, what changes a parameter writes it: so parameters change last
+)
+LETTERS = "ijklmnpqruvwxyz"
+
+
+class Place(NamedTuple):
+    """Elements of a struct member: ``view`` shows which elements of ``base`` they are.
+
+    ``at`` is what a loop around it adds to the index: "t1 * 64".
+    """
+
+    ref: str
+    base: Any
+    view: Any
+    at: str = ""
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """In elements."""
+        return tuple(s // self.view.itemsize for s in self.view.strides)
+
+    @property
+    def offset(self) -> int:
+        """In elements, from the beginning of the member."""
+        begins = [a.__array_interface__["data"][0] for a in (self.view, self.base)]
+        return (begins[0] - begins[1]) // self.view.itemsize if self.view.size else 0
+
+    def shown(self, view: Any) -> Place:
+        """The same memory, seen as another view."""
+        return self._replace(view=view)
+
+    def element(self, shape: tuple[int, ...] = ()) -> Element:
+        """One element for each index of a shape it is stretched to."""
+        wide = self.shown(np.broadcast_to(self.view, shape)) if shape else self
+        return Element(self.ref, wide.strides, self.offset, self.at)
+
+    def index(self, indices: list[str], strides: Iterable[int] | None = None) -> str:
+        """An element, for one expression per axis."""
+        steps = self.strides if strides is None else strides
+        return f"{self.ref}[{index_of(indices, steps, self.offset, self.at)}]"
+
+
+class Element(NamedTuple):
+    """An operand: which element of which member belongs to an index of the nest.
+
+    ``looked_up`` adds to it what index arrays say: (their element, the length of the axis, its stride).
+    """
+
+    ref: str
+    strides: tuple[int, ...]
+    offset: int
+    at: str = ""
+    looked_up: tuple[Any, ...] = ()
+
+    def along(self, axes: list[int]) -> Element:
+        """The same for fewer axes."""
+        ups = tuple((e.along(axes), *rest) for e, *rest in self.looked_up)
+        return self._replace(strides=tuple(self.strides[k] for k in axes), looked_up=ups)
+
+
+def index_of(indices: list[str], strides: Iterable[int], offset: int, at: str = "") -> str:
+    """``i * 16 + j``."""
+    out = at
+    for name, step in zip(indices, strides, strict=True):
+        if step and name != "0":
+            term = name if abs(step) == 1 else f"{name} * {abs(step)}"
+            sign = " - " if step < 0 else " + "
+            out = f"{out}{sign}{term}" if out else (f"-{term}" if step < 0 else term)
+    if out.startswith("-") and offset > 0:
+        return f"{offset} - {out[1:]}"
+    return f"{out} + {offset}" if out and offset > 0 else out or str(offset)
+
+
+@dataclass(eq=False)
+class Line:
+    """``out = expression``, or, for a sum over axes, ``out = out op expression``."""
+
+    name: str
+    kind: str  # the type in C
+    out: Element
+    text: str  # {0}, {1}, … stand for the operands
+    operands: list[Element | str]
+    op: Operator | None
+    start: str | None = (
+        None  # for a sum over axes: what it starts from; {out} stands for what is there so far
+    )
+
+    def reads(self) -> list[Element]:
+        """Operands in memory."""
+        elements = [o for o in self.operands if isinstance(o, Element)]
+        return elements + [at for e in elements for at, *_ in e.looked_up]
+
+
+@dataclass(eq=False)
+class Part:
+    """A piece of the text that is written by a function of its own."""
+
+    write: Callable[[Any], list[str]]
+    reads: set[str]
+    writes: set[str]
+    op: Operator | None = None
+    shape: Any = None
+
+
+@dataclass(eq=False)
+class Nest(Part):
+    """Loops over a shape."""
+
+    lines: list[Line] = field(default_factory=list)
+    read: dict[str, set[Any]] = field(default_factory=dict)  # member → the elements that are read
+    wrote: dict[str, Any] = field(default_factory=dict)  # member → the element that is written
+
+    def takes(self, line: Line) -> bool:
+        """Whether a line sees the same numbers in this nest as behind it."""
+        for e in line.reads():
+            if e.ref in self.wrote and (self.wrote[e.ref] != e or e.looked_up):
+                return False
+        out = line.out
+        if line.start is not None:
+            free = out.ref not in self.read and out.ref not in self.wrote
+        else:
+            free = self.read.get(out.ref, {out}) == {out} == {self.wrote.get(out.ref, out)}
+        return free and len(self.lines) < LONGEST
+
+    def add(self, line: Line) -> None:
+        """One line more."""
+        self.lines.append(line)
+        for e in line.reads():
+            self.read.setdefault(e.ref, set()).add(e)
+            self.reads.add(e.ref)
+        # what a sum has so far is no value that others may read
+        self.wrote[line.out.ref] = line.out if line.start is None else None
+        self.writes.add(line.out.ref)
+
+
+class Parts:
+    """The parts of one block, in order."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.read: dict[str, int] = {}  # member → the last part that reads it
+        self.wrote: dict[str, int] = {}
+        self.nests: dict[Any, int] = {}  # shape → its last nest
+
+    def add(self, part: Part) -> None:
+        """A part behind all others."""
+        self.parts.append(part)
+        self._note(len(self.parts) - 1, part.reads, part.writes)
+
+    def line(self, shape: tuple[int, ...], line: Line, state: bool) -> None:
+        """A line, in the last nest of its shape or in a new one."""
+        reads, writes = (
+            {e.ref for e in line.reads()},
+            {line.out.ref} | ({FAILS} if state else set()),
+        )
+        axes = [k for k, n in enumerate(shape) if n != 1]
+        shape = tuple(shape[k] for k in axes)
+        line.out = line.out.along(axes)
+        line.operands = [o.along(axes) if isinstance(o, Element) else o for o in line.operands]
+        after = max(
+            [self.wrote.get(k, -1) for k in reads | writes] + [self.read.get(k, -1) for k in writes]
+        )
+        kind = shape, line.op is not None and line.op.role == "optimize"
+        k = self.nests.get(kind, -1)
+        nest: Any = self.parts[k] if k >= 0 else None
+        if nest is None or k < after or not nest.takes(line):
+            nest, k = Nest(lambda w: [], set(), set(), line.op, shape), len(self.parts)
+            self.parts.append(nest)
+            self.nests[kind] = k
+        nest.add(line)
+        nest.writes |= writes
+        self._note(k, reads, writes)
+
+    def _note(self, k: int, reads: set[str], writes: set[str]) -> None:
+        for key in reads:
+            self.read[key] = max(k, self.read.get(key, -1))
+        for key in writes:
+            self.wrote[key] = max(k, self.wrote.get(key, -1))
+
+
+def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
+    """The text of a nest; ``needed`` tells whether anything else reads a member."""
+    lines = _alive(nest.lines, needed)
+    elements = [e for line in lines for e in line.reads()]
+    stored = _stored(lines, needed)
+    elements += [line.out for line in lines if line in stored]
+    axes = _axes(nest.shape, elements, next((n.out for n in lines if n in stored), None))
+    text: list[str] = []
+    for line in lines:
+        if line.start is not None:
+            kept = [ax for ax in axes if line.out.strides[ax[-1]]]
+            text += looped(kept, [f"{line.out.ref}[{_index(line.out, kept)}] = {line.start};"])
+    body: list[str] = []
+    local: dict[Element, str] = {}
+    names: set[str] = set()
+    used = {e for line in lines for e in line.reads()}
+    said = ""
+    for line in lines:
+        if comment(line.op) != said:
+            said = comment(line.op)
+            body.append(said)
+        operands = [_operand(o, axes, local) for o in line.operands]
+        target = f"{line.out.ref}[{_index(line.out, axes)}]"
+        value = line.text.format(*operands, out=target)
+        if line.start is not None:
+            body.append(f"{target} = {value};")
+            continue
+        later = lines[lines.index(line) + 1 :]
+        if line.out in used and any(line.out in n.reads() for n in later):
+            name = line.name
+            while name in names:
+                name += "_"
+            names.add(name)
+            local = {e: n for e, n in local.items() if e.ref != line.out.ref}
+            local[line.out] = name
+            body.append(f"const {line.kind} {name} = {value};")
+            value = name
+        if line in stored:
+            body.append(f"{target} = {value};")
+    if not axes and local:
+        body = ["{", *["    " + line for line in body], "}"]
+    return text + looped(axes, body) if lines else []
+
+
+def _alive(lines: list[Line], needed: Callable[[str], bool]) -> list[Line]:
+    """Without lines that nobody reads."""
+    read: set[str] = set()
+    alive = []
+    for line in reversed(lines):
+        if needed(line.out.ref) or line.out.ref in read:
+            alive.append(line)
+            read |= {e.ref for e in line.reads()}
+    return alive[::-1]
+
+
+def _stored(lines: list[Line], needed: Callable[[str], bool]) -> list[Line]:
+    """The lines whose value goes to memory: the last ones of what is read elsewhere."""
+    last = {line.out.ref: line for line in lines}
+    return [n for n in lines if n.start is not None or (last[n.out.ref] is n and needed(n.out.ref))]
+
+
+def _axes(shape: tuple[int, ...], elements: list[Element], first: Element | None) -> list[Any]:
+    """The loops, from the outside to the inside: (variable, length, axis); axes that lie one behind the other are one."""
+    strides = [s.strides for e in elements for s in (e, *(at for at, *_ in e.looked_up))]
+    order = [k for k, n in enumerate(shape) if n != 1]
+    if first is not None and 0 not in [first.strides[k] for k in order]:
+        order.sort(key=lambda k: -abs(first.strides[k]))
+    axes: list[Any] = []
+    for k in order:
+        joins = axes and all(s[axes[-1][-1]] == s[k] * shape[k] for s in strides)
+        if joins:
+            axes[-1] = (axes[-1][0], axes[-1][1] * shape[k], k)
+        else:
+            axes.append((LETTERS[len(axes)], shape[k], k))
+    return axes
+
+
+def _index(element: Element, axes: list[Any]) -> str:
+    return index_of(
+        [a[0] for a in axes], [element.strides[a[-1]] for a in axes], element.offset, element.at
+    )
+
+
+def _operand(operand: Element | str, axes: list[Any], local: dict[Element, str]) -> str:
+    if isinstance(operand, str):
+        return operand
+    if operand in local:
+        return local[operand]
+    index = _index(operand, axes)
+    for at, length, stride in operand.looked_up:
+        place = f"{at.ref}[{_index(at, axes)}]"
+        index += f" + ({place} < 0 ? {place} + {length} : {place}) * {stride}"
+    return f"{operand.ref}[{index}]"
+
+
+def looped(axes: Iterable[Any], body: list[str]) -> list[str]:
+    """The body in loops over axes (variable, length, …)."""
+    axes = list(axes)
+    count = "long" if any(n >= 2**31 for _, n, *_ in axes) else "int"
+    for name, length, *_ in reversed(axes):
+        single = len(body) == 1 or (len(body) > 1 and body[0].startswith("for ") and _one(body))
+        head = f"for ({count} {name} = 0; {name} < {length}; {name}++)"
+        inner = ["    " + line for line in body]
+        body = [head, *inner] if single else [head + " {", *inner, "}"]
+    return body
+
+
+def _one(body: list[str]) -> bool:
+    """Whether lines that begin with ``for`` are one statement."""
+    return all(line.startswith((" ", "}")) for line in body[1:])
+
+
+def comment(op: Operator | None) -> str:
+    """An operator as a comment: nothing in it can end the comment."""
+    text = comment_of(op) if op is not None else ""
+    return (
+        "/* "
+        + "".join(c if c.isalnum() and c.isascii() or c in " _.,()=:;+-<>[]" else "." for c in text)
+        + " */"
+    )
