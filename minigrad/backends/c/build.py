@@ -19,6 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...errors import ProgramError, user_line
 
 FLAGS = ["-std=c99", "-O3", "-march=native", "-shared", "-fPIC", "-fwrapv", "-fno-math-errno",
@@ -161,6 +163,21 @@ def _digest(path: Path) -> str:
 
 
 def _function(path: Path) -> Any:
-    function = ctypes.CDLL(str(path)).step
+    library = ctypes.CDLL(str(path))
+    for ctype, gemm in blas().items():
+        with contextlib.suppress(ValueError):  # this text has no product of this type
+            ctypes.c_void_p.in_dll(library, f"blas_{ctype}").value = gemm
+    function = library.step
     function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_int
     return function
+
+
+@cache
+def blas() -> dict[str, int | None]:
+    """Where NumPy's own BLAS has its products of matrices; nothing where NumPy carries none with these names."""
+    names = {"float": "scipy_cblas_sgemm64_", "double": "scipy_cblas_dgemm64_"}
+    for path in Path(np.__file__).parent.with_name("numpy.libs").glob("libscipy_openblas64_*"):
+        with contextlib.suppress(OSError, AttributeError):
+            library = ctypes.CDLL(str(path))
+            return {t: ctypes.cast(getattr(library, n), ctypes.c_void_p).value for t, n in names.items()}
+    return {}

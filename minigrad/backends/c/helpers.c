@@ -83,29 +83,6 @@ static int64_t whole_T(T x) {
     return x >= (T)-9223372036854775808.0 && x < (T)9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
 
-//// argsort  the order of n numbers; equal ones stay in theirs, NaN comes last
-static void argsort_T(const T *x, long n, long step, int64_t *order, int64_t *spare) {
-    for (long i = 0; i < n; i++)
-        order[i] = i;
-    for (long width = 1; width < n; width *= 2) {
-        for (long low = 0; low < n; low += 2 * width) {
-            const long middle = low + width < n ? low + width : n;
-            const long high = middle + width < n ? middle + width : n;
-            long i = low, j = middle;
-            for (long k = low; k < high; k++) {
-                int second = i == middle;
-                if (!second && j < high) {
-                    const T a = x[order[i] * step], b = x[order[j] * step];
-                    second = b < a || (a != a && b == b);
-                }
-                spare[k] = second ? order[j++] : order[i++];
-            }
-        }
-        for (long i = 0; i < n; i++)
-            order[i] = spare[i];
-    }
-}
-
 //// fast_exp  exp within 2 units in the last place; what is less than the least normal number is 0
 static inline T fast_exp_T(T x) {
 #if IS_FLOAT32
@@ -159,4 +136,23 @@ static inline T fast_tanh_T(T x) {
     const double far = copysign(1 - 2 / (e + 1), x);
     return size < 0.625 ? x + x * q * (a / b) : size < 20 ? far : x == x ? copysign(1, x) : x;
 #endif
+}
+
+//// product  c = a b, of m x k and k x n numbers; rows of a lie ai apart, its columns ak; one of the two steps is 1
+/* NumPy's BLAS, if whoever loads this sets it; loops without */
+typedef void (*gemm_T)(int, int, int, int64_t, int64_t, int64_t, T, const T *, int64_t, const T *, int64_t, T, T *, int64_t);
+gemm_T blas_T = 0;
+
+static void product_T(long m, long n, long k, const T *a, long ai, long ak, const T *b, long bk, long bj, T *c, long ci) {
+    if (blas_T) {
+        blas_T(101, ak == 1 ? 111 : 112, bj == 1 ? 111 : 112, m, n, k, 1, a, ak == 1 ? ai : ak, b, bj == 1 ? bk : bj, 0, c, ci);
+        return;
+    }
+    for (long i = 0; i < m; i++)
+        for (long j = 0; j < n; j++) {
+            T sum = 0;
+            for (long l = 0; l < k; l++)
+                sum += a[i * ai + l * ak] * b[l * bk + j * bj];
+            c[i * ci + j] = sum;
+        }
 }

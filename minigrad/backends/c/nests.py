@@ -67,7 +67,8 @@ class Place(NamedTuple):
 class Element(NamedTuple):
     """An operand: which element of which member belongs to an index of the nest.
 
-    ``looked_up`` adds to it what index arrays say: (their element, the length of the axis, its stride).
+    ``looked_up`` adds to it what index arrays say: (their element, the length of the axis, its stride).  ``many`` says
+    how many elements from there on are read.
     """
 
     ref: str
@@ -75,6 +76,7 @@ class Element(NamedTuple):
     offset: int
     at: str = ""
     looked_up: tuple[Any, ...] = ()
+    many: int = 1  # how many elements from here on are read
 
     def along(self, axes: list[int]) -> Element:
         """The same for fewer axes."""
@@ -112,7 +114,7 @@ class Line:
     def reads(self) -> list[Element]:
         """Operands in memory."""
         elements = [o for o in self.operands if isinstance(o, Element)]
-        return elements + [at for e in elements for at, *_ in e.looked_up]
+        return elements + [at for e in [*elements, self.out] for at, *_ in e.looked_up]
 
 
 @dataclass(eq=False)
@@ -137,7 +139,7 @@ class Nest(Part):
     def takes(self, line: Line) -> bool:
         """Whether a line sees the same numbers in this nest as behind it."""
         for e in line.reads():
-            if e.ref in self.wrote and (self.wrote[e.ref] != e or e.looked_up):
+            if e.ref in self.wrote and (self.wrote[e.ref] != e or e.looked_up or e.many > 1):
                 return False
         out = line.out
         if line.start is not None:
@@ -208,10 +210,11 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
     elements = [e for line in lines for e in line.reads()]
     stored = _stored(lines, needed)
     elements += [line.out for line in lines if line in stored]
-    axes = _axes(nest.shape, elements, next((n.out for n in lines if n in stored), None))
+    elements += [e for line in stored for e, *_ in line.out.looked_up]
+    axes = _axes(nest.shape, elements, stored[0].out if stored else None)
     text: list[str] = []
     for line in lines:
-        if line.start is not None:
+        if line.start:
             kept = [ax for ax in axes if line.out.strides[ax[-1]]]
             text += looped(kept, [f"{line.out.ref}[{_index(line.out, kept)}] = {line.start};"])
     body: list[str] = []
@@ -224,7 +227,7 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
             said = comment(line.op)
             body.append(said)
         operands = [_operand(o, axes, local) for o in line.operands]
-        target = f"{line.out.ref}[{_index(line.out, axes)}]"
+        target = _operand(line.out, axes, {})
         value = line.text.format(*operands, out=target)
         if line.start is not None:
             body.append(f"{target} = {value};")
@@ -267,7 +270,7 @@ def _axes(shape: tuple[int, ...], elements: list[Element], first: Element | None
     """The loops, from the outside to the inside: (variable, length, axis); axes that lie one behind the other are one."""
     strides = [s.strides for e in elements for s in (e, *(at for at, *_ in e.looked_up))]
     order = [k for k, n in enumerate(shape) if n != 1]
-    if first is not None and 0 not in [first.strides[k] for k in order]:
+    if first is not None and not first.looked_up and 0 not in [first.strides[k] for k in order]:
         order.sort(key=lambda k: -abs(first.strides[k]))
     axes: list[Any] = []
     for k in order:

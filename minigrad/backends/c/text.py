@@ -11,7 +11,6 @@ an index into the memory it shows.  Text of a program becomes identifiers and co
 from __future__ import annotations
 
 import math
-import operator
 import re
 import string
 from collections import Counter
@@ -169,6 +168,8 @@ class Writer(Identifiers):
 
     def place(self, value: Any) -> Place:
         """Where an Array is, or an array that is known now."""
+        if isinstance(value, Place):
+            return value
         if not isinstance(value, Array):
             return self.constant_place(np.asarray(value))
         array = value
@@ -206,7 +207,9 @@ class Writer(Identifiers):
         """One line; an operand is a Place, an Element or a text."""
         shape = out.view.shape if shape is None else shape
         element = out.element()
-        if strides is not None:
+        if isinstance(strides, Element):
+            element = strides
+        elif strides is not None:
             element = element._replace(strides=strides)
         said: list[Any] = []
         for o in operands:
@@ -447,43 +450,31 @@ class Writer(Identifiers):
     def pairwise(self, parts: Parts, x: Place, axes: Any, out: Place, strides: Any) -> bool:
         """A sum in NumPy's order, where it runs along the innermost axis in memory; else False."""
         shape = x.view.shape
-        order = sorted((k for k, n in enumerate(shape) if n != 1), key=lambda k: -abs(x.strides[k]))
-        if not order or order[-1] not in axes or x.view.dtype != out.view.dtype:
+        order = [k for k, n in enumerate(shape) if n != 1]
+        order.sort(key=lambda k: -abs(x.strides[k]))
+        if not order or order[-1] not in axes:
             return False
-        inner, count = order[-1], shape[order[-1]]
-        outer = order[:-1]
-        while outer and outer[-1] in axes and x.strides[outer[-1]] == x.strides[inner] * count:
-            count *= shape[outer.pop()]
-        names = [next((f"i{k}" for k in outer if k == a), "0") for a in range(len(shape))]
-        ctype = TYPES[x.view.dtype.name]
-        target = out.index(names, strides)
-
-        def write() -> list[str]:
-            term = f"pairwise_{ctype}(&{x.index(names)}, {count}, {x.strides[inner]})"
-            loops = [(f"i{k}", shape[k]) for k in outer]
-            if all(k not in axes for k in outer):
-                return looped(loops, [f"{target} = 0 + {term};"])
-            kept = [loop for loop, k in zip(loops, outer, strict=True) if k not in axes]
-            return looped(kept, [f"{target} = 0;"]) + looped(loops, [f"{target} += {term};"])
-
-        self.part(parts, write, [x], [out])
+        run = [order.pop()]
+        while order and order[-1] in axes and x.strides[order[-1]] == x.strides[run[0]] * shape[run[0]]:
+            run.insert(0, order.pop())
+        count, step = math.prod(shape[k] for k in run), x.strides[run[-1]]
+        first = x.element()._replace(many=count).along(order)
+        text = f"{{out}} + pairwise_{TYPES[out.view.dtype.name]}(&{{0}}, {count}, {step})"
+        kept = tuple(shape[k] for k in order)
+        self.line(parts, out, text, [first], kept, "0", tuple(strides[k] for k in order))
         return True
 
     def accumulate(self, ufunc: Any, call: Call, parts: Parts) -> None:
         """Sums so far along an axis."""
-        x, axis = self.place(call.args[0]), call.kwargs.get("axis", 0)
-        out = self.out(call)
-        shape, axis = x.view.shape, axis % max(x.view.ndim, 1)
-        names = [f"i{k}" for k in range(len(shape))]
-        before = [f"({n} - 1)" if k == axis else n for k, n in enumerate(names)]
-        sign = {np.add: "+", np.multiply: "*"}.get(ufunc)
-        if sign is None:
+        x, out = self.place(call.args[0]), self.out(call)
+        if ufunc not in (np.add, np.multiply) or not x.view.ndim:
             raise Unsayable(f"{call.path} has no counterpart here")
-        value = _atom(self.cast(x.index(names), x.view.dtype, out.view.dtype))
-        rest = f"i{axis} > 0 ? {out.index(before)} {sign} {value} : {value}"
-        self.part(
-            parts, lambda: looped(zip(names, shape), [f"{out.index(names)} = {rest};"]), [x], [out]
-        )
+        cut = lambda p, *c: p.shown(np.moveaxis(p.view, axis, 0)[slice(*c)])  # noqa: E731
+        axis = call.kwargs.get("axis", 0)
+        self.copy(parts, cut(out, 1), cut(x, 1))
+        after = _atom(self.cast("{1}", x.view.dtype, out.view.dtype))
+        text = f"{{0}} {'+' if ufunc is np.add else '*'} {after}"
+        self.line(parts, cut(out, 1, None), text, [cut(out, -1), cut(x, 1, None)], start="")
 
     # -- products -------------------------------------------------------------------------------
 
@@ -493,103 +484,47 @@ class Writer(Identifiers):
         out = self.out(call)
         if call.function is np.dot and max(x.view.ndim, y.view.ndim) > 2:
             raise Unsayable("np.dot of stacks")
-        one = lambda view, at: np.expand_dims(view, at)  # noqa: E731
-        a = x.shown(one(x.view, 0)) if x.view.ndim == 1 else x
-        b = y.shown(one(y.view, 1)) if y.view.ndim == 1 else y
-        result = out.view
-        result = one(result, result.ndim) if y.view.ndim == 1 else result
-        result = one(result, result.ndim - 1) if x.view.ndim == 1 else result
-        batch = result.shape[:-2]
-        wide = lambda p: p.shown(np.broadcast_to(p.view, (*batch, *p.view.shape[-2:])))  # noqa: E731
-        letters = "abcdefghij"[: len(batch)]
-        self.contract(
-            parts,
-            out.shown(result),
-            letters + "mn",
-            [(wide(a), letters + "mk"), (wide(b), letters + "kn")],
+        a = x.shown(x.view[None]) if x.view.ndim == 1 else x
+        b = y.shown(y.view[:, None]) if y.view.ndim == 1 else y
+        c = out.shown(out.view[..., None]) if y.view.ndim == 1 else out
+        c = c.shown(c.view[..., None, :]) if x.view.ndim == 1 else c
+        *batch, m, n = c.view.shape
+        k, dtype, letters = a.view.shape[-1], c.view.dtype, "abcdefgh"[: len(batch)]
+        tiny = not self.exact and m * n * k <= 4096 and (b.strides[-1] == 1 or 1 in (m, n))
+        steps = [_blas_steps(p) for p in (a, b, c)]
+        one_type = a.view.dtype == b.view.dtype == dtype and dtype.kind == "f"
+        if tiny or not one_type or None in steps or steps[2][1] != 1 or not k:  # type: ignore[index]
+            said = [letters[len(batch) + 2 - p.view.ndim :] for p in (a, b)]
+            self.contract(parts, c, letters + "mn", [(a, said[0] + "mk"), (b, said[1] + "kn")])
+            return
+        wide = [p.shown(np.broadcast_to(p.view, (*batch, *p.view.shape[-2:]))) for p in (a, b, c)]
+        loops = [(f"i{d}", size) for d, size in enumerate(batch)]
+        first = [f"&{p.index([*(v for v, _ in loops), '0', '0'])}, {s[0]}, {s[1]}" for p, s in zip(wide, steps, strict=True)]  # type: ignore[index]
+        text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(first).removesuffix(', 1')});"
+        if c.view.size:
+            self.part(parts, lambda: looped(loops, [text]), [a, b], [out])
+
+    def contract(self, parts: Parts, out: Place, labels: str, factors: list[tuple[Place, str]]) -> None:
+        """Products added up over the letters that ``out`` does not have: a sum over axes."""
+        sizes = {c: n for p, said in factors for c, n in zip(said, p.view.shape, strict=True) if n != 1}
+        letters = dict.fromkeys("".join(said for _, said in factors))
+        order = [c for c in labels[:-1]] + [c for c in letters if c not in labels] + [*labels[-1:]]
+        shape = tuple(sizes.get(c, 1) for c in order)
+        steps = lambda p, said: tuple(  # noqa: E731
+            sum(s for s, n, d in zip(p.strides, p.view.shape, said) if d == c and n > 1) for c in order
         )
+        if out.view.dtype.kind not in "fiu" or len(set(labels)) != len(labels):
+            raise Unsayable(f"products of {out.view.dtype} with these axes")
+        casts = [_atom(self.cast(f"{{{k}}}", p.view.dtype, out.view.dtype)) for k, (p, _) in enumerate(factors)]
+        elements = [p.element()._replace(strides=steps(p, said)) for p, said in factors]
+        self.line(parts, out, "{out} + " + " * ".join(casts), elements, shape, "0", steps(out, labels))
 
-    def contract(
-        self, parts: Parts, out: Place, labels: str, factors: list[tuple[Place, str]]
-    ) -> None:
-        """Products added up over the letters that ``out`` does not have."""
-        sizes = {c: n for p, said in factors for c, n in zip(said, p.view.shape, strict=True)}
-        sizes = {**sizes, **dict(zip(labels, out.view.shape, strict=True))}
-        summed = [c for c in dict.fromkeys("".join(said for _, said in factors)) if c not in labels]
-        ctype, dtype = TYPES[out.view.dtype.name], out.view.dtype
-        if dtype.kind not in "fiu" or len(set(labels)) != len(labels):
-            raise Unsayable(f"products of {dtype} with these axes")
-        inner = labels[-1] if labels and len(factors) == 2 else ""
-        if inner and inner in factors[0][1] and inner not in factors[1][1]:
-            factors = factors[::-1]
-        together = inner and inner not in factors[0][1] and sizes[inner] > 1 and summed
-        if together and factors[1][0].strides[factors[1][1].index(inner)] not in (0, 1):
-            rows = math.prod(sizes[c] for c in labels if c not in factors[1][1])
-            if rows > 2 and factors[1][1].count(inner) == 1:
-                factors[1] = (
-                    self.turned(parts, factors[1][0], factors[1][1].index(inner)),
-                    factors[1][1],
-                )
-            else:
-                together = False
-        outer = [c for c in labels if not (together and c == inner)]
-        names = {c: "0" if sizes[c] == 1 else f"i{c}" for c in sizes} | (
-            {inner: "j"} if together else {}
-        )
-        read = [
-            _atom(self.cast(p.index([names[c] for c in said]), p.view.dtype, dtype))
-            for p, said in factors
-        ]
-        target = out.index([names[c] for c in labels])
-        loops = lambda letters: [(names[c], sizes[c]) for c in letters if sizes[c] != 1]  # noqa: E731
-
-        def write() -> list[str]:
-            if not together:
-                body = looped(loops(summed), [f"sum += {' * '.join(read)};"])
-                lines = (
-                    [f"{ctype} sum = 0;", *body, f"{target} = sum;"]
-                    if summed
-                    else [f"{target} = {' * '.join(read)};"]
-                )
-                return looped(loops(outer), lines) if loops(outer) else ["{", *_indent(lines), "}"]
-            n = sizes[inner]
-            add = [
-                f"const {ctype} a = {read[0]};",
-                *looped([("j", n)], [f"row[j] += a * {read[1]};"]),
-            ]
-            rows = looped(loops(summed), add) if loops(summed) else ["{", *_indent(add), "}"]
-            lines = [
-                f"{ctype} row[{n}] = {{0}};",
-                *rows,
-                *looped([("j", n)], [f"{target} = row[j];"]),
-            ]
-            return looped(loops(outer), lines) if loops(outer) else ["{", *_indent(lines), "}"]
-
-        self.part(parts, write, [p for p, _ in factors], [out])
-
-    def turned(self, parts: Parts, place: Place, last: int) -> Place:
-        """The same numbers with an axis innermost in memory; turned once, as long as they stay what they are."""
-        stays = place.ref.startswith("s->") and not place.at and parts is self.parts
-        key = place.element(), place.view.shape, last, self.versions[place.ref]
-        if stays and key in self.packed:
-            return self.packed[key]
-        order = [k for k in range(place.view.ndim) if k != last] + [last]
-        shape = [place.view.shape[k] for k in order]
-        like = np.empty(shape, place.view.dtype).transpose(np.argsort(order))
-        out = self.place_of(np.empty_like(like), "turned")
-        self.copy(parts, out, place)
-        self.packed[key] = out
-        return out
-
-    def say_einsum(
-        self, call: Call, parts: Parts, subscripts: str, *xs: Any, optimize: bool = False
-    ) -> None:
+    def say_einsum(self, call: Call, parts: Parts, subscripts: str, *xs: Any, optimize: bool = False) -> None:
         given, arrow, labels = subscripts.replace(" ", "").partition("->")
         if not arrow:
             labels = "".join(sorted(c for c in set(given) - {","} if given.count(c) == 1))
-        out = self.out(call)
         factors = [(self.place(x), said) for x, said in zip(xs, given.split(","), strict=True)]
-        self.contract(parts, out, labels, factors)
+        self.contract(parts, self.out(call), labels, factors)
 
     # -- other functions ------------------------------------------------------------------------
 
@@ -623,226 +558,126 @@ class Writer(Identifiers):
             self.copy(parts, out.shown(np.moveaxis(out.view, axis, 0)[k, ...]), self.place(a))
 
     def moved(self, call: Call, parts: Parts) -> None:
-        """Elements in another place: a table says where each comes from, 0 that it is zero."""
+        """Elements in another place: each number of a table says which one, 0 that it is zero."""
         source = self.place(call.args[0])
-        if source.view.size > TABLE:
-            raise Unsayable(f"{call.path} of more than {TABLE:,} elements")
         numbers = np.arange(1, source.view.size + 1).reshape(source.view.shape)
-        places = call.function(numbers, *call.args[1:], **call.kwargs)
-        offsets = np.concatenate([[0], _offsets(source).ravel()])[places]
-        out, table = (
-            self.out(call),
-            self.constant_place(offsets.astype(np.int32)).element(places.shape),
-        )
-        flat = Element(source.ref, (0,) * places.ndim, 0, source.at, ((table, 0, 1),))
-        if places.all():
-            self.line(parts, out, "{0}", [flat])
+        chosen = call.function(numbers, *call.args[1:], **call.kwargs)
+        offsets = np.concatenate([[0], _offsets(source).ravel()])[chosen]
+        element = self.chosen(source, offsets)
+        if chosen.all():
+            self.line(parts, self.out(call), "{0}", [element])
         else:
-            there = self.constant_place(places != 0).element(places.shape)
-            self.line(parts, out, "{0} ? {1} : 0", [there, flat])
+            there = self.place(chosen != 0)
+            self.line(parts, self.out(call), "{0} ? {1} : 0", [there, element])
 
-    def say_argsort(
-        self, call: Call, parts: Parts, x: Any, axis: int = -1, kind: Any = None
-    ) -> None:
-        self.sorted(call, parts, self.place(x), axis, self.out(call))
+    def say_argsort(self, call: Call, parts: Parts, x: Any, axis: int = -1, kind: Any = None) -> Place:
+        """The rank of each element is how many come before it; each goes to the place of its rank."""
+        source = self.place(x)
+        order = self.out(call) if call.out.dtype == np.int64 else self.place_of(np.empty(source.view.shape, np.int64), "order")
+        view = np.moveaxis(source.view, axis, -1) if source.view.ndim else source.view[None]
+        n = view.shape[-1]
+        if n > 2048:
+            raise Unsayable(f"rows of {n:,} are sorted elsewhere")
+        rank = self.place_of(np.empty(view.shape, np.int64), "rank")
+        operands = [source.shown(np.broadcast_to(v, (*view.shape, n))) for v in (view[..., None, :], view[..., None])]
+        operands.append(self.place(np.tri(n, k=-1, dtype=bool)))
+        text = "{out} + ({0} < {1} || ({0} == {0} && {1} != {1}) || ({2} && ({0} == {1} || ({0} != {0} && {1} != {1}))))"
+        self.line(parts, rank, text, operands, (*view.shape, n), "0", (*rank.strides, 0))
+        target = order.shown(np.moveaxis(order.view, axis, -1) if order.view.ndim else order.view[None])
+        *rows, step = target.strides
+        element = Element(target.ref, (*rows, 0), target.offset, target.at, ((rank.element(), 0, step),))
+        self.line(parts, target, "{0}", [self.place(np.arange(n))], view.shape, "", element)
+        return order
 
     def say_sort(self, call: Call, parts: Parts, x: Any, axis: int = -1, kind: Any = None) -> None:
-        source, out = self.place(x), self.out(call)
-        order = self.place_of(np.empty(source.view.shape, np.int64), "order")
-        self.sorted(call, parts, source, axis, order)
-        self.along(parts, source, order, axis, out)
-
-    def sorted(self, call: Call, parts: Parts, x: Place, axis: int, order: Place) -> None:
-        shape, axis = x.view.shape, axis % max(x.view.ndim, 1)
-        if order.view.ndim == 0:
-            self.line(parts, order, "0", [])
-            return
-        row = self.place_of(np.empty(shape[axis], np.int64), "row")
-        spare = self.place_of(np.empty(shape[axis], np.int64), "spare")
-        names = ["0" if k == axis else f"i{k}" for k in range(len(shape))]
-        loops = [(f"i{k}", n) for k, n in enumerate(shape) if k != axis]
-        at = [f"j{''}" if k == axis else f"i{k}" for k in range(len(shape))]
-        sort = f"argsort_{TYPES[x.view.dtype.name]}(&{x.index(names)}, {shape[axis]}, {x.strides[axis]}, {row.ref}, {spare.ref});"
-        copy = looped([("j", shape[axis])], [f"{order.index(at)} = {row.ref}[j];"])
-        lines = [sort, *copy]
-        body = looped(loops, lines) if loops else lines
-        self.part(parts, lambda: body, [x], [order, row, spare])
+        order = self.say_argsort(call, parts, x, axis)
+        index = _along(order, self.place(x).view.shape, axis)
+        self.line(parts, self.out(call), "{0}", [self.looked_up(parts, self.place(x), index, None)])
 
     # -- places that are looked up ----------------------------------------------------------------
 
-    def looked_up(self, parts: Parts, x: Place, index: Any, shape: Any, call: Call) -> Element:
-        """The element of ``x[index]`` for each index of the result; the indices are checked first."""
+    def chosen(self, x: Place, offsets: Any) -> Element:
+        """Elements in places that are known: a view where they lie regularly, a table else."""
+        regular = _affine(offsets)
+        if regular is not None:
+            return Element(x.ref, *regular, x.at)
+        table = self.place(offsets.astype(np.int32)).element()
+        return Element(x.ref, (0,) * offsets.ndim, 0, x.at, ((table, 0, 1),))
+
+    def looked_up(self, parts: Parts, x: Place, index: Any, call: Call | None) -> Element:
+        """The element of ``x[index]`` for each index of the result; ``call`` raises where it points outside."""
         index = index if isinstance(index, tuple) else (index,)
-        taken = sum(p is not None and p is not Ellipsis for p in index)
-        at = next((k for k, p in enumerate(index) if p is Ellipsis), len(index))
-        full = (
-            *index[:at],
-            *[slice(None)] * (x.view.ndim - taken),
-            *index[at + (at < len(index)) :],
-        )
-        arrays = [
-            (k, p if isinstance(p, Array) else np.asarray(p))
-            for k, p in enumerate(full)
-            if isinstance(p, Array | list | np.ndarray)
-        ]
-        if any(p.dtype.kind not in "iu" for _, p in arrays):
+        if any(p.view.dtype.kind not in "iu" for p in map(self.place, filter(_is_array, index))):
             raise Unsayable("a mask chooses how many")
-        zero = tuple(
-            np.zeros(p.shape, int) if isinstance(p, Array | list | np.ndarray) else p for p in full
-        )
-        zero = tuple(np.zeros(np.shape(p), int) if isinstance(p, list) else p for p in zero)
-        base = _offsets(x)[zero]
-        block = np.broadcast_shapes(*(p.shape for _, p in arrays))
-        numbers = [
-            k for k, p in enumerate(full) if isinstance(p, int | np.integer) or k in dict(arrays)
-        ]
-        together = numbers[-1] - numbers[0] < len(numbers)
-        before = (
-            sum(not isinstance(p, int | np.integer) for p in full[: numbers[0]]) if together else 0
-        )
-        after = base.ndim - before - len(block)
-        ups = []
-        for k, p in arrays:
-            axis = sum(q is not None for q in full[:k])
-            place = self.place(p)
-            self.check_range(parts, place, x.view.shape[axis], call)
-            wide = np.broadcast_to(place.view, block)
-            wide = (
-                wide.reshape(wide.shape)
-                if False
-                else wide[(*[None] * before, Ellipsis, *[None] * after)]
-            )
-            ups.append((place.shown(wide).element(base.shape), x.view.shape[axis], x.strides[axis]))
-        strides, offset = _affine(base)
-        return Element(x.ref, strides, offset, x.at, tuple(ups))
+        runs = {k: p if isinstance(p, Place) else self.place(p) for k, p in enumerate(index) if isinstance(p, Array | Place)}
+        zero = tuple(np.zeros(runs[k].view.shape, int) if k in runs else p for k, p in enumerate(index))
+        element = self.chosen(x, _offsets(x)[zero])
+        for k, place in runs.items():
+            rest = [p for p in index[k:] if p is not None]
+            behind = any(p is Ellipsis for p in index[:k])
+            axis = x.view.ndim - len(rest) if behind else sum(p is not None for p in index[:k])
+            length = x.view.shape[axis]
+            if call is not None:
+                self.check_range(parts, place, length, call)
+            shape = [place.view.size if a == axis else 1 for a in range(x.view.ndim)]
+            every = np.broadcast_to(_offsets(place).reshape(shape), [place.view.size if a == axis else n for a, n in enumerate(x.view.shape)])
+            own = (*zero[:k], np.arange(place.view.size).reshape(place.view.shape), *zero[k + 1 :])
+            regular = _affine(every[own])
+            at = Element(place.ref, *regular, place.at)  # type: ignore[misc]
+            element = element._replace(looked_up=(*element.looked_up, (at, length, x.strides[axis])))
+        return element
 
     def check_range(self, parts: Parts, index: Place, length: int, call: Call) -> None:
         """Leave if an index points outside."""
-        if index.ref[:3] not in ("s->", "p->"):
-            if index.view.size and (index.view.min() < -length or index.view.max() >= length):
-                raise Unsayable("an index points outside")
-            return
         names = [f"i{k}" for k in range(index.view.ndim)]
         leave = self.fail(call.function, call.args, call.kwargs)
         self.kept |= {self.place(a).ref for a in call.reads()}
         at = index.index(names)
         test = [f"if ({at} < -{length} || {at} >= {length})", f"    {leave}"]
-        loops = looped(zip(names, index.view.shape), test)
+        loops = looped(zip(names, index.view.shape, strict=True), test)
         self.part(parts, lambda: loops, [index], [], fails=True)
 
     def say_getitem(self, call: Call, parts: Parts, x: Any, index: Any) -> None:
+        self.line(parts, self.out(call), "{0}", [self.looked_up(parts, self.place(x), index, call)])
+
+    def say_take(self, call: Call, parts: Parts, x: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> None:
         source = self.place(x)
-        element = self.looked_up(parts, source, index, call.out.shape, call)
-        self.line(parts, self.out(call), "{0}", [element])
+        if axis is None:
+            source, axis = source.shown(source.view.reshape(-1)), 0
+        if mode != "raise" or not np.may_share_memory(source.view, source.base):
+            raise Unsayable("take of this sort")
+        index = (*[slice(None)] * (axis % source.view.ndim), indices if isinstance(indices, Array) else np.asarray(indices))
+        self.line(parts, self.out(call), "{0}", [self.looked_up(parts, source, index, call)])
 
-    def say_take(
-        self,
-        call: Call,
-        parts: Parts,
-        x: Any,
-        indices: Any,
-        axis: Any = None,
-        out: Any = None,
-        mode: str = "raise",
-    ) -> None:
-        source = self.place(x)
-        if axis is None or mode != "raise":
-            flat = source.view.reshape(-1)
-            if mode != "raise" or not np.may_share_memory(flat, source.view):
-                raise Unsayable("take from an array that does not lie in one piece")
-            source, axis = source.shown(flat), 0
-        index = (*[slice(None)] * (axis % source.view.ndim), indices)
-        if not isinstance(indices, Array) and np.ndim(indices) == 0:
-            self.copy(parts, self.out(call), source.shown(source.view[(*index[:-1], int(indices))]))
-            return
-        element = self.looked_up(parts, source, index, call.out.shape, call)
-        self.line(parts, self.out(call), "{0}", [element])
+    def say_take_along_axis(self, call: Call, parts: Parts, x: Any, indices: Any, axis: int = -1) -> None:
+        index = _along(self.place(indices), call.args[0].shape, axis)
+        self.line(parts, self.out(call), "{0}", [self.looked_up(parts, self.place(x), index, call)])
 
-    def say_take_along_axis(
-        self, call: Call, parts: Parts, x: Any, indices: Any, axis: int = -1
-    ) -> None:
-        source, order = self.place(x), self.place(indices)
-        self.check_range(parts, order, source.view.shape[axis], call)
-        self.along(parts, source, order, axis, self.out(call))
-
-    def beside(self, x: Place, indices: Place, axis: int) -> Element:
-        """For each place in ``indices`` the element of ``x`` that it points to along an axis."""
-        axis %= x.view.ndim
-        strides = tuple(
-            0 if k == axis or n == 1 else s
-            for k, (s, n) in enumerate(zip(x.strides, x.view.shape, strict=True))
-        )
-        up = indices.element(), x.view.shape[axis], x.strides[axis]
-        return Element(x.ref, strides, x.offset, x.at, (up,))
-
-    def along(self, parts: Parts, x: Place, indices: Place, axis: int, out: Place) -> None:
-        if not x.view.ndim:
-            self.copy(parts, out, x)
-            return
-        self.line(parts, out, "{0}", [self.beside(x, indices, axis)])
-
-    def say_put_along_axis(
-        self, call: Call, parts: Parts, x: Any, indices: Any, values: Any, axis: int = -1
-    ) -> None:
-        target, order = self.place(x), self.place(indices)
-        self.check_range(parts, order, target.view.shape[axis], call)
-        self.scatter(
-            parts, target, self.beside(target, order, axis), values, order.view.shape, "=", [order]
-        )
+    def say_put_along_axis(self, call: Call, parts: Parts, x: Any, indices: Any, values: Any, axis: int = -1) -> None:
+        self.scatter(call, parts, x, _along(self.place(indices), x.shape, axis), values, "{0}")
 
     def say_setitem(self, call: Call, parts: Parts, x: Any, index: Any, value: Any) -> None:
-        target = self.place(x)
-        element = self.looked_up(parts, target, index, None, call)
-        shape = _offsets(target)[_zeroed(index)].shape
-        self.scatter(
-            parts, target, element, value, shape, "=", [self.place(a) for a in arrays_in(index)]
-        )
+        self.scatter(call, parts, x, index, value, "{0}")
 
     def at(self, ufunc: Any, call: Call, parts: Parts) -> None:
         """``np.add.at``: one after the other."""
-        x, index, value = call.args
-        target = self.place(x)
         if ufunc is not np.add:
             raise Unsayable(f"{call.path} has no counterpart here")
-        element = self.looked_up(parts, target, index, None, call)
-        shape = _offsets(target)[_zeroed(index)].shape
-        self.scatter(
-            parts, target, element, value, shape, "+=", [self.place(a) for a in arrays_in(index)]
-        )
+        x, index, value = call.args
+        self.scatter(call, parts, x, index, value, "{out} || {0}" if x.dtype.kind == "b" else "{out} + {0}")
 
-    def scatter(
-        self,
-        parts: Parts,
-        target: Place,
-        element: Element,
-        value: Any,
-        shape: Any,
-        sign: str,
-        reads: list[Place],
-    ) -> None:
+    def scatter(self, call: Call, parts: Parts, x: Any, index: Any, value: Any, text: str) -> None:
         """Values into places that are looked up, in order."""
-        names = [f"i{k}" for k in range(len(shape))]
-        terms = [target._replace(base=target.base).index(names, element.strides)]
-        index = terms[0]
-        from .nests import index_of
-
-        inside = index_of(names, element.strides, element.offset, element.at)
-        for at, length, stride in element.looked_up:
-            here = f"{at.ref}[{index_of(names, at.strides, at.offset, at.at)}]"
-            inside += f" + ({here} < 0 ? {here} + {length} : {here}) * {stride}"
-        index = f"{target.ref}[{inside}]"
+        target = self.place(x)
+        element = self.looked_up(parts, target, index, call)
+        zero = tuple(np.zeros(np.shape(p) if not isinstance(p, Place) else p.view.shape, int) if _is_array(p) else p
+                     for p in (index if isinstance(index, tuple) else (index,)))  # fmt: skip
+        shape = target.view[zero].shape
         dtype = target.view.dtype
-        if isinstance(value, Array) or np.ndim(value):
-            source = self.place(value)
-            reads = [*reads, source]
-            wide = source.shown(np.broadcast_to(source.view, shape))
-            given = _atom(self.cast(wide.index(names), source.view.dtype, dtype))
-        else:
-            given = literal(value, dtype)
-        if dtype.kind == "b" and sign == "+=":
-            given, sign = f"{index} || {given}", "="
-        body = looped(zip(names, shape), [f"{index} {sign} {given};"])
-        self.part(parts, lambda: body, [*reads, target], [target])
+        given = self.place(value) if _is_array(value) else literal(value, dtype)
+        if isinstance(given, Place):
+            text = text.replace("{0}", _atom(self.cast("{0}", given.view.dtype, dtype)))
+        self.line(parts, target, text, [given], shape, "", element)
 
     # -- loops and branches -----------------------------------------------------------------------
 
@@ -1146,24 +981,35 @@ def _offsets(place: Place) -> Any:
     return out
 
 
-def _affine(places: Any) -> tuple[tuple[int, ...], int]:
-    """Strides and offset of places that lie regularly."""
+def _affine(places: Any) -> tuple[tuple[int, ...], int] | None:
+    """Strides and offset of places that lie regularly; else None."""
     if not places.size:
         return (0,) * places.ndim, 0
     first = int(places[(0,) * places.ndim])
-    ones = np.eye(places.ndim, dtype=int)
-    return tuple(
-        int(places[tuple(e)]) - first if n > 1 else 0
-        for e, n in zip(ones, places.shape, strict=True)
-    ), first
+    steps = [int(np.moveaxis(places, k, 0)[1:2].flat[0]) - first if n > 1 else 0 for k, n in enumerate(places.shape)]
+    again = first + sum((np.arange(n) * s).reshape([-1] + [1] * (places.ndim - k - 1)) for k, (n, s) in enumerate(zip(places.shape, steps, strict=True)))
+    return (tuple(steps), first) if np.array_equal(np.broadcast_to(again, places.shape), places) else None
 
 
-def _zeroed(index: Any) -> Any:
-    """An index with zeros in place of its arrays."""
-    parts = index if isinstance(index, tuple) else (index,)
-    return tuple(
-        np.zeros(np.shape(p), int) if isinstance(p, Array | list | np.ndarray) else p for p in parts
-    )
+def _blas_steps(place: Place) -> tuple[int, int] | None:
+    """How far rows and columns of a matrix lie apart, if BLAS can say it; a single one says nothing."""
+    (r, c), (sr, sc) = place.view.shape[-2:], place.strides[-2:]
+    if (sc == 1 or c == 1) and (r == 1 or sr >= c):
+        return (sr if r > 1 else c), 1
+    if (sr == 1 or r == 1) and (c == 1 or sc >= r):
+        return 1, sc
+    return None
+
+
+def _along(indices: Place, shape: Any, axis: int) -> tuple[Any, ...]:
+    """The index that ``take_along_axis`` stands for."""
+    grid: list[Any] = list(np.ogrid[tuple(slice(n) for n in shape)])
+    grid[axis] = indices
+    return tuple(grid)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, Array | Place | np.ndarray | list)
 
 
 def _axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
