@@ -3,6 +3,7 @@
 python -m tests.campaign fuzz --programs 200000 --seed 0
 python -m tests.campaign sessions --programs 20000
 python -m tests.campaign steps --programs 20000
+python -m tests.campaign c --programs 20000
 python -m tests.campaign histories --programs 50000
 python -m tests.campaign files --programs 1000000
 python -m tests.campaign honest --programs 20000
@@ -45,6 +46,7 @@ SEEDED = {
     "fuzz": "tests.trust.fuzz.check_seed",
     "sessions": "tests.trust.engine_machine.seeded_session",
     "steps": "tests.compiler.random_steps.check",
+    "c": "tests.compiler.random_steps.check_c",
     "histories": "tests.trust.aliasing.seeded_history",
     "modules": "tests.nn.module_machine.seeded_history",
     "players": "tests.viz.truth.check_player",

@@ -6,6 +6,8 @@ jax/space         ``xp`` on JAX: the same kernels with jax.numpy in place of Num
 jax/step          that function under `jax.jit`: ``static.compile(..., backend="jax")``
 onnx/model        the program as an ONNX file: ``static.export_onnx``                    (graph, space, symbol, …)
 from_torch        a function of PyTorch as a Program: ``static.from_torch``             (aten)
+c/text            the program as C: ``static.to_c``                                       (nests)
+c/step            that text, compiled: ``static.compile(..., backend="c")``               (build)
 
 JAX, ONNX and PyTorch are loaded on first use, and none is needed for anything else.
 """

@@ -7,10 +7,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..compiler.program_passes import climb
+from ..compiler.memory import start_values
+from ..compiler.program_passes import climb, limited_depth
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
+from ..static.program.arguments import names_of
 from ..static.program.program import Program
 from ..static.run.feeds import fed_shapes
+from .c.step import CStep
+from .c.text import Writer
 
 
 def lowered(program: Program, shapes: Mapping[str, tuple[int, ...]], fetch: list[str]) -> Program:
@@ -39,8 +43,6 @@ def on_backend(
 ) -> Any:
     """What ``static.compile(..., backend=...)`` returns.  Errors: `ProgramError` if there is no such backend here."""
     if backend == "c":
-        from .c.step import CStep
-
         step = CStep(program, fetch, executor, exact, max_steps)
         shapes = fed_shapes(program, feed)
         if not any(-1 in shape for shape in shapes.values()):
@@ -53,6 +55,38 @@ def on_backend(
     from .jax.step import JaxStep
 
     return JaxStep(program, feed, fetch, executor, max_steps)
+
+
+def to_c(
+    program: Program,
+    feed: Any = None,
+    fetch: Any = (),
+    exact: bool = True,
+    max_steps: int | None = None,
+) -> str:
+    """A program as one file of C99: forward, backward and updates in one function.
+
+    Args: ``feed``, arrays or shapes where the program leaves sizes open; ``fetch``, the variables whose values are
+    read from ``struct memory`` afterwards; ``exact=False``, with its own tanh and exp; ``max_steps`` bounds while
+    loops that are differentiated.  Errors: `ProgramError` for an operator that has no C here, with the user's line.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     y = static.data("x", [3]) * 2.0
+    >>> [line.strip() for line in static.to_c(prog, fetch=y).splitlines()][-4:-2]
+    ['for (int i = 0; i < 3; i++)', 's->mul_0[i] = s->x[i] * 2.0;']
+    """
+    if not isinstance(program, Program):
+        what = f"to_c takes a Program, not {describe(program)}"
+        raise refusal(what, "static.to_c(program, fetch=[…])", ProgramError)
+    shapes, fetch = fed_shapes(program, feed), names_of(program, fetch, "fetch")
+    if open_sizes := [name for name, shape in shapes.items() if -1 in shape]:
+        what = f"the size of {open_sizes[0]!r} is open: C is written for known sizes"
+        raise refusal(what, f"feed={{{open_sizes[0]!r}: (…)}}, an array or its shape", ProgramError)
+    with limited_depth():
+        values = start_values(program, None)
+        return Writer(lowered(program, shapes, fetch), fetch, values, exact, max_steps).text()
 
 
 def export_onnx(

@@ -46,7 +46,7 @@ def compile(
     once, gates are made together;
     ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text) instead;
     ``backend="jax"``, a `JaxStep`: one pure function under `jax.jit`, where ``max_steps`` bounds while loops that
-    are differentiated.
+    are differentiated; ``backend="c"``, the same step from compiled C (`static.to_c` shows the text).
     Errors: `ProgramError` for unknown names and rungs.
 
     >>> from minigrad import static
@@ -150,7 +150,7 @@ class Step:
         """Compile for these shapes of the feeds."""
         with gc_paused(), limited_depth():
             *_, (_, program) = self.programs(shapes)
-            built = self.built(program)
+            built: Built = self.built(program)
         self._built[_key(shapes)] = built
         self._use(built)
         said = ", ".join(f"{n} {list(s)}" for n, s in shapes.items()) or "no feeds"

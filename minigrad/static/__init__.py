@@ -35,6 +35,7 @@ _LATER = {
     "compile": "..compiler",
     "decompose": "..compiler.program_passes", "export_onnx": "..backends.lowering",
     "from_torch": "..backends.from_torch", "net": "..nets",
+    "to_c": "..backends.lowering",
 }  # fmt: skip
 
 __all__ = [

@@ -109,7 +109,7 @@ def test_a_backend_that_is_not_there_is_named(monkeypatch):
     with pytest.raises(ProgramError) as caught:
         static.compile(program, fetch=y, backend="jaxx")
     assert str(caught.value).startswith(
-        "there is no backend 'jaxx'; did you mean 'jax'? Known: 'numpy', 'jax'"
+        "there is no backend 'jaxx'; did you mean 'jax'? Known: 'numpy', 'c', 'jax'"
     )
     monkeypatch.setattr(lowering, "find_spec", lambda name: None)
     with pytest.raises(ProgramError) as caught:

@@ -90,12 +90,12 @@ def processor() -> str:
 
 
 def folders() -> list[Path]:
-    """Where compiled files may lie: the user's cache, or a folder of this process; each exists and can be written to."""
+    """Where compiled files may lie: the user's cache, or a folder of this process."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     found = []
-    for make in (lambda: Path(root) / "minigrad" / "c", _own_folder):
+    for own in (False, True):
         with contextlib.suppress(OSError, RuntimeError):
-            folder = make()
+            folder = _own_folder() if own else Path(root) / "minigrad" / "c"
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             about = folder.stat()
             mine = not hasattr(os, "getuid") or about.st_uid == os.getuid()
@@ -120,6 +120,8 @@ def _compiled(command: list[str], text: str, folder: Path, name: str) -> Path:
         source, library = Path(work, "step.c"), Path(work, "step.so")
         source.write_text(text, encoding="ascii")
         _run([*command, "-o", str(library), str(source), "-lm"], folder)
+        if not library.exists():
+            raise _failed(command, "it made no file")
         target = folder / f"{name}-{_digest(library)}.so"
         os.replace(library, target)
     return target
@@ -179,5 +181,7 @@ def blas() -> dict[str, int | None]:
     for path in Path(np.__file__).parent.with_name("numpy.libs").glob("libscipy_openblas64_*"):
         with contextlib.suppress(OSError, AttributeError):
             library = ctypes.CDLL(str(path))
-            return {t: ctypes.cast(getattr(library, n), ctypes.c_void_p).value for t, n in names.items()}
+            return {
+                t: ctypes.cast(getattr(library, n), ctypes.c_void_p).value for t, n in names.items()
+            }
     return {}

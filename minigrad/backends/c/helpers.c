@@ -83,7 +83,7 @@ static int64_t whole_T(T x) {
     return x >= (T)-9223372036854775808.0 && x < (T)9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
 
-//// fast_exp  exp within 2 units in the last place; what is less than the least normal number is 0
+//// fast_exp  exp within 2 units in the last place; what is less than two times the least normal number may be 0
 static inline T fast_exp_T(T x) {
 #if IS_FLOAT32
     const float n = rintf(x * 1.44269504f), r = fmaf(n, 2.12194440e-4f, fmaf(n, -0.693359375f, x));
@@ -97,9 +97,9 @@ static inline T fast_exp_T(T x) {
     union {
         int32_t i;
         float f;
-    } power = {((n > -127 && n < 129 ? (int32_t)n : 0) + 126) << 23};
-    y = 2 * y * power.f;
-    return x > 88.72283f ? INFINITY : x < -87.33654f ? 0 : y;
+    } power = {((n > -126 && n < 129 ? (int32_t)n : 0) + 126) << 23};
+    y = fmaf(y, power.f, y * power.f); /* 2 y power, in no other order */
+    return x > 88.72283f ? INFINITY : x < -86.9f ? 0 : y;
 #else
     const double n = rint(x * 1.4426950408889634), r = fma(n, -1.42860682030941723212e-6, fma(n, -0.693145751953125, x));
     const double q = r * r;
@@ -108,13 +108,13 @@ static inline T fast_exp_T(T x) {
     union {
         int64_t i;
         double f;
-    } power = {((n > -1023 && n < 1025 ? (int64_t)n : 0) + 1022) << 52};
-    const double y = (2 + 4 * (a / (b - a))) * power.f;
-    return x > 709.782712893384 ? INFINITY : x < -708.39641853226 ? 0 : y;
+    } power = {((n > -1022 && n < 1025 ? (int64_t)n : 0) + 1022) << 52};
+    const double e = 1 + 2 * (a / (b - a)), y = fma(e, power.f, e * power.f); /* 2 e power, in no other order */
+    return x > 709.782712893384 ? INFINITY : x < -708.0 ? 0 : y;
 #endif
 }
 
-//// fast_tanh  tanh within 4 units in the last place
+//// fast_tanh  tanh within 5 units in the last place
 static inline T fast_tanh_T(T x) {
 #if IS_FLOAT32
     const float c = x > 7.90531f ? 7.90531f : x < -7.90531f ? -7.90531f : x, q = c * c;

@@ -10,6 +10,7 @@ Parts are in order.  A line joins the last nest of its shape, unless something i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from ...static.program.operator import Operator
 
 #: lines of a nest: longer ones take compilers long
 LONGEST = 48
+LONGEST_ROW = 256  #: numbers of a sum over rows that are kept beside each other
 FAILS = (
     "!"  #: what may fail reads it, what changes a parameter writes it: so parameters change last
 )
@@ -58,7 +60,7 @@ class Place(NamedTuple):
         wide = self.shown(np.broadcast_to(self.view, shape)) if shape else self
         return Element(self.ref, wide.strides, self.offset, self.at)
 
-    def index(self, indices: list[str], strides: Iterable[int] | None = None) -> str:
+    def element_at(self, indices: list[str], strides: Iterable[int] | None = None) -> str:
         """An element, for one expression per axis."""
         steps = self.strides if strides is None else strides
         return f"{self.ref}[{index_of(indices, steps, self.offset, self.at)}]"
@@ -212,6 +214,8 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
     elements += [line.out for line in lines if line in stored]
     elements += [e for line in stored for e, *_ in line.out.looked_up]
     axes = _axes(nest.shape, elements, stored[0].out if stored else None)
+    if len(lines) == 1 and lines[0].start:
+        return _summed(lines[0], axes)
     text: list[str] = []
     for line in lines:
         if line.start:
@@ -249,6 +253,31 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
     return text + looped(axes, body) if lines else []
 
 
+def _summed(line: Line, axes: list[Any]) -> list[str]:
+    """A sum over axes, alone in its nest, which stays in registers: one number, or a row of them."""
+    kept = [a for a in axes if line.out.strides[a[-1]]]
+    row = kept[-1:] if axes and kept[-1:] == axes[-1:] and axes[-1][1] <= LONGEST_ROW else []
+    outer = kept[: len(kept) - len(row)]
+    inner = [a for a in axes if a not in kept]
+    here = f"row[{row[0][0]}]" if row else "sum"
+    value = line.text.format(*[_operand(o, axes, {}) for o in line.operands], out=here)
+    size = f"row[{row[0][1]}]" if row else "sum"
+    start = [f"{line.kind} {size} = {line.start};"]
+    if row:
+        clear = [f"{here} = {line.start};"]
+        start = (
+            [f"{line.kind} {size} = {{0}};"]
+            if line.start == "0"
+            else [f"{line.kind} {size};", *looped(row, clear)]
+        )
+    body = [*start, *looped([*inner, *row], [f"{here} = {value};"])]
+    body += looped(row, [f"{_operand(line.out, axes, {})} = {here};"])
+    return [
+        comment(line.op),
+        *(looped(outer, body) if outer else ["{", *["    " + b for b in body], "}"]),
+    ]
+
+
 def _alive(lines: list[Line], needed: Callable[[str], bool]) -> list[Line]:
     """Without lines that nobody reads."""
     read: set[str] = set()
@@ -267,7 +296,7 @@ def _stored(lines: list[Line], needed: Callable[[str], bool]) -> list[Line]:
 
 
 def _axes(shape: tuple[int, ...], elements: list[Element], first: Element | None) -> list[Any]:
-    """The loops, from the outside to the inside: (variable, length, axis); axes that lie one behind the other are one."""
+    """The loops, the outermost first: (variable, length, axis); axes that lie one behind the other are one."""
     strides = [s.strides for e in elements for s in (e, *(at for at, *_ in e.looked_up))]
     order = [k for k, n in enumerate(shape) if n != 1]
     if first is not None and not first.looked_up and 0 not in [first.strides[k] for k in order]:
@@ -305,7 +334,7 @@ def looped(axes: Iterable[Any], body: list[str]) -> list[str]:
     axes = list(axes)
     count = "long" if any(n >= 2**31 for _, n, *_ in axes) else "int"
     for name, length, *_ in reversed(axes):
-        single = len(body) == 1 or (len(body) > 1 and body[0].startswith("for ") and _one(body))
+        single = len(body) == 1 or (body[0].startswith("for ") and _one(body))
         head = f"for ({count} {name} = 0; {name} < {length}; {name}++)"
         inner = ["    " + line for line in body]
         body = [head, *inner] if single else [head + " {", *inner, "}"]
@@ -320,8 +349,4 @@ def _one(body: list[str]) -> bool:
 def comment(op: Operator | None) -> str:
     """An operator as a comment: nothing in it can end the comment."""
     text = comment_of(op) if op is not None else ""
-    return (
-        "/* "
-        + "".join(c if c.isalnum() and c.isascii() or c in " _.,()=:;+-<>[]" else "." for c in text)
-        + " */"
-    )
+    return "/* " + re.sub(r"[^A-Za-z0-9 _.,()=:;+<>\[\]-]", ".", text) + " */"

@@ -66,7 +66,8 @@ class BuiltC:
         ))  # fmt: skip
         self.feeds = tuple(writer.schedule.feeds)
         self.fed = [self.array(writer.place(a)) for a in writer.schedule.feeds.values()]
-        self.wanted = [(f.shape, f.dtype) for f in self.fed]
+        #: whether feeds are arrays of the shapes and dtypes that this is for
+        self.fits = self.test([f"feed{k}" for k in range(len(self.fed))])
         self.results = [self.array(p) for p in writer.fetched]
         self.pointers = [ctypes.c_void_p(a.ctypes.data) for a in (self.parameters, self.memory)]
 
@@ -83,16 +84,21 @@ class BuiltC:
         where = flat[place.offset :] if place.view.size else flat
         return np.lib.stride_tricks.as_strided(where, place.view.shape, place.view.strides)
 
-    def fits(self, *values: Any) -> bool:
-        """Whether feeds are arrays of the shapes and dtypes that this is for."""
-        for value, (shape, dtype) in zip(values, self.wanted, strict=True):
-            if type(value) is not np.ndarray or value.shape != shape or value.dtype != dtype:
-                return False
-        return True
+    def test(self, names: list[str]) -> Any:
+        known = {f"{n}_shape": f.shape for n, f in zip(names, self.fed, strict=True)}
+        known |= {f"{n}_dtype": f.dtype for n, f in zip(names, self.fed, strict=True)}
+        tests = [
+            f"type({n}) is array and {n}.shape == {n}_shape and {n}.dtype is {n}_dtype"
+            for n in names
+        ]
+        return eval(
+            f"lambda {', '.join(names)}: {' and '.join(tests) or True}",
+            known | {"array": np.ndarray},
+        )
 
     def run(self, *values: Any) -> list[Any]:
         """Run it once.  C changes parameters after everything that may fail, and no signal is seen in between."""
-        for place, value in zip(self.fed, values, strict=True):
+        for place, value in zip(self.fed, values):  # noqa: B905
             place[...] = value
         failed = self.function(*self.pointers)
         if failed:

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import math
 import re
-import string
 from collections import Counter
 from collections.abc import Callable, Iterable
 from configparser import ConfigParser
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...compiler.lower import Lowering
+from ...compiler.memory import refusal
 from ...compiler.passes.cse import merge_common_calls, one_value_each
 from ...compiler.passes.dce import drop_unread, tidy
 from ...compiler.passes.products import batch_unrolled_products
@@ -31,18 +31,30 @@ from ...compiler.syntax import Identifiers, clean
 from ...errors import ProgramError
 from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
-from .nests import FAILS, Element, Line, Nest, Part, Parts, Place, comment, looped, nest_text
+from .nests import (
+    FAILS,
+    LETTERS,
+    Element,
+    Line,
+    Nest,
+    Part,
+    Parts,
+    Place,
+    comment,
+    looped,
+    nest_text,
+)
 
 TYPES = {
     "float64": "double", "float32": "float", "bool": "bool", "int64": "int64_t", "int32": "int32_t", "int16": "int16_t",
     "int8": "int8_t", "uint64": "uint64_t", "uint32": "uint32_t", "uint16": "uint16_t", "uint8": "uint8_t",
 }  # fmt: skip
-#: identifiers that mean something else in the text: words and macros of C, loop variables (functions come from tables)
-RESERVED = set(
-    "p s step parameters memory row sum held auto break case char const continue default do double else enum extern"
-    " float for goto if inline int long register restrict return short signed sizeof static struct switch typedef union"
-    " unsigned void volatile while bool true false main errno".split()
-) | {*string.ascii_letters, *(f"i{c}" for c in string.ascii_lowercase + string.digits)}
+#: words that no member may have
+RESERVED = (
+    "step parameters memory auto break case char const continue default do double else enum extern float for goto if"
+    " inline int long register restrict return short signed sizeof static struct switch typedef union unsigned void"
+    " volatile while bool true false main errno"
+)
 MACROS = re.compile(
     r"(U?INT|FP_|M_|MATH_|HUGE|NAN|INFINITY|PTRDIFF|SIZE|SIG|WCHAR|WINT)[A-Z0-9_]*|\w+_t"
 )
@@ -95,9 +107,10 @@ class Writer(Identifiers):
         exact: bool,
         max_steps: int | None,
     ) -> None:
-        self.exact, self.max_steps, self.op = exact, max_steps, None  # type: Any
+        self.exact, self.max_steps = exact, max_steps
+        self.op: Any = None
         lowering = Lowering(program, fetch, limit=1000)
-        super().__init__(lowering.schedule, RESERVED | _functions())
+        super().__init__(lowering.schedule, RESERVED.split())
         for change in (one_value_each, merge_common_calls, tidy):
             change(self.schedule)
         if not exact:
@@ -202,8 +215,16 @@ class Writer(Identifiers):
 
     # -- lines and parts ------------------------------------------------------------------------
 
-    def line(self, parts: Parts, out: Place, text: str, operands: Iterable[Any], shape: Any = None, start: str | None = None,
-             strides: Any = None) -> None:  # fmt: skip
+    def line(
+        self,
+        parts: Parts,
+        out: Place,
+        text: str,
+        operands: Iterable[Any],
+        shape: Any = None,
+        start: str | None = None,
+        strides: Any = None,
+    ) -> None:
         """One line; an operand is a Place, an Element or a text."""
         shape = out.view.shape if shape is None else shape
         element = out.element()
@@ -220,6 +241,7 @@ class Writer(Identifiers):
         if math.prod(shape) or start is not None:
             self.versions[out.ref] += 1
             name = re.sub(r".*>", "", out.ref)
+            name += "_" if name in _functions() else ""
             line = Line(name, TYPES[out.view.dtype.name], element, text, said, self.op, start)
             parts.line(shape, line, out.ref.startswith("p->"))
 
@@ -331,7 +353,8 @@ class Writer(Identifiers):
         if template is None or any(d.name not in TYPES for d in [*loop, result]):
             raise Unsayable(f"there is no C for np.{name} on {loop[-1]}")
         ctype = TYPES[loop[-1].name]
-        casts, operands = [], []
+        casts: list[str] = []
+        operands: list[Any] = []
         for k, (a, dtype) in enumerate(zip(args, loop, strict=True)):
             if isinstance(a, Array) or np.ndim(a):
                 place = self.place(a)
@@ -340,8 +363,12 @@ class Writer(Identifiers):
             else:
                 casts.append(f"{{{k}}}")
                 operands.append(literal(a, dtype))
-        if not self.exact and name in ("tanh", "exp"):
+        if name in ("tanh", "exp") and not self.exact:
             template = f"fast_{name}_{ctype}({{0}})"
+        elif (
+            name in ("tanh", "exp") and ctype == "float"
+        ):  # rounded once, and in the lanes of a vector
+            template = f"(float)fast_{name}_double((double){{0}})"
         suffix = "f" if ctype == "float" else ""
         numbered = re.sub(
             r"\{(\d)\}",
@@ -387,11 +414,9 @@ class Writer(Identifiers):
 
     def check(self, call: Call, parts: Parts) -> None:
         """A condition without which the kernel raises."""
-        from ...compiler.memory import refusal
-
         condition, expected, args, attrs = call.args
         place = self.place(condition)
-        test = place.index(["0"] * place.view.ndim)
+        test = place.element_at(["0"] * place.view.ndim)
         leave = self.fail(refusal(call.function), args, attrs)
         self.kept |= {self.place(a).ref for a in arrays_in(args)}
         self.part(
@@ -455,7 +480,11 @@ class Writer(Identifiers):
         if not order or order[-1] not in axes:
             return False
         run = [order.pop()]
-        while order and order[-1] in axes and x.strides[order[-1]] == x.strides[run[0]] * shape[run[0]]:
+        while (
+            order
+            and order[-1] in axes
+            and x.strides[order[-1]] == x.strides[run[0]] * shape[run[0]]
+        ):
             run.insert(0, order.pop())
         count, step = math.prod(shape[k] for k in run), x.strides[run[-1]]
         first = x.element()._replace(many=count).along(order)
@@ -469,8 +498,11 @@ class Writer(Identifiers):
         x, out = self.place(call.args[0]), self.out(call)
         if ufunc not in (np.add, np.multiply) or not x.view.ndim:
             raise Unsayable(f"{call.path} has no counterpart here")
-        cut = lambda p, *c: p.shown(np.moveaxis(p.view, axis, 0)[slice(*c)])  # noqa: E731
         axis = call.kwargs.get("axis", 0)
+
+        def cut(place: Place, *ends: Any) -> Place:
+            return place.shown(np.moveaxis(place.view, axis, 0)[slice(*ends)])
+
         self.copy(parts, cut(out, 1), cut(x, 1))
         after = _atom(self.cast("{1}", x.view.dtype, out.view.dtype))
         text = f"{{0}} {'+' if ufunc is np.add else '*'} {after}"
@@ -491,35 +523,53 @@ class Writer(Identifiers):
         *batch, m, n = c.view.shape
         k, dtype, letters = a.view.shape[-1], c.view.dtype, "abcdefgh"[: len(batch)]
         tiny = not self.exact and m * n * k <= 4096 and (b.strides[-1] == 1 or 1 in (m, n))
-        steps = [_blas_steps(p) for p in (a, b, c)]
+        steps: list[Any] = [_blas_steps(p) for p in (a, b, c)]
         one_type = a.view.dtype == b.view.dtype == dtype and dtype.kind == "f"
-        if tiny or not one_type or None in steps or steps[2][1] != 1 or not k:  # type: ignore[index]
+        if tiny or not one_type or None in steps or steps[2][1] != 1 or not k:
             said = [letters[len(batch) + 2 - p.view.ndim :] for p in (a, b)]
             self.contract(parts, c, letters + "mn", [(a, said[0] + "mk"), (b, said[1] + "kn")])
             return
         wide = [p.shown(np.broadcast_to(p.view, (*batch, *p.view.shape[-2:]))) for p in (a, b, c)]
         loops = [(f"i{d}", size) for d, size in enumerate(batch)]
-        first = [f"&{p.index([*(v for v, _ in loops), '0', '0'])}, {s[0]}, {s[1]}" for p, s in zip(wide, steps, strict=True)]  # type: ignore[index]
-        text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(first).removesuffix(', 1')});"
+        first = [
+            f"&{p.element_at([*(v for v, _ in loops), '0', '0'])}, {s[0]}, {s[1]}"
+            for p, s in zip(wide, steps, strict=True)
+        ]
+        text = (
+            f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(first).removesuffix(', 1')});"
+        )
         if c.view.size:
             self.part(parts, lambda: looped(loops, [text]), [a, b], [out])
 
-    def contract(self, parts: Parts, out: Place, labels: str, factors: list[tuple[Place, str]]) -> None:
+    def contract(
+        self, parts: Parts, out: Place, labels: str, factors: list[tuple[Place, str]]
+    ) -> None:
         """Products added up over the letters that ``out`` does not have: a sum over axes."""
-        sizes = {c: n for p, said in factors for c, n in zip(said, p.view.shape, strict=True) if n != 1}
+        sizes = {
+            c: n for p, said in factors for c, n in zip(said, p.view.shape, strict=True) if n != 1
+        }
         letters = dict.fromkeys("".join(said for _, said in factors))
         order = [c for c in labels[:-1]] + [c for c in letters if c not in labels] + [*labels[-1:]]
         shape = tuple(sizes.get(c, 1) for c in order)
-        steps = lambda p, said: tuple(  # noqa: E731
-            sum(s for s, n, d in zip(p.strides, p.view.shape, said) if d == c and n > 1) for c in order
-        )
+
+        def steps(place: Place, said: str) -> tuple[int, ...]:
+            axes = list(zip(place.strides, place.view.shape, said, strict=True))
+            return tuple(sum(s for s, n, d in axes if d == c and n > 1) for c in order)
+
         if out.view.dtype.kind not in "fiu" or len(set(labels)) != len(labels):
             raise Unsayable(f"products of {out.view.dtype} with these axes")
-        casts = [_atom(self.cast(f"{{{k}}}", p.view.dtype, out.view.dtype)) for k, (p, _) in enumerate(factors)]
+        casts = [
+            _atom(self.cast(f"{{{k}}}", p.view.dtype, out.view.dtype))
+            for k, (p, _) in enumerate(factors)
+        ]
         elements = [p.element()._replace(strides=steps(p, said)) for p, said in factors]
-        self.line(parts, out, "{out} + " + " * ".join(casts), elements, shape, "0", steps(out, labels))
+        self.line(
+            parts, out, "{out} + " + " * ".join(casts), elements, shape, "0", steps(out, labels)
+        )
 
-    def say_einsum(self, call: Call, parts: Parts, subscripts: str, *xs: Any, optimize: bool = False) -> None:
+    def say_einsum(
+        self, call: Call, parts: Parts, subscripts: str, *xs: Any, optimize: bool = False
+    ) -> None:
         given, arrow, labels = subscripts.replace(" ", "").partition("->")
         if not arrow:
             labels = "".join(sorted(c for c in set(given) - {","} if given.count(c) == 1))
@@ -570,22 +620,36 @@ class Writer(Identifiers):
             there = self.place(chosen != 0)
             self.line(parts, self.out(call), "{0} ? {1} : 0", [there, element])
 
-    def say_argsort(self, call: Call, parts: Parts, x: Any, axis: int = -1, kind: Any = None) -> Place:
+    def say_argsort(
+        self, call: Call, parts: Parts, x: Any, axis: int = -1, kind: Any = None
+    ) -> Place:
         """The rank of each element is how many come before it; each goes to the place of its rank."""
         source = self.place(x)
-        order = self.out(call) if call.out.dtype == np.int64 else self.place_of(np.empty(source.view.shape, np.int64), "order")
+        order = (
+            self.out(call)
+            if call.out.dtype == np.int64
+            else self.place_of(np.empty(source.view.shape, np.int64), "order")
+        )
         view = np.moveaxis(source.view, axis, -1) if source.view.ndim else source.view[None]
         n = view.shape[-1]
         if n > 2048:
             raise Unsayable(f"rows of {n:,} are sorted elsewhere")
         rank = self.place_of(np.empty(view.shape, np.int64), "rank")
-        operands = [source.shown(np.broadcast_to(v, (*view.shape, n))) for v in (view[..., None, :], view[..., None])]
+        operands = [
+            source.shown(np.broadcast_to(v, (*view.shape, n)))
+            for v in (view[..., None, :], view[..., None])
+        ]
         operands.append(self.place(np.tri(n, k=-1, dtype=bool)))
-        text = "{out} + ({0} < {1} || ({0} == {0} && {1} != {1}) || ({2} && ({0} == {1} || ({0} != {0} && {1} != {1}))))"
+        equal = "{0} == {1} || ({0} != {0} && {1} != {1})"
+        text = f"{{out}} + ({{0}} < {{1}} || ({{0}} == {{0}} && {{1}} != {{1}}) || ({{2}} && ({equal})))"
         self.line(parts, rank, text, operands, (*view.shape, n), "0", (*rank.strides, 0))
-        target = order.shown(np.moveaxis(order.view, axis, -1) if order.view.ndim else order.view[None])
+        target = order.shown(
+            np.moveaxis(order.view, axis, -1) if order.view.ndim else order.view[None]
+        )
         *rows, step = target.strides
-        element = Element(target.ref, (*rows, 0), target.offset, target.at, ((rank.element(), 0, step),))
+        element = Element(
+            target.ref, (*rows, 0), target.offset, target.at, ((rank.element(), 0, step),)
+        )
         self.line(parts, target, "{0}", [self.place(np.arange(n))], view.shape, "", element)
         return order
 
@@ -600,7 +664,7 @@ class Writer(Identifiers):
         """Elements in places that are known: a view where they lie regularly, a table else."""
         regular = _affine(offsets)
         if regular is not None:
-            return Element(x.ref, *regular, x.at)
+            return Element(x.ref, regular[0], regular[1], x.at)
         table = self.place(offsets.astype(np.int32)).element()
         return Element(x.ref, (0,) * offsets.ndim, 0, x.at, ((table, 0, 1),))
 
@@ -609,8 +673,14 @@ class Writer(Identifiers):
         index = index if isinstance(index, tuple) else (index,)
         if any(p.view.dtype.kind not in "iu" for p in map(self.place, filter(_is_array, index))):
             raise Unsayable("a mask chooses how many")
-        runs = {k: p if isinstance(p, Place) else self.place(p) for k, p in enumerate(index) if isinstance(p, Array | Place)}
-        zero = tuple(np.zeros(runs[k].view.shape, int) if k in runs else p for k, p in enumerate(index))
+        runs = {
+            k: p if isinstance(p, Place) else self.place(p)
+            for k, p in enumerate(index)
+            if isinstance(p, Array | Place)
+        }
+        zero = tuple(
+            np.zeros(runs[k].view.shape, int) if k in runs else p for k, p in enumerate(index)
+        )
         element = self.chosen(x, _offsets(x)[zero])
         for k, place in runs.items():
             rest = [p for p in index[k:] if p is not None]
@@ -620,11 +690,16 @@ class Writer(Identifiers):
             if call is not None:
                 self.check_range(parts, place, length, call)
             shape = [place.view.size if a == axis else 1 for a in range(x.view.ndim)]
-            every = np.broadcast_to(_offsets(place).reshape(shape), [place.view.size if a == axis else n for a, n in enumerate(x.view.shape)])
+            every = np.broadcast_to(
+                _offsets(place).reshape(shape),
+                [place.view.size if a == axis else n for a, n in enumerate(x.view.shape)],
+            )
             own = (*zero[:k], np.arange(place.view.size).reshape(place.view.shape), *zero[k + 1 :])
-            regular = _affine(every[own])
-            at = Element(place.ref, *regular, place.at)  # type: ignore[misc]
-            element = element._replace(looked_up=(*element.looked_up, (at, length, x.strides[axis])))
+            regular: Any = _affine(every[own])
+            at = Element(place.ref, regular[0], regular[1], place.at)
+            element = element._replace(
+                looked_up=(*element.looked_up, (at, length, x.strides[axis]))
+            )
         return element
 
     def check_range(self, parts: Parts, index: Place, length: int, call: Call) -> None:
@@ -632,7 +707,7 @@ class Writer(Identifiers):
         names = [f"i{k}" for k in range(index.view.ndim)]
         leave = self.fail(call.function, call.args, call.kwargs)
         self.kept |= {self.place(a).ref for a in call.reads()}
-        at = index.index(names)
+        at = index.element_at(names)
         test = [f"if ({at} < -{length} || {at} >= {length})", f"    {leave}"]
         loops = looped(zip(names, index.view.shape, strict=True), test)
         self.part(parts, lambda: loops, [index], [], fails=True)
@@ -640,20 +715,30 @@ class Writer(Identifiers):
     def say_getitem(self, call: Call, parts: Parts, x: Any, index: Any) -> None:
         self.line(parts, self.out(call), "{0}", [self.looked_up(parts, self.place(x), index, call)])
 
-    def say_take(self, call: Call, parts: Parts, x: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> None:
+    def say_take(
+        self, call: Call, parts: Parts, x: Any, indices: Any, axis: Any = None, **how: Any
+    ) -> None:
         source = self.place(x)
         if axis is None:
-            source, axis = source.shown(source.view.reshape(-1)), 0
-        if mode != "raise" or not np.may_share_memory(source.view, source.base):
-            raise Unsayable("take of this sort")
-        index = (*[slice(None)] * (axis % source.view.ndim), indices if isinstance(indices, Array) else np.asarray(indices))
+            flat = source.view.reshape(-1)
+            if flat.size and not np.may_share_memory(flat, source.view):
+                raise Unsayable("take from what does not lie in one piece")
+            source, axis = source.shown(flat), 0
+        if how.get("mode", "raise") != "raise":
+            raise Unsayable("take with a mode")
+        at = indices if isinstance(indices, Array) else np.asarray(indices)
+        index = (*[slice(None)] * (axis % source.view.ndim), at)
         self.line(parts, self.out(call), "{0}", [self.looked_up(parts, source, index, call)])
 
-    def say_take_along_axis(self, call: Call, parts: Parts, x: Any, indices: Any, axis: int = -1) -> None:
+    def say_take_along_axis(
+        self, call: Call, parts: Parts, x: Any, indices: Any, axis: int = -1
+    ) -> None:
         index = _along(self.place(indices), call.args[0].shape, axis)
         self.line(parts, self.out(call), "{0}", [self.looked_up(parts, self.place(x), index, call)])
 
-    def say_put_along_axis(self, call: Call, parts: Parts, x: Any, indices: Any, values: Any, axis: int = -1) -> None:
+    def say_put_along_axis(
+        self, call: Call, parts: Parts, x: Any, indices: Any, values: Any, axis: int = -1
+    ) -> None:
         self.scatter(call, parts, x, _along(self.place(indices), x.shape, axis), values, "{0}")
 
     def say_setitem(self, call: Call, parts: Parts, x: Any, index: Any, value: Any) -> None:
@@ -664,7 +749,9 @@ class Writer(Identifiers):
         if ufunc is not np.add:
             raise Unsayable(f"{call.path} has no counterpart here")
         x, index, value = call.args
-        self.scatter(call, parts, x, index, value, "{out} || {0}" if x.dtype.kind == "b" else "{out} + {0}")
+        self.scatter(
+            call, parts, x, index, value, "{out} || {0}" if x.dtype.kind == "b" else "{out} + {0}"
+        )
 
     def scatter(self, call: Call, parts: Parts, x: Any, index: Any, value: Any, text: str) -> None:
         """Values into places that are looked up, in order."""
@@ -689,8 +776,15 @@ class Writer(Identifiers):
         behind(inner)
         return inner
 
-    def around(self, parts: Parts, inner: list[Parts], write: Callable[[], list[str]], reads: list[Place], writes: list[Place],
-               fails: bool = False) -> None:  # fmt: skip
+    def around(
+        self,
+        parts: Parts,
+        inner: list[Parts],
+        write: Callable[[], list[str]],
+        reads: list[Place],
+        writes: list[Place],
+        fails: bool = False,
+    ) -> None:
         """A loop or branch as one part."""
         every = [p for block in inner for p in block.parts]
         read = {k for p in every for k in p.reads} | {p.ref for p in reads}
@@ -729,7 +823,7 @@ class Writer(Identifiers):
             self.keep.append(part)
         if back:
             self.bind(self.places[id(loop.frames)], loop, t)
-        for value, total, like in loop.totals:
+        for _, total, like in loop.totals:
             shape = self.place(like).view
             place = self.new(total, like=np.empty(shape.shape, shape.dtype))
             self.line(parts, place, "0" if count or shape.dtype.kind != "f" else "-0.0", [])
@@ -753,7 +847,7 @@ class Writer(Identifiers):
                 head = f"for (int {t} = 0;; {t}++) {{"
             lines = self.written(body)
             if go_on is not None:
-                stop = [f"if (!{go_on.index(['0'] * go_on.view.ndim)})", "    break;"]
+                stop = [f"if (!{go_on.element_at(['0'] * go_on.view.ndim)})", "    break;"]
                 lines = [*self.written(test), *stop, f"if ({t} == {limit})", f"    {leave}", *lines]
                 if count:
                     lines.append(f"{count.ref}[0] = {t} + 1;")
@@ -874,7 +968,7 @@ class Writer(Identifiers):
             self.keep += [v for k in (0, 1) for v in branch.saved[k]]
             self.kept |= {p.ref for v in values.values() for p in _places_in(v)}
             self.places[id(branch.frames)] = {"values": values}
-        test = pred.index(["0"] * pred.view.ndim)
+        test = pred.element_at(["0"] * pred.view.ndim)
         if pred.view.size != 1:
             raise Unsayable("a condition of several elements")
 
@@ -890,14 +984,13 @@ class Writer(Identifiers):
         """The text of parts."""
         out: list[str] = []
         for part in block.parts:
-            out += (
-                nest_text(part, lambda ref, part=part: self.is_needed(ref, part))
-                if isinstance(part, Nest)
-                else part.write(self)
-            )
+            if isinstance(part, Nest):
+                out += nest_text(part, partial(self.is_needed, part))
+            else:
+                out += part.write(self)
         return out
 
-    def is_needed(self, ref: str, nest: Part) -> bool:
+    def is_needed(self, nest: Part, ref: str) -> bool:
         """Whether anything but this nest reads a member."""
         return ref in self.kept or bool(self.readers.get(ref, set()) - {id(nest)})
 
@@ -986,9 +1079,19 @@ def _affine(places: Any) -> tuple[tuple[int, ...], int] | None:
     if not places.size:
         return (0,) * places.ndim, 0
     first = int(places[(0,) * places.ndim])
-    steps = [int(np.moveaxis(places, k, 0)[1:2].flat[0]) - first if n > 1 else 0 for k, n in enumerate(places.shape)]
-    again = first + sum((np.arange(n) * s).reshape([-1] + [1] * (places.ndim - k - 1)) for k, (n, s) in enumerate(zip(places.shape, steps, strict=True)))
-    return (tuple(steps), first) if np.array_equal(np.broadcast_to(again, places.shape), places) else None
+    steps = [
+        int(np.moveaxis(places, k, 0)[1:2].flat[0]) - first if n > 1 else 0
+        for k, n in enumerate(places.shape)
+    ]
+    again = first + sum(
+        (np.arange(n) * s).reshape([-1] + [1] * (places.ndim - k - 1))
+        for k, (n, s) in enumerate(zip(places.shape, steps, strict=True))
+    )
+    return (
+        (tuple(steps), first)
+        if np.array_equal(np.broadcast_to(again, places.shape), places)
+        else None
+    )
 
 
 def _blas_steps(place: Place) -> tuple[int, int] | None:
@@ -1013,7 +1116,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    axes = range(ndim) if axis is None else (axis,) if isinstance(axis, int | np.integer) else axis
+    axes = range(ndim) if axis is None else np.atleast_1d(axis).tolist()
     return tuple(a % ndim for a in axes) if ndim else ()
 
 
@@ -1094,17 +1197,12 @@ def expression(name: str, kind: str) -> str | None:
 
 @cache
 def _functions() -> set[str]:
-    """The functions that the text may call."""
+    """What no variable may be called: functions, and variables of loops."""
     table = _expressions()
-    words = {
-        w
-        for kind in table.sections()
-        for v in table[kind].values()
-        for w in re.findall(r"[a-z]\w+", v)
-    }
-    return (
-        words | {f"{w}f" for w in words} | {f"{h}_{t}" for h in _helpers() for t in TYPES.values()}
-    )
+    texts = [text for kind in table.sections() for text in table[kind].values()]
+    words = {word for text in texts for word in re.findall(r"[a-z]\w+", text)}
+    words |= {f"{w}f" for w in words} | {f"{h}_{t}" for h in _helpers() for t in TYPES.values()}
+    return words | {"p", "s", "row", "sum", *LETTERS, *(f"i{k}" for k in range(32))}
 
 
 @cache

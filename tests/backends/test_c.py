@@ -1,0 +1,379 @@
+"""A Program as C: the interpreter's numbers, its errors and its transactions, from text that any compiler takes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import static
+from minigrad.backends.c import build
+from minigrad.errors import MinigradError
+from tests.compiler import random_steps
+from tests.compiler.test_every_op import chosen, program_of
+from tests.ops.oracle import wanted
+from tests.ops.test_records import DIFFERENTIABLE
+
+COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+#: operators without C, which are refused by name
+REFUSED = {
+    "cholesky",
+    "cofactor",
+    "det",
+    "inv",
+    "merge_rows",
+    "select_rows",
+    "solve",
+    "spread",
+    "spread_rows",
+    "dropout",
+}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch, tmp_path_factory):
+    """Compilers that do not try hard, and a cache of their own."""
+    monkeypatch.setattr(build, "FLAGS", [f if f != "-O3" else "-O1" for f in build.FLAGS])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def built(make, **settings):
+    """A compiled step of ``make(x, w)`` with data and a parameter of shape [2]."""
+    program = static.Program()
+    with static.program_guard(program):
+        fetch = make(static.data("x", [2]), static.parameter("w", [1.0, 2.0]))
+    return static.compile(program, fetch=fetch, backend="c", **settings)
+
+
+def trained():
+    """A training step of a small network."""
+    program = static.Program()
+    with static.program_guard(program):
+        x, w = (
+            static.data("x", [4, 3], np.float32),
+            static.parameter("w", np.ones((3, 2), np.float32)),
+        )
+        loss = mg.mean(mg.square(mg.tanh(x @ w)))
+        mg.optim.Adam(lr=0.1).minimize(loss)
+    return program, loss
+
+
+# -- the same numbers ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("record", DIFFERENTIABLE, ids=[r.type for r in DIFFERENTIABLE])
+def test_an_op_and_its_derivatives_agree_with_the_interpreter(record):
+    for sample in chosen(record):
+        positions = wanted(record, sample)
+        if not positions or any(np.asarray(a).dtype.kind == "b" for a in sample.args[1:]):
+            continue
+        program, feed, fetch = program_of(record, sample, positions)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            theirs = static.Executor().run(program, feed, fetch)
+        if {op.type for op in static.decompose(program).global_block().ops} & REFUSED:
+            assert "cannot be said in C" in refused(static.to_c, program, None, fetch)
+            continue
+        ours = static.compile(program, fetch=fetch, backend="c")(**feed)
+        for var, a, b in zip(fetch, ours, theirs, strict=True):
+            assert (a.dtype, a.shape) == (b.dtype, b.shape), var
+            tolerance = 1e-9 if a.dtype == np.float64 else 1e-4
+            np.testing.assert_allclose(
+                a, b, rtol=tolerance, atol=tolerance, err_msg=f"{var}, {sample.attrs}"
+            )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_random_program_agrees_with_the_interpreter(seed):
+    random_steps.check_c(seed)
+
+
+def test_exact_sums_products_and_quotients_have_the_bits_of_numpy():
+    program, rng = static.Program(), np.random.default_rng(0)
+    with static.program_guard(program):
+        x, w = static.data("x", [40, 300]), static.parameter("w", rng.normal(size=(300, 50)))
+        y = mg.sqrt(x * x + 0.3) / (x - 0.1)
+        fetch = [
+            y,
+            y.sum(),
+            y.sum(axis=0),
+            y.sum(axis=1),
+            x @ w,
+            mg.max(y),
+            mg.cumsum(x, axis=1),
+            mg.var(x, axis=1),
+        ]
+        fetch += static.gradients(fetch[-1].sum(), [x])
+    feed = {"x": rng.normal(size=(40, 300))}
+    theirs = static.Executor().run(program, feed, fetch)
+    for a, b in zip(static.compile(program, fetch=fetch, backend="c")(feed), theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_own_tanh_and_exp_keep_their_bounds(dtype):
+    """In units in the last place, against numbers of twice as many digits."""
+    x = np.concatenate(
+        [np.linspace(-30, 30, 40001), np.geomspace(1e-30, 1, 5000), -np.geomspace(1e-30, 700, 5000)]
+    )
+    x = np.concatenate(
+        [x, [0.0, -0.0, np.inf, -np.inf, np.nan, 88.72, 88.73, 709.78, 709.79, -87.3, -708.3]]
+    ).astype(dtype)
+    program = static.Program()
+    with static.program_guard(program):
+        given = static.data("x", [len(x)], dtype)
+        fetch = [mg.tanh(given), mg.exp(given)]
+    for exact, bounds in ((False, (5, 2)), (True, (2, 1))):
+        values = static.compile(program, fetch=fetch, backend="c", exact=exact)(x=x)
+        for bound, value, function in zip(bounds, values, (np.tanh, np.exp), strict=True):
+            with np.errstate(all="ignore"):
+                true = function(x.astype(np.longdouble))
+                rounded = true.astype(dtype)
+            normal = np.isfinite(rounded) & (np.abs(rounded) >= 2 * np.finfo(dtype).tiny)
+            unit = np.spacing(np.abs(rounded[normal]))
+            off = np.abs(value[normal].astype(np.longdouble) - true[normal]) / unit
+            worst = x[normal][off.argmax()]
+            assert off.max() <= bound, (dtype, function, exact, off.max(), worst)
+            np.testing.assert_array_equal(
+                value[~np.isfinite(rounded)], rounded[~np.isfinite(rounded)]
+            )
+            assert (
+                np.abs(value[(np.abs(rounded) < np.finfo(dtype).tiny)]) <= np.finfo(dtype).tiny
+            ).all()
+
+
+def test_steps_go_on_from_each_other_and_share_an_executors_parameters():
+    program, loss = trained()
+    executor, other = static.Executor(), static.Executor()
+    step = static.compile(program, fetch=loss, executor=executor, backend="c")
+    for k in range(4):
+        feed = {"x": np.random.default_rng(k).normal(size=(4, 3)).astype(np.float32)}
+        np.testing.assert_allclose(step(feed), other.run(program, feed, [loss])[0], rtol=1e-5)
+    for name, value in other.scope.values.items():
+        if name in step.parameters:
+            np.testing.assert_allclose(executor.scope.values[name], value, rtol=1e-4, atol=1e-6)
+    executor.scope.values["w"] = np.zeros((3, 2), np.float32)
+    assert step(feed) == 0
+
+
+def test_open_sizes_are_compiled_for_each_shape_with_the_same_parameters():
+    program = static.Program()
+    with static.program_guard(program):
+        x, w = static.data("x", [-1, 2]), static.parameter("w", [1.0, 2.0])
+        loss = (x * w).sum()
+        mg.optim.SGD(lr=1.0).minimize(loss)
+    step = static.compile(program, fetch=loss, backend="c")
+    assert [float(step(x=np.ones((n, 2)))) for n in (1, 2, 1)] == [3.0, 2.0, -3.0]
+    assert len(step.history) == 2
+
+
+# -- the text ------------------------------------------------------------------------------
+
+
+def corpus():
+    """Programs of many kinds as text."""
+    program, loss = trained()
+    yield static.to_c(program, fetch=loss)
+    yield static.to_c(program, fetch=loss, exact=False)
+    for seed in range(20):
+        drawn = random_steps.draw(seed)
+        yield static.to_c(drawn.program, fetch=drawn.fetch, max_steps=8, exact=bool(seed % 2))
+
+
+@pytest.mark.skipif(not COMPILERS, reason="needs gcc or clang")
+def test_compilers_have_nothing_to_say(tmp_path):
+    for k, text in enumerate(corpus()):
+        (tmp_path / f"{k}.c").write_text(text, encoding="ascii")
+    files = sorted(map(str, tmp_path.glob("*.c")))
+    for compiler in COMPILERS:
+        command = [
+            compiler,
+            "-std=c99",
+            "-Wall",
+            "-Wextra",
+            "-Wconversion",
+            "-pedantic",
+            "-O1",
+            "-fsyntax-only",
+            *files,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), compiler
+
+
+HOSTILE = [
+    "@/.-/",
+    "a--b/c@d",
+    "int",
+    "p",
+    "i",
+    "system",
+    "memory",
+    "s",
+    "@GRAD.x",
+    "exp",
+    "INT8_MAX",
+    "x" * 90,
+    "3d",
+    "row",
+    "step",
+]
+
+
+def test_no_text_of_a_program_becomes_c():
+    program = static.Program()
+    with static.program_guard(program):
+        total = sum(
+            (static.data(name, [2]) * 1.5 for name in HOSTILE), start=static.data("ok", [2]) * 0.5
+        )
+        out = mg.exp(total)
+    text = static.to_c(program, fetch=out)
+    assert set(re.sub(r"/\* [\w .,()=:;+<>\[\]-]* \*/", "", text)) <= set(
+        map(chr, range(32, 127))
+    ) | {"\n"}
+    assert text.count("#") == 3
+    feed = dict.fromkeys([*HOSTILE, "ok"], np.ones(2))
+    np.testing.assert_allclose(
+        static.compile(program, fetch=out, backend="c")(feed), np.exp(1.5 * len(HOSTILE) + 0.5)
+    )
+
+
+# -- what is refused -------------------------------------------------------------------------
+
+
+def refused(make, *args):
+    with pytest.raises(MinigradError) as error:
+        make(*args)
+    return str(error.value)
+
+
+def test_what_c_cannot_say_is_refused_with_the_operator_and_the_line():
+    text = refused(built, lambda x, w: mg.solve(mg.outer(x, x), w))
+    assert text.startswith("solve cannot be said in C")
+    assert "at test_c.py:" in text
+    assert "without backend" in text
+
+
+def test_an_index_that_points_outside_raises_what_numpy_raises_and_changes_nothing():
+    program = static.Program()
+    with static.program_guard(program):
+        w, i = static.parameter("w", [1.0, 2.0]), static.data("i", [2], np.int64)
+        loss = w[i].sum()
+        mg.optim.SGD(lr=1.0).minimize(loss)
+    step = static.compile(program, fetch=loss, backend="c")
+    text = refused(lambda: step(i=np.array([0, 2])))
+    assert "index 2 is out of bounds for axis 0 with size 2" in text
+    assert "test_c.py" in text
+    np.testing.assert_array_equal(step.parameters["w"], [1.0, 2.0])
+    assert step(i=np.array([0, -1])) == 3.0
+
+
+def test_a_target_that_is_no_class_is_refused_as_by_numpy():
+    program = static.Program()
+    with static.program_guard(program):
+        loss = mg.cross_entropy(static.data("x", [2, 3]), static.data("t", [2], np.int64))
+    feed = {"x": np.zeros((2, 3)), "t": np.array([0, 3])}
+    steps = [static.compile(program, fetch=loss, backend=b) for b in ("numpy", "c")]
+    theirs, ours = (refused(step, feed) for step in steps)
+    assert ours.partition("\n")[0] == theirs.partition("\n")[0]
+
+
+def test_a_loop_without_end_and_one_of_too_many_steps_stop():
+    forever = built(
+        lambda x, w: static.while_loop(lambda s: s.sum() > 0.0, lambda s: [s + 1.0], [x])[0]
+    )
+    assert "step_limit" in refused(lambda: forever(x=np.ones(2)))
+
+    def gradient(x, w):
+        s = static.while_loop(lambda s: s.sum() < 9.0, lambda s: [s * w], [x])[0]
+        return static.gradients(s.sum(), [w])
+
+    assert "give max_steps" in refused(built, gradient)
+    step = built(gradient, max_steps=3)
+    np.testing.assert_allclose(step(x=np.ones(2))[0], [3.0, 12.0])
+    assert "3" in refused(lambda: step(x=np.full(2, 1e-3)))
+
+
+def test_feeds_that_do_not_fit_are_refused_as_by_numpy():
+    step = built(lambda x, w: x * w)
+    assert "float64[3], the program expects float64[2]" in refused(lambda: step(x=np.ones(3)))
+    assert "was not fed" in refused(step)
+    np.testing.assert_array_equal(step(x=[1, 1]), [1.0, 2.0])
+    np.testing.assert_array_equal(step(x=np.arange(4.0)[::2]), [0.0, 4.0])
+
+
+# -- compilers and folders ---------------------------------------------------------------------
+
+
+def script(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_without_a_compiler_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "apt install gcc" in refused(built, lambda x, w: x * 1.01)
+
+
+def test_a_compiler_that_fails_or_hangs_is_an_error(monkeypatch, tmp_path):
+    for body, said in (
+        ("echo 'error: no' >&2; exit 1", "error: no"),
+        ("sleep 60", "not done after"),
+        ("exit 0", "failed"),
+    ):
+        monkeypatch.setattr(build, "PATIENCE", 0.5)
+        monkeypatch.setenv("CC", script(tmp_path / f"cc{len(said)}", body))
+        assert said in refused(built, lambda x, w: x * 1.02)
+
+
+def test_a_changed_compiler_builds_afresh(monkeypatch, tmp_path):
+    for version in ("one", "two"):
+        cc = script(
+            tmp_path / "cc", f'test "$1" = --version && echo {version} && exit\nexec gcc "$@"'
+        )
+        monkeypatch.setenv("CC", cc)
+        built(lambda x, w: x * 1.03)
+    assert len(set(build.folders()[0].glob("*.so"))) >= 2
+
+
+def test_a_folder_that_cannot_be_written_to_is_left_alone(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert built(lambda x, w: x * 1.04)(x=np.ones(2))[0] == 1.04
+    open_to_all = tmp_path / "minigrad" / "c"
+    open_to_all.mkdir(parents=True)
+    open_to_all.chmod(0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    built(lambda x, w: x * 1.05)
+    assert not list(open_to_all.iterdir())
+
+
+def test_a_damaged_file_is_built_again(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    code = "import minigrad as mg, numpy as np\nfrom minigrad import static\np = static.Program()\nwith static.program_guard(p):\n    y = static.data('x', [2]) * 1.06\nprint(static.compile(p, fetch=y, backend='c')(x=np.ones(2))[0])"
+    for damage in (None, b"", b"\x7fELF nonsense"):
+        for path in tmp_path.glob("minigrad/c/*.so"):
+            if damage is not None:
+                path.write_bytes(damage)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.stdout == "1.06\n", done.stderr
+
+
+def test_two_processes_build_the_same(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    code = "import minigrad as mg, numpy as np\nfrom minigrad import static\np = static.Program()\nwith static.program_guard(p):\n    y = mg.tanh(static.data('x', [2]))\nprint(static.compile(p, fetch=y, backend='c')(x=np.zeros(2))[0])"
+    runs = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert [r.communicate()[0] for r in runs] == ["0.0\n"] * 3
+    assert {p.suffix for p in tmp_path.glob("minigrad/c/*")} == {".so"}
