@@ -225,7 +225,9 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
     local: dict[Element, str] = {}
     names: set[str] = set()
     used = {e for line in lines for e in line.reads()}
-    said = ""
+    only = {comment(line.op) for line in lines}
+    said = only.pop() if len(only) == 1 else ""
+    text = [said, *text] if said else text
     for line in lines:
         if comment(line.op) != said:
             said = comment(line.op)
