@@ -61,7 +61,9 @@ def check_c(seed: int, calls: int = 2) -> None:
     """The same for steps of compiled C; sums have another order there, so the last bits may differ."""
     drawn = draw(seed)
     for exact in (True, False):
-        step = static.compile(drawn.program, fetch=drawn.fetch, exact=exact, backend="c", max_steps=8)
+        step = static.compile(
+            drawn.program, fetch=drawn.fetch, exact=exact, backend="c", max_steps=8
+        )
         executor, rng = static.Executor(), np.random.default_rng(seed)
         for call in range(calls):
             feed = {name: make(rng) for name, make in drawn.feeds.items()}
