@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import DTypeError, refusal
+from ..errors import DTypeError, ShapeError, refusal
 from ..primitives.dispatch import EAGER
 from ..primitives.registry import primitive
 
@@ -15,7 +15,9 @@ def leaf(array, requires_grad=False, name=None):
 
 
 def _one_shape(function, shape, dtype):
-    """The dtype; refuses a second size in its place."""
+    """The dtype; refuses a second size in its place, and bytes, which NumPy takes for sizes."""
+    if isinstance(shape, bytes | bytearray):
+        raise refusal(f"{shape!r} is no shape", f"{function}((2, 3))", ShapeError)
     if isinstance(dtype, int | np.integer):
         raise refusal(
             f"{function}() takes the sizes as one shape, and {dtype!r} is no dtype",
@@ -52,7 +54,7 @@ def full(shape, fill_value, dtype=None, requires_grad=False, name=None):
     >>> mg.full([2], 3.0)
     tensor([3., 3.])
     """
-    return leaf(np.full(shape, fill_value, dtype), requires_grad, name)
+    return leaf(np.full(shape, fill_value, _one_shape("full", shape, dtype)), requires_grad, name)
 
 
 def arange(start, stop=None, step=1, dtype=None, requires_grad=False, name=None):

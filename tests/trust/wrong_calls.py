@@ -67,14 +67,14 @@ class Callee:
         self.title, self.function, self.owner = title, function, owner
         signature = inspect.signature(function)
         parameters = list(signature.parameters.values())
-        if "primitive" in getattr(function, "__dict__", {}):
-            row = function.primitive
+        row = vars(function).get("primitive") if inspect.isfunction(function) else None
+        if row is not None:
             self.names, self.starred = [*row.inputs, *row.attrs], bool(row.list_input)
         else:
             self.names = [p.name for p in parameters if "VAR" not in p.kind.name]
             self.starred = any("VAR" in p.kind.name for p in parameters)
         positional = [p for p in parameters if "POSITIONAL" in p.kind.name]
-        self.most = len(self.names) if hasattr(function, "primitive") else len(positional)
+        self.most = len(self.names) if row is not None else len(positional)
         self.required = [
             p.name for p in parameters if p.default is p.empty and "VAR" not in p.kind.name
         ]
@@ -223,10 +223,11 @@ def check_call(callee: Callee, args: list[Any], keywords: dict[str, Any]) -> Non
 
 
 def check(seed: int) -> None:
-    """One wrong call: seeds go through all functions, and for each through all ways."""
+    """One wrong call: seeds go through all functions, each in another way, and so through all ways."""
     every = callees()
     rng = random.Random(seed)
-    callee, way = every[seed % len(every)], WAYS[seed // len(every) % len(WAYS)]
+    again, which = divmod(seed, len(every))
+    callee, way = every[which], WAYS[(which + again) % len(WAYS)]
     if callee.title in DECORATORS:
         return
     args, keywords = wrong_call(callee, way, rng)
