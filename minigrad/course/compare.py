@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from html import unescape
 from typing import Any
 
 from .execute import plain_text
@@ -69,7 +70,8 @@ def _data_facts(mime: str, value: Any) -> Any:
     if mime.startswith("image/"):
         return "an image"
     if mime == "text/html":
-        return re.sub(r"data:image/[^\"')]*", "an image", _svg_in_html(_text(value)))
+        page = re.sub(r'srcdoc="([^"]*)"', lambda found: unescape(found[1]), _text(value))
+        return re.sub(r"data:image/[^\"')]*", "an image", _svg_in_html(page))
     return json.dumps(value, sort_keys=True) if mime.endswith("json") else _text(value)
 
 

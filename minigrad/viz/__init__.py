@@ -10,7 +10,7 @@ next one but the graph, and everything is loaded on first use.
     fold/           graph → smaller graph: what is large is drawn small, and opens
     render/         graph → DOT, SVG, words, a page
     player/         graph → events → frames: `play`
-    browser/        the widgets' half that runs in the browser
+    browser/        what of pictures and players runs in the browser
 
 To change how a node looks, change its row in `graph/style.py`; what it says, its adapter writes.
 """

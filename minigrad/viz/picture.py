@@ -6,7 +6,9 @@ import base64
 import contextlib
 import functools
 import math
+import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +21,7 @@ from .fold.opening import found_ops
 from .graph.graph import Graph
 from .render import layout
 from .render.dot import estimated_width, to_dot
-from .render.html import explorer, explorer_page, view_of
+from .render.html import explorer, explorer_page, figure, frame, view_of
 from .render.svg import WIDEST, to_svg
 from .render.words import describe, to_text
 
@@ -115,8 +117,10 @@ class Picture:
         """The drawing as pixels, transparent."""
         return layout.layout(self._dot(dpi=self._dpi(_DPI)), "png")
 
-    def _small_png(self) -> bytes | None:
-        """Pixels on white paper in few bytes, for viewers that show no SVG."""
+    def small_png(self) -> bytes | None:
+        """Pixels on white paper in few bytes, for viewers that show no SVG; None of a large graph."""
+        if len(self.graph.nodes) > _MOST_FOR_PNG:
+            return None
         small = self._dot(dpi=self._dpi(_SMALL_DPI), paper=True)
         return layout.layout(small, layout.SMALL_PNG) or layout.layout(small, "png")
 
@@ -177,18 +181,27 @@ class Picture:
         bundle: dict[str, Any] = {"text/plain": self.text}
         if self.svg is not None:
             bundle["image/svg+xml"] = self.svg
-            png = self._small_png() if len(self.graph.nodes) <= _MOST_FOR_PNG else None
+            png = self.small_png()
             if png is not None:
                 bundle["image/png"] = base64.b64encode(png).decode()
             if self.interactive:
-                with contextlib.suppress(ImportError):
-                    bundle |= view_of(self.widget)
+                bundle["text/html"] = frame(self._html, self.graph.title or "picture", png)
+                if self.searched or _has_front_end():
+                    with contextlib.suppress(ImportError):
+                        bundle |= view_of(self.widget)
+            else:
+                bundle["text/html"] = figure(self.svg, png)
         return bundle
 
     @property
     def _html(self) -> str:
         """A page on its own: the drawing with a search, and its words."""
         return explorer_page(self.view, self.svg, f"{self.describe()}\n\n{self.text}")
+
+
+def _has_front_end() -> bool:
+    """Does somebody look on who can ask the kernel?  What only runs and stores a notebook cannot."""
+    return "JPY_SESSION_NAME" in os.environ or sys.platform == "emscripten"
 
 
 def _why_not() -> str:

@@ -12,6 +12,7 @@ from minigrad.viz.render import layout
 from tests.viz.needs import needs_layout
 from tests.viz.test_view import loop
 
+PLAIN = {"text/plain", "text/html", "image/svg+xml", "image/png"}
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -26,10 +27,13 @@ def asked(widget, **question):
 
 
 @needs_layout
-def test_a_notebook_gets_the_widget_of_a_folded_picture_beside_its_drawing_and_its_text():
+def test_a_notebook_that_somebody_looks_at_gets_the_widget_of_a_folded_picture(monkeypatch):
     pytest.importorskip("anywidget")
     picture, kept = folded()
-    assert set(picture._repr_mimebundle_()) == {"text/plain", "image/svg+xml", "image/png", VIEW}
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    assert set(picture._repr_mimebundle_()) == PLAIN
+    monkeypatch.setenv("JPY_SESSION_NAME", "book.ipynb")
+    assert set(picture._repr_mimebundle_()) == PLAIN | {VIEW}
     assert kept
 
 
@@ -48,7 +52,8 @@ def test_without_widgets_the_drawing_and_the_text_remain(monkeypatch):
 
     monkeypatch.setattr("minigrad.viz.render.html._widget_class", none)
     picture, kept = folded()
-    assert set(picture._repr_mimebundle_()) == {"text/plain", "image/svg+xml", "image/png"}
+    monkeypatch.setenv("JPY_SESSION_NAME", "book.ipynb")
+    assert set(picture._repr_mimebundle_()) == PLAIN
     assert kept
 
 

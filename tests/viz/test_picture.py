@@ -80,10 +80,10 @@ def test_the_direction_can_be_chosen_and_is_checked():
 
 
 @needs_layout
-def test_a_notebook_gets_svg_pixels_and_text():
+def test_a_notebook_gets_a_figure_svg_pixels_and_text():
     y = Square()(Variable(2.0))
     bundle = draw(y)._repr_mimebundle_()
-    assert set(bundle) == {"image/svg+xml", "image/png", "text/plain"}
+    assert set(bundle) == {"text/html", "image/svg+xml", "image/png", "text/plain"}
     assert bundle["image/svg+xml"].startswith("<svg")
 
 

@@ -78,14 +78,9 @@ def test_static_frames_are_the_first_the_middle_and_the_last():
 
 
 @needs_layout
-def test_a_notebook_gets_the_widget_its_static_frames_and_its_text():
-    pytest.importorskip("anywidget")
+def test_a_notebook_gets_the_player_its_static_frames_and_its_text():
     bundle = play(samples.shared_w())._repr_mimebundle_()
-    assert set(bundle) == {
-        "text/plain",
-        "image/svg+xml",
-        "application/vnd.jupyter.widget-view+json",
-    }
+    assert set(bundle) == {"text/plain", "image/svg+xml", "text/html"}
     root = ET.fromstring(bundle["image/svg+xml"])
     ids = [e.get("id") for e in root.iter() if e.get("id")]
     assert len(ids) == len(set(ids))
@@ -99,26 +94,6 @@ def test_the_frame_of_a_player_can_be_set_and_a_wrong_one_is_named():
     assert player.frame == 1
     with pytest.raises(ValueError, match=r"no frame 7: this player has the frames 0 to 1"):
         player.frame = 7
-
-
-def test_the_widget_and_the_player_share_the_frame():
-    pytest.importorskip("anywidget")
-    player = Player(small_film())
-    player.widget.frame = 1
-    assert player.frame == 1
-    player.frame = 0
-    assert player.widget.frame == 0
-
-
-def test_without_widgets_the_first_frame_and_the_text_remain(monkeypatch):
-    monkeypatch.setattr("minigrad.viz.player.player._widget_class", _no_widgets)
-    bundle = Player(small_film())._repr_mimebundle_()
-    assert "text/plain" in bundle
-    assert not any(kind.startswith("application/") for kind in bundle)
-
-
-def _no_widgets():
-    raise ImportError("anywidget")
 
 
 def test_without_a_layout_engine_the_text_remains(monkeypatch, tmp_path):

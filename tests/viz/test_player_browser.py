@@ -216,7 +216,7 @@ def test_controls_caption_and_picture_are_in_one_view(show):
 def test_a_screen_reader_hears_every_step(show):
     page = show(play(samples.shared_w()))
     assert page.get_attribute(".mg-say", "aria-live") == "polite"
-    assert page.get_attribute(".mg-player svg.mg-picture", "role") == "img"
+    assert page.get_attribute(".mg-player svg.mg-picture", "role").startswith("graphics-document")
     names = page.eval_on_selector_all(
         ".mg-bar button", "all => all.map(b => b.getAttribute('aria-label'))"
     )

@@ -28,8 +28,8 @@ IN_VIEW = """() => { const box = document.querySelector('.mg-pic').getBoundingCl
 
 @pytest.fixture
 def page(browser, tmp_path):
-    """A player wider and higher than its page, for people who want no motion."""
-    opened = browser.new_page(viewport={"width": 700, "height": 700}, reduced_motion="reduce")
+    """A player wider and higher than its small page, for people who want no motion."""
+    opened = browser.new_page(viewport={"width": 420, "height": 700}, reduced_motion="reduce")
     errors = []
     opened.on("pageerror", lambda e: errors.append(str(e)))
     opened.goto(play(samples.while_loop()).save(tmp_path / "player.html").as_uri())

@@ -26,8 +26,9 @@ function searchBar(root, live) {
   c.back.hidden = c.all.hidden = !live;
   c.pic = make("div", "mg-pic", { role: "group", "aria-label": "the picture: + and − change its size, arrow keys scroll it" });
   c.zoom = zoomable(c.pic);
+  c.details = make("div", "mg-details");
   c.say = make("div", "mg-say", { "aria-live": "polite" });
-  root.append(bar, c.pic, c.zoom.bar, c.say);
+  root.append(bar, c.pic, c.zoom.bar, c.details, c.say);
   return c;
 }
 
@@ -50,8 +51,8 @@ function render({ model, el }) {
     c.zoom.bar.hidden = !svg;
     if (!svg) { const words = make("pre"); words.textContent = model.get("words"); c.pic.replaceChildren(words); }
     else {
-      svg.setAttribute("role", "group");
       lightTwins(svg);
+      readable(svg, c.details);
       c.pic.replaceChildren(svg);
       c.zoom.show(svg);
       for (const group of svg.querySelectorAll("g.node")) groups.set(nodeId(group), group);

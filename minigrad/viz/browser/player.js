@@ -139,6 +139,7 @@ function controls(root) {
   c.predict = button("predict", "predict: hide the next value and ask for it", "predict");
   c.pic = make("div", "mg-pic", { role: "group", "aria-label": "the picture: + and − change its size, arrow keys scroll it" });
   c.zoom = zoomable(c.pic);
+  c.details = make("div", "mg-details");
   c.say = make("div", "mg-say", { "aria-live": "polite" });
   c.formula = make("div", "mg-formula");
   c.form = make("form", "mg-ask", { hidden: "" });
@@ -150,20 +151,25 @@ function controls(root) {
   c.show.textContent = "show";
   c.form.append(c.ask, c.answer, c.check, c.show);
   c.verdict = make("div", "mg-verdict", { "aria-live": "polite" });
-  root.append(bar, c.say, c.formula, c.form, c.verdict, c.pic, c.zoom.bar);
+  root.append(bar, c.say, c.formula, c.form, c.verdict, c.pic, c.zoom.bar, c.details);
   return c;
 }
 
 function render({ model, el }) {
   const script = model.get("script"), steps = script.steps, total = steps.length;
+  let timer = null, asked = null, painted = null;
   const root = make("div", "mg-player", { tabindex: "0", role: "region", "aria-label": `player: ${script.title || "graph"}` });
   const c = controls(root);
   const svg = drawing(model.get("svg"));
-  if (svg) { lightTwins(svg); c.pic.append(svg); }
+  let retell = () => {};
+  if (svg) {                                        // what has not run yet is not told
+    lightTwins(svg);
+    c.pic.append(svg);
+    retell = readable(svg, c.details, (part) => !part.matches(".pending, .waiting"));
+  }
   else { const words = make("pre"); words.textContent = model.get("words") || ""; c.pic.append(words); c.zoom.bar.hidden = true; }
   const { nodes, edges } = parts(svg, script);
   const shows = timeline(script), hide = secrets(svg);
-  let timer = null, asked = null, painted = null;
   c.range.max = String(total);
   el.append(root);
   if (svg) c.zoom.show(svg);
@@ -192,6 +198,7 @@ function render({ model, el }) {
     const shown = asked === frame ? frame - 1 : frame;
     hide(model.get("prediction"), (id) => firstOf(id) < shown);
     speak(frame, step);
+    retell();
     if (asked !== frame || !step.ask.operator) follow(step);
     root.dataset.frame = String(frame);
     root.dataset.milliseconds = String(performance.now() - begun);

@@ -1,12 +1,11 @@
 """`play`: step through a graph, forward and backward, and through the building of backward.
 
-A `Player` shows itself as a widget where widgets run, as three static frames and its text where
-they do not, and saves itself as one HTML file that needs nothing else.
+A `Player` shows itself as a page in a frame, which needs no kernel, as three static frames and its text
+where nothing runs, and saves itself as one HTML file that needs nothing else.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from ..adapters.names import Names, caller_variables
 from ..adapters.of_scope import all_values, is_scope, names_of, step_list
 from ..adapters.sources import record_of
 from ..picture import Picture, view_of_any
-from ..render.html import film_page, frames_page, script, style, view_of
+from ..render.html import film_page, frame, frames_page
 from .events import build_events, run_events
 from .film import Film, sheet
 
@@ -104,8 +103,8 @@ class Player:
 
     @property
     def frame(self) -> int:
-        """How many events have been replayed; set it to jump."""
-        return int(self.widget.frame) if "widget" in self.__dict__ else self._frame
+        """How many events have been replayed when it is shown."""
+        return self._frame
 
     @frame.setter
     def frame(self, number: int) -> None:
@@ -114,19 +113,6 @@ class Player:
                 f"no frame {number}: this player has the frames 0 to {len(self.events)}"
             )
         self._frame = number
-        if "widget" in self.__dict__:
-            self.widget.frame = number
-
-    @functools.cached_property
-    def widget(self) -> Any:
-        """The anywidget: one SVG and buttons.  Raises `ImportError` without anywidget."""
-        return _widget_class()(
-            svg=self.film.picture.svg or "",
-            script=self.film.script,
-            frame=self._frame,
-            prediction=self.prediction,
-            words=self.film.picture.describe(),
-        )
 
     def frames(self) -> str:
         """First, middle and last frame as one static HTML fragment, for pages that run nothing."""
@@ -139,7 +125,7 @@ class Player:
         target = Path(path)
         if target.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"cannot save a player as {target.name!r}: the ending must be .html")
-        page = film_page(self.film, self.prediction).encode()
+        page = self._page().encode()
         with replacing(target) as file:
             file.write(page)
         return target
@@ -152,31 +138,10 @@ class Player:
         svg = sheet(self.film)
         if svg is not None:
             bundle["image/svg+xml"] = svg
-            bundle |= self._view()
+            bundle["text/html"] = frame(
+                self._page(), self.graph.title or "player", self.film.picture.small_png()
+            )
         return bundle
 
-    def _view(self) -> dict[str, Any]:
-        """The widget's own entry, where widgets are installed."""
-        try:
-            return view_of(self.widget)
-        except ImportError:
-            return {}
-
-
-@functools.cache
-def _widget_class() -> type:
-    import anywidget
-    import traitlets
-
-    class PlayerWidget(anywidget.AnyWidget):
-        """The browser's half: `player.js` draws, `player.css` dresses."""
-
-        _esm = script("player.js") + "export default { render };\n"
-        _css = style()
-        svg = traitlets.Unicode().tag(sync=True)
-        script = traitlets.Dict().tag(sync=True)
-        words = traitlets.Unicode().tag(sync=True)
-        frame = traitlets.Int(0).tag(sync=True)
-        prediction = traitlets.Bool(False).tag(sync=True)
-
-    return PlayerWidget
+    def _page(self) -> str:
+        return film_page(self.film, self.prediction, self.frame)

@@ -1,7 +1,10 @@
-"""Pages that stand alone: a player in one file, and static frames for viewers that run nothing."""
+"""Pictures in pages: inline, or with the code of a player or a search in a page of its own, which stands in a
+frame or in a file.  Nothing is fetched, and no kernel is needed.
+"""
 
 from __future__ import annotations
 
+import base64
 import functools
 import html
 import json
@@ -29,6 +32,7 @@ _PAGE = """<!DOCTYPE html>
 :root {{ color-scheme: light dark; }}
 body {{ font-family: "DejaVu Sans", Verdana, sans-serif; margin: 1.5em;
   background: Canvas; color: CanvasText; }}
+.mg-framed body {{ margin: 0; background: transparent; font-size: 15px; }}
 {css}
 </style>
 </head>
@@ -58,6 +62,8 @@ const model = {{
   save_changes() {{}},
 }};
 render({{ model, el: document.getElementById("shown") }});
+fitted();
+themed(document.body);
 </script>
 </body>
 </html>
@@ -66,12 +72,12 @@ render({{ model, el: document.getElementById("shown") }});
 
 def script(name: str) -> str:
     """The browser's half of a widget, with what all of them share."""
-    return "\n".join(map(_text, ("drawing.js", name)))
+    return "\n".join(map(_text, ("picture.js", "drawing.js", name)))
 
 
 def style() -> str:
     """The style of all widgets."""
-    return _text("player.css")
+    return _text("picture.css") + _text("player.css")
 
 
 def page(
@@ -89,15 +95,45 @@ def page(
     )
 
 
+def figure(svg: str, png: bytes | None = None) -> str:
+    """A picture inside a page: its nodes are reached by keyboard, a panel says more about each.
+    Where a page shows neither styles nor scripts, the pixels are left.
+    """
+    return (
+        f'<figure class="mg-figure">{_still(png, _text("picture.css"))}{svg}'
+        f'<figcaption class="mg-details"></figcaption></figure><script>(() => {{{_text("picture.js")}'
+        'for (const figure of document.querySelectorAll("figure.mg-figure:not(.mg-read)")) {'
+        'figure.classList.add("mg-read"); themed(figure);'
+        'readable(figure.querySelector("svg"), figure.querySelector(".mg-details")); }'
+        "})();</script>"
+    )
+
+
+def frame(page: str, title: str, png: bytes | None = None) -> str:
+    """A page inside a page."""
+    return (
+        f'{_still(png, ".mg-still{display:none}")}<iframe class="mg-frame" '
+        f'title="{html.escape(visible(title))}" style="width:100%;height:40rem;border:0" '
+        f'srcdoc="{html.escape(page)}"></iframe>'
+    )
+
+
+def _still(png: bytes | None, style: str) -> str:
+    """The pixels of a picture, unseen where styles are obeyed."""
+    source = f"data:image/png;base64,{base64.b64encode(png or b'').decode()}"
+    image = f'<img class="mg-still" alt="" src="{source}">' if png else ""
+    return f"<style>{style}</style>{image}"
+
+
 def as_json(data: Any) -> str:
     """Data as JSON that may stand inside an HTML element."""
     text = json.dumps(data, ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def film_page(film: Film, prediction: bool = False) -> str:
-    """One HTML file that plays a film, with the code of the widget, the drawing and the events."""
-    data = {"script": film.script, "frame": 0, "prediction": prediction}
+def film_page(film: Film, prediction: bool = False, frame: int = 0) -> str:
+    """One HTML file that plays a film, with the code of the player, the drawing and the events."""
+    data = {"script": film.script, "frame": frame, "prediction": prediction}
     title = film.graph.title or "Backward, step by step"
     return page("player.js", film.picture.svg, data, film.text(), title, "All steps in words")
 

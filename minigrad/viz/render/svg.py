@@ -189,8 +189,9 @@ def _introduce(graph: Graph, root: ET.Element, prefix: str) -> None:
     root.set("id", prefix)
     root.set("class", "mg-picture")
     root.set("role", "img")
-    root.set("aria-labelledby", f"{prefix}-title {prefix}-desc")
     words = describe(graph)
+    root.set("aria-label", words.split("\n", 1)[0])
+    root.set("aria-describedby", f"{prefix}-desc")
     heads = (
         ("title", visible(graph.title) or words.split("\n", 1)[0]),
         ("desc", words),
