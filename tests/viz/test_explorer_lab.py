@@ -57,10 +57,10 @@ def test_in_jupyterlab_a_click_opens_a_search_jumps_and_everything_folds_back(
 
 
 def drive(page, widget):
-    widget.locator("g.mg-fold").first.click(timeout=60_000)
+    widget.locator("g.mg-fold.fwd").first.click(timeout=60_000)
     said(widget, "Opened 1000 × (matmul, add, tanh) into 10 parts.")
     assert widget.locator("g.mg-fold").count() >= 10
-    widget.locator("g.mg-fold").nth(4).focus()
+    widget.locator("g.mg-fold.fwd").nth(4).focus()
     page.keyboard.press("Enter")
     said(widget, "Opened 100 × (matmul, add, tanh) into 10 parts.")
     widget.locator(".mg-query").fill("middle")

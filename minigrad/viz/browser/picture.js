@@ -51,7 +51,7 @@ function beside(nodes, from, key) {
   let best = null, least = Infinity;
   for (const part of nodes) {
     const [u, v] = middle(part), along = (u - x) * way[0] + (v - y) * way[1], across = Math.abs((u - x) * way[1]) + Math.abs((v - y) * way[0]);
-    if (along > 4 && along + 3 * across < least) { least = along + 3 * across; best = part; }
+    if (along > 4 && along + 2 * across < least) { least = along + 2 * across; best = part; }
   }
   return best;
 }
