@@ -16,10 +16,8 @@ from .schedule import (
     Call,
     Schedule,
     arrays_in,
-    bodies,
     changed_memory,
     is_elementwise,
-    leaving,
 )
 
 
@@ -65,8 +63,6 @@ def plan_buffers(schedule: Schedule) -> Plan:
         elif isinstance(item, Call) and _follows_from(item, plan.constant, changed):
             plan.constant.update(id(a) for a in arrays_in([item.out]))
     _Planner(schedule, plan).run()
-    for item in schedule.items:
-        _reuse_in_steps(item, schedule, plan)
     return plan
 
 
@@ -155,30 +151,6 @@ class _Planner:
         buffer = Buffer(f"b{len(self.plan.buffers) + 1}", out.like, [])
         self.plan.buffers.append(buffer)
         return buffer
-
-
-def _reuse_in_steps(item: Any, schedule: Schedule, plan: Plan) -> None:
-    """Inside loops and branches: an elementwise call takes over an operand of the same step that nobody reads later."""
-    leaves = {id(r) for a in leaving(item) for r in a.roots}
-    for body in bodies(item):
-        last = {id(r): k for k, inner in enumerate(body) for a in inner.reads() for r in a.roots}
-        here: set[int] = set()
-        for k, inner in enumerate(body):
-            if not isinstance(inner, Call):
-                _reuse_in_steps(inner, schedule, plan)
-            elif (
-                inner.kind == "compute"
-                and inner.into is None
-                and inner.out.is_root
-                and inner.out.ndim
-            ):
-                for array in arrays_in(inner.args) if is_elementwise(inner) else ():
-                    free = id(array) in here - leaves and last[id(array)] == k
-                    if free and _kind(array.like) == _kind(inner.out.like):
-                        schedule.same[id(inner.out)] = array
-                        plan.placed.add(id(inner.out))
-                        break
-                here.add(id(inner.out))
 
 
 def _kind(like: np.ndarray[Any, Any]) -> Any:

@@ -407,8 +407,8 @@ STATIC = [
         ),
         (
             "the other branch is differentiated",
-            'prefix = "true" if taken else "false" block = run.program.blocks[op.attrs["sub_block" if taken else "else_block"]]',
-            'prefix = "true" if taken else "false"\n    block = run.program.blocks[op.attrs["else_block" if taken else "sub_block"]]',
+            'prefix = "true" if holds else "false" block = run.program.blocks[op.attrs["sub_block" if holds else "else_block"]]',
+            'prefix = "true" if holds else "false"\n    block = run.program.blocks[op.attrs["else_block" if holds else "sub_block"]]',
         ),
         (
             "all steps share the first scope",
@@ -462,11 +462,11 @@ STATIC = [
     *bugs(
         "static.backward.op_path",
         ("what flows is not followed from step to step", "after[c] |= after[middle]", "pass"),
-        ("every result of a block depends on all its inputs", "made[out] & inputs", "inputs"),
+        ("every result of a block depends on all its inputs", "behind[out] & inputs", "inputs"),
         (
             "only one branch of a cond hands gradients on",
-            "made[out] |= behind.get(name, set())",
-            "made[out] = behind.get(name, set())",
+            "sources[out] |= behind.get(name, set())",
+            "sources[out] = behind.get(name, set())",
         ),
     ),
     *bugs(
