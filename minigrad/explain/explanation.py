@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..viz.graph.format import unwrap
+
 
 class Shown:
     """Something that notebooks and the prompt show as its text."""
@@ -57,15 +59,7 @@ class Explanation(Shown):
 
 def as_array(value: Any) -> Any:
     """The numbers of a Tensor, of this package or of PyTorch, as an array."""
-    if hasattr(value, "detach") and hasattr(value, "is_floating_point"):
-        value = value.detach().cpu()
-        value = value.to_dense() if value.is_sparse else value
-        return (
-            (value.float() if str(value.dtype) == "torch.bfloat16" else value)
-            .resolve_conj()
-            .numpy()
-        )
-    return np.asarray(getattr(value, "_data", value))
+    return np.asarray(unwrap(value))
 
 
 def short(value: Any) -> str:

@@ -32,6 +32,7 @@ class Names:
         self._given = {id(v) for v in (given or {}).values()}
         self._unnamed: dict[int, str] = {}
         self._kept: list[Any] = []  # an id is only good while its object lives
+        self.variables = {**(found or {}), **(given or {})}
         self.things = [*(given or {}).values(), *(found or {}).values()]
 
     def also(self, found: Mapping[str, Any]) -> None:

@@ -21,6 +21,7 @@ from ..fold.fold import FULL
 from ..fold.summary import MOST, summary
 from ..graph.format import LONGEST_NAME, NOT_YET, explain_value, format_value, shorten, unwrap
 from ..graph.graph import Graph, Node
+from . import torch_facts
 from .formula import (
     backward_formula,
     call_formula,
@@ -44,14 +45,7 @@ def of_grad_fn(roots: Iterable[Any], names: Names, values: bool | str = True) ->
     The gradient of a tensor in between is a node of its own where somebody kept it
     (``retain_grad``); with ``values="grad"`` every one is.
     """
-    starts = [_start(root) for root in roots]
-    roots = [s for s in starts if s[1] is not None]
-    walk = Walk(node for _, node, _ in roots)
-    if len(walk.order) > MOST:
-        return _summary(roots, walk, names)
-    drawing = _Drawing(roots, walk, names, values)
-    drawing.draw([tensor for tensor, node, _ in starts if node is None])
-    return drawing.graph
+    return Drawing(roots, names, values).graph
 
 
 def _start(root: Any) -> Root:
@@ -73,10 +67,17 @@ def _summary(roots: list[Root], walk: Walk, names: Names) -> Graph:
     )
 
 
-class _Drawing:
+class Drawing:
     """Builds the graph: forward in the order in which it ran, backward in the order of the walk."""
 
-    def __init__(self, roots: list[Root], walk: Walk, names: Names, values: bool | str) -> None:
+    def __init__(self, things: Iterable[Any], names: Names, values: bool | str) -> None:
+        starts = [_start(thing) for thing in things]
+        roots = [s for s in starts if s[1] is not None]
+        walk = Walk(node for _, node, _ in roots)
+        self.is_summary = len(walk.order) > MOST
+        if self.is_summary:
+            self.graph = _summary(roots, walk, names)
+            return
         self.roots, self.values = roots, bool(values)
         self.every_gradient = values == "grad"
         self.graph = Graph()
@@ -92,8 +93,9 @@ class _Drawing:
         self.arrives: dict[Key, Node] = {}  # the same, or the sum before it
         self.readers: dict[Key, list[tuple[Any, int]]] = {}
         self.seeds: dict[int, Any] = {}
+        self._draw([tensor for tensor, node, _ in starts if node is None])
 
-    def draw(self, loose: list[Any]) -> None:
+    def _draw(self, loose: list[Any]) -> None:
         order = self.walk.order
         self.seeds = self._look_back()
         for tensor in loose:
@@ -157,7 +159,7 @@ class _Drawing:
         """The gradients of the tensors that a node made: those that are kept, or every one."""
         outputs = () if accumulates(node) else sorted(self.tensors.read.get(id(node), ()))
         for number in outputs:
-            kept = getattr(self.tensors.known.get((id(node), number)), "grad", None)
+            kept = torch_facts.kept_grad(self.tensors.known.get((id(node), number)))
             wanted = self.every_gradient or (self.values and kept is not None)
             if wanted and (id(node), number) not in starts:
                 self._between(node, number, kept)
@@ -470,7 +472,8 @@ class Tensors:
         result = self.drawn.get(("tensor", id(node), 0))
         names |= {"out": result.name} if result else {}
         if not hasattr(node, "function"):
-            return (names if hasattr(node, "primitive") else {}), dict(self.saved(node))
+            known = hasattr(node, "primitive") or is_torchs(node)
+            return (names if known else {}), dict(self.saved(node))
         names, values = saved_names(node.function), own_numbers(node.ctx)
         for k, argument in enumerate(node.saved_from):
             place = self.inputs[id(node)].get(f"input {argument}")
@@ -567,6 +570,11 @@ def _age(node: Any) -> float:
     return float(seq) if isinstance(seq, (int, float)) else 0.0
 
 
+def is_torchs(node: Any) -> bool:
+    """Whether a node is PyTorch's."""
+    return hasattr(type(node), "_sequence_nr")
+
+
 def accumulates(node: Any) -> bool:
     """Is it the end of a path: the AccumulateGrad of a leaf?"""
     return hasattr(node, "variable") and not node.next_functions
@@ -575,20 +583,20 @@ def accumulates(node: Any) -> bool:
 def title_of(node: Any) -> str:
     """The name of a node of the backward graph: ``MulBackward0``."""
     name = getattr(node, "name", None)
-    name = name() if callable(name) else name
+    name = name().rpartition("::")[2] if callable(name) else name  # PyTorch's has a namespace
     return name if isinstance(name, str) and name else type(node).__name__
 
 
 def forward_name(node: Any) -> str:
     """The operation that a node belongs to: ``add`` for ``AddBackward0``."""
     stem = re.sub(r"Backward\d*$", "", title_of(node)) or title_of(node)
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", stem).lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=\dD)(?=[A-Z])", "_", stem).lower()
 
 
 def saved_values(node: Any) -> Mapping[str, Any] | None:
     """What a node keeps for its formula, by name; None when it was freed."""
     try:
-        saved = getattr(node, "saved", {})
+        saved = torch_facts.saved_values(node) if is_torchs(node) else getattr(node, "saved", {})
     except Exception:  # freed: reading it is an error that says so
         return None
     return saved if isinstance(saved, Mapping) else {} if saved is not None else None
@@ -597,6 +605,8 @@ def saved_values(node: Any) -> Mapping[str, Any] | None:
 def slots_of(node: Any, count: int) -> tuple[str, ...]:
     """The names of the inputs that have a slot in ``next_functions``; those of a list are numbered."""
     primitive = getattr(node, "primitive", None)
+    if is_torchs(node):
+        return torch_facts.inputs_of(node, count)
     named = getattr(primitive, "differentiable", None)
     if named is None:
         words = re.match(r"\s*\w+ = (.*)", getattr(type(node), "__doc__", None) or "")
@@ -617,6 +627,8 @@ def _unslotted(primitive: Any) -> tuple[str, ...]:
 
 def slot_formulas(node: Any, count: int) -> tuple[ast.expr | None, ...]:
     """What each of ``count`` gradients is: as declared, or as the code of its rule says."""
+    if is_torchs(node):
+        return torch_facts.formulas_of(node, count)
     texts = getattr(type(node), "formula_texts", None)  # a node made from a table of derivatives
     if isinstance(texts, Mapping) and len(texts) == count:
         return tuple(ast.Name(str(text).replace(" * ", "·")) for text in texts.values())

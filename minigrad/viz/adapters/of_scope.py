@@ -8,6 +8,7 @@ A scope holds names and values and looks further in its parent.  It may be a map
 from __future__ import annotations
 
 import inspect
+import math
 from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any
@@ -199,7 +200,7 @@ def of_module(module: Any, values: bool = True) -> Graph:
             region=_frame(graph, module, frames, place),
             tooltip=f"{path}: {explain_value(tensor)}\ngradient: {explain_value(grad)}",
         )
-        total += getattr(tensor, "size", 0)
+        total += math.prod(tensor.shape)
     graph.notes.append(
         f"{total:,} numbers in {len(graph.nodes)} parameters; "
         "call the module and draw what it returns to see its graph"
@@ -218,5 +219,5 @@ def _frame(graph: Graph, module: Any, frames: dict[str, str], path: str) -> str:
             frames[known] = outer  # a list of layers
         elif known not in frames:
             label = f"{known}: {type(at).__name__}"
-            frames[known] = graph.region(label, parent=outer).id
+            frames[known] = graph.region(label, parent=outer, folds=True).id
     return frames[known]

@@ -12,6 +12,8 @@ from .of_net import is_net, of_net
 from .of_nodes import function_like, of_links, of_run, outputs_of, variable_like
 from .of_program import is_program, of_program
 from .of_scope import all_values, is_module, is_registry, is_scope, of_module, of_registry, of_scope
+from .of_torch import of_torch
+from .torch_facts import kind_of
 from .watching import watch
 
 Source = Callable[[Any, str, bool | str, Names], Graph]
@@ -78,6 +80,11 @@ def _is_grad_fn(x: Any) -> bool:
     )
 
 
+def _is_torchs(x: Any) -> bool:
+    several = _several(x)
+    return bool(several) and all(kind_of(v) in ("tensor", "node") for v in several)
+
+
 def _is_linked(x: Any) -> bool:
     several = _several(x)
     return bool(several) and all(variable_like(v) or function_like(v) for v in several)
@@ -105,6 +112,7 @@ _SOURCES: tuple[tuple[Callable[[Any], bool], Source], ...] = (
         ),
     ),
     (lambda x: is_net(_first(x)), lambda x, _, values, *rest: of_net(_first(x), _scope(x, values))),
+    (_is_torchs, lambda x, _, values, names: of_torch(_several(x), names, values)),
     (_is_grad_fn, lambda x, _, values, names: of_grad_fn(_several(x), names, values)),
     (
         _is_linked,

@@ -6,7 +6,12 @@ a hook of the user's (``saved_tensors_hooks``, ``checkpoint``): such values are 
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator, Mapping
+from configparser import ConfigParser
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 _SAVED = "_saved_"
@@ -87,7 +92,8 @@ def saved_values(node: Any) -> dict[str, Any]:
     if hasattr(node, "saved_tensors"):  # a Function of the user's
         return {f"saved_tensors[{k}]": v for k, v in enumerate(node.saved_tensors)}
     values = {n: getattr(node, _SAVED + n) for n in saved_names(node)}
-    return {n: v for n, v in values.items() if v is not None}
+    known = {"self": "x", "result": "out", "output": "out"}
+    return {known.get(n, n): v for n, v in values.items() if v is not None}
 
 
 def attributes(node: Any) -> dict[str, Any]:
@@ -95,6 +101,58 @@ def attributes(node: Any) -> dict[str, Any]:
     names = [a for a in dir(node) if a.startswith(_SAVED)]
     tensors = {*saved_names(node)}
     return {a[len(_SAVED) :]: getattr(node, a) for a in names if a[len(_SAVED) :] not in tensors}
+
+
+@cache
+def _table() -> dict[str, list[str]]:
+    """Stem of a node's name → its inputs, then the formula of the gradient of each."""
+    parser = ConfigParser(delimiters=("=",), interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment]
+    parser.read(Path(__file__).parent / "torch_nodes.ini", encoding="utf-8")
+    return {k: [c.strip() for c in row.split("|")] for k, row in parser["nodes"].items()}
+
+
+def stem(node: Any) -> str:
+    """``Mul`` for ``MulBackward0``."""
+    transposed = "Transposed" if getattr(node, f"{_SAVED}transposed", False) else ""
+    return re.sub(r"Backward\d*$", "", title(node)) + transposed
+
+
+def inputs_of(node: Any, count: int) -> tuple[str, ...]:
+    """The names of the ``count`` inputs that have a slot in ``next_functions``."""
+    named = _table().get(stem(node), [""])[0].split()[:count]
+    return (*named, *(f"input {k}" for k in range(len(named), count)))
+
+
+def formulas_of(node: Any, count: int) -> tuple[ast.expr | None, ...]:
+    """The formula of each of ``count`` gradients; None where none is known."""
+    inputs, *texts = _table().get(stem(node), [""])
+    texts = texts if inputs else texts * count  # a list of inputs: the same for each
+    numbers = {k: ast.Constant(v) for k, v in attributes(node).items() if type(v) in (int, float)}
+    return (*(_with_numbers(t, numbers) for t in texts[:count]), *[None] * (count - len(texts)))
+
+
+def _with_numbers(text: str, numbers: Mapping[str, ast.expr]) -> ast.expr:
+    """A formula of the table with the numbers that a node keeps put in."""
+
+    class Put(ast.NodeTransformer):
+        def visit_Name(self, name: ast.Name) -> ast.expr:
+            return numbers.get(name.id, name)
+
+    expression: ast.expr = Put().visit(ast.parse(text, mode="eval").body)
+    return expression
+
+
+def has_formula(node: Any) -> bool:
+    """Whether the table knows a node, or nothing need be known of it."""
+    return stem(node) in _table() or title(node) == "AccumulateGrad"
+
+
+def kept_grad(tensor: Any) -> Any:
+    """``.grad`` of a tensor, without PyTorch's warning for those that keep none."""
+    if kind_of(tensor) == "tensor" and not (tensor.is_leaf or tensor.retains_grad):
+        return None
+    return getattr(tensor, "grad", None)
 
 
 def title(node: Any) -> str:

@@ -18,6 +18,7 @@ from .segments import Segment, chunks, contracted, modules, segments, size_of
 FULL = 150  # nodes drawn in full
 OPENED = 400  # nodes of a picture in which boxes are open
 _TIGHTER, _FEWEST = 0.6, 8  # nodes that a picture may have when it is folded more
+MODULES = 80  # nodes drawn before frames of modules are closed
 
 
 @dataclass
@@ -47,11 +48,22 @@ def folded(
     """The graph as ``detail`` asks for it: "full", "ops", "folded", or, where it has more than
     ``most`` nodes, folded until it has not; with what was opened in it.
     """
+    by_module = any(r.folds for r in graph.regions.values())
+    if by_module and detail in ("auto", "folded") and len(graph.nodes) > MODULES:
+        return _by_module(graph, openings or Openings(), most)
     if detail == "full" or (detail not in ("ops", "folded") and len(graph.nodes) <= most):
         return graph
     return (
         without_values(graph) if detail == "ops" else _folded(graph, openings or Openings(), most)
     )
+
+
+def _by_module(graph: Graph, openings: Openings, most: int) -> Graph:
+    """The frames of modules closed, but for those that are open; what stands outside folds for itself."""
+    shut = closed(graph, openings.frames)
+    if len(shut.nodes) <= most and not openings.steps:
+        return shut
+    return _opened(shut, segments(shut), openings)
 
 
 def _folded(graph: Graph, openings: Openings, most: int) -> Graph:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from ..graph.graph import Graph, Links, Node, copied, is_op
@@ -160,6 +160,7 @@ def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
     small = copied(graph, [n for n in graph.nodes.values() if not (n.region and ways[n.region])])
     boxes = {r: _box(graph, small, holders, r, nodes) for r, nodes in inside.items()}
     small.nodes |= {box.id: box for box in boxes.values()}
+    _pair(boxes.values())
     place = {n.id: boxes[r].id for r, nodes in inside.items() for n in nodes}
     small.edges = [e for e in joined(graph, place) if e.head in small.nodes]
     small.regions = {r.id: r for r in graph.regions.values() if not ways[r.id]}
@@ -168,6 +169,14 @@ def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
         f"with {len(graph.nodes) - len(small.nodes)} of {len(graph.nodes)} nodes"
     )
     return small
+
+
+def _pair(boxes: Iterable[Node]) -> None:
+    """The two boxes of one module stand beside each other."""
+    forward = {b.name: b for b in boxes if b.side == "forward" and b.kind == "folded"}
+    for box in boxes:
+        if box.side == "backward" and box.kind == "folded" and (twin := forward.get(box.name)):
+            box.twin, twin.twin = twin.id, box.id
 
 
 def holders_of(graph: Graph) -> dict[str, Node]:
@@ -226,14 +235,15 @@ def _box(
         }
         small.nodes[held.id] = replace(held, data=data, lines=(*held.lines, words), bold=True)
         return small.nodes[held.id]
+    words = f"{count} operations" if count else f"{len(nodes)} parameters"
     data = {"ops": count, "members": members, "regions": [region]}
     return Node(
         f"c{region}",
         "folded",
         frame.label,
-        lines=(f"{count} operations",),
+        lines=(words,),
         side=frame.side,
         region=frame.parent,
-        tooltip=f"{count} operations",
+        tooltip=words,
         data=data,
     )

@@ -15,6 +15,7 @@ NOT_YET = "—"  # not computed yet: never 0
 LONGEST_NAME = 28
 LONGEST_LINE = 60
 WIDEST = 26  # letters that stand in one row of a box; longer texts wrap
+MANY = 1_000_000  # beyond this, numbers are not looked at for a tooltip
 FEW = 4  # arrays of up to this many elements are shown element by element
 
 #: a word of a script that is written from right to left, and one that is isolated
@@ -91,7 +92,15 @@ def wrapped(text: str, width: int = WIDEST) -> list[str]:
 
 
 def unwrap(value: Any) -> Any:
-    """The array inside a Variable or a Tensor, or the value itself."""
+    """The array inside a Variable or a Tensor, of PyTorch's, too, or the value itself."""
+    if hasattr(value, "is_floating_point") and hasattr(value, "resolve_conj"):
+        value = value.detach().cpu()
+        value = value.to_dense() if value.is_sparse else value
+        return (
+            (value.float() if str(value.dtype) == "torch.bfloat16" else value)
+            .resolve_conj()
+            .numpy()
+        )
     for _ in range(4):  # a gradient may be a Variable that holds an array
         if value is None or isinstance(
             value, (np.ndarray, np.generic, int, float, complex, str, bytes)
@@ -167,6 +176,8 @@ def explain_value(value: Any) -> str:
         return f"{head}, empty"
     if array.size == 1:
         return f"{head}, {array.item()!r}"
+    if array.size > MANY:
+        return head
     return f"{head}, {_statistics(array)}"
 
 

@@ -97,6 +97,7 @@ class Region:
     side: str = "forward"
     parent: str | None = None
     strong: bool = False  # a sub-block: saturated fill, heavier border
+    folds: bool = False  # a module: closed where the picture is large
 
 
 @dataclass(slots=True)
