@@ -210,3 +210,105 @@ ALL_RAN = f"""() => {{ const cells = {CELLS};
     return cells.length && cells.every(cell => cell.executionState === 'idle'
         && (cell.executionCount || !cell.sharedModel.source.trim())); }}"""
 OUTPUTS = f"""() => {CELLS}.map(cell => [cell.getMetadata('tags') || [], cell.outputs.toJSON()])"""
+
+#: What a control changes: everything a widget shows, but not the control itself.
+SHOWN = """area => [...area.querySelectorAll('.mg-explore, .widget-html, .widget-output, img, svg')]
+    .map(each => each.tagName === 'IMG' ? each.src : each.outerHTML).join()"""
+WIDGETS = ".jp-OutputArea-output:is(.jupyter-widgets, :has(.jupyter-widgets))"
+
+
+def unexpected_errors(lab) -> list[str]:
+    """Errors below cells that are not there to show one, warnings, widgets that are not drawn."""
+    found = []
+    for tags, outputs in lab.outputs():
+        for each in outputs:
+            if each["output_type"] == "error" and "raises-exception" not in tags:
+                found.append(f"{each['ename']}: {each['evalue']}")
+            if each.get("name") == "stderr":
+                found.append("".join(each["text"]))
+    texts = [each.text_content() for each in lab.page.query_selector_all(".jp-OutputArea-output")]
+    return found + [
+        text for text in texts if "Error displaying widget" in text or "model not found" in text
+    ]
+
+
+def move_controls(page) -> list[tuple[str, bool]]:
+    """Move every slider, choose, press: for each control whether the picture changed."""
+    done = []
+    for number, area in enumerate(page.query_selector_all(WIDGETS)):
+        area.scroll_into_view_if_needed()
+        for kind, acts in controls(page, area):
+            changed = any(changes(page, area, act) for act in acts)
+            done.append((f"{kind} of widget {number}", changed))
+    return done
+
+
+def controls(page, area):
+    """The controls of a widget, each with the acts of which one at least must show."""
+    for handle in area.query_selector_all(".noUi-handle"):
+        value = handle.get_attribute("aria-valuenow")
+        keys = ("ArrowRight", "ArrowLeft", "Home", "End")
+        yield "slider", [lambda key=key, at=handle: press(page, at, key) for key in keys]
+        put_back(page, handle, value)
+    for choice in area.query_selector_all(".widget-toggle-buttons"):
+        yield (
+            "choice",
+            [each.click for each in choice.query_selector_all("button:not(.mod-active)")],
+        )
+    for menu in area.query_selector_all("select"):
+        values = menu.evaluate("menu => [...menu.options].map(each => each.value)")
+        yield "menu", [lambda value=value, at=menu: at.select_option(value) for value in values]
+    for box in area.query_selector_all("input[type=checkbox]"):
+        yield "checkbox", [box.click]
+    buttons = area.query_selector_all("button.jupyter-button:not(.widget-toggle-button)")
+    if buttons:
+        yield "buttons", [each.click for each in buttons]
+
+
+def put_back(page, handle, value: str) -> None:
+    """A slider moved one step goes back, so that the next control meets the first picture."""
+    for key in ("ArrowLeft", "ArrowRight", "ArrowRight"):
+        if handle.get_attribute("aria-valuenow") != value:
+            changes(page, page.query_selector("body"), lambda key=key: press(page, handle, key))
+
+
+def step_players(page) -> list[tuple[str, bool]]:
+    """Step every player by its keys: for each whether picture and words follow."""
+    done = []
+    for number, player in enumerate(page.query_selector_all(".mg-player:not(.mg-explorer)")):
+        player.scroll_into_view_if_needed()
+        said = {player.query_selector(".mg-say").text_content()}
+        for key in ("ArrowRight", "ArrowRight", "End", "Home"):
+            moved = changes(page, player, lambda key=key, at=player: press(page, at, key))
+            done.append((f"player {number} at {key}", moved))
+            said.add(player.query_selector(".mg-say").text_content())
+        done.append((f"what player {number} says", len(said) >= 3))
+    return done
+
+
+def search_pictures(page) -> list[tuple[str, bool]]:
+    """Search every picture that can be searched: for each whether it shows what it found."""
+    done = []
+    for number, picture in enumerate(page.query_selector_all(".mg-explorer")):
+        query = picture.query_selector(".mg-query")
+        query.scroll_into_view_if_needed()
+        found = changes(page, picture, lambda at=query: at.fill("x"))
+        done.append((f"search of picture {number}", found))
+        query.fill("")
+    return done
+
+
+def press(page, element, key: str) -> None:
+    element.focus()
+    page.keyboard.press(key)
+
+
+def changes(page, area, act) -> bool:
+    """Whether what the area shows changes within five seconds of the act."""
+    before = area.evaluate(SHOWN)
+    act()
+    for _ in range(100):
+        page.wait_for_timeout(50)
+        if area.evaluate(SHOWN) != before:
+            return True
+    return False

@@ -12,7 +12,8 @@ self.loadPyodide = async (options) => {
   }
   const lockFileURL = URL.createObjectURL(new Blob([JSON.stringify(lock)]));
   importScripts(new URL("viz-global.js", here), new URL("pyodide.js", base)); // sets Viz, loadPyodide
-  const settings = { ...options, indexURL: base.href, lockFileURL, packages: site.packages };
+  const stdLibURL = new URL("python_stdlib.zip", here).href;
+  const settings = { ...options, indexURL: base.href, lockFileURL, stdLibURL, packages: site.packages };
   const [pyodide, viz] = await Promise.all([self.loadPyodide(settings), Viz.instance()]);
   const render = (source, format) => viz.render(source, { format }).output;
   pyodide.registerJsModule("minigrad_viz", { render });
@@ -27,7 +28,11 @@ self.loadPyodide = async (options) => {
 function bringPlots(pyodide) {
   const load = pyodide.loadPackagesFromImports;
   pyodide.loadPackagesFromImports = async (code, ...rest) => {
-    if (/\bimport\b.*\bfigure\b|\bplots?\b/.test(code)) await pyodide.loadPackage("matplotlib");
+    if (/\bimport\b.*\bfigure\b|\bplots?\b/.test(code)) {
+      await pyodide.loadPackage("matplotlib");
+      // which says on first use that it looks for fonts
+      pyodide.runPython("import logging; logging.getLogger('matplotlib.font_manager').setLevel('ERROR')");
+    }
     return load(code, ...rest);
   };
 }

@@ -4,6 +4,7 @@ In: a course and an empty folder. Out: the folder, to be put on any web server. 
 Pyodide there, with the packages that stand in ``pyodide-lock.json``: those of Pyodide's release
 (from its own servers, or copied from a folder), and pure wheels that are served beside the page.
 A kernel waits silently for a wheel that is not there, so what is needed is followed to its end.
+A tab keeps no compiled modules between kernels, so what the site serves is compiled when it is made.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import minigrad as mg
+
 from .errors import CourseError
 from .folder import Course
 from .launch import need
@@ -39,7 +42,8 @@ _NPM = {
     f"pyodide@{_PYODIDE}": "89d5d952675eb08e11286e52c7238f1248ce71726e896db9703e73bef23dc343",
     "@viz-js/viz@3.31.0": "7dc0189874849cca2fed7cbe88bf334cd0e6e012db16657794a812ad6f2b8c70",
 }
-_CORE = ("pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
+_CORE = ("pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm")
+_STDLIB = "python_stdlib.zip"
 _KERNEL = "@jupyterlite/pyodide-kernel-extension"
 _EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "anywidget", _KERNEL)
 #: there when a notebook opens; matplotlib is fetched when a cell asks for it
@@ -57,7 +61,6 @@ _TARGET = {
     "os_name": "posix",
     "python_version": "3.12",
     "python_full_version": "3.12.7",
-    "implementation_name": "cpython",
     "extra": "",
 }
 Lock = dict[str, dict[str, Any]]
@@ -74,6 +77,8 @@ def build(
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CourseError(f"{folder} is not empty; name a new folder: minigrad site FOLDER")
+    if docs is not None and not (docs / "index.html").is_file():
+        raise CourseError(f"{docs} holds no index.html; make the pages first, with sphinx-build")
     need("jupyterlite_pyodide_kernel", "making the site", extra="site")
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)
@@ -81,28 +86,32 @@ def build(
         site = _lite(course, work, pyodide is not None)
         (site / "wheels").mkdir()
         shutil.copy(viz / "dist" / "viz-global.js", site)
-        shutil.copy(Path(__file__).with_name("site.js"), site)
+        for name in ("site.js", "notice.js"):
+            shutil.copy(Path(__file__).with_name(name), site)
         lock = json.loads((release / "pyodide-lock.json").read_text())
         known: Lock = lock["packages"]
         if pyodide is not None:
             known = {k: e for k, e in known.items() if (pyodide / e["file_name"]).is_file()}
+            if "numpy" not in known:
+                raise CourseError(f"{pyodide} does not hold the release {_PYODIDE} of Pyodide")
         for wheel in sorted((site / "extensions" / _KERNEL / "static" / "pypi").glob("*.whl")):
-            _add(known, wheel, site)
+            _add(known, Path(shutil.copy(wheel, site / "wheels")), site)
         _add(known, _own_wheel(course, site / "wheels"), site)
         needed = _complete(known, [*_LOADED, "matplotlib"], site)
         if pyodide is not None:
             known = {name: known[name] for name in sorted(needed)}
-            _copy_pyodide(known, pyodide, release, site / "pyodide")
+            _copy_pyodide(known, pyodide, release, site)
+        shutil.copy(release / _STDLIB, site)
+        _compile(known, site, release, work / "modules")
         lock["packages"] = known
         (site / "pyodide-lock.json").write_text(json.dumps(lock))
         where = "pyodide/" if pyodide is not None else _RELEASE
         (site / "site.json").write_text(json.dumps({"pyodide": where, "packages": _LOADED}))
         if docs is not None:
             shutil.copytree(docs, site / "docs")
+        _save_first_picture(site / "first.html")
         (site / "index.html").write_text(_start_page(course, docs is not None), encoding="utf-8")
-        (
-            site / ".nojekyll"
-        ).touch()  # GitHub's pages leave folders out that begin with _, otherwise
+        (site / ".nojekyll").touch()  # or GitHub's pages leave out folders that begin with _
         shutil.copytree(site, folder, dirs_exist_ok=True)
 
 
@@ -141,9 +150,8 @@ def _run(command: list[str], purpose: str, cwd: Path | None = None) -> str:
 def _from_npm(name: str, folder: Path) -> Path:
     """A package of npm, unpacked."""
     folder.mkdir()
-    archive = _run(
-        ["npm", "pack", "--silent", "--pack-destination", str(folder), name], f"fetching {name}"
-    )
+    command = ["npm", "pack", "--silent", f"--pack-destination={folder}", name]
+    archive = _run(command, f"fetching {name}")
     path = folder / archive.split()[-1]
     _same(path, _NPM[name])
     with tarfile.open(path) as files:
@@ -165,7 +173,7 @@ def _lite(course: Course, work: Path, closed: bool) -> Path:
     unwanted = shutil.ignore_patterns("__pycache__", ".*", "*.fresh.ipynb")
     shutil.copytree(course.notebooks, work / "contents", ignore=unwanted)
     extensions = Path(sys.prefix) / "share" / "jupyter" / "labextensions"
-    config = {
+    options = {
         "apps": ["lab"],
         "contents": [str(work / "contents")],
         "federated_extensions": [str(extensions / name) for name in _EXTENSIONS],
@@ -176,7 +184,7 @@ def _lite(course: Course, work: Path, closed: bool) -> Path:
         "output_dir": str(work / "site"),
     }
     path = work / "jupyter_lite_config.json"
-    path.write_text(json.dumps({"LiteBuildConfig": config}))
+    path.write_text(json.dumps({"LiteBuildConfig": options}))
     there = [*_LOADED, *_NOT_NEEDED, "comm", "ipython", "pyodide_kernel"]
     kernel = {
         "pyodideUrl": "./site.js",
@@ -185,25 +193,54 @@ def _lite(course: Course, work: Path, closed: bool) -> Path:
     }
     settings = {
         "appName": "minigrad",
-        "enableServiceWorkerCache": "true",
+        "enableServiceWorkerCache": True,
         "litePluginSettings": {f"{_KERNEL}:kernel": kernel},
     }
-    page = {"jupyter-lite-schema-version": 0, "jupyter-config-data": settings}
-    (work / "jupyter-lite.json").write_text(json.dumps(page))
+    config = {"jupyter-lite-schema-version": 0, "jupyter-config-data": settings}
+    (work / "jupyter-lite.json").write_text(json.dumps(config))
+    themes = {"@jupyterlab/apputils-extension:themes": {"adaptive-theme": True}}
+    (work / "overrides.json").write_text(json.dumps(themes))
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--config", str(path)]
     _run(command, "building JupyterLite", cwd=work)  # it leaves notes where it runs
+    page = work / "site" / "lab" / "index.html"
+    page.write_text(
+        page.read_text().replace("</head>", '<script src="../notice.js"></script></head>')
+    )
     return work / "site"
 
 
-def _copy_pyodide(known: Lock, source: Path, release: Path, target: Path) -> None:
+def _copy_pyodide(known: Lock, source: Path, release: Path, site: Path) -> None:
     """Pyodide beside the page; each of its packages is the file that the release names."""
-    target.mkdir()
+    (site / "pyodide").mkdir()
     for name in _CORE:
-        shutil.copy(release / name, target)
+        shutil.copy(release / name, site / "pyodide")
     for entry in known.values():
         if "/" not in entry["file_name"]:  # not one of the wheels that we serve anyway
             _same(source / entry["file_name"], entry["sha256"])
-            shutil.copy(source / entry["file_name"], target)
+            shutil.copy(source / entry["file_name"], site / "wheels")
+            entry["file_name"] = f"wheels/{entry['file_name']}"
+
+
+def _compile(known: Lock, site: Path, release: Path, scratch: Path) -> None:
+    """Put compiled modules into what the site serves; only our own sources stay, to be read."""
+    served = {name: site / e["file_name"] for name, e in known.items() if "/" in e["file_name"]}
+    archives = {**served, "python": site / _STDLIB}
+    for name, archive in archives.items():
+        with zipfile.ZipFile(archive) as files:
+            files.extractall(scratch / name)
+    program = Path(__file__).with_name("compile.js")
+    _run(["node", str(program), str(release), str(scratch)], "compiling the packages")
+    for name, archive in archives.items():
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as files:
+            for path in sorted((scratch / name).rglob("*")):
+                if (
+                    name == "minigrad"
+                    or not path.with_suffix(".pyc").exists()
+                    or path.suffix != ".py"
+                ):
+                    files.write(path, path.relative_to(scratch / name))
+    for name, archive in served.items():
+        known[name]["sha256"] = _sha256(archive)
 
 
 def _own_wheel(course: Course, folder: Path) -> Path:
@@ -213,11 +250,8 @@ def _own_wheel(course: Course, folder: Path) -> Path:
     requires = importlib.metadata.requires("minigrad") or []
     about = ["Metadata-Version: 2.1", "Name: minigrad", f"Version: {version}"]
     about += [f"Requires-Dist: {line}" for line in requires]
-    files = [
-        p
-        for p in _PACKAGE.rglob("*")
-        if p.is_file() and not {"__pycache__", "shipped"} & {*p.parts}
-    ]
+    unwanted = {"__pycache__", "shipped"}
+    files = [p for p in _PACKAGE.rglob("*") if p.is_file() and not unwanted & {*p.parts}]
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in sorted(files):
             archive.write(path, path.relative_to(_PACKAGE.parent))
@@ -281,29 +315,31 @@ def _from_pypi(name: str, folder: Path) -> Path:
     except importlib.metadata.PackageNotFoundError:
         wanted = name
     before = set(folder.iterdir())
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--dest",
-        str(folder),
-    ]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", f"--dest={folder}"]
     pure = ["--only-binary=:all:", "--platform=any", "--implementation=py", "--abi=none"]
     _run([*command, *pure, "--python-version=3.12", wanted], f"fetching a pure wheel of {wanted}")
     return (set(folder.iterdir()) - before).pop()
 
 
+def _save_first_picture(path: Path) -> None:
+    """The example of the README, as a page that plays it."""
+    a, b, d = (mg.tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
+    e = (a + b) * d
+    mg.play(e, names={"a": a, "b": b, "d": d, "e": e}).save(path)
+
+
 def _start_page(course: Course, docs: bool) -> str:
-    """The first page: the steps, and the way to the documentation."""
-    steps = [course.step(number) for number in course.paths]
+    """The first page: the steps and the capstone, and the way to the documentation."""
     lines = [
-        f'<li><a href="lab/index.html?path={step.name}.ipynb">{html.escape(step.title)}</a> '
-        f"<span>{html.escape(step.goal)}</span></li>"
-        for step in steps
+        f'<li><a href="lab/index.html?path={step.name}.ipynb">{_html(step.title)}</a> '
+        f"<span>{_html(step.goal)}</span></li>"
+        for step in course.select()
+        if step.name != "start"
     ]
     page = string.Template(Path(__file__).with_name("site.html").read_text(encoding="utf-8"))
     link = '<p><a href="docs/">The documentation</a></p>' if docs else ""
-    return page.substitute(count=len(steps), steps="\n".join(lines), docs=link)
+    return page.substitute(count=len(course.paths), steps="\n".join(lines), docs=link)
+
+
+def _html(text: str) -> str:
+    return re.sub("`(.+?)`", r"<code>\1</code>", html.escape(text))

@@ -286,6 +286,9 @@ function render({ model, el }) {
   };
   const keys = { ArrowRight: () => c.next.onclick(), ArrowLeft: () => c.back.onclick(), Home: () => c.first.onclick(),
     End: () => c.last.onclick(), " ": toggle };
+  // JupyterLab's shortcuts hear a key before we do, and its arrows fold headings: our keys are not for it.
+  const claim = (event) => root.toggleAttribute("data-lm-suppress-shortcuts", event.key in keys && !event.ctrlKey && !event.metaKey);
+  window.addEventListener("keydown", claim, true);
   root.onkeydown = (event) => {
     const typing = event.target === c.answer, button = event.target.tagName === "BUTTON" && event.key === " ";
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
@@ -308,5 +311,5 @@ function render({ model, el }) {
   });
   shown.observe(c.pic);
   paint();
-  return () => { stop(); shown.disconnect(); c.zoom.end(); };
+  return () => { stop(); shown.disconnect(); c.zoom.end(); window.removeEventListener("keydown", claim, true); };
 }

@@ -1,0 +1,22 @@
+// node compile.js PYODIDE FOLDER: Pyodide's own Python compiles the packages in the folders of FOLDER.
+// The sources of ours stay, beside the compiled modules; of the others Python needs none.
+
+const [release, root] = process.argv.slice(2);
+
+require(`${release}/pyodide.js`).loadPyodide().then(({ FS, runPython }) => {
+  FS.mkdirTree("/work");
+  FS.mount(FS.filesystems.NODEFS, { root }, "/work");
+  runPython(`
+import os
+from compileall import compile_dir
+from py_compile import PycInvalidationMode
+
+for name in os.listdir("/work"):
+    folder = f"/work/{name}"
+    compile_dir(
+        folder, quiet=2, legacy=name != "minigrad",
+        invalidation_mode=PycInvalidationMode.UNCHECKED_HASH, stripdir=folder,
+        prependdir="/lib/python312.zip" if name == "python" else "/lib/python3.12/site-packages",
+    )
+`);
+});
