@@ -23,6 +23,7 @@ from types import SimpleNamespace
 import pytest
 from jupyter_browser import (
     CELLS,
+    FLAGS,
     NOTEBOOK,
     WIDGETS,
     Lab,
@@ -32,6 +33,7 @@ from jupyter_browser import (
     step_players,
     unexpected_errors,
 )
+from jupyter_browser import chromium as executable
 
 from minigrad.course import site
 from minigrad.course.cli import main
@@ -75,12 +77,19 @@ def test_a_build_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
 
 
 def test_a_file_of_another_sha256_is_refused(tmp_path):
+    for name in ("site", "release"):
+        (tmp_path / name).mkdir()
     for name in site._CORE:
-        (tmp_path / name).write_bytes(b"")
+        (tmp_path / "release" / name).write_bytes(b"")
     (tmp_path / "numpy.whl").write_bytes(b"other")
     known = {"numpy": {"file_name": "numpy.whl", "sha256": "0" * 64, "depends": []}}
     with pytest.raises(CourseError, match=r"numpy\.whl is not the file it should be"):
-        site._copy_pyodide(known, tmp_path, tmp_path, tmp_path / "pyodide")
+        site._copy_pyodide(known, tmp_path, tmp_path / "release", tmp_path / "site")
+
+
+def test_pages_that_are_not_there_are_told_before_anything_is_fetched(tmp_path):
+    with pytest.raises(CourseError, match="holds no index.html; make the pages first"):
+        site.build(COURSE, tmp_path / "site", docs=tmp_path)
 
 
 def wheel(folder: Path, name: str, *requires: str) -> Path:
@@ -292,4 +301,43 @@ def test_a_cell_that_is_broken_is_seen(chromium, address):
     lab = open_page(chromium, address, "start")
     run_all(lab, "import minigrad\nminigrad.tensor(2.0).nosuch")
     assert "nosuch" in unexpected_errors(lab)[0]
+    lab.page.context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.long
+@pytest.mark.xdist_group("browser")
+def test_a_learners_work_is_kept_and_can_be_downloaded(chromium, address):
+    lab = open_page(chromium, address, "start")
+    run_all(lab, "print('✓ mine')")
+    lab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    lab.page.goto(f"{address}/lab/index.html?path=start.ipynb")
+    lab.page.get_by_text("✓ mine").first.wait_for(timeout=60_000)
+    with lab.page.expect_download() as download:
+        lab.command("docmanager:download")
+    assert "✓ mine" in Path(download.value.path()).read_text(encoding="utf-8")
+    lab.page.context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.long
+@pytest.mark.xdist_group("browser")
+def test_a_browser_that_refuses_to_keep_anything_says_so_and_runs(chromium, address, tmp_path):
+    refused = {"profile": {"default_content_setting_values": {"cookies": 2}}}
+    (tmp_path / "Default").mkdir()
+    (tmp_path / "Default" / "Preferences").write_text(json.dumps(refused))
+    launch = chromium.browser_type.launch_persistent_context
+    with launch(str(tmp_path), executable_path=executable(), args=FLAGS) as context:
+        lab = Lab(context.new_page(), f"{address}/lab/index.html?path=start.ipynb")
+        lab.page.get_by_text("your work is gone with the tab").wait_for()
+        lab.page.get_by_text("I see").click()
+        assert run_all(lab)["pictures"] == 1
+
+
+@pytest.mark.browser
+@pytest.mark.long
+@pytest.mark.xdist_group("browser")
+def test_without_service_workers_notebooks_run(chromium, address):
+    lab = open_page(chromium, address, "start", service_workers="block")
+    assert run_all(lab)["pictures"] == 1
     lab.page.context.close()
