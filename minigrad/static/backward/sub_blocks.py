@@ -39,52 +39,51 @@ def control_grad_op(
 
 
 def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
-    program, g = job.block.program, job.grad_name
-    body = program.blocks[op.attrs["sub_block"]]
-    carried, next_ = op.attrs["carried"], op.attrs["next"]
-    steps, step_out = op.attrs.get("steps", []), op.attrs.get("step_out", [])
-    starts, params, seqs = op.inputs["x"], op.inputs["params"], op.inputs.get("seq", [])
-    outs, stacked = op.outputs["out"], op.outputs.get("stacked", [])
+    g, body = job.grad_name, job.block.program.blocks[op.attrs["sub_block"]]
+    carried, starts, params = op.attrs["carried"], op.inputs["x"], op.inputs["params"]
+    steps, seqs = op.attrs.get("steps", []), op.inputs.get("seq", [])
+    step_out, stacked = op.attrs.get("step_out", []), op.outputs.get("stacked", [])
     read = {p for p in params if p in inputs}
     read.update(s for s, q in zip(steps, seqs, strict=True) if q in inputs)
     flows, dependent = _flowing(body, op, inputs, read, have, job.no_grad)
     seeds_out = [s for s, v in zip(step_out, stacked, strict=True) if v in have and s in dependent]
-    seeds = [next_[k] for k in flows] + seeds_out
-    wanted = {carried[k] for k in flows} | read
-    grad_block, seed_grads, local = _grad_block(job, body, seeds, wanted)
-    chosen = set(flows)
-    next_given = dict(zip(flows, seed_grads, strict=False))
-    step_given = dict(zip(seeds_out, seed_grads[len(flows) :], strict=True))
-    made_inputs = {
+    next_of = dict(zip(carried, op.attrs["next"], strict=True))
+    seeds = [next_of[c] for c in flows] + seeds_out
+    grad_block, seed_grads, local = _grad_block(job, body, seeds, {*flows, *read})
+    carried_seeds = dict(zip(flows, seed_grads, strict=False))
+    step_seeds = dict(zip(seeds_out, seed_grads[len(flows) :], strict=True))
+    reads = {
         "x": list(starts),
         "params": list(params),
         "scopes": list(op.outputs["scopes"]),
-        "out_grad": [g(o) if k in chosen else EMPTY for k, o in enumerate(outs)],
+        "out_grad": _those(g, op.outputs["out"], carried, flows),
     }
-    outputs = {
-        "x_grad": [g(s) if k in chosen and s in inputs else EMPTY for k, s in enumerate(starts)],
-        "params_grad": [g(p) if p in inputs else EMPTY for p in params],
+    reached = {c for c, s in zip(carried, starts, strict=True) if s in inputs}
+    writes = {
+        "x_grad": _those(g, starts, carried, reached.intersection(flows)),
+        "params_grad": _those(g, params, params, inputs),
     }
     attrs = {
         "sub_block": grad_block.idx,
-        "next_grad": [next_given.get(k, EMPTY) for k in range(len(next_))],
-        "carried_grad": [local(c) if k in chosen else EMPTY for k, c in enumerate(carried)],
-        "params_local": [local(p) if p in inputs else EMPTY for p in params],
+        "next_grad": [carried_seeds.get(c, EMPTY) for c in carried],
+        "carried_grad": _those(local, carried, carried, flows),
+        "params_local": _those(local, params, params, inputs),
     }
     if op.type == "recurrent":
-        made_inputs = {
-            "seq": list(seqs),
-            "stacked_grad": [
-                g(v) if s in step_given else EMPTY for s, v in zip(step_out, stacked, strict=True)
-            ],
-            **made_inputs,
-        }
-        outputs = {"seq_grad": [g(q) if q in inputs else EMPTY for q in seqs], **outputs}
-        attrs["step_out_grad"] = [step_given.get(s, EMPTY) for s in step_out]
-        attrs["steps_grad"] = [
-            local(s) if q in inputs else EMPTY for s, q in zip(steps, seqs, strict=True)
-        ]
-    return Operator(f"{op.type}_grad", made_inputs, outputs, attrs, "backward", op)
+        stacked_grad = _those(g, stacked, step_out, seeds_out)
+        reads = {"seq": list(seqs), "stacked_grad": stacked_grad, **reads}
+        writes = {"seq_grad": _those(g, seqs, seqs, inputs), **writes}
+        attrs["step_out_grad"] = [step_seeds.get(s, EMPTY) for s in step_out]
+        attrs["steps_grad"] = _those(local, steps, seqs, inputs)
+    return Operator(f"{op.type}_grad", reads, writes, attrs, "backward", op)
+
+
+def _those(
+    naming: Callable[[str], str], names: list[str], keys: list[str], wanted: Container[str]
+) -> list[str]:
+    """The gradients of the names whose keys are wanted; `EMPTY` in the places of the others."""
+    pairs = zip(names, keys, strict=True)
+    return [naming(name) if key in wanted else EMPTY for name, key in pairs]
 
 
 def _flowing(
@@ -94,63 +93,49 @@ def _flowing(
     read: set[str],
     have: Container[str],
     no_grad: set[str],
-) -> tuple[list[int], set[str]]:
-    """The numbers of the carried values that hand gradients on, and what in the body depends on something wanted.
+) -> tuple[list[str], set[str]]:
+    """The carried values that hand gradients on, and what in the body depends on something wanted.
 
     ``read``: what the body reads from outside, or of the sequences, and that wants a gradient.
     """
-    carried, next_ = op.attrs["carried"], op.attrs["next"]
-    starts, outs = op.inputs["x"], op.outputs["out"]
+    carried, starts = op.attrs["carried"], op.inputs["x"]
     behind = dependence(body, [*carried, *read], no_grad)
     after = over_all_steps(op, behind)
     wanted = read | {c for c, s in zip(carried, starts, strict=True) if s in inputs}
     reaching = wanted | {c for c in carried if not after[c].isdisjoint(wanted)}
     dependent = {n for n, sources in behind.items() if not sources.isdisjoint(reaching)}
-    needed = set[str]()
-    for c, out in zip(carried, outs, strict=True):
-        if out in have:
-            needed |= after[c]
-    stacked = op.outputs.get("stacked", ())
-    for name, out in zip(op.attrs.get("step_out", ()), stacked, strict=True):
-        if out in have:
-            needed = needed.union(*(after.get(n, ()) for n in behind.get(name, ())))
+    asked = [c for c, out in zip(carried, op.outputs["out"], strict=True) if out in have]
+    stacked = zip(op.attrs.get("step_out", ()), op.outputs.get("stacked", ()), strict=True)
+    asked += [n for name, out in stacked if out in have for n in behind.get(name, ())]
+    needed = set[str]().union(*(after.get(n, ()) for n in asked))
     flows = [
-        k
-        for k, (c, n, start) in enumerate(zip(carried, next_, starts, strict=True))
+        c
+        for c, n, start in zip(carried, op.attrs["next"], starts, strict=True)
         if c in needed and ((c in reaching and n in dependent) or start in inputs)
     ]
     return flows, dependent
 
 
 def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
-    program, g = job.block.program, job.grad_name
-    params = op.inputs["params"]
+    params, outs = op.inputs["params"], op.outputs["out"]
     attrs: dict[str, Any] = {}
-    outs = op.outputs["out"]
     for prefix, block_attr in (("true", "sub_block"), ("false", "else_block")):
-        block = program.blocks[op.attrs[block_attr]]
-        names = op.attrs[f"{prefix}_out"]
-        seeds = [n for n, o in zip(names, outs, strict=True) if o in have]
+        block = job.block.program.blocks[op.attrs[block_attr]]
+        results = op.attrs[f"{prefix}_out"]
+        seeds = [n for n, o in zip(results, outs, strict=True) if o in have]
         grad_block, seed_grads, local = _grad_block(job, block, seeds, set(params) & inputs)
         seed_of = dict(zip(seeds, seed_grads, strict=True))
         attrs[block_attr] = grad_block.idx
-        attrs[f"{prefix}_seeds"] = [
-            seed_of[n] if o in have else EMPTY for n, o in zip(names, outs, strict=True)
-        ]
-        attrs[f"{prefix}_params"] = [local(p) if p in inputs else EMPTY for p in params]
-    return Operator(
-        "cond_grad",
-        {
-            "pred": list(op.inputs["pred"]),
-            "params": list(params),
-            "scopes": list(op.outputs["scopes"]),
-            "out_grad": [g(o) if o in have else EMPTY for o in outs],
-        },
-        {"params_grad": [g(p) if p in inputs else EMPTY for p in params]},
-        attrs,
-        "backward",
-        op,
-    )
+        attrs[f"{prefix}_seeds"] = _those(seed_of.__getitem__, results, outs, have)
+        attrs[f"{prefix}_params"] = _those(local, params, params, inputs)
+    reads = {
+        "pred": list(op.inputs["pred"]),
+        "params": list(params),
+        "scopes": list(op.outputs["scopes"]),
+        "out_grad": _those(job.grad_name, outs, outs, have),
+    }
+    writes = {"params_grad": _those(job.grad_name, params, params, inputs)}
+    return Operator("cond_grad", reads, writes, attrs, "backward", op)
 
 
 def _grad_block(
