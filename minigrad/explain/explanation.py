@@ -34,6 +34,8 @@ class Explanation(Shown):
     repair: str = ""
     note: str = ""
     made: bool = False  # by operators, which have no values: ``paths`` name them
+    start: Any = field(default=None, compare=False)  # the node backward began at: what `draw` draws
+    leaf: Any = field(default=None, compare=False)
     grouped: bool = False  # one of the ``paths`` for each use of the value, whichever way the gradient came to it
 
     def __str__(self) -> str:

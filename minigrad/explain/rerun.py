@@ -13,6 +13,7 @@ from ..eager.backward import Walk, discovered
 from ..eager.function import FunctionNode
 from ..eager.grad_fn import FREED, REMEMBERED_BYTES, AccumulateGrad, Node, Output, unpack
 from ..eager.inplace import changed_at
+from .paths import MOST_PATHS, count_paths, followed
 
 MOST_ELEMENTS = 100_000  #: of larger arrays nothing is computed again
 
@@ -179,7 +180,25 @@ def remembered(root: Node, constants: Constants) -> dict[str, Any]:
     known = [n for n in nodes if n not in unknown]
     saved = {n: _kept(n) for n in known}
     gradients = rerun(root, index, seed, known, None, unknown) or {}
-    return {"seed": seed, "gradients": gradients, "saved": saved, "values": values}
+    told = {"seed": seed, "gradients": gradients, "saved": saved, "values": values}
+    return told if unknown else told | {"paths": leaf_paths(root, index, seed, known)}
+
+
+def leaf_paths(root: Node, index: int, seed: Any, nodes: list[Node]) -> dict[Node, Any]:
+    """Leaf → the paths by which its gradient comes, (node, slot) by (node, slot), each with what it
+    brings; only where they are few.
+    """
+    found: dict[Node, Any] = {}
+    with remembered_values(nodes, replay=True) as complete:
+        for leaf in nodes if complete else ():
+            if not isinstance(leaf, AccumulateGrad) or leaf is root:
+                continue
+            counts = count_paths(nodes, (leaf, 0))
+            if 0 < counts[root] <= MOST_PATHS and not any(
+                isinstance(n, FunctionNode) for n in nodes
+            ):
+                found[leaf] = followed(root, index, seed, (leaf, 0), counts)
+    return found
 
 
 def _remembers(node: Node) -> bool:

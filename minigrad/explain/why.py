@@ -36,6 +36,8 @@ def why(x: Any, output: Any = None) -> Any:
                 2.  by  AddBackward0[1] → MulBackward0[1]
                 3.  by  AddBackward0[0] → MulBackward0[0]
                 3.  by  AddBackward0[0] → MulBackward0[1]
+    >>> mg.draw(mg.why(x)).graph.title  # the paths, drawn; in a page a click on any leaf follows its gradient
+    'x.grad = 8 = 2 + 3 + 3'
     >>> print(mg.why(mg.tensor(1.0)))
     it has no gradient: it does not require grad; create it, or what it is computed from, with requires_grad=True
     """
@@ -72,7 +74,9 @@ def why(x: Any, output: Any = None) -> Any:
         return Explanation(
             name, reason=f"it is not on a path to the output: {root.name()} does not depend on it"
         )
-    return _traced(name, x, edge, root, start, found, output is None)
+    told = _traced(name, x, edge, root, start, found, output is None)
+    told.start, told.leaf = root, x
+    return told
 
 
 def _of_other(x: Any, output: Any) -> Any:

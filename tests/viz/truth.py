@@ -65,7 +65,9 @@ class Page:
         self.film: Film = player.film
         self.graph = self.film.graph
         self.texts = {n: line[0] for n, node in self.graph.nodes.items() if (line := node.lines)}
-        self.texts |= {n: lines[0][1] for n, lines in self.film.live.items() if lines}
+        self.texts |= {
+            n: rows(now for _, now in lines) for n, lines in self.film.live.items() if lines
+        }
         self.state = dict.fromkeys(self.film.first, "pending")
         self.into: dict[str, dict[str, str]] = {}
         self.outof: dict[str, list[str]] = {}
@@ -78,9 +80,14 @@ class Page:
     def steps(self):
         for event, step in zip(self.film.events, self.film.script["steps"], strict=True):
             before = dict(self.texts)
-            self.texts |= {n: lines[0] for n, lines in step["shows"].items() if lines}
+            self.texts |= {n: rows(lines) for n, lines in step["shows"].items() if lines}
             self.state |= dict.fromkeys(step["nodes"], "done")
             yield event, before
+
+
+def rows(lines):
+    """A long text stands in several rows."""
+    return " ".join(filter(None, lines))
 
 
 def text_of(value):

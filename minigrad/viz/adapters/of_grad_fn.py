@@ -19,7 +19,15 @@ import numpy as np
 
 from ..fold.fold import FULL
 from ..fold.summary import MOST, summary
-from ..graph.format import LONGEST_NAME, NOT_YET, explain_value, format_value, shorten, unwrap
+from ..graph.format import (
+    LONGEST_NAME,
+    NOT_YET,
+    explain_value,
+    format_number,
+    format_value,
+    shorten,
+    unwrap,
+)
 from ..graph.graph import Graph, Node
 from . import torch_facts
 from .formula import (
@@ -38,6 +46,8 @@ from .names import Names, operands
 
 _BETWEEN = "call retain_grad() before backward to keep the gradient of a tensor in between"
 
+_NO_PATHS = "they are known after backward from here, without hooks, and while they are few"
+
 
 def of_grad_fn(roots: Iterable[Any], names: Names, values: bool | str = True) -> Graph:
     """The graph behind tensors, or behind nodes of the backward graph.
@@ -46,6 +56,22 @@ def of_grad_fn(roots: Iterable[Any], names: Names, values: bool | str = True) ->
     (``retain_grad``); with ``values="grad"`` every one is.
     """
     return Drawing(roots, names, values).graph
+
+
+def of_explanation(told: Any, names: Names) -> Graph:
+    """The graph behind an explanation of `why`, everything off its paths in grey."""
+    graph = of_grad_fn([told.start], names)
+    leaves = [n for n in graph.nodes.values() if n.data.get("leaf") is told.leaf]
+    known = [n.data["paths"] for n in leaves]
+    if not known:
+        graph.notes.append(f"the paths to {told.name} are not drawn: {_NO_PATHS}")
+        return graph
+    on = {n for path in known[0]["paths"] for n in path["nodes"]}
+    for node in graph.nodes.values():
+        node.state = node.state if node.id in on else "pending"
+    graph.title = known[0]["sum"]
+    graph.notes += [f"{p['gave']} by {' → '.join(p['steps'])}" for p in known[0]["paths"]]
+    return graph
 
 
 def _start(root: Any) -> Root:
@@ -93,6 +119,7 @@ class Drawing:
         self.arrives: dict[Key, Node] = {}  # the same, or the sum before it
         self.readers: dict[Key, list[tuple[Any, int]]] = {}
         self.seeds: dict[int, Any] = {}
+        self.paths: dict[Any, Any] = {}  # leaf -> the paths by which its gradient came
         self._draw([tensor for tensor, node, _ in starts if node is None])
 
     def _draw(self, loose: list[Any]) -> None:
@@ -101,7 +128,9 @@ class Drawing:
         for tensor in loose:
             self.tensors.leaf(tensor)
         self.tensors.draw()
-        starts = {(id(n), k): self._seed(n, k, self.seeds.get(id(n))) for _, n, k in self.roots}
+        starts = self.starts = {
+            (id(n), k): self._seed(n, k, self.seeds.get(id(n))) for _, n, k in self.roots
+        }
         for node in order:
             self._gradients_of(node, starts)
             self.nodes[id(node)] = (
@@ -113,6 +142,8 @@ class Drawing:
             self.graph.edge(seed, self.nodes[node], "grad")
         self._words(loose)
         self._references()
+        for leaf, ways in self.paths.items():
+            self._follow(leaf, ways)
 
     def _words(self, loose: list[Any]) -> None:
         outputs = [n.name for n in self.graph.nodes.values() if n.kind == "output"]
@@ -138,6 +169,7 @@ class Drawing:
             self.tensors.values_of |= {
                 (id(n), k): v for (n, k), v in known.get("values", {}).items()
             }
+            self.paths |= known.get("paths", {})
             self.tensors.remembered |= {id(n): v for n, v in known.get("saved", {}).items()}
         return seeds
 
@@ -283,6 +315,7 @@ class Drawing:
                     there,
                     "accumulate" if sums else "grad",
                     tail_port=texts[i] if here.ports else None,
+                    norm=_norm(self.given.get((id(node), i))),
                     label=f"output {number}" if many else "",
                 )
         for number in self.tensors.read.get(id(node), ()) if self.between else ():
@@ -290,6 +323,37 @@ class Drawing:
                 self.graph.edge(self.between[id(node), number], here, "grad")
         for tensor in self.tensors.saved_by(node):
             self.graph.edge(tensor, here, "saved")
+
+    def _follow(self, leaf: Any, ways: Sequence[tuple[Any, Any]]) -> None:
+        """Note at a leaf the paths to it: the nodes on each, its factors, and what it brought."""
+        end = self.nodes[id(leaf)]
+        paths = []
+        for trail, value in ways:
+            nodes = [seed.id for seed in self.starts.values()]
+            for node, slot in trail:
+                nodes.append(self.nodes[id(node)].id)
+                target, k = self.walk.next(node)[slot]
+                between = (self.arrives.get((id(target), k)), self.between.get((id(target), k)))
+                nodes += dict.fromkeys(n.id for n in between if n is not None)
+            steps = [f"{n.name()}[{slot}] {self._factor(n, slot)}" for n, slot in trail]
+            paths.append(
+                {"nodes": [*nodes, end.id, end.twin], "steps": steps, "gave": format_value(value)}
+            )
+        words = _added([value for _, value in ways])
+        total = format_value(sum((v for _, v in ways[1:]), ways[0][1]))
+        told = {"sum": " = ".join([f"{end.data['called']} = {total}", *words]), "paths": paths}
+        for node in (end, self.graph.nodes[str(end.twin)]):
+            node.data |= {"paths": told, "leaf": leaf.variable}
+
+    def _factor(self, node: Any, slot: int) -> str:
+        """By what a gradient is multiplied on its way through a slot: a number, else the formula."""
+        gave, parts = self.given.get((id(node), slot)), self._parts(node, 0)
+        arrived = sum(parts[1:], parts[0]) if parts and all(p is not None for p in parts) else None
+        if gave is not None and arrived is not None:
+            one, other = np.ravel(gave), np.ravel(arrived)
+            if one.size == 1 == other.size and other[0]:
+                return f"·{format_number(one[0] / other[0])}"
+        return self.slots[id(node)].get(slot, "").partition("] ")[2].partition(" = ")[0]
 
     def _references(self) -> None:
         """AccumulateGrad.variable; tensor.grad_fn is the dashed line of the twins."""
@@ -305,6 +369,11 @@ def _added(parts: Sequence[Any]) -> tuple[str, ...]:
     shown = [f"({text})" if text[0] == "-" else text for text in map(format_value, parts)]
     words = " + ".join(shown)
     return (words if len(words) <= LONGEST_NAME else f"{len(parts)} parts",)
+
+
+def _norm(gradient: Any) -> float | None:
+    """The length of a gradient, where there is one."""
+    return None if gradient is None else float(np.linalg.norm(np.asarray(gradient, dtype=complex)))
 
 
 def _known(gradient: Node) -> bool:

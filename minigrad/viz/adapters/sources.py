@@ -7,7 +7,7 @@ from typing import Any
 
 from ..graph.graph import Graph
 from .names import Names
-from .of_grad_fn import of_grad_fn
+from .of_grad_fn import of_explanation, of_grad_fn
 from .of_net import is_net, of_net
 from .of_nodes import function_like, of_links, of_run, outputs_of, variable_like
 from .of_program import is_program, of_program
@@ -113,6 +113,10 @@ _SOURCES: tuple[tuple[Callable[[Any], bool], Source], ...] = (
     ),
     (lambda x: is_net(_first(x)), lambda x, _, values, *rest: of_net(_first(x), _scope(x, values))),
     (_is_torchs, lambda x, _, values, names: of_torch(_several(x), names, values)),
+    (
+        lambda x: getattr(x, "start", None) is not None and hasattr(x, "paths"),
+        lambda x, _, __, names: of_explanation(x, names),
+    ),
     (_is_grad_fn, lambda x, _, values, names: of_grad_fn(_several(x), names, values)),
     (
         _is_linked,

@@ -28,7 +28,8 @@ function searchBar(root, live) {
   c.zoom = zoomable(c.pic);
   c.details = make("div", "mg-details");
   c.say = make("div", "mg-say", { "aria-live": "polite" });
-  root.append(bar, c.pic, c.zoom.bar, c.details, c.say);
+  c.follow = make("div", "mg-follow", { role: "status" });
+  root.append(bar, c.pic, c.zoom.bar, c.details, c.follow, c.say);
   return c;
 }
 
@@ -53,6 +54,7 @@ function render({ model, el }) {
     else {
       lightTwins(svg);
       readable(svg, c.details);
+      followable(svg, c.follow);
       c.pic.replaceChildren(svg);
       c.zoom.show(svg);
       for (const group of svg.querySelectorAll("g.node")) groups.set(nodeId(group), group);

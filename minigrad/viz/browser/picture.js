@@ -42,6 +42,47 @@ function readable(svg, panel, shows = () => true) {
   return () => tell(pinned);
 }
 
+// Follow the gradient: a leaf knows the paths by which its gradient came; what is off them fades, and the panel tells the
+// factors, what each path brought and the sum.  Enter on a leaf follows, Escape lets go.
+function followable(svg, panel, allowed = () => true) {
+  const parts = [...svg.querySelectorAll("g.node, g.edge")];
+  const nodeOf = (part) => part.id.slice(part.id.lastIndexOf("-") + 1);
+  const nodesOf = (part) => (part.classList.contains("node") ? [nodeOf(part)] : [...part.classList].filter((c) => /^n\d+$/.test(c)));
+  const show = (paths) => {
+    const pairs = new Set(paths.flatMap(({ nodes }) => nodes.flatMap((n, i) => [n, `${n} ${nodes[i + 1]}`])));
+    for (const part of parts) part.classList.toggle("mg-off", paths.length > 0 && !pairs.has(nodesOf(part).join(" ")));
+  };
+  const letGo = () => { show([]); panel.replaceChildren(); panel.hidden = true; };
+  const make = (tag, name) => { const made = document.createElement(tag); made.className = name; return made; };
+  const button = (words, act) => { const made = make("button", "mg-path"); made.type = "button"; made.textContent = words; made.onclick = act; return made; };
+  const follow = (leaf) => {
+    if (!allowed(nodeOf(leaf))) return;
+    const told = JSON.parse(leaf.dataset.paths), head = make("strong", ""), list = make("ol", "");
+    head.textContent = told.sum;
+    for (const path of told.paths) {
+      const item = make("li", "");
+      item.append(button(`${path.gave}  by  ${path.steps.join(" → ")}`, () => show([path])));
+      list.append(item);
+    }
+    panel.replaceChildren(head, list, button("let go (Esc)", letGo));
+    panel.hidden = false;
+    show(told.paths);
+  };
+  panel.hidden = true;
+  for (const leaf of svg.querySelectorAll("g.node[data-paths]")) {
+    leaf.addEventListener("click", (event) => { if (allowed(nodeOf(leaf))) { event.followed = true; follow(leaf); } });
+    leaf.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault();
+      event.stopPropagation();
+      follow(leaf);
+    });
+  }
+  const escape = (event) => { if (event.key === "Escape" && !panel.hidden) { event.stopPropagation(); letGo(); } };
+  svg.addEventListener("keydown", escape);
+  panel.addEventListener("keydown", escape);
+}
+
 // The nearest node in the direction of an arrow key.
 function beside(nodes, from, key) {
   const way = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[key];

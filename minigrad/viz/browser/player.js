@@ -151,7 +151,8 @@ function controls(root) {
   c.show.textContent = "show";
   c.form.append(c.ask, c.answer, c.check, c.show);
   c.verdict = make("div", "mg-verdict", { "aria-live": "polite" });
-  root.append(bar, c.say, c.formula, c.form, c.verdict, c.pic, c.zoom.bar, c.details);
+  c.follow = make("div", "mg-follow", { role: "status" });
+  root.append(bar, c.say, c.formula, c.form, c.verdict, c.pic, c.zoom.bar, c.follow, c.details);
   return c;
 }
 
@@ -170,6 +171,7 @@ function render({ model, el }) {
   else { const words = make("pre"); words.textContent = model.get("words") || ""; c.pic.append(words); c.zoom.bar.hidden = true; }
   const { nodes, edges } = parts(svg, script);
   const shows = timeline(script), hide = secrets(svg);
+  if (svg) followable(svg, c.follow, (id) => !model.get("prediction") || firstOf(id) < model.get("frame"));
   c.range.max = String(total);
   el.append(root);
   if (svg) c.zoom.show(svg);
@@ -281,7 +283,7 @@ function render({ model, el }) {
   c.show.onclick = () => { if (asked !== null) reveal(""); };
   c.pic.onclick = (event) => {
     const group = event.target.closest("g.node");
-    const id = group && nodeId(group);
+    const id = group && !event.followed && nodeId(group);
     if (id && id in script.first) { stop(); go(script.first[id] + 1); }
   };
   const keys = { ArrowRight: () => c.next.onclick(), ArrowLeft: () => c.back.onclick(), Home: () => c.first.onclick(),

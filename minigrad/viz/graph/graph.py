@@ -86,6 +86,7 @@ class Edge:
     tail_port: str | None = None
     head_port: str | None = None
     label: str = ""
+    norm: float | None = None  # of the gradient that it carries, where that is known
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ never the only carrier: shape, border and line style say the same again.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from .graph import Edge, Node, Region
@@ -140,8 +141,15 @@ def node_style(node: Node) -> NodeStyle:
 
 
 def edge_style(edge: Edge, side: str) -> EdgeStyle:
-    """The look of one line; a loop-carried value takes the colour of its side."""
+    """The look of one line; a loop-carried value takes the colour of its side, and a gradient is as
+    wide as the logarithm of its norm: one that vanishes is a hair, one that explodes a beam.
+    """
     style = EDGE_STYLES[edge.kind]
+    if edge.norm is not None:
+        power = (
+            math.log10(edge.norm) if 0 < edge.norm < math.inf else math.copysign(9, edge.norm - 1)
+        )
+        style = replace(style, width=round(min(max(style.width + power / 2, 0.4), 6), 2))
     if edge.kind == "loop":
         return replace(style, stroke=_OF_SIDE[side], reversed=side == "forward")
     return style

@@ -101,10 +101,12 @@ def figure(svg: str, png: bytes | None = None) -> str:
     """
     return (
         f'<figure class="mg-figure">{_still(png, _text("picture.css"))}{svg}'
-        f'<figcaption class="mg-details"></figcaption></figure><script>(() => {{{_text("picture.js")}'
+        '<figcaption class="mg-details"></figcaption><div class="mg-follow" role="status"></div>'
+        f"</figure><script>(() => {{{_text('picture.js')}"
         'for (const figure of document.querySelectorAll("figure.mg-figure:not(.mg-read)")) {'
         'figure.classList.add("mg-read"); themed(figure);'
-        'readable(figure.querySelector("svg"), figure.querySelector(".mg-details")); }'
+        'readable(figure.querySelector("svg"), figure.querySelector(".mg-details")); '
+        'followable(figure.querySelector("svg"), figure.querySelector(".mg-follow")); }'
         "})();</script>"
     )
 

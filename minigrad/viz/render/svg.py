@@ -9,6 +9,7 @@ twin lights up under the mouse by CSS alone.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import xml.etree.ElementTree as ET
 from itertools import pairwise
@@ -153,6 +154,8 @@ def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
                 ),
             )
             _title(part, describe_node(graph, node))
+            if "paths" in node.data:  # the browser follows them
+                part.set("data-paths", json.dumps(node.data["paths"]))
         elif mine in graph.regions:
             part.set("id", f"{prefix}-{mine}")
             _title(part, visible(graph.regions[mine].label))
