@@ -19,6 +19,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from gallery_pictures import PICTURES, building, player, search  # noqa: E402
 
+from tests.viz.graphs import GRAPHS  # noqa: E402
+from tests.viz.measured import measured  # noqa: E402
+
 PLAYERS = [player, building, search]  # with a page of their own
 ALSO_AS_PNG = ("first", "program")  # for pages that show no SVG
 _STYLE = """
@@ -40,7 +43,7 @@ def main() -> None:
     entries = [(title(make), caption(make), save(make, folder)) for make in PICTURES]
     frames = [(title(make), caption(make), save_player(make, folder)) for make in PLAYERS]
     (HERE / "gallery.html").write_text(page(entries, frames), encoding="utf-8")
-    (HERE / "gallery.md").write_text(markdown([*entries, *frames]), encoding="utf-8")
+    (HERE / "gallery.md").write_text(markdown([*entries, *frames]) + sizes(), encoding="utf-8")
 
 
 def title(make: Callable[[], Any]) -> str:
@@ -64,6 +67,24 @@ def save(make: Callable[[], Any], folder: Path) -> str:
         if make.__name__ in ALSO_AS_PNG:
             made.save(target.with_suffix(".png"))
     return f"{folder.name}/{target.name}"
+
+
+def sizes() -> str:
+    """Every graph of the tests, measured: a page is 850 pixels wide, text is read from 12 pixels on."""
+    rows = []
+    for name, make in GRAPHS.items():
+        made = make()
+        found = measured(made)
+        nodes = f"{len(made.graph.nodes)} of {len(made.view.whole.nodes):,}"
+        words = (make.__doc__ or name).strip()
+        rows.append(
+            f"| {words} | {nodes} | {found.width:.0f} × {found.height:.0f} | "
+            f"{found.smallest_text:.1f} | {found.through_boxes} | {found.formulas} of {found.slots} |"
+        )
+    head = "| graph | nodes drawn | pixels | smallest text | lines through boxes | slots with a formula |"
+    return (
+        "\n".join(["\n## Sizes\n", sizes.__doc__ or "", "", head, "|---" * 6 + "|", *rows]) + "\n"
+    )
 
 
 def plot_svg(figure: Any) -> str:

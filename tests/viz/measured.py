@@ -11,6 +11,7 @@ from minigrad.viz.graph.graph import is_op
 from tests.viz.svg_facts import SVG, box, parsed
 
 PIXELS = 4 / 3  # to a point
+_FORMULA = re.compile(r"\bg[yx]?\d?\b|\bout_grad\b|·| = |\w\(")
 INSIDE = 1.5  # points: how deep in a box a line runs through it
 
 
@@ -45,15 +46,18 @@ def measured(picture: Any) -> Measures:
 
 
 def slots_of(graph: Any) -> tuple[int, int]:
-    """How many gradients the operators drawn give, and how many of these have a formula."""
-    found = []
+    """How many gradients the operators drawn give, and how many of these have a formula: in the
+    row of the slot, or, for operators with named slots, in rows of their own.
+    """
+    slots = formulas = 0
     for node in graph.nodes.values():
-        if node.kind == "grad_op":
-            texts = [p for p, way in node.ports if way == "out"] or [
-                line for line in node.lines if line
-            ]
-            found += texts
-    return len(found), sum("·" in t or "g" in t for t in found)
+        if node.kind == "grad_op" and not node.bold:  # what holds a block has no other rule
+            ports = [text for text, way in node.ports if way == "out"]
+            rows = [text for text in (*ports, *node.lines) if _FORMULA.search(text)]
+            count = len(ports) or len(rows) or 1
+            slots += count
+            formulas += min(count, len(rows))
+    return slots, formulas
 
 
 Point = tuple[float, float]

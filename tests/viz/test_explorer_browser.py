@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import minigrad as mg
 from minigrad.viz.picture import Picture
 from tests.viz.test_explorer import folded
 from tests.viz.test_hostile_names import NAMES, everywhere
@@ -94,3 +96,48 @@ def test_hostile_names_are_searched_hovered_and_clicked_and_nothing_runs(show):
         page.press(".mg-query", "Enter")
         scripts = page.locator("main script, main iframe, main img, main a, main foreignObject")
         assert scripts.count() == 0
+
+
+@pytest.fixture(scope="module")
+def thousand():
+    """A picture of 1,045 nodes, in full, with a search."""
+    weights = [mg.tensor(np.ones(3), requires_grad=True, name=f"w{i}") for i in range(130)]
+    h = mg.tensor(np.ones(3))
+    for w in weights:
+        h = mg.tanh(h * w)
+    loss = h.sum()
+    loss.backward()
+    return mg.draw(loss, detail="full", widget=True), weights
+
+
+def test_a_large_picture_has_a_map_finds_a_gradient_and_its_targets_are_large(show, thousand):
+    page = show(thousand[0])
+    assert searched(page, "w77.grad") == "1 match"
+    page.press(".mg-query", "Enter")
+    assert page.text_content(".mg-say").endswith("w77.grad")
+    assert page.is_visible(".mg-map")
+    before = page.evaluate("document.querySelector('.mg-pic').scrollTop")
+    assert before > 1000
+    box = page.locator(".mg-map").bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 4)
+    assert page.evaluate("document.querySelector('.mg-pic').scrollTop") < before
+    small = page.evaluate(
+        "() => [...document.querySelectorAll('button, input, g.node')].map(e => "
+        "e.getBoundingClientRect()).filter(b => b.width && (b.width < 24 || b.height < 24)).length"
+    )
+    assert small == 0
+
+
+def test_two_fingers_change_the_size_of_a_picture(browser, thousand, tmp_path):
+    context = browser.new_context(viewport={"width": 850, "height": 800}, has_touch=True)
+    page = context.new_page()
+    page.goto(thousand[0].save(tmp_path / "picture.html").as_uri())
+    page.wait_for_selector(".mg-pic svg")
+    wide = "document.querySelector('.mg-pic svg').getBoundingClientRect().width"
+    before, device = page.evaluate(wide), context.new_cdp_session(page)
+    for kind, apart in [("touchStart", 100), *(("touchMove", d) for d in (120, 160, 200))]:
+        points = [{"x": 350 + k * apart / 2, "y": 400, "id": k} for k in (-1, 1)]
+        device.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    device.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert page.evaluate(wide) == pytest.approx(2 * before, rel=0.05)
+    context.close()

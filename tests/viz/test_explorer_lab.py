@@ -63,6 +63,7 @@ def drive(page, widget):
     widget.locator("g.mg-fold.fwd").nth(4).focus()
     page.keyboard.press("Enter")
     said(widget, "Opened 100 × (matmul, add, tanh) into 10 parts.")
+    assert page.evaluate("document.activeElement.matches('g.mg-fold.fwd')")  # the focus stays
     widget.locator(".mg-query").fill("middle")
     widget.locator(".mg-count", has_text="1 match").wait_for(timeout=30_000)
     widget.locator(".mg-query").press("Enter")

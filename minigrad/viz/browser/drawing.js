@@ -61,12 +61,33 @@ function zoomable(pic) {
   const out = button("out", "smaller (−, or Ctrl and the wheel)", "−"), into = button("in", "larger (+, or Ctrl and the wheel)", "+");
   const fit = button("fit", "show all of it, or words that can be read (0)", "fit");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  let svg = null, wide = 0, high = 0, scale = 1, mode = "read", places = null, wanted = null, seen = 0;
+  const map = make("canvas", "mg-map", { role: "img", "aria-label": "map of the whole picture" });
+  bar.prepend(map);
+  let svg = null, wide = 0, high = 0, scale = 1, mode = "read", places = null, wanted = null, seen = 0, later = null;
 
   // The largest scale, up to the natural one, at which all of it is seen.
   function whole() {
     const most = parseFloat(getComputedStyle(pic).maxHeight) || Infinity;
     return Math.min(NATURAL, (pic.offsetWidth - 3) / wide, (most - 3) / high);
+  }
+
+  // A map of a drawing that is larger than its window: where every node is, and what of it is seen.
+  function chart() {
+    map.hidden = !pic.classList.contains("mg-over") || pic.scrollHeight < 1.6 * pic.clientHeight;
+    if (map.hidden) return;
+    if (!places) measure();
+    const pen = map.getContext("2d"), ink = getComputedStyle(pic).color, part = Math.min(110 / wide, 150 / high);
+    [map.width, map.height] = [Math.max(60, Math.ceil(wide * part)), Math.ceil(high * part)];
+    const across = map.width / wide, down = map.height / high;
+    const box = (left, top, right, bottom) => [left * across, top * down, Math.max(3, (right - left) * across), Math.max(1, (bottom - top) * down)];
+    for (const [group, sides] of places) {
+      pen.fillStyle = group.matches(".mg-hit, .mg-here, .active") ? ink : group.matches(".fwd") ? "#0072B2" : "#D55E00";
+      pen.fillRect(...box(...sides));
+    }
+    const [x, y] = [pic.scrollLeft / scale, pic.scrollTop / scale];
+    pen.strokeStyle = ink;
+    pen.lineWidth = 2;
+    pen.strokeRect(...box(x, y, x + pic.clientWidth / scale, y + pic.clientHeight / scale));
   }
 
   function set(next) {
@@ -77,6 +98,8 @@ function zoomable(pic) {
     pic.classList.toggle("mg-over", over);
     if (over) pic.setAttribute("tabindex", "0"); else pic.removeAttribute("tabindex");
     fit.setAttribute("aria-pressed", String(mode === "all"));
+    clearTimeout(later);
+    later = setTimeout(chart, 100);                 // after the first frame
   }
 
   function resize() {
@@ -136,6 +159,13 @@ function zoomable(pic) {
     by(Math.exp(-event.deltaY / (event.deltaMode ? 20 : 400)), event.clientX - box.left, event.clientY - box.top);
   }, { passive: false });
   dragged(pic);
+  pinched(pic, by);
+  pic.addEventListener("scroll", () => requestAnimationFrame(chart), { passive: true });
+  map.onpointerdown = map.onpointermove = (event) => {
+    if (!event.buttons) return;
+    const box = map.getBoundingClientRect(), x = (event.clientX - box.left) / box.width, y = (event.clientY - box.top) / box.height;
+    pic.scrollTo({ left: x * wide * scale - pic.clientWidth / 2, top: y * high * scale - pic.clientHeight / 2, behavior: "instant" });
+  };
   const watch = new ResizeObserver(() => { if (pic.offsetWidth !== seen) resize(); });
   watch.observe(pic);
 
@@ -155,8 +185,29 @@ function zoomable(pic) {
       if (event.key in keys) { keys[event.key](); event.preventDefault(); return true; }
       return event.target === pic && /^(Arrow|Page|Home|End)/.test(event.key);
     },
-    end: () => watch.disconnect(),
+    end: () => { clearTimeout(later); watch.disconnect(); },
   };
+}
+
+// Two fingers change the size of the drawing, not of the page; one finger scrolls it.
+function pinched(pic, by) {
+  const fingers = new Map();
+  const apart = () => { const [a, b] = [...fingers.values()]; return Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY); };
+  let before = 0;
+  pic.addEventListener("pointerdown", (event) => {
+    if (event.pointerType !== "touch") return;
+    fingers.set(event.pointerId, event);
+    before = fingers.size === 2 ? apart() : 0;
+  });
+  pic.addEventListener("pointermove", (event) => {
+    if (!fingers.has(event.pointerId)) return;
+    fingers.set(event.pointerId, event);
+    if (fingers.size !== 2 || !before) return;
+    const [a, b] = [...fingers.values()], box = pic.getBoundingClientRect(), now = apart();
+    by(now / before, (a.clientX + b.clientX) / 2 - box.left, (a.clientY + b.clientY) / 2 - box.top);
+    before = now;
+  });
+  for (const end of ["pointerup", "pointercancel", "pointerleave"]) pic.addEventListener(end, (event) => fingers.delete(event.pointerId));
 }
 
 // Drag with the mouse; a finger scrolls by itself.  A drag is no click on a node.

@@ -43,10 +43,11 @@ function render({ model, el }) {
   const live = Boolean(model.get("live"));
   const root = make("div", "mg-player mg-explorer", { tabindex: "0", role: "region", "aria-label": `picture: ${model.get("title") || "graph"}` });
   const c = searchBar(root, live);
-  let groups = new Map(), hits = [], at = -1, timer = null, asked = 0;
+  let groups = new Map(), hits = [], at = -1, timer = null, asked = 0, asker = "";
   el.append(root);
 
   function paint() {
+    const within = c.pic.contains(document.activeElement) && document.activeElement !== c.pic, opened = asker;
     const svg = drawing(model.get("svg"));
     groups = new Map();
     c.zoom.bar.hidden = !svg;
@@ -66,6 +67,14 @@ function render({ model, el }) {
     search(false);
     const focus = groups.get(model.get("focus"));
     if (focus) choose(focus);
+    if (within) heir(focus, opened).focus({ preventScroll: true });
+    asker = "";
+  }
+
+  // What gets the focus of a box that is open now: what was looked for, the box where it stays, else the first box of its side.
+  function heir(focus, opened) {
+    const side = opened && c.pic.querySelector(`g.mg-fold.${opened.side}`);
+    return focus || groups.get(opened && opened.id) || side || c.pic.querySelector("g.node") || root;
   }
 
   function asButton(group, words) {
@@ -132,6 +141,7 @@ function render({ model, el }) {
     if (!live) { c.say.textContent = "This page has no kernel: a folded box opens in a notebook."; return; }
     c.say.textContent = "Opening …";
     root.setAttribute("aria-busy", "true");
+    asker = { id, side: groups.get(id).classList.contains("fwd") ? "fwd" : "bwd" };
     ask({ what: "open", node: id, text });
   }
 

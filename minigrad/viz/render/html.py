@@ -114,7 +114,7 @@ def figure(svg: str, png: bytes | None = None) -> str:
 def frame(page: str, title: str, png: bytes | None = None) -> str:
     """A page inside a page."""
     return (
-        f'{_still(png, ".mg-still{display:none}")}<iframe class="mg-frame" '
+        f'{_still(png, ".mg-still{display:none!important}")}<iframe class="mg-frame" '
         f'title="{html.escape(visible(title))}" style="width:100%;height:40rem;border:0" '
         f'srcdoc="{html.escape(page)}"></iframe>'
     )
