@@ -34,7 +34,9 @@ def main() -> None:
     assert text.endswith("repair: x.expand_dims(axis)")
     minigrad("new", "mine")
     assert "20  " in minigrad("steps", folder="mine")
-    assert Path("mine/notebooks/solved/step20_five_engines.ipynb").exists()
+    recorded = Path("mine/notebooks/solved/step03_creator_links.ipynb").read_text(encoding="utf-8")
+    assert "image/svg+xml" in recorded
+    assert "image/png" not in recorded, "a picture is there twice: hatch_build.py"
     print("the installed package works")
 
 

@@ -58,10 +58,10 @@ def _output_facts(output: dict[str, Any]) -> Any:
         return [output["name"], _text(output["text"])]
     if kind == "error":
         return ["error", output["ename"], output["evalue"]]
-    return [
-        "shows",
-        {mime: _data_facts(mime, value) for mime, value in sorted(output["data"].items())},
-    ]
+    data = output["data"]
+    spare = {"image/png"} if "image/svg+xml" in data else set()  # packages come without it
+    facts = {mime: _data_facts(mime, data[mime]) for mime in sorted(data.keys() - spare)}
+    return ["shows", facts]
 
 
 def _data_facts(mime: str, value: Any) -> Any:
@@ -71,6 +71,7 @@ def _data_facts(mime: str, value: Any) -> Any:
         return "an image"
     if mime == "text/html":
         page = re.sub(r'srcdoc="([^"]*)"', lambda found: unescape(found[1]), _text(value))
+        page = re.sub('<img class="mg-still"[^>]*>', "", page)
         return re.sub(r"data:image/[^\"')]*", "an image", _svg_in_html(page))
     return json.dumps(value, sort_keys=True) if mime.endswith("json") else _text(value)
 
