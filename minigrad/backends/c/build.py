@@ -23,17 +23,14 @@ import numpy as np
 
 from ...errors import ProgramError, user_line
 
-FLAGS = ["-std=c99", "-O3", "-march=native", "-shared", "-fPIC", "-fwrapv", "-fno-math-errno",
-         "-Werror=implicit-function-declaration"]  # fmt: skip
+FLAGS = [
+    "-std=c99", "-O3", "-march=native", "-shared", "-fPIC", "-fwrapv", "-fno-math-errno", "-fno-trapping-math",
+    "-Werror=implicit-function-declaration",
+]  # fmt: skip
 #: with ``exact`` no product and sum become one; without, sums may be added up in another order
 EXACT = {
     True: ["-ffp-contract=off"],
-    False: [
-        "-ffp-contract=fast",
-        "-fassociative-math",
-        "-fno-signed-zeros",
-        "-fno-trapping-math",
-    ],
+    False: ["-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros"],
 }
 PATIENCE = 300.0  #: seconds for one text
 

@@ -23,9 +23,10 @@ from ...static.program.operator import Operator
 #: lines of a nest: longer ones take compilers long
 LONGEST = 48
 LONGEST_ROW = 256  #: numbers of a sum over rows that are kept beside each other
-FAILS = (
-    "!"  #: what may fail reads it, what changes a parameter writes it: so parameters change last
-)
+#: what may fail reads it, what changes a parameter writes it: so parameters change last
+FAILS = "!"
+#: what tests an index writes it, what uses one reads it
+TESTED = "?"
 LETTERS = "ijklmnpqruvwxyz"
 
 
@@ -177,10 +178,11 @@ class Parts:
 
     def line(self, shape: tuple[int, ...], line: Line, state: bool) -> None:
         """A line, in the last nest of its shape or in a new one."""
-        reads, writes = (
-            {e.ref for e in line.reads()},
-            {line.out.ref} | ({FAILS} if state else set()),
-        )
+        reads, writes = {e.ref for e in line.reads()}, {line.out.ref}
+        if state:
+            writes.add(FAILS)
+        if any(isinstance(o, Element) and o.looked_up for o in [line.out, *line.operands]):
+            reads.add(TESTED)
         axes = [k for k, n in enumerate(shape) if n != 1]
         shape = tuple(shape[k] for k in axes)
         line.out = line.out.along(axes)

@@ -34,6 +34,7 @@ from ...static.run.limits import STEP_LIMIT
 from .nests import (
     FAILS,
     LETTERS,
+    TESTED,
     Element,
     Line,
     Nest,
@@ -62,8 +63,8 @@ MACROS = re.compile(
 REDUCTIONS = {
     np.add: ("0", "{out} + {0}"),
     np.multiply: ("1", "{out} * {0}"),
-    np.maximum: ("least", "{0} > {out} || {0} != {0} ? {0} : {out}"),
-    np.minimum: ("greatest", "{0} < {out} || {0} != {0} ? {0} : {out}"),
+    np.maximum: ("least", "(({0} > {out}) | ({0} != {0})) ? {0} : {out}"),
+    np.minimum: ("greatest", "(({0} < {out}) | ({0} != {0})) ? {0} : {out}"),
     np.logical_or: ("false", "{out} || {0}"),
     np.logical_and: ("true", "{out} && {0}"),
     np.bitwise_or: ("0", "{out} | {0}"),
@@ -124,6 +125,7 @@ class Writer(Identifiers):
         ] = {}  # the members that the text has
         self.known: dict[str, str] = {}  # member that holds one number all the time → the number
         self.tables: list[str] = []
+        self.tested: set[Any] = set()
         self.failures: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = []
         self.packed: dict[Any, Place] = {}
         self.versions: Counter[str] = Counter()  # member → how often it has been written
@@ -267,7 +269,8 @@ class Writer(Identifiers):
         read = {p.ref for p in reads} | ({FAILS} if fails else set())
         for p in writes:
             self.versions[p.ref] += 1
-        parts.add(Part(lambda w: [comment(op), *write()], read, {p.ref for p in writes}, op))
+        wrote = {p.ref for p in writes} | ({TESTED} if fails else set())
+        parts.add(Part(lambda w: [comment(op), *write()], read, wrote, op))
 
     def fail(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """The statement that leaves; ``function`` then raises the error of NumPy's kernel."""
@@ -466,7 +469,7 @@ class Writer(Identifiers):
             return
         start, text = REDUCTIONS[ufunc]
         if dtype.kind in "iu" and "!=" in text:
-            text = text.replace(" || {0} != {0}", "")
+            text = text.replace(" | ({0} != {0})", "")
         start = extreme(start, dtype) if start in ("least", "greatest") else start
         start = start if first is None else literal(first, dtype)
         text = text.replace("{0}", self.cast("{0}", x.view.dtype, dtype))
@@ -704,6 +707,10 @@ class Writer(Identifiers):
 
     def check_range(self, parts: Parts, index: Place, length: int, call: Call) -> None:
         """Leave if an index points outside."""
+        key = index.element(), index.view.shape, length, self.versions[index.ref], id(parts)
+        if key in self.tested:
+            return
+        self.tested.add(key)
         names = [f"i{k}" for k in range(index.view.ndim)]
         leave = self.fail(call.function, call.args, call.kwargs)
         self.kept |= {self.place(a).ref for a in call.reads()}
