@@ -19,7 +19,14 @@ logger = logging.getLogger(__name__)
 
 #: The pages of the site in the order of its menu; the README is the first.
 CONTENTS = {
-    "The course": ["notebooks/start", "notebooks/step*", "notebooks/forward", "notebooks/capstone", "docs/course", "docs/teachers"],
+    "The course": [
+        "notebooks/start",
+        "notebooks/step*",
+        "notebooks/forward",
+        "notebooks/capstone",
+        "docs/course",
+        "docs/teachers",
+    ],
     "Pictures and examples": ["docs/gallery", "examples/README"],
     "Reference": ["docs/from_pytorch", "docs/reference/*", "docs/ops", "docs/kinks"],
     "How it is made": [

@@ -9,7 +9,8 @@
 # text says *predict, then run*, write your guess down first: the result is there when you run. An
 # exercise ends in a line `check(...)`: it turns green when your answer is right. Exercises with an
 # *e*, such as 4e, ask for a part of the engine: what passes is kept in `my_engine.py` beside the
-# notebooks, and later steps go on with it. Some pictures have
+# notebooks, and later steps go on with it. After a check that passes, a question on a fresh graph
+# may follow: answer it with `why(...)`. Some pictures have
 # sliders, menus or buttons: move them, too. The times are for reading, predicting and running. The
 # exercises take half as long again.
 #

@@ -349,6 +349,12 @@ def numerical_diff(f, x, eps=1e-4):
 # check("1c", too_small, too_large)
 
 # %% [markdown]
+# ## Where this way comes from
+#
+# Steps 1 to 9 go the way of *DeZero*, a framework that Koki Goto builds in his book *Deep Learning
+# from Scratch 3*: boxes and functions, creators, generations. DeZero follows Chainer, and so did
+# PyTorch.
+#
 # ## In PyTorch / in Paddle
 #
 # The same chain. The box is called a tensor, and functions are called without making an object

@@ -16,7 +16,7 @@ import numpy as np
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% [markdown]
 # The judge of step 1 needs two runs for every input, and it never gives all the digits.

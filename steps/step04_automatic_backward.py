@@ -16,7 +16,7 @@ import numpy as np
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% [markdown]
 # In step 3 we wrote the same three lines three times. Now the variable does it by itself. Going
@@ -405,6 +405,21 @@ def numerical_diff(f, x, eps=1e-4):
 #
 #
 # check("4c", advice, Variable, square)
+
+# %% [markdown]
+# **In order.** Below lies the backward part of a chain: $y = e^{x^2} \cdot w$, in a heap, and
+# some lines do not belong. A line is one call of `backward`: `exp_0@GRAD` is the gradient of what
+# `exp` made, and a call writes what stands left of the `=`. Say the letters in the order in which
+# they must run, such as `puzzle("cab")`. It is run, drawn, and judged.
+
+# %% tags=["active-ipynb"]
+# from minigrad.course.parsons import Parsons
+#
+# puzzle = Parsons(lambda x, w: mg.exp(x * x) * w)
+# print(puzzle)
+
+# %% tags=["active-ipynb"]
+# puzzle("")
 
 # %% [markdown]
 # ## In PyTorch / in Paddle

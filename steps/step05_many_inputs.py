@@ -16,7 +16,7 @@ import numpy as np
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% [markdown]
 # **Part B, steps 5 to 9: real graphs.** It continues the file of part A. You need steps 1 to 4: a

@@ -16,7 +16,7 @@ import numpy as np
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% [markdown]
 # In a chain there is only one way back. In a graph the ways part and meet again, and someone has
@@ -535,6 +535,21 @@ def by_generation(y):
 #
 #
 # check("6c", smallest, Variable)
+
+# %% [markdown]
+# **In order.** Below lies the backward part of the diamond: $a = x \cdot w$, $y = a \cdot a$, in
+# a heap, and some lines do not belong. A line is one call of `backward`; `sum` is the addition of
+# two gradients that meet. Say the letters in the order in which they must run, such as
+# `puzzle("cab")`. It is run, drawn, and judged.
+
+# %% tags=["active-ipynb"]
+# from minigrad.course.parsons import Parsons
+#
+# puzzle = Parsons(lambda x, w: (x * w) * (x * w))
+# print(puzzle)
+
+# %% tags=["active-ipynb"]
+# puzzle("")
 
 # %% [markdown]
 # ## In PyTorch / in Paddle

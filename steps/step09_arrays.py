@@ -19,7 +19,7 @@ import numpy as np
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% [markdown]
 # Our boxes always held arrays, mostly of one number. `Square`, `Exp`, `+` and `*` work element by

@@ -35,7 +35,7 @@ import numpy as np
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% [markdown]
 # Three parts are ours: a value that is kept, a node that reads its rule from a table, and the
@@ -729,6 +729,21 @@ def what_to_save(node, inputs, out):
 #
 #
 # check("11c", (twice, changed), Tensor)
+
+# %% [markdown]
+# **In order.** Below lies the backward part of $y = \tanh(x \cdot w) \cdot x$, in a heap, and
+# some lines do not belong. A line is one call of a node, with the saved values that it reads. Say
+# the letters in the order in which they must run, such as `puzzle("cab")`. It is run, drawn, and
+# judged.
+
+# %% tags=["active-ipynb"]
+# from minigrad.course.parsons import Parsons
+#
+# puzzle = Parsons(lambda x, w: mg.tanh(x * w) * x)
+# print(puzzle)
+
+# %% tags=["active-ipynb"]
+# puzzle("")
 
 # %% [markdown]
 # ## In PyTorch / in Paddle

@@ -27,7 +27,7 @@ import numpy as np
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% [markdown]
 # `Tensor.backward` gets one more argument: `create_graph`. It passes it on, that is all.

@@ -42,7 +42,7 @@ import numpy as np
 # from types import SimpleNamespace
 #
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% [markdown]
 # ## This side of the cliff: objects
@@ -137,6 +137,10 @@ class Scope(dict):
 # * `inputs`: the names of its input **slots**, such as `x` and `y`;
 # * `outputs`: the names of its output slots;
 # * `grad`: the type of its gradient operator, such as `mul_grad`.
+#
+# Why one map and not one class per operator? Because the core can stay small. It knows how to look
+# up, to run and to turn round *any* record; who invents an operator brings its record along, and
+# nothing else changes.
 #
 # In 2017 an operator was registered with a line of C++. Our `register` takes the same four facts
 # in the same order:
@@ -358,6 +362,10 @@ class Operator:
 # |---|---|---|
 # | `inputs` | inputs | inputs, outputs, gradients of the outputs |
 # | `outputs` | outputs | gradients of the inputs |
+#
+# To most operators belongs exactly one gradient operator, but not to all. One that only fills in a
+# constant has none. And a design may give an operator several, for example one per input, so that
+# those nobody needs are never run.
 #
 # `BuildGradOp` makes it in four processes. We do each of them by hand for `e = mul(x=c, y=d)`.
 #

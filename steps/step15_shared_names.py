@@ -26,7 +26,7 @@ import numpy as np
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% tags=["carried"]
 class Scope(dict):
@@ -631,6 +631,20 @@ def backward(op, no_grad=()):
 #
 #
 # check("15c", run_adding, Scope, Operator, NetOp, build_grad_op, backward)
+
+# %% [markdown]
+# **In order.** Below lies the backward part of $y = (x \cdot w) \cdot w$, in a heap, and some
+# lines do not belong. The lines are grad operators, as in this step. Say the letters in the order
+# in which they must run, such as `puzzle("cab")`. It is run, drawn, and judged.
+
+# %% tags=["active-ipynb"]
+# from minigrad.course.parsons import Parsons
+#
+# puzzle = Parsons(lambda x, w: (x * w) * w)
+# print(puzzle)
+
+# %% tags=["active-ipynb"]
+# puzzle("")
 
 # %% [markdown]
 # ## In PyTorch / in Paddle

@@ -37,7 +37,7 @@ import numpy as np
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 # from minigrad.course.explore import explore
 
 # %% [markdown]
@@ -402,7 +402,9 @@ def append_backward_ops(block, target_block, seeds):
 # <!-- solution 17e -->
 
 # %% [markdown]
-# `append_backward` is what everyone calls:
+# `append_backward` is what everyone calls. Users of such a system write no backward at all: they
+# describe the forward, and this function does the rest. Only whoever adds an *op* writes a rule,
+# once, in the table.
 #
 # 1. check the loss: it must be a scalar, since we start with *one* number, 1.0;
 # 2. make the seed, an op that fills `loss@GRAD` with 1.0;

@@ -435,8 +435,9 @@ def add_up_repeated_outputs(ops):
 # value, and somebody has to make it. A system that hands out uninitialised memory would compute
 # with whatever lies there.
 #
-# So an op that stays gets its missing gradients from `fill_zeros_like`, right before it. Rules 1
-# and 2 and the zeros are one pass.
+# So an op that stays gets its missing gradients from `fill_zeros_like`, right before it. (In step
+# 15 the zeros were called `b@ZERO`. Here they get the name of the gradient itself, `b@GRAD`, so that
+# whoever reads it later finds it, too.) Rules 1 and 2 and the zeros are one pass.
 #
 # An unwanted output loses its slot. In a slot that holds a *list* of names the others must keep
 # their places, so the unwanted one is written as `@EMPTY@`, the name for "nothing". Step 19 needs
@@ -818,6 +819,21 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 #
 #
 # check("18c", without_zeros, half, everything, shared, append_backward)
+
+# %% [markdown]
+# **In order.** Below lies the backward part of $y = e^{x \cdot w} \cdot w + w$, in a heap, and
+# some lines do not belong. The lines are what `append_backward` of the package generates. Say the
+# letters in the order in which they must run, such as `puzzle("cab")`. It is run, drawn, and
+# judged.
+
+# %% tags=["active-ipynb"]
+# from minigrad.course.parsons import Parsons
+#
+# puzzle = Parsons(lambda x, w: mg.exp(x * w) * w + w)
+# print(puzzle)
+
+# %% tags=["active-ipynb"]
+# puzzle("")
 
 # %% [markdown]
 # ## In PyTorch / in Paddle

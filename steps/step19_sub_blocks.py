@@ -28,7 +28,7 @@ import numpy as np
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 # from minigrad.course.explore import explore
 
 # %% [markdown]

@@ -6,5 +6,6 @@
 from .check import check, checker
 from .judge import Mismatch, close, raises, same
 from .mine import use_mine
+from .recall import why
 
-__all__ = ["Mismatch", "check", "checker", "close", "raises", "same", "use_mine"]
+__all__ = ["Mismatch", "check", "checker", "close", "raises", "same", "use_mine", "why"]

@@ -27,6 +27,7 @@ from .errors import CourseError
 from .judge import Wrong, one_line
 from .mine import is_cell, is_learners, keep
 from .progress import passed
+from .recall import ask_why
 from .solution import Namespace, find_solution, hints, is_engine, solve
 
 PASSED, FAILED, UNTOUCHED = "✓", "✗", "○"
@@ -110,6 +111,8 @@ def check(id: str, *objects: object) -> None:
     mark, colon, words = text.partition(":")  # words are read best in the page's own colour
     colour = {PASSED: _GREEN, FAILED: _RED}.get(mark[0], "")
     print(f"{colour}{mark}{_PLAIN if colour else ''}{colon}{words}")
+    if learners:
+        ask_why(int(id[:-1]))
 
 
 def examine(

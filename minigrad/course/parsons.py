@@ -3,7 +3,7 @@
 >>> puzzle = Parsons(lambda x, w: (x * w) * w)
 >>> print(puzzle)                                                       # doctest: +ELLIPSIS
 a  ...
->>> puzzle(puzzle.answer).verdict
+>>> puzzle.verdict(puzzle.ordered(puzzle.answer))
 '✓ every gradient is right'
 """
 
@@ -13,7 +13,7 @@ import copy
 import random
 from collections.abc import Callable, Iterator
 from string import ascii_lowercase
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,39 +23,43 @@ from minigrad import static
 from .judge import one_line
 
 
-class Tried(NamedTuple):
-    """What became of an order: a sentence, and the program to look at."""
-
-    verdict: str
-    program: Any
-
-    def _repr_mimebundle_(self, **_options: Any) -> dict[str, Any]:
-        return mg.draw(self.program)._repr_mimebundle_()
-
-
 class Parsons:
     """The backward part of a function of x and w, shuffled, with operators that do not belong."""
 
     def __init__(self, function: Callable[..., Any], seed: int = 0) -> None:
         self.program = static.Program()
         with static.program_guard(self.program):
-            x, w = (static.parameter(name, np.array([2.0, 3.0])) for name in "xw")
+            x, w = (
+                static.parameter(n, np.array(v)) for n, v in (("x", [0.2, 0.3]), ("w", [0.5, 0.7]))
+            )
             static.append_backward(mg.sum(function(x, w)))
         ops = self.program.global_block().ops
         right = [op for op in ops if op.role == "backward"]
-        self._all = [*right, *_wrong(right)]
+        strangers: list[Any] = []
+        self._expected = self._run(self.program)
+        self._all = list(right)
+        for number, wrong in _wrong(right):
+            self._all = [*right[:number], wrong, *right[number + 1 :]]
+            if self.verdict(self.ordered(ascii_lowercase[: len(right)])).startswith("✗"):
+                strangers.append(wrong)
+        self._all = [*right, *strangers]
         random.Random(seed).shuffle(self._all)
         self.answer = "".join(ascii_lowercase[self._all.index(op)] for op in right)
-        self._expected = self._run(self.program)
 
     def __str__(self) -> str:
         return "\n".join(f"{ascii_lowercase[i]}  {op}" for i, op in enumerate(self._all))
 
-    def __call__(self, letters: str) -> Tried:
-        """Put the chosen operators behind the forward part, run it, and say what comes of it.
+    def __call__(self, letters: str) -> Any:
+        """Say what comes of this order, and draw it.
 
         Raises ValueError for a letter that the puzzle does not have.
         """
+        program = self.ordered(letters)
+        print(self.verdict(program) if letters else "○ your turn: the letters, in order")
+        return mg.draw(program)
+
+    def ordered(self, letters: str) -> Any:
+        """The program with the chosen operators behind its forward part."""
         letters = letters.replace(" ", "")
         known = ascii_lowercase[: len(self._all)]
         if strange := set(letters) - set(known):
@@ -65,16 +69,16 @@ class Parsons:
         chosen = [copy.copy(self._all[known.index(letter)]) for letter in letters]
         block.ops = [*(op for op in block.ops if op.role != "backward"), *chosen]
         program.changed()
-        return Tried(self._verdict(program), program)
+        return program
 
-    def _verdict(self, program: Any) -> str:
+    def verdict(self, program: Any) -> str:
+        """What comes of running it: every gradient right, one wrong, or an operator that cannot run."""
         try:
             found = self._run(program)
         except Exception as error:
             return f"✗ {one_line(str(error).partition(chr(10))[0])}"
-        wrong = [
-            name for name, value in self._expected.items() if not np.allclose(found[name], value)
-        ]
+        right = {name: np.allclose(found[name], value) for name, value in self._expected.items()}
+        wrong = [name for name in right if not right[name]]
         return f"✗ {' and '.join(wrong)} is wrong" if wrong else "✓ every gradient is right"
 
     def _run(self, program: Any) -> dict[str, Any]:
@@ -82,9 +86,9 @@ class Parsons:
         return dict(zip(names, static.Executor().run(program, fetch_list=names), strict=True))
 
 
-def _wrong(right: list[Any]) -> Iterator[Any]:
+def _wrong(right: list[Any]) -> Iterator[tuple[int, Any]]:
     """Operators that look as if they belonged: a sum without a part, a factor in the place of the other."""
-    for op in right:
+    for number, op in enumerate(right):
         for slot, names in op.inputs.items():
             wrong = copy.copy(op)
             if op.type == "sum":
@@ -94,5 +98,5 @@ def _wrong(right: list[Any]) -> Iterator[Any]:
             else:
                 continue
             if str(wrong) != str(op):
-                yield wrong
+                yield number, wrong
                 break

@@ -33,6 +33,10 @@ class Question:
     right: str
     choices: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        lettered = zip("abcdef", self.choices, strict=False)
+        return "\n".join([self.text, *(f"  {letter}  {choice}" for letter, choice in lettered)])
+
     def is_right(self, said: str) -> bool:
         """Whether this is the answer: a number, a choice, or its letter."""
         if not self.choices:
@@ -237,6 +241,26 @@ def gradient_through_a_loop(dice: random.Random) -> Question:
     return Question(text, f"{slope:g}")
 
 
+_OPEN: list[Question] = []
+
+
+def ask_why(step: int) -> None:
+    """Print a question of this step, if there is one, and how to answer it."""
+    for kind in (name for name, (each, _) in _KINDS.items() if each == step):
+        _OPEN[:] = [question(kind, random.randrange(10**9))]
+        print(f"Say why, then see. {_OPEN[0]}\nwhy(…) says whether that is it.")
+
+
+def why(said: object) -> None:
+    """Answer the question that was asked last: a number, or the letter of a choice."""
+    if not _OPEN:
+        print("nothing was asked: a question comes with a check that passes")
+    elif _OPEN[0].is_right(str(said)):
+        print("✓ right")
+    else:
+        print(f"✗ the engine says {_OPEN[0].right}")
+
+
 def due(cards: dict[str, Any], last: int, now: datetime) -> list[str]:
     """The kinds to ask now: those whose day has come, oldest first, then new ones."""
     times = {
@@ -282,8 +306,7 @@ def examine(folder: Path, ask: Callable[[str], str] = input) -> int:
 
 
 def _asked(asked: Question, ask: Callable[[str], str], tell: bool = True) -> bool:
-    lettered = zip("abcdef", asked.choices, strict=False)
-    print(f"\n{asked.text}", *(f"  {letter}  {choice}" for letter, choice in lettered), sep="\n")
+    print(f"\n{asked}")
     right = asked.is_right(ask("> "))
     if tell:
         print("✓ right" if right else f"✗ it is {asked.right}")

@@ -143,3 +143,19 @@ def test_the_course_opens_where_the_learner_is(monkeypatch, capsys, tmp_path):
     assert launch.open_course([]) == 0
     assert "--LabApp.default_url=/lab/tree/notebooks/step02_manual_backward.ipynb" in opened[0]
     assert "4 exercises have passed; you are in step 2" in capsys.readouterr().out
+
+
+def test_a_question_of_the_step_comes_with_a_pass_and_is_answered_by_the_engine(
+    capsys, monkeypatch
+):
+    monkeypatch.setattr(recall, "_OPEN", [])
+    recall.why(3)
+    assert "nothing was asked" in capsys.readouterr().out
+    recall.ask_why(3)  # no kind belongs to it
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(recall.random, "randrange", lambda _: 3)
+    recall.ask_why(2)
+    assert "Say why, then see. y = 3 * ((x) + 5)" in capsys.readouterr().out
+    recall.why(4)
+    recall.why(3)
+    assert capsys.readouterr().out == "✗ the engine says 3\n✓ right\n"

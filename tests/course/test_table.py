@@ -34,9 +34,14 @@ def rows():
         sums = [a + b for a, b in zip(sums, counts, strict=True)]
         minutes, new, wrong, exercises, told = counts
         title = f"{number}. {step.title}"
-        lines.append(f"| {title} | {minutes} | {new} | {wrong} | {''.join(core)} | {exercises} | {told} |")
+        lines.append(
+            f"| {title} | {minutes} | {new} | {wrong} | {''.join(core)} | {exercises} | {told} |"
+        )
     minutes, new, wrong, exercises, told = sums
-    return [*lines, f"| in all | {minutes} | {new} | {wrong} | {parts()} functions | {exercises} | {told} |"]
+    return [
+        *lines,
+        f"| in all | {minutes} | {new} | {wrong} | {parts()} functions | {exercises} | {told} |",
+    ]
 
 
 def core_of(source):
