@@ -5,7 +5,9 @@ Cell ids and kernel are fixed, so the same source gives the same bytes.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +17,7 @@ from .execute import Ran
 from .folder import Course
 from .notebook import Notebook, fingerprint
 from .steps import BEGIN, END, Cell, Step
-from .stub import stub
+from .stub import parsed, stub
 
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 #: The mark that a check must not print in the learner's and in the solved notebook.
@@ -27,6 +29,29 @@ GUESS = "**Predict, then run"
 SAID = {False: "the stub passes its", True: "the solution fails its"}
 
 
+def page(step: Step, *, solved: bool) -> Step:
+    """The step as a notebook shows it.
+
+    Asserts are tests of ours: the solved notebook keeps them, a learner reads what is printed.
+    """
+    if solved or not step.exercises:
+        return step
+    shown = (replace(cell, source=_without_asserts(step, cell)) for cell in step.cells)
+    return replace(step, cells=tuple(cell for cell in shown if cell.source))
+
+
+def _without_asserts(step: Step, cell: Cell) -> str:
+    if cell.kind == "markdown" or "active-ipynb" not in cell.tags or cell.exercise:
+        return cell.source
+    lines = cell.source.splitlines()
+    for node in reversed(parsed(step, cell).body):
+        body = node.body if isinstance(node, ast.For) else [node]
+        if all(isinstance(each, ast.Assert) for each in body):
+            del lines[node.lineno - 1 : node.end_lineno]
+    code = "\n".join(lines).strip("\n")
+    return code if any(line and line[0] != "#" for line in code.splitlines()) else ""
+
+
 def make(course: Course, step: Step, *, solved: bool) -> Notebook:
     """The notebook of a step, not yet executed.
 
@@ -34,7 +59,8 @@ def make(course: Course, step: Step, *, solved: bool) -> Notebook:
     wrongly tagged ``carried``.
     """
     cells = [
-        _notebook_cell(course, step, cell, number, solved) for number, cell in enumerate(step.cells)
+        _notebook_cell(course, step, cell, number, solved)
+        for number, cell in enumerate(page(step, solved=solved).cells)
     ]
     facts = {"step": step.name, "solved": solved, "sources": fingerprint(cells)}
     return {
@@ -99,7 +125,8 @@ def _folded(cell: Cell) -> str:
 
 def leave_guesses(step: Step, made: Notebook) -> None:
     """Take out what an executed notebook shows where its reader is asked to predict it."""
-    for text, cell, shown in zip(step.cells, step.cells[1:], made["cells"][1:], strict=False):
+    cells = page(step, solved=False).cells
+    for text, cell, shown in zip(cells, cells[1:], made["cells"][1:], strict=False):
         asked = text.kind == "markdown" and GUESS in text.source.rpartition("\n\n")[2]
         if asked and cell.kind == "code" and "interactive" not in cell.tags:
             shown["outputs"] = []
@@ -110,7 +137,7 @@ def verify(step: Step, ran: Ran, *, solved: bool) -> None:
 
     A cell failed or printed a warning, a solution fails its check, a stub passes.
     """
-    kind = "solved" if solved else "learner's"
+    kind, step = "solved" if solved else "learner's", page(step, solved=solved)
     if ran.failure:
         line = step.cells[ran.failure.cell].line
         raise CourseError(

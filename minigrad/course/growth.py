@@ -103,7 +103,7 @@ def growth_of(course: Course, step: Step) -> Growth | None:
 
 
 def table(growth: Growth | None) -> str:
-    """The growth table in markdown, with a patch for each changed definition."""
+    """The growth table in markdown: names only, for the text asks before it shows code."""
     if growth is None:
         return "*This step begins a new file: nothing is carried over.*"
     rows = [
@@ -114,16 +114,6 @@ def table(growth: Growth | None) -> str:
     ]
     lines = ["| since the step before | definitions |", "|---|---|"]
     lines += [f"| {word} | {_names(names)} |" for word, names in rows]
-    patches = [f"```diff\n{growth.patch(name)}\n```" for name in growth.changed]
-    if patches:
-        lines += [
-            "",
-            "<details><summary>what changed, line by line</summary>",
-            "",
-            "\n\n".join(patches),
-            "",
-            "</details>",
-        ]
     return "\n".join(lines)
 
 

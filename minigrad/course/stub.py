@@ -18,7 +18,7 @@ def stub(step: Step, cell: Cell) -> str:
     once (module level, class body) the names it assigns become ``...``.
     """
     lines = cell.source.splitlines()
-    tree = _parsed(step, cell)
+    tree = parsed(step, cell)
     made: list[str] = []
     begun: int | None = None
     for number, line in enumerate(lines, 1):
@@ -33,7 +33,11 @@ def stub(step: Step, cell: Cell) -> str:
     return "\n".join(made)
 
 
-def _parsed(step: Step, cell: Cell) -> ast.Module:
+def parsed(step: Step, cell: Cell) -> ast.Module:
+    """The syntax tree of a cell; lines of IPython's own count as nothing.
+
+    Raises CourseError, with file and line, for what is not Python.
+    """
     plain = re.sub(r"^(\s*)[%!].*$", r"\1pass", cell.source, flags=re.M)
     try:
         return ast.parse(plain)

@@ -11,6 +11,7 @@ from sample_course import copied, exercise, written
 from minigrad.course import build, execute, notebook
 from minigrad.course.cli import main
 from minigrad.course.errors import CourseError
+from minigrad.course.steps import read_step
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -299,3 +300,48 @@ def test_a_course_error_in_a_wrongly_carried_cell_stops_the_build(course, capsys
     assert "steps/step91_second.py:" in capsys.readouterr().err
     with pytest.raises(CourseError):
         build.make(course, course.step(91), solved=False)
+
+
+SOURCE = """# %% [markdown]
+# # Step 1. One
+#
+# **Goal.** g
+#
+# **Time.** 1 minute
+#
+# **Needs.** nothing
+
+# %% tags=["active-ipynb"]
+# x = 1
+# assert x == 1
+# for each in (1, 2):
+#     assert each
+#     assert x
+# print(x)
+
+# %% tags=["active-ipynb"]
+# # only a test
+# assert x == 1
+
+# %%
+def f(x):
+    assert x
+
+# %% tags=["active-ipynb", "exercise", "ex-1a"]
+# ### BEGIN SOLUTION
+# y = 1
+# assert y
+# ### END SOLUTION
+# check("1a", y)
+"""
+
+
+def test_asserts_of_ours_are_for_the_solved_notebook(tmp_path):
+    path = tmp_path / "step01_one.py"
+    path.write_text(SOURCE)
+    step = read_step(path)
+    assert build.page(step, solved=True) is step
+    _, printed, kept, exercise = build.page(step, solved=False).cells
+    assert printed.source == "x = 1\nprint(x)"
+    assert "assert x" in kept.source
+    assert exercise == step.cells[-1]
