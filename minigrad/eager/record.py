@@ -97,11 +97,10 @@ def apply_source(p: Primitive, checked: bool = True) -> str:
         if defaults:
             w(f"{''.join(f'a{k}, ' for k in range(len(defaults)))}= attrs.values()")
     elif checked:
-        w(
-            f"if more or unknown: raise _call_error({slots + len(defaults)} + len(more), *list(unknown)[:1])"
-        )
+        _write_by_name(p, w)
+    if not p.list_input:
         for k, default in enumerate(defaults):
-            if default is REQUIRED:
+            if checked and default is REQUIRED:
                 w(f"if a{k} is REQUIRED: raise _call_error({slots + k})")
     for k, n in enumerate(p.inputs):
         edge, none = (f"; e{k} = x{k}._node", f"; e{k} = None") if n in p.rules else ("", "")
@@ -176,15 +175,26 @@ def apply_source(p: Primitive, checked: bool = True) -> str:
 
 
 def _parameters(p: Primitive, checked: bool) -> str:
+    """All by position: what is given by name is looked for in ``named``, so that a call that does not fit gets here."""
     if p.list_input:
         return "primitive, args, attrs"
     inputs = [f"x{k}=None" if n in p.optional else f"x{k}=REQUIRED" for k, n in enumerate(p.inputs)]
-    attrs = [f"a{k}=REQUIRED" for k in range(len(p.attrs))]
-    if not checked:
-        return ", ".join([*inputs, *attrs])
-    if p.optional and REQUIRED in p.attrs.values():
-        return ", ".join([*inputs, "*more", *attrs, "**unknown"])
-    return ", ".join([*inputs, *attrs, "*more", "**unknown"])
+    every = [*inputs, *(f"a{k}=REQUIRED" for k in range(len(p.attrs)))]
+    return ", ".join(
+        [*every, *(["/"] if every else []), *(["*more", "**named"] if checked else [])]
+    )
+
+
+def _write_by_name(p: Primitive, w: Writer) -> None:
+    """Values that are given by name, and what is given besides, or twice."""
+    every = [*(f"x{k}" for k in range(len(p.inputs))), *(f"a{k}" for k in range(len(p.attrs)))]
+    w(f"if more: raise _call_error({len(every)} + len(more))")
+    w("if named:")
+    for k, place in enumerate(every):
+        w(f"    if _names[{k}] in named:")
+        w(f"        if {place} is not _defaults[{k}]: raise _call_error({len(every)}, _names[{k}])")
+        w(f"        {place} = named.pop(_names[{k}])")
+    w(f"    if named: raise _call_error({len(every)}, *list(named)[:1])")
 
 
 def _star(p: Primitive, k: int) -> str:
@@ -371,18 +381,10 @@ def specialise(primitive: Primitive) -> None:
         if primitive.list_input:  # which binds its arguments as `answer` does
             public.__globals__["answer"] = fast
             continue
-        code, names = fast.__code__, (*primitive.inputs, *primitive.attrs)
-        public.__code__ = code.replace(
-            co_name=public.__name__,
-            co_qualname=public.__qualname__,
-            co_varnames=names + code.co_varnames[len(names) :],
+        public.__code__ = fast.__code__.replace(
+            co_name=public.__name__, co_qualname=public.__qualname__
         )
-        defaults, attrs = list(fast.__defaults__ or ()), list(primitive.attrs.values())
-        if fast.__kwdefaults__:
-            public.__kwdefaults__ = dict(primitive.attrs)
-        elif attrs:
-            defaults[-len(attrs) :] = attrs
-        public.__defaults__ = tuple(defaults)
+        public.__defaults__ = public.__globals__["_defaults"]
 
 
 def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primitive) -> Any:
@@ -396,6 +398,11 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
         primitive=primitive,
         _kernel=kernel,
         _call_error=primitive.call_error,
+        _names=(*primitive.inputs, *primitive.attrs),
+        _defaults=(
+            *(None if n in primitive.optional else REQUIRED for n in primitive.inputs),
+            *primitive.attrs.values(),
+        ),
         _attrs=lambda values: dict(zip(primitive.attrs, values, strict=True)),
         _unbroadcast=_sum_values_to if graph else sum_to,
         __minigrad_ops__=True,  # an error in it is told with the user's line

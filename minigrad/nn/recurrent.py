@@ -1,7 +1,8 @@
 """Layers with memory: a state goes from step to step.
 
-Sequences are [steps, batch, inputs]; the states of all steps are [steps, batch, hidden].  The products
-with the inputs are made once for all steps, only those with the state stand in the loop.  On Tensors the
+Sequences are [steps, batch, inputs] (or ``batch_first``); the states of all steps are [steps, batch, hidden].  Layers
+may stand on each other (``num_layers``) and read both ways (``bidirectional``).  The products with the inputs are made
+once for all steps, only those with the state stand in the loop.  On Tensors the
 loop runs as Python, on Variables it becomes one ``recurrent`` operator of the Program.
 """
 
@@ -27,15 +28,33 @@ class Recurrent(Module):
     states = 1
 
     def __init__(
-        self, inputs: int, hidden: int, bias: bool = True, seed: init.Seed = 0, dtype: Any = float
+        self,
+        inputs: int,
+        hidden: int,
+        bias: bool = True,
+        seed: init.Seed = 0,
+        dtype: Any = float,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        batch_first: bool = False,
     ) -> None:
-        init.sizes(type(self).__name__, inputs=inputs, hidden=hidden)
-        init.switches(type(self).__name__, bias=bias)
-        draw, wide = init.generator(seed), self.gates * hidden
-        self.inputs, self.hidden = inputs, hidden
+        init.sizes(type(self).__name__, inputs=inputs, hidden=hidden, num_layers=num_layers)
+        flags = {"bias": bias, "bidirectional": bidirectional, "batch_first": batch_first}
+        init.switches(type(self).__name__, **flags)
+        draw, wide, ways = init.generator(seed), self.gates * hidden, 1 + bidirectional
+        self.inputs, self.hidden, self.batch_first = inputs, hidden, batch_first
+        self.num_layers, self.bidirectional = num_layers, bidirectional
         self.weight_x = init.fan_in((inputs, wide), hidden, draw, dtype)
         self.weight_h = init.fan_in((hidden, wide), hidden, draw, dtype)
         self.bias = init.fan_in((wide,), hidden, draw, dtype) if bias else None
+        self._add_weights(bias, draw, dtype)
+        self.others = [  # layer by layer, in each the one that goes backwards last
+            type(self)(inputs if k < ways else ways * hidden, hidden, bias, draw, dtype)
+            for k in range(1, num_layers * ways)
+        ]
+
+    def _add_weights(self, bias: bool, draw: Any, dtype: Any) -> None:
+        """What a layer has besides."""
 
     def step(self, fed: Any, *states: Any) -> Sequence[Any]:
         """The next states, from the products of the input and the states; the first is the output."""
@@ -44,38 +63,57 @@ class Recurrent(Module):
     def forward(self, x: Any, state: Any = None) -> tuple[Any, Any]:
         """(states of all steps, last state); ``state`` is the first one, zeros by default.
 
-        The state of an LSTM is the pair (h, c).  Errors: `ShapeError`.
+        The state of an LSTM is the pair (h, c).  Of several layers or ways a state is [layers * ways, batch, hidden],
+        and the states of both ways stand side by side.  Errors: `ShapeError`.
         """
         x = as_value(x)
         if len(x.shape) != 3 or x.shape[2] != self.inputs:
+            axes = "batch, steps" if self.batch_first else "steps, batch"
+            name = f"{type(self).__name__}({self.inputs}, {self.hidden})"
             raise refusal(
-                f"{type(self).__name__}({self.inputs}, {self.hidden}) takes [steps, "
-                f"batch, {self.inputs}], not {describe(x)}",
-                "steps are axis 0, the batch is axis 1, the last axis is as wide as the layer's inputs",
+                f"{name} takes [{axes}, {self.inputs}], not {describe(x)}",
+                f"the axes are {axes}, and the last one is as wide as the layer's inputs",
             )
-        fed = ops.linear(x, self.weight_x, self.bias)
-        first = self._start(fed, state)
-        outputs, last = (self._walk if isinstance(x, Tensor) else self._write)(fed, first)
-        return outputs, last[0] if self.states == 1 else tuple(last)
+        x = ops.swapaxes(x, axis1=0, axis2=1) if self.batch_first else x
+        layers, ways = [self, *self.others], 1 + self.bidirectional
+        firsts, lasts = self._states(x, state, len(layers)), []
+        for k in range(0, len(layers), ways):
+            outputs = []
+            for j in range(ways):
+                backwards = x if not j else ops.flip(x, axis=0)
+                out, last = layers[k + j]._run(backwards, firsts[k + j])
+                outputs.append(out if not j else ops.flip(out, axis=0))
+                lasts.append(last)
+            x = outputs[0] if ways == 1 else ops.concat(outputs, axis=2)
+        states = [s[0] if len(layers) == 1 else ops.stack(s) for s in zip(*lasts, strict=True)]
+        x = ops.swapaxes(x, axis1=0, axis2=1) if self.batch_first else x
+        return x, states[0] if self.states == 1 else tuple(states)
 
-    def _start(self, fed: Any, state: Any) -> list[Any]:
+    def _states(self, x: Any, state: Any, count: int) -> list[Any]:
+        """The first states of each layer; None for zeros."""
         if state is None:
+            return [None] * count
+        parts = list(state) if isinstance(state, list | tuple) else [state]
+        wanted = (*((count,) if count > 1 else ()), x.shape[1], self.hidden)
+        if len(parts) != self.states or any(tuple(np.shape(s)) != wanted for s in parts):
+            shown = ", ".join(map(describe, parts))
+            raise refusal(
+                f"the state of this {type(self).__name__} is {self.states} × {list(wanted)}, not {shown}",
+                "the last state of an earlier call" + (", the pair (h, c)" * (self.states == 2)),
+            )
+        return [parts] if count == 1 else [[s[k] for s in parts] for k in range(count)]
+
+    def _run(self, x: Any, first: Any) -> tuple[Any, list[Any]]:
+        """One layer in one direction."""
+        fed = ops.linear(x, self.weight_x, self.bias)
+        if first is None:
             zero: Any = (
                 tensor(np.zeros((fed.shape[1], self.hidden), fed.dtype))
                 if isinstance(fed, Tensor)
                 else ops.zeros_like(ops.sum(fed, axis=0)[:, : self.hidden])
             )
-            return [zero] * self.states
-        first = list(state) if isinstance(state, list | tuple) else [state]
-        wanted = (fed.shape[1], self.hidden)
-        if len(first) != self.states or any(tuple(np.shape(s)) != wanted for s in first):
-            shown = ", ".join(map(describe, first))
-            raise refusal(
-                f"the state of this {type(self).__name__} is {self.states} × "
-                f"{list(wanted)}, not {shown}",
-                "the last state of an earlier call" + (", the pair (h, c)" * (self.states == 2)),
-            )
-        return first
+            first = [zero] * self.states
+        return (self._walk if isinstance(x, Tensor) else self._write)(fed, first)
 
     def _walk(self, fed: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         outputs = []
@@ -145,12 +183,8 @@ class GRU(Recurrent):
 
     gates = 3
 
-    def __init__(
-        self, inputs: int, hidden: int, bias: bool = True, seed: init.Seed = 0, dtype: Any = float
-    ) -> None:
-        draw = init.generator(seed)
-        super().__init__(inputs, hidden, bias, draw, dtype)
-        self.bias_n = init.fan_in((hidden,), hidden, draw, dtype) if bias else None
+    def _add_weights(self, bias: bool, draw: Any, dtype: Any) -> None:
+        self.bias_n = init.fan_in((self.hidden,), self.hidden, draw, dtype) if bias else None
 
     def step(self, fed: Any, *states: Any) -> Sequence[Any]:
         """The next state."""

@@ -41,6 +41,7 @@ from .create import (
     eye,
     fill_constant,
     full,
+    full_like,
     linspace,
     ones,
     ones_like,
@@ -52,6 +53,7 @@ from .elementwise import (
     add,
     div,
     exp,
+    exp2,
     expm1,
     floor_divide,
     increment,
@@ -85,6 +87,7 @@ from .linalg import (
     cholesky,
     cross,
     det,
+    diag,
     diagonal,
     dot,
     inv,
@@ -104,6 +107,7 @@ from .losses import (
     huber,
     mse,
     nll,
+    one_hot,
 )
 from .order import argmax, argmin, argsort, sort, topk
 from .pool import avg_pool2d, max_pool2d

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..primitives.arguments import Value
 from ..primitives.registry import elementwise, primitive
-from .create import assign, zeros_like
+from .create import assign, fill_zeros_like
 
 # -- comparisons: no gradient --------------------------------------------------------------
 
@@ -280,7 +280,7 @@ def round(x, *, decimals=0):
 
 
 for _step in (sign, floor, ceil, round):
-    _step.grad(x=lambda out_grad: zeros_like(out_grad))
+    _step.grad(x=lambda out_grad: fill_zeros_like(out_grad))
     _step.primitive.formula(x="0")
 
 

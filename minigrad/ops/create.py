@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import DTypeError, ShapeError, refusal
+from ..errors import DTypeError, ShapeError, describe, refusal
 from ..primitives.dispatch import EAGER
 from ..primitives.registry import primitive
 
@@ -92,26 +92,54 @@ def eye(n, m=None, k=0, dtype=float, requires_grad=False, name=None):
 # -- like another value, and copies --------------------------------------------------------
 
 
-@primitive(type="fill_zeros_like")
-def zeros_like(x):
-    """Zeros in the shape and dtype of ``x``; no gradient.
-
-    >>> import minigrad as mg
-    >>> mg.zeros_like(mg.tensor([2.0, 3.0]))
-    tensor([0., 0.])
-    """
+@primitive
+def fill_zeros_like(x):
+    """Zeros in the shape and dtype of ``x``; no gradient."""
     return np.zeros_like(x, subok=False)
 
 
-@primitive(type="fill_ones_like")
-def ones_like(x):
-    """Ones in the shape and dtype of ``x``; no gradient.
+@primitive
+def fill_ones_like(x):
+    """Ones in the shape and dtype of ``x``; no gradient."""
+    return np.ones_like(x, subok=False)
+
+
+def zeros_like(x, dtype=None):
+    """Zeros in the shape of ``x``, and in its dtype unless another is named; no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.zeros_like(mg.tensor([2.0, 3.0]), dtype=int)
+    tensor([0, 0])
+    """
+    return _of_dtype(fill_zeros_like(x), dtype)
+
+
+def ones_like(x, dtype=None):
+    """Ones in the shape of ``x``, and in its dtype unless another is named; no gradient.
 
     >>> import minigrad as mg
     >>> mg.ones_like(mg.tensor([2.0, 3.0]))
     tensor([1., 1.])
     """
-    return np.ones_like(x, subok=False)
+    return _of_dtype(fill_ones_like(x), dtype)
+
+
+def full_like(x, fill_value, dtype=None):
+    """One number in the shape of ``x``, and in its dtype unless another is named; no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.full_like(mg.tensor([2.0, 3.0]), 7)
+    tensor([7., 7.])
+    """
+    if np.ndim(fill_value) or getattr(fill_value, "requires_grad", False):
+        what = f"full_like fills with one number, not with {describe(fill_value)}"
+        raise refusal(what, "mg.broadcast_to(value, x.shape) keeps its graph", DTypeError)
+    ones = ones_like(x, dtype)
+    return ones * np.asarray(fill_value).astype(ones.dtype).item()
+
+
+def _of_dtype(x, dtype):
+    return x if dtype is None else astype(x, dtype)
 
 
 @primitive

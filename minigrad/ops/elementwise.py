@@ -12,7 +12,7 @@ import numpy as np
 
 from ..primitives.registry import elementwise, primitive
 from .compare import equal, logical_and, where
-from .create import zeros_like
+from .create import fill_zeros_like
 
 # -- arithmetic ----------------------------------------------------------------------------
 
@@ -196,6 +196,16 @@ def exp(x):
 exp.grad(x=lambda out, out_grad: out_grad * out)
 
 
+def exp2(x):
+    """``2 ** x``.
+
+    >>> import minigrad as mg
+    >>> mg.exp2(mg.tensor([0.0, 3.0]))
+    tensor([1., 8.])
+    """
+    return pow(2.0, x)
+
+
 @primitive
 def expm1(x):
     """``exp(x) - 1``, exact for small x.
@@ -307,8 +317,8 @@ def floor_divide(x, y):
 
 
 floor_divide.grad(
-    x=lambda out_grad: zeros_like(out_grad),
-    y=lambda out_grad: zeros_like(out_grad),
+    x=lambda out_grad: fill_zeros_like(out_grad),
+    y=lambda out_grad: fill_zeros_like(out_grad),
 )
 floor_divide.primitive.formula(x="0", y="0")
 

@@ -270,6 +270,27 @@ put_diagonal.grad(
 put_diagonal.primitive.formula(x="diagonal(g, offset)")
 
 
+def diag(x, k=0):
+    """The diagonal of a matrix; of a vector, the matrix that has it on its diagonal ``k``.
+
+    >>> import minigrad as mg
+    >>> mg.diag(mg.tensor([1.0, 2.0]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
+    shape = np.shape(x)
+    if len(shape) not in (1, 2):
+        what = f"diag takes a vector or a matrix, not {describe(x)}"
+        raise refusal(what, "mg.diagonal(x, axis1=-2, axis2=-1), of each matrix of a stack")
+    if len(shape) == 2:
+        return diagonal(x, offset=k)
+    if shape[0] < 0:
+        what = f"diag of {describe(x)}: the size of its matrix is open"
+        raise refusal(what, "a vector of a known size, or mg.eye(n) * x")
+    n = shape[0] + abs(k)
+    return put_diagonal(x, shape=(n, n), offset=k)
+
+
 # -- inverse, linear systems, determinant, Cholesky factor ---------------------------------
 
 

@@ -4,37 +4,80 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import IndexShapeError, ShapeError, describe, refusal
+from ..errors import ArgumentError, DTypeError, IndexShapeError, ShapeError, describe, refusal
 from ..primitives.registry import elementwise, primitive
 from .activations import softplus
-from .compare import abs, maximum, minimum
+from .compare import abs, equal, maximum, minimum, not_equal, where
+from .create import astype, ones_like
 from .elementwise import log, square, sub
-from .index import take_along_axis
+from .index import take, take_along_axis
 from .infer import fits
 from .reduce import mean, reduce_sum
-from .shape import axis_tuple, expand_dims, squeeze, unbroadcast
+from .shape import axis_tuple, expand_dims, reshape, squeeze, unbroadcast
 from .softmax import log_softmax, lowered, shares, softmax
 
 # -- classification ------------------------------------------------------------------------
 
 
-def cross_entropy(x, target, axis=-1, reduction="mean"):
+def one_hot(indices, num_classes=None):
+    """1 at each index along a new last axis, else 0: integers [..., num_classes], by default up to the largest index.
+
+    >>> import minigrad as mg
+    >>> mg.one_hot([0, 2], num_classes=3)
+    array([[1, 0, 0],
+           [0, 0, 1]])
+    """
+    indices = _array(indices)
+    known = getattr(indices, "_data", indices)  # of a Variable they are known when it runs
+    known = np.asarray(known) if isinstance(known, np.ndarray | np.generic | int) else None
+    if _dtype(indices).kind not in "iu":
+        what = f"one_hot takes integers, not {describe(indices)}"
+        raise refusal(what, "indices.astype(int)", DTypeError)
+    if num_classes is None:
+        if known is None or not known.size:
+            raise refusal("one_hot does not know how many classes there are", "num_classes=10")
+        num_classes = int(known.max()) + 1
+    if known is not None and (wrong := uncounted(known, num_classes)):
+        raise refusal(f"one_hot: {wrong[0]}", "num_classes=…, above the largest", IndexShapeError)
+    places = np.arange(num_classes)
+    return astype(equal(expand_dims(indices, axis=-1), places), int)
+
+
+def cross_entropy(
+    x, target, axis=-1, reduction="mean", weight=None, ignore_index=None, label_smoothing=0.0
+):
     """Mean of ``-log(softmax(x))`` at integer classes, or at probabilities shaped like ``x``.
 
-    ``axis`` is the axis of classes; ``reduction`` is "mean", "sum" or "none".
+    ``axis`` is the axis of classes; ``reduction`` is "mean", "sum" or "none".  ``weight`` has one number for each
+    class, and the mean is weighted with it; rows of the class ``ignore_index`` count nothing; ``label_smoothing``
+    gives this share of each target to all classes alike.
 
     >>> import minigrad as mg
     >>> mg.cross_entropy(mg.tensor([[0.0, 0.0]]), [1])
     tensor(0.6931)
+    >>> mg.cross_entropy(mg.tensor([[0.0, 0.0], [0.0, 9.0]]), [1, -1], ignore_index=-1)
+    tensor(0.6931)
     """
-    target = _array(target)
-    if _dtype(target).kind == "f" and fits(np.shape(x), np.shape(target)):
-        losses = -reduce_sum(target * log_softmax(x, axis=axis), axis=axis)
-    elif reduction == "mean":
-        return mean_cross_entropy(x, target, axis)
-    else:
-        losses = nll(log_softmax(x, axis=axis), target, axis=axis, reduction="none")
-    return reduced(losses, reduction)
+    target, share = _array(target), label_smoothing
+    if not (isinstance(share, int | float) and 0 <= share <= 1):
+        raise refusal(
+            f"label_smoothing={share!r} is no share", "label_smoothing=0.1", ArgumentError
+        )
+    if _dtype(target).kind != "f" or not fits(np.shape(x), np.shape(target)):
+        if reduction == "mean" and weight is None and ignore_index is None and not share:
+            return mean_cross_entropy(x, target, axis)
+        return _likelihood(
+            log_softmax(x, axis=axis), target, axis, reduction, weight, ignore_index, share
+        )
+    if ignore_index is not None:
+        what = "ignore_index names a class, and this target holds probabilities"
+        raise refusal(what, "probabilities of 0 in the rows to ignore")
+    if share:
+        target = target * (1 - share) + share / np.shape(x)[axis]
+    terms = target * log_softmax(x, axis=axis)
+    if weight is not None:
+        terms = terms * _along(weight, x, axis)
+    return reduced(-reduce_sum(terms, axis=axis), reduction)
 
 
 @primitive(type="cross_entropy", nondiff=("target",))
@@ -141,14 +184,24 @@ def _places(shape, target, axis):
     return (*grid[:axis], target, *grid[axis:])
 
 
-def nll(x, target, axis=-1, reduction="mean"):
+def nll(x, target, axis=-1, reduction="mean", weight=None, ignore_index=None):
     """Negative log likelihood: mean of ``-x`` at integer classes, for ``x`` = log probabilities.
+
+    ``weight`` and ``ignore_index`` are those of `cross_entropy`.
 
     >>> import minigrad as mg
     >>> mg.nll(mg.tensor([[-1.0, -2.0]]), [1])
     tensor(2.)
     """
-    target = _array(target)
+    return _likelihood(x, _array(target), axis, reduction, weight, ignore_index, 0.0)
+
+
+def _likelihood(x, target, axis, reduction, weight, ignore_index, share):
+    """`nll`, of which a share goes to all classes alike."""
+    counted = None
+    if ignore_index is not None:
+        counted = not_equal(target, ignore_index)
+        target = where(counted, target, 0)
     wrong, error = misnamed(np.shape(x), target, axis), ShapeError
     classes = getattr(target, "_data", target)  # of a Variable they are known when it runs
     if not wrong and isinstance(classes, np.ndarray | np.generic):
@@ -156,8 +209,31 @@ def nll(x, target, axis=-1, reduction="mean"):
     if wrong:
         shown = f"nll(x: {describe(x)}, target: {describe(target)}, axis={axis}) is not possible"
         raise refusal(f"{shown}: {wrong[0]}", wrong[1], error)
-    picked = take_along_axis(x, expand_dims(target, axis=axis), axis=axis)
-    return reduced(-squeeze(picked, axis=axis), reduction)
+    losses = -squeeze(take_along_axis(x, expand_dims(target, axis=axis), axis=axis), axis=axis)
+    counts = None
+    if weight is not None:
+        wide = _along(weight, x, axis)
+        counts = take(weight, target, axis=0)
+        losses, x = losses * counts, x * wide
+    if share:
+        losses = losses * (1 - share) - mean(x, axis=axis) * share
+    if counted is not None:
+        losses = where(counted, losses, 0.0)
+        counts = where(counted, ones_like(losses) if counts is None else counts, 0.0)
+    if counts is None or reduction != "mean":
+        return reduced(losses, reduction)
+    total = reduce_sum(counts)
+    return reduce_sum(losses) / where(total != 0, total, np.nan)  # NaN, as a mean of nothing is
+
+
+def _along(weight, x, axis):
+    """One number for each class, along the axis of classes."""
+    shape, size = [1] * len(np.shape(x)), np.shape(x)[axis]
+    if np.shape(weight) != (size,):
+        what = f"weight is {describe(weight)}, and there are {size} classes"
+        raise refusal(what, "one number for each class: mg.ones([n])")
+    shape[axis] = size
+    return reshape(weight, shape=tuple(shape))
 
 
 # -- two classes, and distances ------------------------------------------------------------

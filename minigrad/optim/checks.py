@@ -15,7 +15,7 @@ ADVICE = {
     "lr": "0.01, or a schedule: lr=optim.cosine(0.01, steps=1000)",
     "rate": "0.1; an optimizer is given the schedule: SGD(model, lr=optim.cosine(0.1, steps=1000))",
     "weight_decay": "0.0001",
-    "momentum": "0.9", "beta1": "0.9", "beta2": "0.999", "rho": "0.99", "epsilon": "1e-8", "limit": "1.0",
+    "momentum": "0.9", "mu": "0.9", "beta1": "0.9", "beta2": "0.999", "rho": "0.99", "epsilon": "1e-8", "limit": "1.0",
 }  # fmt: skip
 
 
@@ -35,6 +35,42 @@ def check_number(name: str, value: Any, below: float = float("inf")) -> None:
         end = "" if below == float("inf") else f" and below {below}"
         what = f"{name} is {describe(value)}: give a number of at least 0{end}"
         raise refusal(what, f"{name}={ADVICE.get(name, '0.1')}", ArgumentError)
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Numbers from 0 on, those that share out below 1; a rate may be a schedule.  Errors: `ArgumentError`."""
+    for name, value in options.items():
+        if name in ADVICE and not (name == "lr" and callable(value)):
+            check_number(
+                name, value, 1 if name in ("mu", "rho", "beta1", "beta2") else float("inf")
+            )
+
+
+#: options of a group by the names that constructors have for them
+_NAMES = {"momentum": "mu", "nesterov": "use_nesterov"}
+
+
+def group_of(
+    group: Mapping[str, Any], defaults: Mapping[str, Any], trained: list[Tensor]
+) -> dict[str, Any]:
+    """A group of parameters with all its options.  Errors: `GradError` for what is no group, or trained already."""
+    advice = '[{"params": model.body}, {"params": model.head, "lr": 0.1}]'
+    if not isinstance(group, Mapping) or "params" not in group:
+        what = f"a group of parameters is a dictionary with 'params', not {describe(group)}"
+        raise refusal(what, advice, GradError)
+    options = {_NAMES.get(name, name): value for name, value in group.items() if name != "params"}
+    for name in options:
+        if name not in defaults:
+            known = [n for n in ("momentum", "nesterov", *defaults) if _NAMES.get(n, n) in defaults]
+            what = f"a group of parameters has no {name!r}{did_you_mean(name, known)}"
+            raise refusal(what, f"an option that all groups have: {advice}", ArgumentError)
+    params = leaves(group["params"])
+    if twice := [p for p in params if any(p is q for q in trained)]:
+        what = f"{twice[0].name or describe(twice[0])} stands in two groups of parameters"
+        raise refusal(what, "each parameter in one group", GradError)
+    whole = {"params": params, **defaults, **options}
+    check_options(whole)
+    return whole
 
 
 def _real(value: Any) -> bool:
@@ -93,7 +129,7 @@ def _repair(p: Any) -> str:
     if isinstance(p, tuple):
         return "model.parameters(), which gives them without names"
     if isinstance(p, dict):
-        return "one optimizer for each group of parameters"
+        return '[{"params": …, "lr": 0.1}, …]: a list of groups'
     return "nn.Parameter(values) makes a Tensor that training changes"
 
 

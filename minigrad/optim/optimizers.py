@@ -9,11 +9,11 @@ import numpy as np
 
 from ..atomic import set_all
 from ..eager.tensor import Tensor
-from ..errors import ArgumentError, GradError, MinigradError, describe, refusal
+from ..errors import ArgumentError, GradError, MinigradError, ProgramError, describe, refusal
 from ..errors.calls import checked_constructor
 from ..errors.other_libraries import TABLES, missing
 from ..primitives.registry import REGISTRY
-from .checks import check_number, check_state, leaves
+from .checks import check_number, check_options, check_state, group_of
 from .schedules import Rate
 
 Array = np.ndarray[Any, Any]
@@ -21,13 +21,17 @@ Change = tuple[Any, str, Any]  #: of an attribute: object, name, value
 
 
 class Optimizer:
-    """Base of all optimizers.  ``parameters``: Tensors, a module, or None (for Programs).
+    """Base of all optimizers.  ``parameters``: Tensors, a module, groups, or None (for Programs).
+
+    A group is a dictionary of ``params`` and of the options that it has for itself: ``{"params": head, "lr": 0.1}``.
+    ``param_groups`` holds all of them with all options, and what is changed there counts from the next step on.
 
     ``lr`` is a number or a schedule, a function from the number of the step (0, 1, …) to the rate;
     ``weight_decay`` adds that share of the parameter to its gradient; ``clip`` is one of the clips.
 
     Attributes for Programs: ``type`` (the update primitive), ``attrs``, ``memory`` (slot of the
-    primitive → "zeros" like the parameter, or a first number), ``rate(count)``.
+    primitive → "zeros" like the parameter, or a first number), ``rate(count)``.  Where the primitive itself takes a
+    ``weight_decay``, the optimizer is ``decoupled``.
 
     >>> import minigrad as mg
     >>> class Sign(Optimizer):                            # steps of one length
@@ -43,6 +47,7 @@ class Optimizer:
 
     type = "sgd"
     memory: Mapping[str, Any] = {}
+    decoupled = False
 
     def __init__(
         self,
@@ -52,18 +57,59 @@ class Optimizer:
         clip: Callable[[list[Any]], list[Any]] | None = None,
         **attrs: Any,
     ) -> None:
-        self.parameters = leaves(parameters)
-        if not callable(lr):
-            check_number("lr", lr)
-        self.lr, self.weight_decay, self.clip, self.attrs = lr, weight_decay, clip, attrs
-        check_number("weight_decay", weight_decay)
         if clip is not None and not callable(clip):
             what = f"clip is {describe(clip)}, no function"
             raise refusal(what, "clip=optim.clip_by_norm(1.0)", ArgumentError)
-        self.count = 0
-        self.state = [
-            {slot: _first(kind, p) for slot, kind in self.memory.items()} for p in self.parameters
-        ]
+        self.clip, self.count = clip, 0
+        self._own = (*attrs, *(("weight_decay",) if self.decoupled else ()))
+        self._defaults = {"lr": lr, "weight_decay": weight_decay, **attrs}
+        check_options(self._defaults)
+        self.parameters: list[Tensor] = []
+        self.param_groups: list[dict[str, Any]] = []
+        self.state: list[dict[str, Array]] = []
+        is_grouped = isinstance(parameters, list | tuple) and any(
+            isinstance(g, dict) for g in parameters
+        )
+        for group in parameters if is_grouped else [{"params": parameters}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, group: Mapping[str, Any]) -> None:
+        """Train more parameters, with options of their own: ``{"params": layer, "lr": 0.1}``.
+
+        >>> import minigrad as mg
+        >>> v, w = (mg.tensor(1.0, requires_grad=True) for _ in range(2))
+        >>> optimizer = SGD([v], lr=0.1)
+        >>> optimizer.add_param_group({"params": [w], "lr": 0.5})
+        >>> (v * w).backward()
+        >>> optimizer.step()
+        >>> v.item(), w.item()
+        (0.9, 0.5)
+        """
+        whole = group_of(group, self._defaults, self.parameters)
+        params = whole["params"]
+        state = [{slot: _first(kind, p) for slot, kind in self.memory.items()} for p in params]
+        added = [("param_groups", [whole]), ("parameters", params), ("state", state)]
+        set_all([(self, name, getattr(self, name) + more) for name, more in added])
+
+    @property
+    def lr(self) -> Any:
+        """The learning rate, or the schedule, of the first group; set, it is that of all groups."""
+        return self.param_groups[0]["lr"]
+
+    @lr.setter
+    def lr(self, value: Any) -> None:
+        for group in self.param_groups:
+            group["lr"] = value
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attrs of the update primitive, for the first group."""
+        return {name: self.param_groups[0][name] for name in self._own}
+
+    @property
+    def weight_decay(self) -> float:
+        """What the gradients of the first group get of their parameters."""
+        return 0.0 if self.decoupled else self.param_groups[0]["weight_decay"]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -81,11 +127,12 @@ class Optimizer:
         if not self.parameters:
             what = "this optimizer has no parameters"
             raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
-        rate = float(self.rate(self.count))
-        if self.memory or self.attrs or self.clip or self.weight_decay:
-            set_all([*self._changes(rate), (self, "count", self.count + 1)])
+        group = self.param_groups[0]
+        several = len(self.param_groups) > 1 or self.memory or self._own
+        if several or self.clip or group["weight_decay"]:
+            set_all([*self._changes(), (self, "count", self.count + 1)])
         else:
-            self._plain_step(rate)
+            self._plain_step(float(self.rate(self.count)))
 
     def _plain_step(self, rate: float) -> None:
         """The same where nothing is remembered, clipped or added: small networks live here."""
@@ -116,32 +163,34 @@ class Optimizer:
             self.count = count
             raise
 
-    def _changes(self, rate: float) -> list[Change]:
+    def _changes(self) -> list[Change]:
         """The new value of each parameter, and the new state: what is remembered about all."""
+        groups = {id(p): group for group in self.param_groups for p in group["params"]}
         trained = [p for p in self.parameters if p.requires_grad and p._grad is not None]
         state = dict(zip(map(id, self.parameters), self.state, strict=True))
         kernel = REGISTRY[self.type].kernel
         changes: list[Change] = []
         for p, slope in zip(trained, self._slopes(trained), strict=True):
-            inputs = p._data, slope, *state[id(p)].values(), np.asarray(rate, p._data.dtype)
-            new = kernel(*inputs, **self.attrs)
+            group = groups[id(p)]
+            rate = group["lr"](self.count) if callable(group["lr"]) else group["lr"]
+            if group["weight_decay"] and not self.decoupled:
+                slope = slope + group["weight_decay"] * p._data
+            inputs = p._data, slope, *state[id(p)].values(), np.asarray(float(rate), p._data.dtype)
+            new = kernel(*inputs, **{name: group[name] for name in self._own})
             value, *remembered = new if self.memory else (new,)
             changes += [(p, "_data", value), (p, "_exposed", False)]
             state[id(p)] = dict(zip(self.memory, remembered, strict=True))
         return [*changes, (self, "state", list(state.values()))]
 
     def _slopes(self, trained: list[Tensor]) -> list[Array]:
-        """The gradients, clipped, with the share of the parameter that decays."""
+        """The gradients, clipped."""
         grads: list[Any] = [p.grad for p in trained]
         for p, grad in zip(trained, grads, strict=True):
             if grad.shape != p.shape:
                 raise _unlike(p)
         if self.clip and grads:
             grads = self.clip([g.detach() for g in grads])
-        slopes = [g._data for g in grads]
-        if self.weight_decay:
-            slopes = [g + self.weight_decay * p._data for p, g in zip(trained, slopes, strict=True)]
-        return slopes
+        return [g._data for g in grads]
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
@@ -159,13 +208,21 @@ class Optimizer:
         gradient) pairs of `static.append_backward`."""
         from ..static.backward.minimize import minimize
 
+        self._check_one_group()
         return minimize(self, loss, parameter_list=parameter_list, no_grad_set=no_grad_set)
 
     def apply_gradients(self, pairs: Any) -> None:
         """Append update operators for (parameter, gradient) pairs: `minimize` without its backward part."""
         from ..static.backward.minimize import apply_gradients
 
+        self._check_one_group()
         apply_gradients(self, pairs)
+
+    def _check_one_group(self) -> None:
+        if len(self.param_groups) > 1:
+            what = "a Program knows no groups of parameters"
+            advice = "for each group an optimizer: SGD(lr=0.1).apply_gradients(pairs[:2])"
+            raise refusal(what, advice, ProgramError)
 
     def state_dict(self) -> dict[str, Array]:
         """What is remembered, by name: ``nn.save`` can store it."""
@@ -265,7 +322,6 @@ class Adagrad(Optimizer):
         weight_decay: float = 0.0,
         clip: Any = None,
     ) -> None:
-        check_number("epsilon", epsilon)
         super().__init__(parameters, lr, weight_decay, clip, epsilon=epsilon)
 
 
@@ -292,8 +348,6 @@ class RMSprop(Optimizer):
         weight_decay: float = 0.0,
         clip: Any = None,
     ) -> None:
-        check_number("rho", rho, below=1)
-        check_number("epsilon", epsilon)
         super().__init__(parameters, lr, weight_decay, clip, rho=rho, epsilon=epsilon)
 
 
@@ -323,9 +377,6 @@ class Adam(Optimizer):
         weight_decay: float = 0.0,
         clip: Any = None,
     ) -> None:
-        check_number("beta1", beta1, below=1)
-        check_number("beta2", beta2, below=1)
-        check_number("epsilon", epsilon)
         super().__init__(
             parameters, lr, weight_decay, clip, beta1=beta1, beta2=beta2, epsilon=epsilon
         )
@@ -344,6 +395,8 @@ class AdamW(Adam):
     tensor([0.95], requires_grad=True)
     """
 
+    decoupled = True
+
     def __init__(
         self,
         parameters: Any = None,
@@ -354,6 +407,4 @@ class AdamW(Adam):
         weight_decay: float = 0.01,
         clip: Any = None,
     ) -> None:
-        check_number("weight_decay", weight_decay)
-        super().__init__(parameters, lr, beta1, beta2, epsilon, clip=clip)
-        self.attrs["weight_decay"] = weight_decay  # the primitive's own
+        super().__init__(parameters, lr, beta1, beta2, epsilon, weight_decay, clip)

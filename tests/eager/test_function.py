@@ -479,7 +479,8 @@ def test_a_primitive_may_have_an_input_to_leave_out_and_an_attr_to_give():
         assert (x.grad.item(), b.grad.item()) == (8.0, 1.0)
         for call, words in (
             (lambda: scaled(x), "by"),
-            (lambda: scaled(x, b, 3.0), "by"),
+            (lambda: scaled(x, b, 3.0, 4.0), "at most 3 values"),
+            (lambda: scaled(x, b, 3.0, by=4.0), "got 'by' twice"),
             (lambda: scaled(x, bye=3.0), "no keyword 'bye'"),
         ):
             with pytest.raises(DTypeError, match=words):

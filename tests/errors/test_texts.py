@@ -150,7 +150,7 @@ CALLS = [
     (lambda: optim.SGD([mg.tensor([1.0])]), "not float64[1]", "repair: mg.tensor(…, requires_grad=True)"),
     (lambda: optim.SGD([nn.Linear(2, 3)]), "not Linear", "repair: one module that holds them"),
     (lambda: optim.SGD([("w", leaf(1.0))]), "not a tuple of 2", "repair: model.parameters()"),
-    (lambda: optim.SGD([{"params": []}]), "not dict", "repair: one optimizer for each group"),
+    (lambda: optim.SGD([{"layers": []}]), "a dictionary with 'params'", 'repair: [{"params":'),
     (lambda: optim.SGD(["w"]), "not str", "repair: nn.Parameter(values)"),
 ]  # fmt: skip
 

@@ -275,6 +275,86 @@ SCHEDULES = {
 }
 
 
+LOSSES = [
+    {}, {"weight": True}, {"ignore_index": 2}, {"label_smoothing": 0.2}, {"weight": True, "label_smoothing": 0.3},
+    {"weight": True, "ignore_index": 2, "label_smoothing": 0.1}, {"weight": True, "probabilities": True},
+    {"label_smoothing": 0.2, "probabilities": True},
+]  # fmt: skip
+
+
+def losses():
+    """Cross entropy of [4, 5, 3] with classes on axis 1, and its gradient."""
+    x, weight, labels = draw(4, 5, 3), torch.rand(5) + 0.1, torch.randint(0, 5, (4, 3))
+    shares = torch.rand(4, 5, 3)
+    facts = {
+        "x": numbers(x),
+        "weight": numbers(weight),
+        "labels": labels.tolist(),
+        "shares": numbers(shares),
+    }
+    cases = []
+    for options in LOSSES:
+        for reduction in ("mean", "sum", "none"):
+            how = {n: v for n, v in options.items() if n != "probabilities"}
+            how |= {"weight": weight} if "weight" in how else {}
+            given = x.clone().requires_grad_()
+            target = shares if options.get("probabilities") else labels
+            loss = nn.functional.cross_entropy(given, target, reduction=reduction, **how)
+            (loss * torch.cos(torch.arange(loss.numel()).reshape(loss.shape))).sum().backward()
+            cases.append({"options": options, "reduction": reduction, "loss": numbers(loss.detach()), "grad": numbers(given.grad)})  # fmt: skip
+    return {**facts, "cases": cases}
+
+
+def recurrent():
+    """Outputs and last states of two layers, one way and both, whose weights are a cosine of their places."""
+    x = draw(4, 2, 3)
+    for kind in ("RNN", "LSTM", "GRU"):
+        for options in (
+            {"num_layers": 2},
+            {"bidirectional": True},
+            {"num_layers": 2, "bidirectional": True},
+        ):
+            module = getattr(nn, kind)(3, 4, **options)
+            with torch.no_grad():
+                for name, p in module.named_parameters():
+                    if name.startswith("bias"):
+                        p.zero_()
+                    else:
+                        p.copy_(torch.cos(torch.arange(p.numel())).reshape(p.T.shape).T)
+            out, last = module(x)
+            states = [numbers(s.detach()) for s in (last if kind == "LSTM" else (last,))]
+            yield {
+                "kind": kind,
+                "options": options,
+                "x": numbers(x),
+                "output": numbers(out.detach()),
+                "states": states,
+            }
+
+
+SCHEDULERS = {
+    "StepLR": [[3, 0.5]], "MultiStepLR": [[[2, 5, 6], 0.3]], "ExponentialLR": [[0.9]], "LinearLR": [[], [0.1, 0.9, 4]],
+    "CosineAnnealingLR": [[6], [5, 0.01]],
+}  # fmt: skip
+
+
+def groups():
+    """Two parameters in groups of their own, under every scheduler: rates and places of ten steps."""
+    for kind, args in [(k, a) for k, many in SCHEDULERS.items() for a in many]:
+        ps = [nn.Parameter(torch.tensor(row)) for row in START]
+        optimizer = torch.optim.SGD(
+            [{"params": ps[:1]}, {"params": ps[1:], "lr": 0.02, "weight_decay": 0.1}], lr=0.1
+        )
+        scheduler, steps = getattr(of, kind)(optimizer, *args), []
+        for _ in range(10):
+            optimizer.zero_grad()
+            sum((1 + p**2).sqrt().sum() for p in ps).backward()
+            optimizer.step()
+            scheduler.step()
+            steps.append([scheduler.get_last_lr(), [p.detach().tolist() for p in ps]])
+        yield {"kind": kind, "args": args, "steps": steps}
+
+
 def record():
     made = {
         "torch": torch.__version__,
@@ -290,6 +370,9 @@ def record():
             n: {"args": a, "places": path("SGD", {"lr": 0.1}, schedule=s)}
             for n, (a, s) in SCHEDULES.items()
         },
+        "losses": losses(),
+        "recurrent": list(recurrent()),
+        "groups": list(groups()),
     }
     Path(__file__).with_name("pytorch_2_13.json").write_text(
         "{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in made.items()) + "\n}\n"

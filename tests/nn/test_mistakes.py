@@ -64,7 +64,7 @@ MISTAKES = {
     "a generator, twice": (twice_from_a_generator, ["the list is empty"], "a generator gives its values once"),
     "parameters with names": (lambda: optim.SGD(MODEL.named_parameters()), ["not a tuple of 2"], "without names"),
     "a dictionary": (lambda: optim.SGD(dict(MODEL.named_parameters())), ["not a tuple of 2"], "without names"),
-    "groups": (lambda: optim.SGD([{"params": MODEL.parameters()}]), ["not dict"], "one optimizer for each group"),
+    "groups": (lambda: optim.SGD([{"params": MODEL.parameters(), "rate": 1}]), ["no 'rate'"], "an option that all groups have"),
     "several modules": (lambda: optim.SGD([MODEL, MODEL]), ["not Linear"], "[*a.parameters(), *b.parameters()]"),
     "a constant": (lambda: optim.SGD([mg.ones([2])]), ["not float64[2]"], "requires_grad=True"),
     "a result": (lambda: optim.SGD([X * 2]), ["not float64[4, 3]"], "the Tensors it was computed from"),

@@ -146,3 +146,72 @@ def test_a_schedule_gives_the_rates_of_pytorch(name, engine):
     found = places(lambda ps: optim.SGD(ps, lr=getattr(optim, name)(*case["args"])), engine)
     for value, expected in zip(found, case["places"], strict=True):
         np.testing.assert_allclose(value.reshape(-1), expected, rtol=1e-9, atol=1e-11)
+
+
+LOSSES = RECORDED["losses"]
+
+
+@pytest.mark.parametrize("in_program", [False, True])
+@pytest.mark.parametrize("case", LOSSES["cases"], ids=lambda c: f"{c['options']} {c['reduction']}")
+def test_cross_entropy_with_all_its_options_is_that_of_pytorch(case, in_program):
+    how = {n: v for n, v in case["options"].items() if n != "probabilities"}
+    how |= {"weight": array(LOSSES["weight"])} if "weight" in how else {}
+    target = np.array(LOSSES["labels"])
+    if case["options"].get("probabilities"):
+        target = array(LOSSES["shares"])
+    if not in_program:
+        x = mg.tensor(array(LOSSES["x"]), requires_grad=True)
+        loss = mg.cross_entropy(x, target, axis=1, reduction=case["reduction"], **how)
+        (loss * weights(loss)).sum().backward()
+        found = loss.detach().numpy(), x.grad.numpy()
+    else:
+        program = static.Program()
+        with static.program_guard(program):
+            x = static.data("x", [4, 5, 3])
+            x.stop_gradient = False
+            y = static.data("y", target.shape, dtype=target.dtype)
+            loss = mg.cross_entropy(x, y, axis=1, reduction=case["reduction"], **how)
+            (grad,) = static.gradients([(loss * weights(loss)).sum()], [x])
+        feed = {"x": array(LOSSES["x"]), "y": target}
+        found = static.Executor().run(program, feed, [loss, grad])
+    near(found[0], case["loss"])
+    near(found[1], case["grad"])
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("case", RECORDED["recurrent"], ids=lambda c: f"{c['kind']} {c['options']}")
+def test_layers_on_each_other_and_both_ways_are_those_of_pytorch(case, batch_first):
+    layer = getattr(nn, case["kind"])(3, 4, **case["options"], batch_first=batch_first)
+    for path, p in layer.named_tensors():
+        zero = path.rpartition(".")[2].startswith("bias")
+        p.data = np.zeros(p.shape) if zero else np.cos(np.arange(p.size)).reshape(p.shape)
+    x = array(case["x"])
+    out, last = layer(x.swapaxes(0, 1) if batch_first else x)
+    out = out.detach().numpy()
+    near(out.swapaxes(0, 1) if batch_first else out, case["output"])
+    for state, stored in zip(
+        last if case["kind"] == "LSTM" else [last], case["states"], strict=True
+    ):
+        near(state.detach().numpy(), stored)
+    again, _ = layer(mg.tensor(x.swapaxes(0, 1) if batch_first else x), last)
+    assert again.shape == out.shape
+    with pytest.raises(mg.MinigradError, match="the state of this"):
+        layer(mg.tensor(x.swapaxes(0, 1) if batch_first else x), np.zeros((2, 4)))
+
+
+@pytest.mark.parametrize("case", RECORDED["groups"], ids=lambda c: f"{c['kind']}{c['args']}")
+def test_groups_of_parameters_follow_a_scheduler_as_in_pytorch(case):
+    ps = [mg.tensor(row, requires_grad=True) for row in RECORDED["start"]]
+    groups = [{"params": ps[:1]}, {"params": ps[1:], "lr": 0.02, "weight_decay": 0.1}]
+    optimizer = optim.SGD(groups, lr=0.1)
+    scheduler = getattr(optim, case["kind"])(optimizer, *case["args"])
+    for rates, places in case["steps"]:
+        optimizer.zero_grad()
+        (sum((1 + p**2).sqrt().sum() for p in ps)).backward()
+        optimizer.step()
+        scheduler.step()
+        np.testing.assert_allclose(scheduler.get_last_lr(), rates, rtol=1e-12)
+        np.testing.assert_allclose([p.tolist() for p in ps], places, rtol=1e-12)
+    twin = getattr(optim, case["kind"])(optim.SGD(ps, lr=0.1), *case["args"])
+    with pytest.raises(mg.MinigradError):
+        twin.load_state_dict(scheduler.state_dict())  # of two groups

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad import static
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.primitives.values import METHODS, OPERATORS, Operators
 from tests.opinfo import draw
@@ -58,6 +59,11 @@ FUNCTIONS = {
         [A, B[:, :1]],
     ),
     "kron": (mg.kron, np.kron, [A, B[:2]]),
+    "exp2": (mg.exp2, np.exp2, [A]),
+    "diag of a vector": (mg.diag, np.diag, [A[0]]),
+    "diag above": (lambda x: mg.diag(x, k=2), lambda x: np.diag(x, k=2), [A[0]]),
+    "diag below": (lambda x: mg.diag(x, -1), lambda x: np.diag(x, k=-1), [A[0]]),
+    "diag of a matrix": (lambda x: mg.diag(x, k=1), lambda x: np.diag(x, k=1), [A]),
     "kron of other ranks": (mg.kron, np.kron, [A[0], IMAGE]),
     "moveaxis": (lambda x: mg.moveaxis(x, 0, -1), lambda x: np.moveaxis(x, 0, -1), [IMAGE]),
     "moveaxis of two": (
@@ -374,9 +380,47 @@ def test_creation_functions_make_leaves():
         (lambda: mg.repeat(mg.ones([2]), 1.5), ShapeError, "repeats: float64[], axis=0"),
         (lambda: mg.ones([3])[5], ShapeError, "indices count from 0"),
         (lambda: mg.ones([2, 3]) @ mg.ones([2, 3]), ShapeError, "(x.mT)"),
+        (lambda: mg.diag(mg.ones([2, 2, 2])), ShapeError, "a vector or a matrix"),
+        (lambda: mg.one_hot([0.5]), DTypeError, "indices.astype(int)"),
+        (lambda: mg.one_hot([3], num_classes=3), ShapeError, "are not all among 0 … 2"),
+        (lambda: mg.one_hot([]), DTypeError, "one_hot takes integers"),
+        (lambda: mg.full_like(mg.ones([2]), [1.0, 2.0]), DTypeError, "one number"),
+        (lambda: mg.sum(mg.ones([2]), 0, axis=0), DTypeError, "got 'axis' twice"),
+        (lambda: mg.add(mg.ones([2]), 1.0, x=2.0), DTypeError, "got 'x' twice"),
     ],
 )
 def test_a_wrong_call_says_how_to_repair_it(f, error, message):
     with pytest.raises(error) as caught:
         f()
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [None, np.float32, int, bool])
+@pytest.mark.parametrize(
+    "like", [np.zeros((2, 0)), np.ones(3, np.float32), np.arange(2), np.array(True)]
+)
+def test_values_like_another_have_its_shape_and_the_dtype_that_is_asked_for(like, dtype):
+    for ours, theirs in (
+        (mg.zeros_like, np.zeros_like),
+        (mg.ones_like, np.ones_like),
+        (lambda x, dtype: mg.full_like(x, 7, dtype), lambda x, dtype: np.full_like(x, 7, dtype)),
+    ):
+        expected = theirs(like, dtype=dtype)
+        for x in (like, mg.tensor(like)):
+            found = ours(x, dtype=dtype)
+            assert isinstance(found, mg.Tensor) == isinstance(x, mg.Tensor)
+            assert found.dtype == expected.dtype and np.array_equal(np.asarray(found), expected)
+
+
+def test_one_hot_counts_its_classes_or_is_told():
+    indices = np.array([[2, 0], [1, 1]])
+    assert np.array_equal(np.asarray(mg.one_hot(mg.tensor(indices))), np.eye(3, dtype=int)[indices])
+    assert np.array_equal(mg.one_hot(indices, 5), np.eye(5, dtype=int)[indices])
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.data("x", [2, 2], dtype=int)
+        out = mg.one_hot(x, num_classes=3)
+        with pytest.raises(ShapeError, match="num_classes=10"):
+            mg.one_hot(x)
+    (found,) = static.Executor().run(program, {"x": indices}, [out])
+    assert np.array_equal(found, np.eye(3, dtype=int)[indices])

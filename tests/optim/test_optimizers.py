@@ -463,7 +463,7 @@ FROZEN = "a module with layers as attributes; frozen ones thaw"
         (lambda: [mg.tensor([1.0])], r"mg.tensor\(…, requires_grad=True\)"),
         (lambda: [nn.Linear(1, 1), nn.Linear(1, 1)], "one module that holds them"),
         (lambda: nn.Linear(1, 1).state_dict(), "model.parameters.., which gives them without names"),
-        (lambda: [{"params": []}], "one optimizer for each group"),
+        (lambda: [{"params": []}], "a module, or a list"),
         (lambda: [1.0], r"nn.Parameter\(values\) makes a Tensor"),
         (lambda: [nn.Linear], "not the class Linear"),
     ],
