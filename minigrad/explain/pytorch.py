@@ -8,6 +8,7 @@ never held it, is looked for among the caller's variables and in the caller's co
 from __future__ import annotations
 
 import ast
+import inspect
 import math
 import sys
 from collections.abc import Mapping
@@ -201,11 +202,9 @@ class Case:
     def _output(self, x: Any) -> Any:
         """The newest single number among the variables, first of those that depend on ``x``."""
         ends = [t for t in self.tensors.values() if t.grad_fn is not None and t is not x]
-        ends = sorted(ends, key=lambda t: (t.numel() == 1, t.grad_fn._sequence_nr()), reverse=True)
-        scalars = [t for t in ends if t.numel() == 1]
-        return next(
-            (t for t in ends[:50] if self.graph(t).place(x)), scalars[0] if scalars else None
-        )
+        ends = sorted(ends, key=lambda t: t.grad_fn._sequence_nr(), reverse=True)
+        ends = [t for t in ends if t.numel() == 1] or ends
+        return next((t for t in ends[:50] if self.graph(t).place(x)), ends[0] if ends else None)
 
     def _told(self, name: str, x: Any, answer: Answer) -> Explanation:
         """A reason why there is none; where ``.grad`` holds one nevertheless, that comes first."""
@@ -252,7 +251,7 @@ class Case:
             )
         return Answer(
             "requires_grad is False: it was made without requires_grad=True, or from such values, or under no_grad()",
-            f"{name}.requires_grad_(True) before the forward pass",
+            "requires_grad_(True) before the forward pass",
         )
 
     def _held(self) -> list[Any]:
@@ -274,7 +273,21 @@ class Case:
         """The cuts in the caller's code on the ways to a name, from whatever requires a gradient."""
         starts = {n.split(".")[0].split("[")[0] for n, t in self.tensors.items() if t.requires_grad}
         starts |= set(of_kind(self.variables, "module"))
-        return cuts(self.code, starts - {name}, [name])
+        starts |= self._users(starts)
+        return cuts(self.code, starts - {name}, [name] if name in self.variables else None)
+
+    def _users(self, names: set[str]) -> set[str]:
+        """The caller's functions that use some of these names from around them."""
+        codes = {
+            n: getattr(inspect.unwrap(f), "__code__", None)
+            for n, f in self.variables.items()
+            if inspect.isfunction(f)
+        }
+        return {
+            n
+            for n, code in codes.items()
+            if code is not None and names & {*code.co_names, *code.co_freevars}
+        }
 
     def _assigned(self, name: str) -> str:
         """The caller's line that assigns a name last; empty if none does."""
@@ -368,7 +381,8 @@ class Case:
         modules = sorted(of_kind(self.variables, "module"), key=len, reverse=True)
         root = next((m for m in modules if name.startswith(f"{m}.")), name)
         path = name.removeprefix(root).lstrip(".")
-        return cuts(self.code, [root], [end] if end in self.variables else None, path)
+        starts = {root} | self._users({root})
+        return cuts(self.code, starts, [end] if end in self.variables else None, path)
 
     def _twin(self, x: Any, graph: TorchGraph) -> tuple[str, str] | None:
         """(name, what is the same) of a leaf in the graph that could be mistaken for this tensor."""

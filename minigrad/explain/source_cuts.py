@@ -191,7 +191,7 @@ def _inside(call: ast.Call, code: Code, tainted: set[str], path: str, depth: int
         return []
     if inner.filename.endswith(".so") or "site-packages" in inner.filename:
         return []
-    starts = _parameters(function) | {t for t in tainted if t.startswith("self.")}
+    starts = _parameters(function) | tainted  # what it takes from around it, too
     return cuts(inner, starts, [_RESULT], path, depth + 1)
 
 
@@ -268,6 +268,8 @@ def _statements(body: Iterable[ast.stmt], muted: str) -> Iterator[Statement]:
     """The statements that hand values on, through branches and loops, not through functions."""
     for s in body:
         match s:
+            case ast.Expr(ast.Call(function)) if _last(function) == "set_grad_enabled":
+                muted = _muting(s.value)  # from here on
             case ast.With(items, inner):
                 why = next((w for i in items if (w := _muting(i.context_expr))), muted)
                 yield from _statements(inner, f"with {why}" if why and why != muted else muted)
