@@ -199,6 +199,8 @@ function render({ model, el }) {
     }
     const shown = asked === frame ? frame - 1 : frame;
     hide(model.get("prediction"), (id) => firstOf(id) < shown);
+    const words = el.parentElement && el.parentElement.querySelector(":scope > details");
+    if (words) words.hidden = Boolean(model.get("prediction"));  // all steps, with their answers
     speak(frame, step);
     retell();
     if (asked !== frame || !step.ask.operator) follow(step);
