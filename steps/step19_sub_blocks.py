@@ -664,7 +664,7 @@ def run_steps_grad(op, scope, blocks):
 # mg.draw(y.block.program)
 
 # %% [markdown]
-# Four frames; scroll to the right to see them all. Above, block 0 with its two sides; below, the
+# Four frames. Above, block 0 with its two sides; below, the
 # loop body and one turn backwards. The thick lines are the hand-over: `s_next` becomes the next
 # turn's `s`; the gradient goes round the other way. A dashed name with the words *block 0*, like
 # `w`, is looked up in block 0.
