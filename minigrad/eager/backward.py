@@ -204,8 +204,9 @@ def _run(order: list[Any], ends: list[Any], roots: list[tuple[Any, Any]], retain
         for leaf, old in before:
             leaf._grad = old
         raise
+    small = len(order) <= REMEMBERED_NODES
     for n in () if retain else order:
-        n.free(len(order) <= REMEMBERED_NODES)
+        n.free(small)
 
 
 # -- where it starts ----------------------------------------------------------------------

@@ -132,7 +132,8 @@ class Optimizer:
         if several or self.clip or group["weight_decay"]:
             set_all([*self._changes(), (self, "count", self.count + 1)])
         else:
-            self._plain_step(float(self.rate(self.count)))
+            lr = group["lr"]
+            self._plain_step(float(lr(self.count) if callable(lr) else lr))
 
     def _plain_step(self, rate: float) -> None:
         """The same where nothing is remembered, clipped or added: small networks live here."""
