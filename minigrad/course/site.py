@@ -9,6 +9,7 @@ A tab keeps no compiled modules between kernels, so what the site serves is comp
 
 from __future__ import annotations
 
+import contextlib
 import email
 import functools
 import hashlib
@@ -129,6 +130,10 @@ def handler(folder: Path) -> Any:
 
     class Files(http.server.SimpleHTTPRequestHandler):
         extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | types
+
+        def copyfile(self, source: Any, outputfile: Any) -> None:
+            with contextlib.suppress(ConnectionError):  # the reader has closed the page
+                super().copyfile(source, outputfile)
 
         def log_message(self, *_words: Any) -> None:
             """Requests are not told."""
