@@ -109,7 +109,7 @@ class MinigradEager(Library):
 class MinigradCompiled(Library):
     """minigrad, the same function written into a Program and compiled; data is fed at every call."""
 
-    exact = True
+    exact, backend = True, "numpy"
 
     def __init__(self, w: Workload) -> None:
         from minigrad import static
@@ -134,7 +134,7 @@ class MinigradCompiled(Library):
                 self.x = [self.x[t] for t in range(len(self.w.x))]
             self.v = [fed[f"v{k}"] for k in range(len(self.w.v or ()))]
             fetch = extend(self.loss())
-        return static.compile(program, fetch=fetch, exact=self.exact)
+        return static.compile(program, fetch=fetch, exact=self.exact, backend=self.backend)
 
     def gradients(self, loss: Any) -> Any:
         found = self.static.gradients(loss, self.params)
@@ -158,6 +158,12 @@ class MinigradInexact(MinigradCompiled):
     """The same with sums in another order where that is faster."""
 
     exact = False
+
+
+class MinigradC(MinigradInexact):
+    """The same Program as C."""
+
+    backend = "c"
 
 
 class Torch(Library):
@@ -339,5 +345,5 @@ class Jax(Library):
 
 
 PEERS = {"floor": Floor, "by hand": ByHand, "minigrad eager": MinigradEager, "minigrad compiled": MinigradCompiled,
-         "minigrad compiled inexact": MinigradInexact,
+         "minigrad compiled inexact": MinigradInexact, "minigrad in C": MinigradC,
          "PyTorch": Torch, "JAX jit": Jax, "autograd": Autograd, "DeZero": DeZero}
