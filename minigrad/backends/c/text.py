@@ -26,7 +26,7 @@ from ...compiler.memory import refusal
 from ...compiler.passes.cse import merge_common_calls, one_value_each
 from ...compiler.passes.dce import drop_unread, tidy
 from ...compiler.passes.products import batch_unrolled_products
-from ...compiler.schedule import Array, Branch, Call, Loop, arrays_in, changed_memory
+from ...compiler.schedule import Array, Branch, Call, Loop, arrays_in, changed_memory, current
 from ...compiler.syntax import Identifiers, clean
 from ...errors import ProgramError
 from ...static.program.program import Program
@@ -187,9 +187,7 @@ class Writer(Identifiers):
             return value
         if not isinstance(value, Array):
             return self.constant_place(np.asarray(value))
-        array = value
-        while id(array) in self.schedule.same:
-            array = self.schedule.same[id(array)]
+        array = current(value, self.schedule.same)
         if id(array) not in self.places:
             raise Unsayable("it reads what is no array")
         return self.places[id(array)]  # type: ignore[no-any-return]
@@ -908,7 +906,8 @@ class Writer(Identifiers):
             frames = self.places[id(loop.frames)]
             for value in loop.saved:
                 frames["values"][id(value)] = _map_places(
-                    self.places[id(self.at_last(value))], lambda p: self.saved(inner, p, steps, t)
+                    self.places[id(current(value, self.schedule.same))],
+                    lambda p: self.saved(inner, p, steps, t),
                 )
                 self.keep.append(value)
         for value, total, _ in loop.totals:
@@ -929,11 +928,6 @@ class Writer(Identifiers):
                 nexts[k] = held
         for begin, value in zip(begins, nexts, strict=True):
             self.copy(inner, begin, value)
-
-    def at_last(self, array: Array) -> Array:
-        while id(array) in self.schedule.same:
-            array = self.schedule.same[id(array)]
-        return array
 
     def saved(self, inner: Parts, place: Place, steps: int, t: str) -> Place:
         """Room for a value of every step, which this step fills."""
@@ -970,7 +964,9 @@ class Writer(Identifiers):
         sides = [self.block(branch.bodies[k], hand_on(k)) for k in (0, 1)]
         if not branch.backward and branch.frames is not None:
             values = {
-                id(v): self.places[id(self.at_last(v))] for k in (0, 1) for v in branch.saved[k]
+                id(v): self.places[id(current(v, self.schedule.same))]
+                for k in (0, 1)
+                for v in branch.saved[k]
             }
             self.keep += [v for k in (0, 1) for v in branch.saved[k]]
             self.kept |= {p.ref for v in values.values() for p in _places_in(v)}
@@ -1150,14 +1146,7 @@ def literal(value: Any, dtype: np.dtype[Any]) -> str:
     if dtype.kind == "f":
         number = dtype.type(value)
         if not np.isfinite(number):
-            text = "NAN" if np.isnan(number) else "INFINITY" if number > 0 else "(-INFINITY)"
-            return (
-                text
-                if dtype.itemsize == 4
-                else text
-                if text == "INFINITY"
-                else text.replace("INFINITY", "INFINITY")
-            )
+            return "NAN" if np.isnan(number) else "INFINITY" if number > 0 else "(-INFINITY)"
         text = str(number) + ("f" if dtype.itemsize == 4 else "")
         return f"({text})" if np.signbit(number) else text
     number = int(value)
