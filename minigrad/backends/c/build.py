@@ -6,6 +6,7 @@ itself; so a damaged one is never loaded, and two processes may write the same o
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import hashlib
@@ -103,12 +104,9 @@ def folders() -> list[Path]:
 
 @cache
 def _own_folder() -> Path:
-    holder = tempfile.TemporaryDirectory(prefix="minigrad-c-")
-    _holders.append(holder)  # it goes with the process
-    return Path(holder.name)
-
-
-_holders: list[Any] = []
+    folder = tempfile.mkdtemp(prefix="minigrad-c-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def _compiled(command: list[str], text: str, folder: Path, name: str) -> Path:
