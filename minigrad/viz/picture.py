@@ -236,15 +236,15 @@ def draw(
     """Draw the graph behind anything: a variable, a tensor, a function, a watched run, a net, a
     program, a `Graph`.
 
-    ``detail`` is "auto", "full", "ops" (values become labels of lines), "folded" (repeated segments
-    once) or "pruned" (also what was dropped). ``values=False`` leaves numbers out;
+    ``detail`` is "auto", "full", "ops" (values become labels of lines), "folded" (modules and repeated
+    segments once) or "pruned" (also what was dropped). ``values=False`` leaves numbers out;
     ``values="grad"`` also draws the gradient of every tensor in between.  ``direction`` is "LR" or
     "TB". ``names`` maps a name to an object; otherwise objects are called by their own
     ``.name`` or by the variables of the caller.  ``expand`` searches a folded picture: the name of
     a value or an operation, "#17" or "block 2" is drawn in full with its neighbours.
 
-    In a notebook a folded picture has a search, and a click opens a box; ``widget=True`` gives any
-    picture the search.
+    A picture is at most 850 pixels wide: with ``detail="auto"`` what is wider is folded. In a notebook
+    a folded picture has a search, and a click opens a box; ``widget=True`` gives any picture the search.
 
     Raises `TypeError` for something without a graph, `ValueError` for an unknown ``detail`` or
     ``direction``, and for an ``expand`` that names nothing.
