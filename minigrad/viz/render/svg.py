@@ -22,36 +22,12 @@ from .words import describe, describe_edge, describe_node
 
 SVG = "http://www.w3.org/2000/svg"
 TAGS = frozenset({"svg", "g", "polygon", "polyline", "path", "ellipse", "text"})
-ATTRIBUTES = frozenset(
-    [
-        "id",
-        "class",
-        "transform",
-        "fill",
-        "stroke",
-        "stroke-width",
-        "stroke-dasharray",
-        "points",
-        "d",
-        "cx",
-        "cy",
-        "rx",
-        "ry",
-        "x",
-        "y",
-        "text-anchor",
-        "font-family",
-        "font-size",
-        "font-weight",
-        "font-style",
-        "text-decoration",
-        "width",
-        "height",
-        "viewBox",
-        "fill-opacity",
-        "stroke-opacity",
-    ]
-)
+ATTRIBUTES = frozenset([
+    "id", "class", "transform", "fill", "stroke", "stroke-width", "stroke-dasharray",
+    "points", "d", "cx", "cy", "rx", "ry", "x", "y", "text-anchor", "font-family",
+    "font-size", "font-weight", "font-style", "text-decoration", "width", "height", "viewBox",
+    "fill-opacity", "stroke-opacity",
+])  # fmt: skip
 _HARMLESS = re.compile(r"[\w\s.,:;#%()+*/-]*", re.ASCII)
 _SIZE_LIMIT = 20_000_000
 _PAGE, _SMALLEST_SCALE = 637.0, 0.94  # points; below this scale words have less than 12 pixels
