@@ -5,7 +5,8 @@ function readable(svg, panel, shows = () => true) {
   const nodes = [...svg.querySelectorAll("g.node")];
   svg.setAttribute("role", "graphics-document group");
   svg.setAttribute("tabindex", "-1");               // who listens to the focus of its parts would be a stop itself
-  svg.querySelector(":scope > title")?.remove();    // its name is in an attribute: a title would follow the mouse
+  const name = svg.querySelector(":scope > title"); // in an attribute: a title would follow the mouse
+  if (name) { svg.setAttribute("aria-label", name.textContent); svg.removeAttribute("aria-labelledby"); name.remove(); }
   for (const part of svg.querySelectorAll("g.node, g.edge, g.cluster")) {
     const title = [...part.children].find((each) => each.localName === "title");
     if (!title) continue;

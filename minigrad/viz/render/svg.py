@@ -169,10 +169,10 @@ def _introduce(graph: Graph, root: ET.Element, prefix: str) -> None:
     root.set("class", "mg-picture")
     root.set("role", "img")
     words = describe(graph)
-    root.set("aria-label", words.split("\n", 1)[0])
+    root.set("aria-labelledby", f"{prefix}-title")
     root.set("aria-describedby", f"{prefix}-desc")
     heads = (
-        ("title", visible(graph.title) or words.split("\n", 1)[0]),
+        ("title", words.split("\n", 1)[0]),
         ("desc", words),
         ("style", style_sheet(graph, prefix, _readable_width(root))),
     )
