@@ -7,7 +7,7 @@ followed back to the first node that made it.  The nodes may be of any engine: t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
@@ -38,15 +38,15 @@ def size_of(value: Any) -> float:
 
 
 def flows(
-    root: Any, index: int, seed: Any, nodes: Iterable[Any], place: Any = None
+    root: Any, index: int, seed: Any, nodes: Iterable[Any], places: Collection[Any] = ()
 ) -> tuple[list[Flow], list[tuple[Any, int, Any]]]:
-    """One backward, nothing kept but sizes; and (node, slot, gradient) of what came to ``place``."""
+    """One backward, nothing kept but sizes; and (node, slot, gradient) of what came to ``places``."""
     with np.errstate(all="ignore"):  # what is wrong is told, not warned of
-        return _flows(root, index, seed, nodes, place)
+        return _flows(root, index, seed, nodes, places)
 
 
 def _flows(
-    root: Any, index: int, seed: Any, nodes: Iterable[Any], place: Any
+    root: Any, index: int, seed: Any, nodes: Iterable[Any], places: Collection[Any]
 ) -> tuple[list[Flow], list[tuple[Any, int, Any]]]:
     arrived: dict[Any, dict[int, Any]] = {root: {index: seed}}
     steps: list[Flow] = []
@@ -63,7 +63,7 @@ def _flows(
             if to[0] is None or gradient is None:
                 continue
             steps.append(Flow(node, slot, came, size_of(gradient)))
-            if to == place:
+            if to in places:
                 parts.append((node, slot, gradient))
             slots = arrived.setdefault(to[0], {})
             slots[to[1]] = gradient if to[1] not in slots else slots[to[1]] + gradient

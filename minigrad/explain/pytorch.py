@@ -8,6 +8,7 @@ never held it, is looked for among the caller's variables and in the caller's co
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import math
 import sys
@@ -32,6 +33,7 @@ from .paths import MOST_PATHS, count_paths, followed, labels
 from .source_cuts import Code, Cut, called, code_around, code_of, cuts, muted_assignments
 
 _FREED = "second time"
+_PULLS, _FEWER = 1000, 100  # nodes that are run to follow the paths of one tensor, of many
 _NEAR = 1e-3  #: how near two gradients of float32 must be to be the same
 
 
@@ -96,6 +98,7 @@ class TorchGraph:
         fn = self.leaves.get(id(x)) if x.grad_fn is None else x.grad_fn
         return (self.nodes[fn], x.output_nr) if fn in self.nodes else None
 
+    @functools.cached_property
     def state(self) -> tuple[str, Any, str]:
         """What keeps it from running: ("stale", the node, its saved value), "hooked", "freed", "partly"; or ""."""
         if any(map(is_hooked, self.nodes)):
@@ -118,6 +121,19 @@ class TorchGraph:
         return "partly" if partly else "freed", freed[0], ""
 
 
+def _only(root: TorchNode, place: Any, counts: Mapping[Any, int]) -> Any:
+    """The nodes of the only path to a place, with the slots by which it leaves them."""
+    trail, node = [], root
+    while True:
+        slot = next(
+            k for k, to in enumerate(node.next_functions) if to == place or counts.get(to[0])
+        )
+        trail.append((node, slot))
+        if node.next_functions[slot] == place:
+            return tuple(trail)
+        node = node.next_functions[slot][0]  # type: ignore[assignment]
+
+
 def _node_of(x: Any) -> Any:
     """The node a tensor stands for: what made it, or the AccumulateGrad of a leaf."""
     return x.grad_fn if x.grad_fn is not None else x.view_as(x).grad_fn.next_functions[0][0]
@@ -138,14 +154,14 @@ def why_torch(x: Any, output: Any, frame: Any) -> Any:
     """
     variables = {**frame.f_globals, **frame.f_locals} if frame is not None else {}
     variables = {k: v for k, v in variables.items() if not k.startswith("_")}
-    case = Case(variables, frame)
+    kind = kind_of(x)
+    case = Case(variables, frame, several=kind != "tensor")
     if callable(output) and kind_of(output) != "tensor":
         with sys.modules["torch"].random.fork_rng(devices=[]):
             output = output()
     if output is not None and kind_of(output) != "tensor":
         what = f"the output to explain from is a Tensor of PyTorch, not {describe(output)}"
         raise refusal(what, "mg.why(w, loss)", DTypeError)
-    kind = kind_of(x)
     if kind == "module":
         prefix = next((n for n, m in of_kind(variables, "module").items() if m is x), "")
         several = {f"{prefix}.{n}".lstrip("."): p for n, p in x.named_parameters()}
@@ -158,13 +174,16 @@ def why_torch(x: Any, output: Any, frame: Any) -> Any:
 class Case:
     """What can be looked at: the caller's variables and code, and the graphs that were read already."""
 
-    def __init__(self, variables: Mapping[str, Any], frame: Any) -> None:
+    def __init__(self, variables: Mapping[str, Any], frame: Any, several: bool) -> None:
         self.variables = variables
         self.tensors = tensor_names(variables)
         self.optimizers = of_kind(variables, "optimizer")
         self.code = code_around(frame) if frame is not None else Code([], "", 1, {})
         self.line = frame.f_lineno if frame is not None else 0
         self.graphs: dict[int, TorchGraph] = {}
+        self.several = several  # tensors are asked for
+        self.pulls = _FEWER if several else _PULLS
+        self.flown: dict[int, Any] = {}
 
     def explain(self, x: Any, output: Any, name: str = "") -> Explanation:
         """The explanation of one tensor."""
@@ -429,7 +448,7 @@ class Case:
         self, x: Any, name: str, output: Any, graph: TorchGraph, place: tuple[TorchNode, int]
     ) -> Explanation:
         end = self.name(output) or "the output"
-        state, node, saved = graph.state()
+        state, node, saved = graph.state
         grad = x.grad if x.is_leaf or x.retains_grad else None
         if x is output:
             total = sys.modules["torch"].ones_like(x)
@@ -474,9 +493,8 @@ class Case:
         root, nodes = graph.nodes[graph.root], list(graph.nodes.values())
         seed = torch.ones_like(output.detach())
         counts = count_paths([n for n in nodes if n.next_functions], place)
-        if place[0].next_functions:  # the ways through it lead elsewhere
-            nodes = [n for n in nodes if n is not place[0]]
-        steps, parts = flows(root, graph.index, seed, nodes, place)
+        steps, came = self._flown(graph, root, seed, nodes, place)
+        parts = [p for p in came if p[0].next_functions[p[1]] == place]
         if not parts:
             by = next(
                 (n for n in nodes if n.seq and counts.get(n) and hasattr(n.fn, "_forward_cls")),
@@ -500,8 +518,11 @@ class Case:
             alarm = (
                 forward_trouble(self.name(output) or "the output", size_of(output), nodes) or alarm
             )
-        few = counts[root] <= MOST_PATHS
-        if few and len(nodes) < 2000:
+        if counts[root] == 1:  # the whole gradient came this way
+            return Explanation(
+                name, total, [(*labels([_only(root, place, counts)]), as_array(total))]
+            ), alarm
+        if counts[root] <= MOST_PATHS and counts[root] * len(nodes) <= self.pulls:
             trails = followed(root, graph.index, seed, place, counts)
             shares = list(zip(labels([t for t, _ in trails]), [g for _, g in trails], strict=True))
             return Explanation(name, total, shares), alarm
@@ -509,6 +530,20 @@ class Case:
             ((f"{root.name()}", "…", f"{n.name()}[{k}]"), as_array(g)) for n, k, g in parts
         ]
         return Explanation(name, total, grouped[:MOST_PATHS], grouped=True), alarm
+
+    def _flown(
+        self, graph: TorchGraph, root: TorchNode, seed: Any, nodes: list[TorchNode], place: Any
+    ) -> Any:
+        """One backward; for all leaves at once where all are asked for."""
+        if place[0].next_functions:  # the ways through a value in between lead elsewhere
+            nodes = [n for n in nodes if n is not place[0]]
+            return flows(root, graph.index, seed, nodes, {place})
+        if not self.several:
+            return flows(root, graph.index, seed, nodes, {place})
+        if id(graph) not in self.flown:
+            leaves = {(n, 0) for n in nodes if not n.next_functions}
+            self.flown[id(graph)] = flows(root, graph.index, seed, nodes, leaves)
+        return self.flown[id(graph)]
 
     def _compared(
         self,
