@@ -164,6 +164,26 @@ def test_steps_go_on_from_each_other_and_share_an_executors_parameters():
     assert step(feed) == 0
 
 
+def test_the_gradient_of_a_loop_in_a_loop_knows_how_often_each_inner_one_ran():
+    program = static.Program()
+    with static.program_guard(program):
+        x, n = static.data("x", [3]), static.data("n", [], np.int64)
+        w = static.parameter("w", [0.5, 0.6, 0.7])
+
+        def inner(i, h):
+            more = lambda j, g: [j + 1, mg.tanh(g * w)]
+            _, g = static.while_loop(lambda j, g: j < i + 1, more, [0, h])
+            return [i + 1, g + x]
+
+        _, h = static.while_loop(lambda i, h: i < n, inner, [0, x])
+        fetch = [h, *static.gradients((h * h).sum(), [x, w])]
+    step = static.compile(program, fetch=fetch, backend="c", max_steps=5)
+    for count in (0, 1, 3):
+        feed = {"x": np.array([1.0, 2.0, 3.0]), "n": np.array(count)}
+        for a, b in zip(step(feed), static.Executor().run(program, feed, fetch), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
 def test_open_sizes_are_compiled_for_each_shape_with_the_same_parameters():
     program = static.Program()
     with static.program_guard(program):

@@ -816,6 +816,7 @@ class Writer(Identifiers):
             self.places[id(final)] = place
             self.keep.append(final)
         steps, count = self.steps(loop, back)
+        turns = count.element_at(["0"]) if count else ""
         for seq, part in loop.slices:
             whole = self.place(seq)
             at = _plus(whole.at, f"{t} * {whole.strides[0]}")
@@ -841,7 +842,7 @@ class Writer(Identifiers):
 
         def write() -> list[str]:
             if go_on is None and back and count:
-                head = f"for (int {t} = (int){count.ref}[0] - 1; {t} >= 0; {t}--) {{"
+                head = f"for (int {t} = (int){turns} - 1; {t} >= 0; {t}--) {{"
             elif go_on is None:
                 head = (
                     f"for (int {t} = {steps - 1}; {t} >= 0; {t}--) {{"
@@ -855,8 +856,8 @@ class Writer(Identifiers):
                 stop = [f"if (!{go_on.element_at(['0'] * go_on.view.ndim)})", "    break;"]
                 lines = [*self.written(test), *stop, f"if ({t} == {limit})", f"    {leave}", *lines]
                 if count:
-                    lines.append(f"{count.ref}[0] = {t} + 1;")
-            first = [f"{count.ref}[0] = 0;"] if count and go_on is not None else []
+                    lines.append(f"{turns} = {t} + 1;")
+            first = [f"{turns} = 0;"] if count and go_on is not None else []
             return [*first, head, *_indent(lines), "}"]
 
         limit, leave = STEP_LIMIT, ""
