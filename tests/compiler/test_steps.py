@@ -220,3 +220,17 @@ def test_plain_descent_on_all_parameters_is_one_change():
     after = lines_that_change(step)[1]
     statements = [s.strip() for s in after.splitlines()[1:] if s.strip() and s.strip()[0] != "#"]
     assert statements == ["np.subtract(all_sgd, gradients, all_sgd)"]
+
+
+@pytest.mark.parametrize("border", [0.0, 1.0, 2.0])
+def test_a_border_around_values_is_no_constant(border):
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.data("x", [2])
+        padded = mg.pad(x, pad_width=1, value=border)
+        product = padded * (padded + 1.0)
+    step = static.compile(program, fetch=[product])
+    for k in range(3):
+        values = np.array([k + 2.0, 5.0])
+        around = np.pad(values, 1, constant_values=border)
+        assert np.array_equal(step({"x": values})[0], around * (around + 1.0))

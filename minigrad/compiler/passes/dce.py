@@ -42,8 +42,12 @@ def _drop_copies(schedule: Schedule) -> None:
             item.args, item.kwargs = replace_arrays(
                 (item.args, item.kwargs), lambda array: current(array, same)
             )
-            if item.kind == "fill" and item.args[1] == 1:
-                ones.add(id(item.out))
+            if (
+                item.kind == "fill"
+                and item.args[1] == 1
+                and changed.isdisjoint(map(id, item.out.roots))
+            ):
+                ones.add(id(item.out))  # not a border of ones around something
             source = _copied(item, ones)
             if (
                 source is not None
