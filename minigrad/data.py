@@ -89,7 +89,7 @@ def names() -> list[str]:
     Source: U.S. Census Bureau, Frequently Occurring First Names, 1995, in the public domain.
 
     >>> len(names()), names()[:3]
-    (2000, ['aaron', 'abby', 'abdul'])
+    (2000, ['aaron', 'abbie', 'abby'])
     """
     return (files("minigrad") / "datasets" / "names.txt").read_text(encoding="utf-8").split()
 

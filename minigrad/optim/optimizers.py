@@ -138,7 +138,7 @@ class Optimizer:
     def _plain_step(self, rate: float) -> None:
         """The same where nothing is remembered, clipped or added: small networks live here."""
         kernel, dtype = REGISTRY[self.type].kernel, None
-        changes: list[tuple[Any, Any, Any]] = []  # parameter, its new array and the one it had
+        changes: list[tuple[Any, ...]] = []  # parameter, its new array, what it had
         for p in self.parameters:
             g = p._grad
             if g is None or p._node is None:
@@ -151,16 +151,16 @@ class Optimizer:
             if value.dtype is not dtype:  # as a Program has it: an array of the parameter's dtype
                 dtype = value.dtype
                 lr = np.asarray(rate, dtype)
-            changes.append((p, kernel(value, g, lr), value))
+            changes.append((p, kernel(value, g, lr), value, p._exposed))
         count = self.count
         try:
-            for p, new, _ in changes:
+            for p, new, _, _ in changes:
                 p._data = new  # a new array: graphs keep the old one
                 p._exposed = False
             self.count = count + 1
         except BaseException:
-            for p, _, old in changes:
-                p._data, p._exposed = old, True
+            for p, _, data, exposed in changes:
+                p._data, p._exposed = data, exposed
             self.count = count
             raise
 

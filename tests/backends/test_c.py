@@ -79,10 +79,13 @@ def test_an_op_and_its_derivatives_agree_with_the_interpreter(record):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             theirs = static.Executor().run(program, feed, fetch)
-        if {op.type for op in static.decompose(program).global_block().ops} & REFUSED:
-            assert "cannot be said in C" in refused(static.to_c, program, None, fetch)
+        unsaid = {op.type for op in static.decompose(program).global_block().ops} & REFUSED
+        try:
+            step = static.compile(program, fetch=fetch, backend="c")
+        except MinigradError as error:  # not each of them always: dropout of nothing is a copy
+            assert unsaid and "cannot be said in C" in str(error), error
             continue
-        ours = static.compile(program, fetch=fetch, backend="c")(**feed)
+        ours = step(**feed)
         for var, a, b in zip(fetch, ours, theirs, strict=True):
             assert (a.dtype, a.shape) == (b.dtype, b.shape), var
             tolerance = 1e-9 if a.dtype == np.float64 else 1e-4

@@ -8,7 +8,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz.adapters import torch_facts
-from tests.torch import record
+from tests.pytorch import record
 
 RECORDED = json.loads(record.FILE.read_text(encoding="utf-8"))
 

@@ -14,7 +14,7 @@ from torch import nn  # noqa: E402
 import minigrad as mg  # noqa: E402
 from minigrad import static  # noqa: E402
 from minigrad.errors import ProgramError  # noqa: E402
-from tests.torch import models  # noqa: E402
+from tests.pytorch import models  # noqa: E402
 
 TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-12}
 

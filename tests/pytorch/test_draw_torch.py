@@ -17,7 +17,7 @@ from torch import nn  # noqa: E402
 
 import minigrad as mg  # noqa: E402
 from minigrad.viz.adapters import torch_facts  # noqa: E402
-from tests.torch import models  # noqa: E402
+from tests.pytorch import models  # noqa: E402
 
 
 def formulas(graph):

@@ -1,6 +1,6 @@
 """Backward graphs of PyTorch written down, and objects that look like them where torch is not installed.
 
-PYTHONPATH=. python tests/torch/record.py      # where torch is: writes recorded.json anew
+PYTHONPATH=. python tests/pytorch/record.py      # where torch is: writes recorded.json anew
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def nodes(rows):
 def main():
     import torch
 
-    from tests.torch import models
+    from tests.pytorch import models
 
     torch.manual_seed(0)
     idx = torch.randint(64, (2, 8))
