@@ -68,7 +68,10 @@ def photograph(page, name: str) -> None:
 
 def test_a_trusted_notebook_shows_its_pictures_before_anything_runs(lab):
     lab.open("notebooks/step03_creator_links.ipynb")
-    lab.page.wait_for_selector(".jp-OutputArea-output img[src^='data:image/svg']", timeout=30_000)
+    lab.page.wait_for_selector(
+        ".jp-OutputArea-output svg[role], .jp-OutputArea-output img[src^='data:image/svg']",
+        timeout=30_000,
+    )
     lab.close()
 
 

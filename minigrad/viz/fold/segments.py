@@ -196,6 +196,7 @@ def contracted(graph: Graph, segments: list[Segment]) -> Graph:
         nodes[id(s)].data["members"].append(member)
     for box in nodes.values():
         _count_leaves(graph, box)
+        box.data["members"] = list(_whole_members(graph, box.data["members"]))
     small.nodes |= {n.id: n for n in nodes.values()}
     small.edges = joined(graph, {member: nodes[id(s)].id for member, s in owner.items()})
     _drop_ports(small)
@@ -285,6 +286,15 @@ def _folded_node(name: str, segment: Segment) -> Node:
         tooltip=f"{count} operations",
         data={"ops": count, "segment": [n.id for n in segment.ops], "members": []},
     )
+
+
+def _whole_members(graph: Graph, members: Iterable[str]) -> Iterator[str]:
+    """Members as they are called in the graph that is not folded: what stands for a closed frame is not in it."""
+    for name in members:
+        node = graph.nodes[name]
+        if node.kind != "folded":
+            yield name
+        yield from node.data.get("members", ())
 
 
 def _count_leaves(graph: Graph, box: Node) -> None:
