@@ -45,7 +45,7 @@ function lightTwins(svg) {
 
 // A drawing in a window: its words are never smaller than can be read, what does not fit is scrolled, dragged or zoomed.
 
-const READABLE = 1.1;                               // pixels for a point of the drawing: the smallest words have 9.5
+const READABLE = 1.125;                             // pixels for a point of the drawing: the smallest words have 9.5
 const NATURAL = 4 / 3, LARGEST = 6, SMALLEST = 0.02;
 const FASTER = 1.25;                                // one press of + or −
 const EDGE = 40;                                    // pixels around what is looked at
