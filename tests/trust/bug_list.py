@@ -643,8 +643,8 @@ MODULES = [
         "optim.optimizers",
         (
             "the last parameter is never updated",
-            "for p, new, _ in changes:",
-            "for p, new, _ in changes[:-1]:",
+            "for p, new, _, _ in changes:",
+            "for p, new, _, _ in changes[:-1]:",
         ),
     ),
 ]
