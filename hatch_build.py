@@ -1,6 +1,6 @@
 """How the packages are built: notebooks travel without what only web viewers of a repository need.
 
-A recorded picture is there as SVG and, for viewers that show none, as PNG, too: two thirds of the bytes.
+A recorded picture is there as a page and, for viewers that show none, as SVG and PNG, too: most of the bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class LighterNotebooks(BuildHookInterface):
-    """Put copies in the place of the notebooks, in which a PNG beside an SVG is left out."""
+    """Put copies in the place of the notebooks, in which only the best form of a picture is left."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
@@ -43,7 +43,8 @@ def without_spare_pictures(path: Path) -> str:
             if "image/svg+xml" in data:
                 data.pop("image/png", None)
             if "text/html" in data:
-                data["text/html"] = re.sub(
-                    '<img class="mg-still"[^>]*>', "", "".join(data["text/html"])
-                )
+                page = "".join(data["text/html"])
+                data["text/html"] = re.sub('<img class="mg-still"[^>]*>', "", page)
+                if "<svg" in page:
+                    data.pop("image/svg+xml", None)
     return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"

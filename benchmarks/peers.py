@@ -4,6 +4,9 @@ Each lends its vocabulary to `models.py`.  A peer whose library is not installed
 """
 from __future__ import annotations
 
+import subprocess
+import tempfile
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -344,6 +347,75 @@ class Jax(Library):
         self.params = self.jax.block_until_ready(self.update(self.params))
 
 
+class CasADi(Library):
+    """CasADi: its expressions, and the C that it generates, compiled by cc; all of it in double precision, no BLAS."""
+
+    def __init__(self, w: Workload) -> None:
+        import casadi as ca
+
+        if w.model in ("cnn", "neurons"):
+            raise NotImplementedError("no expressions of its own for it")
+        if w.name in ("W6e", "W6l", "W8"):
+            raise NotImplementedError("cc takes minutes for its C")
+        self.ca, self.w = ca, w
+        self.kind = ca.SX if w.name == "W1s" else ca.MX  # single numbers, or matrices: texts of megabytes take cc minutes
+        self.symbols: list[Any] = []
+        self.data: list[Any] = []
+
+        def cross_entropy(z: Any, hot: Any) -> Any:
+            return ca.sum1(ca.log(ca.sum2(ca.exp(z))) - ca.sum2(z * hot)) / z.shape[0]
+
+        self.ops = SimpleNamespace(
+            linear=lambda x, a, b: x @ a + ca.repmat(b.T, x.shape[0], 1), matmul=lambda x, a: x @ a, relu=lambda x: ca.fmax(x, 0), tanh=ca.tanh,
+            sigmoid=lambda z: 1 / (1 + ca.exp(-z)), split4=lambda z: ca.horzsplit(z, z.shape[1] // 4), total=lambda z: ca.sum1(ca.sum2(z)),
+            mse=lambda h, y: ca.sumsqr(h - y) / y.numel(), cross_entropy=cross_entropy, fold=fold,
+        )  # fmt: skip
+        hot = None if w.y is None else np.eye(w.params[-1].size)[w.y] if w.y.dtype.kind == "i" else w.y
+        super().__init__(replace(w, y=hot))
+        loss = self.loss()
+        grads = [ca.gradient(loss, p) for p in self.params]
+        if self.v:
+            grads = [ca.gradient(sum(ca.dot(g, v) for g, v in zip(grads, self.v)), p) for p in self.params]
+        updates = [p - float(LEARNING_RATE) * g for p, g in zip(self.params, grads)]
+        self.run_grads, self.found = self.compiled("grads", grads)
+        self.run_step, self.updated = self.compiled("update", updates if w.updates else grads)
+
+    def parameter(self, array: Any) -> Any:
+        self.data.append(np.array(array, np.float64).ravel("F"))
+        self.symbols.append(self.kind.sym(f"v{len(self.symbols)}", *array.shape))
+        return self.symbols[-1]
+
+    def value(self, array: Any) -> Any:
+        return None if array is None else self.parameter(array)
+
+    def compiled(self, name: str, outputs: list[Any]) -> Any:
+        """A call of the compiled C, and the arrays that it fills."""
+        folder = tempfile.mkdtemp(prefix="casadi-")
+        generator = self.ca.CodeGenerator(f"{name}.c")
+        generator.add(self.ca.Function(name, self.symbols, [self.ca.densify(o) for o in outputs]))
+        generator.generate(f"{folder}/")
+        library = f"{folder}/{name}.so"
+        subprocess.run(["cc", "-O3", "-march=native", "-shared", "-fPIC", "-o", library, f"{folder}/{name}.c", "-lm"], check=True)
+        buffer, run = self.ca.external(name, library).buffer()
+        results = [np.zeros(p.size) for p in self.w.params]
+        for k, array in enumerate(self.data):
+            buffer.set_arg(k, memoryview(array))
+        for k, array in enumerate(results):
+            buffer.set_res(k, memoryview(array))
+        self.buffers = [*getattr(self, "buffers", ()), buffer]
+        return run, results
+
+    def grads(self) -> list[Any]:
+        self.run_grads()
+        return [g.reshape(p.shape, order="F") for g, p in zip(self.found, self.w.params)]
+
+    def step(self) -> None:
+        self.run_step()
+        if self.w.updates:
+            for p, new in zip(self.data, self.updated):
+                p[:] = new
+
+
 PEERS = {"floor": Floor, "by hand": ByHand, "minigrad eager": MinigradEager, "minigrad compiled": MinigradCompiled,
          "minigrad compiled inexact": MinigradInexact, "minigrad in C": MinigradC,
-         "PyTorch": Torch, "JAX jit": Jax, "autograd": Autograd, "DeZero": DeZero}
+         "PyTorch": Torch, "JAX jit": Jax, "autograd": Autograd, "DeZero": DeZero, "CasADi": CasADi}

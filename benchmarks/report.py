@@ -79,26 +79,30 @@ def grid(table: Table, peers: list[str], base: str) -> list[str]:
 def chart(table: Table, peers: list[str], path: Path) -> None:
     """One row of marks per workload, the time to NumPy by hand on a logarithmic axis; a peer is known by its shape, too."""
     import matplotlib
+    from matplotlib.figure import Figure
     from run import ratios
 
-    from minigrad.viz.graph.style import GREY
-    from minigrad.viz.plots import COLOURS, card, legend
+    from minigrad.viz.graph.style import BLUE, GREEN, GREY, OLIVE, PAPER, PURPLE, TEXT, VERMILLION
 
+    colours = (BLUE, VERMILLION, GREEN, PURPLE, OLIVE, GREY)
     matplotlib.rcParams |= {"svg.hashsalt": "minigrad", "svg.fonttype": "none"}
     names, shown = list(table), [p for p in peers if p != "by hand"]
-    figure, axes = card("Time of a training step", "relative to NumPy by hand", "", (8, 0.45 * len(names) + 1.6))
+    figure = Figure((8, 0.45 * len(names) + 1.6), layout="constrained", facecolor=PAPER)
+    axes = figure.add_subplot()
+    axes.set_title("Time of a training step", loc="left", color=TEXT, fontweight="bold", fontsize=12)
+    axes.set_xlabel("relative to NumPy by hand", color=TEXT)
+    axes.spines[["top", "right"]].set_visible(False)
     axes.axvline(1, color=GREY, lw=1)
     for k, (peer, mark) in enumerate(zip(shown, itertools.cycle(MARKS))):
         points = [(r[peer], row) for row, name in enumerate(names) if peer in (r := ratios(table[name], "by hand"))]
         if points:
             ours = peer.startswith("minigrad")
-            axes.scatter(*zip(*points), label=peer, s=64 if ours else 36, marker=mark, color=COLOURS[k % len(COLOURS)], lw=1.5, zorder=3 if ours else 2)
+            axes.scatter(*zip(*points), label=peer, s=64 if ours else 36, marker=mark, color=colours[k % len(colours)], lw=1.5, zorder=3 if ours else 2)
     axes.set(xscale="log", yticks=range(len(names)), yticklabels=names)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.invert_yaxis()
     axes.grid(axis="x", which="both", color="#E4E4E4", lw=0.5)
     axes.grid(visible=False, axis="y")
-    legend(axes, wanted=True)
-    axes.get_legend().set(loc="upper left", bbox_to_anchor=(1, 1), frame_on=False)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, labelcolor=TEXT, fontsize=9)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})

@@ -7,7 +7,7 @@
 Each peer lives in a process of its own with one thread; in every round each takes one slice of time, in shuffled order.
 A figure is the median over rounds of (peer / base) within a round: machines drift, so only ratios are worth reading.
 The bases are ``floor`` (NumPy in memory made once) and ``by hand`` (NumPy as one writes it).
-Peers to install: ``pip install torch autograd dezero jax matplotlib``.
+Peers to install: ``pip install torch autograd dezero jax casadi matplotlib``.
 """
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def ratios(measured: dict[str, Any], base: str) -> dict[str, float]:
 
 
 def main() -> None:
-    from extra import chain, import_time
+    from extra import chain, import_time, microgpt
     from peers import PEERS
     from report import chart, charted, page
     from workloads import NAMES
@@ -167,7 +167,7 @@ def main() -> None:
         table[name] = measure(name, peers, options.rounds, options.slice)
         shown = {p: f"{r:.2f}" for p, r in ratios(table[name], "by hand").items()}
         print(name, "to by hand:", shown, {p: v for p, v in table[name].items() if isinstance(v, str)}, flush=True)
-    text = page(table, peers, options.rounds, [chain(), import_time()])
+    text = page(table, peers, options.rounds, [chain(), import_time(), microgpt()])
     print(text)
     if options.write:
         chart(charted(table), peers, options.write / "pictures" / "benchmarks.svg")

@@ -10,7 +10,7 @@
     W6l   LSTM of the same size
     W8    Hessian-vector product of W1 with tanh; W8s of W1s
 
-W3 (a chain of 1,000,000 sines) and W9 (importing) are functions of ``run.py``.  `models.py` writes each loss down once, for all
+W3 (a chain of 1,000,000 sines), W9 (importing) and W10 (the capstone's GPT) are functions of ``extra.py``.  `models.py` writes each loss down once, for all
 libraries; `by_hand.py` has the gradients in plain NumPy, `floor.py` the fastest NumPy we know.
 
 Parameters are float32 (W2: float64): ``[W1, b1, W2, b2, …]`` with ``W`` of shape (in, out), ``[Wx, Wh, b, Wo, bo]`` with the gates of an LSTM

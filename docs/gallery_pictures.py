@@ -14,7 +14,6 @@ import minigrad as mg
 from minigrad import nn, static
 from minigrad.primitives.registry import REGISTRY
 from minigrad.static import net
-from minigrad.viz import plots
 from minigrad.viz.graph.graph import Graph
 
 PICTURES: list[Callable[[], Any]] = []
@@ -336,67 +335,6 @@ def registry() -> Any:
 def legend() -> Any:
     """The legend: what every shape, border, colour and line means."""
     return mg.draw(Graph(title="Legend"), legend=True)
-
-
-# ---- plots --------------------------------------------------------------------------------------
-
-
-@picture
-def plot_path() -> Any:
-    """The way of gradient descent over the level lines of a function."""
-
-    def bowl(x: Any, y: Any) -> Any:
-        return x**2 + 4 * y**2
-
-    points = [np.array([2.0, 1.0])]
-    for _ in range(25):
-        x, y = (mg.tensor(v, requires_grad=True) for v in points[-1])
-        bowl(x, y).backward()
-        points.append(points[-1] - 0.1 * np.array([float(x.grad), float(y.grad)]))
-    return plots.contour_path(bowl, points, goal=(0.0, 0.0))
-
-
-@picture
-def plot_losses() -> Any:
-    """The loss, step by step, of two learning rates."""
-    steps = np.arange(40)
-    return plots.loss_curve({"rate 0.1": 0.8**steps + 0.01, "rate 0.02": 0.95**steps + 0.01})
-
-
-@picture
-def plot_gradients() -> Any:
-    """The size of the gradient of every layer: a vanishing one is seen at once."""
-    layers = [mg.tensor(np.full(4, 0.5), requires_grad=True) for _ in range(6)]
-    h: Any = np.ones(4)
-    for w in layers:
-        h = mg.sigmoid(w * h)
-    mg.sum(h).backward()
-    return plots.gradient_sizes({f"layer {k}": w.grad for k, w in enumerate(layers)})
-
-
-@picture
-def plot_memory() -> Any:
-    """Memory held by saved values: it grows until backward begins, and is freed on the way."""
-    up = list(range(0, 9600, 800))
-    return plots.memory_held(up + up[::-1], backward_from=len(up))
-
-
-@picture
-def plot_valley() -> Any:
-    """The error of a numerical derivative: too large a step is inexact, too small a step is noise."""
-    steps = 10.0 ** np.arange(-14, 0)
-    slopes = (np.exp(1 + steps) - np.exp(1 - steps)) / (2 * steps)
-    return plots.error_valley(steps, np.abs(slopes - np.exp(1)))
-
-
-@picture
-def plot_kink() -> Any:
-    """At a kink there is no single slope: what the rule says is a decision."""
-
-    def relu(x: Any) -> Any:
-        return np.maximum(x, 0)
-
-    return plots.kink(relu, lambda x: float(x > 0), at=0.0)
 
 
 def player() -> Any:

@@ -8,8 +8,9 @@ writes docs/gallery.html, docs/gallery.md and the files they show, in docs/pictu
 from __future__ import annotations
 
 import html
-import io
+import re
 import sys
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,15 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from gallery_pictures import PICTURES, building, player, search  # noqa: E402
 
+from minigrad.viz.graph import style  # noqa: E402
 from tests.viz.graphs import GRAPHS  # noqa: E402
 from tests.viz.measured import measured  # noqa: E402
+from tests.viz.replayed import frame  # noqa: E402
+from tests.viz.svg_facts import SVG  # noqa: E402
 
 PLAYERS = [player, building, search]  # with a page of their own
+BESIDE = "../../minigrad/viz/browser"
+BROWSER = HERE / "pictures" / BESIDE
 ALSO_AS_PNG = ("first", "program")  # for pages that show no SVG
 _STYLE = """
 body { font-family: "DejaVu Sans", Verdana, sans-serif; margin: 0; background: #FFFFFF; color: #1A1A1A; }
@@ -42,6 +48,7 @@ def main() -> None:
     folder.mkdir(exist_ok=True)
     entries = [(title(make), caption(make), save(make, folder)) for make in PICTURES]
     frames = [(title(make), caption(make), save_player(make, folder)) for make in PLAYERS]
+    (folder / "moving.svg").write_text(moving(player().film), encoding="utf-8")
     (HERE / "gallery.html").write_text(page(entries, frames), encoding="utf-8")
     (HERE / "gallery.md").write_text(markdown([*entries, *frames]) + sizes(), encoding="utf-8")
 
@@ -60,12 +67,9 @@ def save(make: Callable[[], Any], folder: Path) -> str:
     """Write one picture as SVG; returns its path from the pages."""
     target = folder / f"{make.__name__}.svg"
     made = make()
-    if hasattr(made, "savefig"):
-        target.write_text(plot_svg(made), encoding="utf-8")
-    else:
-        made.save(target)
-        if make.__name__ in ALSO_AS_PNG:
-            made.save(target.with_suffix(".png"))
+    made.save(target)
+    if make.__name__ in ALSO_AS_PNG:
+        made.save(target.with_suffix(".png"))
     return f"{folder.name}/{target.name}"
 
 
@@ -87,23 +91,101 @@ def sizes() -> str:
     )
 
 
-def plot_svg(figure: Any) -> str:
-    """A plot as SVG, the same bytes every time."""
-    import matplotlib
-
-    text = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": "minigrad", "svg.fonttype": "path"}):
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
-
-
 def save_player(make: Callable[[], Any], folder: Path) -> str:
     """Write a page that plays or is searched, and what it shows without scripts as SVG."""
     made = make()
-    made.save(folder / f"{make.__name__}.html")
+    page = made.save(folder / f"{make.__name__}.html")
+    page.write_text(light(page.read_text(encoding="utf-8")), encoding="utf-8")
     frames = made._repr_mimebundle_()["image/svg+xml"]
     (folder / f"{make.__name__}.svg").write_text(frames, encoding="utf-8")
     return f"{folder.name}/{make.__name__}.svg"
+
+
+def moving(film: Any, seconds: float = 1.6) -> str:
+    """All frames of a film in one place, each shown in its turn; still for those who want no motion."""
+    frames = [still(film, k) for k in range(len(film.events) + 1)]
+    name = re.search(r' id="(\w+)"', frames[0])[1]
+    width, height = (
+        float(x) for x in re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', frames[0]).groups()
+    )
+    turns = len(frames) + 1  # the last one stays for two
+    top = 38  # below two rows of words
+    font = 'font-family="DejaVu Sans,Verdana,sans-serif" font-size="10" fill="#1A1A1A"'
+    style = (
+        f".turn{{visibility:hidden;animation:turn {turns * seconds:g}s step-end infinite}}"
+        f"@keyframes turn{{0%{{visibility:visible}}{100 / turns:g}%{{visibility:hidden}}}}"
+        f".last{{animation-name:last}}@keyframes last{{0%{{visibility:visible}}{200 / turns:g}%{{visibility:hidden}}}}"
+        "@media(prefers-reduced-motion){.turn{animation:none}.last{visibility:visible}}"
+    )
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}pt" height="{height + top:g}pt" '
+        f'viewBox="0 0 {width:g} {height + top:g}" role="img"><title>{html.escape(film.graph.title)}, played</title>'
+        f"<desc>{html.escape(film.text())}</desc><style>{style}</style>"
+        f'<rect width="100%" height="100%" rx="6" fill="#FFFFFF"/>'
+    ]
+    for k, svg in enumerate(frames):
+        drawn = re.sub(r"</?svg.*?>|<title.*?</title>|<desc.*?</desc>", "", svg, flags=re.S)
+        said = film.script["steps"][k - 1] if k else {"text": film.opening, "formula": ""}
+        words = (html.escape(text) for text in (f"{k}. {said['text']}", said["formula"]))
+        rows = "".join(
+            f'<text x="8" y="{y}">{row}</text>' for y, row in zip((15, 31), words, strict=True)
+        )
+        last = " last" if k == len(frames) - 1 else ""
+        parts.append(
+            f'<g class="turn{last}" style="animation-delay:{k * seconds:g}s"><g {font}>{rows}</g>'
+            f'<g id="{name}f{k}" transform="translate(0,{top})">{drawn.replace(name, f"{name}f{k}")}</g></g>'
+        )
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def still(film: Any, number: int) -> str:
+    """One frame of a film as a drawing: what has not run yet is pending, and has no numbers."""
+    states, texts = frame(film, number)
+    root = ET.fromstring(film.picture.svg)
+    for part in root.iter(f"{SVG}g"):
+        node, classes = part.get("id", "").rpartition("-")[2], part.get("class", "").split()
+        if node in states:
+            known = {"pending", "active", "done"}
+            part.set("class", " ".join([*(c for c in classes if c not in known), states[node]]))
+            drawn = (text for text, _ in film.live.get(node, ()))
+            now = dict(zip(drawn, texts.get(node, ()), strict=True))
+            for text in (each for each in part.iter(f"{SVG}text") if each.text in now):
+                write(text, now[text.text])
+        elif "edge" in classes and "pending" in [states.get(c) for c in classes]:
+            for line in part:
+                for ink in ("stroke", "fill"):
+                    paper = ("none", "white", style.PAPER.lower(), style.TEXT.lower())
+                    if line.get(ink, "none").lower() not in paper:
+                        line.set(ink, style.GREY)
+    ET.register_namespace("", SVG[1:-1])
+    return ET.tostring(root, encoding="unicode")
+
+
+def write(text: ET.Element, words: str) -> None:
+    """Put other words in the place of a text, in its middle; the width of a letter is a guess."""
+    if text.get("text-anchor") == "start" and text.text:
+        letter = 0.6 * float(text.get("font-size") or 10)
+        if len(words) < len(text.text):
+            left = float(text.get("x") or 0) + letter * (len(text.text) - len(words)) / 2
+            text.set("x", f"{left:.2f}")
+        elif words == "—":  # a dash is wider than the digit it stands for
+            text.set("textLength", f"{letter:.2f}")
+            text.set("lengthAdjust", "spacingAndGlyphs")
+    text.text = words
+
+
+def light(page: str) -> str:
+    """The page of a widget with its code and its style beside it, where the package keeps them."""
+    for name in ("player.css", "picture.css"):
+        page = page.replace((BROWSER / name).read_text(encoding="utf-8"), "")
+        linked = f'<link rel="stylesheet" href="{BESIDE}/{name}">\n<style>'
+        page = page.replace("<style>", linked, 1)  # the first: a drawing has its own
+    for name in ("picture.js", "drawing.js", "explorer.js", "player.js"):
+        code = (BROWSER / name).read_text(encoding="utf-8")
+        if code in page:
+            linked = f'<script src="{BESIDE}/{name}"></script>\n<script type="module">'
+            page = page.replace(code, "").replace('<script type="module">', linked)
+    return page.replace("src 'unsafe-inline'", "src 'self' file: 'unsafe-inline'")
 
 
 def page(entries: list[tuple[str, str, str]], players: list[tuple[str, str, str]]) -> str:

@@ -27,7 +27,7 @@ CONTENTS = {
         "docs/course",
         "docs/teachers",
     ],
-    "Pictures and examples": ["docs/gallery", "examples/README"],
+    "Pictures and examples": ["docs/gallery", "docs/pictures", "examples/README"],
     "Reference": ["docs/from_pytorch", "docs/reference/*", "docs/ops", "docs/kinks"],
     "How it is made": [
         "docs/tour",
@@ -183,6 +183,13 @@ def finish(app: Any, error: Exception | None) -> None:
         (out / "docs" / "pictures").mkdir(exist_ok=True)
         for path in players(app):
             shutil.copy(path, out / "docs" / "pictures")
+        browser = Path("minigrad", "viz", "browser")  # the code of all of them
+        shutil.copytree(
+            Path(app.srcdir) / browser,
+            out / browser,
+            ignore=shutil.ignore_patterns("*.html"),
+            dirs_exist_ok=True,
+        )
         for fault in Site(out).faults():
             logger.warning(fault)
 

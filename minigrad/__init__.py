@@ -34,7 +34,7 @@ from .errors.other_libraries import TABLES, missing
 from .ops import *  # noqa: F403
 from .primitives.registry import elementwise, primitive
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: loaded on first use: name → module that holds it
 _LATER = {

@@ -12,11 +12,11 @@
 # <!-- growth -->
 
 # %% [markdown]
-# The ladder is climbed. The first half of this page puts your engine to work on what everybody
-# talks about. The second half has one cell that is yours, and tools that take whatever you put
-# there.
+# The first half of this page puts your engine to work on what everybody talks about. The second half
+# has one cell that is yours, and tools that take whatever you put there.
 
 # %%
+from itertools import zip_longest
 from types import SimpleNamespace
 
 import numpy as np
@@ -40,7 +40,7 @@ from steps.step14_backward_net import NetOp
 # use_mine(engine)
 
 # %% [markdown]
-# Two functions are missing. You could write them in your sleep.
+# Two functions are missing. By now you could write them in your sleep.
 
 # %%
 class Log(engine.Function):
@@ -70,12 +70,12 @@ YOURS = SimpleNamespace(exp=engine.exp, log=lambda x: Log()(x), relu=lambda x: R
 #
 # It reads a name letter by letter and says how likely each letter is to come next. The dot begins
 # a name and ends it. This is the architecture of Andrej Karpathy's *microgpt*: one layer, 16
-# numbers per letter, 4 heads, RMSNorm, no biases, relu. Read it from the top to the bottom:
+# numbers per letter, 4 heads, RMSNorm, no biases, relu. Read it from top to bottom:
 #
 # * a letter becomes a row of 16 numbers, and so does its place; the two are added;
 # * **attention**: each place asks (`query`) all places before it (`key`), and takes what they offer
-#   (`value`), each in the measure in which question and key fit. `MASK` hides the places behind: a
-#   letter may not look at what it shall guess;
+#   (`value`), weighted by how well question and key fit. `MASK` hides the places behind: a letter may
+#   not look at what it is supposed to guess;
 # * **the net**: each place thinks for itself, in 64 numbers;
 # * both *add* to what was there (`h = h + …`), so the gradient always has a short way back. You
 #   know that `+` hands it on unchanged.
@@ -134,7 +134,7 @@ def loss_of(p, x, y, ops):
 
 
 def example(name):
-    """What goes in and what shall come out: a row with a 1 per letter; y is divided by how many."""
+    """What goes in and what should come out: a row with a 1 per letter; y is divided by how many."""
     x, y = np.zeros((2, BLOCK, len(LETTERS)))
     rows = np.eye(len(LETTERS))[[LETTERS.index(letter) for letter in f".{name}."]]
     x[:len(rows) - 1], y[:len(rows) - 1] = rows[:-1], rows[1:] / (len(rows) - 1)
@@ -206,7 +206,7 @@ def by_tensors(data, seed=0):
 # part is generated, then all of it is compiled to one NumPy function.
 
 # %%
-def written_down(seed=0):
+def written_down(seed=0, backend="numpy"):
     """The program of one training step, compiled."""
     program = static.Program()
     with static.program_guard(program):
@@ -214,7 +214,7 @@ def written_down(seed=0):
         p = {name: static.parameter(name, value) for name, value in starts(seed).items()}
         loss = loss_of(p, x, y, mg)
         optim.Adam(lr=0.01, beta1=0.85, beta2=0.99).minimize(loss)
-    return static.compile(program, fetch=[loss])
+    return static.compile(program, fetch=[loss], backend=backend)
 
 
 def by_program(data, step):
@@ -239,10 +239,28 @@ def by_program(data, step):
 # print("mean loss of the last 500 names", round(np.mean(more[-500:]), 2))
 
 # %% [markdown]
+# The same program can be compiled to C: forward, backward and Adam in one function that decides
+# nothing while it runs. It trains about ten times as fast. That needs a C compiler. Where there is
+# none, in a browser for example, you get a sentence that says so.
+
+# %%
+def by_c(data):
+    """The losses while the program trains as C; a sentence where it cannot be compiled."""
+    try:
+        return by_program(data, written_down(backend="c"))
+    except mg.MinigradError as error:
+        return str(error).splitlines()[0]
+
+
+# %% tags=["active-ipynb"]
+# fast = by_c(DATA[:50])
+# print(fast if isinstance(fast, str) else np.allclose(fast, losses, rtol=0, atol=1e-9))
+
+# %% [markdown]
 # ## It invents names
 #
-# Begin with the dot, ask for the chances of the next letter, throw the dice, go on with what came,
-# until a dot comes. On your engine again, with the parameters that the program found.
+# Begin with the dot, ask for the chances of the next letter, roll the dice, go on with what comes,
+# until it is a dot. On your engine again, with the parameters that the program found.
 
 # %%
 def invent(p, random, boldness=0.5):
@@ -267,7 +285,7 @@ def invent(p, random, boldness=0.5):
 
 # %% [markdown]
 # Some are real, most are new, and nearly all of them sound like names. Nobody told the model what
-# a vowel is. It was told how to lower one number, a little, a few thousand times, and the gradients
+# a vowel is. It was told how to lower one number, a little, a few thousand times. The gradients that
 # you know how to make did the rest.
 #
 # ## Forward and backward in one picture
@@ -387,8 +405,8 @@ def feed_of(values, wanted):
 # text: the program's own listing.
 #
 # **Linked nodes** replay the program, one object for each operation. They are the same forty lines
-# as in step 20. Two things are new: a number that stands in the program itself is a constant, and
-# where shapes were stretched, the gradient is summed back (step 9).
+# as in step 20. Two things are new: a number in the program itself is a constant, and where
+# shapes were stretched, the gradient is summed back (step 9).
 
 # %%
 class Variable:
@@ -527,6 +545,25 @@ def by_judge(function, values, name, eps=1e-6):
 # If the judge disagrees with all four: your function may have a kink where you stand (`abs` at 0,
 # for example), or the values may be so large that `eps` is too small. The valley of step 1 again.
 #
+# ## The same in C
+#
+# A program is text, so it can be said in another language. On the left is your program with its
+# backward part, on the right its C. A comment names the line that the C below it belongs to, and
+# operators of one shape share their loops.
+
+# %%
+def beside(left, right):
+    """Two texts as two columns."""
+    rows = list(zip_longest(left.splitlines(), right.splitlines(), fillvalue=""))
+    width = max(len(a) for a, _ in rows) + 2
+    return "\n".join(f"{a:<{width}}{b}" for a, b in rows)
+
+
+# %% tags=["active-ipynb"]
+# text = static.to_c(whole, fetch=[f"{name}@GRAD" for name in WANTED], exact=False)
+# print(beside(str(whole), text[text.index("int step"):]))
+
+# %% [markdown]
 # ## Five pictures
 
 # %% tags=["active-ipynb", "interactive", "picture-F", "picture-B"]

@@ -4,7 +4,7 @@
 # **Goal.** Carry slopes along with the values, see what that costs, and get reverse mode back by
 # reading a list from the end.
 #
-# **Time.** 20 minutes
+# **Time.** 15 minutes
 #
 # **Needs.** step 6 (no other step needs this page)
 
@@ -74,9 +74,9 @@ def jvp(f, values, direction):
 #     print(name, jvp(f, (2.0, 3.0, 4.0), direction)[1])
 
 # %% [markdown]
-# One run per input. A loss has a million inputs and one output, so reverse mode needs one walk
-# where forward mode needs a million runs. It is the other way round for a function with one input
-# and many outputs: a curve, say, or how a whole simulation reacts to one knob.
+# One run per input. A loss has a million inputs and one output, so reverse mode needs one walk where
+# forward mode needs a million runs. For one input and many outputs it is the other way round: a
+# simulation with one knob, say.
 #
 # | | forward mode (JVP) | reverse mode (VJP) |
 # |---|---|---|
@@ -163,16 +163,22 @@ def transpose(lines):
 # print(gradients["x"], gradients["w"])
 #
 # x, w = (mg.tensor(number, requires_grad=True) for number in (3.0, 5.0))
-# (x * w * mg.sin(w)).backward()
+# y = x * w * mg.sin(w)
+# y.backward()
 # assert np.allclose([gradients["x"], gradients["w"]], [x.grad.item(), w.grad.item()])
 
+# %% tags=["active-ipynb", "picture-F", "picture-B"]
+# mg.draw(y)
+
 # %% [markdown]
+# Find the lines in the picture: each is an edge on the right, and its factor stands in the slot.
+#
 # Both gradients, in one run. **Reverse mode is forward mode, linearised and transposed.** `+=` is
 # the accumulation of step 5, the order is that of step 6, the factors are the saved values of step
 # 11. Nobody wrote a rule for going backwards: in JAX an operation has a rule for its slope, and
 # only the few linear ones, such as `+` and *times a number*, know how to be turned round.
 #
-# The two ways meet in one equation. Move the inputs in any direction $v$, weigh the outputs with
+# The two modes meet in one equation. Move the inputs in any direction $v$, weigh the outputs with
 # any $u$: $u \cdot (J v) = (u J) \cdot v$. It needs no finite differences, so it is the sharpest
 # test there is.
 
@@ -210,8 +216,8 @@ def transpose(lines):
 #   in (i,) }
 # ```
 #
-# `lax.scan` is JAX's loop for this: its number of turns is known, so what each turn keeps can be
-# stacked. Its `while_loop` has forward mode only: nobody knows how many turns there will be, and it
+# `lax.scan` is JAX's loop for this: its number of steps is known, so what each step keeps can be
+# stacked. Its `while_loop` has forward mode only: nobody knows how many steps there will be, and it
 # keeps no step scopes (step 19).
 #
 # ## Where it lives

@@ -11,11 +11,19 @@
 # *e*, such as 4e, ask for a part of the engine: what passes is kept in `my_engine.py` beside the
 # notebooks, and later steps go on with it. After a check that passes, a question on a fresh graph
 # may follow: answer it with `why(...)`. Some pictures have
-# sliders, menus or buttons: move them, too. The times are for reading, predicting and running. The
-# exercises take half as long again.
+# sliders, menus or buttons: move them, too. The times are for reading and running. The exercises
+# take about as long again.
 #
 # **Where to enter.** Steps 1 to 6 are an afternoon. Step 10 stands alone. Steps 13 to 15 can be
 # read after step 6, steps 17 to 19 after step 15. Steps 12 and 16 are off the main path.
+
+# %% [markdown]
+# ## Where you are
+
+# %% tags=["active-ipynb"]
+# from minigrad.course.progress import Here
+#
+# Here()
 
 # %% [markdown]
 # ## The steps

@@ -4,7 +4,7 @@
 # **Goal.** Compute with small functions that go from box to box, and measure a slope without
 # knowing any calculus rule.
 #
-# **Time.** 25 minutes
+# **Time.** 15 minutes
 #
 # **Needs.** Python, and what a derivative is
 
@@ -12,8 +12,8 @@
 # <!-- growth -->
 
 # %% [markdown]
-# At the end of this course you can read the engine behind `loss.backward()`. We build it in small
-# steps. Each step changes two or three definitions, and every definition fits on a few lines.
+# By the end of this course you will be able to read, and change, the engine behind
+# `loss.backward()`. We build it in small steps: each changes two or three short definitions.
 #
 # **Part A, steps 1 to 4: linked nodes.** You need Python with classes, and the chain rule of school
 # calculus. NumPy helps, but every call is explained by what it prints. Steps 1 to 6 fill an
@@ -31,15 +31,15 @@
 # * Run the cells from the top, with Shift + Enter. **Predict, then run**: say your answer first.
 #   Such a cell shows nothing before you run it.
 # * Under *A mistake* something goes wrong on purpose. The repair follows.
-# * The code behind a slider or a button is folded. Run the cell as it is. Click on the bar that is
-#   left of it to read the code.
+# * The code behind a slider or a button is folded. Run the cell as it is, or click the bar to its
+#   left to read it.
 # * In the exercises, replace the line that raises `"your turn"` and run the cell.
 #   `check` prints one green line, or, after a wrong answer, a red one with a hint.
-# * A cell that does not come to an end: press the square ■ in the bar above, and correct it.
+# * If a cell never ends, press the square ■ in the bar above, and correct it.
 #
 # Today there is no backward yet. We make the two things a graph consists of, **boxes** and
-# **functions**. And we make a **judge**: a slow and simple way to measure a derivative. Every
-# gradient of this course will stand before that judge.
+# **functions**, and a **judge**: a slow and simple way to measure a derivative. Every gradient in
+# this course will have to face that judge.
 
 # %%
 import numpy as np
@@ -169,8 +169,8 @@ class Exp(Function):
 # Three functions, four boxes, each with its value. This is **F**, the *forward graph*. (`x` is
 # grey: it was given, and nobody asks for its gradient yet.)
 #
-# Every step of this course has a second picture, **B**, the *backward graph*. Today it is empty.
-# No call of a backward function was made, so there is nothing to walk yet.
+# Every step of this course has a second picture, **B**, the *backward graph*. Today it is empty:
+# there is nothing to walk yet.
 
 # %% tags=["active-ipynb"]
 # assert f"{y.data}" == "1.648721270700128"
@@ -205,7 +205,7 @@ def numerical_diff(f, x, eps=1e-4):
 # assert abs(slope - 4) < 1e-11
 
 # %% [markdown]
-# Nearly. The rest, 0.000000000004, is rounding: a computer keeps about 16 digits.
+# Nearly. The 0.000000000004 too much is rounding: a computer keeps about 16 digits.
 #
 # The judge does not mind whether `f` is one function or many in a row. Here is the whole chain.
 
@@ -220,13 +220,13 @@ def numerical_diff(f, x, eps=1e-4):
 # assert abs(slope - 3.2974426293330694) < 1e-11
 
 # %% [markdown]
-# Keep that number: **3.29744**. By the chain rule the true derivative is
+# Remember that number: **3.29744**. By the chain rule the true derivative is
 # $4\,x\,y = 2 \cdot 1.648721270700128$.
 # The next step will reach it exactly, without measuring.
 #
 # ## A mistake: "smaller is more exact"
 #
-# A smaller step looks better. So take the smallest number that comes to mind.
+# A smaller `eps` looks better. So take the smallest number that comes to mind.
 #
 # **Predict, then run.** How many correct digits will this slope have?
 
@@ -313,7 +313,7 @@ def numerical_diff(f, x, eps=1e-4):
 # check("1a", Cube, Variable)
 
 # %% [markdown]
-# **1b.** A cheaper judge looks to one side only, the *forward difference* $\dfrac{f(x +
+# **1b.** A cheaper judge looks at one side only, the *forward difference* $\dfrac{f(x +
 # \varepsilon) - f(x)}{\varepsilon}$. Write it. As in `numerical_diff`, `f` goes from box to box,
 # `x` is a box, and the slope is a plain number. What does it say for $x^2$ at 2? And how many more
 # digits does the central difference give, with the same `eps`?
@@ -349,9 +349,9 @@ def numerical_diff(f, x, eps=1e-4):
 # check("1c", too_small, too_large)
 
 # %% [markdown]
-# ## Where this way comes from
+# ## Where this path comes from
 #
-# Steps 1 to 9 go the way of *DeZero*, a framework that Koki Goto builds in his book *Deep Learning
+# Steps 1 to 9 follow *DeZero*, a framework that Koki Goto builds in his book *Deep Learning
 # from Scratch 3*: boxes and functions, creators, generations. DeZero follows Chainer, and so did
 # PyTorch.
 #

@@ -4,7 +4,7 @@
 # **Goal.** Teach each function to pass a gradient back, and walk the chain from right to left, one
 # call at a time.
 #
-# **Time.** 30 minutes
+# **Time.** 15 minutes
 #
 # **Needs.** step 1, the chain rule
 
@@ -198,7 +198,7 @@ def numerical_diff(f, x, eps=1e-4):
 # that the function has remembered. A double line marks a *leaf*: a variable that no function made,
 # here `x`.
 #
-# That `a.grad` and `x.grad` are equal is chance: the slope of `A` at 0.5 is $2 \cdot 0.5 = 1$.
+# That `a.grad` and `x.grad` are equal is a coincidence: the slope of `A` at 0.5 is $2 \cdot 0.5 = 1$.
 
 # %% tags=["active-ipynb"]
 # assert f"{x.grad}" == "3.297442541400256"
@@ -249,8 +249,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## What is still bad
 #
-# Another graph needs other lines. Here are only two functions, and the walk has to be written
-# again. Swap two lines, or forget one, and the result is wrong.
+# Another graph needs other lines. Here are only two functions, and still the walk has to be written
+# again. Swap two of its lines, or forget one, and the result is wrong.
 
 # %% tags=["active-ipynb"]
 # D, E = Exp(), Square()
@@ -263,6 +263,7 @@ def numerical_diff(f, x, eps=1e-4):
 # x.grad = D.backward(c.grad)
 #
 # judged = numerical_diff(lambda x: Square()(Exp()(x)), x)
+# print(x.grad, judged)
 # assert abs(x.grad - judged) < 1e-6
 
 # %% [markdown]

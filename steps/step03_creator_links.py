@@ -4,7 +4,7 @@
 # **Goal.** Let the boxes and functions remember each other while they compute, so that the way
 # back can be found from the result alone.
 #
-# **Time.** 25 minutes
+# **Time.** 15 minutes
 #
 # **Needs.** step 2
 
@@ -108,7 +108,7 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## Who made you?
 #
-# **Predict, then run.** How many steps lead from `y` back to `x`?
+# **Predict, then run.** How many links lead from `y` back to `x`?
 
 # %% tags=["active-ipynb"]
 # A, B, C = Square(), Exp(), Square()
@@ -118,6 +118,13 @@ def numerical_diff(f, x, eps=1e-4):
 # b = B(a)
 # y = C(b)
 #
+# here, path = y, "y"
+# while here is not x:
+#     here, path = here.creator, f"{path}.creator"
+#     print(f"{path} is {type(here).__name__}")
+#     here, path = here.input, f"{path}.input"
+#     print(f"{path} holds {here.data}")
+#
 # assert y.creator == C
 # assert y.creator.input == b
 # assert y.creator.input.creator == B
@@ -126,9 +133,8 @@ def numerical_diff(f, x, eps=1e-4):
 # assert y.creator.input.creator.input.creator.input == x
 
 # %% [markdown]
-# No error: all six are true. Six steps lead back, `creator` and `input` in turn. `==` means *the
-# very same object* here, because our classes do not define it otherwise. And `x` is the end of the
-# way. Nobody made it. Such a variable is called a **leaf**.
+# Six, `creator` and `input` in turn. Each leads to *the very same object*, not to a copy. And `x` is
+# where it ends: nobody made it. Such a variable is called a **leaf**.
 
 # %% tags=["active-ipynb"]
 # assert y.creator is C
@@ -187,16 +193,14 @@ def numerical_diff(f, x, eps=1e-4):
 # The value is correct, and the graph is cut: it begins at `b`. Nobody made that new box. No walk
 # from `y` will ever find `x`.
 #
-# The repair: stay in the boxes from the beginning to the end. (Sometimes a cut is what you want.
-# Then it has a name, `detach`.)
+# The repair: stay in the boxes from beginning to end. (Sometimes a cut is what you want. Then it has
+# a name, `detach`.)
 
 # %% tags=["active-ipynb"]
 # A, B, C = Square(), Exp(), Square()
 # x = Variable(np.array(0.5))
-# a = A(x)
-# b = B(a)
-# y = C(b)
-# assert y.creator.input.creator.input.creator.input is x
+# y = C(B(A(x)))
+# mg.draw(y)
 
 # %% [markdown]
 # **Press the button.** Each press follows one link. The picture shows what still lies ahead.
@@ -264,7 +268,7 @@ def numerical_diff(f, x, eps=1e-4):
 # mg.draw(y)
 
 # %% [markdown]
-# Three times the same three lines. That smells of a loop. It is the next step.
+# Three times the same three lines: that calls for a loop, and it is the next step.
 #
 # ## Exercises
 #
@@ -323,20 +327,21 @@ def numerical_diff(f, x, eps=1e-4):
 # check("3c", used_twice, Square)
 
 # %% [markdown]
-# The second call wrote over `input`. The creator of `a` is that same object, so from `a` the walk
+# The second call overwrote `input`. The creator of `a` is that same object, so from `a` the walk
 # leads to `a` again, round and round. `x` is lost.
 
 # %% tags=["active-ipynb"]
 # square = Square()
 # a = square(Variable(np.array(3.0)))
 # y = square(a)
+# print(y.data, y.creator.input is a, a.creator.input is a)
 # assert y.creator.input is a
 # assert a.creator.input is a
 # assert y.data == 81
 
 # %% [markdown]
-# The value was right all the time. Only the links were wrong. A new object for each call is the
-# rule, and the next step takes care of it.
+# The value was right all along; only the links were wrong. So every call needs a new object. The
+# next step takes care of that.
 #
 # ## In PyTorch / in Paddle
 #

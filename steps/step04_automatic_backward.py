@@ -4,7 +4,7 @@
 # **Goal.** One call, `y.backward()`, walks any chain, however long, and bad input gets an answer
 # that helps.
 #
-# **Time.** 35 minutes
+# **Time.** 15 minutes
 #
 # **Needs.** step 3
 
@@ -24,10 +24,10 @@ import numpy as np
 # along with the values instead. It needs one run per input; reverse mode needs one walk for all of
 # them.)
 #
-# First we try the obvious way, and it fails. Then you write the way that works: from this step on
+# First we try the obvious way, and it fails. Then you write the one that works: from this step on
 # **you write the heart of the engine**, one function per step.
 #
-# There are also guards, in `__init__` and in `Function.__call__`. We meet them further down.
+# (`__init__` and `Function.__call__` have got guards. We meet them further down.)
 
 # %%
 class Variable:
@@ -280,7 +280,7 @@ def exp(x):
 # mg.draw(y)
 
 # %% [markdown]
-# ## Where does this chain go? Look, step by step
+# ## Watch it go
 #
 # The player shows the calls in the order in which they ran. Use the buttons or the arrow keys.
 

@@ -4,7 +4,7 @@
 # **Goal.** Functions of two inputs, `+` and `*`, and a gradient that is right when a variable is
 # used more than once. (Also `t + t`, where `t` was itself computed? That needs step 6.)
 #
-# **Time.** 35 minutes
+# **Time.** 25 minutes
 #
 # **Needs.** steps 1 to 4
 
@@ -31,8 +31,8 @@ import numpy as np
 # | 8 | How do formulas look like formulas, and who checks every gradient? |
 # | 9 | What if the boxes hold arrays? |
 #
-# So far every graph was a chain. Addition needs two inputs, and then the graph is a real graph:
-# ways part, and ways meet.
+# So far every graph was a chain. Addition needs two inputs, and then it is a real graph: paths part,
+# and paths meet.
 #
 # ## The variable
 #
@@ -250,10 +250,9 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## A mistake: assign the gradient
 #
-# In step 4 the walk said `x.grad = …`. It *assigned*. Here is that walk again, only for many
-# inputs. What does it make of $y = x + x$? The derivative of $2x$ is 2.
+# In step 4 the walk said `x.grad = …`. It *assigned*. Here is that walk again, for many inputs.
 #
-# **Predict, then run.**
+# **Predict, then run.** What does it make of $y = x + x$? The derivative of $2x$ is 2.
 
 # %% tags=["active-ipynb", "mistake"]
 # def backward_overwrite(y):
@@ -280,13 +279,12 @@ def numerical_diff(f, x, eps=1e-4):
 #
 # ## The repair: add
 #
-# If $x$ is used twice, a small push of $x$ reaches $y$ on **two** ways, and both pushes add up.
-# So the gradients on all ways back add up too.
+# If $x$ is used twice, a small push of $x$ reaches $y$ by **two** paths, and the pushes add up. So
+# the gradients that come back by all paths add up, too.
 #
-# The obvious way to write that is `+=`. Look at this walk over $y = (a + b) + a$. The gradients
-# should be 2 and 1.
+# The obvious way to write that is `+=`. Here it walks over $y = (a + b) + a$.
 #
-# **Predict, then run.**
+# **Predict, then run.** The gradients of `a` and `b` should be 2 and 1. Are they?
 
 # %% tags=["active-ipynb", "mistake"]
 # def accumulate_in_place(x, gx):

@@ -4,7 +4,7 @@
 # **Goal.** Know why the order of the backward calls matters, see the wrong ones go wrong, and
 # build the right one.
 #
-# **Time.** 45 minutes
+# **Time.** 30 minutes
 #
 # **Needs.** step 5
 
@@ -19,14 +19,13 @@ import numpy as np
 # from minigrad.course import check, why
 
 # %% [markdown]
-# In a chain there is only one way back. In a graph the ways part and meet again, and someone has
-# to decide **which function runs next**. This is the question that is asked most often about
-# backward. You will see wrong answers first, then write the right one, and then put four orders
-# side by side on the same graph.
+# In a chain there is only one way back. In a graph the paths part and meet again, and someone has to
+# decide **which function runs next**. You will see wrong answers first, then write the right one, and
+# then put four orders side by side.
 #
-# Two things changed in the engine. `backward` takes an `order`: a function that lists the functions
-# behind `y`, the first to run first. And `Function.__call__` writes down a number, the *generation*;
-# what it is good for, you will see soon.
+# Two things have changed in the engine. `backward` takes an `order`: a function that lists the
+# functions behind `y`, the first to run first. And `Function.__call__` notes a number, the
+# *generation*. You will soon see what it is good for.
 
 # %% tags=["carried"]
 def accumulate(x, gx):
@@ -174,11 +173,11 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## The diamond
 #
-# One way from `x` to `a`. Two ways from `a` to `y`.
+# One path from `x` to `a`. Two paths from `a` to `y`.
 #
 # $$a = x^2, \qquad y = a^2 + a^2 = 2 x^4, \qquad \frac{dy}{dx} = 8 x^3$$
 #
-# At $x = 2$ that is **64**. Keep this number.
+# At $x = 2$ that is **64**. Remember this number.
 
 # %% tags=["active-ipynb", "picture-F"]
 # def diamond(x):
@@ -227,7 +226,7 @@ def numerical_diff(f, x, eps=1e-4):
 #   $8 \cdot 4 = 32$.
 # * then again, with both: 16. It passed on $16 \cdot 4 = 64$.
 #
-# $32 + 64 = 96$. The half-finished 8 was counted two times.
+# $32 + 64 = 96$. The half-finished 8 was counted twice.
 #
 # ## The repair: wait for all users
 #
@@ -295,9 +294,9 @@ def by_generation(y):
 # %% [markdown]
 # ## Four orders side by side
 #
-# Recursion is the other order people write first: run a function, then everything behind its first
-# input, then everything behind its second one. And some assign instead of adding (step 5), which
-# makes it a different wrong number.
+# Recursion is the other order people try first: run a function, then everything behind its first
+# input, then everything behind its second. And if you also assign instead of adding (step 5), you get
+# yet another wrong number.
 
 # %% tags=["active-ipynb"]
 # def recursive(y):
@@ -419,7 +418,7 @@ def by_generation(y):
 # assert x.grad == 2.0 ** 50
 
 # %% [markdown]
-# The stack visits a function once for every *way* that leads to it, and the number of ways doubles
+# The stack visits a function once for every *path* that leads to it, and the number of paths doubles
 # each time.
 #
 # **Predict, then run.** How many visits for 3, 6, 10 doublings? And how long would 50 take?
@@ -439,11 +438,11 @@ def by_generation(y):
 # %% [markdown]
 # ## Other right orders: the tape
 #
-# Any order that keeps the rule gives the same gradients. The simplest one is a **tape**, also
+# Any order that obeys the rule gives the same gradients. The simplest one is a **tape**, also
 # called a *Wengert list*: write down every function when it runs forward, then read the list
 # backwards. Users come later than makers, so reading backwards meets the users first.
 #
-# `mg.watch` has kept such a list all the time.
+# `mg.watch` has kept such a list all along.
 
 # %% tags=["active-ipynb"]
 # with mg.watch(Function) as tape:
@@ -471,6 +470,7 @@ def by_generation(y):
 # e = (a + b) * d
 # e.backward()
 # assert (e.data, a.grad, b.grad, d.grad) == (20, 4, 4, 5)
+# print(x.grad, a.grad, b.grad, d.grad)
 
 # %% [markdown]
 # ## Exercises

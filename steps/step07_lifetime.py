@@ -4,7 +4,7 @@
 # **Goal.** Know how long a graph lives and who keeps it alive, and switch recording off where
 # nobody needs a gradient.
 #
-# **Time.** 40 minutes
+# **Time.** 25 minutes
 #
 # **Needs.** step 6
 
@@ -24,17 +24,15 @@ import numpy as np
 # from minigrad.course import check
 
 # %% [markdown]
-# The gradients are right. Now look at the memory. Training makes a new graph in every step,
-# thousands of them. Each one should vanish when nobody needs it. Do ours?
+# The gradients are right. Now look at the memory. Training makes thousands of graphs, a new one for
+# every update. Each should vanish when nobody needs it. Do ours?
 #
 # ## A mistake we made in step 3
 #
-# Python frees an object at the moment when the last reference to it goes. `y.creator` is such a
-# reference, and so is `f.output`. Together they make a circle: the variable keeps the function,
-# and the function keeps the variable.
-#
-# Here is the circle with two plain objects. A *weak reference* looks at an object without keeping
-# it. The garbage collector is off, so that nobody tidies up behind our back.
+# Python frees an object as soon as the last reference to it goes. `y.creator` is such a reference,
+# and so is `f.output`. Together they make a circle. Here it is with two plain objects. (A *weak
+# reference* looks at an object without keeping it alive. The garbage collector is off, so that nobody
+# tidies up behind our back.)
 #
 # **Predict, then run.** All names are deleted. Is `y` gone?
 
@@ -53,8 +51,8 @@ import numpy as np
 # print("gone" if probe() is None else "still there")
 
 # %% [markdown]
-# Nobody can reach it, and still it is there. The collector finds such circles, but only now and
-# then. Until it comes, every array of every graph stays in memory.
+# Nobody can reach it, and still it is there. The collector finds such circles only now and then.
+# Until it comes, every array of every graph stays in memory.
 
 # %% tags=["active-ipynb"]
 # assert probe() is not None
@@ -80,12 +78,11 @@ import numpy as np
 # %% [markdown]
 # ## The switch
 #
-# Links cost memory even when nobody will walk them. So recording gets a switch. `no_grad` turns it
-# off for a while.
+# Links cost memory even when nobody will walk them. So recording gets a switch, and `no_grad` turns
+# it off for a while.
 #
 # `contextmanager` turns the function into something for `with`: what stands before `yield` runs at
-# the beginning of the block, what stands after it runs at the end. Why `try` and `finally`? We
-# come to that.
+# the beginning of the block, the rest at the end. (Why `try` and `finally`? We will see.)
 
 # %%
 class Config:
@@ -124,8 +121,7 @@ def by_generation(y):
 
 # %% [markdown]
 # Two methods change. `Function.__call__` makes its links only while recording, and the one to its
-# output is weak. `Variable.backward` follows that weak reference, and clears gradients in between
-# that nobody asked for.
+# output is weak. `Variable.backward` follows that weak reference, and clears what it has passed on.
 
 # %% tags=["carried"]
 def accumulate(x, gx):
@@ -285,9 +281,9 @@ def numerical_diff(f, x, eps=1e-4):
 # mg.draw(y)
 
 # %% [markdown]
-# Every function points to its output weakly: the dotted blue arrows. Everything else is held by
-# `y`: its creator, the inputs of that, their creators, down to the leaves. Delete `y`, and the
-# graph falls like a row of dominoes. `a` and `x` stay, because *we* hold them.
+# Every function points to its output weakly: the dotted blue arrows. Everything else is held by `y`,
+# down to the leaves. Delete `y`, and the graph falls like a row of dominoes. `a` and `x` stay,
+# because *we* hold them.
 
 # %% tags=["active-ipynb"]
 # gc.disable()
@@ -301,8 +297,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## The gradients in between
 #
-# A gradient in the middle is as large as the variable it belongs to. Mostly one wants those of the
-# leaves only. So `backward` clears the others as soon as they have been passed on, unless you say
+# A gradient in the middle is as large as its variable, and mostly one wants those of the leaves only.
+# So `backward` clears the others as soon as they have been passed on, unless you say
 # `retain_grad=True`.
 
 # %% tags=["active-ipynb"]
@@ -321,10 +317,9 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## A mistake: what was kept is counted again
 #
-# The gradients of $y = x^3$ at 3 are there: 27 for `x`. Clear `x`, walk again. It should be 27
-# again.
+# The gradient of $y = x^3$ at 3 is 27.
 #
-# **Predict, then run.**
+# **Predict, then run.** Clear `x`, walk again. Is it 27 again?
 
 # %% tags=["active-ipynb", "mistake"]
 # x.cleargrad()
@@ -386,30 +381,22 @@ def numerical_diff(f, x, eps=1e-4):
 
 # %% tags=["active-ipynb"]
 # Config.recording = True
-#
 # with contextlib.suppress(AttributeError), no_grad():
 #     square("two")
-# assert Config.recording
-#
-# with no_grad():
-#     with no_grad():
-#         pass
-#     assert not Config.recording
-# assert Config.recording
-#
-# x = Variable(np.array(2.0))
-# square(x).backward()
-# print(x.grad)
+# print("recording:", Config.recording)
 
 # %% [markdown]
 # ## A loss that grows
 #
 # `loss = loss + x * x`, a hundred times. How many variables are alive after each round, and after
-# `del loss`?
+# `del loss`? (*Strong* links are those of steps 3 to 6.)
 #
-# `living` counts them. *Strong* links are those of steps 3 to 6.
+# **Switch.** Which of the three controls decides what is left after `del loss`?
 
-# %% tags=["active-ipynb"]
+# %% tags=["active-ipynb", "interactive"]
+# from minigrad.course.explore import GRADIENT, explore, figure
+#
+#
 # def living(rounds, links, recording):
 #     """The number of living variables after each round, and after the loss is deleted."""
 #     alive, counts = weakref.WeakSet(), []
@@ -427,12 +414,6 @@ def numerical_diff(f, x, eps=1e-4):
 #     counts.append(len(alive))
 #     gc.enable()
 #     return counts
-
-# %% [markdown]
-# **Switch.** Which of the three controls decides what is left after `del loss`?
-
-# %% tags=["active-ipynb", "interactive"]
-# from minigrad.course.explore import GRADIENT, explore, figure
 #
 #
 # def memory(rounds, links, recording):
@@ -460,10 +441,10 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # Three different things:
 #
-# * While you hold `loss`, the whole history lives. That is no leak: backward will need it. To add
-#   up losses only for a printout, add numbers, not variables.
+# * While you hold `loss`, the whole history lives. That is no leak: backward will need it. To add up
+#   losses for a printout, add numbers, not variables.
 # * With strong links the history stays even when `loss` is gone. With weak links it goes at once.
-# * With recording off there is no history. Only the present variables live.
+# * With recording off there is no history.
 #
 # The numbers of the last steps still stand.
 
@@ -476,6 +457,7 @@ def numerical_diff(f, x, eps=1e-4):
 # e = (a + b) * d
 # e.backward()
 # assert (e.data, a.grad, b.grad, d.grad) == (20, 4, 4, 5)
+# print(x.grad, a.grad, b.grad, d.grad)
 #
 # x = Variable(np.array(2.0))
 # a = square(x)

@@ -4,7 +4,7 @@
 # **Goal.** Let whole arrays flow, keep every gradient in the shape of its value, and fit a line to
 # data.
 #
-# **Time.** 50 minutes
+# **Time.** 35 minutes
 #
 # **Needs.** step 8
 
@@ -27,11 +27,8 @@ import numpy as np
 #
 # > **A gradient has the shape of its value.**
 #
-# There is one number in `x.grad` for each number in `x`. It says how much the result moves when
-# *that* number is pushed.
-#
-# The table above is long, but it holds five functions only (`Sum`, `BroadcastTo`, `Reshape`,
-# `Transpose`, `MatMul`), the methods that call them, and one helper, which you will write.
+# For each number in `x` there is one in `x.grad`. It says how much the result moves when *that* number
+# is pushed. We add five functions, the methods that call them, and one helper, which you will write.
 
 # %% tags=["carried"]
 def as_variable(x):
@@ -327,7 +324,7 @@ def exp(x):
 # Here is the walk of step 8, without the helper. `b` is a row of three numbers, added to both rows
 # of `x`. Then we make one training step: `b` minus a little of its gradient.
 #
-# **Predict, then run.** Which shape has `b` afterwards?
+# **Predict, then run.** What shape does `b` have afterwards?
 
 # %% tags=["active-ipynb", "mistake"]
 # def backward_of_step_8(y):
@@ -356,13 +353,13 @@ def exp(x):
 #
 # ## The repair: add what was copied
 #
-# NumPy stretches small arrays to fit large ones. That is *broadcasting*. A number that was copied
-# to several places got a gradient in each of them. Used several times means: **add** (step 5). So
-# the way back of stretching is a sum.
+# NumPy stretches small arrays to fit large ones: *broadcasting*. A number that was copied to several
+# places got a gradient in each of them. Used several times means **add** (step 5). So the way back
+# from stretching is a sum.
 #
 # **9e. The engine: sum_to_shape.** Write it. Broadcasting does two things: it puts new axes in
-# front, and it stretches axes of length 1. The first lines are given: nothing was stretched, and a
-# gradient that cannot belong to this shape. For
+# front, and it stretches axes of length 1. The first lines are given: they deal with an array that was
+# not stretched, and with a gradient that cannot belong to this shape. For
 #
 # ```python
 # g = np.array([[1., 2., 3.], [10., 20., 30.]])
@@ -540,8 +537,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # for f in (lambda x: x.sum(), lambda x: square(x).sum(axis=0),
 #           lambda x: square(x).sum(axis=1, keepdims=True), lambda x: square(x.reshape(3, 2)),
 #           lambda x: x.T @ x, lambda x: x / x.sum(axis=1, keepdims=True)):
-#     assert gradcheck(f, x)
-# assert gradcheck(lambda x, w, b: square(x @ w + b), x, w, b)
+#     print(gradcheck(f, x))
+# print(gradcheck(lambda x, w, b: square(x @ w + b), x, w, b))
 # assert gradcheck(lambda b: square(b.broadcast_to(4, 2)).sum(axis=1), b)
 
 # %% [markdown]
@@ -656,14 +653,14 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # assert f"{W.data.item():.6f} {b.data.item():.6f}" == "2.118074 5.466089"
 
 # %% tags=["active-ipynb"]
-# from minigrad.course.explore import GRADIENT, figure, show
+# from minigrad.course.explore import GRADIENT, explore, figure
 #
 # plot, axes = figure()
 # axes.plot(x.data, y.data, ".")
 # axes.plot([0, 1], [b.data.item(), b.data.item() + W.data.item()], "-", color=GRADIENT)
 # axes.set(xlabel="x", ylabel="y", title=f"{W.data.item():.3f} x + {b.data.item():.3f}")
 # plot.set_label("one hundred points and the line that was found")
-# show(plot)
+# explore(lambda: plot)
 
 # %% [markdown]
 # You have written an engine that trains a model. Everything else is more functions.
@@ -679,6 +676,7 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # e = (a + b) * d
 # e.backward()
 # assert (e.data, a.grad, b.grad, d.grad) == (20, 4, 4, 5)
+# print(x.grad, a.grad, b.grad, d.grad)
 #
 # x = Variable(np.array(2.0))
 # a = square(x)

@@ -4,7 +4,7 @@
 # **Goal.** Understand every word of `tensor(20., grad_fn=<MulBackward0>)`: build the backward
 # graph while the forward runs, and walk it.
 #
-# **Time.** 45 minutes
+# **Time.** 35 minutes
 #
 # **Needs.** step 6, or only Python and the chain rule: this step stands alone
 
@@ -14,25 +14,35 @@
 # %% [markdown]
 # ## Part C: what you need, and where to come in
 #
-# You need Python's classes and the chain rule, and you should have seen a graph of operations
-# once. Step 6 is the natural way here. If you come from a framework and want to know what
-# `loss.backward()` does, begin here: nothing is carried over. Steps 10 and 11 belong together.
-# Step 12 may wait; part D does not need it.
+# You need Python's classes and the chain rule, and you should have seen a graph of operations. If you
+# come from a framework and want to know what `loss.backward()` does, begin here: nothing is carried
+# over. Steps 10 and 11 belong together. Step 12 may wait.
 #
 # ## A second graph
 #
-# In the steps before, one graph did two jobs. Each result knew the function that made it, and
-# backward went through the same objects in the other direction.
-#
-# PyTorch does it in another way. While the forward runs, a **second graph** is built. Its nodes
-# know one thing only: the way back. When you print a tensor, you see the door to that graph:
+# In the steps before, one graph did two jobs: backward went through the same objects as forward, in
+# the other direction. PyTorch does it differently. While the forward runs, a **second graph** is
+# built, whose nodes know one thing only: the way back. When you print a tensor, you see the door to
+# that graph:
 #
 # ```
 # tensor(20., grad_fn=<MulBackward0>)
 # ```
 #
-# By the end of this page you have made this line yourself, walked through the door by hand, and
-# written the engine that walks for you. We begin a new file and carry nothing over.
+# By the end of this page you will have made this line yourself, walked through the door by hand, and
+# written the engine that walks for you. These are the eight things that any such engine does, and the
+# words we have for them from here on:
+#
+# | word | what happens | in steps 1 to 9 | here |
+# |---|---|---|---|
+# | **make node** | an operation leaves something behind | the function object | a `Node` |
+# | **link** | it notes where its inputs came from | `inputs`, `creator` | `next_functions` |
+# | **order** | users run before makers | `by_generation` | `count_edges` |
+# | **seed** | the gradient of the result: 1 | `np.ones_like` | `seed` |
+# | **pull** | gradients of the outputs in, of the inputs out | `f.backward(gy)` | `node(grad)` |
+# | **add** | gradients that meet are added | `accumulate` | `deliver`, `AccumulateGrad` |
+# | **free** | what nobody needs is let go | `cleargrad`, weak links | step 11 |
+# | **write down** | backward itself becomes a list of operations | | part D |
 
 # %%
 import weakref
@@ -102,19 +112,15 @@ def as_tensor(value):
 # b = Tensor(3., requires_grad=True)
 # d = Tensor(4., requires_grad=True)
 # print(a, a.is_leaf, a.grad_fn)
-# print(Tensor(7.))                       # a constant: nobody asks for its gradient
 
 # %% [markdown]
-# `add`, `mul` and `walk` do not exist yet. They follow, one after the other.
-#
 # ## A node of the backward graph
 #
 # A node stands for one operation, seen from behind:
 #
 # * it is **called** with the gradients of the operation's outputs, and returns the gradients of
-#   its inputs;
-# * `next_functions` says where each of these has to go *next*. "Next" is meant in the order of
-#   backward: the next functions of the last operation are the operations before it;
+#   its inputs: the *pull*;
+# * `next_functions` says where each of these has to go *next*, in the order of backward;
 # * `saved` holds the tensors its formula will need;
 # * `output_shapes` are the shapes of the operation's results. The engine will need them.
 
@@ -138,9 +144,9 @@ class Node:
 
 
 # %% [markdown]
-# The two operations of our example. Look at the formulas: plus passes the gradient on and needs to
-# remember nothing. Times needs both factors. They are kept as *tensors*, and the formula is
-# written with tensors. Remember that for step 12.
+# The two operations of our example. Plus passes the gradient on and needs to remember nothing. Times
+# needs both factors. They are kept as *tensors*, and the formula is written with tensors. Remember
+# that for step 12.
 
 # %%
 class AddBackward0(Node):
@@ -164,8 +170,8 @@ class MulBackward0(Node):
 #
 # 1. nobody wants it: to `None`;
 # 2. the tensor was computed: to its `grad_fn`, at the place of this output;
-# 3. the tensor is a leaf: the way ends here, and the gradient must be **added** to `.grad`. That
-#    is the job of a node of its own, `AccumulateGrad`. It keeps the leaf as `.variable`.
+# 3. the tensor is a leaf: the path ends here, and the gradient must be **added** to `.grad`. That
+#    is the job of a special node, `AccumulateGrad`. It keeps the leaf as `.variable`.
 #
 # An edge is this answer: a pair *(node or None, output index)*.
 
@@ -198,22 +204,16 @@ class AccumulateGrad(Node):
 
 
 # %% [markdown]
-# A leaf has **one** AccumulateGrad, however often it is used. The leaf holds it by a *weak
-# reference* only, which looks at an object without keeping it: node and leaf would keep each other
-# alive otherwise.
-
-# %% tags=["active-ipynb"]
-# print(gradient_edge(a))
-# print(gradient_edge(Tensor(7.)))
-# assert gradient_edge(a)[0].variable is a
+# A leaf has **one** AccumulateGrad, however often it is used. It holds it by a *weak reference*, which
+# looks at an object without keeping it alive: otherwise node and leaf would keep each other.
 
 # %% [markdown]
 # ## The backward node is made during forward
 #
-# Now `add` and `mul`. Each computes its result *and* makes its backward node at once. A node gets
-# the inputs first, for the edges; then, by name, what it has to save. `results` puts the two
-# together. It leaves the node out when no input wants a gradient, or when recording is switched
-# off. (Who would switch that off? You will see soon.)
+# `add` and `mul` compute their result *and* make their backward node at once. A node gets the inputs
+# first, for the edges; then, by name, what it has to save. `results` puts the two together. It leaves
+# the node out when no input wants a gradient, or when recording is switched off. (Who would switch
+# that off? You will soon see.)
 
 # %%
 MODE = {"record": True}
@@ -268,8 +268,7 @@ def mul(x, y):
 # print(e.grad_fn.next_functions)
 
 # %% [markdown]
-# Two inputs, two edges. The first leads to an addition: `c` was computed. The second leads to an
-# `AccumulateGrad`: `d` is a leaf. Go on, one link at a time.
+# Two inputs, two edges: `c` was computed, `d` is a leaf. Go on, one link at a time.
 
 # %% tags=["active-ipynb"]
 # add_node = e.grad_fn.next_functions[0][0]
@@ -283,8 +282,8 @@ def mul(x, y):
 # add_node.variable
 
 # %% [markdown]
-# The first link was the wrong one. `c` is a result, not a leaf, so there is nothing to store a
-# gradient in. Only an `AccumulateGrad` has a `variable`. Take the other link.
+# The wrong link. `c` is a result, not a leaf. Only an `AccumulateGrad` has a `variable`. Take the
+# other one.
 
 # %% tags=["active-ipynb"]
 # d_node = e.grad_fn.next_functions[1][0]
@@ -293,9 +292,8 @@ def mul(x, y):
 # assert d_node.next_functions == ()      # the end of the way
 
 # %% [markdown]
-# Here is all of it. Top: **F**, the forward. Below: **B**, the backward graph, each node under the
-# operation it belongs to. The arrows of B are the edges of `next_functions` and nothing else. No
-# gradient has a number yet.
+# Here is all of it: on top **F**, below it **B**, each node under the operation it belongs to. The
+# arrows of B are the edges of `next_functions` and nothing else. No gradient has a number yet.
 
 # %% tags=["active-ipynb", "picture-F", "picture-B"]
 # mg.draw(e)
@@ -314,7 +312,7 @@ def mul(x, y):
 # our `d`, which requires a gradient. So the *gradient* has a `grad_fn` now: backward has built
 # more backward graph.
 #
-# Some day you will want that (step 12 is about nothing else). Today it only costs memory. So:
+# One day you will want that: step 12 is about nothing else. Today it only costs memory, so we switch
 # recording off while we walk.
 
 # %% tags=["active-ipynb"]
@@ -328,8 +326,7 @@ def mul(x, y):
 # %% [markdown]
 # ## Let the engine walk: first try
 #
-# Take a node, call it, send each part along its edge, until nothing is left. A list of things to
-# do replaces recursion.
+# Take a node, call it, send each part along its edge, until nothing is left.
 
 # %% tags=["active-ipynb", "mistake"]
 # def walk_every_path(node, grad):
@@ -348,7 +345,7 @@ def mul(x, y):
 # print(a.grad, b.grad, d.grad)
 
 # %% [markdown]
-# Right, with 5 calls for 5 nodes. Now double a number ten times. The backward graph has 11 nodes.
+# Right: 5 calls for 5 nodes. Now double a number ten times: 11 nodes.
 #
 # **Predict, then run.** How many calls?
 
@@ -363,23 +360,12 @@ def mul(x, y):
 # print(x.grad, calls, "calls")
 
 # %% [markdown]
-# The gradient 1024 is right. The way there is a disaster: two edges lead from each addition to the
-# one before it, and we go on *at once* with half of a gradient. So we walk every **path**. Fifty
-# doublings have $2^{50}$ paths.
+# The gradient 1024 is right, the way there a disaster: two edges lead from each addition to the one
+# before it, and we go on *at once* with half of a gradient. So we walk every **path**. Fifty doublings
+# have $2^{50}$.
 
 # %% tags=["active-ipynb"]
 # assert calls == 2047 == 2 ** 11 - 1
-
-# %% [markdown]
-# Here are three doublings. Count the ways from the right to the left: two at each node, eight in
-# all. (`%2` and `%3` have no number: those tensors are gone. Plus saves nothing, and nobody else
-# holds them.)
-
-# %% tags=["active-ipynb", "picture-B"]
-# y = Tensor(1., requires_grad=True)
-# for _ in range(3):
-#     y = y + y
-# mg.draw(y)
 
 # %% [markdown]
 # The repair: a node waits until *all* its gradients have arrived. Then it is called once, with
@@ -401,13 +387,7 @@ def count_edges(root):
     return counts
 
 
-# %% tags=["active-ipynb"]
-# print(count_edges(e.grad_fn))
-# print(sorted(count_edges(y.grad_fn).values()))
-
 # %% [markdown]
-# The second line says: three nodes wait for two gradients each, and the first waits for none.
-#
 # What arrives is put into the **slot** of the right output, and added when the slot is taken.
 # `walk` keeps three things: how many gradients are still `missing` at each node, what has
 # `arrived`, and which nodes are `ready`, because nothing is missing any more.
@@ -475,9 +455,7 @@ def walk(edge, grad):
 # <!-- solution 10e -->
 
 # %% [markdown]
-# Read `walk` again and look for tensors of the forward. There are none. It knows nodes and edges.
-#
-# Fifty doublings, in an instant:
+# `walk` knows nodes and edges, and no tensor of the forward. Fifty doublings take an instant.
 
 # %% tags=["active-ipynb"]
 # x = Tensor(1., requires_grad=True)
@@ -485,6 +463,7 @@ def walk(edge, grad):
 # for _ in range(50):
 #     y = y + y
 # y.backward()
+# print(x.grad.data == 2 ** 50)
 # assert x.grad.data == 2 ** 50
 
 # %% [markdown]
@@ -498,21 +477,18 @@ def walk(edge, grad):
 # mg.draw(e)
 
 # %% [markdown]
-# `d` is used in one product. What if a leaf is used twice? Two edges, one `AccumulateGrad`.
+# **Predict, then run.** What if a leaf is used twice? And a constant?
 
 # %% tags=["active-ipynb"]
-# square = a * a
-# print(square.grad_fn.next_functions)
-# first, second = (node for node, _ in square.grad_fn.next_functions)
+# print((a * a).grad_fn.next_functions)
+# print((a * 3).grad_fn.next_functions)
+# first, second = (node for node, _ in (a * a).grad_fn.next_functions)
 # assert first is second
 # assert first is c.grad_fn.next_functions[0][0]      # the same as in c = a + b
-# mg.draw(square)
 
 # %% [markdown]
-# And a constant? Nobody wants its gradient, so its edge leads nowhere.
-
-# %% tags=["active-ipynb"]
-# print((a * 3).grad_fn.next_functions)
+# Two edges to one `AccumulateGrad`; and nobody wants the gradient of the constant, so its edge leads
+# nowhere.
 
 # %% [markdown]
 # ## Why the second number?
@@ -562,15 +538,14 @@ def stack(*rows):
 # mg.draw(y)
 
 # %% [markdown]
-# Nothing arrived at slot 0, so the engine put a zero there. (In PyTorch the engine hands on that
-# there is nothing, and the node makes the zero. It returns in step 15 under the name
-# `fill_zeros_like`.)
+# Nothing arrived at slot 0, so the engine put a zero there. (In PyTorch the node makes it. In step 15
+# it returns as `fill_zeros_like`.)
 
 # %% tags=["active-ipynb"]
 # assert list(x.grad.data) == [0, 3]
 
 # %% [markdown]
-# Is the index really all that keeps `p` and `q` apart? Erase it, and walk again.
+# Is the index all that keeps `p` and `q` apart? Erase it, and walk again.
 
 # %% tags=["active-ipynb", "mistake"]
 # unbind_node, _ = y.grad_fn.next_functions[0]
@@ -583,20 +558,12 @@ def stack(*rows):
 
 # %% [markdown]
 # The forward was not touched, and the result is wrong. That is the proof: **the engine walks these
-# edges and nothing else.** Put the edge back, and all is well.
-
-# %% tags=["active-ipynb"]
-# y.grad_fn.next_functions = ((unbind_node, 1), (None, 0))
-#
-# x.grad = None
-# y.backward()
-# assert list(x.grad.data) == [0, 3]
+# edges and nothing else.**
 
 # %% [markdown]
 # ## Explore
 #
-# Each button goes one link further. Read the path: it is Python, and you can type it into a cell
-# of your own. Find the way to `b`. Then go one link too far.
+# Each button goes one link further. The path is Python. Find the way to `b`. Then go one link too far.
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import explore, presses

@@ -4,7 +4,7 @@
 # **Goal.** Know what a backward node keeps, why, how many bytes that costs, when it is freed, and
 # what happens when somebody changes it.
 #
-# **Time.** 40 minutes
+# **Time.** 35 minutes
 #
 # **Needs.** step 10
 
@@ -16,16 +16,15 @@
 # `(grad * y, grad * x)` into a class, and the node kept `x` and `y`. It has a formula and a
 # memory. There is no intelligence in it.
 #
-# So let us stop writing classes. A formula is *data*. We put all of them into one table, one row
-# per operation:
+# So let us stop writing classes. A formula is *data*. We put them all into one table, a row per
+# operation:
 #
 # ```
 # sin    grad * cos(x)
 # mul    grad * y             grad * x
 # ```
 #
-# And then we can ask the table questions. What has to be kept? The names that a formula uses.
-# Nothing else.
+# And then we can ask the table questions. What has to be kept, for instance?
 
 # %%
 import weakref
@@ -38,14 +37,11 @@ import numpy as np
 # from minigrad.course import check, why
 
 # %% [markdown]
-# Three parts are ours: a value that is kept, a node that reads its rule from a table, and the
-# table. *What* is kept is your part.
-#
 # ## The tensor grows a little
 #
-# New are the other operators, and one method that *changes* a tensor instead of making a new one.
-# PyTorch marks such methods with a trailing underscore: `add_`. Each change is counted in
-# `version`. You will see why.
+# New are the other operators, and `add_`, which *changes* a tensor instead of making a new one.
+# (PyTorch marks such methods with a trailing underscore, too.) Each change is counted in `version`.
+# You will see why.
 
 # %%
 class Tensor:
@@ -115,9 +111,8 @@ class Tensor:
 # A kept value is a tensor *and* the version it had. When the formula asks for it, the version must
 # still be the same.
 #
-# One case needs care. A node may keep the **result** of its own operation. The result holds the
-# node as its `grad_fn`. If the node held the result too, the two would keep each other
-# alive. So it keeps the array, and the tensor weakly.
+# One case needs care. A node may keep the **result** of its own operation, which holds the node as its
+# `grad_fn`. The two would keep each other alive. So it keeps the array, and the tensor weakly.
 
 # %%
 class Saved:
@@ -316,8 +311,8 @@ class TableNode(Node):
 # `type(name, parents, body)` makes a class without a `class` statement. So each row gets a node
 # class of its own, such as `SinBackward0`.
 #
-# Forward and backward now stand in one line. Read the rows slowly: this *is* the calculus of our
-# engine, all of it. Only one function is missing, `what_to_save`, and it is yours.
+# Forward and backward now stand on one line. Read the rows slowly: this is all the calculus that our
+# engine knows. Only one function is missing, `what_to_save`, and it is yours.
 
 # %%
 TABLE = {}
@@ -357,8 +352,7 @@ power = define("pow", lambda x, n: x ** n, x="grad * n * x ** (n - 1)")
 
 
 # %% [markdown]
-# `walk` frees what a node kept, as soon as the node has run. That is its one change: the last two
-# lines.
+# `walk` **frees** what a node kept, as soon as the node has run: the last two lines.
 
 # %%
 def walk(edge, grad, retain_graph=False):
@@ -489,10 +483,9 @@ def what_to_save(node, inputs, out):
 
 # %% [markdown]
 # No complaint. 0.4794 is the sine itself, not its slope. The engine cannot know better. The judge
-# of step 1 can: it asks the *forward* only. Let it look at every row of the table, and at every
-# input.
+# of step 1 can: it asks the *forward* only. How far is each of these rows off?
 
-# %% tags=["active-ipynb"]
+# %% tags=["active-ipynb", "interactive"]
 # def judge(operation, *numbers, eps=1e-6, **attrs):
 #     """The largest distance between a gradient of the table and a central difference."""
 #     leaves = [Tensor(number, requires_grad=True) for number in numbers]
@@ -505,22 +498,15 @@ def what_to_save(node, inputs, out):
 #     return max(errors)
 #
 #
+# print(f"{judge(sin, 0.7):.0e}", f"{judge(mul, 0.7, 1.3):.0e}", f"{judge(bad_sin, 0.7):.0e}")
+
+# %% tags=["active-ipynb"]
 # for operation in (add, sub, mul, div):
 #     assert judge(operation, 0.7, 1.3) < 1e-8
 # for operation in (neg, sin, cos, exp, log, tanh):
 #     assert judge(operation, 0.7) < 1e-8
 # assert judge(power, 0.7, n=3) < 1e-8
 # assert judge(bad_sin, 0.7) > 0.1        # found
-
-# %% [markdown]
-# With `exp` and `power` the chain of the first steps is back: $\left(e^{x^2}\right)^2$ at 0.5.
-
-# %% tags=["active-ipynb"]
-# x = Tensor(0.5, requires_grad=True)
-# y = exp(x ** 2) ** 2
-# y.backward()
-# print(y.data, x.grad.data)
-# assert str(x.grad.data) == "3.297442541400256"
 
 # %% [markdown]
 # ## Freed after backward
@@ -571,16 +557,6 @@ def what_to_save(node, inputs, out):
 # assert x.grad.data == 12
 
 # %% [markdown]
-# And a graph that keeps nothing cannot lose anything.
-
-# %% tags=["active-ipynb"]
-# x = Tensor(3., requires_grad=True)
-# y = x + x
-# y.backward()
-# y.backward()
-# assert x.grad.data == 4
-
-# %% [markdown]
 # ## Changed in place
 #
 # The dangerous case is a value that changes *between* forward and backward. We go behind the
@@ -628,8 +604,8 @@ def what_to_save(node, inputs, out):
 # assert x.grad.data == np.cos(0.5)
 
 # %% [markdown]
-# Is changing in place always an error? No. It depends on what was kept. `exp` keeps its result, so
-# its *input* may change.
+# Is changing in place always an error? No. It depends on what was kept: `exp` keeps its result, so its
+# *input* may change.
 
 # %% tags=["active-ipynb"]
 # x = Tensor(0.5, requires_grad=True)
@@ -637,25 +613,22 @@ def what_to_save(node, inputs, out):
 # y = exp(h)
 # h.add_(1)                               # harmless: exp does not look at h again
 # y.backward()
+# print(x.grad.data == np.exp(0.5))
 # assert x.grad.data == np.exp(0.5)
 
 # %% [markdown]
 # ## Explore: keep the result, or compute it again?
 #
-# The exponential could also be written with its input: `grad * exp(x)`. The gradient is the same.
-# The memory is not. A chain of layers `h = exp(h * w)`: the product that follows keeps `h` anyway,
-# so keeping the *result* of `exp` is free. Keeping the *input* is one more array per layer.
+# The exponential could also be written with its input: `grad * exp(x)`. The gradient is the same, the
+# memory is not.
 #
-# Here is that other row.
-
-# %% tags=["active-ipynb"]
-# exp_again = define("expagain", np.exp, x="grad * exp(x)")
-
-# %% [markdown]
-# Move the slider and switch. Point at a node of B to see what it keeps.
+# **Move the slider and switch.** In a chain of layers `h = exp(h * w)`, what does a layer cost with
+# either row? (Point at a node of B to see what it keeps.)
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import explore
+#
+# exp_again = define("expagain", np.exp, x="grad * exp(x)")
 #
 #
 # def chain(layers, keep):
@@ -670,16 +643,9 @@ def what_to_save(node, inputs, out):
 #
 # explore(chain, layers=(1, 6, 2), keep=["result", "input"])
 
-# %% tags=["active-ipynb"]
-# def bytes_of(layers, step):
-#     h, w = Tensor(np.ones(1000)), Tensor(np.full(1000, -0.5), requires_grad=True)
-#     for _ in range(layers):
-#         h = step(h * w)
-#     return bytes_kept(h)
-#
-#
-# assert bytes_of(6, exp) == 8000 * (6 + 2)               # six results, the first h, and w
-# assert bytes_of(6, exp_again) == 8000 * (2 * 6 + 1)     # the products too; not the last result
+# %% [markdown]
+# One array or two. The product that follows keeps `h` anyway, so keeping the *result* of `exp` is free.
+# Its *input* is one more array per layer. To keep less and compute again is called *checkpointing*.
 
 # %% [markdown]
 # ## Exercises
@@ -785,7 +751,7 @@ def what_to_save(node, inputs, out):
 # | concept | in the package |
 # |---|---|
 # | the table: an operation and its formulas | `minigrad.primitives.registry:primitive` |
-# | `sin`, `exp`, `tanh` | `minigrad.ops.trigonometry:tanh` |
+# | `sin`, `exp`, `tanh` | `minigrad.ops.elementwise:tanh` |
 # | nodes and what they keep | `minigrad.eager.grad_fn:Node` |
 # | the walk that frees | `minigrad.eager.backward:backward` |
 # | the judge for every row | `minigrad:gradcheck` |

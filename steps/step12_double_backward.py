@@ -4,7 +4,7 @@
 # **Goal.** Differentiate a gradient: second, third, sixth derivatives, Newton's method, Hessians,
 # with one switch and one new function.
 #
-# **Time.** 35 minutes
+# **Time.** 30 minutes
 #
 # **Needs.** step 11
 
@@ -16,8 +16,8 @@
 # `tensor(4., grad_fn=<MulBackward0>)`. The formula `grad * y` is a product of tensors, so it was
 # recorded like any other product. We switched recording off while the engine walks.
 #
-# Today we leave it on. Then a gradient is a result like any other. It has a `grad_fn`, so it can
-# be differentiated. Nothing else is needed: the formulas were written with tensors from the start.
+# Today we leave it on. Then a gradient is a result like any other: it has a `grad_fn`, so it can be
+# differentiated. Nothing else is needed, for the formulas were written with tensors from the start.
 
 # %%
 import weakref
@@ -30,7 +30,7 @@ import numpy as np
 # from minigrad.course import check, why
 
 # %% [markdown]
-# `Tensor.backward` gets one more argument: `create_graph`. It passes it on, that is all.
+# `Tensor.backward` gets one more argument, `create_graph`, and passes it on. That is all.
 
 # %%
 class Tensor:
@@ -303,8 +303,8 @@ def what_to_save(node, inputs, out):
 # use_mine()
 
 # %% [markdown]
-# The table. Two rows are better than in step 11. `tanh` keeps its result (your exercise 11b). And
-# `pow` has a case more. You will see what that is good for.
+# The table. Two rows are better than in step 11: `tanh` keeps its result (your exercise 11b), and `pow`
+# has one more case. You will see what it is good for.
 
 # %%
 add = define("add", np.add, x="grad", y="grad")
@@ -414,17 +414,8 @@ def walk(edge, grad, retain_graph=None, create_graph=False, wanted=()):
 # %% [markdown]
 # ## A gradient as a value
 #
-# Clearing is easy to forget. And there is a second trouble: `x.grad` now holds a graph that leads
-# to `x` itself.
-
-# %% tags=["active-ipynb"]
-# x = Tensor(2., requires_grad=True)
-# (x ** 4).backward(create_graph=True)
-# ends = [node for node in count_edges(x.grad.grad_fn) if isinstance(node, AccumulateGrad)]
-# assert ends[0].variable is x            # x holds x.grad, and x.grad leads to x: a circle
-
-# %% [markdown]
-# Both go away when the gradient is *returned* instead of stored. That is `grad`.
+# Clearing is easy to forget. And there is a second trouble: `x.grad` now holds a graph that leads to
+# `x` itself, a circle. Both go away when the gradient is *returned* instead of stored. That is `grad`.
 
 # %%
 def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
@@ -504,7 +495,7 @@ def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
 # assert y.data == 0
 
 # %% [markdown]
-# The last zero is a constant. It has no `grad_fn`, there is nothing left to differentiate.
+# The last zero is a constant: it has no `grad_fn`, and there is nothing left to differentiate.
 
 # %% tags=["active-ipynb", "raises-exception"]
 # grad(y, x)
@@ -532,8 +523,7 @@ def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
 # The hyperbolic tangent can be differentiated as often as you like. But each derivative is a graph
 # made by walking a graph.
 #
-# `derivative` walks as often as you say. Given many numbers at once, it
-# differentiates at each of them.
+# `derivative` walks as often as you say.
 
 # %% tags=["active-ipynb"]
 # def derivative(order, numbers):
@@ -548,7 +538,7 @@ def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
 #     return len(count_edges(derivative(order, 1.).grad_fn))
 
 # %% [markdown]
-# **Predict, then move the slider.** How many nodes has the graph of the sixth derivative?
+# **Predict, then move the slider.** How many nodes does the graph of the sixth derivative have?
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import explore, figure

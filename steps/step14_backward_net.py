@@ -4,7 +4,7 @@
 # **Goal.** Put operators into networks, networks into networks, and get the whole backward network
 # with one call.
 #
-# **Time.** 35 minutes
+# **Time.** 25 minutes
 #
 # **Needs.** step 13
 
@@ -12,15 +12,13 @@
 # <!-- growth -->
 
 # %% [markdown]
-# In step 13 one call gave the gradient operator of *one* operator. For a list of operators we had
-# to reverse the list ourselves. And a list is not an operator: we could not put it into another
-# list and ask for its gradient.
+# In step 13 one call gave the gradient operator of *one* operator. A list of them we had to reverse
+# ourselves, and we could not put a list into another list and ask for its gradient.
 #
-# The idea of this step is one sentence: **a network is an operator too.**
-# Then `backward(network)` can be to a network what `build_grad_op(op)` is to an operator.
+# The idea of this step is one sentence: **a network is an operator, too.** Then `backward(network)` can
+# be to a network what `build_grad_op(op)` is to an operator.
 #
-# First what we bring along, unchanged. These cells are folded; open one when you want to look
-# something up.
+# First what we bring along, folded.
 
 # %%
 import inspect
@@ -168,8 +166,7 @@ def build_grad_op(op):
 # * its **outputs** are the names that it writes. Those that nobody inside reads again leave the
 #   network: slot `out`. The others are only passed on inside: slot `inner`.
 #
-# In the code a dictionary stands where you would expect a set: its keys stay in the order in which
-# they came.
+# (A dictionary stands where you would expect a set: its keys keep their order.)
 
 # %%
 class NetOp(Operator):
@@ -261,9 +258,8 @@ class NetOp(Operator):
 # NetOp([build_grad_op(op) for op in reversed(two_layers.ops)])
 
 # %% [markdown]
-# Of course: there is no row `affine` in the table, and nobody wants to write one by hand. But look
-# what the thing with the type `affine` is: a network. We can ask for *its* gradient by the same
-# rule. So two rules suffice.
+# Of course: the table has no row `affine`, and nobody wants to write one by hand. But the thing with
+# the type `affine` is a network. We can ask for *its* gradient by the same rule. So two rules suffice.
 #
 # * **Op**: return its gradient operator at once.
 # * **NetOp**: ask every operator inside, last one first, and put the answers into a network.
@@ -280,9 +276,8 @@ class NetOp(Operator):
 # print(first_attempt(two_layers))
 
 # %% [markdown]
-# That works. `x` is data, though. Nobody will ever change it, so nobody needs `x@GRAD`.
-# And perhaps we want to leave the first layer as it is and train the second one only.
-# We need a second argument: `no_grad`, the names whose gradient is not wanted.
+# That works. But `x` is data: nobody needs `x@GRAD`. And perhaps we want to train the second layer
+# only. We need a second argument: `no_grad`, the names whose gradient is not wanted.
 #
 # ## Leaving out: second attempt
 #
@@ -317,12 +312,11 @@ class NetOp(Operator):
 # mg.draw(((two_layers, frozen), scope))
 
 # %% [markdown]
-# Look at `h_part@GRAD`. An arrow leaves it and none arrives. It has no number, and the picture
-# takes it for a seed that somebody outside should give. `add_grad` became a NOP, so nobody writes
+# Look at `h_part@GRAD`. An arrow leaves it and none arrives. `add_grad` became a NOP, so nobody writes
 # that name, and `mul_grad` waits for it in vain. One NOP must make the next ones. (And `h@GRAD` is
 # computed although it is not wanted.)
 #
-# So do not ask for names in a list only. Ask what really happens: **which gradients does somebody
+# So do not only look names up in a list. Ask what really happens: **which gradients does somebody
 # write?** We keep them in a set, `known`, while we walk. An operator gets a NOP
 #
 # * when none of its outputs has a known gradient: nothing comes in, so nothing can go out;
@@ -393,8 +387,7 @@ def backward(op, no_grad=()):
 # assert "w1@GRAD" not in scope and "h@GRAD" not in scope
 
 # %% [markdown]
-# A name that is nowhere in the network is most likely a typing error. Silence would cost you an
-# afternoon.
+# A name that is nowhere in the network is most likely a typo. Silence would cost you an afternoon.
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # backward(two_layers, no_grad={"w_1"})
@@ -512,8 +505,8 @@ def backward(op, no_grad=()):
 # assert survivors(backward(two_layers, {"h_part"})) == 3
 
 # %% [markdown]
-# `h_part` kills only one: the product behind it is the first operator of the network. The answer to
-# the other question you need in exercise 14c.
+# `h_part` kills only one: the product behind it is the first operator of the network. The other
+# question is exercise 14c.
 #
 # One thing can still be improved. Freeze `w1`, `b1` and `x`, and the first layer needs no gradient
 # any more. Still `h@GRAD` is computed by the second layer, and nobody reads it. The walk goes from

@@ -4,7 +4,7 @@
 # **Goal.** Repair the two cases in which names betray us: a gradient that two operators write, and
 # a gradient that nobody writes.
 #
-# **Time.** 35 minutes
+# **Time.** 30 minutes
 #
 # **Needs.** step 14
 
@@ -283,9 +283,8 @@ def mirror(op, no_grad, known):
 # %% [markdown]
 # This is the second figure of the document. And 7 is right.
 #
-# In step 5 we wrote `x.grad = x.grad + gx`, and later frameworks put that into `AccumulateGrad`.
-# It is the same addition. There it hides in an assignment. Here it is a visible operator, like
-# every other computation.
+# It is the **add** of step 5, `x.grad + gx`, and of `AccumulateGrad`. There it hides in an assignment.
+# Here it is a visible operator, like every other computation.
 #
 # ## Where does the sum go?
 #
@@ -386,6 +385,7 @@ def add_up(net):
 # After `sum`, and not before: the two parts alone are not `a@GRAD`.
 #
 # Notice what `add_up` counts: *places where a name is written*, not operators.
+#
 # **Predict, then run.** What does it do with `mul(x, x)`? One operator writes `x@GRAD` twice.
 
 # %% tags=["active-ipynb"]
@@ -473,9 +473,8 @@ def fill_zeros(net, given):
 # %% [markdown]
 # ## backward, complete
 #
-# Three passes: mirror, fill zeros, add up. The last two return at once when there is nothing to
-# repair, and then a single operator still gets its gradient operator, and nothing else. (The lines
-# with `written` and `again` refuse a network that writes a name twice. More on that below.)
+# Three passes: mirror, fill zeros, add up. (The lines with `written` and `again` refuse a network that
+# writes a name twice. More on that below.)
 
 # %%
 def backward(op, no_grad=()):
@@ -506,7 +505,7 @@ def backward(op, no_grad=()):
 # print(backward(halves, no_grad={"b"}))
 
 # %% [markdown]
-# And now every number of the steps 5 and 6, on the new machine.
+# And now the numbers of steps 5 and 6, on the new machine.
 
 # %% tags=["active-ipynb"]
 # def slope(net, x, out="y"):

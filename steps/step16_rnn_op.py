@@ -4,7 +4,7 @@
 # **Goal.** Run one small network once per element of a sequence, and get the gradient of the whole
 # run, for any length.
 #
-# **Time.** 40 minutes
+# **Time.** 35 minutes
 #
 # **Needs.** step 15 (this step is off the critical path: 17 does not need it)
 
@@ -16,9 +16,9 @@
 #
 # $$h_t = W \cdot h_{t-1} + x_t$$
 #
-# With the tools of step 15 we could write one copy of that formula per element. But then the
-# description depends on the length of the sequence: 4 elements are one network, 5 elements
-# another. What we want is *one* operator for every length, 0 and 1 included.
+# With the tools of step 15 we could write one copy of that formula per element. But then 4 elements are
+# one network, and 5 elements another. What we want is *one* operator for every length, 0 and 1
+# included. (One run of the small network is a **step**, here and in step 19.)
 #
 # First what we bring along, folded. The table has one new row, `tanh`.
 
@@ -319,8 +319,8 @@ def backward(op, no_grad=()):
 #
 # ## A mistake: one scope for all steps
 #
-# The obvious thing is a loop: put the element and the state into the scope, run the step net, take
-# `h`, go on. For the backward pass, run the gradient of the step net as many times.
+# The obvious thing is a loop: put the element and the state into the scope, run the step net, take `h`,
+# go on. Backward, run the gradient of the step net as many times.
 #
 # **Predict, then run.** By calculus the derivative of the last state for $h_0$ is
 # $0.5^4 = 0.0625$, and for $W$ it is $6.25$. Which of the two will come out wrong?
@@ -346,9 +346,9 @@ def backward(op, no_grad=()):
 # print("for W       ", total)
 
 # %% [markdown]
-# The gradient for $W$ is wrong. `mul_grad` reads `h_pre`, and each step has overwritten it. All
-# four steps of the backward pass used the *last* one, 4.375. In a loop every name is written many
-# times, and the gradient needs the old values.
+# The gradient for $W$. `mul_grad` reads `h_pre`, and each step has overwritten it: backward, all four
+# steps used the *last* one, 4.375. In a loop every name is written many times, and the gradient needs
+# the old values.
 
 # %% tags=["active-ipynb"]
 # assert total == 4.375 * (1 + 0.5 + 0.25 + 0.125)
@@ -557,6 +557,7 @@ class RnnGradOp(Operator):
 
 # %% [markdown]
 # `W@GRAD` has four writers, so there are four parts and a `sum` of four.
+#
 # **Predict, then run.** Will the two ways agree to the last digit, for T = 0, 1 and 4?
 
 # %% tags=["active-ipynb"]
@@ -664,8 +665,8 @@ class RnnGradOp(Operator):
 
 # %% [markdown]
 # **16b.** For the linear step, the gradient of the last state for the first one is a simple
-# formula of `W` and `T`. Which one? Then look at it for W = 0.5 and for W = 2, with T = 50. That
-# is why long recurrent networks are hard to train.
+# formula of `W` and `T`. Which one? Then look at it for W = 0.5 and for W = 2, with T = 50. Would you
+# like to train such a network?
 
 # %% tags=["active-ipynb", "exercise", "ex-16b"]
 # def start_gradient(W, T):
@@ -680,7 +681,7 @@ class RnnGradOp(Operator):
 # %% [markdown]
 # With $W = 0.5$ the first state is forgotten: $0.5^{50}$ is about $10^{-15}$. With $W = 2$ it
 # drowns everything else: $2^{50}$ is about $10^{15}$. People say that the gradient *vanishes* or
-# *explodes*.
+# *explodes*: this is why long recurrent networks are hard to train.
 
 # %% [markdown]
 # ## In PyTorch / in Paddle

@@ -3,7 +3,7 @@
 #
 # **Goal.** Differentiate loops and branches: ops that hold a block get grad ops that hold one.
 #
-# **Time.** 60 minutes
+# **Time.** 35 minutes
 #
 # **Needs.** step 18
 
@@ -11,13 +11,14 @@
 # <!-- growth -->
 
 # %% [markdown]
-# A program so far is a straight line. But how often a loop turns, and which branch is taken, is
+# A program so far is a straight line. But how often a loop goes round, and which branch is taken, is
 # known only when numbers flow. The backward part is written *before* that.
 #
 # The way out: an op may hold a **block**. `while` runs its block again and again, `if_else` runs
 # one of two. And the grad op of such an op holds the *grad block* of that block.
 #
-# This step adds three functions: one runs an op with blocks, one makes its grad op, one runs that.
+# The step has two halves, and a good place to rest between them: first the loop, then the branch.
+# One run of a loop's body is a **step**, as in step 16, and its scope is a **step scope**.
 
 # %%
 import inspect
@@ -32,7 +33,7 @@ import numpy as np
 # from minigrad.course.explore import explore
 
 # %% [markdown]
-# Carried over from step 18: the table, the records, the executor of single ops, the passes.
+# Carried over from step 18:
 
 # %% tags=["carried"]
 def parameters(function):
@@ -260,6 +261,21 @@ def remove_no_grad_branch(ops, no_grad, given=()):
     return result, dropped
 
 
+def append_backward_vars(block, start):
+    """Create what the ops from number ``start`` on write; return {forward name: gradient name}."""
+    gradients, blocks = {}, block.program.blocks
+    home = block if block.forward_block == -1 else blocks[block.forward_block]
+    for op in block.ops[start:]:
+        for name in op.writes:
+            if name == "@EMPTY@":
+                continue
+            forward = name.split("@GRAD")[0]
+            gradients[forward] = grad_name(forward)
+            if name not in block.vars:
+                block.create_var(name, home.var(forward).shape)
+    return gradients
+
+
 # %% [markdown]
 # Where a function of yours has passed its check in an earlier step, this notebook goes on with it:
 
@@ -269,7 +285,7 @@ def remove_no_grad_branch(ops, no_grad, given=()):
 # use_mine()
 
 # %% [markdown]
-# Three small ops more: counting and comparing have no gradient, so they have no rules.
+# Three more small ops. Counting and comparing have no gradient, so they have no rules.
 
 # %%
 OPS.update({
@@ -279,7 +295,9 @@ OPS.update({
 })
 
 # %% [markdown]
-# ## A loop, described
+# ## First half: the loop
+#
+# ### Described
 #
 # $y = x \cdot w \cdot w \cdots w$, with $n$ factors $w$. In Python:
 #
@@ -289,8 +307,8 @@ OPS.update({
 #     s, i, more = s * w, i + 1, i + 1 < n
 # ```
 #
-# Three values are **carried** from turn to turn: `s`, `i`, `more`. `w` and `n` come from outside
-# and stay what they are: they are **shared** by all turns.
+# Three values are **carried** from step to step: `s`, `i`, `more`. `w` and `n` come from outside and
+# stay what they are: they are **shared** by all steps.
 #
 # The body is a block of its own, with block 0 as its parent. It never writes a name twice: it
 # *reads* `s` and *writes* `s_next`. The `while` op says what becomes what: `carry = {"s":
@@ -336,7 +354,7 @@ OPS.update({
 #     body.append_op("increment", "i", out="i_next")
 #     body.append_op("less_than", "i_next", "n", out="more_next")
 #     return hold(main, "while", "more", sub_block=body, state={
-#         "s": ("x", "s_next", "y"), "i": ("zero", "i_next", "turns"),
+#         "s": ("x", "s_next", "y"), "i": ("zero", "i_next", "count"),
 #         "more": ("any", "more_next", "rest")})
 #
 #
@@ -345,17 +363,17 @@ OPS.update({
 # mg.draw(y.block.program)
 
 # %% [markdown]
-# ## A loop, executed
+# ### Executed
 #
-# **Predict, then run.** `compute` of step 17 asks the table for a kernel. Which kernel does the table
-# have for `while`?
+# **Predict, then run.** `compute` asks the table for a kernel. Which one does it have for
+# `while`?
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # OPS["while"].kernel
 
 # %% [markdown]
-# There is no kernel, and there cannot be one: a kernel makes arrays out of arrays. A `while` must
-# run a *block*. Each turn gets a scope of its own, a **step scope**, in front of the outer one:
+# None, and there cannot be one: a kernel makes arrays out of arrays, and a `while` must run a
+# *block*. Each step gets a scope of its own, a **step scope**, in front of the outer one:
 #
 # * carried values are put in fresh;
 # * shared values are found by looking up;
@@ -410,32 +428,25 @@ def run_block(block, scope):
 # %% tags=["active-ipynb"]
 # values = {"x": 2.0, "w": 3.0, "n": 3, "zero": 0}
 # scope = run(y.block.program, values)
-# for turn, step in enumerate(scope["step_scopes_1"]):
-#     print(f"turn {turn}:", dict(sorted(step.maps[0].items())))
+# for number, step in enumerate(scope["step_scopes_1"]):
+#     print(f"step {number}:", dict(sorted(step.maps[0].items())))
 # print("y =", scope["y"])
 # assert scope["y"] == 2 * 3 ** 3
 
 # %% [markdown]
-# The same description, another number of turns. Also none at all: then `y` is `x`.
-
-# %% tags=["active-ipynb"]
-# for n in (0, 1, 5):
-#     assert run(y.block.program, values | {"n": n})["y"] == 2 * 3 ** n
-
-# %% [markdown]
-# And a loop that never ends says so:
+# The same description runs for every `n`. A loop that never ends says so:
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # run(y.block.program, values | {"n": np.inf})
 
 # %% [markdown]
-# ## One turn backwards
+# ### One step backwards
 #
-# Backward, the loop turns the other way round: last turn first. In each turn we know the gradient
-# of what the turn handed on (`s_next`), and we want two things:
+# Backward, the last step comes first. We know the gradient of what a step handed on (`s_next`), and
+# we want two things:
 #
-# * the gradient of what it got (`s`): to be handed to the turn before;
-# * the gradient of what it shared (`w`): every turn has a part in it.
+# * the gradient of what it got (`s`): to be handed to the step before;
+# * the gradient of what it shared (`w`): every step has a part in it.
 #
 # By hand first. The body is one `mul`, so `s@GRAD = s_next@GRAD · w` and `w@GRAD = s_next@GRAD ·
 # s`.
@@ -447,20 +458,15 @@ def run_block(block, scope):
 # gradient, parts = 1.0, []
 # for step in reversed(scope["step_scopes_1"]):
 #     parts.append(gradient * step["s"])
-#     gradient = gradient * step["w"]           # overwritten: handed to the turn before
+#     gradient = gradient * step["w"]           # overwritten: handed to the step before
 # print("parts of w@GRAD:", parts, "sum:", sum(parts))
 # print("x@GRAD:", gradient)
 
 # %% [markdown]
 # Three equal parts: $3 \cdot x\,w^2$. This is where the $n$ of the power rule comes from.
-
-# %% tags=["active-ipynb"]
-# assert sum(parts) == 3 * 2 * 3 ** 2 and gradient == 3 ** 3
-
-# %% [markdown]
-# ### A mistake: one scope for all turns
 #
-# Why keep all the step scopes? Suppose we keep the last one only:
+# **Predict, then run.** Why keep all the step scopes? Suppose we keep the last one only: is the sum
+# too small or too large?
 
 # %% tags=["active-ipynb", "mistake"]
 # gradient, parts = 1.0, []
@@ -471,13 +477,11 @@ def run_block(block, scope):
 # assert sum(parts) == 234
 
 # %% [markdown]
-# 234 instead of 54. Every turn saw the last `s`. This is why a scope cannot be thrown away when its
-# block ends, as a function's would be: backward comes later and reads it.
+# 234 instead of 54: every step saw the last `s`. So a scope cannot be thrown away when its block
+# ends, as a function's would be. Backward comes later and reads it.
 #
-# ### A mistake: the two gradients change roles
-#
-# The gradient of `s` is *overwritten*, the parts of `w@GRAD` are *added up*. What if it were the
-# other way round?
+# **Predict, then run.** The gradient of `s` is *overwritten*, the parts of `w@GRAD` are *added up*.
+# What comes out if it is the other way round?
 
 # %% tags=["active-ipynb", "mistake"]
 # shared, carried = 0.0, 1.0
@@ -488,26 +492,24 @@ def run_block(block, scope):
 # assert (shared, carried) == (32, 64)
 
 # %% [markdown]
-# Both wrong: 54 and 27 are right. `s` is another value in every turn, so each turn's gradient
-# belongs to that value alone. `w` is one value for all turns, so all parts belong to it.
+# Both wrong: 54 and 27 are right. `s` is another value in every step, so each gradient belongs to
+# that value alone. `w` is one value for all steps, so all parts belong to it.
 #
-# ## The grad op holds the grad block
+# ### The grad op holds the grad block
 #
 # `make_steps_grad_op` is where the recursion begins. For each block the op holds:
 #
 # 1. create a new block, the grad block;
-# 2. fill it with `append_backward_ops`, the function that calls us;
+# 2. fill it with `append_backward_ops`, the function that called us;
 # 3. note its number in the grad op.
 #
 # What is the seed of a grad block? The gradient of the loop's output, `y@GRAD`, comes in. It is the
-# gradient of what the turn handed on. So the seed is an `assign`: `s_next@GRAD = assign(x=y@GRAD)`.
+# gradient of what a step handed on. So the seed is an `assign`: `s_next@GRAD = assign(x=y@GRAD)`.
 #
-# Carried values without gradient (`i`, `more`) are left out. A name that the block declares itself
-# hides the same name outside. So for such a name `no_grad` of the outer block does not count; its
-# own `stop_gradient` does.
+# Carried values without gradient (`i`, `more`) are left out.
 
 # %%
-def make_steps_grad_op(op, target_block, no_grad):
+def make_steps_grad_op(op, target_block):
     """The grad op of an op that holds blocks; it holds one grad block for each of them."""
     program = target_block.program
     body = program.blocks[op.attrs["sub_block"]]
@@ -521,8 +523,7 @@ def make_steps_grad_op(op, target_block, no_grad):
         attrs[held] = grad_block.idx
         seeds = [Op("assign", {"x": [grad_name(end)]}, {"out": [grad_name(attrs["carry"][name])]},
                     role="backward") for name, _, end in flows]
-        stopped = {v.name for v in block.vars.values() if v.stop_gradient}
-        append_backward_ops(block, grad_block, seeds, no_grad - set(block.vars) | stopped)
+        append_backward_ops(block, grad_block, seeds)
     return Op(f"{op.type}_grad",
               {"shared": op.inputs["shared"], "step_scopes": op.outputs["step_scopes"],
                "out_grad": [grad_name(end) for _, _, end in flows]},
@@ -532,12 +533,15 @@ def make_steps_grad_op(op, target_block, no_grad):
 
 
 # %% [markdown]
-# `append_backward_ops` and `append_backward_vars` each learn one thing: if an op holds a block, go
-# into it.
+# `append_backward_ops` and `adjust` each learn one thing: if an op holds a block, go into it.
+#
+# A name that a block declares itself hides the same name outside. So for such a name the `no_grad`
+# of the outer block does not count; its own `stop_gradient` does. The gradients that a grad block
+# gets from its op are `given`.
 
 # %%
-def append_backward_ops(block, target_block, seeds, no_grad):
-    """Append the seeds and the adjusted grad ops of the ops of block that lead to them."""
+def append_backward_ops(block, target_block, seeds):
+    """Append the seeds, then the grad op of each op of block that leads to them, last op first."""
     needed = {name.removesuffix("@GRAD") for seed in seeds for name in seed.writes}
     ops = list(seeds)
     for op in reversed(block.ops):
@@ -545,31 +549,25 @@ def append_backward_ops(block, target_block, seeds, no_grad):
             continue
         if "sub_block" in op.attrs:
             needed |= set(op.reads)
-            ops.append(make_steps_grad_op(op, target_block, no_grad))
+            ops.append(make_steps_grad_op(op, target_block))
         elif OPS[op.type].rules:
             needed |= set(op.reads)
             ops.append(make_grad_op(op))
-    ops = add_up_repeated_outputs(ops)
-    given = {name for seed in seeds for name in seed.reads}
-    ops, _ = remove_no_grad_branch(ops, no_grad, given)
     target_block.ops += ops
 
 
-def append_backward_vars(block, start):
-    """Create what the ops from number ``start`` on write; return {forward name: gradient name}."""
-    gradients, blocks = {}, block.program.blocks
-    home = block if block.forward_block == -1 else blocks[block.forward_block]
+def adjust(block, start, no_grad, given=()):
+    """Run the passes over the grad ops of block, from number start on; return their gradients."""
+    ops = add_up_repeated_outputs(block.ops[start:])
+    block.ops[start:] = remove_no_grad_branch(ops, no_grad, given)[0]
+    blocks = block.program.blocks
     for op in block.ops[start:]:
         for held in [key for key in ("sub_block", "else_block") if key in op.attrs]:
-            append_backward_vars(blocks[op.attrs[held]], 0)
-        for name in op.writes:
-            if name == "@EMPTY@":
-                continue
-            forward = name.split("@GRAD")[0]
-            gradients[forward] = grad_name(forward)
-            if name not in block.vars:
-                block.create_var(name, home.var(forward).shape)
-    return gradients
+            grad_block = blocks[op.attrs[held]]
+            own = blocks[grad_block.forward_block].vars
+            stopped = {v.name for v in own.values() if v.stop_gradient}
+            adjust(grad_block, 0, no_grad - set(own) | stopped, op.inputs["out_grad"])
+    return append_backward_vars(block, start)
 
 
 # %% tags=["carried"]
@@ -585,8 +583,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
     no_grad |= {v.name for v in block.vars.values() if v.stop_gradient}
     one = {"shape": (), "value": 1.0}
     seed = Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, one, role="backward")
-    append_backward_ops(block, block, [seed], no_grad)
-    gradients = append_backward_vars(block, start)
+    append_backward_ops(block, block, [seed])
+    gradients = adjust(block, start, no_grad)
     for name in parameter_list or ():
         if name not in gradients:
             raise ValueError(f"{name!r} has no gradient: it does not lead to {loss.name!r}")
@@ -610,13 +608,13 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # assert y.block.program.blocks[2].forward_block == 1
 
 # %% [markdown]
-# ## The loop, backwards
+# ### The loop, backwards
 #
-# What we did by hand, with the grad block instead of our two lines. Each turn backwards runs *in
-# the step scope of that turn*. There it finds the `s` of that turn, and there it leaves its
-# gradients. Only what was made there counts: `made`, not what a look-up would find further out.
+# What we did by hand, with the grad block instead of our two lines. Each step backwards runs *in
+# the step scope of that step*. There it finds its `s`, and there it leaves its gradients. Only what
+# was written there counts (`made`), not what a look-up would find further out.
 #
-# `flowing` is **overwritten** from turn to turn, `total` is **added up**.
+# `flowing` is **overwritten** from step to step, `total` is **added up**.
 #
 # **19e. The engine: the loop in reverse.** `steps` are the step scopes in the order of the forward
 # pass. For each of them, last one first:
@@ -664,18 +662,17 @@ def run_steps_grad(op, scope, blocks):
 # mg.draw(y.block.program)
 
 # %% [markdown]
-# Four frames. Above, block 0 with its two sides; below, the
-# loop body and one turn backwards. The thick lines are the hand-over: `s_next` becomes the next
-# turn's `s`; the gradient goes round the other way. A dashed name with the words *block 0*, like
-# `w`, is looked up in block 0.
+# Four frames. Above, block 0 with its two sides; below, the loop body and one step backwards. The
+# thick lines are the hand-over: `s_next` becomes the next step's `s`; the gradient goes round the
+# other way. A dashed name with the words *block 0*, like `w`, is looked up in block 0.
 #
-# **Press play.** The same program, op by op and turn by turn. (*fit* shows the whole picture.)
+# **Press play.** The same program, op by op and step by step. (*fit* shows the whole picture.)
 
 # %% tags=["active-ipynb", "interactive"]
 # mg.play((y.block.program, scope))
 
 # %% [markdown]
-# ## No turn at all
+# ### No step at all
 #
 # **Predict, then run.** With $n = 0$ the body never runs, neither forward nor backward. What is
 # `x@GRAD`? Is there a `w@GRAD`, and what is it?
@@ -688,35 +685,32 @@ def run_steps_grad(op, scope, blocks):
 # The gradient goes straight through: `y` *is* `x`. And `w@GRAD` is zero, not missing. An optimizer
 # that goes through the pairs finds what it was promised.
 
-# %% tags=["active-ipynb"]
-# assert (scope["y"], scope["x@GRAD"], scope["w@GRAD"]) == (2, 1, 0)
-
 # %% [markdown]
-# **Move the slider.** The table shows the step scopes: one row per turn, with the gradients that
+# **Move the slider.** The table shows the step scopes: one row per step, with the gradients that
 # the grad block left there. Read the gradients from the bottom up. Below is the program with its
 # values.
 
 # %% tags=["active-ipynb", "interactive"]
-# def turns(n):
+# def steps(n):
 #     program = power().block.program
 #     append_backward(program.blocks[0].var("y"))
 #     scope = run(program, {"x": 2.0, "w": 3.0, "n": n, "zero": 0})
-#     lines = ["turn      s   s_next   s_next@GRAD   s@GRAD   w@GRAD"]
-#     for turn, step in enumerate(scope["step_scopes_1"]):
+#     lines = ["step      s   s_next   s_next@GRAD   s@GRAD   w@GRAD"]
+#     for number, step in enumerate(scope["step_scopes_1"]):
 #         row = [step[name] for name in ("s", "s_next", "s_next@GRAD", "s@GRAD", "w@GRAD")]
-#         lines.append("{:4}{:7g}{:9g}{:14g}{:9g}{:9g}".format(turn, *row))
+#         lines.append("{:4}{:7g}{:9g}{:14g}{:9g}{:9g}".format(number, *row))
 #     names = ("y", "x@GRAD", "w@GRAD")
 #     lines.append(", ".join(f"{name} = {scope[name]:g}" for name in names))
 #     return ["\n".join(lines), mg.draw((program, scope))]
 #
 #
-# explore(turns, n=(0, 6, 3))
+# explore(steps, n=(0, 6, 3))
 
 # %% tags=["active-ipynb"]
-# print(turns(4)[0])
+# print(steps(4)[0])
 
 # %% [markdown]
-# ## A branch
+# ## Second half: the branch
 #
 # `if_else` holds two blocks and makes exactly one step, in one of them. Nothing else is new: the
 # functions above do it already.
@@ -783,12 +777,12 @@ def run_steps_grad(op, scope, blocks):
 #     body.create_var("more", stop_gradient=True)
 #     write_body(body)
 #     return hold(main, "while", "more", sub_block=body, state={
-#         "p": ("one", "p_next", "y"), "i": ("zero", "i_next", "turns"),
+#         "p": ("one", "p_next", "y"), "i": ("zero", "i_next", "count"),
 #         "more": ("any", "more_next", "rest")})
 
 # %% tags=["active-ipynb", "exercise", "ex-19b"]
 # def write_body(body):
-#     """Append the ops of one turn: multiply, count, compare."""
+#     """Append the ops of one step: multiply, count, compare."""
 #     ### BEGIN SOLUTION
 #     body.append_op("mul", "p", "x", out="p_next")
 #     body.append_op("increment", "i", out="i_next")
@@ -800,7 +794,7 @@ def run_steps_grad(op, scope, blocks):
 
 # %% [markdown]
 # Did you notice? `p` starts at `one`, which is data and wants no gradient. Inside the loop `p`
-# needs one all the same: `x` flows through it from turn to turn. This is why the body has
+# needs one all the same: `x` flows through it from step to step. This is why the body has
 # variables of its own, and why gradient names are **local to their grad block**.
 #
 # **19c.** The parent of each block. After `append_backward`, a branch inside a loop is seven blocks.
@@ -831,7 +825,7 @@ def run_steps_grad(op, scope, blocks):
 #     body.append_op("increment", "i", out="i_next")
 #     body.append_op("less_than", "i_next", "n", out="more_next")
 #     return hold(main, "while", "more", sub_block=body, state={
-#         "s": ("x", "s_next", "y"), "i": ("zero", "i_next", "turns"),
+#         "s": ("x", "s_next", "y"), "i": ("zero", "i_next", "count"),
 #         "more": ("any", "more_next", "rest")})
 
 # %% tags=["active-ipynb", "exercise", "ex-19c"]
@@ -857,7 +851,7 @@ def run_steps_grad(op, scope, blocks):
 #
 #
 # slope = (value(1.5 + 1e-6) - value(1.5 - 1e-6)) / 2e-6
-# print("s in each turn:", [float(step["s"]) for step in scope["step_scopes_1"]])
+# print("s in each step:", [float(step["s"]) for step in scope["step_scopes_1"]])
 # print(f"w@GRAD = {scope['w@GRAD']:.6f}, measured {slope:.6f}")
 # assert np.isclose(scope["w@GRAD"], slope, rtol=1e-8)
 

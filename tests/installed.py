@@ -35,8 +35,8 @@ def main() -> None:
     minigrad("new", "mine")
     assert "20  " in minigrad("steps", folder="mine")
     recorded = Path("mine/notebooks/solved/step03_creator_links.ipynb").read_text(encoding="utf-8")
-    assert "image/svg+xml" in recorded
-    assert "image/png" not in recorded, "a picture is there twice: hatch_build.py"
+    assert "<svg" in recorded
+    assert '"image/' not in recorded, "a picture is there twice: hatch_build.py"
     print("the installed package works")
 
 

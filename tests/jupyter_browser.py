@@ -304,10 +304,10 @@ def press(page, element, key: str) -> None:
 
 
 def changes(page, area, act) -> bool:
-    """Whether what the area shows changes within five seconds of the act."""
+    """Whether what the area shows changes within ten seconds of the act."""
     before = area.evaluate(SHOWN)
     act()
-    for _ in range(100):
+    for _ in range(200):
         page.wait_for_timeout(50)
         if area.evaluate(SHOWN) != before:
             return True

@@ -25,16 +25,8 @@ from ..static.program.variable import Variable
 from .aten import TABLE
 
 _RANDOM = {
-    "rand",
-    "randn",
-    "rand_like",
-    "randn_like",
-    "randint",
-    "randperm",
-    "bernoulli",
-    "normal",
-    "uniform",
-}
+    "rand", "randn", "rand_like", "randn_like", "randint", "randperm", "bernoulli", "normal", "uniform",
+}  # fmt: skip
 
 
 def from_torch(function: Any, *examples: Any) -> Program:
@@ -176,9 +168,8 @@ class _Translation:
         constants = self.exported.graph_signature.inputs_to_buffers
         fed: set[Any] = set()
         for node in self.exported.graph.nodes:
-            if (node.op == "placeholder" and node.name not in constants) or any(
-                n in fed for n in node.all_input_nodes
-            ):
+            given = node.op == "placeholder" and node.name not in constants
+            if given or not fed.isdisjoint(node.all_input_nodes):
                 fed.add(node)
         return fed
 
@@ -231,10 +222,11 @@ class _Translation:
             )
 
     def _call(self, node: Any) -> Any:
-        args, kwargs = self._resolved(node.args), self._resolved(node.kwargs)
+        known = self.torch.fx.node.map_arg
+        args, kwargs = known([node.args, node.kwargs], lambda n: self.values[n])
         if node.target is operator.getitem:
             return args[0][args[1]]
-        if not any(isinstance(x, Variable) for x in _leaves([args, kwargs])):
+        if not any(isinstance(self.values[n], Variable) for n in node.all_input_nodes):
             with self.torch.no_grad(), _quiet():  # constants only: torch computes it, once
                 return node.target(*args, **kwargs)
         try:
@@ -260,21 +252,11 @@ class _Translation:
         dtype = _dtype(expected.dtype)
         return result if result.dtype == dtype else astype(result, dtype)
 
-    def _resolved(self, value: Any) -> Any:
-        """Nodes of the graph replaced by their values, in lists and keywords, too."""
-        if isinstance(value, self.torch.fx.Node):
-            return self.values[value]
-        if isinstance(value, list | tuple):
-            return [self._resolved(v) for v in value]
-        if isinstance(value, dict):
-            return {k: self._resolved(v) for k, v in value.items()}
-        return value
-
     def _plain(self, value: Any) -> Any:
         """What an op of this package takes: no Tensors, dtypes or settings of torch."""
         if isinstance(value, self.torch.Tensor):
             return self._variable(value)
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
             return [self._plain(v) for v in value]
         if isinstance(value, dict):
             drop = ("memory_format", "layout", "device", "pin_memory", "non_blocking")
@@ -295,14 +277,6 @@ class _Translation:
             if name
             else self.program.constant(array)
         )
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, list | dict):
-        for v in value.values() if isinstance(value, dict) else value:
-            yield from _leaves(v)
-    else:
-        yield value
 
 
 def _array(tensor: Any) -> np.ndarray[Any, Any]:

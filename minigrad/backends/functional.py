@@ -32,8 +32,8 @@ import numpy as np
 from ..compiler.lower import lower
 from ..compiler.schedule import Array, Branch, Call, Loop, ShapeWhenRun, bodies
 from ..compiler.syntax import Identifiers, Line, comment, indented, listed
+from ..grad_names import EMPTY
 from ..primitives.registry import REGISTRY
-from ..static.program.names import EMPTY
 from ..static.program.operator import Operator
 from ..static.program.program import Program
 
@@ -43,6 +43,7 @@ RESERVED = {
     "xp", "parameters", "step", "slice", "float", "constants", "carried", "slices", "grads", "seeds",
 }  # fmt: skip
 Values = tuple[Any, ...]
+Function = Callable[..., Any]
 
 
 class FunctionWriter(Identifiers):
@@ -216,11 +217,11 @@ class NumpySpace:
     def __getattr__(self, type: str) -> Callable[..., Any]:
         return REGISTRY[type].kernel
 
-    def cond(self, pred: Any, yes: Callable[[], Values], no: Callable[[], Values]) -> Values:
+    def cond(self, pred: Any, yes: Function, no: Function) -> Any:
         """The results of one of two functions."""
         return yes() if np.all(pred) else no()
 
-    def scan(self, step: Callable[..., Any], starts: Values, sequences: Values) -> Any:
+    def scan(self, step: Function, starts: Values, sequences: Values) -> Any:
         """A step for each place of the sequences: the last carried values, stacked outputs, and what is kept."""
         carried, kept, outs = starts, [], []
         for slices in zip(*sequences, strict=True):
@@ -229,13 +230,7 @@ class NumpySpace:
             outs.append(out)
         return carried, tuple(self.numpy.stack(o) for o in zip(*outs, strict=True)), kept
 
-    def while_loop(
-        self,
-        test: Callable[[Values], Any],
-        step: Callable[[Values], Values],
-        starts: Values,
-        save: bool,
-    ) -> Any:
+    def while_loop(self, test: Function, step: Function, starts: Values, save: bool) -> Any:
         """Steps as long as the test holds: the last carried values, and what is kept."""
         carried, kept = starts, []
         while np.all(test(carried)):
@@ -244,7 +239,7 @@ class NumpySpace:
         return carried, kept
 
     def loop_grad(
-        self, back: Callable[..., Any], kept: Any, seeds: Values, grads: Values, params: Values
+        self, back: Function, kept: Any, seeds: Values, grads: Values, params: Values
     ) -> Any:
         """The steps backwards: gradients of the starts, of what the body reads from outside, of the sequences."""
         totals = tuple(self.numpy.zeros_like(p) for p in params)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProgramError
+from ..grad_names import EMPTY
 from ..primitives.registry import Primitive
 from ..static.program.arguments import unwritten
 from ..static.program.block import Block
-from ..static.program.names import EMPTY
 from ..static.program.op_info import find_info
 from ..static.program.operator import Operator
 from ..static.program.program import Program

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import linecache
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,11 +18,7 @@ from .passes.bias import fold_bias
 from .passes.cse import merge_common_calls, one_value_each
 from .passes.dce import drop_unread, tidy
 from .passes.double_buffer import double_buffer
-from .passes.gates import fuse_gates
 from .passes.merge_updates import merge_updates
-from .passes.products import batch_loop_products, batch_unrolled_products
-from .passes.stack_alike import stack_alike
-from .program_passes import specialise
 from .schedule import Schedule
 from .source import Writer
 
@@ -30,7 +26,7 @@ _numbers = itertools.count(1)
 
 
 class Pass(NamedTuple):
-    """One change of a Program or of a schedule, which is its first argument.
+    """One change of a schedule, which is its first argument.
 
     ``when`` says for which steps: "always", or "inexact" for what gives other last bits; ``more`` what else it is
     given, found by the step it is for.
@@ -45,29 +41,15 @@ class Pass(NamedTuple):
         return self.when == "always" or not step.exact
 
 
-#: while it is a Program; the rungs of the ladder come next
-PROGRAM_PASSES = (Pass(fuse_gates, "inexact", lambda step: (step.fetch,)),)
-
 PASSES = (
     Pass(one_value_each),
     Pass(merge_common_calls),
     Pass(tidy),
-    Pass(batch_unrolled_products, "inexact"),
-    Pass(batch_loop_products, "inexact"),
-    Pass(stack_alike, more=lambda step: (step.exact,)),
     Pass(merge_updates, more=lambda step: (step.memory.slabs,)),
     Pass(fold_bias, "inexact", lambda step: (step.memory.slabs,)),
     Pass(drop_unread, "inexact"),
     Pass(double_buffer, more=lambda step: (step.memory,)),
 )
-
-
-def changed_program(program: Program, shapes: Mapping[str, Any], step: Any) -> Program:
-    """A program after the passes that work on programs of known sizes."""
-    for each in PROGRAM_PASSES:
-        if each.applies(step):
-            program = each.run(specialise(program, shapes), *each.more(step))
-    return program
 
 
 def scheduled(program: Program, step: Any) -> Schedule:

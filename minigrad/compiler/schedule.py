@@ -41,7 +41,9 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         roots: tuple[Array, ...] = (),
         fixed: bool = False,
     ) -> None:
-        self.recorder, self.like, self.name, self.fixed = recorder, like, name, fixed
+        # a number has no memory that a view of it could share
+        self.like = np.asarray(like) if isinstance(like, np.generic) else like
+        self.recorder, self.name, self.fixed = recorder, name, fixed
         self.roots = roots or (self,)
         recorder.arrays.append(self)  # ids stay unique while their objects live
 
@@ -168,15 +170,13 @@ class Loop:
     stacked: list[tuple[Array, Array]] = field(default_factory=list)
     #: the value of a step, the sum, what is like it
     totals: list[tuple[Array, Array, Array]] = field(default_factory=list)
-    #: x (None for a sum over rows) and g of a step, the sum of all ``x.T @ g``, what is like it
-    products: list[tuple[Array | None, Array, Array, Array]] = field(default_factory=list)
     #: the value of a step that is fetched (or the list of an inner loop), the list of all of them
     gathered: list[tuple[Array, Array]] = field(default_factory=list)
 
     def reads(self) -> list[Array]:
         """Everything it needs from outside (and what it makes inside)."""
         outside = [c[0] for c in self.carried] + [s for s, _ in self.slices]
-        outside += [t[2] for t in self.totals] + [p[3] for p in self.products]
+        outside += [t[2] for t in self.totals]
         return self.reads_inside() + outside + arrays_in([self.saved, self.frames])
 
     touches = reads
@@ -190,7 +190,7 @@ class Loop:
         """What a step leaves to the next one or to what comes after the loop."""
         handed = [c[2] for c in self.carried] + [s for s, _ in self.stacked]
         handed += [v for v, _ in self.gathered]
-        handed += [t[0] for t in self.totals] + arrays_in([p[:2] for p in self.products])
+        handed += [t[0] for t in self.totals]
         return handed + arrays_in([self.go_on])
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..static.program.names import SCOPES
+from ..grad_names import SCOPES
 from ..static.program.operator import Operator
 from ..static.run.limits import STEP_LIMIT
 from .buffers import Buffer, Plan
@@ -272,10 +272,7 @@ class Writer(Identifiers):
         """``while``, ``for`` over slices, ``for`` back over what the steps saved."""
         backward = item.op.type.endswith("_grad")
         stacks = [(stack, self.unique(self.name(stack) + "_steps")) for _, stack in item.stacked]
-        factors = {id(a): a for p in item.products for a in p[:2] if a is not None}
-        gathered = {k: self.unique(self.name(a) + "_steps") for k, a in factors.items()}
-        lists = [target for _, target in stacks] + list(gathered.values())
-        lists += [self.name(every) for _, every in item.gathered]
+        lists = [target for _, target in stacks] + [self.name(e) for _, e in item.gathered]
         saves = not backward and item.frames is not None and self.plan.is_read(item.frames)
         frames = self.name(item.frames) if saves and item.frames is not None else ""
         lines = [f"{target} = []" for target in [frames, *lists] if target]
@@ -297,7 +294,6 @@ class Writer(Identifiers):
             is_list = id(value) in self.schedule.lists
             one = self.name(value) if is_list else f"np.array({self.name(value)})"
             body.append(f"{self.name(every)}.append({one})")
-        body += [f"{target}.append({self.name(factors[k])})" for k, target in gathered.items()]
         if frames:
             body.append(f"{frames}.append(({listed(map(self.name, item.saved))}))")
         body += self.assigned(begins, nexts)
@@ -311,7 +307,6 @@ class Writer(Identifiers):
             lines += [f"if {self.name(total)} is None:", *indented([zeros])]
         if backward:
             lines += [f"{self.name(e)} = {self.name(e)}[::-1]" for _, e in item.gathered]
-        lines += self.products(item, gathered)
         for (value, _), (stack, target) in zip(item.stacked, stacks, strict=True):
             lines.append(self.stacked(value, stack, target, backward))
         return lines
@@ -327,20 +322,6 @@ class Writer(Identifiers):
             more = f"np.add({t}, {v}, {t})" if own else f"np.add({t}, {v})"
             lines.append(f"{t} = {v} if {t} is None else {more}")
         return lines
-
-    def products(self, item: Loop, gathered: dict[int, str]) -> list[str]:
-        """The products of all steps' factors; zeros if there was no step."""
-        if not item.products:
-            return []
-        some = [f"{steps} = np.concatenate({steps})" for steps in gathered.values()]
-        none = []
-        for x, g, total, like in item.products:
-            rows, target = gathered[id(g)], self.name(total)
-            columns = "" if x is None else f"{gathered[id(x)]}.T"
-            product = f"np.dot({columns}, {rows})" if columns else f"np.add.reduce({rows})"
-            some.append(f"{target} = {product}")
-            none.append(f"{target} = np.zeros_like({self.name(like)})")
-        return [f"if {next(iter(gathered.values()))}:", *indented(some), "else:", *indented(none)]
 
     def header(self, item: Loop, backward: bool) -> str:
         """How a loop begins."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..static.program.names import GRAD
+from ..grad_names import GRAD
 from ..static.program.operator import Operator
 from .schedule import Array, Schedule, ShapeWhenRun, current
 

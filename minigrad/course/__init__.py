@@ -4,8 +4,8 @@
 """
 
 from .check import check, checker
-from .judge import Mismatch, close, raises, same
+from .judge import Mismatch, close, same
 from .mine import use_mine
 from .recall import why
 
-__all__ = ["Mismatch", "check", "checker", "close", "raises", "same", "use_mine", "why"]
+__all__ = ["Mismatch", "check", "checker", "close", "same", "use_mine", "why"]

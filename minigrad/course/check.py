@@ -19,16 +19,18 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from .diagnosis import diagnose
+from .diagnosis import diagnose, parting
 from .errors import CourseError
-from .judge import Wrong, one_line
+from .judge import Wrong, one_line, run_cases
 from .mine import is_cell, is_learners, keep
 from .progress import passed
 from .recall import ask_why
-from .solution import Namespace, find_solution, hints, is_engine, solve
+from .solution import Namespace, cases, find_solution, hints, is_engine, solve, with_cases
 
 PASSED, FAILED, UNTOUCHED = "✓", "✗", "○"
 _GREEN, _RED, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
@@ -46,11 +48,12 @@ class Checker:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found: one line of text, without colours."""
+    """What a check found: one line of text, without colours; a picture of a known mistake."""
 
     id: str
     passed: bool
     text: str
+    picture: Any = field(default=None, repr=False)
 
 
 _CHECKERS: dict[str, Checker] = {}
@@ -66,27 +69,22 @@ def checker(
     Several hints come one after the other: a question, a pointer, the answer. Those of the course
     stand in a file beside its checkers.
 
-    Raises CourseError for an id that is not a number and a letter, and for one registered twice
-    by different functions.
+    Raises CourseError for an id that is not a number and a letter.
     """
     if not re.fullmatch(r"\d{1,2}[a-z]", id):
         raise CourseError(f"{id!r} is not the id of an exercise; write the step and a letter: '3a'")
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        known = _CHECKERS.get(id)
-        if known is not None and _origin(known.function) != _origin(function):
-            raise CourseError(
-                f"exercise {id} has two checkers: {_origin(known.function)} "
-                f"and {_origin(function)}; rename one"
-            )
         _CHECKERS[id] = Checker(function, (hint,) if isinstance(hint, str) else hint or hints(id))
         return function
 
     return register
 
 
-def check(id: str, *objects: object) -> None:
+def check(id: str, *objects: object) -> Any:
     """Check the learner's own object: print one line, green or marked red, whatever it does.
+
+    Returns the picture of a known mistake: where the learner's list and the right one part.
 
     ``objects`` are the object asked for, then the learner's classes that the checker needs.
     An exercise that nobody has tried yet gets a plain line; the same mistake once more gets the
@@ -113,6 +111,7 @@ def check(id: str, *objects: object) -> None:
     print(f"{colour}{mark}{_PLAIN if colour else ''}{colon}{words}")
     if learners:
         ask_why(int(id[:-1]))
+    return verdict.picture
 
 
 def examine(
@@ -129,15 +128,16 @@ def examine(
     Raises CourseError where the course has no exercise of this id.
     """
     registered = find_checker(id)
+    untouched = Verdict(id, False, f"{UNTOUCHED} {id}: your turn")  # no try yet, so no hint
     if any(each is ... for each in objects):
-        return _untouched(id)
+        return untouched
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # the line says what came of it
             registered.function(*objects)
     except (Exception, SystemExit) as error:
         if isinstance(error, NotImplementedError) and str(error) in ("", "your turn"):
-            return _untouched(id)
+            return untouched
         known = diagnose(id, registered.function, error, namespace)
         stages = registered.hints
         if known:
@@ -146,7 +146,9 @@ def examine(
         when = known.when if known else ""
         hint = stages[min(tries[id, when], len(stages) - 1)]
         tries[id, when] += 1
-        return _failed(id, _reason(error), when, hint)
+        sentences = [_reason(error).rstrip("."), f"You get this when {when}" if when else ""]
+        text = f"{FAILED} {id}: {'. '.join(filter(None, sentences))}. Hint: {one_line(hint)}"
+        return Verdict(id, False, text, parting(error) if known else None)
     return Verdict(id, True, f"{PASSED} {id} passed")
 
 
@@ -160,12 +162,8 @@ def find_checker(id: str) -> Checker:
         _load(int(match[1]))
     if id in _CHECKERS:
         return _CHECKERS[id]
-    near = registered(match[1]) if match else []
-    known = (
-        f"step {near[0][:-1]} has {', '.join(near)}"
-        if near
-        else "ids are a step and a letter: '3a'"
-    )
+    near = ", ".join(registered(match[1])) if match else ""
+    known = f"step {id[:-1]} has {near}" if near else "ids are a step and a letter: '3a'"
     raise CourseError(f"no exercise {id!r}; {known}")
 
 
@@ -174,21 +172,10 @@ def registered(number: str) -> list[str]:
     return sorted(id for id in _CHECKERS if id[:-1] == number)
 
 
-def _untouched(id: str) -> Verdict:
-    """Nothing was tried yet, so there is no hint yet."""
-    return Verdict(id, False, f"{UNTOUCHED} {id}: your turn")
-
-
 def _reason(error: BaseException) -> str:
     if isinstance(error, Wrong):
-        return str(error)
-    return f"your code raised {type(error).__name__}: {error}{_where(error)}"
-
-
-def _failed(id: str, reason: str, when: str, hint: str) -> Verdict:
-    sentences = [one_line(reason).rstrip("."), f"You get this when {when}" if when else ""]
-    text = ". ".join(filter(None, sentences))
-    return Verdict(id, False, f"{FAILED} {id}: {text}. Hint: {one_line(hint)}")
+        return one_line(str(error))
+    return one_line(f"your code raised {type(error).__name__}: {error}{_where(error)}")
 
 
 def _where(error: BaseException) -> str:
@@ -202,10 +189,6 @@ def _where(error: BaseException) -> str:
     return ""
 
 
-def _origin(function: Callable[..., None]) -> str:
-    return f"{function.__module__}.{function.__qualname__}"
-
-
 def _load(number: int) -> None:
     name = f"minigrad.course.checks.step{number:02d}"
     try:
@@ -213,3 +196,5 @@ def _load(number: int) -> None:
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
+    for id in with_cases(number):
+        _CHECKERS[id] = Checker(partial(run_cases, *cases(id)), hints(id))

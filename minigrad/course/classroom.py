@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from . import notebook
+from . import notebook, progress
 from .errors import CourseError
 from .steps import Step
 
@@ -53,6 +53,24 @@ def _step(path: Path, names: Sequence[str]) -> str | None:
             noted = notebook.facts(notebook.read(path)).get("step")
             said = noted if noted in names else None
     return said
+
+
+def print_tests(folder: Path, learners: Iterable[str]) -> list[str]:
+    """Print what the files of progress say about the twelve questions; what could not be read."""
+    unread = []
+    for learner in learners:
+        own = [*(folder / learner).rglob(progress.FILE), *folder.glob(f"{learner}*{progress.FILE}")]
+        try:
+            tests = [
+                test for path in own for test in progress.read(path.parent, path.name)["tests"]
+            ]
+            scores = [f"{int(test['right'])} of {int(test['of'])}" for test in tests]
+        except (CourseError, LookupError, TypeError, ValueError) as error:
+            unread.append(f"{learner}, {progress.FILE}, {error}")
+        else:
+            if scores:
+                print(f"  {printable(learner)}, twelve questions: {', then '.join(scores)}")
+    return unread
 
 
 def printable(text: str) -> str:

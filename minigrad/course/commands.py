@@ -46,7 +46,7 @@ class Target:
 
 def run(options: argparse.Namespace) -> int:
     """Execute notebooks in memory; 1 when a cell fails."""
-    targets = _targets(options.steps, [options.solved])
+    targets = _targets(find_course().own, options.steps, [options.solved])
     results = _executed(targets, [_on_disk(target) for target in targets])
     failed = 0
     for target, ran in zip(targets, results, strict=True):
@@ -61,7 +61,7 @@ def check(options: argparse.Namespace) -> int:
     """Execute the learner's notebooks and list their exercises; 1 unless all pass."""
     if options.answers:
         return _check_class(Path(options.answers), options.steps)
-    targets = _targets(options.steps, [False])
+    targets = _targets(find_course().own, options.steps, [False])
     results = _executed(targets, [_on_disk(target) for target in targets], go_on=True)
     passed = total = 0
     for target, ran in zip(targets, results, strict=True):
@@ -79,7 +79,7 @@ def check(options: argparse.Namespace) -> int:
 
 def _check_class(folder: Path, words: Sequence[str]) -> int:
     """Execute what a class handed in and print a table; 1 unless all pass."""
-    targets = {target.step.name: target for target in _targets(words, [False])}
+    targets = {target.step.name: target for target in _targets(find_course(), words, [False])}
     known = [target.step for target in targets.values() if target.step.exercises]
     answers = classroom.handed_in(folder, known)
     places: list[tuple[str, str]] = []
@@ -100,6 +100,7 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
     tried = {name for each in answers.values() for name in each}
     exercises = [id for step in known if words or step.name in tried for id in step.exercises]
     print("\n".join(classroom.table(verdicts, exercises)))
+    unread += classroom.print_tests(folder, answers)
     notes = [
         f"{learner}, {name}, {outcome.failure}"
         for (learner, name), outcome in zip(places, outcomes, strict=True)
@@ -114,7 +115,7 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
 
 def build(options: argparse.Namespace) -> int:
     """Make the notebooks, or compare them with what would be made; 1 when something is wrong."""
-    targets = _targets(options.steps, [False, True])
+    targets = _targets(find_course(), options.steps, [False, True])
     made = [building.make(each.course, each.step, solved=each.solved) for each in targets]
     finish = _compare if options.check else _write
     status = 0
@@ -163,12 +164,12 @@ def steps(options: argparse.Namespace) -> int:
 
 def recall(options: argparse.Namespace) -> int:
     """Ask what is due, or the twelve questions; 1 unless something was right."""
-    course = find_course()
+    course = find_course().own
     if options.test:
         return int(not recalling.examine(course.notebooks))
     last = (progress.here(course) or max(course.paths) + 1) - 1
     if not recalling.kinds(last):
-        raise CourseError("do step 2 first: what passes there is asked here")
+        raise CourseError("do step 1 first: what passes there is asked here")
     return int(not recalling.recall(course.notebooks, last))
 
 
@@ -184,9 +185,8 @@ def diff(options: argparse.Namespace) -> int:
     return 0
 
 
-def _targets(words: Sequence[str], kinds: Sequence[bool]) -> list[Target]:
+def _targets(course: Course, words: Sequence[str], kinds: Sequence[bool]) -> list[Target]:
     """The notebooks that the words name; only a step with exercises has a solved one."""
-    course = find_course()
     return [
         Target(course, step, solved)
         for step in course.select(words)

@@ -4,15 +4,15 @@
 const [release, root] = process.argv.slice(2);
 
 require(`${release}/pyodide.js`).loadPyodide().then(({ FS, runPython }) => {
-  FS.mkdirTree("/work");
-  FS.mount(FS.filesystems.NODEFS, { root }, "/work");
+  FS.mkdirTree("/modules");
+  FS.mount(FS.filesystems.NODEFS, { root }, "/modules");
   runPython(`
 import os
 from compileall import compile_dir
 from py_compile import PycInvalidationMode
 
-for name in os.listdir("/work"):
-    folder = f"/work/{name}"
+for name in os.listdir("/modules"):
+    folder = f"/modules/{name}"
     compile_dir(
         folder, quiet=2, legacy=name != "minigrad",
         invalidation_mode=PycInvalidationMode.UNCHECKED_HASH, stripdir=folder,

@@ -2,6 +2,7 @@
 
 A mistake is the solution with one thing wrong in it. The checker judges it as it judged the
 learner's answer: where both stop at the same place with the same value, that is the mistake.
+Where the value is a list, a picture shows where it parts from the right one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from minigrad import viz
 
 from .judge import Mismatch, shown
 from .solution import Mistake, Namespace, find_solution, mistakes, restored, solve
@@ -36,6 +39,51 @@ def diagnose(
             if _alike(error, failure):
                 return each
     return None
+
+
+def parting(failure: BaseException) -> Any:
+    """A picture of two lists, yours and the right one: where they part, and where they meet again.
+
+    None where a failure is not about two lists, or they are too long to be read.
+    """
+    if not isinstance(failure, Mismatch):
+        return None
+    pair: tuple[Any, Any] = (failure.observed, failure.expected)
+    if not all(isinstance(each, list | tuple) and len(each) <= 12 for each in pair):
+        return None
+    yours, right = ([_short(item) for item in each] for each in pair)
+    first = _common(yours, right)
+    last = _common(yours[first:][::-1], right[first:][::-1])
+    graph = viz.Graph(title=f"{failure.what}: where it parts")
+    start = _line(graph, "grad_op", right[:first], [])
+    ends = [
+        _line(graph, kind, items[first : len(items) - last] or ["nothing"], start, label)
+        for kind, items, label in (("pruned", yours, "yours"), ("grad_op", right, "right"))
+    ]
+    _line(graph, "grad_op", right[len(right) - last :], [end for each in ends for end in each])
+    return viz.draw(graph)
+
+
+def _line(graph: Any, kind: str, items: list[str], before: list[Any], label: str = "") -> list[Any]:
+    """One node after the other; the last one, or what stands before them where there is none."""
+    for item in items:
+        node = graph.node(kind, item, lines=(label,) if label else ())
+        for each in before:
+            graph.edge(each, node)
+        before, label = [node], ""
+    return before
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    """How many items two lists begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _short(item: object) -> str:
+    with contextlib.suppress(TypeError, ValueError):
+        return f"{float(item):.6g}"  # type: ignore[arg-type]
+    return shown(item)
 
 
 def _alike(one: BaseException, other: BaseException) -> bool:

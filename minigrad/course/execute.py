@@ -14,7 +14,7 @@ from typing import Any
 
 from .folder import shipped
 from .mine import OFF
-from .notebook import Notebook
+from .notebook import Notebook, load_nbformat
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNELS = 2
@@ -100,13 +100,13 @@ async def _run_all(
 
 
 async def _run(notebook: Notebook, root: Path, go_on: bool, most_output: float) -> Ran:
-    import nbformat
+    nbformat = load_nbformat()
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    node = nbformat.from_dict(notebook)  # type: ignore[no-untyped-call]
+    node = nbformat.from_dict(notebook)
     for cell in node.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None

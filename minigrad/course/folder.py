@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from . import notebook
 from .errors import CourseError
 from .steps import FILE, Step, read_step
 
@@ -35,6 +36,12 @@ class Course:
     def notebooks(self) -> Path:
         """Where the notebooks stand."""
         return self.root / "notebooks"
+
+    @property
+    def own(self) -> Course:
+        """Where a learner works: beside a source tree the copy in it, once it was opened."""
+        copy = Course(self.root / "my_course")
+        return copy if (copy.notebooks / "start.ipynb").exists() else self
 
     @cached_property
     def paths(self) -> dict[int, Path]:
@@ -152,3 +159,28 @@ def new_course(folder: Path) -> None:
     unwanted = shutil.ignore_patterns("__pycache__", ".*", "*.fresh.ipynb")
     for part in ("steps", "notebooks"):
         shutil.copytree(shipped() / part, folder / part, ignore=unwanted)
+
+
+def working_copy(course: Course) -> Course:
+    """A source tree's notebooks in a folder of the learner's, which an update of the tree never meets.
+
+    A newer notebook takes the place of one that nobody changed; any other course is its own copy.
+    """
+    if course.root != _SOURCE_TREE:
+        return course
+    folder = course.root / "my_course" / "notebooks"
+    for path in [*course.notebooks.glob("[!.]*.*"), *course.notebooks.glob("solved/*.ipynb")]:
+        target = folder / path.relative_to(course.notebooks)
+        if not target.exists() or _is_outdated(target, path):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+    return course.own
+
+
+def _is_outdated(target: Path, path: Path) -> bool:
+    try:
+        mine, newer = notebook.read(target), notebook.read(path)
+    except CourseError:  # whatever it is, it is the learner's
+        return False
+    known = notebook.facts(newer).get("sources")
+    return notebook.facts(mine).get("sources") != known and not notebook.is_changed(mine)

@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from . import progress
 from .errors import CourseError
 from .execute import environment
-from .folder import Course, find_course
+from .folder import Course, find_course, working_copy
+from .notebook import load_nbformat
 from .progress import here
 
 
@@ -20,7 +22,7 @@ def open_course(options: Sequence[str]) -> int:
 
     Raises CourseError where the notebooks or JupyterLab are missing.
     """
-    course = find_course()
+    course = working_copy(find_course())
     start = course.notebooks / "start.ipynb"
     if not start.exists():
         raise CourseError("notebooks/start.ipynb is missing; make the notebooks: minigrad build")
@@ -39,6 +41,7 @@ def open_course(options: Sequence[str]) -> int:
         "jupyterlab",
         f"--ServerApp.root_dir={course.root}",
         f"--LabApp.default_url=/lab/tree/notebooks/{page}.ipynb",
+        *(["--allow-root"] if os.name == "posix" and os.geteuid() == 0 else []),  # in containers
         *options,
     ]
     return _become(command, environment(course.root))
@@ -59,10 +62,10 @@ def need(module: str, purpose: str, extra: str = "course") -> None:
 
 def _trust(course: Course) -> None:
     """Sign the course's notebooks, so that JupyterLab shows the pictures they came with."""
-    import nbformat
+    nbformat = load_nbformat()
     from nbformat.sign import NotebookNotary
 
-    notary = NotebookNotary()  # type: ignore[no-untyped-call]
+    notary: Any = NotebookNotary()  # type: ignore[no-untyped-call]
     names = ["start", *(path.stem for path in [*course.paths.values(), *course.pages])]
     for name in names:
         for path in (
@@ -70,4 +73,4 @@ def _trust(course: Course) -> None:
             course.notebooks / "solved" / f"{name}.ipynb",
         ):
             if path.exists():
-                notary.sign(nbformat.read(path, as_version=4))  # type: ignore[no-untyped-call]
+                notary.sign(nbformat.read(path, as_version=4))

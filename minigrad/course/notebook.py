@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,18 @@ from ..atomic import replacing
 from .errors import CourseError
 
 Notebook = dict[str, Any]
+
+
+def load_nbformat() -> Any:
+    """The library of that name, without a grammar of web addresses that it would compile for seconds."""
+    unused = "rfc3987_syntax"
+    if unused in sys.modules or "nbformat" in sys.modules:
+        return import_module("nbformat")
+    sys.modules[unused] = None  # type: ignore[assignment]  # as if it were not installed
+    try:
+        return import_module("nbformat")
+    finally:
+        del sys.modules[unused]
 
 
 def fingerprint(cells: Iterable[dict[str, Any]]) -> str:
@@ -60,37 +74,11 @@ def read(path: Path) -> Notebook:
 
 def dumps(notebook: Notebook) -> str:
     """The text of a notebook file as Jupyter writes it: keys sorted, texts split into lines."""
-    return json.dumps(_split(notebook), sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+    from_dict = load_nbformat().from_dict
+    from nbformat.v4.rwbase import split_lines
 
-
-def _split(notebook: Notebook) -> Notebook:
-    return {**notebook, "cells": [_split_cell(cell) for cell in notebook["cells"]]}
-
-
-def _split_cell(cell: dict[str, Any]) -> dict[str, Any]:
-    cell = {**cell, "source": _lines(cell["source"])}
-    if "outputs" in cell:
-        cell["outputs"] = [_split_output(output) for output in cell["outputs"]]
-    return cell
-
-
-def _split_output(output: dict[str, Any]) -> dict[str, Any]:
-    if "text" in output:
-        return {**output, "text": _lines(output["text"])}
-    if "data" in output:
-        return {
-            **output,
-            "data": {kind: _split_data(kind, v) for kind, v in output["data"].items()},
-        }
-    return output
-
-
-def _split_data(kind: str, value: Any) -> Any:
-    return _lines(value) if kind.startswith("text/") or kind == "image/svg+xml" else value
-
-
-def _lines(text: str | list[str]) -> list[str]:
-    return text if isinstance(text, list) else text.splitlines(keepends=True)
+    split = split_lines(from_dict(joined(notebook)))  # type: ignore[no-untyped-call]
+    return json.dumps(split, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
 
 
 def joined(notebook: Notebook) -> Notebook:

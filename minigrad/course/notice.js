@@ -1,4 +1,4 @@
-// Says what a browser that keeps nothing, or has no service workers, means for the reader.
+// Says what a browser that keeps nothing, or has no service workers, means for the reader; gives sliders their keys.
 // The page runs there, too: what JupyterLite would store stays in memory, as long as the tab.
 
 {
@@ -25,6 +25,11 @@
   if (!sentences.length && !navigator.serviceWorker) {
     sentences.push("This page has no service workers here (a private window, or an address without https): Python is fetched again each time.");
   }
+
+  // the arrow keys belong to a slider that has the focus, not to JupyterLite's cells
+  addEventListener("focusin", ({ target }) => {
+    if (target.matches(".noUi-handle")) target.dataset.lmSuppressShortcuts = "true";
+  });
 
   if (sentences.length) addEventListener("DOMContentLoaded", () => {
     const make = (tag, properties) => Object.assign(document.createElement(tag), properties);

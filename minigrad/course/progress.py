@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from ..atomic import replacing
 from .errors import CourseError
-from .folder import Course
+from .folder import Course, find_course
+from .mine import OFF
 
 FILE = "my_progress.json"
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read(folder: Path, name: str = FILE) -> dict[str, Any]:
     """What the file in a folder says: ``passed``, ``cards``, ``tests``.
 
     Raises CourseError for a file that is none of ours.
     """
-    path = folder / FILE
+    path = folder / name
     known: dict[str, Any] = {"passed": [], "cards": {}, "tests": []}
     try:
         said = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         if not all(isinstance(said.get(key, value), type(value)) for key, value in known.items()):
             raise ValueError("it holds something else")
-    except (ValueError, AttributeError) as error:
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise CourseError(
             f"this is no progress ({error}); move it away to begin anew", path
         ) from None
@@ -44,7 +46,23 @@ def passed(id: str, folder: Path) -> None:
         write(folder, progress | {"passed": [*progress["passed"], id]})
 
 
-def here(course: Course) -> int | None:
+def here(course: Course, folder: Path | None = None) -> int | None:
     """The number of the first step with an exercise that has not passed; None at the end."""
-    done = set(read(course.notebooks)["passed"])
+    done = set(read(folder or course.notebooks)["passed"])
     return next((n for n in course.paths if not set(course.step(n).exercises) <= done), None)
+
+
+class Here:
+    """Where the learner is, in a notebook beside the file: a line with a link."""
+
+    def __repr__(self) -> str:
+        course, folder = find_course(), Path()
+        if OFF in os.environ or not read(folder)["passed"]:
+            return "No exercise has passed yet: begin with step 1."
+        done = f"{len(read(folder)['passed'])} exercises have passed."
+        if (number := here(course, folder)) is None:
+            return f"{done} Go on with [the capstone](capstone.ipynb)."
+        step = course.step(number)
+        return f"{done} Go on with [{number}. {step.title}]({step.name}.ipynb)."
+
+    _repr_markdown_ = __repr__

@@ -6,8 +6,10 @@ answered by the engines of the package: nothing here knows a rule of differentia
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +19,8 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad import static
+from minigrad import nets, static
+from minigrad.nets.operators import places
 
 from . import progress
 from .launch import need
@@ -100,6 +103,21 @@ def _at(leaves: dict[str, Any]) -> str:
     return " and ".join(f"{name} = {leaf.item():g}" for name, leaf in leaves.items())
 
 
+@_asked_from(1)
+def how_far_to_move(dice: random.Random) -> Question:
+    x, n = dice.randint(2, 5), dice.randint(3, 5)
+    box = mg.tensor(float(x), requires_grad=True)
+    slope = _slope(box**n, box).item()
+
+    def error(eps: str) -> float:
+        e = float(eps)
+        return float(abs(((x + e) ** n - (x - e) ** n) / (2 * e) - slope))
+
+    steps = dice.sample(["1e-2", "1e-5", "1e-9", "1e-13"], 3)
+    text = f"The central difference of x ** {n} at {x}: which eps comes nearest to the slope?"
+    return _choice(text, min(steps, key=error), steps, dice)
+
+
 @_asked_from(2)
 def slope_of_a_chain(dice: random.Random) -> Question:
     x = mg.tensor(float(dice.randint(1, 4)), requires_grad=True)
@@ -112,15 +130,31 @@ def slope_of_a_chain(dice: random.Random) -> Question:
     return Question(f"y = {text}. What is the gradient of x at {x.item():g}?", f"{slope:g}")
 
 
-@_asked_from(4)
-def who_runs_first(dice: random.Random) -> Question:
-    names = dice.sample(["exp", "sin", "tanh", "log", "sqrt"], 4)
+def _chain(dice: random.Random) -> tuple[str, list[str], list[str]]:
+    """A chain in words, its functions, and who is met on the way back; the leaf is None."""
+    names = dice.sample(["exp", "sin", "cos", "tanh", "sigmoid"], 4)
     y: Any = mg.tensor(0.5, requires_grad=True)
     for name in names:
-        y = getattr(mg, name)(y * y + 1.0)
-    text = "y is made of x by " + ", then ".join(names)
-    first = y.grad_fn.name().removesuffix("Backward0").lower()
-    return _choice(f"{text}. Whose backward runs first?", first, names, dice)
+        y = getattr(mg, name)(y)
+    node, met = y.grad_fn, []
+    while node.next_functions:
+        met.append(node.name().removesuffix("Backward0").lower())
+        node = node.next_functions[0][0]
+    return "y is made of x by " + ", then ".join(names), names, [*met, "None"]
+
+
+@_asked_from(3)
+def behind_the_links(dice: random.Random) -> Question:
+    text, names, met = _chain(dice)
+    back = dice.randint(1, 4)
+    asked = f"{text}. What is y{'.creator.input' * back}.creator?"
+    return _choice(asked, met[back], [*names, "None"], dice)
+
+
+@_asked_from(4)
+def who_runs_first(dice: random.Random) -> Question:
+    text, names, met = _chain(dice)
+    return _choice(f"{text}. Whose backward runs first?", met[0], names, dice)
 
 
 @_asked_from(5)
@@ -143,6 +177,37 @@ def waits_for(dice: random.Random) -> Question:
     sums = [op for op in program.global_block().ops if op.type == "sum"]
     text = f"a = 2 * x is used by {uses} functions. How many gradients must arrive before its own runs?"
     return Question(text, str(len(sums[0].input_names)))
+
+
+@_asked_from(7)
+def not_recorded(dice: random.Random) -> Question:
+    x = mg.tensor(float(dice.randint(2, 5)), requires_grad=True)
+    recorded, formula = dice.random() < 0.5, dice.choice(["a * x", "a + x", "a * a + x"])
+    with contextlib.nullcontext() if recorded else mg.no_grad():
+        a = x * x
+    how = "as usual" if recorded else "under no_grad()"
+    text = f"a = x * x is computed {how}, then y = {formula}. What is x.grad at x = {x.item():g}?"
+    return Question(text, f"{_slope(eval(formula, {'a': a, 'x': x}), x).item():g}")
+
+
+#: Formulas, and what learners write as the rule of y.
+_RULES = {
+    "x / y": ("-gy * x / y ** 2", "gy * x / y ** 2", "-gy / y ** 2", "gy / y"),
+    "x * y": ("gy * x", "gy * y", "x", "gy * x * y"),
+    "x - y": ("-gy", "gy", "-gy * y", "-1"),
+    "x ** 2 / y": ("-gy * (x / y) ** 2", "2 * gy * x / y", "-gy * x / y ** 2", "gy * x ** 2"),
+}
+
+
+@_asked_from(8)
+def which_rule_passes(dice: random.Random) -> Question:
+    formula, (x, y) = dice.choice(list(_RULES)), dice.sample(range(2, 7), 2)
+    leaves = {"x": mg.tensor(float(x)), "y": mg.tensor(float(y), requires_grad=True)}
+    slope = 7 * _slope(eval(formula, dict(leaves)), leaves["y"]).item()
+    numbers = {"x": x, "y": y, "gy": 7}
+    [right] = [rule for rule in _RULES[formula] if np.isclose(eval(rule, numbers), slope)]
+    text = f"z = {formula}, at {_at(leaves)}. Which rule for y will gradcheck accept?"
+    return _choice(text, right, _RULES[formula], dice)
 
 
 @_asked_from(9)
@@ -189,6 +254,28 @@ def second_derivative(dice: random.Random) -> Question:
     return Question(text, f"{second.item():g}")
 
 
+@_asked_from(14)
+def left_of_a_network(dice: random.Random) -> Question:
+    last = dice.choice(["tanh", "exp", "sin"])
+    lines = (("mul", "xw", "h"), ("add", "hb", "s"), (last, "s", "y"))
+    net = nets.NetOp(
+        [
+            nets.Operator(type, dict(zip("xy", reads, strict=False)), {"out": out})
+            for type, reads, out in lines
+        ]
+    )
+
+    def left(no_grad: str) -> str:
+        ops = [op.type for _, op in places(nets.NetOp([nets.Backward(net, no_grad.split())]))]
+        return ", ".join(ops) or "none"
+
+    cases = ["x", "w", "x w", "h", "b h", "s", "x b"]
+    no_grad = dice.choice(cases)
+    text = f"h = x * w, s = h + b, y = {last}(s). Which grad operators are left of its backward"
+    asked = f"{text} with no_grad = {{{', '.join(no_grad.split())}}}?"
+    return _choice(asked, left(no_grad), [left(each) for each in cases], dice)
+
+
 def _program(dice: random.Random, uses: int) -> tuple[Any, list[Any]]:
     """A program that multiplies `uses` inputs by one parameter, and the operators of its backward."""
     with static.program_guard(static.Program()) as program:
@@ -222,12 +309,48 @@ def parts_of_a_sum(dice: random.Random) -> Question:
     return Question(text, str(len(op.input_names)))
 
 
+@_asked_from(16)
+def back_through_time(dice: random.Random) -> Question:
+    T, W = dice.randint(2, 4), dice.randint(2, 3)
+    xs, h = [mg.tensor(1.0, requires_grad=True) for _ in range(T)], mg.tensor(0.0)
+    for x in xs:
+        h = h * float(W) + x
+    step = dice.randrange(T)
+    text = f"The step net h = {W} * h + x runs {T} times. What is the gradient of the last h"
+    return Question(f"{text} for the x of step {step}, counted from 0?", f"{_slope(h, xs[step]):g}")
+
+
 @_asked_from(17)
 def last_appended(dice: random.Random) -> Question:
     program, backward = _program(dice, uses=1)
     forward = [op.type for op in program.global_block().ops if op.role == "forward"]
     text = f"The operators {', '.join(forward)} write the loss. Which grad op is appended last?"
     return _choice(text, backward[-1].type, [f"{each}_grad" for each in [*forward, "add"]], dice)
+
+
+@_asked_from(18)
+def what_is_pruned(dice: random.Random) -> Question:
+    middle = dice.choice(["exp", "tanh", "sin"])
+
+    def backward(*no_grad: str) -> list[str]:
+        with static.program_guard(static.Program()) as program:
+            x, w, v = (static.parameter(name, np.ones(2)) for name in "xwv")
+            a = x * w
+            b = getattr(mg, middle)(a)
+            names = {"a": a.name, "b": b.name, "w": w.name, "v": v.name}
+            static.append_backward(mg.sum(b * v), no_grad_set={names[each] for each in no_grad})
+        return [op.type for op in program.global_block().ops if op.role == "backward"]
+
+    every = backward()
+
+    def gone(*no_grad: str) -> str:
+        return ", ".join((Counter(every) - Counter(backward(*no_grad))).elements()) or "none"
+
+    cases = [("a",), ("b",), ("w",), ("v",), ("b", "v")]
+    no_grad = dice.choice(cases)
+    text = f"a = x * w, b = {middle}(a), loss = sum(b * v). Which grad ops does no_grad_set"
+    asked = f"{text} = {{{', '.join(no_grad)}}} take away?"
+    return _choice(asked, gone(*no_grad), [gone(*each) for each in cases], dice)
 
 
 @_asked_from(19)
@@ -237,15 +360,34 @@ def gradient_through_a_loop(dice: random.Random) -> Question:
     for _ in range(n):
         y = y * w
     slope = _slope(y, w).item() if n else 0.0
-    text = f"while turns < n: y = y * w. From y = 2, with w = 3 and n = {n}: what is w@GRAD?"
+    text = f"y = y * w, n times, in a while. From y = 2, with w = 3 and n = {n}: what is w@GRAD?"
     return Question(text, f"{slope:g}")
+
+
+@_asked_from(20)
+def by_another_name(dice: random.Random) -> Question:
+    types = dice.sample(["exp", "sin", "tanh", "sqrt", "log"], 3)
+    node_of = dice.choice(types)
+
+    def model(x: Any) -> Any:
+        for type in types:
+            x = getattr(mg, type)(x)
+        return x
+
+    with static.program_guard(static.Program()) as program:
+        static.append_backward(mg.sum(model(static.parameter("x", np.full(2, 0.5)))))
+    grad_ops = [op for op in program.global_block().ops if op.type.endswith("_grad")]
+    right = next(str(op) for op in grad_ops if op.type == f"{node_of}_grad")
+    text = f"x goes through {', '.join(types)}. Which line does what the node"
+    asked = f"{text} {node_of.title()}Backward0 does?"
+    return _choice(asked, right, [str(op) for op in grad_ops], dice)
 
 
 _OPEN: list[Question] = []
 
 
 def ask_why(step: int) -> None:
-    """Print a question of this step, if there is one, and how to answer it."""
+    """Print a question of this step, and how to answer it."""
     for kind in (name for name, (each, _) in _KINDS.items() if each == step):
         _OPEN[:] = [question(kind, random.randrange(10**9))]
         print(f"Say why, then see. {_OPEN[0]}\nwhy(…) says whether that is it.")
@@ -295,7 +437,7 @@ def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:
 
 
 def examine(folder: Path, ask: Callable[[str], str] = input) -> int:
-    """Twelve questions, one of each kind; the result is kept. The number of right answers."""
+    """Twelve questions of twelve kinds; the result is kept. The number of right answers."""
     chosen = random.sample(kinds(20), 12)
     answers = [_asked(question(kind, random.randrange(10**9)), ask, tell=False) for kind in chosen]
     state = progress.read(folder)

@@ -1,6 +1,6 @@
 """An exercise as the course knows it: its solution, its hints, and the mistakes made in it.
 
-The solution stands in the step; hints and mistakes stand in ``checks/stepNN.toml``.  Both run in
+The solution stands in the step; hints, mistakes and simple checks stand in ``checks/stepNN.toml``.  Both run in
 the learner's notebook: the solution as it is, or with one thing wrong.
 """
 
@@ -45,20 +45,34 @@ def find_solution(id: str) -> Cell | None:
 
 
 @cache
-def _written(id: str) -> dict[str, Any]:
-    path = _WRITTEN / f"step{int(id[:-1]):02d}.toml"
-    return dict(tomllib.loads(path.read_text("utf-8")).get(id, {})) if path.exists() else {}
+def _written(number: int) -> dict[str, Any]:
+    path = _WRITTEN / f"step{number:02d}.toml"
+    return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+
+
+def _of(id: str) -> dict[str, Any]:
+    return dict(_written(int(id[:-1])).get(id, {}))
 
 
 def hints(id: str) -> tuple[str, ...]:
     """A question, a pointer, the answer."""
-    return tuple(_written(id).get("hints", ()))
+    return tuple(_of(id).get("hints", ()))
+
+
+def with_cases(number: int) -> list[str]:
+    """The exercises of a step whose checker is a table."""
+    return [id for id, written in _written(number).items() if "cases" in written]
+
+
+def cases(id: str) -> tuple[list[str], list[tuple[str, str, Any]]]:
+    """What a checker that is a table takes, and its rows: words, an expression, its value."""
+    return _of(id)["takes"].split(), _of(id)["cases"]
 
 
 @cache
 def mistakes(id: str) -> tuple[Mistake, ...]:
     """The known mistakes of an exercise."""
-    return tuple(Mistake(**each) for each in _written(id).get("mistakes", ()))
+    return tuple(Mistake(**each) for each in _of(id).get("mistakes", ()))
 
 
 def is_engine(id: str) -> bool:

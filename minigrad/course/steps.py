@@ -191,48 +191,40 @@ def _uncommented(path: Path, line: str, number: int) -> str:
 
 def _verify(path: Path, cells: Iterable[Cell]) -> None:
     seen: dict[str, int] = {}
+    number = FILE.fullmatch(path.name)
     for cell in cells:
         _verify_markers(path, cell)
-        if "exercise" in cell.tags and cell.exercise is None:
-            raise CourseError('an exercise needs its id among the tags: "ex-3a"', path, cell.line)
-        if cell.exercise is None:
-            continue
-        if cell.exercise in seen:
-            raise CourseError(
-                f"exercise {cell.exercise} stands already in line {seen[cell.exercise]}; "
-                "give one of them another letter",
-                path,
-                cell.line,
-            )
-        seen[cell.exercise] = cell.line
-        number = FILE.fullmatch(path.name)
-        if number and int(cell.exercise[:-1]) != int(number[1]):
-            said = f"exercise {cell.exercise} belongs to step {cell.exercise[:-1]}"
-            raise CourseError(f"{said}; call it {int(number[1])}a, …", path, cell.line)
-        if BEGIN not in cell.source:
-            said = f"exercise {cell.exercise} has no {BEGIN!r}"
-            raise CourseError(f"{said}; put it above its solution", path, cell.line)
-        if not re.search(rf"""\bcheck\(["']{cell.exercise}["']""", cell.source):
-            said = f'exercise {cell.exercise} never calls check("{cell.exercise}", …)'
-            raise CourseError(f"{said}; end the cell with it", path, cell.line)
+        id, said = cell.exercise, ""
+        if id is None:
+            if "exercise" in cell.tags:
+                said = 'an exercise needs its id among the tags: "ex-3a"'
+        elif id in seen:
+            said = f"exercise {id} stands already in line {seen[id]}; give one another letter"
+        elif number and int(id[:-1]) != int(number[1]):
+            said = f"exercise {id} belongs to step {id[:-1]}; call it {int(number[1])}a, …"
+        elif BEGIN not in cell.source:
+            said = f"exercise {id} has no {BEGIN!r}; put it above its solution"
+        elif not re.search(rf"""\bcheck\(["']{id}["']""", cell.source):
+            said = f'exercise {id} never calls check("{id}", …); end the cell with it'
+        if said:
+            raise CourseError(said, path, cell.line)
+        seen |= {id: cell.line} if id else {}
 
 
 def _verify_markers(path: Path, cell: Cell) -> None:
-    opened: int | None = None
-    for number, line in enumerate(cell.source.splitlines(), cell.line):
+    opened = 0
+    for number, line in enumerate([*cell.source.splitlines(), ""], cell.line):
+        said = ""
         if line.strip() == BEGIN:
             if opened:
-                raise CourseError(
-                    f"{BEGIN!r} again before the {END!r} of line {opened}", path, number
-                )
-            if "exercise" not in cell.tags:
-                raise CourseError(
-                    f'{BEGIN!r} outside an exercise; add the tags "exercise", "ex-…"', path, number
-                )
+                said = f"{BEGIN!r} again before the {END!r} of line {opened}"
+            elif "exercise" not in cell.tags:
+                said = f'{BEGIN!r} outside an exercise; add the tags "exercise", "ex-…"'
             opened = number
         elif line.strip() == END:
-            if opened is None:
-                raise CourseError(f"{END!r} without {BEGIN!r} above it", path, number)
-            opened = None
+            said = "" if opened else f"{END!r} without {BEGIN!r} above it"
+            opened = 0
+        if said:
+            raise CourseError(said, path, number)
     if opened:
         raise CourseError(f"{BEGIN!r} without {END!r} below it", path, opened)

@@ -8,6 +8,8 @@ import re
 from .errors import CourseError
 from .steps import BEGIN, END, Cell, Step
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_OWNERS = (*_FUNCTIONS, ast.ClassDef)
 YOUR_TURN = 'raise NotImplementedError("your turn")'
 
 
@@ -48,59 +50,24 @@ def parsed(step: Step, cell: Cell) -> ast.Module:
 
 
 def _stub_lines(tree: ast.Module, begun: int, ended: int) -> list[str]:
-    owner = _owner(tree, begun, ended)
-    if isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return [YOUR_TURN]
-    names = (
-        []
-        if isinstance(owner, ast.ClassDef) and _only_methods(owner, begun, ended)
-        else _assigned(tree, begun, ended)
-    )
-    return [f"{name} = ...  # your turn" for name in names] or ["...  # your turn"]
-
-
-def _owner(tree: ast.Module, begun: int, ended: int) -> ast.AST:
-    """The innermost function or class around the lines, else the module."""
     around = [
         node
         for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        and node.lineno < begun
-        and (node.end_lineno or 0) >= ended - 1
+        if isinstance(node, _OWNERS) and node.lineno < begun and (node.end_lineno or 0) >= ended - 1
     ]
-    return max(around, key=lambda node: node.lineno, default=tree)
+    owner = max(around, key=lambda node: node.lineno, default=tree)
+    if isinstance(owner, _FUNCTIONS):
+        return [YOUR_TURN]
+    inside = [node for node in owner.body if begun < node.lineno < ended]
+    if isinstance(owner, ast.ClassDef):  # a class is right without the methods asked for
+        inside = [node for node in inside if not isinstance(node, _FUNCTIONS)]
+    names = [name for node in inside for name in _bound(node)]
+    return [f"{name} = ...  # your turn" for name in dict.fromkeys(names)] or ["...  # your turn"]
 
 
-def _inside(tree: ast.AST, begun: int, ended: int) -> list[ast.stmt]:
-    return [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.stmt) and begun < node.lineno < ended
-    ]
-
-
-def _only_methods(owner: ast.ClassDef, begun: int, ended: int) -> bool:
-    return all(
-        isinstance(node, ast.FunctionDef) for node in owner.body if begun < node.lineno < ended
-    )
-
-
-def _assigned(tree: ast.Module, begun: int, ended: int) -> list[str]:
-    """Names bound by the statements of a solution, not inside its functions and classes."""
-    names: list[str] = []
-    hidden_until = 0
-    for node in sorted(_inside(tree, begun, ended), key=lambda node: node.lineno):
-        if node.lineno <= hidden_until:
-            continue
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.append(node.name)
-            hidden_until = node.end_lineno or 0
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names += [
-                each.id
-                for target in targets
-                for each in ast.walk(target)
-                if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-            ]
-    return list(dict.fromkeys(names))
+def _bound(node: ast.stmt) -> list[str]:
+    """The names that a statement binds."""
+    if isinstance(node, _OWNERS):
+        return [node.name]
+    targets = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+    return [each.id for each in targets if isinstance(each.ctx, ast.Store)]

@@ -24,7 +24,7 @@ from ..errors import DTypeError, GradError, describe, refusal, told
 from ..primitives.arguments import as_list
 from ..primitives.dispatch import EAGER
 from ..primitives.registry import Primitive
-from .grad_fn import AccumulateGrad, Leaf, Output, no_graph_reason, unpack
+from .grad_fn import AccumulateGrad, Hooks, Leaf, Output, no_graph_reason, unpack
 from .inplace import check_versions, newest_change
 from .mode import MODE, check_finite, enable_grad
 from .tensor import Tensor, wrap
@@ -125,9 +125,10 @@ def _walk(
     with _walking:
         order, ends, hooked = discovered(roots)
         edge, seed = roots[-1]
-        start, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
-        is_leaf = edge.__class__ is AccumulateGrad
-        last_start = (None if is_leaf else ref(start), index, seed)
+        if edge.__class__ is Output:
+            last_start = ref(edge.node), edge.index, seed
+        else:
+            last_start = None if edge.__class__ is AccumulateGrad else ref(edge), 0, seed
         if not (hooked or create or _depth or targets is not None or MODE.get().anomaly):
             _run(order, ends, roots, retain)
             return []
@@ -148,7 +149,7 @@ def _walk(
 
 def discovered(roots: list[tuple[Any, Any]]) -> tuple[list[Any], list[Any], bool]:
     """Every node below some edges, oldest first; the AccumulateGrads; whether one of them has a hook."""
-    epoch, hooked = next_epoch(), False
+    epoch = next_epoch()
     order: list[Any] = []
     ends: list[Any] = []
     see, end = order.append, ends.append
@@ -157,8 +158,6 @@ def discovered(roots: list[tuple[Any, Any]]) -> tuple[list[Any], list[Any], bool
             m.mark = epoch
             (end if m.__class__ is AccumulateGrad else see)(m)
     for n in order:  # which grows on the way
-        if n.hooks is not None:
-            hooked = True
         for m in n.edges:
             if m is not None and m.mark != epoch:
                 m.mark = epoch
@@ -166,11 +165,8 @@ def discovered(roots: list[tuple[Any, Any]]) -> tuple[list[Any], list[Any], bool
                     end(m)
                 else:
                     see(m)
-    for m in ends:
-        if m.hooks is not None:
-            hooked = True
     order.sort(key=by_seq)
-    return order, ends, hooked
+    return order, ends, Hooks.asked and any(n.hooks is not None for n in order + ends)
 
 
 def _run(order: list[Any], ends: list[Any], roots: list[tuple[Any, Any]], retain: bool) -> None:
@@ -231,9 +227,9 @@ def edge_of(tensor: Any, what: str) -> Any:
 def roots_of(outputs: Any, seeds: Any, create: bool) -> list[tuple[Any, Any]]:
     """The edge of each output, with its seed: an array, or a Tensor to ``create`` a graph."""
     if outputs.__class__ is Tensor and seeds is None and not create:
-        unit = unit_seed(outputs)
-        if unit is not None:
-            return [(edge_of(outputs, "outputs"), unit)]
+        unit, edge = _UNITS.get(outputs._data.__class__), outputs._node
+        if unit is not None and edge is not None and edge.__class__ is not Leaf:
+            return [(edge, unit)]
     outputs = as_list(outputs)
     seeds = [None] * len(outputs) if seeds is None else as_list(seeds)
     if len(seeds) != len(outputs):
@@ -282,14 +278,9 @@ def _seed(out: Any, seed: Any, create: bool) -> Any:
 
 
 def unit_seed(out: Tensor) -> Any:
-    """The seed of an output that is one real number; None for others."""
+    """The seed of an output that is one number; None for others."""
     data = out._data
-    if out._node is None:
-        return None
-    unit = _UNITS.get(data.__class__)
-    if unit is not None:
-        return unit
-    if data.size != 1 or data.dtype.kind != "f":
+    if data.size != 1:
         return None
     return np.ones_like(data) if data.ndim else data.dtype.type(1)
 

@@ -29,8 +29,10 @@ class Hooks:
     """The rarely used part of a node: who wants to see or change the gradients that pass."""
 
     __slots__ = ("accumulated", "post", "pre", "retained", "tensor")
+    asked = False  #: whether there ever were any: a walk looks for them only then
 
     def __init__(self) -> None:
+        Hooks.asked = True
         # output index → hooks on that output's gradient; the tensor that wants `.grad`
         self.tensor: dict[int, dict[int, Callable[..., Any]]] = {}
         self.retained: dict[int, weakref.ref[Any]] = {}

@@ -37,7 +37,7 @@ from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
 from ..primitives.arguments import REQUIRED, Value, frozen
 from ..primitives.dispatch import EAGER, FIRST_CALL, answer
-from ..primitives.registry import STARRED, Primitive, Rule, of_package
+from ..primitives.registry import STARRED, Primitive, Rule, by_position, of_package
 from .grad_fn import (
     FREED,
     REMEMBERED_BYTES,
@@ -392,7 +392,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
     graph = name == "pull_graph"
     for k, rule in enumerate(primitive.wanted_rules()):
         namespace[f"rule_{k}"] = rule.function if graph else on_arrays(rule.function)
-    kernel = primitive.kernel if primitive.list_input else by_position(primitive)
+    kernel = primitive.kernel if primitive.list_input else fast_kernel(primitive)
     namespace.update(
         _HELPERS,
         primitive=primitive,
@@ -420,24 +420,20 @@ def on_arrays(rule: Any) -> Any:
     if "__minigrad_ops__" not in names or not of_package(rule):
         return rule  # a user may define a name anew at any time
     kernels = {
-        n: by_position(p)
+        n: fast_kernel(p)
         for n in rule.__code__.co_names
         if (p := getattr(names.get(n), "primitive", None)) is not None and not p.list_input
     }
-    return _with(rule, rule.__code__, {**names, **kernels}) if kernels else rule
+    if not kernels:
+        return rule
+    names = {**names, **kernels}
+    return FunctionType(rule.__code__, names, rule.__name__, rule.__defaults__, rule.__closure__)
 
 
-def _with(function: Any, code: Any, names: dict[str, Any]) -> Any:
-    """A function with other code, or other globals."""
-    new = FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
-    new.__kwdefaults__ = function.__kwdefaults__
-    return new
-
-
-def by_position(primitive: Primitive) -> Any:
+def fast_kernel(primitive: Primitive) -> Any:
     """The kernel, which takes attrs by position, too: calls that name none stay in one loop of the interpreter.
 
-    One that does no more than hand its inputs to a function of NumPy is that function.
+    One that does no more than hand its inputs to a function of NumPy is that function; attrs have other names there.
     """
     kernel, n = primitive.kernel, len(primitive.inputs)
     if not isinstance(kernel, FunctionType) or kernel.__code__.co_flags & STARRED:
@@ -445,19 +441,10 @@ def by_position(primitive: Primitive) -> Any:
             *given[:n], **dict(zip(primitive.attrs, given[n:], strict=False)), **attrs
         )
     code = kernel.__code__
-    if not primitive.attrs:
-        hands_on = code.co_code in HANDS_ON and code.co_names[0] == "np"
-        hands_on = hands_on and kernel.__globals__.get("np") is np
-        return getattr(np, code.co_names[1]) if hands_on else kernel
-    defaults, named = list(kernel.__defaults__ or ()), kernel.__kwdefaults__ or {}
-    count = code.co_argcount + code.co_kwonlyargcount
-    for name in code.co_varnames[code.co_argcount : count]:
-        if defaults or name in named:
-            defaults.append(named.get(name, REQUIRED))
-    code = code.replace(co_argcount=count, co_kwonlyargcount=0)
-    new = _with(kernel, code, kernel.__globals__)
-    new.__defaults__, new.__kwdefaults__ = tuple(defaults), None
-    return new
+    hands_on = code.co_code in HANDS_ON and code.co_names[0] == "np"
+    if hands_on and not primitive.attrs and kernel.__globals__.get("np") is np:
+        return getattr(np, code.co_names[1])
+    return by_position(kernel)
 
 
 class RuleNode(Node):

@@ -485,27 +485,6 @@ class Tensor(Operators):
         """
         return change(self, Operators.__truediv__, other)  # type: ignore[no-any-return]
 
-    def __iadd__(self, other: Any) -> Tensor:
-        return augment(self, Operators.__add__, other)  # type: ignore[no-any-return]
-
-    def __isub__(self, other: Any) -> Tensor:
-        return augment(self, Operators.__sub__, other)  # type: ignore[no-any-return]
-
-    def __imul__(self, other: Any) -> Tensor:
-        return augment(self, Operators.__mul__, other)  # type: ignore[no-any-return]
-
-    def __itruediv__(self, other: Any) -> Tensor:
-        return augment(self, Operators.__truediv__, other)  # type: ignore[no-any-return]
-
-    def __ipow__(self, other: Any) -> Tensor:
-        return augment(self, Operators.__pow__, other)  # type: ignore[no-any-return]
-
-    def __imod__(self, other: Any) -> Tensor:
-        return augment(self, Operators.__mod__, other)  # type: ignore[no-any-return]
-
-    def __ifloordiv__(self, other: Any) -> Tensor:
-        return augment(self, Operators.__floordiv__, other)  # type: ignore[no-any-return]
-
     def zero_(self) -> Tensor:
         """Set every element to zero, in place.
 
@@ -761,6 +740,15 @@ class _Elsewhere:
 
 for _name in TABLES["Tensor"]:
     setattr(Tensor, _name, _Elsewhere(_name))
+
+
+def _augmented(function: Any) -> Any:
+    """The method of a sign like ``+=``."""
+    return lambda self, other: augment(self, function, other)
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv"):
+    setattr(Tensor, f"__i{_name}__", _augmented(getattr(Operators, f"__{_name}__")))
 
 
 def _values(given: Any, function: Any) -> Any:

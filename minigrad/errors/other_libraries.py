@@ -12,21 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from . import told
+from .repair import read_tables
 
-
-def _read(path: Path) -> dict[str, dict[str, str]]:
-    """Section → name → advice.  Imported with the package, so it is no more than its lines ask for."""
-    tables: dict[str, dict[str, str]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line[:1] == "[":
-            table = tables[line.strip("[]")] = {}
-        elif line and line[0] != "#":
-            name, _, advice = line.partition(" = ")
-            table[name] = advice
-    return tables
-
-
-TABLES = _read(Path(__file__).with_suffix(".ini"))
+TABLES = read_tables(Path(__file__).with_suffix(".ini"))
 
 
 def missing(

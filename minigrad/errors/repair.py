@@ -5,7 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from math import prod
+from pathlib import Path
 from typing import Any
+
+
+def read_tables(path: Path) -> dict[str, dict[str, str]]:
+    """Section → name → advice.  Imported with the package, so it is no more than its lines ask for."""
+    tables: dict[str, dict[str, str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line[:1] == "[":
+            table = tables[line.strip("[]")] = {}
+        elif line and line[0] != "#":
+            name, _, advice = line.partition(" = ")
+            table[name] = advice
+    return tables
 
 
 def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception) -> str:
@@ -19,15 +32,19 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception) -> str:
     shapes = [tuple(s) for a in args if (s := getattr(a, "shape", None)) is not None]
     if "must be an integer array" in text or re.search("from dtype.'float.*to dtype.'int", text):
         return "indices are integers: indices.astype(int)"
+    if "object is not callable" in text or "no attribute '__name__'" in text:
+        return "pass a function there, as in lambda x: mg.sum(x * x)"
+    if "object is not iterable" in text:
+        return "pass a list, a tuple or an array there"
     if isinstance(cause, TypeError | AttributeError):
         for name in ("axis", "axes"):
             if isinstance(axes := attrs.get(name), list):
                 return f"{name}={tuple(axes)}, a tuple"
         return "pass Tensors, arrays or numbers, and attrs of the type the docstring names"
-    for needle, advice in _ADVICE:
-        if needle in text:
+    for words, advice in _BY_SHAPES.items():
+        if words in text:
             return advice(shapes, attrs)
-    return ""
+    return next((advice for words, advice in _SENTENCES.items() if words in text), "")
 
 
 def _axes(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
@@ -41,9 +58,7 @@ def _order(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
 
 
 def _product(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
-    size = 1
-    for n in shapes[0] if shapes else ():
-        size *= n
+    size = prod(shapes[0]) if shapes else 1
     return f"the sizes must multiply to {size}; one of them may be -1"
 
 
@@ -59,53 +74,13 @@ def _matmul(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
     )
 
 
-def _broadcast(shapes: list[tuple[int, ...]], attrs: dict[str, Any]) -> str:
-    return "sizes are compared from the right and must be equal or 1; add an axis with expand_dims"
-
-
-def _says(sentence: str) -> Callable[..., str]:
-    return lambda shapes, attrs: sentence
-
-
-_ADVICE: list[tuple[str, Callable[..., str]]] = [
-    ("matmul", _matmul),
-    ("not aligned", _matmul),
-    ("axes don't match", _order),
-    ("out of bounds for array of dimension", _axes),
-    ("out of range for", _axes),
-    ("cannot reshape", _product),
-    ("broadcast", _broadcast),
-    ("out of bounds", _says("indices count from 0, or from -1 backwards")),
-    ("zero-dimensional", _says("a single number has no axis to join along; use stack")),
-    ("concatenat", _says("all sizes but that of the joined axis must be equal")),
-    (
-        "input arrays must have same number",
-        _says("all need equally many axes; add one with expand_dims"),
-    ),
-    ("index", _says("one index per axis: numbers, slices, None, ..., integer arrays or a mask")),
-    ("repeated axis", _says("name each axis once")),
-    ("zero-size array", _says("only sum, prod, any and all are defined for no elements")),
-    ("negative dimensions", _says("sizes and repetitions count from 0")),
-    ("same shape", _says("bring all values to one shape first")),
-    ("inhomogeneous", _says("rows of a list must be equally long")),
-    (
-        "Singular",
-        _says("the matrix has no inverse; add a small multiple of eye(n), or use another method"),
-    ),
-    (
-        "positive definite",
-        _says("the matrix must be symmetric with positive eigenvalues; try x @ x.mT + eye(n)"),
-    ),
-    (
-        "Integers to negative integer powers",
-        _says("a float as the base: x.astype(float) ** -1, or 2.0 ** -1"),
-    ),
-    (
-        "same number of dimensions",
-        _says("indices have an axis for each axis of x; add one with expand_dims"),
-    ),
-    ("size not equal to one", _says("only axes of length 1 can be squeezed")),
-    ("einstein", _says("one letter per axis of each operand, as in 'ij,jk->ik'")),
-    ("operand", _says("one letter per axis of each operand, as in 'ij,jk->ik'")),
-    ("subscript", _says("one letter per axis of each operand, as in 'ij,jk->ik'")),
-]
+#: words of NumPy's error → what finds the advice from the shapes
+_BY_SHAPES: dict[str, Callable[..., str]] = {
+    "matmul": _matmul,
+    "not aligned": _matmul,
+    "axes don't match": _order,
+    "out of bounds for array of dimension": _axes,
+    "out of range for": _axes,
+    "cannot reshape": _product,
+}
+_SENTENCES = read_tables(Path(__file__).with_suffix(".ini"))["NumPy"]

@@ -2,9 +2,8 @@
 
 why            `mg.why`: which engine answers
 explanation    what was found, and how it reads
-paths          every way along the edges, with its share
+paths          every way along the edges, with its share; where a gradient becomes 0, NaN, infinite, small, large
 rerun          backward once more on remembered values: what every node gave
-flow           what every edge brought: where a gradient becomes 0, NaN, infinite, small, large
 pytorch        Tensors, modules and optimizers of PyTorch
 source_cuts    where the user's code leaves the graph, read without running it
 linked         the engines of the course

@@ -1,8 +1,11 @@
-"""What `why` found, and how it reads."""
+"""What `why` found, and how it reads.  The texts of the reasons and repairs are in ``reasons.ini``."""
 
 from __future__ import annotations
 
+from configparser import ConfigParser
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,9 @@ class Shown:
         return {"text/plain": str(self)}
 
 
+USES = "use(s) of it, a path to each"
+
+
 @dataclass(repr=False)
 class Explanation(Shown):
     """What `why` found: ``paths``, from the output to the value, with what each gave; or ``reason``, why there is none.
@@ -33,30 +39,38 @@ class Explanation(Shown):
     reason: str = ""
     repair: str = ""
     note: str = ""
-    made: bool = False  # by operators, which have no values: ``paths`` name them
     start: Any = field(default=None, compare=False)  # the node backward began at: what `draw` draws
     leaf: Any = field(default=None, compare=False)
-    grouped: bool = False  # one of the ``paths`` for each use of the value, whichever way the gradient came to it
+    kind: str = "path(s)"  # or `USES`, where one path is told for each
+    gradient: str = ""  # its name, where operators make it: ``paths`` name them, without values
+    count: int = 0  # how many paths there are, where not all are told
 
     def __str__(self) -> str:
-        advice = [f"  repair: {self.repair}"] if self.repair else []
-        if self.reason and not self.paths:
-            return "\n".join([f"{self.name} has no gradient: {self.reason}", *advice])
-        if self.made:
-            return "\n".join(
-                [f"the gradient of {self.name} is made by:", *(f"  {p[0]}" for p, _ in self.paths)]
-            )
-        kind = "use(s) of it, a path to each" if self.grouped else "path(s)"
-        ways = f", from {len(self.paths)} {kind}:" if self.paths else ""
-        head = f"the gradient of {self.name} is {short(self.total)}{ways}"
+        ways = f", from {self.count or len(self.paths)} {self.kind}:" if self.paths else ""
         if self.reason:
-            head = f"{self.name} has no gradient: {self.reason}\n  it would be {short(self.total)}{ways}"
-        lines = [head]
-        lines += [
-            f"  {short(value) if value is not None else '?':>12}  by  {' → '.join(path)}"
-            for path, value in self.paths
-        ]
-        return "\n".join([*lines, *([self.note] if self.note else []), *advice])
+            gap = "" if self.reason.startswith("\n") else " "
+            lines = [f"{self.name} has no gradient:{gap}{self.reason}"]
+            lines += [f"  it would be {short(self.total)}{ways}"] if self.paths else []
+        else:
+            known = [self.gradient] * bool(self.gradient)
+            known += [short(self.total)] * (self.total is not None)
+            lines = [f"the gradient of {self.name} is {' = '.join(known)}{ways}"]
+        for path, value in self.paths:
+            gave = "?" if value is None else short(value)
+            lines.append(
+                f"  {path[0]}" if self.gradient else f"  {gave:>12}  by  {' → '.join(path)}"
+            )
+        more = self.count - len(self.paths)
+        lines += [f"  … and {more} more"] if more > 0 else []
+        lines += [self.note] if self.note else []
+        return "\n".join([*lines, *([f"  repair: {self.repair}"] if self.repair else [])])
+
+
+class Explanations(Shown, list[Any]):
+    """One explanation after the other."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
 
 
 def as_array(value: Any) -> Any:
@@ -72,8 +86,21 @@ def short(value: Any) -> str:
     return " ".join(np.array2string(array, precision=5, separator=", ").split())  # in one line
 
 
-class Explanations(Shown, list[Any]):
-    """One explanation after the other."""
+@cache
+def table() -> ConfigParser:
+    """The sections of ``reasons.ini``."""
+    parser = ConfigParser(delimiters=("=",), interpolation=None)
+    parser.read(Path(__file__).parent / "reasons.ini", encoding="utf-8")
+    return parser
 
-    def __str__(self) -> str:
-        return "\n".join(map(str, self))
+
+def because(subject: str, key: str, **words: Any) -> Explanation:
+    """That there is no gradient, with the reason and the repair of that name in the table.
+
+    >>> print(because("n", "whole_numbers", dtype="int64"))
+    n has no gradient: it holds int64 numbers, and only floating-point values have gradients
+      repair: make them floating-point numbers before requires_grad_()
+    """
+    row = table()[key]
+    texts = [row.get(part, "").format(name=subject, **words) for part in ("reason", "repair")]
+    return Explanation(subject, reason=texts[0], repair=texts[1])

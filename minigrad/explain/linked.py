@@ -1,7 +1,6 @@
 """Why, for the engines of the course: their variables link to the function that made them, or to a ``grad_fn``.
 
-Objects are known by their attributes: ``creator`` with ``inputs``, or ``grad_fn`` with ``next_functions``; operators of
-nets by ``type``, ``inputs`` and ``outputs``.
+Objects are known by their attributes: ``creator`` with ``inputs``, or ``grad_fn`` with ``next_functions``.
 """
 
 from __future__ import annotations
@@ -11,21 +10,10 @@ from typing import Any
 
 from .paths import MOST_PATHS
 
-GRAD = "@GRAD"
-
 
 def is_linked(x: Any) -> bool:
     """Whether this is a variable of linked nodes, or a tensor of an engine with ``grad_fn``."""
     return hasattr(x, "grad") and (hasattr(x, "data") or hasattr(x, "grad_fn"))
-
-
-def is_net(x: Any) -> bool:
-    """Whether this is an operator of a net, or a net."""
-    return (
-        hasattr(x, "type")
-        and isinstance(getattr(x, "inputs", None), dict)
-        and isinstance(getattr(x, "outputs", None), dict)
-    )
 
 
 def paths_to(x: Any, output: Any) -> list[tuple[str, ...]]:
@@ -84,28 +72,3 @@ def is_same(at: Any, x: Any) -> bool:
 def _name(node: Any) -> str:
     name = getattr(node, "name", None)
     return name() if callable(name) else str(name or type(node).__name__)
-
-
-def gradients_made(net: Any) -> dict[str, list[str]]:
-    """Variable → the operators of a net that make its gradient, in order."""
-    made: dict[str, list[str]] = {}
-    for k, op in enumerate(_flat(net)):
-        for listed in op.outputs.values():
-            for name in [listed] if isinstance(listed, str) else listed:
-                variable, mark, _ = str(name).partition(GRAD)
-                if mark:
-                    made.setdefault(variable, []).append(f"#{k} {op.type} → {name}")
-    return made
-
-
-def _flat(net: Any) -> list[Any]:
-    """The operators of a net in order, inner nets taken apart."""
-    flat, waiting = [], [net]
-    while waiting:
-        at = waiting.pop()
-        inner = getattr(at, "ops", None)
-        if inner is None:
-            flat.append(at)
-        else:
-            waiting += reversed(list(inner))
-    return flat

@@ -1,24 +1,80 @@
-"""The paths by which a gradient comes: every way along the edges from an output to a value, and what it brings.
+"""The paths by which a gradient comes, what each brings, and where it goes wrong on its way.
 
 The gradient is the sum over all paths of the product of the slopes along them.  The walk adds them up where they
-meet; here each is followed alone.
+meet; here each is followed alone.  Every edge is known by the size of what it brought, so a zero, a NaN or a number
+that grows can be followed back to the first node that made it.
+
+The nodes may be of any engine: they have ``next_functions``, ``pull``, ``name()``, ``seq``, ``several`` and ``saved``.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..eager.grad_fn import Node, Output
-from .explanation import as_array
+from .explanation import USES, Explanation, as_array, short, table
 
 MOST_PATHS = 24  #: more are not followed one by one
+MOST_PULLS = 10_000  #: nor are they where so many rules would run
+GROWN = 1e6  #: a gradient that grows by more than this on its way explodes
+SHRUNK = 1e-7  #: one that shrinks below this part of the largest vanishes
+_SINGLE = 1e-3  #: what a single node may take away without being the one to blame
+_NEAR = 1e-3  #: how near two gradients of float32 must be to be the same
 
 Trail = tuple[tuple[Any, int], ...]  # the nodes and the slot by which each was left
 
 
-def count_paths(nodes: list[Any], place: Any) -> dict[Any, int]:
+class Flow(NamedTuple):
+    """What one slot of a node ``gave`` of what ``came`` to the node: largest numbers, NaN if any is; ``to`` whom."""
+
+    node: Any
+    slot: int
+    to: Any
+    came: float
+    gave: float
+    ends: bool = False  # whether nothing follows: a leaf
+
+
+def traced(
+    name: str,
+    start: tuple[Any, int, Any],
+    nodes: list[Any],
+    place: Any,
+    flown: Any = None,
+    pulls: int = MOST_PULLS,
+) -> Explanation:
+    """The paths from the ``start`` (a node, which of its outputs, a seed) to a place, and what is wrong with their sum.
+
+    ``flown``: what `flows` gave, where it ran already.  Without ``total``: a rule on the way gave None.
+    """
+    root, index, seed = start
+    if place == (root, index):
+        return Explanation(name, seed, [(("the output itself",), as_array(seed))])
+    counts = count_paths(nodes, place)
+    steps, came = flown or flows(start, nodes, {place})
+    parts = [p for p in came if p[0].next_functions[p[1]] == place]
+    if not parts:
+        return Explanation(name)
+    total = parts[0][2]
+    for _, _, more in parts[1:]:
+        total = total + more
+    told = Explanation(name, total)
+    alarm, told.repair = trouble(steps, counts, place, total)
+    told.note = f"  {alarm}" * bool(alarm)
+    if counts[root] <= MOST_PATHS and counts[root] * len(nodes) <= pulls:
+        trails = followed(start, place, counts)
+        shares = [g for _, g in trails]
+        told.paths = list(zip(labels([t for t, _ in trails]), shares, strict=True))
+    else:
+        told.paths = [(way(root, n, k), as_array(g)) for n, k, g in parts[:MOST_PATHS]]
+        told.kind, told.count = USES, len(parts)
+    return told
+
+
+def count_paths(nodes: Iterable[Any], place: Any) -> dict[Any, int]:
     """How many paths lead from each of these nodes to a place; ``nodes`` in any order.
 
     >>> import minigrad as mg
@@ -36,36 +92,72 @@ def count_paths(nodes: list[Any], place: Any) -> dict[Any, int]:
 
 
 def followed(
-    root: Any, index: int, seed: Any, place: Any, counts: dict[Any, int]
+    start: tuple[Any, int, Any], place: Any, counts: dict[Any, int]
 ) -> list[tuple[Trail, Any]]:
-    """What each path from an output of ``root`` to the place brings; newest nodes first."""
+    """What each path from a start to the place brings; newest nodes first."""
     done: list[tuple[Trail, Any]] = []
-    waiting: list[tuple[Any, int, Any, Trail]] = [(root, index, seed, ())]
-    while waiting:
-        node, index, g, trail = waiting.pop()
-        grads = node.pull(_alone(node, index, g) if node.several else g)
-        further: list[Any] = []
-        for slot, (edge, p) in enumerate(zip(node.next_functions, grads, strict=False)):
-            here = (*trail, (node, slot))
-            if p is None:
-                continue
-            if edge == place:
-                done.append((here, np.array(as_array(p))))
-            elif counts.get(edge[0]):
-                further.append((edge[0], edge[1], p, here))
-        waiting += sorted(further, key=lambda step: step[0].seq)
+    waiting: list[tuple[Any, int, Any, Trail]] = [(*start, ())]
+    with np.errstate(all="ignore"):  # what is wrong is told, not warned of
+        while waiting:
+            node, index, g, trail = waiting.pop()
+            grads = node.pull(_complete(node, {index: g}))
+            further: list[Any] = []
+            for slot, (edge, p) in enumerate(zip(node.next_functions, grads, strict=False)):
+                here = (*trail, (node, slot))
+                if p is None:
+                    continue
+                if edge == place:
+                    done.append((here, np.array(as_array(p))))
+                elif counts.get(edge[0]):
+                    further.append((edge[0], edge[1], p, here))
+            waiting += sorted(further, key=lambda step: step[0].seq)
     return done
 
 
-def _alone(node: Any, index: int, g: Any) -> list[Any]:
-    """The gradients of all outputs of a node, if only one has any."""
+def walked(
+    start: tuple[Any, int, Any], nodes: Iterable[Any], ends: Collection[Any] = ()
+) -> Iterator[tuple[Any, int, Any, Any]]:
+    """(node, slot, gradient, what came to the node) of one backward, newest first; at ``ends`` nothing goes on."""
+    root, index, seed = start
+    arrived: dict[Any, dict[int, Any]] = {root: {index: seed}}
+    for node in sorted(nodes, key=lambda n: -n.seq):
+        held = arrived.pop(node, None)
+        if held is None or not node.next_functions:
+            continue
+        gave = node.pull(_complete(node, held))
+        for slot, (to, gradient) in enumerate(zip(node.next_functions, gave, strict=False)):
+            if to[0] is None or gradient is None:
+                continue
+            yield node, slot, gradient, held.values()
+            if to not in ends:
+                slots = arrived.setdefault(to[0], {})
+                slots[to[1]] = gradient if to[1] not in slots else slots[to[1]] + gradient
+
+
+def flows(
+    start: tuple[Any, int, Any], nodes: Iterable[Any], places: Collection[Any]
+) -> tuple[list[Flow], list[tuple[Any, int, Any]]]:
+    """One backward, nothing kept but sizes; and (node, slot, gradient) of what came to ``places``, where it ends."""
+    steps: list[Flow] = []
+    parts: list[tuple[Any, int, Any]] = []
+    sizes: dict[Any, float] = {}
+    with np.errstate(all="ignore"):
+        for node, slot, gradient, held in walked(start, nodes, places):
+            if node not in sizes:
+                sizes[node] = max(map(size_of, held))
+            to = node.next_functions[slot]
+            ends = not to[0].next_functions
+            steps.append(Flow(node, slot, to, sizes[node], size_of(gradient), ends))
+            parts += [(node, slot, gradient)] * (to in places)
+    return steps, parts
+
+
+def _complete(node: Any, held: Mapping[int, Any]) -> Any:
+    """What a node pulls: its gradient, or those of all its outputs, with zeros where nothing came."""
+    if not node.several:
+        return held[0]
     specs = enumerate(node.specs)  # without one, None stands for no gradient
-    return [g if k == index else np.zeros(*spec) if spec else None for k, spec in specs]
-
-
-def place_of(edge: Any) -> tuple[Node, int]:
-    """An edge as ``next_functions`` shows it."""
-    return (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
+    return [held.get(k, np.zeros(*spec) if spec else None) for k, spec in specs]
 
 
 def labels(trails: list[Trail]) -> list[tuple[str, ...]]:
@@ -80,3 +172,180 @@ def _label(trail: Trail, every: bool) -> tuple[str, ...]:
         f"{node.name()}[{slot}]" if every or k == last else node.name()
         for k, (node, slot) in enumerate(trail)
     )
+
+
+def way(root: Any, node: Any, slot: int) -> tuple[str, ...]:
+    """The ends of the paths that come by a slot of a node."""
+    last = f"{node.name()}[{slot}]"
+    if node is root:
+        return (last,)
+    near = any(to is node for to, _ in root.next_functions)
+    return (root.name(), last) if near else (root.name(), "…", last)
+
+
+# -- where it goes wrong ------------------------------------------------------------------
+
+
+def size_of(value: Any) -> float:
+    """The largest absolute value of an array; NaN if there is any, 0 where there are no numbers."""
+    array = as_array(value)
+    return float(np.abs(array).max()) if array.size else 0.0
+
+
+def trouble(
+    steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any
+) -> tuple[str, str]:
+    """(what is wrong with a gradient and where it began, a repair); empty for a healthy one.
+
+    ``counts`` holds the paths from each node to ``place``, ``total`` is the gradient that came there.
+    """
+    on_path = [s for s in steps if s.to == place or counts.get(s.to[0])]
+    last = [s for s in on_path if s.to == place]
+    size = size_of(total)
+    if not np.isfinite(size):
+        bad = [s for s in on_path if np.isfinite(s.came) and not np.isfinite(s.gave)]
+        what = "NaN" if np.isnan(size) else "infinite"
+        if not bad:
+            return f"it is {what} because the gradient that backward started with is", ""
+        return _told(f"it is {what}: made first", bad[0])
+    if size == 0:
+        dead = [s for s in on_path if s.came != 0 and s.gave == 0]
+        if dead:
+            return _told("every number of it is 0: lost first", dead[0])
+        same = any(s.gave for s in last)
+        reason = "what its paths bring cancels out" if same else "backward started with zeros"
+        return f"every number of it is 0: {reason}", ""
+    largest = max([s.came for s in on_path[:1]] + [s.gave for s in steps if s.ends])
+    if size < SHRUNK * largest and all(s.gave > _SINGLE * s.came for s in last):
+        faded = next((s for s in on_path if 0 < s.gave < SHRUNK * largest), last[-1])
+        text = f"it vanishes: {size:.1e}, where others are {largest:.1e}; too small from"
+        weakest = min(on_path, key=lambda s: s.gave / s.came if s.came and s.gave else 1.0)
+        return f"{text} {_where(faded)} on", advice(weakest.node) or table()["ways"]["vanishes"]
+    start = on_path[0].came if on_path else size
+    if size > GROWN * max(start, 1e-30):
+        grown = next(s for s in on_path if s.gave > GROWN * start)
+        text = f"it explodes: {size:.1e}, from {start:.1e} at the start; beyond 1e6 of that from"
+        return f"{text} {_where(grown)} on", table()["ways"]["explodes"]
+    return "", ""
+
+
+def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> tuple[str, str]:
+    """Where an output that is not finite became so: the first operation, in the order they ran; else empty."""
+    if np.isfinite(size := size_of(output)):
+        return "", ""
+    what = "NaN" if np.isnan(size) else "infinite"
+    begin = f"{name} itself is {what}: so is every gradient; it began in the forward pass"
+    ran = sorted((n for n in nodes if n.next_functions), key=lambda n: n.seq)
+    for node in ran:
+        for key, value in saved_of(node).items():
+            if not np.isfinite(size_of(value)):
+                return _origin(begin, node, key)
+    for node in ran:  # its result is kept by none
+        words, _, inputs = table()["breaks"].get(stem(node), "").partition(" in ")
+        facts = _facts({k: v for k, v in saved_of(node).items() if k in inputs.split()})
+        if any(f"are {word}" in facts for word in words.split()):
+            return f"{begin} at {node.name()} ({facts})", advice(node)
+    return f"{begin}, or its data hold such numbers", table()["ways"]["data"]
+
+
+def _origin(begin: str, node: Any, key: str) -> tuple[str, str]:
+    """Who made a saved value that is not finite: this node, the one that made its input, or nobody in the graph."""
+    inputs = node.slots if hasattr(node, "slots") else getattr(node.primitive, "differentiable", ())
+    to = dict(zip(inputs, node.next_functions, strict=False)).get(key, (node, 0))[0]
+    if to is not None and to.next_functions:
+        facts = _facts(saved_of(to))
+        return f"{begin} at {to.name()}" + (f" ({facts})" if facts else ""), advice(to)
+    facts = _facts({key: saved_of(node)[key]})
+    return f"{begin}, in the data that {node.name()} reads ({facts})", table()["ways"]["data"]
+
+
+def _told(begin: str, step: Flow) -> tuple[str, str]:
+    facts = _facts(saved_of(step.node))
+    gave = "zeros" if step.gave == 0 else f"{step.gave:g}"
+    text = f"{begin} by {_where(step)}, which got {step.came:.3g} and gave {gave}"
+    return text + (f" ({facts})" if facts else ""), advice(step.node)
+
+
+def _where(step: Flow) -> str:
+    many = len(step.node.next_functions) > 1
+    return f"{step.node.name()}[{step.slot}]" if many else str(step.node.name())
+
+
+def _facts(saved: Mapping[str, Any]) -> str:
+    """What is remarkable in saved values: zeros, negative and large numbers, NaN."""
+    facts = []
+    for name, value in saved.items():
+        array = as_array(value)
+        if array.dtype.kind not in "fiub" or not array.size:
+            continue
+        truth = array.dtype.kind == "b"
+        with np.errstate(all="ignore"):
+            counts = {"False": array == 0} if truth else {
+                "NaN": np.isnan(array), "infinite": np.isinf(array),
+                "0": array == 0, "negative": array < 0,
+            }  # fmt: skip
+        ends = (
+            [] if truth else sorted({f"{v:.4g}": 0 for v in (array.min(), array.max())}, key=float)
+        )
+        told = [f"{int(v.sum())} of {array.size} are {k}" for k, v in counts.items() if v.any()]
+        facts.append(f"saved {name}: {', '.join([' to '.join(ends)] * bool(ends) + told)}")
+    return "; ".join(facts)
+
+
+def saved_of(node: Any) -> Mapping[str, Any]:
+    """The saved values of a node; none where it let go of them."""
+    try:
+        saved: Mapping[str, Any] = node.saved
+    except Exception:  # freed, or changed in place since: reading says so with an error
+        return {}
+    return {n: v for n, v in saved.items() if hasattr(v, "shape")}
+
+
+def stem(node: Any) -> str:
+    """``mul`` for ``MulBackward0`` and for ``#7 mul_grad``."""
+    return re.split(r"Backward|_grad", node.name().split(" ")[-1])[0].lower()
+
+
+def advice(node: Any, kinds: Iterable[str] = ("not finite", "zero")) -> str:
+    """What to write in place of an op that spoils its gradient."""
+    return next((row for k in kinds if (row := table()[k].get(stem(node), ""))), "")
+
+
+def difference(name: str, grad: Any, total: Any, hook: str) -> tuple[str, str]:
+    """Why ``.grad`` is not the gradient of this output, as far as the numbers tell, and a repair.
+
+    ``hook``: where one is, if any.
+    """
+    a, b = as_array(grad), as_array(total)
+    size, scale = size_of(a), size_of(b)
+    if a.shape != b.shape or not np.isfinite(scale) or not np.isfinite(size):
+        return "", ""
+    if abs(a - b).max(initial=0) <= _NEAR * max(scale, 1e-30):
+        return "", ""
+    if hook:
+        return f"  (.grad is {short(grad)}: a hook {hook} changed it)", "remove() the hook"
+    ratio = float((a * b).sum() / (b * b).sum()) if scale else 0.0
+    alike = (
+        bool(scale)
+        and a.size > 1
+        and abs(a - ratio * b).max() <= _NEAR * max(abs(ratio) * scale, 1e-30)
+    )
+    if alike and ratio > 1.5 and abs(ratio - round(ratio)) < _NEAR:
+        times = f"{ratio:.0f}"
+        text = (
+            f"  (.grad is {times} times that: {times} backward passes added up without zero_grad())"
+        )
+        return text, table()["ways"]["added up"]
+    if size == 0:
+        return "  (.grad is 0: zero_grad(set_to_none=False) or a hook has set it so)", ""
+    if alike:
+        clip = "clip_grad_norm_ scales gradients" if 0 < ratio < 1 else "something scaled it"
+        text = f"  (.grad is {ratio:.4g} times that: {clip}; so do a loss scale and a division)"
+        return text, ""
+    if bool((abs(a - b.clip(-size, size)) <= _NEAR * size).all()):
+        return f"  (.grad is that, clipped to ±{size:.4g}: clip_grad_value_)", ""
+    text = (
+        f"  (.grad is {short(grad)}: earlier backward passes were added to it without zero_grad(), or "
+        "another output, a hook or an update in place made the difference)"
+    )
+    return text, table()["ways"]["added up"]

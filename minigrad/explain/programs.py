@@ -3,80 +3,126 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from typing import Any
 
+from ..errors import DTypeError, describe, refusal
+from ..grad_names import GRAD
 from ..static.backward.op_path import connections, differentiable_inputs
 from ..static.program.block import Block
 from ..static.program.op_info import has_blocks, op_info
 from ..static.program.operator import Operator
 from ..static.program.program import BackwardCall
 from ..static.program.variable import Variable
-from .explanation import Shown
+from ..static.run.scope import Scope, Step
+from .explanation import Explanation, because
+from .paths import Flow, forward_trouble, size_of, trouble
 
 MOST_PATHS = 8
 
 
-@dataclass(repr=False)
-class ProgramExplanation(Shown):
-    """What `explain` found: ``count`` paths from the variable to the loss, or ``cuts``, why there is none.
-
-    ``paths`` holds the first of them.
-    """
-
-    name: str
-    gradient: str = ""
-    paths: list[str] = field(default_factory=list)
-    cuts: list[str] = field(default_factory=list)
-    count: int = 0
-
-    def __str__(self) -> str:
-        if self.gradient:
-            head = f"the gradient of {self.name} is {self.gradient}, from {self.count} path(s):"
-            more = self.count - len(self.paths)
-            rest = [f"  … and {more} more"] if more > 0 else []
-            return "\n".join([head, *(f"  {p}" for p in self.paths), *rest])
-        if len(self.cuts) == 1:
-            return f"{self.name} has no gradient: {self.cuts[0]}"
-        return "\n".join([f"{self.name} has no gradient:", *(f"  {c}" for c in self.cuts)])
-
-
-def explain(variable: Variable) -> ProgramExplanation:
-    """Where the gradient of a Variable comes from, or the exact cut.
+def explain(variable: Variable, scope: Any = None) -> Explanation:
+    """Where the gradient of a Variable comes from, or the exact cut; with the ``scope`` of a run, from its numbers.
 
     >>> import minigrad as mg
     >>> from minigrad import static
     >>> prog = static.Program()
     >>> with static.program_guard(prog):
-    ...     w, v = static.parameter("w", 1.0), static.parameter("v", 2.0)
-    ...     h = mg.exp(w)
+    ...     w, v = static.parameter("w", -1.0), static.parameter("v", 2.0)
+    ...     h = mg.exp(v)
     ...     h.stop_gradient = True
-    ...     pairs = static.append_backward(h * v)
-    >>> print(explain(v))
-    the gradient of v is v@GRAD, from 1 path(s):
-      v → #1 mul → mul_0
+    ...     pairs = static.append_backward(h * mg.relu(w))
     >>> print(explain(w))
-    w has no gradient: stop_gradient at exp_0, which #0 exp makes of w
+    the gradient of w is w@GRAD, from 1 path(s):
+      w → #1 relu → relu_0 → #2 mul → mul_0
+    >>> print(explain(v))
+    v has no gradient: stop_gradient at exp_0, which #0 exp makes of v
+    >>> scope = static.Scope()
+    >>> _ = static.Executor().run(prog, scope=scope)
+    >>> print(explain(w, scope).note)
+      every number of it is 0: lost first by #5 relu_grad, which got 7.39 and gave zeros (saved out: 0, 1 of 1 are 0)
     """
-    block = variable.block
-    calls = [c for c in block.program.backward_calls if c.block == block.idx or block.idx == 0]
-    name = variable.name
+    block, name = variable.block, variable.name
+    program = block.program
+    calls = [c for c in program.backward_calls if c.block == block.idx or block.idx == 0]
+    if (
+        scope is not None
+        and getattr(getattr(scope, "record", None), "program", None) is not program
+    ):
+        what = f"{name} is explained from the Scope of a run of its program, not from {describe(scope)}"
+        raise refusal(what, "exe.run(program, feed, scope=scope); mg.why(w, scope)", DTypeError)
     if variable.dtype.kind != "f":
-        cut = f"it holds {variable.dtype} numbers, and only floating-point values have gradients"
-        return ProgramExplanation(name, cuts=[cut])
+        return because(name, "whole_numbers", dtype=variable.dtype)
     for call in reversed(calls):
         if name not in call.gradients:
             continue
-        gradient, inner = call.gradients[name], block.program.blocks[call.block]
+        gradient, inner = call.gradients[name], program.blocks[call.block]
         if inner.find_var(gradient) is None:
-            return ProgramExplanation(name, cuts=[f"its gradient {gradient} was pruned away"])
+            return because(name, "pruned", gradient=gradient)
         count, paths = _paths(inner, variable, call)
         if count:  # else it is there, and zero
-            return ProgramExplanation(name, gradient, paths, count=count)
+            told = Explanation(name, None, [((p,), None) for p in paths])
+            told.gradient, told.count = gradient, count
+            if scope is not None:
+                _tell_numbers(told, inner, call, scope)
+            return told
     if not calls:
-        cut = "no backward part was appended yet: static.append_backward(loss)"
-        return ProgramExplanation(name, cuts=[cut])
-    cuts = _cuts(block.program.blocks[calls[-1].block], variable, calls[-1])
-    return ProgramExplanation(name, cuts=cuts)
+        return because(name, "no_backward_part")
+    cuts = _cuts(program.blocks[calls[-1].block], variable, calls[-1])
+    reason = cuts[0] if len(cuts) == 1 else "".join(f"\n  {c}" for c in cuts)
+    return Explanation(name, reason=reason)
+
+
+class _Ran:
+    """An operator of a run, read as a node: ``next_functions`` has what it made, or nobody for each input."""
+
+    def __init__(self, number: int, op: Operator, saved: dict[str, Any], edges: list[Any]) -> None:
+        self.number, self.op, self.saved, self.slots = number, op, saved, [*op.inputs]
+        self.seq, self.next_functions = number, edges
+
+    def name(self) -> str:
+        return f"#{self.number} {self.op.type}"
+
+
+def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope: Scope) -> None:
+    """The gradient of the last run of a block, and where it became 0, NaN, infinite, small or large."""
+    begin, ops = call.begin(block), block.ops
+    steps = [s for s in scope.record.steps if s.block == block.idx]  # type: ignore[union-attr]
+    values = dict(next(s for s in reversed(steps) if s.kind == "enter").values)
+    on_path = {told.gradient}
+    for op in reversed(ops[begin:]):
+        if not on_path.isdisjoint(op.output_names):
+            on_path |= {n for n in op.input_names if GRAD in n}
+    read = {n for op in ops[begin:] if op.role == "backward" for n in op.input_names}
+    forward: list[Any] = []
+    flows: list[Flow] = []
+    for step in _last_run(steps):
+        number: int = step.number  # type: ignore[assignment]
+        op = ops[number]
+        held = {s: values.get(n[0]) for s, n in op.inputs.items() if n and GRAD not in n[0]}
+        arrays = {s: v for s, v in held.items() if hasattr(v, "dtype")}
+        came = [size_of(values[n]) for n in op.input_names if GRAD in n and n in values]
+        values |= step.values
+        if number < begin:
+            arrays["out"] = next(iter(step.values.values()), None)
+            forward.append(_Ran(number, op, arrays, [(None, 0)] * len(op.inputs)))
+        elif came and op.role in ("loss", "backward"):
+            outs = [n for n in op.output_names if n in step.values]
+            node = _Ran(number, op, arrays, outs)
+            sizes = [(k, n, size_of(step.values[n])) for k, n in enumerate(outs)]
+            flows += [Flow(node, k, (n, 0), max(came), size, n not in read) for k, n, size in sizes]
+    told.total = values[told.gradient]
+    counts = dict.fromkeys(on_path - {told.gradient}, 1)
+    alarm = trouble(flows, counts, (told.gradient, 0), told.total)
+    for target in call.targets:
+        bad = forward_trouble(target, values[target], forward)
+        alarm = bad if bad[0] else alarm
+    told.note, told.repair = f"  {alarm[0]}" * bool(alarm[0]), alarm[1]
+
+
+def _last_run(steps: list[Step]) -> list[Step]:
+    """The operators that ran since a block was entered last."""
+    entered = max(k for k, s in enumerate(steps) if s.kind == "enter")
+    return [s for s in steps[entered:] if s.kind == "op"]
 
 
 def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, list[str]]:

@@ -1,6 +1,6 @@
 """why, for PyTorch: where the gradient of its Tensor came from, or exactly why there is none.
 
-Its nodes are wrapped so that `paths` and `flow` read them as this package's own.  They are called one by one,
+Its nodes are wrapped so that `paths` reads them as this package's own.  They are called one by one,
 without the engine: no hook runs, no ``.grad`` changes, nothing is freed.  What a graph cannot tell, because it
 never held it, is looked for among the caller's variables and in the caller's code.
 """
@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import ast
 import functools
-import inspect
-import math
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..errors import DTypeError, describe, refusal, source_line
+from ..errors import DTypeError, describe, refusal
 from ..viz.adapters.of_grad_fn import Walk
 from ..viz.adapters.torch_facts import (
+    inputs_of,
     is_hooked,
     kind_of,
     of_kind,
@@ -27,20 +26,17 @@ from ..viz.adapters.torch_facts import (
     tensor_names,
     title,
 )
-from .explanation import Explanation, Explanations, as_array, short
-from .flow import flows, forward_trouble, size_of, trouble
-from .paths import MOST_PATHS, count_paths, followed, labels
-from .source_cuts import Code, Cut, called, code_around, code_of, cuts, muted_assignments
+from .explanation import USES, Explanation, Explanations, because
+from .paths import advice, count_paths, difference, flows, forward_trouble, size_of, traced, way
+from .source_cuts import Code, Cut, code_around, code_of, cuts, users
 
 _FREED = "second time"
 _PULLS, _FEWER = 1000, 100  # nodes that are run to follow the paths of one tensor, of many
-_NEAR = 1e-3  #: how near two gradients of float32 must be to be the same
+_REENTRANT = "CheckpointFunctionBackward"  # its backward runs a graph that is not there before
 
 
 class TorchNode:
     """A node of PyTorch, read as a `Node` of this package; ``pull`` runs it and no hook."""
-
-    primitive = "torch"  # not None: it may be run again
 
     def __init__(self, fn: Any, seq: int) -> None:
         self.fn, self.seq = fn, seq
@@ -57,20 +53,21 @@ class TorchNode:
         """What it keeps, by name."""
         return saved_values(self.fn)
 
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The names of its inputs."""
+        return inputs_of(self.fn, len(self.next_functions))
+
     def pull(self, g: Any) -> list[Any]:
         """The gradients of its inputs, with the shapes and dtypes of these."""
-        torch = sys.modules["torch"]
         run = self.fn.apply if hasattr(self.fn, "_forward_cls") else self.fn
-        with torch.no_grad():
-            given = run(*g) if isinstance(g, list) else run(g)
+        with sys.modules["torch"].no_grad():
+            gave = run(*g) if isinstance(g, list) else run(g)
+            gave = gave if isinstance(gave, tuple) else (gave,)
             return [
                 gradient if gradient is None or to is None else _fitting(gradient, to.fn, number)
-                for gradient, (to, number) in zip(_listed(given), self.next_functions, strict=False)
+                for gradient, (to, number) in zip(gave, self.next_functions, strict=False)
             ]
-
-
-def _listed(given: Any) -> Any:
-    return given if isinstance(given, tuple) else (given,)
 
 
 def _fitting(gradient: Any, fn: Any, number: int) -> Any:
@@ -85,18 +82,30 @@ def _fitting(gradient: Any, fn: Any, number: int) -> Any:
 class TorchGraph:
     """The graph below an output."""
 
-    def __init__(self, output: Any) -> None:
+    def __init__(self, output: Any, end: str) -> None:
         walk = Walk([_node_of(output)])
-        self.root, self.index = walk.order[0], output.output_nr
         self.nodes = {fn: TorchNode(fn, -k) for k, fn in enumerate(walk.order)}
         for fn, node in self.nodes.items():
             node.next_functions = tuple((self.nodes.get(to), k) for to, k in walk.next(fn))
+        self.output, self.end = output, end
+        self.root, self.all = self.nodes[walk.order[0]], [*self.nodes.values()]
         self.leaves = {id(fn.variable): fn for fn in self.nodes if hasattr(fn, "variable")}
 
     def place(self, x: Any) -> tuple[TorchNode, int] | None:
         """Where the gradient of a tensor arrives; None if it is not in the graph."""
         fn = self.leaves.get(id(x)) if x.grad_fn is None else x.grad_fn
         return (self.nodes[fn], x.output_nr) if fn in self.nodes else None
+
+    @functools.cached_property
+    def start(self) -> tuple[TorchNode, int, Any]:
+        """Where backward begins, and with what."""
+        seed = sys.modules["torch"].ones_like(self.output.detach())
+        return self.root, self.output.output_nr, seed
+
+    @functools.cached_property
+    def flown(self) -> Any:
+        """One backward for all leaves at once."""
+        return flows(self.start, self.all, {(n, 0) for n in self.all if not n.next_functions})
 
     @functools.cached_property
     def state(self) -> tuple[str, Any, str]:
@@ -121,29 +130,9 @@ class TorchGraph:
         return "partly" if partly else "freed", freed[0], ""
 
 
-def _only(root: TorchNode, place: Any, counts: Mapping[Any, int]) -> Any:
-    """The nodes of the only path to a place, with the slots by which it leaves them."""
-    trail, node = [], root
-    while True:
-        slot = next(
-            k for k, to in enumerate(node.next_functions) if to == place or counts.get(to[0])
-        )
-        trail.append((node, slot))
-        if node.next_functions[slot] == place:
-            return tuple(trail)
-        node = node.next_functions[slot][0]  # type: ignore[assignment]
-
-
 def _node_of(x: Any) -> Any:
     """The node a tensor stands for: what made it, or the AccumulateGrad of a leaf."""
     return x.grad_fn if x.grad_fn is not None else x.view_as(x).grad_fn.next_functions[0][0]
-
-
-class Answer(NamedTuple):
-    """A reason with what to do about it."""
-
-    reason: str
-    repair: str = ""
 
 
 def why_torch(x: Any, output: Any, frame: Any) -> Any:
@@ -154,21 +143,19 @@ def why_torch(x: Any, output: Any, frame: Any) -> Any:
     """
     variables = {**frame.f_globals, **frame.f_locals} if frame is not None else {}
     variables = {k: v for k, v in variables.items() if not k.startswith("_")}
-    kind = kind_of(x)
-    case = Case(variables, frame, several=kind != "tensor")
+    case = Case(variables, frame, several=kind_of(x) != "tensor")
     if callable(output) and kind_of(output) != "tensor":
         with sys.modules["torch"].random.fork_rng(devices=[]):
             output = output()
     if output is not None and kind_of(output) != "tensor":
         what = f"the output to explain from is a Tensor of PyTorch, not {describe(output)}"
         raise refusal(what, "mg.why(w, loss)", DTypeError)
-    if kind == "module":
-        prefix = next((n for n, m in of_kind(variables, "module").items() if m is x), "")
-        several = {f"{prefix}.{n}".lstrip("."): p for n, p in x.named_parameters()}
-        return Explanations(case.explain(p, output, n) for n, p in several.items())
-    if kind == "optimizer":
+    if kind_of(x) == "tensor":
+        return case.explain(x, output)
+    if kind_of(x) == "optimizer":
         return Explanations(case.explain(p, output) for g in x.param_groups for p in g["params"])
-    return case.explain(x, output)
+    prefix = next((f"{n}." for n, m in case.modules.items() if m is x), "")
+    return Explanations(case.explain(p, output, prefix + n) for n, p in x.named_parameters())
 
 
 class Case:
@@ -178,667 +165,331 @@ class Case:
         self.variables = variables
         self.tensors = tensor_names(variables)
         self.optimizers = of_kind(variables, "optimizer")
+        self.modules = of_kind(variables, "module")
         self.code = code_around(frame) if frame is not None else Code([], "", 1, {})
-        self.line = frame.f_lineno if frame is not None else 0
         self.graphs: dict[int, TorchGraph] = {}
         self.several = several  # tensors are asked for
-        self.pulls = _FEWER if several else _PULLS
-        self.flown: dict[int, Any] = {}
 
     def explain(self, x: Any, output: Any, name: str = "") -> Explanation:
-        """The explanation of one tensor."""
+        """The explanation of one tensor; where ``.grad`` is there without a reason to be, that comes first."""
         name = name or self.name(x) or "it"
         if not (x.is_floating_point() or x.is_complex()):
-            reason = f"it holds {x.dtype} numbers, and only floating-point values have gradients"
-            return Explanation(name, reason=reason, repair="x.float() before requires_grad_()")
+            return because(name, "of_integers", dtype=x.dtype)
+        told = self._explained(x, output, name)
+        if not told.reason or not x.is_leaf or x.grad is None:
+            return told
+        note = f"  (an earlier backward left it there: now {told.reason})"
+        return Explanation(name, x.grad, note=note, repair=told.repair)
+
+    def _explained(self, x: Any, output: Any, name: str) -> Explanation:
         if not x.requires_grad:
-            return self._told(name, x, self._no_grad(x, name))
-        chosen = output if output is not None else self._output(x)
-        if chosen is None:
-            return self._alone(name, x)
-        if not chosen.requires_grad:
-            end = self.name(chosen) or "the output"
-            answer = self._no_grad(chosen, end)
-            return Explanation(
-                name, reason=f"{end} has no graph: {answer.reason}", repair=answer.repair
+            return self._without_graph(x, name)
+        output = output if output is not None else self._output(x)
+        if output is None:
+            return self._alone(x, name)
+        if not output.requires_grad:
+            end = self.name(output) or "the output"
+            reason = self._without_graph(output, end)
+            return because(
+                name, "end_without_graph", end=end, reason=reason.reason, repair=reason.repair
             )
-        graph = self.graph(chosen)
+        graph = self.graph(output)
         place = graph.place(x)
-        if place is None:
-            return self._told(name, x, self._off_path(x, name, chosen, graph))
-        return self._on_path(x, name, chosen, graph, place)
+        if place is not None:
+            return self._on_path(x, name, graph, place)
+        if x.is_leaf and x.grad is not None and any(n.name() == _REENTRANT for n in graph.all):
+            note = (
+                "  (checkpoint(…, use_reentrant=True) holds its paths: they are made in backward)"
+            )
+            return Explanation(name, x.grad, note=note)
+        return self._off_path(x, name, graph)
 
     def name(self, x: Any) -> str:
         """What a tensor is called: a variable of the caller's, or its path in a module there."""
-        return next((n for n, t in self.tensors.items() if t is x), "")
+        names = [n for n, t in self.tensors.items() if t is x]
+        return min(names, key=lambda n: n.count(".") + n.count("["), default="")
 
     def graph(self, output: Any) -> TorchGraph:
         """The graph below an output, read once."""
         if id(output) not in self.graphs:
-            self.graphs[id(output)] = TorchGraph(output)
+            self.graphs[id(output)] = TorchGraph(output, self.name(output) or "the output")
         return self.graphs[id(output)]
+
+    def _ends(self, *but: Any) -> list[tuple[str, Any]]:
+        """The tensors with a graph, newest first; those of one number before others."""
+        ends = [(n, t) for n, t in self.tensors.items() if t.grad_fn is not None]
+        ends = [e for e in ends if all(e[1] is not t for t in but)]
+        ends.sort(key=lambda e: (e[1].numel() == 1, e[1].grad_fn._sequence_nr()), reverse=True)
+        return ends[:50]
 
     def _output(self, x: Any) -> Any:
         """The newest single number among the variables, first of those that depend on ``x``."""
-        ends = [t for t in self.tensors.values() if t.grad_fn is not None and t is not x]
-        ends = sorted(ends, key=lambda t: t.grad_fn._sequence_nr(), reverse=True)
+        ends = [t for _, t in self._ends(x)]
         ends = [t for t in ends if t.numel() == 1] or ends
-        return next((t for t in ends[:50] if self.graph(t).place(x)), ends[0] if ends else None)
-
-    def _told(self, name: str, x: Any, answer: Answer) -> Explanation:
-        """A reason why there is none; where ``.grad`` holds one nevertheless, that comes first."""
-        grad = x.grad if x.is_leaf else None
-        if grad is None:
-            return Explanation(name, reason=answer.reason, repair=answer.repair)
-        note = f"  (an earlier backward left it there: now {answer.reason})"
-        return Explanation(name, grad, note=note, repair=answer.repair)
+        return next((t for t in ends if self.graph(t).place(x)), ends[0] if ends else None)
 
     # a tensor without a graph
 
-    def _no_grad(self, x: Any, name: str) -> Answer:
+    def _without_graph(self, x: Any, name: str) -> Explanation:
         """Why a tensor does not require a gradient."""
         if x.is_inference():
-            return Answer(
-                "it was made under inference_mode()", "make it outside of inference_mode()"
-            )
-        if type(x).__name__ == "Parameter" or any(x is p for p in self._held()):
-            return Answer(
-                "it is frozen: requires_grad is False" + self._where_called(name, "requires_grad_"),
-                f"{name}.requires_grad_(True) before the forward pass",
-            )
-        shared = self._shares(x)
-        if shared:
-            return Answer(
-                f"it was cut off by detach() or .data: it shares its memory with {shared}, which has a graph",
-                f"use {shared} itself where the gradient shall flow",
-            )
-        muted = [line for line, why in muted_assignments(self.code, name) if why]
-        if muted:
-            return Answer(
-                f"it was made under {muted[-1]}",
-                f"compute it outside of that block; to update a leaf: {name} -= … under no_grad",
-            )
-        late = self._late(name)
-        if late:
-            return Answer(late, "requires_grad_(True) before the computation")
-        for cut in self._cuts_to(name):
-            return Answer(f"its way is cut at {cut.line} by {cut.what}", cut.repair)
-        if self._assigned(name):
-            return Answer(
-                f"nothing that it was computed from requires a gradient ({self._assigned(name)})",
-                "requires_grad=True for what shall get one, before the computation",
-            )
-        return Answer(
-            "requires_grad is False: it was made without requires_grad=True, or from such values, or under no_grad()",
-            "requires_grad_(True) before the forward pass",
-        )
-
-    def _held(self) -> list[Any]:
-        return [p for m in of_kind(self.variables, "module").values() for p in m.parameters()]
-
-    def _shares(self, x: Any) -> str:
-        """The name of a tensor with a graph whose memory this one shares."""
-        memory = storage(x)
-        return next(
-            (
-                n
-                for n, t in self.tensors.items()
-                if t is not x and t.requires_grad and memory and storage(t) == memory
-            ),
-            "",
-        )
-
-    def _cuts_to(self, name: str) -> list[Cut]:
-        """The cuts in the caller's code on the ways to a name, from whatever requires a gradient."""
+            return because(name, "inference_mode")
+        held = [p for m in self.modules.values() for p in m.parameters()]
+        if type(x).__name__ == "Parameter" or any(x is p for p in held):
+            calls = self.code.calls("requires_grad_")
+            return because(name, "frozen", line=f" ({calls[0][0]})" if calls else "")
+        memory, others = storage(x), [(n, t) for n, t in self.tensors.items() if t is not x]
+        for other, t in others:
+            if t.requires_grad and memory and storage(t) == memory:
+                return because(name, "shares", other=other)
+        if muted := [block for _, block in self.code.assigned(name) if block]:
+            return because(name, "muted", block=muted[-1])
+        if late := self._late(name):
+            return because(name, "late", line=late)
         starts = {n.split(".")[0].split("[")[0] for n, t in self.tensors.items() if t.requires_grad}
-        starts |= set(of_kind(self.variables, "module"))
-        starts |= self._users(starts)
-        return cuts(self.code, starts - {name}, [name] if name in self.variables else None)
-
-    def _users(self, names: set[str]) -> set[str]:
-        """The caller's functions that use some of these names from around them."""
-        codes = {
-            n: getattr(inspect.unwrap(f), "__code__", None)
-            for n, f in self.variables.items()
-            if inspect.isfunction(f)
-        }
-        return {
-            n
-            for n, code in codes.items()
-            if code is not None and names & {*code.co_names, *code.co_freevars}
-        }
-
-    def _assigned(self, name: str) -> str:
-        """The caller's line that assigns a name last; empty if none does."""
-        lines = [
-            n
-            for s in self.code.body
-            for n in ast.walk(s)
-            if isinstance(n, ast.Assign)
-            and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
-        ]
-        return f"line {lines[-1].lineno}: {ast.unparse(lines[-1])}"[:120] if lines else ""
+        for cut in self._cuts(starts | {*self.modules}, name):
+            return because(name, "cut", line=cut.line, what=cut.what, advice=cut.repair)
+        if lines := self.code.assigned(name):
+            return because(name, "of_constants", line=lines[-1][0])
+        return because(name, "asked_for_none")
 
     def _late(self, end: str) -> str:
-        """Whether requires_grad was set only after an output had been computed."""
-        made = [
-            n.lineno
-            for n in ast.walk(ast.Module(self.code.body, []))
-            if isinstance(n, ast.Assign) and end in map(ast.unparse, n.targets)
+        """The line that set requires_grad, if that was only after an output had been computed."""
+        calls = [c for _, c in self.code.calls("requires_grad_") if "False" not in ast.unparse(c)]
+        switched = [
+            n for n in self.code.assignments("requires_grad") if ast.unparse(n.value) == "True"
         ]
-        asked = [
-            (line, c.lineno)
-            for line, c in self._called("requires_grad_")
-            if not any(ast.unparse(a) == "False" for a in c.args)
-        ]
-        asked += [
-            (source_line(self.code.filename, n.lineno), n.lineno)
-            for n in ast.walk(ast.Module(self.code.body, []))
-            if isinstance(n, ast.Assign)
-            and any(isinstance(t, ast.Attribute) and t.attr == "requires_grad" for t in n.targets)
-            and ast.unparse(n.value) == "True"
-        ]
-        after = [line for line, at in asked if made and at > max(made)]
-        late = after and len(after) == len(asked)
-        return f"requires_grad was set after {end} had been computed ({after[0]})" if late else ""
+        asked: list[Any] = [*calls, *switched]
+        made = [n.lineno for n in self.code.assignments(end)]
+        after = [n for n in asked if made and n.lineno > max(made)]
+        return self.code.line(after[0]) if after and len(after) == len(asked) else ""
 
-    def _called(self, name: str) -> list[tuple[str, ast.Call]]:
-        """The calls of this name in the caller's code so far."""
-        calls = called(self.code, name)
-        return [c for c in calls if c[1].lineno <= self.line] or calls
-
-    def _where_called(self, name: str, method: str) -> str:
-        lines = self._called(method)
-        return f" ({lines[0][0]})" if lines else ""
+    def _cuts(self, starts: set[str], end: str, path: str = "") -> list[Cut]:
+        """Where the caller's code, and what it calls, cut the ways from some names to an end."""
+        starts = (starts | users(self.variables, starts)) - {end}
+        return cuts(self.code, starts, [end] if end in self.variables else None, path)
 
     # a tensor that the output does not depend on
 
-    def _off_path(self, x: Any, name: str, output: Any, graph: TorchGraph) -> Answer:
-        end = self.name(output) or "the output"
-        begin = f"it is not on a path to {end}"
-        twin = self._twin(x, graph)
-        for other, t in self.tensors.items():
-            cut = t is not x and t.requires_grad and t.grad_fn is not None and t is not output
-            if cut and self.graph(t).place(x) and (node := _reads(graph, t)):
-                way = f"cut off by detach() or .data: {node} reads the memory of {other} without its graph"
-                return Answer(f"{begin}: {way}{self._first_cut(name, end)}", f"use {other} itself")
-        found = self._cuts(name, end)
+    def _off_path(self, x: Any, name: str, graph: TorchGraph) -> Explanation:
+        end = graph.end
+        root = max((m for m in self.modules if name.startswith(f"{m}.")), key=len, default=name)
+        found = self._cuts({root}, end, name.removeprefix(root).lstrip("."))
+        for other, t in self._ends(x, graph.output):
+            if self.graph(t).place(x) and (node := _reader(graph, t)):
+                line = f" ({found[0].line})" if found else ""
+                return because(name, "off_path_shares", end=end, node=node, other=other, line=line)
         if found:
             text = "; ".join(f"{c.what} at {c.line}" for c in found[:3])
-            return Answer(f"{begin}: the way is cut by {text}", found[0].repair)
-        if twin:
-            return Answer(
-                f"{begin}: {twin[1]} {twin[0]}, which is another tensor",
-                f"ask for {twin[0]}, or compute {end} from {name}",
-            )
-        late = self._late(end)
-        if late:
-            return Answer(f"{begin}: {late}", "requires_grad_(True) before the computation")
-        unused = self._unused(x, name)
-        if unused:
-            return Answer(f"{begin}: {unused}", "call it in forward, or leave it out")
-        elsewhere = self._elsewhere(x, output)
-        if elsewhere:
-            return Answer(
-                f"{begin}: it belongs to another graph, that of {elsewhere}",
-                f"{elsewhere}.backward(), or add both: ({end} + {elsewhere}).backward()",
-            )
-        constants = _constants(graph)
-        more = f"; the graph begins at {', '.join(constants[:3])}" if constants else ""
-        return Answer(
-            f"{begin}: it was never used in what {end} is computed from, or under no_grad(), or its numbers were "
-            f"copied (detach, numpy, torch.tensor){more}",
-            f"compute {end} from {name} itself",
-        )
-
-    def _first_cut(self, name: str, end: str) -> str:
-        found = self._cuts(name, end)
-        return f" ({found[0].line})" if found else ""
-
-    def _cuts(self, name: str, end: str) -> list[Cut]:
-        """Where the caller's code, and the modules it calls, cut the ways from one name to the other."""
-        modules = sorted(of_kind(self.variables, "module"), key=len, reverse=True)
-        root = next((m for m in modules if name.startswith(f"{m}.")), name)
-        path = name.removeprefix(root).lstrip(".")
-        starts = {root} | self._users({root})
-        return cuts(self.code, starts, [end] if end in self.variables else None, path)
+            return because(name, "off_path_cut", end=end, cuts=text, advice=found[0].repair)
+        if twin := self._twin(x, graph):
+            return because(name, "off_path_twin", end=end, relation=twin[0], other=twin[1])
+        if late := self._late(end):
+            return because(name, "off_path_late", end=end, line=late)
+        if unused := self._unused(name):
+            return because(name, "off_path_unused", end=end, module=unused[0], part=unused[1])
+        elsewhere = (n for n, t in self._ends(x, graph.output) if self.graph(t).place(x))
+        if other := next(elsewhere, ""):
+            return because(name, "off_path_elsewhere", end=end, other=other)
+        return because(name, "off_path", end=end)
 
     def _twin(self, x: Any, graph: TorchGraph) -> tuple[str, str] | None:
-        """(name, what is the same) of a leaf in the graph that could be mistaken for this tensor."""
+        """(what is the same, name) of a leaf in the graph that could be mistaken for this tensor."""
         leaves = {n: t for n, t in self.tensors.items() if id(t) in graph.leaves}
         memory = storage(x)
         for n, t in leaves.items():
             if memory and storage(t) == memory:
-                return n, "it shares its memory with"
+                return "it shares its memory with", n
         for n, t in leaves.items():
             if t.shape == x.shape and t.dtype == x.dtype and t.numel() > 1 and bool((t == x).all()):
-                return n, "its numbers are a copy of"
+                return "its numbers are a copy of", n
         return None
 
-    def _unused(self, x: Any, name: str) -> str:
-        """Whether the module that holds a parameter never mentions it outside of ``__init__``."""
-        for prefix, module in of_kind(self.variables, "module").items():
-            if not name.startswith(f"{prefix}."):
-                continue
-            at, rest = module, name.removeprefix(f"{prefix}.").split(".")
-            while len(rest) and not type(at).__module__.startswith("torch."):
-                code = code_of(type(at).forward, {"self": at})
-                if code is None:
+    def _unused(self, name: str) -> tuple[str, str] | None:
+        """(class, attribute) of the module of the user's that never mentions what holds a parameter."""
+        for prefix, module in self.modules.items():
+            at, path = module, name.removeprefix(f"{prefix}.").split(".")
+            for part in path if name.startswith(f"{prefix}.") else ():
+                if type(at).__module__.startswith("torch."):
                     break
                 methods = [f for n, f in vars(type(at)).items() if callable(f) and n != "__init__"]
                 bodies = [c.body for f in methods if (c := code_of(f, {})) is not None]
                 text = "\n".join(ast.unparse(s) for b in bodies for s in b)
-                if rest[0] not in text and "getattr" not in text and "children" not in text:
-                    return f"never used: {type(at).__name__} does not mention self.{rest[0]} outside of __init__"
-                at = getattr(at, rest[0], None)
-                rest = rest[1:]
-        return ""
-
-    def _elsewhere(self, x: Any, output: Any) -> str:
-        """The name of another output that depends on a tensor."""
-        ends = [
-            (n, t) for n, t in self.tensors.items() if t.grad_fn is not None and t is not output
-        ]
-        ends.sort(key=lambda e: (e[1].numel() == 1, e[1].grad_fn._sequence_nr()), reverse=True)
-        return next((n for n, t in ends[:50] if t is not x and self.graph(t).place(x)), "")
+                if bodies and not any(w in text for w in (part, "getattr", "children")):
+                    return type(at).__name__, part
+                at = getattr(at, part, None)
+        return None
 
     # a tensor that the output depends on
 
     def _on_path(
-        self, x: Any, name: str, output: Any, graph: TorchGraph, place: tuple[TorchNode, int]
+        self, x: Any, name: str, graph: TorchGraph, place: tuple[TorchNode, int]
     ) -> Explanation:
-        end = self.name(output) or "the output"
         state, node, saved = graph.state
         grad = x.grad if x.is_leaf or x.retains_grad else None
-        if x is output:
-            total = sys.modules["torch"].ones_like(x)
-            result = Explanation(name, total, [(("the output itself",), as_array(total))])
-            return self._compared(result, x, name, end, output, graph, grad)
         if state == "stale":
-            answer = self._stale(node, saved, end)
+            told = self._stale(name, node, saved, graph.end)
             if grad is None:
-                return Explanation(name, reason=answer.reason, repair=answer.repair)
-            changed = answer.reason.partition(", so")[0]
-            return Explanation(
-                name, grad, note=f"  (its paths cannot be run again: {changed}, by step() perhaps)"
-            )
-        if state == "partly" and node is not None and grad is None:
-            return Explanation(
-                name,
-                reason=f"another backward has freed {node.name()}, which {end} shares with it, "
-                f"so {end}.backward() fails",
-                repair="add the losses and call backward() once, or retain_graph=True in the first; detach() what is "
-                "carried on from step to step",
-            )
+                return told
+            note = f"  (its paths cannot be run again: {told.reason} again; a step() perhaps)"
+            return Explanation(name, grad, note=note)
+        if state == "partly" and grad is None:
+            return because(name, "shared", end=graph.end, node=node.name())
         if state:
-            return self._forgotten(x, name, output, graph, place, grad, state)
+            return self._not_run(x, name, graph, place, grad, state == "hooked")
         try:
-            result, alarm = self._traced(name, output, graph, place)
+            told = self._run(name, graph, place)
         except (RuntimeError, TypeError, NotImplementedError) as error:
             note = f"  (its paths cannot be run one by one: {str(error).splitlines()[0][:120]})"
-            return (
-                Explanation(name, grad, note=note)
-                if grad is not None
-                else self._told(name, x, self._never(x, name, end, output, graph))
-            )
-        if alarm[0] and result.total is not None:
-            result.note, result.repair = f"  {alarm[0]}", alarm[1]
-        return self._compared(result, x, name, end, output, graph, grad)
-
-    def _traced(
-        self, name: str, output: Any, graph: TorchGraph, place: tuple[TorchNode, int]
-    ) -> tuple[Explanation, tuple[str, str]]:
-        """The paths with what each brings, and what is wrong with their sum."""
-        torch = sys.modules["torch"]
-        root, nodes = graph.nodes[graph.root], list(graph.nodes.values())
-        seed = torch.ones_like(output.detach())
-        counts = count_paths([n for n in nodes if n.next_functions], place)
-        steps, came = self._flown(graph, root, seed, nodes, place)
-        parts = [p for p in came if p[0].next_functions[p[1]] == place]
-        if not parts:
-            by = next(
-                (n for n in nodes if n.seq and counts.get(n) and hasattr(n.fn, "_forward_cls")),
-                None,
-            )
-            who = (
-                f"{by.name()} (a Function of yours) gave None"
-                if by is not None
-                else f"a node below {root.name()} gave None"
-            )
-            return Explanation(
-                name,
-                reason=f"on the way {who} for its input",
-                repair="return a gradient for every input in backward that needs one",
-            ), ("", "")
-        total = parts[0][2]
-        for _, _, more in parts[1:]:
-            total = total + more
-        alarm = trouble(steps, counts, place, total)
-        if not math.isfinite(size_of(output)):
-            alarm = (
-                forward_trouble(self.name(output) or "the output", size_of(output), nodes) or alarm
-            )
-        if counts[root] == 1:  # the whole gradient came this way
-            return Explanation(
-                name, total, [(*labels([_only(root, place, counts)]), as_array(total))]
-            ), alarm
-        if counts[root] <= MOST_PATHS and counts[root] * len(nodes) <= self.pulls:
-            trails = followed(root, graph.index, seed, place, counts)
-            shares = list(zip(labels([t for t, _ in trails]), [g for _, g in trails], strict=True))
-            return Explanation(name, total, shares), alarm
-        grouped: list[Any] = [
-            ((f"{root.name()}", "…", f"{n.name()}[{k}]"), as_array(g)) for n, k, g in parts
-        ]
-        return Explanation(name, total, grouped[:MOST_PATHS], grouped=True), alarm
-
-    def _flown(
-        self, graph: TorchGraph, root: TorchNode, seed: Any, nodes: list[TorchNode], place: Any
-    ) -> Any:
-        """One backward; for all leaves at once where all are asked for."""
-        if place[0].next_functions:  # the ways through a value in between lead elsewhere
-            nodes = [n for n in nodes if n is not place[0]]
-            return flows(root, graph.index, seed, nodes, {place})
-        if not self.several:
-            return flows(root, graph.index, seed, nodes, {place})
-        if id(graph) not in self.flown:
-            leaves = {(n, 0) for n in nodes if not n.next_functions}
-            self.flown[id(graph)] = flows(root, graph.index, seed, nodes, leaves)
-        return self.flown[id(graph)]
-
-    def _compared(
-        self,
-        result: Explanation,
-        x: Any,
-        name: str,
-        end: str,
-        output: Any,
-        graph: TorchGraph,
-        grad: Any,
-    ) -> Explanation:
-        """The explanation beside what ``.grad`` holds: nothing, this gradient, or another one."""
-        if result.reason:
-            return result
+            if grad is not None:
+                return Explanation(name, grad, note=note)
+            return self._without_grad(x, name, graph, freed=False)
+        if told.reason:
+            return told
         if grad is None:
-            answer = self._never(x, name, end, output, graph)
-            result.reason, result.repair = answer.reason, result.repair or answer.repair
-            return result
-        notes = [result.note] if result.note else []
-        notes += self._difference(x, name, grad, result, graph)
-        notes += self._unheld(x, name)
-        result.note = "\n".join(notes)
-        return result
+            missing = self._without_grad(x, name, graph, freed=False)
+            told.reason, told.repair = missing.reason, told.repair or missing.repair
+            return told
+        note, repair = difference(name, grad, told.total, self._hook(x, name, graph))
+        told.note = "\n".join(filter(None, [told.note, note, self._unheld(x)]))
+        told.repair = repair or told.repair
+        return told
 
-    def _never(self, x: Any, name: str, end: str, output: Any, graph: TorchGraph) -> Answer:
-        """Why there is no ``.grad`` though the graph is whole."""
+    def _run(self, name: str, graph: TorchGraph, place: tuple[TorchNode, int]) -> Explanation:
+        """The paths with what each brings, and what is wrong with their sum."""
+        flown = graph.flown if self.several and not place[0].next_functions else None
+        pulls = _FEWER if self.several else _PULLS
+        told = traced(name, graph.start, graph.all, place, flown, pulls)
+        if told.total is None:
+            own = [n for n in graph.all if hasattr(n.fn, "_forward_cls")]
+            counts = count_paths(graph.all, place)
+            by = [f"{n.name()} (a Function of yours)" for n in own if n.seq and counts.get(n)]
+            who = by[0] if by else f"a node below {graph.root.name()}"
+            return because(name, "function_gave_none", who=who)
+        bad = forward_trouble(graph.end, graph.output, graph.all)
+        if bad[0]:
+            told.note, told.repair = f"  {bad[0]}", bad[1]
+        return told
+
+    def _without_grad(self, x: Any, name: str, graph: TorchGraph, freed: bool) -> Explanation:
+        """Why there is no ``.grad`` though the output depends on the tensor; ``freed``: backward ran for sure."""
+        end = graph.end
         if x.grad_fn is not None:
-            made = title(x.grad_fn)
-            copied = (
-                ": .to(), .cuda(), .double() and the like make a new tensor"
-                if made.startswith("ToCopy")
-                else ""
-            )
-            return Answer(
-                f"it is not a leaf, {made} made it{copied}; .grad is kept for leaves only",
-                f"{name}.retain_grad() before backward(), or make the leaf last: "
-                f"{name} = {name}.detach().requires_grad_()",
-            )
-        if output.numel() != 1:
-            return Answer(
-                f"backward() was never called: {end} has {output.numel()} numbers, and backward() starts from one",
-                f"{end}.sum().backward(), or .mean()",
-            )
-        returned = self._called("grad")
-        if returned:
-            return Answer(
-                f"torch.autograd.grad returns gradients and leaves .grad alone ({returned[0][0]})",
-                f"{end}.backward(), or take what grad returns",
-            )
-        runs = self._called("backward")
-        others = [
-            fn.variable for fn in graph.nodes if hasattr(fn, "variable") and fn.variable is not x
-        ]
+            copies = title(x.grad_fn).startswith("ToCopy")
+            copied = ": .to(), .cuda(), .double() and the like make a new tensor" * copies
+            return because(name, "no_leaf_of_torch", node=title(x.grad_fn), copied=copied)
+        if graph.output.numel() != 1:
+            return because(name, "not_a_number", end=end, count=graph.output.numel())
+        runs, zeroed = self.code.calls("backward"), self.code.calls("zero_grad")
+        returned = self.code.calls("grad")
+        others = [fn.variable for fn in graph.nodes if hasattr(fn, "variable")]
         ran = any(t.grad is not None for t in others)
-        if ran and any(k.arg == "inputs" for _, c in runs for k in c.keywords):
-            return Answer(
-                f"backward(inputs=…) was asked for other inputs ({runs[0][0]})", "leave inputs= out"
-            )
+        limited = [line for line, c in runs if any(k.arg == "inputs" for k in c.keywords)]
+        if limited and ran:
+            return because(name, "other_inputs", line=limited[0])
+        if returned and not runs:
+            return because(name, "returned", end=end, line=returned[-1][0])
+        subjects = [
+            self.tensors.get(ast.unparse(c.func).removesuffix(".backward")) for _, c in runs
+        ]
+        if runs and all(t is not None and t is not graph.output for t in subjects):
+            if freed:
+                return because(name, "shared", end=end, node=graph.state[1].name())
+            return because(name, "other_output", end=end, line=runs[0][0])
         if ran:
-            return Answer(
-                "backward ran, but since then its .grad was set to None", f"keep {name}.grad"
-            )
-        subjects = [(line, ast.unparse(c.func)) for line, c in runs]
-        elsewhere = [s for s in subjects if s[1].removesuffix(".backward") != end]
-        if subjects and len(elsewhere) == len(subjects):
-            return Answer(
-                f"backward() was never called on {end}, but on another graph: {elsewhere[0][0]}",
-                f"{end}.backward()",
-            )
-        cleared = self._called("zero_grad")
-        forgot = f", or {cleared[-1][0]} let its .grad go" if cleared and subjects else ""
-        return Answer(f"backward() was never called on {end}{forgot}", f"{end}.backward()")
+            return because(name, "set_to_none")
+        if freed and zeroed:
+            return because(name, "zeroed", line=zeroed[-1][0])
+        if freed:
+            return because(name, "freed", end=end)
+        forgot = f", or {zeroed[-1][0]} let its .grad go" if zeroed and runs else ""
+        return because(name, "never_called", end=end, forgot=forgot)
 
-    def _stale(self, node: TorchNode, saved: str, end: str) -> Answer:
-        """A saved value that was changed in place since."""
+    def _stale(self, name: str, node: TorchNode, saved: str, end: str) -> Explanation:
+        """A saved value was changed in place since."""
         raw = getattr(node.fn, f"_raw_saved_{saved}", None)
         data = getattr(raw, "data", None) if not isinstance(raw, list | tuple) else None
         kept = kind_of(data) == "tensor"
-        which = next(
-            (n for n, t in self.tensors.items() if kept and storage(t) == storage(data)), ""
-        )
-        what = f" (the memory of {which})" if which else ""
-        return Answer(
-            f"{node.name()} saved {saved!r}{what}, which was changed in place afterwards, so backward() fails",
-            f"write {which or 'h'} = {which or 'h'} + … in place of an operation in place "
-            "(+=, add_, relu_, x[i] = …), or clone() it first",
-        )
+        named = [n for n, t in self.tensors.items() if kept and storage(t) == storage(data)]
+        memory = f" (the memory of {named[0]})" if named else ""
+        words = {"node": node.name(), "saved": saved, "memory": memory, "end": end}
+        return because(name, "stale", which=named[0] if named else "h", **words)
 
-    def _forgotten(
-        self, x: Any, name: str, output: Any, graph: TorchGraph, place: Any, grad: Any, state: str
+    def _not_run(
+        self,
+        x: Any,
+        name: str,
+        graph: TorchGraph,
+        place: tuple[TorchNode, int],
+        grad: Any,
+        hooked: bool,
     ) -> Explanation:
         """The graph cannot run once more: backward freed it, or functions of the user's would run."""
-        end = self.name(output) or "the output"
-        if state == "hooked" and grad is None:
-            answer = self._never(x, name, end, output, graph)
-            return Explanation(name, reason=answer.reason, repair=answer.repair)
-        users = [
-            (n, k)
-            for n in graph.nodes.values()
-            for k, to in enumerate(n.next_functions)
-            if to == place
-        ]
-        shown: list[Any] = [
-            ((graph.nodes[graph.root].name(), "…", f"{n.name()}[{k}]"), None) for n, k in users
-        ]
         if grad is None:
-            if x.grad_fn is not None:
-                answer = self._never(x, name, end, output, graph)
-                return Explanation(name, reason=answer.reason, repair=answer.repair)
-            return Explanation(name, **self._let_go(x, name, end, graph)._asdict())
-        note = "  (backward has freed the graph: how much each gave is told before backward, or with retain_graph=True)"
-        if state == "hooked":
-            note = (
-                "  (saved_tensors_hooks or checkpoint hold its values: its paths are not run again)"
-            )
-        notes = [note, *self._suspects(x, grad, graph, place), *self._unheld(x, name)]
-        return Explanation(name, grad, shown[:MOST_PATHS], note="\n".join(notes), grouped=True)
-
-    def _let_go(self, x: Any, name: str, end: str, graph: TorchGraph) -> Answer:
-        """Backward freed the graph and came to a leaf, whose ``.grad`` is None."""
-        returned, cleared = self._called("grad"), self._called("zero_grad")
-        runs = self._called("backward")
-        others = [
-            fn.variable for fn in graph.nodes if hasattr(fn, "variable") and fn.variable is not x
-        ]
-        if any(t.grad is not None for t in others):
-            line = next((f" ({ln})" for ln, c in runs for k in c.keywords if k.arg == "inputs"), "")
-            return Answer(
-                f"backward ran and left others a gradient: backward(inputs=…) was asked for others{line}, or "
-                "its .grad was set to None since",
-                "leave inputs= out",
-            )
-        if returned and not runs:
-            return Answer(
-                f"torch.autograd.grad returns gradients and leaves .grad alone ({returned[-1][0]})",
-                f"take what it returns, or {end}.backward()",
-            )
-        if cleared:
-            return Answer(
-                f"backward ran, but zero_grad() has set it to None since ({cleared[-1][0]})",
-                f"read {name}.grad between backward() and zero_grad(), or zero_grad(set_to_none=False)",
-            )
-        return Answer(
-            "backward freed the graph, but .grad is None since: zero_grad() sets it to None, torch.autograd.grad "
-            "returns gradients without keeping them",
-            f"read {name}.grad right behind {end}.backward()",
-        )
-
-    # what .grad holds in place of the gradient
-
-    def _difference(
-        self, x: Any, name: str, grad: Any, result: Explanation, graph: TorchGraph
-    ) -> list[str]:
-        """Why ``.grad`` is not the gradient of this output, as far as the numbers tell."""
-        a, b = as_array(grad), as_array(result.total)
-        scale = size_of(b)
-        if a.shape != b.shape or not math.isfinite(scale) or not math.isfinite(size_of(a)):
-            return []
-        if abs(a - b).max(initial=0) <= _NEAR * max(scale, 1e-30):
-            return []
-        hooked = bool(
-            getattr(x, "_backward_hooks", None) or getattr(x, "_post_accumulate_grad_hooks", None)
-        )
+            return self._without_grad(x, name, graph, freed=not hooked)
+        uses = [(n, k) for n in graph.all for k, to in enumerate(n.next_functions) if to == place]
+        paths = [(way(graph.root, n, k), None) for n, k in uses]
+        note = f"  (backward has freed the graph: {because(name, 'forgotten').reason})"
         if hooked:
-            result.repair = "remove() the hook"
-            return [f"  (.grad is {short(grad)}: a hook on {name} changed it)"]
-        by = [
-            n
-            for n, t in self.tensors.items()
-            if getattr(t, "_backward_hooks", None) and t.grad_fn in graph.nodes
-        ]
-        if by or any(n.name().startswith("BackwardHookFunction") for n in graph.nodes.values()):
-            result.repair = "remove() the hook"
-            where = f"on {by[0]}" if by else "of a module (register_full_backward_hook)"
-            return [f"  (.grad is {short(grad)}: a hook {where} changed what passed)"]
-        ratio = float((a * b).sum() / (b * b).sum()) if scale else 0.0
-        alike = bool(scale) and abs(a - ratio * b).max() <= _NEAR * max(abs(ratio) * scale, 1e-30)
-        whole = alike and ratio > 1.5 and abs(ratio - round(ratio)) < _NEAR
-        if whole:
-            result.repair = "optimizer.zero_grad() before each backward()"
-            return [
-                f"  (.grad is {ratio:.0f} times that: {ratio:.0f} backward passes added up without zero_grad())"
-            ]
-        if size_of(a) == 0:
-            return ["  (.grad is 0: zero_grad(set_to_none=False) or a hook has set it so)"]
-        if alike:
-            advice = "clip_grad_norm_ scales gradients" if 0 < ratio < 1 else "something scaled it"
-            return [
-                f"  (.grad is {ratio:.4g} times that: {advice}; so do a loss scale and a division)"
-            ]
-        limit = size_of(a)
-        if bool((abs(a - b.clip(-limit, limit)) <= _NEAR * limit).all()):
-            return [f"  (.grad is that, clipped to ±{limit:.4g}: clip_grad_value_)"]
-        result.repair = "optimizer.zero_grad() before each backward()"
-        return [
-            f"  (.grad is {short(grad)}: earlier backward passes were added to it without zero_grad(), or "
-            "another output, a hook or an update in place made the difference)"
-        ]
+            note = "  (saved_tensors_hooks or checkpoint hold its values: they are not run again)"
+        notes = [note, self._suspects(grad, graph, place), self._unheld(x)]
+        return Explanation(name, grad, paths, note="\n".join(filter(None, notes)), kind=USES)
 
-    def _unheld(self, x: Any, name: str) -> list[str]:
-        """A note where no optimizer among the variables holds a leaf that has a gradient."""
-        if not self.optimizers or not x.is_leaf:
-            return []
-        held = {
-            id(p) for o in self.optimizers.values() for g in o.param_groups for p in g["params"]
-        }
-        if id(x) in held:
-            return []
-        names = ", ".join(self.optimizers)
-        return [
-            f"  ({names} does not hold it, so step() does not change it: pass model.parameters() once it is there)"
-        ]
-
-    def _suspects(self, x: Any, grad: Any, graph: TorchGraph, place: Any) -> list[str]:
+    def _suspects(self, grad: Any, graph: TorchGraph, place: Any) -> str:
         """Of a graph that was freed: the nodes on the way that are known to make such a gradient."""
-        size = size_of(grad)
-        if math.isfinite(size) and size > 0:
-            return []
-        kinds = (
-            "Sqrt",
-            "Rsqrt",
-            "Log",
-            "Div",
-            "Pow",
-            "Norm",
-            "Linalg",
-            "Acos",
-            "Asin",
-            "Exp",
-            "Std",
-            "Reciprocal",
-            "Where",
-        )
-        if size == 0:
-            kinds = (
-                "Relu",
-                "Threshold",
-                "Clamp",
-                "Round",
-                "Floor",
-                "Ceil",
-                "Sign",
-                "Trunc",
-                "Hardtanh",
-                "Sigmoid",
-                "Tanh",
-                "Mul",
-                "Where",
-            )
-        counts = count_paths([n for n in graph.nodes.values() if n.next_functions], place)
-        nodes = [
-            n.name() for n in graph.nodes.values() if counts.get(n) and n.name().startswith(kinds)
-        ]
-        what = "0" if size == 0 else "not finite"
-        where = f" On the way lie {', '.join(dict.fromkeys(nodes))}." if nodes else ""
-        return [
+        if 0 < (size := size_of(grad)) < float("inf"):
+            return ""
+        counts = count_paths(graph.all, place)
+        kind, what = ("zero", "0") if size == 0 else ("not finite", "not finite")
+        on_way = [n.name() for n in graph.all if counts.get(n) and advice(n, [kind])]
+        where = f" On the way lie {', '.join(dict.fromkeys(on_way))}." if on_way else ""
+        return (
             f"  (it is {what}.{where} The node that made it so is told by mg.why before backward())"
-        ]
+        )
 
-    def _alone(self, name: str, x: Any) -> Explanation:
+    # what .grad holds in place of the gradient, and who holds the tensor
+
+    def _hook(self, x: Any, name: str, graph: TorchGraph) -> str:
+        """Where a hook is that may have changed a gradient."""
+        if getattr(x, "_backward_hooks", None) or getattr(x, "_post_accumulate_grad_hooks", None):
+            return f"on {name}"
+        for n, t in self.tensors.items():
+            if getattr(t, "_backward_hooks", None) and t.grad_fn in graph.nodes:
+                return f"on {n}"
+        of_module = any(n.name().startswith("BackwardHookFunction") for n in graph.all)
+        return "of a module (register_full_backward_hook)" if of_module else ""
+
+    def _unheld(self, x: Any) -> str:
+        """A note where no optimizer among the variables holds a leaf that has a gradient."""
+        groups = [g for o in self.optimizers.values() for g in o.param_groups]
+        if not groups or not x.is_leaf or any(p is x for g in groups for p in g["params"]):
+            return ""
+        names = ", ".join(self.optimizers)
+        advice = "pass model.parameters() once it is there"
+        return f"  ({names} does not hold it, so step() does not change it: {advice})"
+
+    def _alone(self, x: Any, name: str) -> Explanation:
         """No output is known."""
         if x.grad is not None:
-            notes = [
-                "  (for its paths pass the output, too: mg.why(x, loss))",
-                *self._unheld(x, name),
-            ]
-            return Explanation(name, x.grad, note="\n".join(notes))
-        seen = [n for n, o in self.optimizers.items() if o.state.get(x)]
-        if seen:
-            reason = f"{seen[0]} has used its gradient, and zero_grad() has set it to None since"
-            return Explanation(name, reason=reason, repair=f"read {name}.grad before zero_grad()")
-        reason = "nothing among your variables was computed from it, and no backward has come to it"
-        return Explanation(name, reason=reason, repair="pass the output, too: mg.why(x, loss)")
+            note = "  (for its paths pass the output, too: mg.why(x, loss))"
+            note = "\n".join(filter(None, [note, self._unheld(x)]))
+            return Explanation(name, x.grad, note=note)
+        users = [n for n, o in self.optimizers.items() if o.state.get(x)]
+        if users:
+            return because(name, "used_and_zeroed", optimizer=users[0])
+        return because(name, "nothing_computed")
 
 
-def _reads(graph: TorchGraph, tensor: Any) -> str:
+def _reader(graph: TorchGraph, tensor: Any) -> str:
     """The node of a graph that saved the memory of a tensor, which is itself not in the graph."""
     memory = storage(tensor)
     if not memory or graph.place(tensor) is not None:
         return ""
-    for fn, node in graph.nodes.items():
+    for node in graph.all:
         try:
-            saved = saved_values(fn)
+            saved = node.saved.values()
         except RuntimeError:
             continue
-        if any(kind_of(v) == "tensor" and storage(v) == memory for v in saved.values()):
+        if any(kind_of(v) == "tensor" and storage(v) == memory for v in saved):
             return node.name()
     return ""
-
-
-def _constants(graph: TorchGraph) -> list[str]:
-    """The nodes with an input that has no graph, each with what it saved."""
-    found = []
-    for node in graph.nodes.values():
-        slots = [k for k, (to, _) in enumerate(node.next_functions) if to is None]
-        if slots and node.next_functions:
-            found.append(f"{node.name()}[{slots[0]}]")
-    return found

@@ -1,4 +1,4 @@
-"""Backward once more, on remembered values: what every node gave, for `mg.why` and for pictures."""
+"""Backward once more, on remembered values: what every node gave."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..eager import backward
-from ..eager.backward import Walk, discovered
 from ..eager.function import FunctionNode
-from ..eager.grad_fn import FREED, REMEMBERED_BYTES, AccumulateGrad, Node, Output, unpack
+from ..eager.grad_fn import FREED, REMEMBERED_BYTES, AccumulateGrad, Node, unpack
 from ..eager.inplace import changed_at
-from .paths import MOST_PATHS, count_paths, followed
+from .explanation import as_array
+from .paths import walked
 
 MOST_ELEMENTS = 100_000  #: of larger arrays nothing is computed again
 
@@ -41,17 +41,23 @@ def remembered_values(nodes: Collection[Node], replay: bool = False) -> Iterator
         yield False
         return
     freed = [n for n in nodes if n.freed]
+    hooked = [n for n in nodes if n.hooks is not None]  # their saved values may be packed
+    packed = [(n, slot, getattr(n, slot)) for n in hooked for slot in n.saved_slots]
     try:
         for node in freed:
             node.freed = False
         for function in own:
             function.replayed = True
+        for node, slot, value in packed:
+            setattr(node, slot, unpack(value))
         yield True
     finally:
         for node in freed:
             node.freed = True
         for function in own:
             function.replayed = False
+        for node, slot, value in packed:
+            setattr(node, slot, value)
 
 
 def _knows(node: Node, replay: bool) -> bool:
@@ -59,50 +65,6 @@ def _knows(node: Node, replay: bool) -> bool:
     if replay and isinstance(node, FunctionNode):
         return node.gave is not None
     return all(getattr(node, slot) is not FREED for slot in node.saved_slots)
-
-
-def rerun(
-    root: Node,
-    index: int,
-    seed: Any,
-    nodes: Collection[Node],
-    targets: list[Any] | None,
-    unknown: Collection[Node] | None = None,
-) -> dict[tuple[Node, int], Any] | None:
-    """(node, slot) → what it gave, in the order of the walk; None where values are forgotten.
-
-    Where nodes are said to be ``unknown``, they do not run, nor do their hooks; and no function of
-    the user's does: what it gave last is given again.
-    """
-    left_out = unknown or ()
-    noted: dict[tuple[Node, int], Any] = {}
-
-    class Noting(Walk):
-        def _leaf(self, n: Any, g: Any) -> None:
-            super()._leaf(n, None if n in left_out else g)
-
-        def _one(self, n: Any, g: Any, runs: bool) -> None:
-            if n not in left_out:
-                super()._one(n, g, runs)
-
-        def _give(self, n: Any, grads: Any) -> None:
-            for k, (m, p) in enumerate(zip(n.edges, grads, strict=True)):
-                if p is not None and m is not None:
-                    noted[n, k] = np.array(p)
-            super()._give(n, grads)
-
-    with remembered_values(nodes, replay=unknown is not None) as complete:
-        if seed is None or not complete:
-            return None
-        start = Output(root, index) if root.several else root
-        order, ends, _ = discovered([(start, seed)])
-        walk = Noting(order, ends, targets, create=False, writes=False)
-        walk.anomaly = False
-        try:
-            walk.run([(start, seed)])
-        finally:
-            walk.clear()
-    return noted
 
 
 Constants = Mapping[tuple[Node, str], Any]
@@ -179,26 +141,29 @@ def remembered(root: Node, constants: Constants) -> dict[str, Any]:
     unknown = nodes_below(*(n for n in nodes if n.hooks is not None or not _remembers(n)))
     known = [n for n in nodes if n not in unknown]
     saved = {n: _kept(n) for n in known}
-    gradients = rerun(root, index, seed, known, None, unknown) or {}
-    told = {"seed": seed, "gradients": gradients, "saved": saved, "values": values}
-    return told if unknown else told | {"paths": leaf_paths(root, index, seed, known)}
+    start = root, index, seed
+    told = {"seed": seed, "gradients": _gradients(start, known), "saved": saved, "values": values}
+    return told | {"pull": pulled}
 
 
-def leaf_paths(root: Node, index: int, seed: Any, nodes: list[Node]) -> dict[Node, Any]:
-    """Leaf → the paths by which its gradient comes, (node, slot) by (node, slot), each with what it
-    brings; only where they are few.
+def _gradients(start: tuple[Node, int, Any], nodes: list[Node]) -> dict[tuple[Node, int], Any]:
+    """(node, slot) → what it gave, in the order of the walk; nothing where values are forgotten.
+
+    Other nodes do not run, nor do hooks; and no function of the user's does: what it gave last is given again.
     """
-    found: dict[Node, Any] = {}
     with remembered_values(nodes, replay=True) as complete:
-        for leaf in nodes if complete else ():
-            if not isinstance(leaf, AccumulateGrad) or leaf is root:
-                continue
-            counts = count_paths(nodes, (leaf, 0))
-            if 0 < counts[root] <= MOST_PATHS and not any(
-                isinstance(n, FunctionNode) for n in nodes
-            ):
-                found[leaf] = followed(root, index, seed, (leaf, 0), counts)
-    return found
+        if start[2] is None or not complete:
+            return {}
+        return {(n, slot): np.array(gave) for n, slot, gave, _ in walked(start, nodes)}
+
+
+def pulled(node: Any, slot: int, g: Any) -> Any:
+    """What a node of one output gives through a slot of a gradient; None where it does not know any more."""
+    with remembered_values([node], replay=True) as complete:
+        if not complete or isinstance(node, FunctionNode) or (node.several and len(node.specs) > 1):
+            return None
+        given = node.pull([g] if node.several else g)[slot]
+    return None if given is None else np.array(as_array(given))
 
 
 def _remembers(node: Node) -> bool:

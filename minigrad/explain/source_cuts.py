@@ -7,55 +7,36 @@ to others are read, without running them, and in them the expressions behind whi
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import linecache
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..errors import source_line
+from .explanation import table
 
 _DEPTH = 4  # functions that call each other
+_LIBRARIES = ("torch", "numpy", "minigrad")  # their code cuts nothing by mistake
 _RESULT = "<the result>"
-
-#: methods and functions behind which there is no graph, and what to write
-_CUTTING = {
-    **dict.fromkeys(("detach", "detach_", "data"), "leave it out where the gradient shall flow"),
-    **dict.fromkeys(
-        (
-            "numpy",
-            "item",
-            "tolist",
-            "float",
-            "int",
-            "tensor",
-            "as_tensor",
-            "from_numpy",
-            "Tensor",
-            "new_tensor",
-        ),
-        "go on with the Tensor itself; plain numbers have no graph",
-    ),
-    **dict.fromkeys(
-        ("argmax", "argmin", "argsort", "long", "byte", "bool", "multinomial", "one_hot", "int64"),
-        "use a smooth stand-in, such as softmax; whole numbers have no gradient",
-    ),
-    **dict.fromkeys(
-        ("Parameter", "deepcopy"),
-        "make it once, before the forward pass: it is a new leaf each time",
-    ),
-}
 _NO_GRAPH = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(NamedTuple):
     """A place where a way is cut: ``line`` of the user's, ``what`` cuts it, and the ``repair``."""
 
     line: str
     what: str
     repair: str
+
+
+class Statement(NamedTuple):
+    """``targets`` get something made of ``value``; ``muted`` says what keeps it out of the graph."""
+
+    value: ast.expr
+    targets: set[str]
+    muted: str
 
 
 class Code(NamedTuple):
@@ -64,35 +45,59 @@ class Code(NamedTuple):
     body: list[ast.stmt]
     filename: str
     first_line: int
-    namespace: Mapping[str, Any]
+    namespace: dict[str, Any]
     result: str = ""  # why nothing in it is recorded
+    last_line: int | None = None  # that has run
+
+    def line(self, node: Any) -> str:
+        """The user's line of a node."""
+        return source_line(self.filename, self.first_line + node.lineno - 1)
+
+    def walk(self) -> list[Any]:
+        """All nodes, of functions in the code, too."""
+        return [n for s in self.body for n in ast.walk(s)]
+
+    def calls(self, name: str) -> list[tuple[str, ast.Call]]:
+        """The calls of a method or function of this name, with their lines; those that ran, if any did."""
+        calls = [n for n in self.walk() if isinstance(n, ast.Call) and _last(n.func) == name]
+        ran = [c for c in calls if self.last_line is None or c.lineno <= self.last_line]
+        return [(self.line(c), c) for c in ran or calls]
+
+    def assignments(self, target: str) -> list[ast.Assign]:
+        """Those to a name, or to an attribute of that name."""
+        found = [n for n in self.walk() if isinstance(n, ast.Assign)]
+        return [
+            n for n in found if target in [w for t in n.targets for w in (ast.unparse(t), _last(t))]
+        ]
+
+    def assigned(self, name: str) -> list[tuple[str, str]]:
+        """The lines that assign a name, each with the block that keeps it out of the graph, if one does."""
+        statements = [s for s in _statements(self.body, self.result) if name in s.targets]
+        found = [(self.line(s.value), s.muted.removeprefix("with ")) for s in statements]
+        return [(line, f"{muted} ({line})" * bool(muted)) for line, muted in found]
 
 
-class Statement(NamedTuple):
-    """``targets`` get something made of ``value``; ``muted`` says what keeps it out of the graph."""
-
-    targets: set[str]
-    value: ast.expr
-    muted: str
+@functools.cache
+def _cutting() -> dict[str, str]:
+    """Methods and functions behind which there is no graph, and what to write."""
+    rows = table()["cuts"].items()
+    return {name: advice for names, advice in rows for name in names.split()}
 
 
 def code_around(frame: Any) -> Code:
     """The code that a frame runs: the innermost function, or the module without its functions."""
-    filename, namespace = frame.f_code.co_filename, {**frame.f_globals, **frame.f_locals}
+    filename, code = frame.f_code.co_filename, frame.f_code
     tree = _parsed("".join(linecache.getlines(filename, frame.f_globals)))
-    body = tree.body if tree is not None else []
-    if frame.f_code.co_name != "<module>" and tree is not None:
+    body = [] if tree is None else tree.body
+    if code.co_name != "<module>" and tree is not None:
         functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
-        line = frame.f_code.co_firstlineno
-        body = next(
-            (
-                f.body
-                for f in functions
-                if line in (f.lineno, *(d.lineno for d in f.decorator_list))
-            ),
-            [],
-        )
-    return Code(body, filename, 1, namespace)
+        first = {line: f.body for f in functions for line in _first_lines(f)}
+        body = first.get(code.co_firstlineno, [])
+    return Code(body, filename, 1, {**frame.f_globals, **frame.f_locals}, "", frame.f_lineno)
+
+
+def _first_lines(function: ast.FunctionDef) -> list[int]:
+    return [function.lineno, *(d.lineno for d in function.decorator_list)]
 
 
 def code_of(function: Any, namespace: Mapping[str, Any]) -> Code | None:
@@ -117,6 +122,17 @@ def _parsed(text: str) -> ast.Module | None:
         return None
 
 
+def users(variables: Mapping[str, Any], names: set[str]) -> set[str]:
+    """The functions among the variables that use some of these names from around them, or one that does."""
+    functions = {n: inspect.unwrap(f) for n, f in variables.items() if inspect.isfunction(f)}
+    codes = {n: getattr(f, "__code__", None) for n, f in functions.items()}
+    read = {n: {*c.co_names, *c.co_freevars} for n, c in codes.items() if c is not None}
+    found: set[str] = set()
+    while more := {n for n, used in read.items() if used & (names | found)} - found:
+        found |= more
+    return found
+
+
 def cuts(
     code: Code, starts: Iterable[str], ends: Iterable[str] | None, path: str = "", depth: int = 0
 ) -> list[Cut]:
@@ -130,14 +146,15 @@ def cuts(
     ['h.detach()']
     """
     statements = list(_statements(code.body, code.result))
-    tainted = _closure(set(starts), statements, forward=True)
+    starts = {*starts, *_methods(starts, code.namespace)}
+    tainted = _closure(starts, statements, forward=True)
     every = {t for s in statements for t in s.targets}
     needed = every if ends is None else _closure(set(ends), statements, forward=False)
     found: list[Cut] = []
-    for targets, value, muted in statements:
+    for value, targets, muted in statements:
         if not (_feeds(targets, needed) and _mentions(value, tainted)):
             continue
-        line = source_line(code.filename, code.first_line + value.lineno - 1)
+        line = code.line(value)
         if muted:
             found.append(Cut(line, muted, "compute it outside of that block"))
         for node in ast.walk(value):
@@ -147,59 +164,56 @@ def cuts(
     return list(dict.fromkeys(found))
 
 
-def muted_assignments(code: Code, name: str) -> list[tuple[str, str]]:
-    """(the lines that assign a name, with what keeps them out of the graph; what that is, or "")."""
-    return [
-        (
-            f"{muted.removeprefix('with ')} ({source_line(code.filename, code.first_line + value.lineno - 1)})",
-            muted,
-        )
-        for targets, value, muted in _statements(code.body, code.result)
-        if name in targets
-    ]
-
-
-def called(code: Code, name: str) -> list[tuple[str, ast.Call]]:
-    """The calls of a method or function of this name, functions in the code included, with their lines."""
-    calls = [n for s in code.body for n in ast.walk(s) if isinstance(n, ast.Call)]
-    return [
-        (source_line(code.filename, code.first_line + n.lineno - 1), n)
-        for n in calls
-        if _last(n.func) == name
-    ]
-
-
 def _inside(call: ast.Call, code: Code, tainted: set[str], path: str, depth: int) -> list[Cut]:
     """The cuts inside a function, method or module of the user's that is called with the value."""
     function = _resolved(call.func, code.namespace)
-    names = [n for n in _names(call.func) if any(_under(n, t) for t in tainted)]
     forward = getattr(type(function), "forward", None)
-    if forward is not None:  # a module: its parts are the start, or what goes in
-        if (
-            type(function).__module__.startswith("torch.")
-            or (inner := code_of(forward, {"self": function})) is None
-        ):
+    module = getattr(function if forward is None else type(function), "__module__", "")
+    if str(module).partition(".")[0] in _LIBRARIES:
+        return []
+    if forward is None:
+        inner = code_of(function, code.namespace) if inspect.isroutine(function) else None
+        if inner is None or "site-packages" in inner.filename:
             return []
-        held, _, rest = path.partition(".")
-        starts = {f"self.{held}"} if names and path else _parameters(forward)
-        if names and path and names[0].startswith("self."):
-            held = path.removeprefix(names[0].removeprefix("self.") + ".")
-            starts, rest = {f"self.{held.partition('.')[0]}"}, held
-            return cuts(inner, starts, [_RESULT], rest, depth + 1)
+        base = getattr(call.func, "value", None)
+        if base is not None and [*inspect.signature(function).parameters][:1] == ["self"]:
+            inner.namespace["self"] = _resolved(base, code.namespace)
+            held = f"{ast.unparse(base)}."
+            parts = {t.removeprefix(held) for t in tainted if t.startswith(held)}
+            tainted = tainted | {f"self.{part}" for part in parts}
+            function = functools.partial(function, None)
+        starts = _parameters(function, call, tainted) | tainted  # what it takes from around it, too
         return cuts(inner, starts, [_RESULT], path, depth + 1)
-    if not inspect.isroutine(function) or (inner := code_of(function, code.namespace)) is None:
+    inner = code_of(forward, {"self": function})
+    if inner is None:
         return []
-    if inner.filename.endswith(".so") or "site-packages" in inner.filename:
-        return []
-    starts = _parameters(function) | tainted  # what it takes from around it, too
+    starts = _parameters(functools.partial(forward, None), call, tainted)
+    if path and _mentions(call.func, tainted):  # a part of the module is the start
+        path = path.removeprefix(f"{ast.unparse(call.func)}.".partition("self.")[2])
+        starts = {f"self.{path.partition('.')[0]}"}
     return cuts(inner, starts, [_RESULT], path, depth + 1)
 
 
-def _parameters(function: Any) -> set[str]:
+def _parameters(function: Any, call: ast.Call, tainted: set[str]) -> set[str]:
+    """The parameters that a call gives the value to."""
+    keywords = {k.arg: k.value for k in call.keywords if k.arg is not None}
     try:
-        return {*inspect.signature(function).parameters} - {"self"}
+        given = inspect.signature(function).bind(*call.args, **keywords).arguments
     except (TypeError, ValueError):
         return set()
+    values = {n: v.values() if isinstance(v, dict) else v for n, v in given.items()}
+    several = {n: v if isinstance(v, Iterable) else (v,) for n, v in values.items()}
+    return {n for n, nodes in several.items() if any(_mentions(v, tainted) for v in nodes)}
+
+
+def _methods(starts: Iterable[str], namespace: Mapping[str, Any]) -> set[str]:
+    """The methods of the user's that use what their objects hold: ``trainer.step``, for ``trainer.model``."""
+    found = set()
+    for base, _, held in (s.partition(".") for s in starts):
+        for name, method in vars(type(namespace.get(base))).items() if held else ():
+            if held.split(".")[0] in getattr(getattr(method, "__code__", None), "co_names", ()):
+                found.add(f"{base}.{name}")
+    return found
 
 
 def _resolved(node: ast.expr, namespace: Mapping[str, Any]) -> Any:
@@ -216,45 +230,31 @@ def _resolved(node: ast.expr, namespace: Mapping[str, Any]) -> Any:
 
 def _cut_at(node: ast.AST, tainted: set[str], line: str) -> Iterator[Cut]:
     """The cut that an expression is, if it stands on a way from what is tainted."""
-    subject: Any = None
+    subject: Any = node
+    name = ""
     if isinstance(node, ast.Call):
-        name = _last(node.func)
-        subject = node if name not in ("data",) else None
-        if name == "requires_grad_" and any(
-            isinstance(a, ast.Constant) and a.value is False for a in node.args
-        ):
-            yield Cut(line, ast.unparse(node), "leave it out: it freezes the value")
-        if name in ("to", "type") and any(
-            "int" in ast.unparse(a) or "long" in ast.unparse(a) for a in node.args
-        ):
+        name, given = _last(node.func).lower(), {k.arg: ast.unparse(k.value) for k in node.keywords}
+        texts = [*map(ast.unparse, node.args), *given.values()]
+        if name in ("to", "type") and any(w in t for t in texts for w in ("int", "long")):
             name = "long"
-    elif isinstance(node, ast.Attribute) and node.attr == "data":
-        name, subject = "data", node.value
-    elif (
-        isinstance(node, ast.Compare)
-        and _mentions(node, tainted)
-        and not any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops)
-    ):
-        yield Cut(
-            line,
-            ast.unparse(node),
-            "a comparison has no gradient; use a smooth stand-in, such as sigmoid",
-        )
-        return
-    else:
-        return
-    if subject is not None and name in _CUTTING and _mentions(subject, tainted):
-        yield Cut(line, ast.unparse(node), _CUTTING[name])
+        unlike = {
+            "data": True,  # an attribute
+            "requires_grad_": "False" not in texts,
+            "grad": "create_graph" in given,
+            "checkpoint": given.get("use_reentrant") != "True",
+        }
+        name = "" if unlike.get(name) else name
+    elif isinstance(node, ast.Attribute) and node.attr in ("data", "grad"):
+        name, subject = node.attr, node.value
+    elif isinstance(node, ast.Compare):
+        identity = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+        name = "" if any(isinstance(op, identity) for op in node.ops) else "compare"
+    if name in _cutting() and _mentions(subject, tainted):
+        yield Cut(line, ast.unparse(node), _cutting()[name])
 
 
 def _last(node: ast.expr) -> str:
-    return (
-        node.attr
-        if isinstance(node, ast.Attribute)
-        else node.id
-        if isinstance(node, ast.Name)
-        else ""
-    )
+    return getattr(node, "attr", getattr(node, "id", ""))
 
 
 def _muting(node: ast.expr) -> str:
@@ -275,53 +275,39 @@ def _statements(body: Iterable[ast.stmt], muted: str) -> Iterator[Statement]:
                 yield from _statements(inner, f"with {why}" if why and why != muted else muted)
             case ast.If() | ast.For() | ast.While():
                 if isinstance(s, ast.For):
-                    yield Statement(_bases([s.target]), s.iter, muted)
+                    yield Statement(s.iter, _bases([s.target]), muted)
                 yield from _statements([*s.body, *s.orelse], muted)
             case ast.Try():
                 handlers = [x for h in s.handlers for x in h.body]
                 yield from _statements([*s.body, *handlers, *s.orelse, *s.finalbody], muted)
             case ast.Assign(targets, value):
-                yield Statement(_bases(targets), value, muted)
+                yield Statement(value, _bases(targets), muted)
             case ast.AugAssign(target, _, value):
-                yield Statement(_bases([target]), value, muted)
+                yield Statement(value, _bases([target]), muted)
             case ast.AnnAssign(target, _, ast.expr() as value):
-                yield Statement(_bases([target]), value, muted)
+                yield Statement(value, _bases([target]), muted)
             case ast.Return(ast.expr() as value):
-                yield Statement({_RESULT}, value, muted)
+                yield Statement(value, {_RESULT}, muted)
             case ast.Expr(ast.Call(ast.Attribute(subject, _)) as value):
-                yield Statement(_bases([subject]), value, muted)  # outs.append(h), h.add_(w)
+                yield Statement(value, _bases([subject]), muted)  # outs.append(h), h.add_(w)
 
 
 def _bases(targets: Iterable[ast.expr]) -> set[str]:
-    """The names that are assigned to; those of a subscript and of an attribute of something else's."""
+    """The names that are assigned to; those of a subscript, too."""
     found: set[str] = set()
     for t in targets:
         if isinstance(t, ast.Tuple | ast.List):
             found |= _bases(t.elts)
         elif isinstance(t, ast.Starred | ast.Subscript):
             found |= _bases([t.value])
-        elif isinstance(t, ast.Name | ast.Attribute):
-            found |= set(_names(t)[:1])
+        else:
+            found.add(ast.unparse(t))
     return found
 
 
-def _names(node: ast.expr) -> list[str]:
-    """The dotted names in an expression: ``self.fc1``, ``w``."""
-    if isinstance(node, ast.Name):
-        return [node.id]
-    if isinstance(node, ast.Attribute):
-        inner = _names(node.value)
-        plain = isinstance(node.value, ast.Name | ast.Attribute)
-        return [f"{inner[0]}.{node.attr}", *inner[1:]] if plain and inner else inner
-    parts = [_names(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
-    parts += [_names(c.value) for c in ast.iter_child_nodes(node) if isinstance(c, ast.keyword)]
-    parts += [
-        _names(g.iter)
-        for c in ast.iter_child_nodes(node)
-        if isinstance(c, ast.comprehension)
-        for g in [c]
-    ]
-    return [n for p in parts for n in p]
+def _names(node: ast.expr) -> set[str]:
+    """The dotted names in an expression: ``self.fc1``, ``self``, ``w``."""
+    return {ast.unparse(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)}
 
 
 def _under(name: str, start: str) -> bool:
@@ -341,7 +327,7 @@ def _closure(names: set[str], statements: list[Statement], forward: bool) -> set
     before = -1
     while len(names) != before:
         before = len(names)
-        for targets, value, _ in statements:
+        for value, targets, _ in statements:
             if forward and _mentions(value, names):
                 names = names | targets
             elif not forward and _feeds(targets, names):

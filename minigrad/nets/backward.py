@@ -22,9 +22,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ..errors import ProgramError, describe, did_you_mean
+from ..grad_names import EMPTY, GRAD, ZERO
 from ..static.backward.fan_in import rename_writers
 from ..static.backward.grad_ops import Plan, plan_of
-from ..static.program.names import EMPTY, GRAD, ZERO
 from ..static.program.op_info import op_info
 from .operators import NetOp, Operator, Scope, Slots, names, places, wrong
 from .rnn import RnnGradOp, RnnOp

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
-from ..static.program.names import EMPTY, GRAD
+from ..grad_names import EMPTY, GRAD
 from ..static.program.op_info import bind_slots, list_slots, op_info
 from ..static.run.kernels import run_grad_op, run_kernel
 

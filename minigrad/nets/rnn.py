@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import describe, did_you_mean, user_line
-from ..static.program.names import EMPTY, GRAD, SCOPES
+from ..grad_names import EMPTY, GRAD, SCOPES
 from .operators import NetOp, Operator, Scope, names, places, read, write, wrong
 
 

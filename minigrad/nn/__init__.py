@@ -19,34 +19,32 @@ from typing import Any
 
 from ..errors.calls import check_functions
 from ..errors.other_libraries import TABLES, missing
-from .activations import (
+from .layers import (
     ELU,
     GELU,
+    AvgPool2d,
+    BatchNorm,
+    Conv2d,
+    ConvTranspose2d,
+    Dropout,
+    Embedding,
+    Flatten,
     Identity,
+    LayerNorm,
     LeakyReLU,
+    Linear,
     LogSoftmax,
+    MaxPool2d,
     ReLU,
+    Sequential,
     Sigmoid,
     SiLU,
     Softmax,
     Softplus,
     Tanh,
 )
-from .attention import MultiHeadAttention
-from .layers import (
-    AvgPool2d,
-    Conv2d,
-    ConvTranspose2d,
-    Dropout,
-    Embedding,
-    Flatten,
-    Linear,
-    MaxPool2d,
-    Sequential,
-)
 from .module import Module, Parameter, StateError
-from .norm import BatchNorm, LayerNorm
-from .recurrent import GRU, LSTM, RNN
+from .sequences import GRU, LSTM, RNN, MultiHeadAttention
 from .storage import load, save
 
 __all__ = [

@@ -11,6 +11,8 @@ from ..primitives.registry import elementwise, primitive
 from .compare import where
 from .elementwise import exp
 
+__all__ = ["elu", "erf", "gelu", "leaky_relu", "logaddexp", "relu", "sigmoid", "silu", "softplus"]
+
 ROOT_HALF: float = math.sqrt(0.5)
 PEAK: float = 1 / math.sqrt(2 * math.pi)  #: the density of the standard normal at 0
 

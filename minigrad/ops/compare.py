@@ -8,6 +8,12 @@ from ..primitives.arguments import Value
 from ..primitives.registry import elementwise, primitive
 from .create import assign, fill_zeros_like
 
+__all__ = [
+    "abs", "ceil", "clip", "equal", "floor", "greater", "greater_equal", "isfinite", "isinf",
+    "isnan", "less", "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "maximum", "minimum", "nan_to_num", "not_equal", "round", "sign", "where",
+]  # fmt: skip
+
 # -- comparisons: no gradient --------------------------------------------------------------
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..errors import DTypeError, describe, refusal
 from ..primitives.registry import primitive
-from .infer import shape_attr
-from .shape import axis_tuple
+from .shape import axis_tuple, shape_attr
+
+__all__ = ["einsum", "tensordot"]
 
 
 def einsum(subscripts, *operands):

@@ -9,8 +9,9 @@ import numpy as np
 from ..errors import describe, refusal
 from ..primitives.registry import primitive
 from .index import take
-from .infer import shape_attr
-from .shape import axis_of, axis_tuple, expand_dims, flatten, reshape
+from .shape import axis_of, axis_tuple, expand_dims, flatten, reshape, shape_attr
+
+__all__ = ["add_n", "concat", "pad", "repeat", "split", "stack", "tile", "unbind"]
 
 # -- lists ---------------------------------------------------------------------------------
 

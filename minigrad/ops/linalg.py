@@ -11,18 +11,25 @@ import numpy as np
 from ..errors import describe, refusal
 from ..primitives.registry import primitive
 from .elementwise import mul, sub
-from .infer import like_x, shape_attr, solved
 from .reduce import reduce_sum
 from .shape import (
     expand_dims,
     flatten,
+    like_x,
     reshape,
     roll,
+    shape_attr,
+    solved,
     squeeze,
     sum_to,
     swapaxes,
     unbroadcast,
 )
+
+__all__ = [
+    "cholesky", "cross", "det", "diag", "diagonal", "dot", "inv", "kron", "linear", "matmul",
+    "outer", "solve", "trace", "tril", "triu",
+]  # fmt: skip
 
 FEW = 2**14  #: up to so many elements dot is faster than np.matmul; the bits are the same
 

@@ -11,10 +11,14 @@ from .compare import abs, equal, maximum, minimum, not_equal, where
 from .create import astype, ones_like
 from .elementwise import log, square, sub
 from .index import take, take_along_axis
-from .infer import fits
 from .reduce import mean, reduce_sum
-from .shape import axis_tuple, expand_dims, reshape, squeeze, unbroadcast
+from .shape import axis_tuple, expand_dims, fits, reshape, squeeze, unbroadcast
 from .softmax import log_softmax, lowered, shares, softmax
+
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "huber", "mse",
+    "nll", "one_hot",
+]  # fmt: skip
 
 # -- classification ------------------------------------------------------------------------
 

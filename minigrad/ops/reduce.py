@@ -10,8 +10,9 @@ import math
 import numpy as np
 
 from ..primitives.registry import primitive
-from .infer import shape_attr
-from .shape import axis_tuple, reshape
+from .shape import axis_tuple, reshape, shape_attr
+
+__all__ = ["all", "any", "cumprod", "cumsum", "max", "mean", "min", "prod"]
 
 
 def reduced_axes(axis, ndim):

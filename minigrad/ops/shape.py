@@ -3,12 +3,76 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ..errors import IndexShapeError, describe, refusal
 from ..primitives.registry import primitive
-from .infer import broadcasted, reshaped, shape_attr
+
+__all__ = [
+    "broadcast_to", "expand_dims", "flatten", "flip", "moveaxis", "permute_dims", "reshape",
+    "roll", "squeeze", "swapaxes", "unbroadcast",
+]  # fmt: skip
+
+# -- shapes and dtypes that a Program cannot find by running a kernel on stand-ins ---------
+#
+# An ``infer`` function gets ``inputs``, slot → list of (shape, dtype), where -1 is an open size, and
+# the attrs; it returns one (shape, dtype) per output.  A ``shape`` may come as a slot ``shape_like``.
+
+Inputs = dict[str, list[tuple[tuple[int, ...], Any]]]
+
+
+def fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether two shapes can be those of one value; -1 is an open size."""
+    return a == b or (
+        len(a) == len(b) and all(m == n or -1 in (m, n) for m, n in zip(a, b, strict=True))
+    )
+
+
+def shape_attr(inputs: Inputs, attrs: dict[str, Any]) -> list[tuple[tuple[int, ...], Any]]:
+    """The output has the shape that an attr says: ops that are the way back of another op."""
+    like = inputs.get("shape_like")
+    dtypes = [d for slot in ("x", "y", "w") for _, d in inputs.get(slot, []) if d.kind in "fc"]
+    shape = like[0][0] if like else tuple(attrs["shape"])
+    return [(shape, np.result_type(*dtypes) if dtypes else inputs["x"][0][1])]
+
+
+def reshaped(inputs: Inputs, attrs: dict[str, Any]) -> list[tuple[tuple[int, ...], Any]]:
+    """`reshape`: sizes are checked where all are known."""
+    ((shape, dtype),) = inputs["x"]
+    if "shape_like" in inputs:
+        return [(inputs["shape_like"][0][0], dtype)]
+    wanted = attrs["shape"]
+    wanted = (wanted,) if isinstance(wanted, int) else tuple(wanted)
+    if -1 not in shape:
+        wanted = np.broadcast_to(0, shape).reshape(wanted).shape
+    return [(wanted, dtype)]
+
+
+def broadcasted(inputs: Inputs, attrs: dict[str, Any]) -> list[tuple[tuple[int, ...], Any]]:
+    """`broadcast_to`: shapes are checked where all sizes are known."""
+    ((shape, dtype),) = inputs["x"]
+    ((out, _),) = shape_attr(inputs, attrs)
+    if -1 not in shape and -1 not in out:
+        np.broadcast_to(np.broadcast_to(0, shape), out)
+    return [(out, dtype)]
+
+
+def like_x(inputs: Inputs, attrs: dict[str, Any]) -> list[tuple[tuple[int, ...], Any]]:
+    """`inv` and `cholesky`: stand-ins have no inverse."""
+    ((shape, dtype),) = inputs["x"]
+    return [(shape, np.result_type(dtype, np.float32))]
+
+
+def solved(inputs: Inputs, attrs: dict[str, Any]) -> list[tuple[tuple[int, ...], Any]]:
+    """`solve`, with a vector or matrices on the right."""
+    ((a, a_dtype),), ((b, b_dtype),) = inputs["a"], inputs["b"]
+    shape = a[:-1] if len(b) == 1 else (*np.broadcast_shapes(a[:-2], b[:-2]), *b[-2:])
+    return [(shape, np.result_type(a_dtype, b_dtype, np.float32))]
+
+
+# -- axes and shapes -----------------------------------------------------------------------
 
 
 def axis_tuple(axis, ndim):
@@ -49,11 +113,12 @@ def broadcast_to(x, *, shape):
 def sum_to(x, shape):
     """Undo a broadcast of arrays: sum the axes that were added or stretched."""
     lead = x.ndim - len(shape)
-    if lead:
+    if lead > 0:
         x = _add_up(x, 0 if lead == 1 else tuple(range(lead)))
     if x.shape == shape:
         return x
-    stretched = tuple([k for k, n in enumerate(shape) if n == 1 != x.shape[k]])
+    sizes = zip(shape, x.shape, strict=False)
+    stretched = tuple([k for k, (n, size) in enumerate(sizes) if n == 1 != size])
     return _add_up(x, stretched, keepdims=True) if stretched else x
 
 
@@ -69,7 +134,7 @@ def unbroadcast(x, *, shape):
     array([4., 6.])
     """
     x = np.asarray(x)
-    out = sum_to(x, shape) if x.ndim >= len(shape) else x
+    out = sum_to(x, shape)
     if out.shape != shape and out.shape != tuple(shape):
         raise ValueError(
             f"{list(x.shape)} is no broadcast of {list(shape)}; "

@@ -9,6 +9,8 @@ from .elementwise import exp
 from .reduce import reduce_sum
 from .shape import axis_tuple
 
+__all__ = ["log_softmax", "softmax"]
+
 
 @primitive
 def softmax(x, *, axis=-1):

@@ -11,6 +11,8 @@ from .elementwise import exp, safe_div
 from .reduce import count_over, expand_mean, expand_reduced, max, mean, min, reduce_sum
 from .shape import axis_of, reshape
 
+__all__ = ["batch_norm", "layer_norm", "logsumexp", "norm", "normalize", "std", "var"]
+
 
 @primitive
 def center(x, *, axis=None):

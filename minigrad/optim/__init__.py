@@ -18,8 +18,17 @@ from typing import Any
 
 from ..errors.calls import check_functions
 from ..errors.other_libraries import TABLES, missing
-from .clip import clip_by_global_norm, clip_by_norm, clip_by_value
-from .optimizers import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
+from .optimizers import (
+    SGD,
+    Adagrad,
+    Adam,
+    AdamW,
+    Optimizer,
+    RMSprop,
+    clip_by_global_norm,
+    clip_by_norm,
+    clip_by_value,
+)
 from .schedules import (
     CosineAnnealingLR,
     ExponentialLR,

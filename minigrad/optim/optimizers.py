@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from .. import ops
 from ..atomic import set_all
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, GradError, MinigradError, ProgramError, describe, refusal
@@ -17,6 +19,7 @@ from .checks import check_number, check_options, check_state, group_of
 from .schedules import Rate
 
 Array = np.ndarray[Any, Any]
+_grad_of = attrgetter("_grad")
 Change = tuple[Any, str, Any]  #: of an attribute: object, name, value
 
 
@@ -195,7 +198,7 @@ class Optimizer:
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
-        before = [p._grad for p in self.parameters]
+        before = [*map(_grad_of, self.parameters)]
         try:
             for p in self.parameters:
                 p._grad = None
@@ -409,3 +412,48 @@ class AdamW(Adam):
         clip: Any = None,
     ) -> None:
         super().__init__(parameters, lr, beta1, beta2, epsilon, weight_decay, clip)
+
+
+# -- clips: what happens to gradients before a step ----------------------------------------
+
+
+def clip_by_value(limit: float) -> Callable[[list[Any]], list[Any]]:
+    """Every element between ``-limit`` and ``limit``.
+
+    >>> import minigrad as mg
+    >>> clip_by_value(1.0)([mg.tensor([3.0, -0.5])])
+    [tensor([ 1. , -0.5])]
+    """
+    check_number("limit", limit)
+    return lambda grads: [ops.clip(g, min=-limit, max=limit) for g in grads]
+
+
+def clip_by_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
+    """Every gradient of a parameter at most ``limit`` long, its direction kept.
+
+    >>> import minigrad as mg
+    >>> clip_by_norm(5.0)([mg.tensor([6.0, 8.0]), mg.tensor([0.0, 1.0])])
+    [tensor([3., 4.]), tensor([0., 1.])]
+    """
+    check_number("limit", limit)
+    return lambda grads: [g * (limit / ops.maximum(_length([g]), limit)) for g in grads]
+
+
+def clip_by_global_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
+    """All gradients together at most ``limit`` long, their direction kept.
+
+    >>> import minigrad as mg
+    >>> clip_by_global_norm(1.0)([mg.tensor([3.0]), mg.tensor([4.0])])
+    [tensor([0.6]), tensor([0.8])]
+    """
+    check_number("limit", limit)
+
+    def clip(grads: list[Any]) -> list[Any]:
+        factor = limit / ops.maximum(_length(grads), limit)
+        return [g * factor for g in grads]
+
+    return clip
+
+
+def _length(grads: list[Any]) -> Any:
+    return ops.sqrt(ops.add_n(*(ops.sum(g * g) for g in grads)))

@@ -121,7 +121,7 @@ class Primitive(Arguments):
                 what += " no input, output, gradient of an output, attr, or shape of an input"
                 advice = "the parameters of a rule are the names it reads"
                 raise refusal(what + did_you_mean(name, legal), advice, RuleError)
-        rule = Rule(inputs, _by_position(function), reads, joint)
+        rule = Rule(inputs, by_position(function), reads, joint)
         for name in inputs:
             self.rules[name] = rule
         self.forget()
@@ -263,13 +263,19 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def _by_position(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule as engines call it: every parameter by its place, also those behind a ``*``."""
+def by_position(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule or a kernel as engines call it: every parameter by its place, also those behind a ``*``."""
     if not isinstance(function, FunctionType) or not function.__code__.co_kwonlyargcount:
         return function
-    code = function.__code__
-    code = code.replace(co_argcount=len(parameters_of(function)), co_kwonlyargcount=0)
-    return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
+    code, named = function.__code__, function.__kwdefaults__ or {}
+    names, defaults = parameters_of(function), list(function.__defaults__ or ())
+    for name in names[code.co_argcount :]:
+        if defaults or name in named:
+            defaults.append(named.get(name, REQUIRED))
+    code = code.replace(co_argcount=len(names), co_kwonlyargcount=0)
+    return FunctionType(
+        code, function.__globals__, function.__name__, tuple(defaults), function.__closure__
+    )
 
 
 def _same_definition(old: Callable[..., Any], new: Callable[..., Any]) -> bool:

@@ -4,15 +4,14 @@ Objects flow in, a neutral `graph.graph.Graph` comes about, and leaves as someth
 next one but the graph, and everything is loaded on first use.
 
     picture         `draw` and what it returns
-    plots           curves in the same colours
-    graph/          the graph; which lines of a node are results; the one table of looks
+    graph/          the graph; values as short text; the one table of looks
     adapters/       objects → graph: what an object can do decides which adapter draws it
     fold/           graph → smaller graph: what is large is drawn small, and opens
     render/         graph → DOT, SVG, words, a page
     player/         graph → events → frames: `play`
     browser/        what of pictures and players runs in the browser
 
-To change how a node looks, change its row in `graph/style.py`; what it says, its adapter writes.
+To change how a node looks, change its row in `graph/style.py`; what it says, in `adapters/inside.py`.
 """
 
 from __future__ import annotations

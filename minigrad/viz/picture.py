@@ -21,7 +21,7 @@ from .fold.opening import found_ops
 from .graph.graph import Graph
 from .render import layout
 from .render.dot import estimated_width, to_dot
-from .render.html import explorer, explorer_page, figure, frame, view_of
+from .render.html import drawings, explorer, explorer_page, figure, frame, view_of
 from .render.svg import WIDEST, to_svg
 from .render.words import describe, to_text
 
@@ -67,7 +67,7 @@ class Picture:
         """Is there no need to lay it out to know that it is not folded more?"""
         return (
             bool(self.view.opened)
-            or self.view.detail in ("full", "ops")
+            or self.view.detail == "full"
             or (
                 self.view.graph.direction == "LR"
                 or estimated_width(self.view.graph) < _NO_DOUBT * WIDEST
@@ -186,7 +186,7 @@ class Picture:
                 bundle["image/png"] = base64.b64encode(png).decode()
             if self.interactive:
                 bundle["text/html"] = frame(self._html, self.graph.title or "picture", png)
-                if self.searched or _has_front_end():
+                if _has_front_end() and not self._opens_alone():
                     with contextlib.suppress(ImportError):
                         bundle |= view_of(self.widget)
             else:
@@ -196,7 +196,16 @@ class Picture:
     @property
     def _html(self) -> str:
         """A page on its own: the drawing with a search, and its words."""
-        return explorer_page(self.view, self.svg, f"{self.describe()}\n\n{self.text}")
+        return explorer_page(self.view, self._drawings, f"{self.describe()}\n\n{self.text}")
+
+    @functools.cached_property
+    def _drawings(self) -> list[dict[str, Any]]:
+        """The drawing, and what its boxes open into."""
+        return drawings(self.view, self._svg_of)
+
+    def _opens_alone(self) -> bool:
+        """Does every box open in the page, without a kernel?"""
+        return all(shown["folds"].keys() == shown["opens"].keys() for shown in self._drawings)
 
 
 def _has_front_end() -> bool:
@@ -236,8 +245,8 @@ def draw(
     """Draw the graph behind anything: a variable, a tensor, a function, a watched run, a net, a
     program, a `Graph`.
 
-    ``detail`` is "auto", "full", "ops" (values become labels of lines), "folded" (modules and repeated
-    segments once) or "pruned" (also what was dropped). ``values=False`` leaves numbers out;
+    ``detail`` is "auto", "full", "folded" (modules and repeated segments once) or "pruned" (also what
+    was dropped). ``values=False`` leaves numbers out;
     ``values="grad"`` also draws the gradient of every tensor in between.  ``direction`` is "LR" or
     "TB". ``names`` maps a name to an object; otherwise objects are called by their own
     ``.name`` or by the variables of the caller.  ``expand`` searches a folded picture: the name of
@@ -279,7 +288,7 @@ def whole_of(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     """The graph of anything that `draw` takes, with nothing folded."""
     from .adapters.sources import source_of
 
-    _checked("detail", detail, ("auto", "full", "ops", "folded", "pruned"))
+    _checked("detail", detail, ("auto", "full", "folded", "pruned"))
     _checked("values", values, (True, False, "grad"))
     return source_of(x)(x, detail, values, names)
 

@@ -685,15 +685,6 @@ def test_what_every_step_of_a_nest_of_loops_computes_alike_has_the_right_bits():
         np.testing.assert_array_equal(one, other)
 
 
-def test_inexact_loops_multiply_all_steps_at_once():
-    prog, fetch, feed = built(CORPUS["recurrent_net"])
-    source = static.compile(prog, feed, fetch=fetch, exact=False).source
-    forward, backward = source.split("reversed(frames)")
-    assert "matmul_0 = np.dot" not in forward.split("for ")[1]  # the inputs' product is outside
-    assert "np.concatenate" in backward
-    assert "is None" not in backward  # nothing is added up step by step
-
-
 def test_an_op_that_cannot_be_compiled_says_so(monkeypatch):
     monkeypatch.setitem(CONTROL, "odd", OpInfo("odd", (), ("out",), ()))
     prog = static.Program()
@@ -770,7 +761,7 @@ def test_the_source_of_a_step_is_forgotten_with_it():
 def test_design_has_the_passes_in_order_and_says_which_need_exact_to_be_false():
     table = DESIGN.read_text(encoding="utf-8").partition("## The compiler's passes")[2]
     conditions = {}
-    for each in (*pipeline.PROGRAM_PASSES, *pipeline.PASSES):
+    for each in pipeline.PASSES:
         assert each.when in ("always", "inexact")
         file = each.run.__module__.replace("minigrad.", "").replace(".", "/") + ".py"
         conditions.setdefault(file, set()).add(each.when)

@@ -133,15 +133,16 @@ def test_the_growth_table_and_the_step_table_are_filled_in(built):
 
 
 def test_a_changed_notebook_is_kept_and_the_fresh_one_put_beside_it(course, capsys):
-    path = course.notebooks / "step90_first.ipynb"
-    path.write_text(path.read_text().replace("answer = ...", "answer = 90"))
+    path = course.notebooks / "step91_second.ipynb"
+    fresh = path.read_text()
+    path.write_text(fresh.replace("print(Box([]).empty())", "print('mine')"))
     mine = path.read_text()
-    assert main(["build", "90"]) == 0
+    assert main(["build", "91"]) == 0
     assert path.read_text() == mine
-    assert "answer = ..." in (course.notebooks / "step90_first.fresh.ipynb").read_text()
+    assert (course.notebooks / "step91_second.fresh.ipynb").read_text() == fresh
     said = capsys.readouterr().out
-    assert "notebooks/step90_first.ipynb holds your work and is kept" in said
-    assert "step90_first.fresh.ipynb" in said
+    assert "notebooks/step91_second.ipynb holds your work and is kept" in said
+    assert "step91_second.fresh.ipynb" in said
 
 
 def test_outputs_and_empty_cells_are_not_a_learners_work(course):
@@ -176,7 +177,6 @@ def test_a_foreign_or_broken_notebook_is_never_overwritten(course, capsys):
 
 
 def test_a_check_says_what_differs_and_writes_nothing(course, capsys):
-    assert main(["build", "--check"]) == 0
     path = course.notebooks / "step91_second.ipynb"
     path.write_text(path.read_text().replace('"True\\n"', '"False\\n"'))
     before = path.read_text()
@@ -252,15 +252,11 @@ def test_run_names_file_cell_and_traceback_and_fails(course, capsys):
     assert "Traceback" in said
     assert "2 of 3 notebooks run" in said
     assert path.read_text() == before
-    assert main(["run", "90"]) == 0
 
 
 def test_check_lists_each_exercise_of_my_notebooks(course, capsys):
     path = course.notebooks / "step90_first.ipynb"
-    text = path.read_text()
-    assert main(["check"]) == 1
-    assert "○ 90a: your turn" in capsys.readouterr().out
-    path.write_text(text.replace("answer = ...", "answer = 90"))
+    path.write_text(path.read_text().replace("answer = ...", "answer = 90"))
     assert main(["check"]) == 1
     said = capsys.readouterr().out
     assert "○ 90a: your turn" in said

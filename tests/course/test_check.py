@@ -12,7 +12,7 @@ from minigrad.course import solution
 from minigrad.course.check import check, checker, examine
 from minigrad.course.errors import CourseError
 from minigrad.course.folder import find_course
-from minigrad.course.judge import Mismatch, close, raises, same
+from minigrad.course.judge import Mismatch, close, run_cases, same
 
 checking = import_module("minigrad.course.check")  # the package's `check` is the function
 
@@ -188,14 +188,6 @@ def test_an_exercise_that_does_not_exist_is_refused(id, said):
         check(id, 1)
 
 
-def test_two_checkers_of_one_exercise_are_refused():
-    with pytest.raises(CourseError, match="exercise 90a has two checkers"):
-
-        @checker("90a", hint="again")
-        def another(thing):
-            pass
-
-
 def test_an_id_is_a_number_and_a_letter():
     with pytest.raises(CourseError, match="'a3' is not the id of an exercise"):
         checker("a3", hint="")
@@ -226,14 +218,13 @@ def test_close_allows_rounding_and_nothing_else():
         close("it", 0.30001, 0.3)
 
 
-def test_raises_wants_an_error_of_its_kind():
-    assert str(raises("it", KeyError, lambda: {}["a"])) == "'a'"
-    with pytest.raises(Mismatch, match="the error of it is IndexError: .* expected KeyError"):
-        raises("it", KeyError, lambda: [][0])
-    with pytest.raises(
-        Mismatch, match="the outcome of it is 3, expected an error of type KeyError"
-    ):
-        raises("it", KeyError, lambda: 3)
+def test_a_table_of_cases_is_run_row_by_row():
+    rows = [("one", "f(1)", 2.0), ("a word", "g", "yes"), ("a list", "[f(1), f(2)]", [2, 3])]
+    run_cases(["f", "g"], rows, lambda x: x + 1, "yes")
+    with pytest.raises(Mismatch, match=r"a list is \[2, 3\.5\], expected \[2, 3\]"):
+        run_cases(["f", "g"], rows, lambda x: x + 1 if x == 1 else 3.5, "yes")
+    with pytest.raises(Mismatch, match="a word is no, expected yes"):
+        run_cases(["f", "g"], rows, lambda x: x + 1, "no")
 
 
 def test_the_line_of_an_error_is_one_of_the_cell_that_checks(capsys):

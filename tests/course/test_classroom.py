@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -12,8 +14,8 @@ from pathlib import Path
 import pytest
 from sample_course import copied
 
-from minigrad.course import execute, isolated
-from minigrad.course.classroom import handed_in, printable, table
+from minigrad.course import build, execute, isolated, notebook
+from minigrad.course.classroom import handed_in, print_tests, printable, table
 from minigrad.course.cli import main
 from minigrad.course.errors import CourseError
 from minigrad.course.isolated import Outcome
@@ -93,13 +95,12 @@ def test_the_table_counts_by_learner_and_by_exercise():
     ]
 
 
-def test_one_command_checks_a_class(course, tmp_path, capsys):
-    assert main(["build", "90"]) == 0
+def test_one_command_checks_a_class(course, tmp_path, capsys, monkeypatch):
     folder = tmp_path / "answers"
-    for learner, kind in (("anna", "solved/"), ("bo", "")):
-        (folder / learner).mkdir(parents=True)
-        shutil.copy(course.notebooks / f"{kind}step90_first.ipynb", folder / learner)
-    capsys.readouterr()
+    for learner, solved in (("anna", True), ("bo", False)):
+        page = notebook.dumps(build.make(course, course.step(90), solved=solved))
+        put(folder / learner / "step90_first.ipynb")
+        (folder / learner / "step90_first.ipynb").write_text(page)
     assert main(["check", "90", "--class", str(folder)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["90a", "90b"]
@@ -107,8 +108,22 @@ def test_one_command_checks_a_class(course, tmp_path, capsys):
     assert lines[2].split() == ["bo", "○", "○", "0", "of", "2"]
     assert lines[3].split() == ["1", "1"]
     shutil.rmtree(folder / "bo")
+    passed = Outcome({"90a": "✓ 90a", "90b": "✓ 90b"}, None)
+    monkeypatch.setattr(isolated, "run_all", lambda given, *_, **__: ([passed], []))
     assert main(["check", "--class", str(folder)]) == 0
     assert main(["check", "--class", str(folder / "nobody")]) == 2
+
+
+def test_the_tests_of_a_class_stand_below_its_table(tmp_path, capsys):
+    before, after = ({"day": "2026-01-01", "right": right, "of": 12} for right in (5, 11))
+    for place, tests in (("anna/", [before, after]), ("bo_", [before]), ("cleo/", [{"of": 12}])):
+        path = tmp_path / f"{place}my_progress.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"tests": tests}))
+    unread = print_tests(tmp_path, ["anna", "bo", "cleo", "dora"])
+    anna = "  anna, twelve questions: 5 of 12, then 11 of 12\n"
+    assert capsys.readouterr().out == anna + "  bo, twelve questions: 5 of 12\n"
+    assert unread == ["cleo, my_progress.json, 'right'"]
 
 
 @pytest.mark.parametrize(
@@ -157,11 +172,11 @@ def hand_in(folder, *cells, encoding="utf-8"):
     (folder / "step90_first.ipynb").write_text(json.dumps(text), encoding=encoding)
 
 
-def check_class(folder, capsys):
+def check_class(folder):
     """Marks by learner, and the notes below the table."""
-    capsys.readouterr()
-    main(["check", "90", "--class", str(folder)])
-    lines = capsys.readouterr().out.splitlines()
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        main(["check", "90", "--class", str(folder)])
+    lines = printed.getvalue().splitlines()
     end = next(number for number, line in enumerate(lines[1:], 1) if " of " not in line)
     return {line.split()[0]: line.split()[1:3] for line in lines[1:end]}, lines[end + 1 :]
 
@@ -178,85 +193,88 @@ def running(word):
 needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="no /proc here")
 
 
-def test_a_notebook_that_changes_its_package_changes_a_copy_and_one_of_windows_is_read(
-    course, tmp_path, capsys
-):
-    folder = tmp_path / "answers"
+SLEEPS = "986.543"
+
+
+@pytest.fixture(scope="module")
+def examined(tmp_path_factory):
+    """A class in which many do what they should not: marks, notes, and what was and is in the files."""
+    root = tmp_path_factory.mktemp("class")
+    course, folder = copied(root / "course"), root / "answers"
+    step = course.root / "steps" / "step90_first.py"
+    hand_in(folder / "zoe", "from minigrad.course import check\n" + PASSES, encoding="utf-8-sig")
+    handed = folder / "zoe" / "step90_first.ipynb"
     hand_in(
         folder / "a_vandal",
         "import minigrad.course.errors as m, pathlib\npathlib.Path(m.__file__).write_text('broken(')",
     )
-    hand_in(folder / "zoe", "from minigrad.course import check\n" + PASSES, encoding="utf-8-sig")
-    marks, notes = check_class(folder, capsys)
-    assert marks == {"a_vandal": ["·", "·"], "zoe": ["✓", "✓"]}
-    assert notes == []
-
-
-def test_what_a_notebook_changes_outside_is_put_back_and_said(course, tmp_path, capsys):
-    folder, step = tmp_path / "answers", course.root / "steps" / "step90_first.py"
-    before = step.read_text()
-    hand_in(folder / "zoe", PASSES)
-    handed_in = (folder / "zoe" / "step90_first.ipynb").read_text()
     hand_in(
-        folder / "vandal",
+        folder / "outside",
         f"import pathlib\npathlib.Path({str(step)!r}).write_text('')",
-        f"pathlib.Path({str(folder / 'zoe' / 'step90_first.ipynb')!r}).unlink()",
+        f"pathlib.Path({str(handed)!r}).unlink()",
     )
-    marks, notes = check_class(folder, capsys)
-    assert marks["zoe"] == ["✓", "✓"]
-    assert step.read_text() == before
-    assert (folder / "zoe" / "step90_first.ipynb").read_text() == handed_in
+    start = f"subprocess.Popen(['sleep', '{SLEEPS}'], start_new_session=True)"
+    hand_in(
+        folder / "daemon",
+        f"import subprocess\n{start}\nsubprocess.Popen('sleep {SLEEPS} & sleep {SLEEPS} &', shell=True)",
+        PASSES,
+    )
+    hand_in(
+        folder / "many", f"import subprocess, time\nfor _ in range(80): {start}\ntime.sleep(99)"
+    )
+    hand_in(folder / "loud", "while True: print('y' * 100_000)")
+    hand_in(folder / "\x1b[31mred", "raise ValueError('\\x1b[2J\\nanna  ✓   ✓   2 of 2')")
+    hand_in(folder / "killer", "import os\nos.kill(os.getppid(), 9)")
+    before = step.read_text(), handed.read_bytes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(course.root)
+        marks, notes = check_class(folder)
+    return marks, notes, before, (step.read_text(), handed.read_bytes())
+
+
+def test_who_does_nothing_wrong_passes_whatever_the_others_do(examined):
+    marks, notes, *_ = examined
+    assert marks["zoe"] == ["✓", "✓"]  # from Windows, with a mark at the beginning
+    assert marks["a_vandal"] == ["·", "·"]  # who changed a copy of the package
+    assert not any("a_vandal" in note or "zoe," in note for note in notes)
+
+
+def test_what_a_notebook_changes_outside_is_put_back_and_said(examined):
+    _, notes, before, after = examined
+    assert after == before
     assert sum("and is put back" in note for note in notes) == 2
 
 
 @needs_proc
-def test_a_notebook_leaves_no_process_behind_and_may_start_some_but_not_many(
-    course, tmp_path, capsys, monkeypatch
-):
-    folder, word = tmp_path / "answers", "986.543"
-    start = f"subprocess.Popen(['sleep', '{word}'], start_new_session=True)"
-    hand_in(
-        folder / "daemon",
-        f"import subprocess\n{start}\nsubprocess.Popen('sleep {word} & sleep {word} &', shell=True)",
-        PASSES,
-    )
-    hand_in(
-        folder / "many",
-        f"import subprocess, time\nfor _ in range(80): {start}\ntime.sleep(99)",
-    )
-    marks, notes = check_class(folder, capsys)
-    assert marks == {"daemon": ["✓", "✓"], "many": ["·", "·"]}
-    assert re.fullmatch(r"  many, step90_first, stopped with \d+ processes; 64 are allowed", *notes)
-    assert not running(word)
+def test_a_notebook_leaves_no_process_behind_and_may_start_some_but_not_many(examined):
+    marks, notes, *_ = examined
+    assert (marks["daemon"], marks["many"]) == (["✓", "✓"], ["·", "·"])
+    (note,) = (note for note in notes if "many," in note)
+    assert re.fullmatch(r"  many, step90_first, stopped with \d+ processes; 64 are allowed", note)
+    assert not running(SLEEPS)
 
 
-def test_time_is_limited_by_notebook_and_not_by_cell(course, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(isolated, "SECONDS", 8.0)
-    hand_in(tmp_path / "answers" / "slow", *["import time; time.sleep(5)"] * 20)
-    begun = time.monotonic()
-    _, notes = check_class(tmp_path / "answers", capsys)
-    assert notes == ["  slow, step90_first, stopped after 8 seconds"]
-    assert time.monotonic() - begun < 60
-
-
-def test_what_is_printed_has_a_limit_and_does_nothing_to_a_terminal(course, tmp_path, capsys):
-    folder = tmp_path / "answers"
-    hand_in(folder / "loud", "while True: print('y' * 100_000)")
-    hand_in(folder / "\x1b[31mred", "raise ValueError('\\x1b[2J\\nanna  ✓   ✓   2 of 2')")
-    marks, notes = check_class(folder, capsys)
-    assert set(marks) == {"loud", "�[31mred"}
+def test_what_is_printed_has_a_limit_and_does_nothing_to_a_terminal(examined):
+    marks, notes, *_ = examined
+    assert {"loud", "�[31mred"} <= set(marks)
     assert any("loud" in n and "it printed more than 10,000,000 characters" in n for n in notes)
     assert any(n.endswith("ValueError: �[2J anna  ✓   ✓   2 of 2") for n in notes)
     assert not any("\x1b" in note for note in notes)
 
 
-def test_a_notebook_that_ends_its_own_examiner_is_said(course, tmp_path, capsys):
-    folder = tmp_path / "answers"
-    hand_in(folder / "killer", "import os\nos.kill(os.getppid(), 9)")
-    hand_in(folder / "zoe", PASSES)
-    marks, notes = check_class(folder, capsys)
-    assert marks == {"killer": ["·", "·"], "zoe": ["✓", "✓"]}
-    assert notes == ["  killer, step90_first, its process ended without a result"]
+def test_a_notebook_that_ends_its_own_examiner_is_said(examined):
+    marks, notes, *_ = examined
+    assert marks["killer"] == ["·", "·"]
+    assert "  killer, step90_first, its process ended without a result" in notes
+
+
+def test_time_is_limited_by_notebook_and_not_by_cell(course, tmp_path, monkeypatch):
+    monkeypatch.setattr(isolated, "SECONDS", 8.0)
+    hand_in(tmp_path / "answers" / "slow", *["import time; time.sleep(5)"] * 20)
+    begun = time.monotonic()
+    _, notes = check_class(tmp_path / "answers")
+    assert notes == ["  slow, step90_first, stopped after 8 seconds"]
+    assert time.monotonic() - begun < 60
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import sys
 import pytest
 from sample_course import copied
 
-from minigrad.course import folder, launch
+from minigrad.course import folder, launch, notebook
 from minigrad.course.cli import main
 from minigrad.course.execute import environment
 
@@ -35,6 +35,61 @@ def test_without_a_command_jupyterlab_opens_the_start_page_with_the_options(cour
     assert command[-2:] == ["--no-browser", "--port=9999"]
     assert variables["PYTHONPATH"].split(":")[0] == str(course.root)
     assert trusted == [course]
+
+
+def put(path, source):
+    """A built notebook of one cell."""
+    cells = [{"cell_type": "code", "source": source, "metadata": {}, "outputs": []}]
+    facts = {"sources": notebook.fingerprint(cells)}
+    path.write_text(notebook.dumps({"cells": cells, "metadata": {"minigrad": facts}}))
+
+
+@pytest.fixture
+def source_tree(course, monkeypatch):
+    """The sample course, as the source tree of the package; JupyterLab is not started."""
+    course.notebooks.mkdir()
+    for name in ("start", "step90_first", "step91_second"):
+        put(course.notebooks / f"{name}.ipynb", "as it was")
+    monkeypatch.setattr(folder, "_SOURCE_TREE", course.root)
+    monkeypatch.setattr(launch, "_become", lambda command, _: 0)
+    monkeypatch.setattr(launch, "_trust", lambda _: None)
+    return course
+
+
+def test_a_source_tree_is_opened_as_a_copy_in_which_an_update_meets_nobodys_work(source_tree):
+    assert main([]) == 0
+    mine = source_tree.own.notebooks
+    assert mine == source_tree.root / "my_course" / "notebooks"
+    first, second = sorted(mine.glob("step*.ipynb"))
+    work = notebook.read(first)
+    cell = {"cell_type": "code", "source": "mine = 1", "metadata": {}, "outputs": []}
+    work["cells"].append(cell)
+    first.write_text(notebook.dumps(work))
+    for path in (first, second):  # the tree gets newer notebooks
+        put(source_tree.notebooks / path.name, "newer")
+    (mine / "my_engine.py").write_text("# mine")
+    assert main([]) == 0
+    assert "mine = 1" in first.read_text() and "newer" not in first.read_text()
+    assert "newer" in second.read_text()
+    assert (mine / "my_engine.py").read_text() == "# mine"
+
+
+def test_the_commands_of_a_learner_look_at_the_copy(source_tree, capsys):
+    assert main([]) == 0
+    for path in source_tree.own.notebooks.glob("step90*.ipynb"):
+        path.unlink()
+    assert main(["check", "90"]) == 2
+    assert "is missing" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(launch.os, "geteuid"), reason="Windows knows no root")
+def test_root_may_open_the_course_too(source_tree, monkeypatch):
+    commands = []
+    monkeypatch.setattr(launch, "_become", lambda command, _: commands.append(command) or 0)
+    for user in (0, 1000):
+        monkeypatch.setattr(launch.os, "geteuid", lambda user=user: user)
+        assert main([]) == 0
+    assert ["--allow-root" in command for command in commands] == [True, False]
 
 
 def test_only_the_notebooks_of_the_course_are_trusted(course, monkeypatch):

@@ -14,10 +14,13 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from minigrad.course.check import check, examine, find_checker, registered
+from minigrad.course.diagnosis import parting
 from minigrad.course.folder import find_course
+from minigrad.course.judge import Mismatch
 from minigrad.course.solution import find_solution, hints, is_engine, mistakes, restored, solve
 from minigrad.course.steps import BEGIN, END, Step, read_step
 from minigrad.course.stub import stub
@@ -203,6 +206,19 @@ def test_what_learners_write_for_the_engine_is_used_or_told_what_is_wrong(name, 
         with contextlib.redirect_stdout(io.StringIO()) as second:
             run(again, namespace)
         assert f"✓ {id} passed" in COLOUR.sub("", second.getvalue())  # on ours, from here on
+
+
+def test_a_known_mistake_in_a_list_is_drawn_where_it_parts_from_the_right_one():
+    failure = Mismatch("the list", ["a", "x", 3, "d"], ["a", "b", "c", np.float64(3.0), "d"])
+    graph = parting(failure).graph
+    said = [(node.kind, node.name) for node in graph.nodes.values()]
+    assert said == [
+        ("grad_op", "a"), ("pruned", "x"), ("grad_op", "b"), ("grad_op", "c"),
+        ("grad_op", "3"), ("grad_op", "d"),
+    ]  # fmt: skip
+    assert [each.lines for each in graph.nodes.values()][1:3] == [("yours",), ("right",)]
+    assert parting(Mismatch("a number", 1.0, 2.0)) is None
+    assert parting(ValueError("no list")) is None
 
 
 def test_mistakes_are_tried_and_taken_back():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from minigrad.course import cli, launch, progress, recall
+from minigrad.course import cli, launch, mine, progress, recall
 from minigrad.course.errors import CourseError
 from minigrad.course.folder import find_course
 
@@ -26,8 +26,9 @@ def test_a_question_has_one_right_answer_and_no_two_choices_alike(kind):
             assert sum(asked.is_right(letter) for letter in letters) == 1
 
 
-def test_there_is_a_kind_for_each_of_the_twelve_questions_and_graphs_are_fresh():
-    assert len(KINDS) == 12
+def test_every_step_has_a_kind_of_its_own_and_graphs_are_fresh():
+    assert len(KINDS) == 20
+    assert [len(recall.kinds(step)) for step in range(21)] == list(range(21))
     for kind in KINDS:
         assert len({recall.question(kind, seed) for seed in range(60)}) > 3
 
@@ -52,8 +53,9 @@ def test_only_kinds_of_steps_that_are_done_are_asked_and_the_oldest_first():
         name: {"due": (now + timedelta(days=days)).isoformat()}
         for name, days in {"who_runs_first": -1, "slope_of_a_chain": -3, "used_twice": 2}.items()
     }
-    assert recall.kinds(1) == []
-    assert recall.due(cards, 6, now) == ["slope_of_a_chain", "who_runs_first", "waits_for"]
+    assert recall.kinds(0) == []
+    new = ["how_far_to_move", "behind_the_links", "waits_for"]
+    assert recall.due(cards, 6, now) == ["slope_of_a_chain", "who_runs_first", *new]
 
 
 def answering(right):
@@ -114,6 +116,22 @@ def test_what_passes_is_noted_once_and_tells_where_a_learner_is(tmp_path):
     assert progress.here(Here) == 2
 
 
+def test_the_start_page_says_where_to_go_on(tmp_path, monkeypatch):
+    course = find_course()
+    monkeypatch.delenv(mine.OFF, raising=False)
+    monkeypatch.setattr(progress, "find_course", lambda: course)
+    monkeypatch.chdir(tmp_path)
+    assert "begin with step 1" in repr(progress.Here())
+    for id in course.step(1).exercises:
+        progress.passed(id, tmp_path)
+    said = progress.Here()._repr_markdown_()
+    assert said.endswith("Go on with [2. Backward by hand](step02_manual_backward.ipynb).")
+    for n in course.paths:
+        for id in course.step(n).exercises:
+            progress.passed(id, tmp_path)
+    assert "the capstone" in repr(progress.Here())
+
+
 def test_a_file_that_is_none_of_ours_is_refused_and_stays(tmp_path):
     for text in ("{", "[]", json.dumps({"cards": 3})):
         (tmp_path / progress.FILE).write_text(text)
@@ -127,7 +145,7 @@ def test_the_command_says_what_to_do_first(tmp_path, monkeypatch, capsys):
     (tmp_path / "notebooks" / "start.ipynb").write_text("{}")
     monkeypatch.chdir(tmp_path)
     assert cli.main(["recall"]) == 2
-    assert "do step 2 first" in capsys.readouterr().err
+    assert "do step 1 first" in capsys.readouterr().err
 
 
 def test_the_course_opens_where_the_learner_is(monkeypatch, capsys, tmp_path):
@@ -139,6 +157,7 @@ def test_the_course_opens_where_the_learner_is(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(launch, "_trust", lambda _: None)
     monkeypatch.setattr(launch, "need", lambda *_: None)
     (tmp_path / "start.ipynb").write_text("{}")
+    monkeypatch.setattr(launch, "working_copy", lambda _: course)
     monkeypatch.setattr(type(course), "notebooks", tmp_path)
     assert launch.open_course([]) == 0
     assert "--LabApp.default_url=/lab/tree/notebooks/step02_manual_backward.ipynb" in opened[0]
@@ -151,7 +170,7 @@ def test_a_question_of_the_step_comes_with_a_pass_and_is_answered_by_the_engine(
     monkeypatch.setattr(recall, "_OPEN", [])
     recall.why(3)
     assert "nothing was asked" in capsys.readouterr().out
-    recall.ask_why(3)  # no kind belongs to it
+    recall.ask_why(21)  # no kind belongs to it
     assert capsys.readouterr().out == ""
     monkeypatch.setattr(recall.random, "randrange", lambda _: 3)
     recall.ask_why(2)

@@ -9,17 +9,21 @@ a site that is there already, ``MINIGRAD_SHOTS`` a folder for pictures.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
 import subprocess
 import sys
 import threading
+import time
 import zipfile
 from collections import Counter
+from functools import partial
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 from jupyter_browser import (
@@ -180,6 +184,16 @@ def pyodide(tmp_path_factory):
     return folder
 
 
+class Noting(site.handler(ROOT).func):
+    """The handler of a site, and which of its files were asked for."""
+
+    asked: ClassVar[list[Path]] = []
+
+    def send_head(self):
+        self.asked.append(Path(self.translate_path(self.path)))
+        return super().send_head()
+
+
 @pytest.fixture(scope="module")
 def address(request, tmp_path_factory):
     """The site, built wholly from files, served on the loopback."""
@@ -194,7 +208,7 @@ def address(request, tmp_path_factory):
     tracker = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}
     page["settingsOverrides"] = {**page["settingsOverrides"], **tracker}
     (folder / "jupyter-lite.json").write_text(json.dumps(settings))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), site.handler(folder))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Noting, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -283,7 +297,6 @@ def test_a_notebook_runs_in_the_page(running, name):
     lab = running(name)
     page = lab.page
     counts = count(lab)
-    print(name, dict(counts))
     assert unexpected_errors(lab) == []
     assert counts["pictures"] + counts["widgets"] > 0
     if name.startswith("solved/"):
@@ -291,11 +304,32 @@ def test_a_notebook_runs_in_the_page(running, name):
     else:
         moved = move_controls(page) + step_players(page) + search_pictures(page)
         assert [what for what, works in moved if not works] == []
+        counts["moved"] = len(moved)
+    print(name, dict(counts))
     assert "undefined" not in page.inner_text(".jp-Notebook")
     assert lab.outside == set(), "something was asked of another server"
     if os.environ.get("MINIGRAD_SHOTS"):
         page.screenshot(path=f"{os.environ['MINIGRAD_SHOTS']}/{name.replace('/', '-')}.png")
     page.context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.long
+@pytest.mark.xdist_group("browser")
+def test_a_reader_who_is_new_gets_25_megabytes_at_most_before_the_first_picture(chromium, address):
+    Noting.asked.clear()
+    began = time.perf_counter()
+    lab = open_page(chromium, address, "step05_many_inputs")
+    lab.page.evaluate(FRESH, "")
+    lab.page.wait_for_function(f"() => {CELLS}.some(cell => cell.executionCount)", timeout=60_000)
+    cell = time.perf_counter() - began
+    lab.page.wait_for_function(PICTURE, timeout=60_000)
+    picture = time.perf_counter() - began
+    files = {path for path in Noting.asked if path.is_file()}
+    size = sum(len(gzip.compress(path.read_bytes())) for path in files)
+    print(f"first cell {cell:.1f} s, first picture {picture:.1f} s, {size / 1e6:.1f} MB compressed")
+    assert size < 25e6
+    lab.page.context.close()
 
 
 @pytest.mark.browser
@@ -335,7 +369,8 @@ def test_a_browser_that_refuses_to_keep_anything_says_so_and_runs(chromium, addr
         lab = Lab(context.new_page(), f"{address}/lab/index.html?path=start.ipynb")
         lab.page.get_by_text("your work is gone with the tab").wait_for()
         lab.page.get_by_text("I see").click()
-        assert run_all(lab)["pictures"] == 1
+        run_all(lab)
+        lab.page.wait_for_function(PICTURE, timeout=60_000)
 
 
 @pytest.mark.browser
@@ -343,5 +378,6 @@ def test_a_browser_that_refuses_to_keep_anything_says_so_and_runs(chromium, addr
 @pytest.mark.xdist_group("browser")
 def test_without_service_workers_notebooks_run(chromium, address):
     lab = open_page(chromium, address, "start", service_workers="block")
-    assert run_all(lab)["pictures"] == 1
+    run_all(lab)
+    lab.page.wait_for_function(PICTURE, timeout=60_000)
     lab.page.context.close()

@@ -70,10 +70,6 @@ CASES = {
         ["class A:", "    ### BEGIN SOLUTION", "    slope = 2", "    ### END SOLUTION"],
         ["class A:", "    slope = ...  # your turn"],
     ),
-    "inside a with at module level": (
-        ["with run():", "    ### BEGIN SOLUTION", "    y = f(x)", "    ### END SOLUTION"],
-        ["with run():", "    y = ...  # your turn"],
-    ),
     "a solution without names": (
         ["### BEGIN SOLUTION", "print(1)", "### END SOLUTION"],
         ["...  # your turn"],

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 from minigrad.course import growth
+from minigrad.course.build import page
 from minigrad.course.folder import find_course
 from minigrad.course.solution import is_engine, mistakes
 
@@ -51,6 +53,29 @@ def core_of(source):
 
 def parts():
     return sum(is_engine(id) for number in COURSE.paths for id in COURSE.step(number).exercises)
+
+
+def reading(step):
+    """Minutes up to the exercises: 200 words a minute, nine seconds for a line that is not folded."""
+    words = lines = 0
+    for cell in page(step, solved=False).cells:
+        if cell.kind == "markdown":
+            text, exercises, _ = cell.source.partition("## Exercises")
+            words += len(re.findall(r"\b\w+\b", re.sub(r"```.*?```", "", text, flags=re.S)))
+            if exercises:
+                break
+        elif not {"carried", "interactive", "exercise"} & set(cell.tags):
+            code = [line.strip() for line in cell.source.splitlines()]
+            lines += sum(bool(line) and line[0] != "#" for line in code)
+    return words / 200 + lines * 0.15
+
+
+def test_the_minutes_of_a_step_are_counted_and_none_takes_more_than_35():
+    for number in COURSE.paths:
+        step = COURSE.step(number)
+        minutes = 5 * round(reading(step) / 5)
+        assert step.time == f"{minutes} minutes", f"step {number}: {reading(step):.1f}"
+        assert minutes <= 35
 
 
 def test_the_table_of_the_docs_is_what_can_be_counted(request):

@@ -80,25 +80,3 @@ def test_an_engine_with_grad_fn_is_followed_along_next_functions():
     assert ways(mg.why(between, Value(high))) == ["High[1]"]
     nameless = Arrow(None, (end, 0))
     assert ways(mg.why(x, Value(nameless))) == ["Arrow[0]"]
-
-
-class Operator:
-    def __init__(self, type, outputs, ops=None):
-        self.type, self.inputs, self.outputs = type, {}, outputs
-        if ops is not None:
-            self.ops = ops
-
-
-def test_operators_of_nets_in_nets_are_numbered_in_the_order_they_run():
-    inner = Operator(
-        "inner", {}, [Operator("a", {"out": "x@GRAD"}), Operator("b", {"out": ["x@GRAD", "y"]})]
-    )
-    outer = Operator(
-        "outer", {}, [Operator("c", {"out": "z"}), inner, Operator("d", {"o": "w@GRAD"})]
-    )
-    assert str(mg.why(outer)) == (
-        "the gradient of x is made by:\n  #1 a → x@GRAD\n  #2 b → x@GRAD\n"
-        "the gradient of w is made by:\n  #3 d → w@GRAD"
-    )
-    assert "none of its operators makes one" in mg.why(Operator("c", {"out": "z"})).reason
-    assert mg.why(Operator("c", {"out": "z"})).name == "c"

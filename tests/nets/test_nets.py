@@ -13,6 +13,8 @@ from minigrad.nets.operators import names, places
 from minigrad.primitives.registry import RuleError
 from minigrad.static import net
 from minigrad.static.run.scope import Scope as ExecutorScope
+from tests.viz.measured import measured
+from tests.viz.needs import needs_layout
 
 
 def op(type, out, attrs=None, **inputs):
@@ -427,6 +429,13 @@ def test_both_sides_and_the_step_net_are_drawn():
     assert labels.count("tanh_grad") == 1
     assert any("step net backwards" in region.label for region in graph.regions.values())
     assert len(mg.draw(back, detail="full").graph.nodes) == len(graph.nodes)
+
+
+@needs_layout
+@pytest.mark.parametrize("seed", range(3, 12))
+def test_nets_in_nets_are_folded_until_they_fit_a_page(seed):
+    made, _ = random_net(seed)
+    assert measured(mg.draw((made, net.Backward(made)))).width <= 850
 
 
 def test_names_are_listed_in_the_order_of_slots():

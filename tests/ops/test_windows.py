@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ShapeError
-from minigrad.ops.random import dropout_of
+from minigrad.ops.create import dropout_of
 from tests.pieces import leaf
 
 

@@ -37,6 +37,7 @@ def answer(name, case, folder):
     return variables
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch warns of some causes itself
 @pytest.mark.parametrize("name", scripts("broken"))
 def test_the_cause_of_a_missing_or_wrong_gradient_is_named(name, tmp_path):
     case = scripts("broken")[name]

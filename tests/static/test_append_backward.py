@@ -136,7 +136,7 @@ def test_no_grad_cuts_a_branch():
         "fill_constant", "reduce_sum_grad", "add_grad", "mul_grad", "sin_grad",
     ]  # fmt: skip
     assert lines[2].startswith("mul_0@GRAD = add_grad(")
-    assert ("cos_grad", "#3 cos: gradients end at exp_0") in program.pruned
+    assert ("cos_grad", "gradients end at exp_0") in [p[:2] for p in program.pruned]
 
 
 def test_a_name_in_no_grad_set_is_cut_like_one_marked_stop_gradient():
@@ -168,7 +168,7 @@ def test_a_dead_branch_and_a_metric_after_the_loss_are_never_visited():
         "w@GRAD = exp_grad(out=exp_0, out_grad=exp_0@GRAD)",
     ]
     assert pairs == [("w", "w@GRAD")]
-    assert ("mul_grad", "#1 mul: the loss does not depend on mul_0") in program.pruned
+    assert ("mul_grad", "the loss does not depend on mul_0") in [p[:2] for p in program.pruned]
 
 
 def test_a_subset_of_the_parameters_needs_a_part_of_the_grad_ops():
@@ -187,7 +187,7 @@ def test_if_everything_is_blocked_only_the_seed_is_left():
     program, lines, pairs = built(lambda x, w, v: (w * v).sum(), no_grad_set=["w", "v"])
     assert lines == ["reduce_sum_0@GRAD = fill_constant(value=1.0)"]
     assert pairs == []
-    assert ("mul_grad", "#0 mul: gradients end at w, v") in program.pruned
+    assert ("mul_grad", "gradients end at w, v") in [p[:2] for p in program.pruned]
 
 
 def test_data_gets_a_gradient_if_it_is_asked_for():
@@ -668,15 +668,15 @@ def test_every_grad_op_that_is_not_made_has_its_reason():
         cut = mg.cos(v)
         loss = mg.sum(w * s * mg.astype(mask, float) + cut) * mg.astype(place, float)
         static.append_backward(loss, no_grad_set=[cut])
-    assert prog.pruned == [
-        ("cast_grad", "#11 cast: nothing wanted lies behind its inputs"),
-        ("cast_grad", "#7 cast: nothing wanted lies behind its inputs"),
-        ("cos_grad", "#5 cos: gradients end at cos_0"),
-        ("arg_max_grad", "#4 arg_max: it has no gradient rule"),
-        ("mul_grad", "#3 mul: gradients end before they come back to it"),
-        ("greater_than_grad", "#2 greater_than: it has no gradient rule"),
-        ("exp_grad", "#1 exp: the loss does not depend on exp_0"),
-        ("sin_grad", "#0 sin: nothing wanted lies behind its inputs"),
+    assert [p[:2] for p in prog.pruned] == [
+        ("cast_grad", "nothing wanted lies behind its inputs"),
+        ("cast_grad", "nothing wanted lies behind its inputs"),
+        ("cos_grad", "gradients end at cos_0"),
+        ("arg_max_grad", "it has no gradient rule"),
+        ("mul_grad", "gradients end before they come back to it"),
+        ("greater_than_grad", "it has no gradient rule"),
+        ("exp_grad", "the loss does not depend on exp_0"),
+        ("sin_grad", "nothing wanted lies behind its inputs"),
     ]
 
 

@@ -11,7 +11,7 @@ from tests.static.random_operators import check
 #: 3,300 programs; the first 300 and every fourth of the others are compared with their copies, too
 #: the campaign runs 100,000, all with copies: ``python -m tests.campaign operators --programs 100000``
 FIRST = [pytest.param(k, 20) for k in range(0, 300, 20)]
-LONG = [pytest.param(k, 200, marks=pytest.mark.long) for k in range(300, 3300, 200)]
+LONG = [pytest.param(k, 200, marks=pytest.mark.long) for k in range(300, 1500, 200)]
 
 
 @pytest.mark.parametrize(("first", "count"), [*FIRST, *LONG])

@@ -3,6 +3,7 @@
 import ast
 import itertools
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -358,7 +359,7 @@ def by_scalars(data):
 DATA = [str(name) for name in np.random.default_rng(1).permutation(names())]
 
 
-@pytest.mark.parametrize("steps", [4, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("steps", [4, pytest.param(16, marks=pytest.mark.long)])
 def test_the_gpt_learns_as_on_an_engine_of_scalars(steps):
     expected = by_scalars(DATA[:steps])
     compiled = step.written_down()
@@ -366,8 +367,24 @@ def test_the_gpt_learns_as_on_an_engine_of_scalars(steps):
         step.by_yours(DATA[:steps]),
         step.by_tensors(DATA[:steps]),
         step.by_program(DATA[:steps], compiled),
+        *([step.by_c(DATA[:steps])] if shutil.which("cc") else []),
     ):
         np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-9)
+
+
+def test_without_a_compiler_the_gpt_in_c_is_a_sentence(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "needs a C compiler" in step.by_c(DATA[:1])
+
+
+def test_a_program_and_its_c_stand_side_by_side():
+    function, values, wanted = CORPUS["layers"]
+    whole, _ = step.by_backward_part(function, values, wanted)
+    text = static.to_c(whole, fetch=[f"{name}@GRAD" for name in wanted], exact=False)
+    columns = step.beside(str(whole), text[text.index("int step") :]).splitlines()
+    assert columns[0].startswith("block 0:")
+    assert columns[0].endswith("{")
+    assert len(columns) >= len(text[text.index("int step") :].splitlines())
 
 
 def test_the_gpt_has_the_sizes_of_microgpt_in_less_than_sixty_lines():

@@ -131,7 +131,8 @@ def test_the_mistake_a_switch_without_finally_stays_off():
 
 
 def test_living_variables_of_a_growing_loss():
-    counting = next(source for source in cells(STEP) if source.startswith("def living("))
+    counting = next(source for source in cells(STEP) if "def living(" in source)
+    counting = counting[counting.index("def living(") : counting.index("def memory(")]
     namespace, _ = run_cells(STEP, ["import gc", counting])
     living = namespace["living"]
     assert living(100, "strong", "on")[-2:] == [200, 200]

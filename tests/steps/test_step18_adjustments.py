@@ -431,7 +431,7 @@ MUTANTS = {
     "not reversed": ("for op in reversed(block.ops):", "for op in block.ops:"),
     "variables from the first op on": ("for op in block.ops[start:]:", "for op in block.ops:"),
     "variables without shape": (
-        "block.create_var(name, block.var(forward).shape)",
+        "block.create_var(name, home.var(forward).shape)",
         "block.create_var(name, ())",
     ),
     "a zero is one": ("np.zeros_like(x)", "np.ones_like(x)"),

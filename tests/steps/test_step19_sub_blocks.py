@@ -155,7 +155,7 @@ def test_the_lines_of_the_program():
     assert re.sub(r", sub_block.*\)", ", …)", str(y.block.program)).splitlines() == [
         "block 0 (parent -1)",
         "  #0 any = less_than(x=zero, y=n)",
-        "  #1 y, turns, rest, step_scopes_1 = while(x=[x, zero, any], shared=[w, n], …)",
+        "  #1 y, count, rest, step_scopes_1 = while(x=[x, zero, any], shared=[w, n], …)",
         "  #2 y@GRAD = fill_constant(shape=(), value=1.0)",
         "  #3 x@GRAD, w@GRAD, @EMPTY@ = while_grad(shared=[w, n], step_scopes=step_scopes_1, "
         "out_grad=y@GRAD, …)",
@@ -249,7 +249,7 @@ def test_inside_a_block_no_gradient_is_made_for_data():
         {
             "s": ("one", "s_next", "y"),
             "c": ("one", "c_next", "c_end"),
-            "i": ("zero", "i_next", "turns"),
+            "i": ("zero", "i_next", "count"),
             "more": ("any", "more_next", "rest"),
         },
         sub_block=body,
@@ -362,7 +362,7 @@ def test_a_loop_over_vectors():
         "more",
         {
             "s": ("x", "s_next", "y"),
-            "i": ("zero", "i_next", "turns"),
+            "i": ("zero", "i_next", "count"),
             "more": ("any", "more_next", "rest"),
         },
         sub_block=body,
@@ -616,18 +616,19 @@ MUTANTS = {
         "attrs[held] = grad_block.idx",
         'attrs["sub_block"] = grad_block.idx',
     ),
-    "outer stops reach inside": ("no_grad - set(block.vars) | stopped", "no_grad | stopped"),
-    "stops inside do not count": ("- set(block.vars) | stopped", "- set(block.vars)"),
-    "outer stops do not reach inside": ("no_grad - set(block.vars) | stopped", "stopped"),
+    "outer stops reach inside": ("no_grad - set(own) | stopped", "no_grad | stopped"),
+    "stops inside do not count": ("- set(own) | stopped", "- set(own)"),
+    "outer stops do not reach inside": ("no_grad - set(own) | stopped", "stopped"),
     "counters flow": ("if not body.var(name).stop_gradient]", "]"),
     "reads of a held op are not needed": (
         "            needed |= set(op.reads)\n            ops.append(make_steps_grad_op",
         "            ops.append(make_steps_grad_op",
     ),
-    "inner variables are not created": (
-        "            append_backward_vars(blocks[op.attrs[held]], 0)",
+    "held blocks are not adjusted": (
+        '            adjust(grad_block, 0, no_grad - set(own) | stopped, op.inputs["out_grad"])',
         "            pass",
     ),
+    "nothing is given to a held block": ('| stopped, op.inputs["out_grad"])', "| stopped)"),
     "names are looked up at home": (
         "home = block if block.forward_block == -1 else blocks",
         "home = block if True else blocks",

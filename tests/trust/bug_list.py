@@ -51,8 +51,8 @@ EAGER = [
         ("retain_graph is ignored", "for n in () if retain else order:", "for n in order:"),
         (
             "the root gets its gradient twice",
-            'return [(edge_of(outputs, "outputs"), unit)]',
-            'return [(edge_of(outputs, "outputs"), unit + unit)]',
+            "return [(edge, unit)]",
+            "return [(edge, unit + unit)]",
         ),
     ),
     *bugs(
@@ -123,7 +123,7 @@ EAGER = [
     ),
     *bugs(
         "eager.backward",
-        ("the seed is two", "unit = _UNITS.get(data.__class__)", "unit = data.dtype.type(2)"),
+        ("the seed is two", "else data.dtype.type(1)", "else data.dtype.type(2)"),
         (
             "grad() with create_graph loses its seed",
             "seed if isinstance(seed, Tensor) else wrap(np.array(array))",
@@ -285,14 +285,14 @@ OPS = [
         ("square: half", "out_grad * (2 * x)", "out_grad * x"),
     ),
     *bugs(
-        "ops.trigonometry",
+        "ops.elementwise",
         ("sine: the sign of the cosine", "out_grad * cos(x)", "-out_grad * cos(x)"),
         ("tanh: no square", "1 - out * out))", "1 - out))"),
     ),
     *bugs(
         "ops.shape",
-        ("broadcast: stretched axes are not summed", "if n == 1 != x.shape[k]]", "if False]"),
-        ("broadcast: added axes are not summed", "if lead: x", "if False:\n        x"),
+        ("broadcast: stretched axes are not summed", "if n == 1 != size]", "if False]"),
+        ("broadcast: added axes are not summed", "if lead > 0: x", "if False:\n        x"),
         (
             "transpose: the gradient is not transposed",
             "permute_dims(out_grad, axes=_inverse_order(axes))",
@@ -632,7 +632,7 @@ MODULES = [
         ),
     ),
     *bugs(
-        "nn.norm",
+        "nn.layers",
         (
             "only one of the running statistics is set",
             "set_all(changes)",

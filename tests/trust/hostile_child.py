@@ -73,7 +73,7 @@ def use_program(text: str) -> None:
     executor.run(prog, feed=feed, fetch_list=fetch, step_limit=100)
     player = mg.play((prog, executor.scope))
     assert repr(player)
-    assert player.frames
+    assert player.events
     compiled = static.compile(prog, feed=feed, fetch=fetch)
     assert compiled.source
     compiled(**feed)

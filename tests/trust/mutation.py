@@ -40,7 +40,7 @@ TESTS = {
     "minigrad.eager": ["tests/eager", "minigrad/eager"],
     "minigrad.explain": ["tests/explain", "minigrad/explain"],
     "minigrad.ops": ["tests/ops", "tests/eager", "minigrad/ops"],
-    "minigrad.ops.infer": ["tests/static", "tests/trust/test_inference.py"],
+    "minigrad.ops.shape": ["tests/static", "tests/trust/test_inference.py"],
     "minigrad.static": ["tests/static", "minigrad/static"],
     "minigrad.nets": ["tests/nets", "minigrad/nets"],
     "minigrad.compiler": ["tests/compiler", "minigrad/compiler"],

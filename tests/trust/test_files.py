@@ -22,7 +22,7 @@ ENDINGS = [".npz", pytest.param(".safetensors", marks=pytest.mark.skipif(not LIB
 
 
 def test_damaged_weights_raise_the_one_error_and_nothing_else():
-    assert damaged_weights.trials(0, 3000) == []
+    assert damaged_weights.trials(0, 1500) == []
 
 
 def test_an_error_in_the_middle_of_a_save_leaves_the_old_state(tmp_path):
@@ -31,7 +31,7 @@ def test_an_error_in_the_middle_of_a_save_leaves_the_old_state(tmp_path):
 
 
 def test_what_is_written_is_read_whatever_numbers_stand_in_it():
-    assert honest_programs.trials(0, 400) == []
+    assert honest_programs.trials(0, 200) == []
 
 
 def test_a_process_that_is_killed_while_it_saves_leaves_a_whole_state():

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from tests.trust.fuzz import check
 from tests.trust.random_functions import Choices, draw, write
 
-#: five thousand functions; the campaign runs 200,000: ``python -m tests.campaign fuzz --programs 200000``
+#: 2,000 functions; `.ci/run` looks at 5,000, the long campaign at 200,000
 FIRST = [pytest.param(k, 25) for k in range(0, 500, 25)]
-LONG = [pytest.param(k, 500, marks=pytest.mark.long) for k in range(500, 5000, 500)]
+LONG = [pytest.param(k, 500, marks=pytest.mark.long) for k in range(500, 2000, 500)]
 
 
 @pytest.mark.parametrize(("first", "count"), [*FIRST, *LONG])
-def test_five_thousand_random_functions_agree_in_all_readings(first, count):
+def test_random_functions_agree_in_all_readings(first, count):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in range(first, first + count):
@@ -30,7 +30,7 @@ def test_five_thousand_random_functions_agree_in_all_readings(first, count):
 
 @pytest.mark.long
 @settings(
-    max_examples=500,
+    max_examples=250,
     deadline=None,
     derandomize=True,
     database=None,

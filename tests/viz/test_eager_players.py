@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from tests.viz.replayed import frame
 
 FORWARD = {
     "add": (lambda a, b: a + b, lambda a, b: a + b, lambda a, b, r: (1.0, 1.0)),
@@ -70,9 +71,8 @@ def test_no_frame_tells_a_value_before_it_was_computed(seed):
     root, *_ = traced(seed)
     root.backward()
     film = mg.play(root).film
-    for number in range(len(film)):
-        frame = film.frame(number)
-        pending = {n for n, state in frame.states.items() if state == "pending"}
-        for node in pending & frame.texts.keys():
-            before = tuple(text for _, text in film.live[node])
-            assert frame.texts[node] == before
+    for number in range(len(film.events) + 1):
+        states, texts = frame(film, number)
+        pending = {n for n, state in states.items() if state == "pending"}
+        for node in pending & texts.keys():
+            assert texts[node] == [text for _, text in film.live[node]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from minigrad.viz.adapters.of_net import of_net
 from minigrad.viz.adapters.of_program import of_program
@@ -13,6 +12,7 @@ from minigrad.viz.picture import graph_of
 from minigrad.viz.player.events import build_events, run_events
 from minigrad.viz.player.film import Film
 from tests.viz import sample_programs as samples
+from tests.viz.replayed import frame
 
 KINDS = {
     "forward", "seed", "backward", "accumulate", "update", "enter", "leave", "append", "rename", "sum", "prune",
@@ -203,18 +203,12 @@ def test_a_graph_without_operators_has_no_events():
 def test_frame_k_is_the_replay_of_the_first_k_events():
     graph = graph_of(watched())
     film = Film(graph, run_events(graph))
-    for k in range(len(film)):
-        frame = film.frame(k)
+    for k in range(len(film.events) + 1):
+        states, texts = frame(film, k)
         touched = {n for e in film.events[:k] for n in e.nodes}
-        assert {n for n, s in frame.states.items() if s != "pending"} == touched
+        assert {n for n, s in states.items() if s != "pending"} == touched
         active = set(film.events[k - 1].nodes) if k else set()
-        assert {n for n, s in frame.states.items() if s == "active"} == active
-        for node, texts in frame.texts.items():
-            final = tuple(text for text, _ in film.live[node])
-            assert (texts == final) == (node in touched), (k, node, texts)
-
-
-@pytest.mark.parametrize("number", [-3, 99])
-def test_a_frame_outside_the_film_is_the_nearest_one(number):
-    film = Film(Graph(), [])
-    assert film.frame(number).number == 0
+        assert {n for n, s in states.items() if s == "active"} == active
+        for node, shown in texts.items():
+            final = [text for text, _ in film.live[node]]
+            assert (shown == final) == (node in touched), (k, node, shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -22,8 +23,8 @@ def folded():
 
 
 def asked(widget, **question):
-    widget.ask = {**question, "number": len(str(widget.ask)) + widget.drawn}
-    return widget.message
+    widget.ask = {**question, "number": len(str(widget.ask)) + len(str(widget.shown))}
+    return widget.shown["message"]
 
 
 @needs_layout
@@ -38,11 +39,32 @@ def test_a_notebook_that_somebody_looks_at_gets_the_widget_of_a_folded_picture(m
 
 
 @needs_layout
-def test_a_small_picture_has_a_widget_only_on_request():
-    pytest.importorskip("anywidget")
+def test_a_small_picture_has_a_search_only_on_request():
     x = mg.tensor(2.0, requires_grad=True)
-    assert VIEW not in draw(x * x)._repr_mimebundle_()
-    assert VIEW in draw(x * x, widget=True)._repr_mimebundle_()
+    assert "mg-query" not in draw(x * x)._repr_mimebundle_()["text/html"]
+    assert "mg-query" in draw(x * x, widget=True)._repr_mimebundle_()["text/html"]
+
+
+@needs_layout
+def test_boxes_of_a_picture_that_is_small_lead_to_drawings_of_what_is_inside():
+    loss, middle = loop(20)
+    picture = draw(loss, names={"loss": loss, "middle": middle})
+    shown = picture._drawings
+    assert shown[0]["folds"].keys() == shown[0]["opens"].keys()
+    assert {n for each in shown for n in each["opens"].values()} == set(range(1, len(shown)))
+    assert len(picture.graph.nodes) == len(shown[0]["names"])  # the picture itself stays as it was
+
+
+@needs_layout
+def test_where_every_box_opens_in_the_page_no_kernel_is_asked(monkeypatch):
+    w = mg.tensor(np.ones((2, 2)), requires_grad=True)
+    h = w
+    for _ in range(4):
+        h = mg.tanh(h @ w + mg.sin(h))
+    picture = draw((h * h).sum(), detail="folded")
+    assert picture.interactive
+    monkeypatch.setenv("JPY_SESSION_NAME", "book.ipynb")
+    assert set(picture._repr_mimebundle_()) == PLAIN  # no kernel is needed
 
 
 @needs_layout
@@ -69,20 +91,20 @@ def test_the_kernel_answers_with_a_new_drawing_and_a_sentence():
     pytest.importorskip("anywidget")
     picture, kept = folded()
     widget = picture.widget
-    before = widget.svg
-    box = next(iter(widget.folds))
+    before = widget.shown["svg"]
+    box = next(iter(widget.shown["folds"]))
     assert asked(widget, what="open", node=box).startswith("Opened 300 ×")
-    assert widget.svg != before
-    assert widget.opened == 1
+    assert widget.shown["svg"] != before
+    assert widget.shown["opened"] == 1
     asked(widget, what="search", text="middle")
     assert sum(widget.found["inside"].values()) == 1
     (inside,) = widget.found["inside"]
     assert asked(widget, what="open", node=inside, text="middle").startswith("Found middle")
-    assert widget.focus in widget.names
+    assert widget.shown["focus"] in widget.shown["names"]
     assert widget.found["inside"] == {}
     assert asked(widget, what="back") == "Folded back."
     assert asked(widget, what="all") == "Everything is folded."
-    assert widget.svg == before
+    assert widget.shown["svg"] == before
     assert picture.svg == before  # the picture itself stays as it was
     assert kept
 
@@ -107,9 +129,9 @@ def test_what_cannot_be_laid_out_stays_folded(monkeypatch):
     picture, kept = folded()
     widget, before = picture.widget, picture.svg
     monkeypatch.setattr(layout, "SIZE_LIMIT", len(picture.dot) + 10)
-    box = next(iter(widget.folds))
+    box = next(iter(widget.shown["folds"]))
     assert asked(widget, what="open", node=box) == "Too much for a picture: it stays folded."
-    assert (widget.svg, widget.opened) == (before, 0)
+    assert (widget.shown["svg"], widget.shown["opened"]) == (before, 0)
     assert kept
 
 

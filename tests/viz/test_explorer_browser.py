@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.viz import draw
 from minigrad.viz.picture import Picture
 from tests.viz.test_explorer import folded
 from tests.viz.test_hostile_names import NAMES, everywhere
+from tests.viz.test_view import loop
 
 pytestmark = pytest.mark.browser
 
@@ -64,7 +66,7 @@ def test_a_page_without_a_kernel_searches_what_is_drawn_and_what_is_folded(show,
     assert kept
 
 
-def test_the_keyboard_reaches_everything_and_a_page_says_that_it_has_no_kernel(show):
+def test_the_keyboard_reaches_everything_and_a_page_says_what_it_cannot_open(show):
     picture, kept = folded()
     page = show(picture)
     page.focus(".mg-explorer")
@@ -74,10 +76,36 @@ def test_the_keyboard_reaches_everything_and_a_page_says_that_it_has_no_kernel(s
     assert "folded; open" in box.get_attribute("aria-label")
     box.focus()
     page.keyboard.press("Enter")
-    assert "no kernel" in page.text_content(".mg-say")
+    assert "opens in a running notebook" in page.text_content(".mg-say")
     assert page.get_attribute(".mg-say", "aria-live") == "polite"
     assert page.locator(".mg-fold-back").is_hidden()
     assert kept
+
+
+def test_boxes_of_a_picture_that_is_small_open_without_a_kernel(show):
+    loss, middle = loop(20)
+    page = show(draw(loss, names={"loss": loss, "middle": middle}))
+    folded = page.locator("g.node").count()
+    page.locator("g.mg-fold.fwd").focus()
+    page.keyboard.press("Enter")
+    page.locator(".mg-say", has_text="into 10 parts").wait_for()
+    parts = page.locator("g.node").count()
+    assert parts > folded
+    assert page.evaluate("document.activeElement.matches('g.mg-fold.fwd')")  # the focus stays
+    page.locator("g.mg-fold.bwd").nth(3).click(position={"x": 9, "y": 9})
+    page.locator("g.node").nth(parts).wait_for(state="attached")
+    page.focus(".mg-explorer")
+    page.keyboard.press("Backspace")
+    assert page.text_content(".mg-say") == "Folded back."
+    assert page.locator("g.node").count() == parts
+    page.click(".mg-fold-all")
+    assert page.text_content(".mg-say") == "Everything is folded."
+    assert page.locator("g.node").count() == folded
+    assert searched(page, "middle") == "1 match in folded boxes"
+    for _ in range(2):  # the box, then the part of it
+        page.press(".mg-query", "Enter")
+        page.locator("[aria-busy]").wait_for(state="detached")
+    assert page.locator("g.mg-here").count() == 1
 
 
 MIDDLES = """() => [...document.querySelectorAll('g.node')].map(group => {

@@ -46,8 +46,9 @@ def test_in_jupyterlab_a_click_opens_a_search_jumps_and_everything_folds_back(
             lab.open("big.ipynb")
             lab.run_all()
             drive(lab.page, lab.page.locator(".mg-explorer").first)
-            hostile = lab.page.locator(".mg-explorer").nth(1)
-            for group in hostile.locator("g.node").all():
+            hostile = lab.page.frame_locator("iframe.mg-frame >> nth=-1").locator("g.node")
+            hostile.first.wait_for()
+            for group in hostile.all():
                 group.hover(force=True)
                 group.click(force=True)
             photograph(lab.page, theme)

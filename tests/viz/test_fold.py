@@ -57,20 +57,6 @@ def test_a_small_graph_is_drawn_in_full():
     assert folded(graph, "full") is graph
 
 
-def test_detail_ops_makes_values_labels_of_lines_and_says_how_many():
-    graph = of_links([chain(4, Square, Sine)], Names())
-    small = folded(graph, "ops")
-    between = [e for e in small.edges if e.kind == "flow" and e.label]
-    assert [e.label for e in between] == ["%1", "%2", "%3"]
-    assert all(
-        is_op(n) or n.kind in ("leaf", "output", "leaf_gradient", "seed")
-        for n in small.nodes.values()
-    )
-    assert small.notes == [
-        '6 values are drawn as labels of lines; detail="full" draws them as nodes'
-    ]
-
-
 def test_a_repeated_segment_is_drawn_once_with_its_count():
     small = folded(of_links([chain(40, Square, Sine)], Names()), "folded")
     names = [n.name for n in small.nodes.values() if n.kind == "folded"]
@@ -116,7 +102,7 @@ def test_a_shared_leaf_and_its_gradient_stay():
 
 def test_lines_end_at_nodes_that_are_there():
     for root in (chain(100, Square, Mul), irregular(400)):
-        for detail in ("ops", "folded", "auto"):
+        for detail in ("folded", "auto"):
             small = folded(of_links([root], Names()), detail)
             assert all({e.tail, e.head} <= small.nodes.keys() for e in small.edges)
             assert all(n.twin is None or n.twin in small.nodes for n in small.nodes.values())
@@ -130,7 +116,7 @@ def test_the_graph_that_is_folded_is_not_changed():
         [n.twin for n in graph.nodes.values()],
         list(graph.notes),
     )
-    folded(graph, "folded"), folded(graph, "ops")
+    folded(graph, "folded")
     assert before == (
         len(graph.nodes),
         len(graph.edges),
@@ -160,7 +146,7 @@ def test_ten_thousand_nodes_are_folded_and_drawn_for_bounded_work():
 
 
 def test_an_unknown_detail_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="'tiny'; known: auto, full, ops, folded, pruned"):
+    with pytest.raises(ValueError, match="'tiny'; known: auto, full, folded, pruned"):
         draw(chain(2, Square), detail="tiny")
 
 

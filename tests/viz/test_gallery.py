@@ -12,7 +12,6 @@ from tests.viz.needs import needs_layout
 from tests.viz.svg_facts import active_content, overlapping
 
 DOCS = Path(__file__).parents[2] / "docs"
-GRAPHS = [m for m in gallery_pictures.PICTURES if not m.__name__.startswith("plot_")]
 ALL = [*gallery_pictures.PICTURES, *make_gallery.PLAYERS]
 
 
@@ -25,13 +24,24 @@ def test_the_committed_page_shows_it_on_white_and_on_black(make):
 
 
 @needs_layout
-@pytest.mark.parametrize("make", GRAPHS, ids=lambda m: m.__name__)
+@pytest.mark.parametrize("make", gallery_pictures.PICTURES, ids=lambda m: m.__name__)
 def test_it_is_drawn_without_overlap_and_runs_nothing(make):
     picture = make()
     assert picture.svg is not None
     assert not overlapping(picture.svg)
     assert not active_content(picture.svg)
     assert picture.describe()
+
+
+@needs_layout
+def test_the_moving_picture_shows_every_frame_of_the_player_and_runs_nothing():
+    film = gallery_pictures.player().film
+    svg = make_gallery.moving(film)
+    assert svg.count('class="turn') == len(film.events) + 1
+    assert "—" in make_gallery.still(film, 0)
+    assert ">20<" not in make_gallery.still(film, 0)
+    assert ">20<" in make_gallery.still(film, len(film.events))
+    assert set(active_content(svg)) <= {"rect", "style"}
 
 
 def test_every_picture_has_a_caption():

@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
+from minigrad.grad_names import base
 from minigrad.viz.adapters.of_net import is_net, leaves, of_net
-from minigrad.viz.adapters.wiring import base
 from minigrad.viz.picture import draw
 from minigrad.viz.render import layout
 from minigrad.viz.render.dot import to_dot

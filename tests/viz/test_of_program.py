@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minigrad.grad_names import EMPTY, is_gradient
 from minigrad.viz.adapters.of_program import is_program, of_program
-from minigrad.viz.adapters.wiring import EMPTY, is_gradient, ported
+from minigrad.viz.adapters.wiring import ported
 from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture, draw
 from minigrad.viz.player.events import build_events

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from minigrad.grad_names import is_gradient
 from minigrad.viz.adapters.of_program import held_blocks, of_program
-from minigrad.viz.adapters.wiring import flat, is_gradient
+from minigrad.viz.adapters.wiring import flat
 from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture
 from tests.static.random_programs import program, recipe

@@ -9,8 +9,9 @@ import pytest
 
 import minigrad as mg
 from minigrad.primitives.registry import REGISTRY
-from minigrad.viz.adapters.formula import rule_formula, rule_texts
+from minigrad.viz.adapters.formula import rule_formula, written
 from minigrad.viz.player.film import Film
+from tests.viz.replayed import frame
 
 
 def example():
@@ -111,14 +112,16 @@ def test_a_player_takes_the_numbers_back_and_shows_them_as_formula():
     player = mg.play(e, names=names)
     film: Film = player.film
     (mul,) = (n.id for n in player.graph.nodes.values() if n.name == "MulBackward0")
-    assert film.frame(0).texts[mul] == ("[0] g·d = —", "[1] g·c = —")
-    assert film.frame(len(player.events)).texts[mul] == ("[0] g·d = 4", "[1] g·c = 5")
+    assert frame(film, 0).texts[mul] == ["[0] g·d = —", "[1] g·c = —"]
+    assert frame(film, len(player.events)).texts[mul] == ["[0] g·d = 4", "[1] g·c = 5"]
     assert "[0] g·d = 1·4 = 4  [1] g·c = 1·5 = 5" in [event.formula for event in player.events]
 
 
 def test_rules_read_as_they_are_written():
-    texts = {(p.type, slot): t for p in REGISTRY.values()
-             for slot, t in zip(p.differentiable, rule_texts(p, {}), strict=True)}  # fmt: skip
+    formulas = {
+        (p.type, s): rule_formula(p, s) for p in REGISTRY.values() for s in p.differentiable
+    }
+    texts = {key: written(formula) for key, formula in formulas.items() if formula is not None}
     assert texts["mul", "x"] == "g·y"
     assert texts["tanh", "x"] == "g·(1 − out²)"
     assert texts["relu", "x"] == "g·(out > 0)"

@@ -1,10 +1,9 @@
-"""The player: what it shows as text, as static frames and as a widget."""
+"""The player: what it shows as text, as a drawing and as a page."""
 
 from __future__ import annotations
 
 import json
 import sys
-import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
@@ -17,8 +16,7 @@ from minigrad.viz.render import layout
 from minigrad.viz.render.html import as_json
 from tests.viz import sample_programs as samples
 from tests.viz.needs import needs_layout
-
-SVG = "{http://www.w3.org/2000/svg}"
+from tests.viz.replayed import frame
 
 
 def small_film(name="x", answer="9"):
@@ -38,62 +36,19 @@ def test_the_text_of_a_player_is_the_log_of_its_events():
     assert "14. Add up #13 sum takes w@GRAD@RENAME@0, w@GRAD@RENAME@1 and gives w@GRAD" in text
 
 
-@needs_layout
-def test_a_frame_hides_what_is_not_known_yet_and_never_moves_anything():
-    film = small_film()
-    before, after = film.svg(0), film.svg(1)
-    assert ">—<" in before
-    assert ">9<" not in before
-    assert ">9<" in after
-    assert shapes(before) == shapes(after)
-
-
-def shapes(svg):
-    return [
-        (e.tag, e.get("points"), e.get("d"), e.get("cx"), e.get("cy"))
-        for e in ET.fromstring(svg).iter()
-        if e.tag != f"{SVG}text"
-    ]
+def test_before_it_starts_no_gradient_and_no_result_has_a_number():
+    film = play((samples.shared_w(), {"w@GRAD": 12.0, "loss": 3.0})).film
+    texts = frame(film, 0).texts
+    assert any(n.name == "w@GRAD" and n.id in texts for n in film.graph.nodes.values())
+    assert {text.rpartition("= ")[2] for lines in texts.values() for text in lines} <= {"—", ""}
 
 
 @needs_layout
-def test_states_are_classes_on_nodes():
-    root = ET.fromstring(small_film().svg(1))
-    classes = [
-        set(g.get("class").split()) for g in root.iter(f"{SVG}g") if "node" in g.get("class", "")
-    ]
-    assert sum("active" in c for c in classes) == 2
-    assert sum("pending" in c for c in classes) == 0
-
-
-@needs_layout
-def test_static_frames_are_the_first_the_middle_and_the_last():
-    frames = play(samples.shared_w()).film.static_frames()
-    assert [words.split(".")[0] for words, _ in frames] == [
-        "Step 0 of 14",
-        "Step 7 of 14",
-        "Step 14 of 14",
-    ]
-    assert play(samples.shared_w()).frames().count("<figure>") == 3
-
-
-@needs_layout
-def test_a_notebook_gets_the_player_its_static_frames_and_its_text():
-    bundle = play(samples.shared_w())._repr_mimebundle_()
+def test_a_notebook_gets_the_player_its_drawing_and_its_text():
+    player = play(samples.shared_w())
+    bundle = player._repr_mimebundle_()
     assert set(bundle) == {"text/plain", "image/svg+xml", "text/html"}
-    root = ET.fromstring(bundle["image/svg+xml"])
-    ids = [e.get("id") for e in root.iter() if e.get("id")]
-    assert len(ids) == len(set(ids))
-    words = [t.text for t in root.iter(f"{SVG}text") if (t.text or "").startswith("Step ")]
-    assert [w.split(".")[0] for w in words] == ["Step 0 of 14", "Step 7 of 14", "Step 14 of 14"]
-
-
-def test_the_frame_of_a_player_can_be_set_and_a_wrong_one_is_named():
-    player = Player(small_film())
-    player.frame = 1
-    assert player.frame == 1
-    with pytest.raises(ValueError, match=r"no frame 7: this player has the frames 0 to 1"):
-        player.frame = 7
+    assert bundle["image/svg+xml"] == player.film.picture.svg
 
 
 def test_without_a_layout_engine_the_text_remains(monkeypatch, tmp_path):
@@ -103,15 +58,15 @@ def test_without_a_layout_engine_the_text_remains(monkeypatch, tmp_path):
     assert "Square gives 9" in player.save(tmp_path / "x.html").read_text(encoding="utf-8")
 
 
-@needs_layout
 def test_a_loop_shows_the_values_of_each_iteration():
     scopes = [{"t": np.array([2.0, 3.0])}, {"t": np.array([4.0, 9.0])}]
     film = play((samples.while_loop(), {"step_scopes": scopes})).film
     for iteration, words in enumerate(("[2, 3]", "[4, 9]")):
-        number = next(n for n in range(len(film)) if (words,) in film.frame(n).texts.values())
-        assert film.frame(number).iteration == iteration
-        assert words in film.svg(number)
-        assert words not in film.svg(number - 1)
+        steps = film.script["steps"]
+        number = next(n for n, s in enumerate(steps) if [words] in s["shows"].values())
+        assert steps[number]["iteration"] == iteration
+        assert [words] in frame(film, number + 1).texts.values()
+        assert [words] not in frame(film, number).texts.values()
 
 
 def test_a_player_is_saved_as_html_only(tmp_path):

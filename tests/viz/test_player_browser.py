@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.viz.player.film import Film
 from minigrad.viz.player.player import Player, play
+from tests.viz import replayed
 from tests.viz import sample_programs as samples
 from tests.viz.test_player import small_film
 
@@ -93,14 +94,15 @@ def test_the_browser_shows_what_the_film_says_in_every_frame(show):
     player = play((samples.shared_w(), values))
     page = show(player)
     page.focus(".mg-player")
-    for number in range(len(player.film)):
-        frame = player.film.frame(number)
-        assert page.text_content(".mg-say") == frame.text
+    for number in range(len(player.events) + 1):
+        states, texts = replayed.frame(player.film, number)
+        said = player.events[number - 1].text if number else player.film.opening
+        assert page.text_content(".mg-say") == said
         seen = page.evaluate(NODES)
-        for node, classes, texts in seen:
-            if node in frame.states:
-                assert frame.states[node] in classes
-            assert set(frame.texts.get(node, ())) <= set(texts)
+        for node, classes, shown in seen:
+            if node in states:
+                assert states[node] in classes
+            assert set(texts.get(node, ())) <= set(shown)
         page.keyboard.press("ArrowRight")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from minigrad.viz.graph.graph import EDGE_KINDS, NODE_KINDS, Edge, Node, Region
@@ -17,7 +19,7 @@ from minigrad.viz.graph.style import (
     node_style,
     region_style,
 )
-from tests.viz.palette import contrast
+from tests.viz.palette import contrast, distance
 
 PAGES = ("#FFFFFF", "#111111")  # a light theme and a dark one
 STROKES = {
@@ -71,6 +73,31 @@ def test_colour_is_never_the_only_difference_between_a_value_and_an_operation():
         ("zero", "zeros"),
     ):
         assert NODE_STYLES[value].shape != NODE_STYLES[op].shape
+
+
+def signs(style):
+    """What tells a mark from others without its colours."""
+    told = ("shape", "peripheries", "dashed", "rounded", "struck", "width", "line", "head")
+    return [getattr(style, name, None) for name in told]
+
+
+@pytest.mark.parametrize("eye", ["protanopia", "deuteranopia", ""])
+@pytest.mark.parametrize("table", [NODE_STYLES, EDGE_STYLES], ids=["nodes", "lines"])
+def test_marks_whose_colours_merge_for_an_eye_differ_in_a_second_sign(table, eye):
+    for (one, p), (other, q) in itertools.combinations(table.items(), 2):
+        apart = max(
+            distance(p.stroke, q.stroke, eye),
+            distance(*(getattr(s, "fill", PAPER) for s in (p, q)), eye),
+        )
+        assert apart > 12 or signs(p) != signs(q), (one, other, round(apart, 1))
+
+
+@pytest.mark.parametrize("eye", ["protanopia", "deuteranopia"])
+def test_forward_and_backward_are_told_apart_by_every_eye(eye):
+    sides = [REGION_STYLES[side, True].stroke for side in ("forward", "backward")]
+    assert distance(*sides, eye) > 40
+    lines = [EDGE_STYLES[kind].stroke for kind in ("flow", "grad")]
+    assert distance(*lines, eye) > 40
 
 
 def test_a_folded_segment_takes_the_colours_of_its_side():

@@ -1,4 +1,4 @@
-"""Titles of frames: lines pass beside them, or behind the plate they stand on."""
+"""Titles of frames: lines pass behind the plate they stand on."""
 
 from __future__ import annotations
 
@@ -30,23 +30,7 @@ def title(root):
     return float(found.get("x")), [e.tag.removeprefix(SVG) for e in root[0]]
 
 
-def test_a_title_that_no_line_crosses_stays():
-    root = drawing(100, 60)
-    clear_titles(root)
-    assert title(root) == (8, ["g", "g"])
-
-
-def test_a_crossed_title_moves_to_the_nearest_free_place():
-    root = drawing(100, 20)
-    clear_titles(root)
-    x, _ = title(root)
-    assert 22 < x < 28
-    root = drawing(150, 20, 40)
-    clear_titles(root)
-    assert 42 < title(root)[0] < 48
-
-
-def test_where_no_place_is_free_it_stands_before_the_lines_on_a_plate():
+def test_a_title_stands_before_the_lines_on_a_plate():
     root = drawing(50, 15, 30, 45)
     clear_titles(root)
     x, order = title(root)

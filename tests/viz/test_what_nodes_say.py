@@ -19,7 +19,7 @@ def nodes(root, **options):
 def worked(root):
     graph = mg.draw(root).graph
     backward = [n for n in graph.nodes.values() if n.side == "backward"]
-    return [line for n in backward for line in n.data.get("worked", ())]
+    return [slot.worked() for n in backward for slot in n.data.get("slots", ())]
 
 
 def test_forward_steps_are_told_with_numbers_put_in():

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ProgramError, user_line
+from ...errors import MinigradError, ProgramError, refusal
 
 FLAGS = [
     "-std=c99", "-O3", "-march=native", "-shared", "-fPIC", "-fwrapv", "-fno-math-errno", "-fno-trapping-math",
@@ -38,19 +38,19 @@ PATIENCE = 300.0  #: seconds for one text
 
 def load(text: str, exact: bool) -> Any:
     """The function ``step`` of a text.  Errors: `ProgramError` if there is no compiler, or it fails."""
-    command = [*compiler(), *FLAGS, *EXACT[exact]]
-    name = hashlib.sha256("\0".join([text, *command, identity(), processor()]).encode()).hexdigest()
+    cc = compiler()
+    command = [*cc, *FLAGS, *EXACT[exact]]
+    facts = [text, *command, identity(cc), processor()]
+    name = hashlib.sha256("\0".join(facts).encode()).hexdigest()[:32]
     for folder in folders():
-        for path in sorted(folder.glob(f"{name[:32]}-*.so")):
+        for path in sorted(folder.glob(f"{name}-*.so")):
             if path.stem.partition("-")[2] == _digest(path):
                 return _function(path)
         with contextlib.suppress(OSError):
-            path = _compiled(command, text, folder, name[:32])
-            return _function(path)
-    raise ProgramError(
-        f"there is no folder in which compiled C could be kept\n  at {user_line()}\n"
-        f"  repair: set XDG_CACHE_HOME or TMPDIR to a folder with room that may be written to"
-    )
+            return _function(_compiled(command, text, folder, name))
+    what = "there is no folder in which compiled C could be kept"
+    repair = "set XDG_CACHE_HOME or TMPDIR to a folder with room that may be written to"
+    raise refusal(what, repair, ProgramError)
 
 
 def compiler() -> list[str]:
@@ -59,15 +59,12 @@ def compiler() -> list[str]:
     for command in [asked] if asked else [["cc"], ["gcc"], ["clang"]]:
         if path := shutil.which(command[0]):
             return [path, *command[1:]]
-    raise ProgramError(
-        f'backend="c" needs a C compiler, and {asked[0] if asked else "cc"} is not there\n  at {user_line()}\n'
-        f"  repair: apt install gcc, or on a Mac: xcode-select --install"
-    )
+    what = f'backend="c" needs a C compiler, and {asked[0] if asked else "cc"} is not there'
+    raise refusal(what, "apt install gcc, or on a Mac: xcode-select --install", ProgramError)
 
 
-def identity() -> str:
+def identity(command: list[str]) -> str:
     """Which compiler this is."""
-    command = compiler()
     about = os.stat(os.path.realpath(command[0]))
     return _version(tuple(command), about.st_mtime_ns, about.st_size)
 
@@ -124,16 +121,9 @@ def _compiled(command: list[str], text: str, folder: Path, name: str) -> Path:
 
 def _run(command: list[str], folder: Path | None) -> str:
     """Run the compiler.  Errors: `ProgramError` if it fails or hangs, OSError if the folder is full."""
+    how: Any = {"capture_output": True, "text": True, "errors": "replace", "timeout": PATIENCE}
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=PATIENCE,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, **how)
     except subprocess.TimeoutExpired:
         raise _failed(command, f"it was not done after {PATIENCE:.0f} seconds") from None
     except OSError as error:
@@ -141,18 +131,15 @@ def _run(command: list[str], folder: Path | None) -> str:
     if done.returncode:
         if folder is not None and "No space left" in done.stderr:
             raise OSError(done.stderr)
-        lines = [
-            n for n in done.stderr.splitlines() if "error" in n.lower()
-        ] or done.stderr.splitlines()
+        lines = sorted(done.stderr.splitlines(), key=lambda line: "error" not in line.lower())
         raise _failed(command, lines[0][:200] if lines else f"it ended with {done.returncode}")
-    return done.stdout
+    return str(done.stdout)
 
 
-def _failed(command: list[str], why: str) -> ProgramError:
-    return ProgramError(
-        f"the C compiler {command[0]} failed: {why}\n  at {user_line()}\n"
-        f"  repair: set CC to a compiler of C99 (gcc, clang), or compile without backend"
-    )
+def _failed(command: list[str], why: str) -> MinigradError:
+    what = f"the C compiler {command[0]} failed: {why}"
+    repair = "set CC to a compiler of C99 (gcc, clang), or compile without backend"
+    return refusal(what, repair, ProgramError)
 
 
 def _digest(path: Path) -> str:

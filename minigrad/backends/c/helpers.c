@@ -78,6 +78,22 @@ static T logaddexp_T(T a, T b) {
     return gap > 0 ? a + (T)log1p(exp(-gap)) : gap <= 0 ? b + (T)log1p(exp(gap)) : gap;
 }
 
+//// argsort  the places of n numbers in order; equal ones stay in theirs, NaN comes last
+static void argsort_T(long n, const T *x, long step, int64_t *order, long to) {
+    for (long i = 0; i < n; i++) {
+        const T v = x[i * step];
+#if IS_FLOAT
+        const int last = v != v;
+#else
+        const int last = 0;
+#endif
+        long k = i;
+        for (; k > 0 && !last && !(x[order[(k - 1) * to] * step] <= v); k--)
+            order[k * to] = order[(k - 1) * to];
+        order[k * to] = i;
+    }
+}
+
 //// whole  a floating-point number as a whole one; what does not fit becomes the least one
 static int64_t whole_T(T x) {
     return x >= (T)-9223372036854775808.0 && x < (T)9223372036854775808.0 ? (int64_t)x : INT64_MIN;

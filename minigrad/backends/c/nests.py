@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,16 @@ class Place(NamedTuple):
     base: Any
     view: Any
     at: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the member."""
+        return self.ref.rpartition(">")[2]
+
+    @property
+    def first(self) -> str:
+        """Its first element."""
+        return self.element_at(["0"] * self.view.ndim)
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -110,9 +120,7 @@ class Line:
     text: str  # {0}, {1}, … stand for the operands
     operands: list[Element | str]
     op: Operator | None
-    start: str | None = (
-        None  # for a sum over axes: what it starts from; {out} stands for what is there so far
-    )
+    start: str | None  # for a sum over axes: what {out}, what is there so far, begins with
 
     def reads(self) -> list[Element]:
         """Operands in memory."""
@@ -122,22 +130,31 @@ class Line:
 
 @dataclass(eq=False)
 class Part:
-    """A piece of the text that is written by a function of its own."""
+    """A piece of the text that is written by a function of its own; ``inner``, blocks that it has."""
 
-    write: Callable[[Any], list[str]]
+    write: Callable[[], list[str]]
     reads: set[str]
     writes: set[str]
     op: Operator | None = None
-    shape: Any = None
+    fails: bool = False
+    inner: Iterable[Parts] = ()
+
+    def __post_init__(self) -> None:
+        self.own = self.reads  # without what its blocks read
+        inner = [part for block in self.inner for part in block.parts]
+        self.reads = self.reads.union({FAILS} if self.fails else (), *(p.reads for p in inner))
+        self.writes = self.writes.union({TESTED} if self.fails else (), *(p.writes for p in inner))
 
 
-@dataclass(eq=False)
 class Nest(Part):
     """Loops over a shape."""
 
-    lines: list[Line] = field(default_factory=list)
-    read: dict[str, set[Any]] = field(default_factory=dict)  # member → the elements that are read
-    wrote: dict[str, Any] = field(default_factory=dict)  # member → the element that is written
+    def __init__(self, op: Operator | None, shape: tuple[int, ...]) -> None:
+        super().__init__(list, set(), set(), op)
+        self.shape = shape
+        self.lines: list[Line] = []
+        self.read: dict[str, set[Any]] = {}  # member → the elements that are read
+        self.wrote: dict[str, Any] = {}  # member → the element that is written
 
     def takes(self, line: Line) -> bool:
         """Whether a line sees the same numbers in this nest as behind it."""
@@ -194,7 +211,7 @@ class Parts:
         k = self.nests.get(kind, -1)
         nest: Any = self.parts[k] if k >= 0 else None
         if nest is None or k < after or not nest.takes(line):
-            nest, k = Nest(lambda w: [], set(), set(), line.op, shape), len(self.parts)
+            nest, k = Nest(line.op, shape), len(self.parts)
             self.parts.append(nest)
             self.nests[kind] = k
         nest.add(line)
@@ -206,6 +223,17 @@ class Parts:
             self.read[key] = max(k, self.read.get(key, -1))
         for key in writes:
             self.wrote[key] = max(k, self.wrote.get(key, -1))
+
+    def readers(self) -> dict[str, set[int]]:
+        """Member → the parts that read it, those of inner blocks, too."""
+        out: dict[str, set[int]] = {}
+        for part in self.parts:
+            inner = [block.readers() for block in part.inner]
+            own = part.own if part.inner else part.reads
+            for found in [{ref: {id(part)} for ref in own}, *inner]:
+                for ref, ids in found.items():
+                    out.setdefault(ref, set()).update(ids)
+        return out
 
 
 def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:

@@ -14,13 +14,11 @@ import numpy as np
 from jax import lax
 from jax.scipy.special import erf as jax_erf
 
-from ...ops.conv import transposed_shape
 from ...ops.index import along, filled
 from ...ops.join import border, ends
-from ...ops.pool import lowest, plan
 from ...ops.reduce import count_over
 from ...ops.shape import axis_tuple
-from ...ops.windows import pair
+from ...ops.windows import lowest, pair, plan, transposed_shape
 
 _ROWS = "how many rows a mask chooses is not known while JAX traces; use where instead"
 REFUSED = {"select_rows": _ROWS, "spread_rows": _ROWS, "merge_rows": _ROWS}
@@ -42,6 +40,12 @@ def floating(x: Any) -> Any:
     """What NumPy's true division makes of a dtype."""
     x = jnp.asarray(x)
     return x if x.dtype.kind in "fc" else x.astype(float)
+
+
+def transposed(function: Any, shape: Any, x: Any) -> Any:
+    """The transpose of a linear function of arrays of this shape, as JAX finds it."""
+    x = jnp.asarray(x)
+    return jax.linear_transpose(function, jax.ShapeDtypeStruct(tuple(shape), x.dtype))(x)[0]
 
 
 @counterpart
@@ -159,23 +163,16 @@ def crop(x, *, pad_width):
 
 @counterpart
 def untile(x, *, shape, repetitions):
-    times = tuple(np.atleast_1d(repetitions).tolist())
-    ndim = max(len(shape), len(times))
-    times, old = (1,) * (ndim - len(times)) + times, (1,) * (ndim - len(shape)) + tuple(shape)
-    blocks = jnp.reshape(x, [n for pair in zip(times, old, strict=True) for n in pair])
-    return jnp.sum(blocks, tuple(range(0, 2 * ndim, 2))).reshape(shape)
+    return transposed(lambda y: jnp.tile(y, repetitions), shape, x)
 
 
 @counterpart
 def shift(x, *, axis, by, fill=0):
     gap = jnp.full_like(lax.slice_in_dim(x, 0, min(1, x.shape[axis]), axis=axis), fill)
     n = x.shape[axis]
-    parts = (
-        [gap, lax.slice_in_dim(x, 0, max(n - 1, 0), axis=axis)]
-        if by > 0
-        else [lax.slice_in_dim(x, min(1, n), n, axis=axis), gap]
-    )
-    return jnp.concatenate(parts, axis)
+    if by > 0:
+        return jnp.concatenate([gap, lax.slice_in_dim(x, 0, max(n - 1, 0), axis=axis)], axis)
+    return jnp.concatenate([lax.slice_in_dim(x, min(1, n), n, axis=axis), gap], axis)
 
 
 @counterpart
@@ -215,12 +212,7 @@ def einsum(*x, subscripts):
 
 @counterpart
 def spread(x, *, shape, source, target):
-    unique = "".join(dict.fromkeys(target))
-    sizes = dict(zip(target, shape, strict=True))
-    grid = np.indices([sizes[c] for c in unique], sparse=True)
-    places = tuple(grid[unique.index(c)] for c in target)
-    values = jnp.reshape(x, [sizes[c] if c in source else 1 for c in unique])
-    return zeros(shape, x).at[places].set(values)
+    return transposed(lambda y: jnp.einsum(f"{target}->{source}", y), shape, x)
 
 
 # -- reading and writing at places -------------------------------------------------------
@@ -256,9 +248,7 @@ def put_winners(x, *index, template):
 
 @counterpart
 def untake(x, indices, *, shape, axis=None):
-    if axis is None:
-        return zeros((np.prod(shape, dtype=int),), x).at[indices].add(x).reshape(shape)
-    return zeros(shape, x).at[_before(axis, len(shape), indices)].add(x)
+    return transposed(lambda y: jnp.take(y, indices, axis), shape, x)
 
 
 @counterpart
@@ -268,7 +258,7 @@ def add_along_axis(x, indices, *, shape, axis=-1):
 
 @counterpart
 def index_add(x, indices, y, *, axis=0):
-    return jnp.asarray(x).at[_before(axis, x.ndim, indices)].add(y)
+    return jnp.asarray(x).at[(*[slice(None)] * (axis % x.ndim), indices)].add(y)
 
 
 @counterpart
@@ -276,16 +266,9 @@ def scatter_add(x, indices, y, *, axis=0):
     return jnp.asarray(x).at[along(indices, x.shape, axis)].add(y)
 
 
-def _before(axis, ndim, indices):
-    return (*[slice(None)] * axis_tuple(axis, ndim)[0], indices)
-
-
 @counterpart
-def put_diagonal(x, *, shape, offset=0, axis1=0, axis2=1):
-    row = np.arange(x.shape[-1])
-    places = jnp.moveaxis(zeros(shape, x), (axis1, axis2), (-2, -1))
-    places = places.at[..., row + max(-offset, 0), row + max(offset, 0)].set(x)
-    return jnp.moveaxis(places, (-2, -1), (axis1, axis2))
+def put_diagonal(x, *, shape, **axes):
+    return transposed(lambda y: jnp.diagonal(y, **axes), shape, x)
 
 
 @counterpart
@@ -303,53 +286,25 @@ def linear(x, w, b=None):
 
 @counterpart
 def matmul_tn(x, y, *, shape):
-    x, y, shape = jnp.asarray(x), jnp.asarray(y), tuple(shape)
-    if len(shape) == 1:
-        return x * y if x.ndim == 1 else jnp.matmul(y.reshape(-1), x.reshape(-1, x.shape[-1]))
-    if x.ndim == 1:
-        return _sum_to(x[:, None] * y[..., None, :], shape)
-    if len(shape) == 2:  # one matrix for the whole stack
-        rows = int(np.prod(x.shape[:-1]))
-        return jnp.matmul(x.reshape(rows, x.shape[-1]).T, y.reshape(rows, y.shape[-1]))
-    return _sum_to(jnp.matmul(jnp.swapaxes(x, -1, -2), y), shape)
-
-
-def _sum_to(x, shape):
-    wide = (1,) * (x.ndim - len(shape)) + shape
-    axes = tuple([k for k, n in enumerate(wide) if n == 1 != x.shape[k]])
-    return jnp.sum(x, axes, keepdims=True).reshape(shape)
-
-
-_AXES = ("NCHW", "OIHW", "NCHW")
+    return transposed(lambda w: jnp.matmul(x, w), shape, y)
 
 
 @counterpart
 def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
-    out = lax.conv_general_dilated(
-        x,
-        w,
-        pair(stride),
-        [(p, p) for p in pair(padding)],
-        rhs_dilation=pair(dilation),
-        dimension_numbers=_AXES,
-        feature_group_count=groups,
-    )
+    borders = [(p, p) for p in pair(padding)]
+    how = {"rhs_dilation": pair(dilation), "feature_group_count": groups}
+    out = lax.conv_general_dilated(x, w, pair(stride), borders, **how)
     return out if b is None else out + jnp.reshape(b, (-1, 1, 1))
 
 
 @counterpart
-def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
-    """The transpose of a linear function, as JAX finds it."""
-    how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    like = jax.ShapeDtypeStruct(tuple(shape), jnp.asarray(x).dtype)
-    return jax.linear_transpose(lambda image: conv2d(image, w, **how), like)(x)[0]
+def conv2d_input(x, w, *, shape, **how):
+    return transposed(lambda image: conv2d(image, w, **how), shape, x)
 
 
 @counterpart
-def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
-    how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    like = jax.ShapeDtypeStruct(tuple(shape), jnp.asarray(y).dtype)
-    return jax.linear_transpose(lambda filters: conv2d(x, filters, **how), like)(y)[0]
+def conv2d_weight(x, y, *, shape, **how):
+    return transposed(lambda filters: conv2d(x, filters, **how), shape, y)
 
 
 @counterpart
@@ -377,13 +332,8 @@ def max_pool2d(x, *, kernel_size, stride=None, padding=0):
 
 
 @counterpart
-def max_unpool(y, x, top, *, kernel_size, stride=None, padding=0):
-    places, (p, q) = plan(x.shape, kernel_size, stride, padding)
-    wide = _bordered(x, (p, q), lowest(x.dtype))
-    out = zeros(wide.shape, y)
-    for place, hit in _winners(wide, places, top):
-        out = out.at[place].add(y * hit)
-    return out[:, :, p : p + x.shape[2], q : q + x.shape[3]]
+def max_unpool(y, x, top, **how):
+    return transposed(lambda values: max_pick(values, x, top, **how), x.shape, y)
 
 
 @counterpart
@@ -409,10 +359,5 @@ def avg_pool2d(x, *, kernel_size, stride=None, padding=0):
 
 
 @counterpart
-def avg_unpool(x, *, shape, kernel_size, stride=None, padding=0):
-    places, (p, q) = plan(shape, kernel_size, stride, padding)
-    share = jnp.true_divide(x, len(places))
-    out = zeros((*shape[:2], shape[2] + 2 * p, shape[3] + 2 * q), share)
-    for place in places:
-        out = out.at[place].add(share)
-    return out[:, :, p : p + shape[2], q : q + shape[3]]
+def avg_unpool(x, *, shape, **how):
+    return transposed(lambda y: avg_pool2d(y, **how), shape, x)

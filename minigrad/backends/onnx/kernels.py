@@ -11,9 +11,8 @@ from ...ops.index import filled
 from ...ops.join import ends
 from ...ops.shape import axis_tuple
 from ...ops.windows import output_size, pair
-from .graph import Graph
 from .numpy_names import OnnxNumPy
-from .symbol import NoCounterpart, Symbol, flat_places
+from .symbol import Graph, NoCounterpart, Symbol, flat_places
 
 COUNTERPARTS: dict[str, Callable[..., Any]] = {}
 
@@ -184,45 +183,23 @@ class Kernels:
     # -- windows; in double precision, which runtimes have no Conv for, the kernel's own columns ------
 
     @counterpart
-    def conv2d(self, x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
+    def conv2d(self, x, w, b=None, *, groups=1, **windows):
         if x.dtype != np.float32:
             return NotImplemented
-        how = pair(stride), pair(padding), pair(dilation)
-        size = output_size(x.shape[2:], w.shape[2:], *how)
+        how = _windows(**windows)
+        shape = (x.shape[0], w.shape[0], *output_size(x.shape[2:], w.shape[2:], *how))
         inputs = [x, w] if b is None else [x, w, b]
-        return self.graph.node(
-            "Conv",
-            inputs,
-            (x.shape[0], w.shape[0], *size),
-            x.dtype,
-            kernel_shape=w.shape[2:],
-            strides=how[0],
-            pads=how[1] * 2,
-            dilations=how[2],
-            group=groups,
-        )
+        return self.graph.node("Conv", inputs, shape, x.dtype, **_attributes(w, how, groups))
 
     @counterpart
-    def conv2d_input(self, x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
+    def conv2d_input(self, x, w, *, shape, groups=1, **windows):
         if x.dtype != np.float32:
             return NotImplemented
-        how = pair(stride), pair(padding), pair(dilation)
-        rest = [
-            n - ((m - 1) * s - 2 * p + d * (k - 1) + 1)
-            for n, m, k, s, p, d in zip(shape[2:], x.shape[2:], w.shape[2:], *how, strict=True)
-        ]
-        return self.graph.node(
-            "ConvTranspose",
-            [x, w],
-            shape,
-            x.dtype,
-            kernel_shape=w.shape[2:],
-            strides=how[0],
-            pads=how[1] * 2,
-            dilations=how[2],
-            output_padding=rest,
-            group=groups,
-        )
+        how = _windows(**windows)
+        sizes = zip(shape[2:], x.shape[2:], w.shape[2:], *how, strict=True)
+        rest = [n - ((m - 1) * s - 2 * p + d * (k - 1) + 1) for n, m, k, s, p, d in sizes]
+        attributes = {**_attributes(w, how, groups), "output_padding": rest}
+        return self.graph.node("ConvTranspose", [x, w], shape, x.dtype, **attributes)
 
     @counterpart
     def max_pool2d(self, x, *, kernel_size, stride=None, padding=0):
@@ -231,3 +208,18 @@ class Kernels:
         size = output_size(x.shape[2:], kernel, step, border, (1, 1))
         shape = (*x.shape[:2], *size)
         return x.node("MaxPool", shape=shape, kernel_shape=kernel, strides=step, pads=border * 2)
+
+
+def _windows(*, stride=1, padding=0, dilation=1):
+    return pair(stride), pair(padding), pair(dilation)
+
+
+def _attributes(w, how, groups):
+    """How windows lie, as ONNX says it."""
+    names = {
+        "kernel_shape": w.shape[2:],
+        "strides": how[0],
+        "pads": how[1] * 2,
+        "dilations": how[2],
+    }
+    return {**names, "group": groups}

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..memory import in_slab, slab_name
 from ..schedule import Array, Call, Schedule, makers_of, part_of
-from .products import factors
 
 
 def fold_bias(schedule: Schedule, slabs: list[list[str]]) -> None:
@@ -116,7 +115,7 @@ def _fold_gradient(schedule: Schedule, layer: _Layer, wide: _Wide, shape: tuple[
     for call in schedule.items:
         if not isinstance(call, Call) or call.into is None or call.function is not np.matmul:
             continue
-        pair = factors(call, makers)
+        pair = _factors(call, makers)
         if pair is None or pair[0] is not layer.product.args[0]:
             continue
         start, slab = _offset(call.into), call.into.roots[0]
@@ -136,10 +135,21 @@ def _fold_gradient(schedule: Schedule, layer: _Layer, wide: _Wide, shape: tuple[
                 return
 
 
+def _factors(call: Call, makers: dict[int, Call]) -> tuple[Array | None, Array] | None:
+    """``(x, g)`` of ``x.T @ g``; ``(None, g)`` of a sum over the rows of g."""
+    if call.function is np.matmul:
+        turned, g = call.args
+        view = makers.get(id(turned))
+        if view is not None and view.function is np.transpose and g.ndim == turned.ndim == 2:
+            return view.args[0], g
+    is_sum = call.path == "np.add.reduce" and call.kwargs.get("axis", 0) == 0
+    if is_sum and call.args[0].ndim == 2 and not call.kwargs.get("keepdims"):
+        return None, call.args[0]
+    return None
+
+
 def _is_sum_of_rows(call: Call, g: Array) -> bool:
-    if call.path == "np.add.reduce":
-        return call.args[0] is g and call.kwargs.get("axis", 0) == 0
-    return call.function is np.dot and isinstance(call.args[0], np.ndarray) and call.args[1] is g
+    return call.path == "np.add.reduce" and call.args[0] is g and call.kwargs.get("axis", 0) == 0
 
 
 def _offset(array: Array) -> int:

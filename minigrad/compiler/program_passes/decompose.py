@@ -7,6 +7,7 @@ from ...static.program.block import Block
 from ...static.program.op_info import find_info
 from ...static.program.operator import Operator
 from ...static.program.program import Program
+from .names import rename
 
 
 def decompose(program: Program) -> Program:
@@ -54,15 +55,9 @@ def _give_names(
     if made_here:
         first, names = names[0], names[1:]
         for part in parts:
-            _rename(part, inner, first)
+            rename(part, {inner: first})
         block.vars.pop(inner, None)
         inner = first
     for name in names:
         copy = Operator("assign", {"x": [inner]}, {"out": [name]}, {}, op.role, op.forward_op)
         parts.append(copy.at(op))
-
-
-def _rename(op: Operator, old: str, new: str) -> None:
-    for slots in (op.inputs, op.outputs):
-        for slot, names in slots.items():
-            slots[slot] = [new if n == old else n for n in names]

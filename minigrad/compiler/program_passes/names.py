@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from ...grad_names import EMPTY
 from ...static.program.block import Block
-from ...static.program.names import EMPTY
 from ...static.program.operator import Operator
 from ...static.program.program import Program
 from ...static.program.transform import forget_gone
+from ...static.program.variable import Variable, plain_variable
 
 
 def written_once(block: Block) -> set[str]:
@@ -62,6 +66,13 @@ def replace_inputs(op: Operator, same: dict[str, str]) -> None:
             op.inputs[slot] = [same.get(n, n) for n in names]
 
 
+def rename(op: Operator, names: Mapping[str, str]) -> None:
+    """Let an operator read and write other names."""
+    for slots in (op.inputs, op.outputs):
+        for slot, listed in slots.items():
+            slots[slot] = [names.get(n, n) for n in listed]
+
+
 def replace_in_readers(block: Block, same: dict[str, str]) -> None:
     """Let every block that looks names up in this one read other names."""
     for other in block.program.blocks:
@@ -81,3 +92,38 @@ def forget_unused(program: Program, keep: set[str]) -> None:
         }
     forget_gone(program)
     program.changed()
+
+
+class Rewriting:
+    """A block, who makes each name that is written once, and who reads a name."""
+
+    def __init__(self, block: Block) -> None:
+        self.block, once = block, written_once(block)
+        self.makers = {n: op for op in block.ops for n in op.output_names if n in once}
+        self.readers: dict[str, list[Operator]] = {}  # in all blocks
+        for other in block.program.blocks:
+            for op in other.ops:
+                for name in op.input_names:
+                    self.readers.setdefault(name, []).append(op)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a variable."""
+        return self.block.var(name).shape
+
+    def add(self, origin: Operator, kind: str, inputs: Any, attrs: Any, shape: Any) -> Operator:
+        """An operator in no block yet, for a new value; messages and comments call it by the name of ``origin``."""
+        like = self.block.var(origin.output_names[0])
+        name = self.block.program.unique_name(kind)
+        self.block.vars[name] = plain_variable(self.block, name, shape, like.dtype, False)
+        op = Operator(kind, inputs, {"out": [name]}, attrs, origin.role, origin.forward_op)
+        return op.at(origin)
+
+    def new(self, like: str) -> str:
+        """The name of a new variable like another one."""
+        name = self.block.program.unique_name(like)
+        self.block.vars[name] = Variable.like(self.block, name, self.block.var(like))
+        return name
+
+    def reshape(self, origin: Operator, name: str, shape: tuple[int, ...]) -> Operator:
+        """The value of a name in another shape."""
+        return self.add(origin, "reshape", {"x": [name]}, {"shape": shape}, shape)

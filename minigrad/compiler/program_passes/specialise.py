@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...grad_names import GRAD
 from ...static.program.block import Block
 from ...static.program.infer import infer_outputs
-from ...static.program.names import GRAD
 from ...static.program.op_info import find_info
 from ...static.program.operator import Operator
 from ...static.program.program import Program

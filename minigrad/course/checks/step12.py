@@ -11,25 +11,6 @@ def saddle(x, y):
     return x**2 * y + y**3
 
 
-@checker("12a")
-def hessian(hessian, rosenbrock):
-    close(
-        "the Hessian of Rosenbrock at (-1, 2)",
-        hessian(rosenbrock, -1.0, 2.0),
-        np.array([[402.0, 400.0], [400.0, 200.0]]),
-    )
-    close(
-        "the Hessian of x² + y³, whose slopes know one input each, at (3, 5)",
-        hessian(lambda x, y: x**2 + y**3, 3.0, 5.0),
-        np.array([[2.0, 0.0], [0.0, 30.0]]),
-    )
-    close(
-        "the Hessian of x²y + y³ at (3, 5)",
-        hessian(saddle, 3.0, 5.0),
-        np.array([[10.0, 6.0], [6.0, 30.0]]),
-    )
-
-
 @checker("12b")
 def hvp(hvp, rosenbrock):
     close(
@@ -74,13 +55,3 @@ def seen(backward, walks):
         return backward(*grads, **saved)
 
     return marked
-
-
-@checker("12c")
-def second_derivative(second_derivative):
-    close(
-        "the second derivative of x⁴ - 2x² at 2",
-        float(second_derivative(lambda x: x**4 - 2 * x**2, 2.0)),
-        44.0,
-    )
-    close("the second derivative of x³ at 5", float(second_derivative(lambda x: x**3, 5.0)), 30.0)

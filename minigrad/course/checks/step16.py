@@ -43,33 +43,3 @@ def steps_back(steps_back, RnnOp, NetOp, Operator, Scope, backward):
             raise Mismatch("the third result", answer[2], "totals, a dictionary")
         close(f"the sum for W {words}", answer[2].get("W"), total)
         close(f"the list of gradients of the elements {words}", list(answer[0]), elements)
-
-
-@checker("16a")
-def parts(parts):
-    for W, h0, xs in (
-        (0.5, 1.0, [1.0, 2.0, 3.0, 4.0]),
-        (-2.0, 3.0, [1.0, 5.0]),
-        (0.3, 2.0, [7.0]),
-        (0.5, 1.0, []),
-    ):
-        observed = list(parts(W, h0, xs))
-        expected, state, states = [], h0, []
-        for x in xs:
-            states.append(state)
-            state = W * state + x
-        way = 1.0
-        for before in reversed(states):
-            expected.append(before * way)
-            way *= W
-        close(f"the list for W = {W}, h0 = {h0}, xs = {xs}", observed, expected)
-
-
-@checker("16b")
-def start_gradient(start_gradient):
-    for W, T in ((2.0, 10), (0.5, 4), (0.5, 1), (-1.5, 3), (0.25, 0)):
-        expected = 1.0
-        for _ in range(T):
-            expected *= W
-        close(f"the gradient for W = {W}, T = {T}", start_gradient(W, T), expected)
-    close("the gradient for W = 2, T = 50", start_gradient(2.0, 50), 2.0**50)

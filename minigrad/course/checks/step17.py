@@ -1,11 +1,9 @@
 """The checkers of step 17."""
 
-from functools import partial
-
 import numpy as np
 
 from ..check import checker
-from ..judge import Mismatch, close, raises, same
+from ..judge import Mismatch, close, same
 
 
 @checker("17e")
@@ -88,8 +86,10 @@ def slope(slope, Program):
     )
     loss = product(Program)
     loss.block.create_var("w", persistable=True)
-    call = partial(slope, loss, "w", {"a": 2.0, "b": 3.0, "d": 4.0, "w": 5.0})
-    said = str(raises("slope(e, 'w', …), where w does not lead to e,", ValueError, call))
+    try:
+        said = str(slope(loss, "w", {"a": 2.0, "b": 3.0, "d": 4.0, "w": 5.0}))
+    except (KeyError, ValueError) as error:
+        said = str(error)
     if "'w' has no gradient" not in said:
         raise Mismatch("the error for w, which does not lead to e,", said, "append_backward's own")
     close("the gradient of x² for x at -1.5", slope(square(Program), "x", {"x": -1.5}), -3.0)

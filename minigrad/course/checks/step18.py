@@ -63,11 +63,6 @@ def remove_no_grad_branch(remove_no_grad_branch, Op):
         same(f"the list of ops that was given, {words},", [str(op) for op in ops], before)
 
 
-@checker("18a")
-def predicted(predicted, network, append_backward):
-    same("the list of op types, in order,", list(predicted), appended(network, append_backward)[0])
-
-
 @checker("18b")
 def blocked(blocked, network, append_backward):
     if isinstance(blocked, str):

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ...grad_names import EMPTY, before_cast, whole
 from ..program.block import Block
 from ..program.infer import infer_outputs
-from ..program.names import EMPTY, before_cast, whole
 from ..program.op_info import CONTROL
 from ..program.operator import Operator
 from ..program.variable import plain_variable

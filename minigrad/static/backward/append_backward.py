@@ -14,14 +14,14 @@ from typing import Any
 
 from ...errors import ProgramError, describe, did_you_mean, refusal, user_line
 from ...gc_paused import gc_paused
-from ...ops.infer import fits
+from ...grad_names import GradNames, free_names
+from ...ops.shape import fits
 from ...primitives.arguments import as_list
 from ..program.arguments import check_callable, name_of, names_of, several
 from ..program.block import Block
-from ..program.names import GradNames, free_names
 from ..program.op_info import find_info
 from ..program.operator import Operator
-from ..program.program import BackwardCall, Program
+from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
 from .append import Callback, append_to_block
 from .fan_in import add_up_repeated_gradients, fill_missing_gradients, has_one_output, read_zeros
@@ -29,7 +29,7 @@ from .grad_ops import default_grad_op, make_grad_ops, plain_primitive
 from .op_path import Flow, Path, find_op_path
 from .overwritten import check_overwritten
 from .recompute import recompute_segments
-from .second import expand_grad_op
+from .second import expand_grad_op, without_unread
 from .sub_blocks import control_grad_op
 
 
@@ -92,8 +92,8 @@ def _append_backward(
     )
     job.build([(loss.name, _at_maker(block, loss.name, seed))], checkpoints)
     job.append()
-    pairs = [(v, block.find_var(names[v.name])) for v in parameters if v.name in job.reached]
-    return [(v, g) for v, g in pairs if g is not None]
+    gradients = ((v, block.vars.get(names[v.name])) for v in parameters if v.name in job.reached)
+    return [(v, g) for v, g in gradients if g is not None]
 
 
 def gradients(
@@ -268,7 +268,7 @@ class BackwardJob:
     ops: list[Operator] = field(default_factory=list)
     reached: set[str] = field(default_factory=set)
     grad_of: dict[str, str] = field(default_factory=dict)
-    pruned: list[tuple[str, str]] = field(default_factory=list)
+    pruned: list[Pruned] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
 
     @property
@@ -299,6 +299,7 @@ class BackwardJob:
         self.ops = add_up_repeated_gradients(self.ops, self.block.idx)
         self._show("added up")
         self.ops = fill_missing_gradients(self.ops, self.grad_of)
+        self.ops = without_unread(self.block, self.ops, self.reached, self.names)
         self._show("zeros filled in")
         check_overwritten(self.block, self.ops)
 

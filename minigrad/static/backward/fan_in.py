@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from ...grad_names import GRAD, part
 from ...primitives.registry import Primitive
-from ..program.names import GRAD, part
 from ..program.op_info import find_info
 from ..program.operator import Operator
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from ...grad_names import EMPTY, GradNames, part
 from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
-from ..program.names import EMPTY, GradNames, part
 from ..program.op_info import find_info
 from ..program.operator import Operator
 
@@ -111,15 +111,17 @@ def default_grad_op(
     grads: GradNames,
 ) -> Operator:
     """``<type>_grad``, with exactly the slots that the rules of the chosen inputs read."""
-    slots, results = op.inputs, op.outputs
+    slots, results, own = op.inputs, op.outputs, block.vars
     plan = plan_of(p, chosen, (*slots,))
     inputs: dict[str, list[str]] = {}
     full: tuple[int, ...] | None = None
     for s, _, if_stretched in plan.operands:
         if if_stretched:  # its shape is read where its gradient may have to be summed to it
             if full is None:
-                full = block.var(results["out"][0]).shape
-            shape = block.var(slots[s][0]).shape
+                name = results["out"][0]
+                full = (own[name] if name in own else block.var(name)).shape
+            name = slots[s][0]
+            shape = (own[name] if name in own else block.var(name)).shape
             if shape == full and -1 not in shape:
                 continue
         inputs[s] = slots[s][:]

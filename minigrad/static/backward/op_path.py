@@ -12,6 +12,7 @@ from ...errors import ProgramError
 from ..program.block import Block
 from ..program.op_info import CONTROL, find_info, has_blocks
 from ..program.operator import Operator
+from ..program.program import Pruned
 from .overwritten import repair
 
 Flow = tuple[Collection[str], tuple[str, ...]]  #: the inputs that want a gradient, and their slots
@@ -32,7 +33,7 @@ def find_op_path(
     targets: Iterable[str],
     wanted: set[str],
     no_grad: set[str],
-    pruned: list[tuple[str, str]],
+    pruned: list[Pruned],
 ) -> Path:
     """The operators that lie between a target and something wanted.
 
@@ -78,7 +79,7 @@ def _left_out(
     behind: set[str],
     flows: Flows,
     no_grad: set[str],
-) -> list[tuple[str, str]]:
+) -> list[Pruned]:
     """The grad ops that are not made, last first, with the reasons; ``behind`` starts as the targets."""
     reasons = []
     for k in range(len(ops) - 1, -1, -1):
@@ -88,7 +89,7 @@ def _left_out(
             behind.update(op.input_names)
         if k in indices and op.role == "forward" and (used or flow):
             reason = _why_not(op, flow, used, no_grad)
-            reasons.append((f"{op.type}_grad", f"#{k} {op.type}: {reason}"))
+            reasons.append(Pruned(f"{op.type}_grad", reason, op))
     return reasons
 
 
@@ -255,5 +256,6 @@ def differentiable_outputs(block: Block, op: Operator) -> list[str]:
 
 def floating(block: Block, names: Iterable[str]) -> list[str]:
     """Those of the names that hold floating-point values."""
-    find = block.find_var
-    return [n for n in names if (var := find(n)) is not None and var.dtype.kind == "f"]
+    own, find = block.vars, block.find_var
+    known = ((n, own[n] if n in own else find(n)) for n in names)
+    return [n for n, var in known if var is not None and var.dtype.kind == "f"]

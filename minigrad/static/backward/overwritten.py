@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import ProgramError
+from ...grad_names import EMPTY
 from ..program.block import Block
-from ..program.names import EMPTY
 from ..program.operator import Operator
 from .fan_in import outputs_of, written_twice
 

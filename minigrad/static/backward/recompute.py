@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...errors import ProgramError, did_you_mean, user_line
+from ...grad_names import again, is_again
 from ..program.arguments import name_of, several
 from ..program.block import Block
-from ..program.names import again, is_again
 from ..program.op_info import CONTROL
 from ..program.operator import Operator
 

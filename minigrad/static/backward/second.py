@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
+from ...grad_names import EMPTY, SCOPES, GradNames, whole
 from ..program.block import Block
 from ..program.control_flow import captured
-from ..program.names import EMPTY, SCOPES
 from ..program.op_info import CONTROL, find_info
 from ..program.operator import Operator
 from ..program.transform import copy_into
@@ -67,6 +67,7 @@ def expand_grad_op(
             copy = Operator(
                 "assign", {"x": [grad_name(name)]}, {"out": [grad_name(inner)]}, {}, "backward"
             )
+            copy.copy_of = op
             operators.append(copy.at(op))
             ready.append(inner)
     for k, flow in find_op_path(block, ops, ready, inputs, job.no_grad, []):
@@ -76,6 +77,27 @@ def expand_grad_op(
         operators += grads
         ready += sorted({*flow[0]})
     return operators
+
+
+def without_unread(
+    block: Block, ops: list[Operator], wanted: set[str], grads: GradNames
+) -> list[Operator]:
+    """The operators without those, of grad ops written out, whose results nobody reads; and without their sums."""
+    if not any(op.copy_of for op in ops):
+        return ops
+    read, needed, gone = {grads[n] for n in wanted}, list[Operator](), list[str]()
+    for op in reversed(ops):
+        stays = op.sub_blocks or (op.copy_of is None and op.type not in ("sum", "fill_zeros_like"))
+        if stays or not read.isdisjoint(op.output_names):
+            needed.append(op)
+            read.update(op.input_names)
+        else:
+            gone += op.output_names
+    made = {whole(n) for op in needed for n in op.output_names}
+    for name in gone:
+        if grads.get(name) not in made:  # a gradient is declared like its variable
+            block.vars.pop(name, None)
+    return needed[::-1]
 
 
 def cond_written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:

@@ -12,14 +12,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ProgramError
+from ...grad_names import EMPTY, GradNames, part
 from ..program.block import Block
-from ..program.names import EMPTY, GradNames, part
 from ..program.operator import Operator
 from ..program.variable import Variable
 from .append import append_to_block
 from .fan_in import add_up_repeated_gradients, fill_missing_gradients
 from .op_path import dependence, find_op_path, over_all_steps
 from .overwritten import check_overwritten
+from .second import without_unread
 
 if TYPE_CHECKING:
     from .append_backward import BackwardJob
@@ -159,9 +160,9 @@ def _grad_block(
     ops = inner.raw_grad_ops(
         body.ops, path, [(cut.get(n, n), op) for n, op in zip(seeds, seed_ops, strict=True)]
     )
-    ops = fill_missing_gradients(
-        add_up_repeated_gradients(ops, grad_block.idx), names_here.sources()
-    )
+    ops = add_up_repeated_gradients(ops, grad_block.idx)
+    ops = fill_missing_gradients(ops, names_here.sources())
+    ops = without_unread(grad_block, ops, wanted, names_here)
     check_overwritten(body, ops)
     names = [op.outputs["out"][0] for op in seed_ops]
     for name, seed in zip(names, seeds, strict=True):

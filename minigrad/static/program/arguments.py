@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MinigradError, ProgramError, describe, did_you_mean, refusal, told, user_line
-from .names import EMPTY, GRAD
+from ...grad_names import EMPTY, GRAD
 from .op_info import CONTROL, ROLES, OpInfo, list_slots, not_one_name
 from .operator import Operator
 from .variable import Variable

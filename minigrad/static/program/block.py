@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ProgramError, did_you_mean, refusal, user_frame, user_line
 from ...errors.other_libraries import TABLES, missing
+from ...grad_names import CONSTANT, EMPTY
 from ...primitives.registry import Primitive
 from .arguments import check_operator, slots_of
 from .infer import infer_outputs
-from .names import CONSTANT, EMPTY
 from .op_info import bind_slots, op_info
 from .operator import Operator
 from .variable import ShapeOf, Variable, check_name

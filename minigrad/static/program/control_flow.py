@@ -19,15 +19,15 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from ...errors import MinigradError, ProgramError, describe, refusal
+from ...grad_names import EMPTY, SCOPES
 from ...ops import merge_rows, select_rows
 from ...ops.index import getitem, setitem
-from ...ops.infer import fits
+from ...ops.shape import fits
 from ...primitives.arguments import as_list
 from ...primitives.registry import REGISTRY
 from .arguments import check_callable
 from .block import Block
 from .infer import Type
-from .names import EMPTY, SCOPES
 from .operator import Operator
 from .program import Program, default_program
 from .variable import Variable

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import MinigradError, ProgramError, op_error, refusal
-from ...ops.infer import fits
+from ...grad_names import EMPTY
+from ...ops.shape import fits
 from ...primitives.registry import Primitive
 from ..run.kernels import run_grad_op, run_kernel
 from ..run.limits import MEMORY, itemsize, refuse, result_size
-from .names import EMPTY
 from .op_info import not_one_name, op_info
 from .variable import Variable, check_name, plain_variable
 

@@ -18,17 +18,26 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import ProgramError, describe, refusal
 from ...errors.other_libraries import TABLES, missing
+from ...grad_names import CONSTANT, whole
 from ...primitives.values import Operators
 from ..text.literals import LIMIT
 from .block import Block
-from .names import CONSTANT, whole
+from .operator import Operator
 from .variable import Variable
+
+
+class Pruned(NamedTuple):
+    """A grad op that was not made, why, and the operator whose it would have been."""
+
+    grad_op: str
+    reason: str
+    op: Operator
 
 
 @dataclass
@@ -72,7 +81,7 @@ class Program:
         self.blocks: list[Block] = []
         self.initial: dict[str, np.ndarray[Any, Any]] = {}  # start values of persistable variables
         self.history: list[str] = []  # which transformations made this program
-        self.pruned: list[tuple[str, str]] = []  # (grad op type, why it was not made)
+        self.pruned: list[Pruned] = []  # grad ops that were not made
         self.backward_calls: list[BackwardCall] = []  # what `why` asks
         self.error_clips: dict[str, tuple[float, float]] = {}  # variable → limits of its gradient
         self.version = 0  # changes whenever the program does

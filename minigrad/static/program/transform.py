@@ -26,7 +26,8 @@ def copy_program(program: Program) -> Program:
     for op in operators.values():
         op.forward_op, op.copy_of = operators.get(id(op.forward_op)), operators.get(id(op.copy_of))
     copy.initial = {k: v.copy() for k, v in program.initial.items()}
-    copy.history, copy.pruned = list(program.history), list(program.pruned)
+    copy.history = list(program.history)
+    copy.pruned = [p._replace(op=operators.get(id(p.op), p.op)) for p in program.pruned]
     copy.error_clips = dict(program.error_clips)
     copy.inputs, copy.outputs = list(program.inputs), list(program.outputs)
     copy.backward_calls = [call.copy() for call in program.backward_calls]

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ...errors import ProgramError, did_you_mean
+from ...grad_names import EMPTY
 from .block import Block
-from .names import EMPTY
 from .op_info import CONTROL, ROLES, bind_slots, list_slots, op_info
 from .operator import BLOCK_ATTRS, Operator
 from .program import Program

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramError, describe, refusal
+from ...grad_names import CONSTANT, EMPTY
 from ..program.arguments import names_of
-from ..program.names import CONSTANT, EMPTY
 from ..program.operator import Operator
 from ..program.program import Program
 from .feeds import fed_arrays, not_fed, not_set

@@ -13,10 +13,10 @@ import numpy as np
 
 from ...errors import AnomalyError, MinigradError, ProgramError, describe, refusal
 from ...errors.repair import repair
+from ...grad_names import EMPTY, GRAD
 from ...primitives.registry import Primitive
 from ..program.arguments import unwritten
 from ..program.block import Block
-from ..program.names import EMPTY, GRAD
 from ..program.op_info import find_info
 from ..program.operator import Operator
 from ..program.program import Program

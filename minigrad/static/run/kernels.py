@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...grad_names import EMPTY
 from ...ops.shape import sum_to, unbroadcast
 from ...primitives.registry import Primitive
-from ..program.names import EMPTY
 from ..program.variable import ShapeOf, Variable
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
     {"format": "minigrad program", "version": 1, "history": […], "inputs": […], "outputs": […],
      "error_clips": {name: [min, max], …},
-     "pruned": [[grad op, why it was not made], …],
+     "pruned": [[grad op, why it was not made, [block, op]], …],
      "backward": [[block, [targets], [names cut], [[variable, gradient], …]], …],
      "blocks": [{"parent": -1, "forward": -1,
                  "variables": [[name, kind, dtype, shape, stop_gradient, derived stop_gradient], …],
@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramFormatError, refusal
+from ...grad_names import EMPTY
 from ..program.block import Block
-from ..program.names import EMPTY
 from ..program.op_info import ROLES
 from ..program.operator import BLOCK_ATTRS, Operator
-from ..program.program import BackwardCall, Program
+from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
 from ..program.verify import mark_given, verify
 from .literals import DTYPES, LIMIT, check_memory, check_shape, from_plain, to_plain
@@ -44,7 +44,7 @@ def to_json(program: Program) -> str:
         f'{{"format": {_text(FORMAT)}, "version": {VERSION}, "history": {_text(program.history)},',
         f' "inputs": {_text(program.inputs)}, "outputs": {_text(program.outputs)},',
         f' "error_clips": {_text({n: to_plain(list(c)) for n, c in program.error_clips.items()})},',
-        *_backward_lines(program),
+        *_backward_lines(program, place),
         ' "blocks": [',
         ",\n".join(_block_text(b, place) for b in program.blocks),
         " ],",
@@ -55,14 +55,15 @@ def to_json(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _backward_lines(program: Program) -> list[str]:
+def _backward_lines(program: Program, place: dict[int, list[int]]) -> list[str]:
     if not program.backward_calls and not program.pruned:
         return []
     calls = [
         [c.block, c.targets, sorted(c.no_grad), list(c.gradients.items())]
         for c in program.backward_calls
     ]
-    return [f' "pruned": {_text(program.pruned)},', f' "backward": {_text(calls)},']
+    pruned = [[g, why, place[id(op)]] for g, why, op in program.pruned if id(op) in place]
+    return [f' "pruned": {_text(pruned)},', f' "backward": {_text(calls)},']
 
 
 def _text(value: Any) -> str:
@@ -240,9 +241,10 @@ def _add_clips(program: Program, clips: dict[str, Any]) -> None:
 
 def _add_backward(program: Program, pruned: list[Any], calls: list[Any]) -> None:
     for item in pruned:
-        if len(_strings(item, "what was pruned")) != 2:
-            raise ValueError("what was pruned is a grad op and a reason")
-        program.pruned.append((item[0], item[1]))
+        if not isinstance(item, list) or len(item) != 3:
+            raise ValueError("what was pruned is a grad op, a reason and an operator")
+        grad_op, reason = _strings(item[:2], "what was pruned")
+        program.pruned.append(Pruned(grad_op, reason, _operator_at(program, item[2])))
     for call in calls:
         if not isinstance(call, list) or len(call) != 4:
             raise ValueError("a backward call is a list of four entries")
@@ -309,18 +311,18 @@ def _add_operator(block: Block, item: Any) -> Any:
 def _link(program: Program, links: list[Any]) -> None:
     operators = [op for b in program.blocks for op in b.ops]
     for op, of in zip(operators, links, strict=True):
-        if of is None:
-            continue
-        if (
-            not isinstance(of, list)
-            or len(of) != 2
-            or not all(type(n) is int and n >= 0 for n in of)
-        ):
-            raise ValueError("'of' is null or [block, operator]")
-        b, k = of
-        if b >= len(program.blocks) or k >= len(program.blocks[b].ops):
-            raise ValueError(f"'of' names operator {k} of block {b}, which is not there")
-        op.forward_op = program.blocks[b].ops[k]
+        if of is not None:
+            op.forward_op = _operator_at(program, of)
+
+
+def _operator_at(program: Program, of: Any) -> Operator:
+    """The operator that ``[block, operator]`` names."""
+    if not isinstance(of, list) or len(of) != 2 or not all(type(n) is int and n >= 0 for n in of):
+        raise ValueError("'of' is null or [block, operator]")
+    b, k = of
+    if b >= len(program.blocks) or k >= len(program.blocks[b].ops):
+        raise ValueError(f"'of' names operator {k} of block {b}, which is not there")
+    return program.blocks[b].ops[k]
 
 
 def _start_values(program: Program, initial: dict[str, Any]) -> None:

@@ -2,7 +2,8 @@
 
 Grammar (indentation is for the eye; ``#`` starts a comment)::
 
-    program     :=  ("# made by:" transformation)* block+ ("# no" GRAD_OP ":" reason)*
+    program     :=  ("# made by:" transformation)* block+ pruned*
+    pruned      :=  "# no" GRAD_OP "of #" INT ["in block" INT] ":" reason
     block       :=  "block" INT ["in" INT] ["grad of" INT] ":" line*
     line        :=  "--" ROLE ["without" names cut] | declaration | operator
     declaration :=  ("data" | "param" | "const" | "var") NAME ":" DTYPE "[" sizes "]" ["stop" | "grad"] ["=" value]
@@ -27,11 +28,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramFormatError, describe, did_you_mean, refusal
+from ...grad_names import EMPTY, GRAD, label_of, variable_of, whole
 from ..program.block import Block
-from ..program.names import EMPTY, GRAD, label_of, variable_of, whole
 from ..program.op_info import CONTROL, ROLES, bind_slots, find_info, has_blocks, op_info
 from ..program.operator import BLOCK_ATTRS, Operator
-from ..program.program import BackwardCall, Program
+from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable, check_name
 from .literals import DTYPES, LIMIT, check_memory, check_shape, from_plain, to_text
 
@@ -43,8 +44,18 @@ def format_program(program: Program) -> str:
     lines = [f"# made by: {step}" for step in program.history]
     for block in program.blocks:
         lines += _block_lines(block)
-    lines += [f"# no {grad_op}: {reason}" for grad_op, reason in program.pruned]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_pruned_lines(program)])
+
+
+def _pruned_lines(program: Program) -> list[str]:
+    """The grad ops that were not made, of operators that are still there."""
+    place = {id(op): (b.idx, k) for b in program.blocks for k, op in enumerate(b.ops)}
+    lines = []
+    for grad_op, reason, op in program.pruned:
+        if id(op) in place:
+            block, k = place[id(op)]
+            lines.append(f"# no {grad_op} of #{k}{f' in block {block}' * bool(block)}: {reason}")
+    return lines
 
 
 def _block_lines(block: Block) -> list[str]:
@@ -146,7 +157,7 @@ def _value(attr: str, value: Any) -> str:
 _HEAD = re.compile(r"block (\d{1,7})(?: in (\d{1,7}))?(?: grad of (\d{1,7}))?:$")
 
 
-_PRUNED = re.compile(r"# no (\w+_grad): (.+)")
+_PRUNED = re.compile(r"# no (\w+_grad) of #(\d{1,7})(?: in block (\d{1,7}))?: (.+)")
 
 
 _DECLARATION = re.compile(
@@ -212,7 +223,8 @@ def _read_line(program: Program, line: str, role: str, limit: int) -> None:
     if line.startswith("# made by: "):
         program.history.append(line.removeprefix("# made by: "))
     elif match := _PRUNED.match(line):
-        program.pruned.append((match[1], match[2]))
+        op = program.blocks[int(match[3] or 0)].ops[int(match[2])]
+        program.pruned.append(Pruned(match[1], match[4], op))
     elif not line or line.startswith("#"):
         return
     elif not program.blocks:

@@ -40,14 +40,6 @@ class Formula:
             _short(f"{n} = {written(e)}") for n, e in zip(self.names, self.results, strict=True)
         )
 
-    def numbers(self, values: Mapping[str, Any]) -> str:
-        """The only result with numbers put in: ``= 2 · 0.5 · 3.2974``; empty when something is not
-        a number.
-        """
-        single = {k: v for k, v in values.items() if number_text(v)}
-        text = put_in(self.results[0], single, " · ") if len(self.results) == 1 else ""
-        return _short(f"= {text}") if text else ""
-
     def reads(self) -> list[str]:
         """The names that the results depend on."""
         return list(dict.fromkeys(n for e in self.results for n in names_in(e) if n != "self"))
@@ -71,15 +63,6 @@ def call_formula(operation: str, slots: Iterable[str]) -> ast.expr:
     return ast.Call(ast.Name(operation.removeprefix("reduce_")), parts, [])
 
 
-def worked_out(
-    expression: ast.expr | None, text: str, values: Mapping[str, Any], result: str
-) -> str:
-    """``g·d = 1·4 = 4``: a text, the same with numbers put in, and what comes out."""
-    put = put_in(expression, values) if result and expression is not None else ""
-    again = put.replace("−", "-") == result
-    return " = ".join(filter(None, dict.fromkeys([text, "" if again else put, result])))
-
-
 def names_in(expression: ast.expr) -> list[str]:
     """The names of values in an expression."""
     nodes = list(ast.walk(expression))
@@ -87,7 +70,7 @@ def names_in(expression: ast.expr) -> list[str]:
     return [n.id for n in nodes if isinstance(n, ast.Name) and id(n) not in called]
 
 
-def put_in(expression: ast.expr, values: Mapping[str, Any], times: str = "·") -> str:
+def put_in(expression: ast.expr, values: Mapping[str, Any]) -> str:
     """An expression with numbers put in for all its names, ``1·(1 − 0.9987²)``; empty where one is
     missing or has many elements, and where it is no arithmetic.
     """
@@ -101,7 +84,7 @@ def put_in(expression: ast.expr, values: Mapping[str, Any], times: str = "·") -
     )
     known = all(texts.get(n) for n in names_in(expression) if n != "self")
     single = isinstance(expression, ast.Name | ast.Constant)
-    return written(expression, texts, times) if arithmetic and known and not single else ""
+    return written(expression, texts) if arithmetic and known and not single else ""
 
 
 def _own_number(node: ast.AST) -> bool:
@@ -117,18 +100,17 @@ def _is_sum(call: ast.Call) -> bool:
 
 def forward_formula(function: Any) -> Formula | None:
     """What ``forward`` of a function object computes."""
-    return _read(_read_forward, _methods(type(function))[0])
+    return _read(getattr(type(function), "forward", None), input_names(function), "y")
 
 
 def backward_formula(function: Any) -> Formula | None:
     """What ``backward`` of a function object computes."""
-    return _read(_read_backward, *_methods(type(function)))
+    return _read(getattr(type(function), "backward", None), input_names(function), "gx")
 
 
-@functools.lru_cache(maxsize=1024)
 def function_formula(cls: type) -> Formula | None:
     """What ``backward(ctx, g)`` of a `Function` computes, in ``saved0`` and what ``ctx`` holds."""
-    return _read(_read_static, inspect.getattr_static(cls, "backward", None))
+    return _read(inspect.getattr_static(cls, "backward", None), (), "gx")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -152,31 +134,34 @@ def own_numbers(holder: Any) -> dict[str, Any]:
     return {f"self.{n}": v for n, v in held if isinstance(v, int | float)}
 
 
-def input_names(function: Any) -> tuple[str, ...]:
-    """The parameter names of ``forward``: what the inputs are called in formulas."""
-    return _names(_methods(type(function))[0])
-
-
-def _methods(cls: type) -> tuple[Any, Any]:
-    return getattr(cls, "forward", None), getattr(cls, "backward", None)
-
-
 @functools.lru_cache(maxsize=1024)
 def _names(method: Any) -> tuple[str, ...]:
     try:
-        return _parameters(method)
+        return _parameters(method)[1:]
     except NotUnderstood:
         return ()
 
 
+def input_names(function: Any) -> tuple[str, ...]:
+    """The parameter names of ``forward``: what the inputs are called in formulas."""
+    return _names(getattr(type(function), "forward", None))
+
+
 @functools.lru_cache(maxsize=1024)
-def _read(read: Any, *methods: Any) -> Formula | None:
-    """Read once per method: where a class gets another one, that is read, too."""
+def _read(method: Any, inputs: tuple[str, ...], name: str) -> Formula | None:
+    """What a method returns; read once per method: where a class gets another one, that is read, too."""
+    static = isinstance(method, staticmethod)
+    method = method.__func__ if static else method
     try:
-        formula: Formula = read(*methods)
-    except (NotUnderstood, RecursionError):
+        own, *names = _parameters(method)
+        called = numbered("g", len(names)) if static else names
+        known: dict[str, ast.expr] = dict(zip(names, map(ast.Name, called), strict=True))
+        known[own] = ast.Name("self")
+        results = _returned(method, known, inputs)
+        formula = Formula(results, numbered(name, len(results)))
+        return formula if all(formula.lines()) else None
+    except (NotUnderstood, RecursionError, ValueError):
         return None
-    return formula if all(formula.lines()) else None
 
 
 def _short(line: str) -> str:
@@ -186,36 +171,13 @@ def _short(line: str) -> str:
 # Reading ----------------------------------------------------------------
 
 
-def _read_forward(forward: Any) -> Formula:
-    names = _parameters(forward)
-    results = _returned(forward, {n: ast.Name(n) for n in names}, names)
-    return Formula(results, _numbered("y", len(results)))
-
-
-def _read_backward(forward: Any, backward: Any) -> Formula:
-    inputs = _parameters(forward) if forward is not None else ()
-    results = _returned(backward, {n: ast.Name(n) for n in _parameters(backward)}, inputs)
-    return Formula(results, _numbered("gx", len(results)))
-
-
-def _read_static(backward: Any) -> Formula:
-    """A static method with a context: its first parameter is the object, the others are ``g``."""
-    method = getattr(backward, "__func__", backward)
-    context, *gradients = inspect.signature(method).parameters
-    known: dict[str, ast.expr] = {context: ast.Name("self")}
-    single = len(gradients) == 1
-    known |= {n: ast.Name("g" if single else f"g{k}") for k, n in enumerate(gradients)}
-    results = _returned(method, known, ())
-    return Formula(results, _numbered("gx", len(results)))
-
-
-def _numbered(name: str, count: int) -> tuple[str, ...]:
+def numbered(name: str, count: int) -> tuple[str, ...]:
     return (name,) if count == 1 else tuple(f"{name}{i}" for i in range(count))
 
 
 def _parameters(method: Any) -> tuple[str, ...]:
     try:
-        parameters = list(inspect.signature(method).parameters.values())[1:]
+        parameters = list(inspect.signature(method).parameters.values())
     except (TypeError, ValueError) as error:
         raise NotUnderstood from error
     if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
@@ -326,15 +288,6 @@ def resolved(node: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]
 # ---- Gradient rules as formulas: ``mul.grad(x=lambda y, out_grad: out_grad * y)`` reads ``g·y`` ----
 
 
-def rule_texts(primitive: Any, names: Mapping[str, str]) -> tuple[str, ...]:
-    """One text per differentiable input, empty where the rule is no plain expression.
-
-    ``names`` are put in for the inputs and outputs: ``{"y": "d"}`` makes ``g·y`` into ``g·d``.
-    """
-    found = [rule_formula(primitive, slot) for slot in primitive.differentiable]
-    return tuple("" if e is None else written(e, names) for e in found)
-
-
 def rule_formula(primitive: Any, slot: str) -> ast.expr | None:
     """The gradient of one input in inputs, outputs, attrs and ``g``: as it was declared with the
     rule, else as the code of the rule says it.
@@ -430,15 +383,14 @@ class NotUnderstood(Exception):
     """The code is not a plain formula."""
 
 
-def written(node: ast.expr, values: Mapping[str, str] | None = None, times: str = "·") -> str:
+def written(node: ast.expr, values: Mapping[str, str] | None = None) -> str:
     """The text of an expression, with ``values`` put in for names: ``2·x`` for ``y·x^(y − 1)``
     where ``y`` is "2".
     """
     values = values or {}
     numbers = {n: float(v) for n, v in values.items() if _NUMBER.fullmatch(v)}
-    return _write(_Worked(numbers).visit(copy.deepcopy(node)) if numbers else node, values, times)[
-        0
-    ]
+    node = _Worked(numbers).visit(copy.deepcopy(node)) if numbers else node
+    return _write(node, values)[0]
 
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -469,13 +421,13 @@ class _Worked(ast.NodeTransformer):
         return ast.Constant(int(value) if value.is_integer() else value)
 
 
-def _write(node: ast.expr, values: Mapping[str, str], times: str) -> tuple[str, int]:
+def _write(node: ast.expr, values: Mapping[str, str]) -> tuple[str, int]:
     """The text of an expression and how tightly it holds together (0 comparison, 1 sum,
     2 product, 3 power, 4 word).
     """
 
     def write(part: ast.expr, level: int = 0) -> str:
-        text, tight = _write(part, values, times)
+        text, tight = _write(part, values)
         return text if tight >= level else f"({text})"
 
     match node:
@@ -503,7 +455,6 @@ def _write(node: ast.expr, values: Mapping[str, str], times: str) -> tuple[str, 
             return f"−{write(positive, 2)}", 1
         case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
             word, level = _SIGNS[type(sign)]
-            word = times if isinstance(sign, ast.Mult) else word
             tighter = level + isinstance(sign, (ast.Sub, ast.Div, ast.MatMult))
             second = write(right, tighter)
             second = f"({second})" if second[0] in "−-" else second

@@ -8,7 +8,7 @@ import ast
 import itertools
 import linecache
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -53,8 +53,7 @@ class Names:
 
     def is_module(self, name: str) -> bool:
         """Whether a name of the caller's is a module's, as ``mg`` is."""
-        known = name in ("mg", "minigrad")
-        return known or any(isinstance(t, ModuleType) for t in (self._found.get(name),))
+        return name in ("mg", "minigrad") or isinstance(self._found.get(name), ModuleType)
 
     def _number(self, thing: Any) -> str:
         if id(thing) not in self._unnamed:
@@ -129,15 +128,8 @@ def caller_variables() -> dict[str, Any]:
     frame = _outside(sys._getframe())
     if frame is None:
         return {}
-    return {
-        **_public(frame.f_locals.items()),
-        **{k: v for k, v in _public(frame.f_globals.items()).items() if k not in frame.f_locals},
-    }
-
-
-def _public(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    shown = [(k, v) for k, v in list(items)[:_MOST] if not k.startswith("_")]
-    return dict(shown)
+    known = {**frame.f_locals, **frame.f_globals, **frame.f_locals}
+    return {k: v for k, v in itertools.islice(known.items(), _MOST) if not k.startswith("_")}
 
 
 def _outside(frame: FrameType | None) -> FrameType | None:

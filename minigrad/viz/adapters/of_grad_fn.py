@@ -9,27 +9,23 @@ backward, and afterwards only those that were kept.
 from __future__ import annotations
 
 import ast
+import functools
 import heapq
 import itertools
+import operator
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
 
 from ..fold.fold import FULL
 from ..fold.summary import MOST, summary
-from ..graph.format import (
-    LONGEST_NAME,
-    NOT_YET,
-    explain_value,
-    format_number,
-    format_value,
-    shorten,
-    unwrap,
-)
+from ..graph.format import NOT_YET, explain_value, shorten, unwrap
 from ..graph.graph import Graph, Node
 from . import torch_facts
+from .follow import follow
 from .formula import (
     backward_formula,
     call_formula,
@@ -39,9 +35,8 @@ from .formula import (
     own_numbers,
     rule_formula,
     saved_names,
-    worked_out,
-    written,
 )
+from .inside import Slot, accumulated, operation, saved, summands, total, value
 from .names import Names, operands
 
 _BETWEEN = "call retain_grad() before backward to keep the gradient of a tensor in between"
@@ -62,7 +57,7 @@ def of_explanation(told: Any, names: Names) -> Graph:
     """The graph behind an explanation of `why`, everything off its paths in grey."""
     graph = of_grad_fn([told.start], names)
     leaves = [n for n in graph.nodes.values() if n.data.get("leaf") is told.leaf]
-    known = [n.data["paths"] for n in leaves]
+    known = [n.data["paths"] for n in leaves if "paths" in n.data]
     if not known:
         graph.notes.append(f"the paths to {told.name} are not drawn: {_NO_PATHS}")
         return graph
@@ -114,12 +109,13 @@ class Drawing:
         ).id
         self.nodes: dict[int, Node] = {}  # the backward nodes
         self.given: dict[Key, Any] = {}  # (node, slot) -> what it gave
-        self.slots: dict[int, dict[int, str]] = {}
+        self.slots: dict[int, dict[int, Slot]] = {}
+        self.between_grads: dict[Key, Any] = {}
         self.between: dict[Key, Node] = {}  # gradients of tensors in between
         self.arrives: dict[Key, Node] = {}  # the same, or the sum before it
         self.readers: dict[Key, list[tuple[Any, int]]] = {}
         self.seeds: dict[int, Any] = {}
-        self.paths: dict[Any, Any] = {}  # leaf -> the paths by which its gradient came
+        self.pull: Callable[..., Any] | None = None
         self._draw([tensor for tensor, node, _ in starts if node is None])
 
     def _draw(self, loose: list[Any]) -> None:
@@ -139,11 +135,10 @@ class Drawing:
         for node in order:
             self._edges(node)
         for (node, _), seed in starts.items():
-            self.graph.edge(seed, self.nodes[node], "grad")
+            self.graph.edge(seed, self.nodes[node], "grad", carries=self.seeds.get(node))
         self._words(loose)
         self._references()
-        for leaf, ways in self.paths.items():
-            self._follow(leaf, ways)
+        follow(self.graph)
 
     def _words(self, loose: list[Any]) -> None:
         outputs = [n.name for n in self.graph.nodes.values() if n.kind == "output"]
@@ -163,13 +158,14 @@ class Drawing:
         """
         seeds = {}
         for _, node, _ in self.roots if self.values and len(self.walk.order) <= FULL else ():
-            known = remembered(node, self.tensors.numbers())
+            tell = getattr(node, "remembered", None)
+            known = tell(self.tensors.numbers()) if callable(tell) else {}
             seeds[id(node)] = known.get("seed")
             self.given |= {(id(n), k): g for (n, k), g in known.get("gradients", {}).items()}
             self.tensors.values_of |= {
                 (id(n), k): v for (n, k), v in known.get("values", {}).items()
             }
-            self.paths |= known.get("paths", {})
+            self.pull = known.get("pull")
             self.tensors.remembered |= {id(n): v for n, v in known.get("saved", {}).items()}
         return seeds
 
@@ -178,12 +174,9 @@ class Drawing:
     def _seed(self, node: Any, number: int, seed: Any) -> Node:
         """The gradient that backward starts with."""
         result = self.tensors.result(node, number)
-        made = self._node(
-            "seed",
-            f"{result.name}.grad",
-            lines=("seed" if seed is None else f"{format_value(seed)} (seed)",),
-            tooltip="the gradient that backward starts with",
-        )
+        inside = value(seed, seed=True) if seed is not None else {"lines": ("seed",)}
+        inside |= {"tooltip": "the gradient that backward starts with"}
+        made = self._node("seed", f"{result.name}.grad", **inside)
         self.graph.link(result, made)
         return made
 
@@ -200,22 +193,19 @@ class Drawing:
         """The gradient of a tensor in between, and the sum where several parts of it arrive."""
         parts = self._parts(node, number)
         hooked = getattr(node, "hooks", None) is not None  # and may change what arrives
-        known = bool(parts) and not hooked and all(part is not None for part in parts)
-        grad = kept if kept is not None else sum(parts[1:], parts[0]) if known else None
-        value = self.tensors.result(node, number)
-        made = self._node(
-            "gradient",
-            f"{value.name}.grad",
-            lines=(format_value(grad),) if self.values else (),
-            tooltip=explain_value(grad) if grad is not None else _BETWEEN,
-        )
-        self.graph.link(value, made)
+        grad = kept if kept is not None or hooked else total(parts)
+        tensor = self.tensors.result(node, number)
+        inside = value(grad, self.values) | ({"tooltip": _BETWEEN} if grad is None else {})
+        made = self._node("gradient", f"{tensor.name}.grad", **inside)
+        self.graph.link(tensor, made)
         self.between[id(node), number] = self.arrives[id(node), number] = made
+        self.between_grads[id(node), number] = grad
         if len(parts) > 1:
-            lines = _added(parts if known and self.values else []) or (f"{len(parts)} parts",)
-            plus = self._node("accumulate", "+=", lines=lines, data={"live": ()})
+            words = summands(parts) if self.values and not hooked else ""
+            words = words or f"{len(parts)} parts"
+            plus = self._node("accumulate", "+=", lines=(words,))
             self.arrives[id(node), number] = plus
-            self.graph.edge(plus, made, "accumulate")
+            self.graph.edge(plus, made, "accumulate", carries=grad)
 
     def _parts(self, node: Any, number: int) -> list[Any]:
         """What each reader of a tensor gave in the last backward, or the seed; None where it is
@@ -243,59 +233,40 @@ class Drawing:
         leaf = self.tensors.leaf(node.variable)
         grad = getattr(node.variable, "grad", None)
         name = f"{leaf.name}.grad"
-        added = [f"+= {words}" for words in _added(self._parts(node, 0))]
-        lines = (f"{name} = {format_value(grad)}" if self.values else name, *added)
-        made = self._node(
-            "accumulate",
-            title_of(node),
-            lines=lines,
-            tooltip=f"adds to {name}: {explain_value(grad)}",
-            data={"live": lines, "called": name},
-        )
+        inside = accumulated(name, grad, self._parts(node, 0), self.values)
+        made = self._node("accumulate", title_of(node), **inside)
         self.graph.link(leaf, made)
+        leaf.data["leaf"] = made.data["leaf"] = node.variable
         return made
 
     def _grad_op(self, node: Any) -> Node:
-        slots, worked = self._slots_of(node)
-        self.slots[id(node)] = slots
-        several = len(self.walk.next(node)) > 1
-        ports = tuple((text, "out") for text in slots.values()) if several else ()
-        live = tuple(text for i, text in slots.items() if (id(node), i) in self.given)
-        saved = self.walk.saved(node)
+        slots = self.slots[id(node)] = self._slots_of(node)
         made = self._node(
             "grad_op",
             title_of(node),
-            ports=ports,
-            lines=() if ports else tuple(filter(None, slots.values())),
-            tooltip=about_saved(saved),
-            data={"saved_bytes": saved_bytes(saved), "worked": worked}
-            | ({"live": live} if live else {}),
+            tooltip=saved(self.walk.saved(node)),
+            **operation(slots.values(), ports=len(self.walk.next(node)) > 1),
         )
         self.graph.link(self.tensors.ops[id(node)], made)
         return made
 
-    def _slots_of(self, node: Any) -> tuple[dict[int, str], tuple[str, ...]]:
+    def _slots_of(self, node: Any) -> dict[int, Slot]:
         """What each slot that somebody wants computes, in the names of the tensors, and what it
-        gave: with its number in front where a node has several; and the same with numbers put in.
+        gave: with its number in front where a node has several.
         """
         edges = self.walk.next(node)
         names, values = self.tensors.called(node)
-        parts = self._parts(node, 0)
-        if parts and all(part is not None for part in parts):
-            values["g"] = sum(parts[1:], parts[0])
-        slots, worked = {}, []
+        arrived = total(self._parts(node, 0))
+        values |= {} if arrived is None else {"g": arrived}
+        slots = {}
         for i, expression in enumerate(slot_formulas(node, len(edges))):
-            if edges[i][0] is None:
-                continue
-            others = [n for slot, n in names.items() if slot[-1] == "]" and f"[{i}]" not in slot]
-            number = {"k": str(i), "others": ", ".join(others)}
-            text = written(expression, {**number, **names}) if expression is not None else ""
-            gave = self.given.get((id(node), i))
-            result = "" if gave is None else f" = {format_value(gave)}"
-            mark = f"[{i}] " if len(edges) > 1 else ""
-            slots[i] = f"{mark}{text}{result}".strip()
-            worked.append(f"{mark}{worked_out(expression, text, values, result[3:])}")
-        return slots, tuple(filter(None, worked))
+            if edges[i][0] is not None:
+                others = [n for s, n in names.items() if s[-1] == "]" and f"[{i}]" not in s]
+                listed = {"k": str(i), "others": ", ".join(others)}
+                mark = f"[{i}] " if len(edges) > 1 else ""
+                came = self.given.get((id(node), i))
+                slots[i] = Slot(expression, {**listed, **names}, values, came, mark)
+        return slots
 
     # lines
 
@@ -304,7 +275,7 @@ class Drawing:
         dotted one per saved value that can be reached.
         """
         here = self.nodes[id(node)]
-        texts = self.slots.get(id(node), {})
+        slots = self.slots.get(id(node), {})
         for i, (target, number) in enumerate(self.walk.next(node)):
             if target is not None:
                 many = len(self.tensors.read.get(id(target), ())) > 1
@@ -314,66 +285,25 @@ class Drawing:
                     here,
                     there,
                     "accumulate" if sums else "grad",
-                    tail_port=texts[i] if here.ports else None,
-                    norm=_norm(self.given.get((id(node), i))),
+                    tail_port=slots[i].text if here.ports else None,
+                    carries=self.given.get((id(node), i)),
+                    slot=f"[{i}]",
+                    rule=slots[i].rule if i in slots else "",
+                    pull=functools.partial(self.pull, node, i) if self.pull is not None else None,
                     label=f"output {number}" if many else "",
                 )
         for number in self.tensors.read.get(id(node), ()) if self.between else ():
             if (id(node), number) in self.between:
-                self.graph.edge(self.between[id(node), number], here, "grad")
+                grad = self.between_grads[id(node), number]
+                self.graph.edge(self.between[id(node), number], here, "grad", carries=grad)
         for tensor in self.tensors.saved_by(node):
             self.graph.edge(tensor, here, "saved")
-
-    def _follow(self, leaf: Any, ways: Sequence[tuple[Any, Any]]) -> None:
-        """Note at a leaf the paths to it: the nodes on each, its factors, and what it brought."""
-        end = self.nodes[id(leaf)]
-        paths = []
-        for trail, value in ways:
-            nodes = [seed.id for seed in self.starts.values()]
-            for node, slot in trail:
-                nodes.append(self.nodes[id(node)].id)
-                target, k = self.walk.next(node)[slot]
-                between = (self.arrives.get((id(target), k)), self.between.get((id(target), k)))
-                nodes += dict.fromkeys(n.id for n in between if n is not None)
-            steps = [f"{n.name()}[{slot}] {self._factor(n, slot)}" for n, slot in trail]
-            paths.append(
-                {"nodes": [*nodes, end.id, end.twin], "steps": steps, "gave": format_value(value)}
-            )
-        words = _added([value for _, value in ways])
-        total = format_value(sum((v for _, v in ways[1:]), ways[0][1]))
-        told = {"sum": " = ".join([f"{end.data['called']} = {total}", *words]), "paths": paths}
-        for node in (end, self.graph.nodes[str(end.twin)]):
-            node.data |= {"paths": told, "leaf": leaf.variable}
-
-    def _factor(self, node: Any, slot: int) -> str:
-        """By what a gradient is multiplied on its way through a slot: a number, else the formula."""
-        gave, parts = self.given.get((id(node), slot)), self._parts(node, 0)
-        arrived = sum(parts[1:], parts[0]) if parts and all(p is not None for p in parts) else None
-        if gave is not None and arrived is not None:
-            one, other = np.ravel(gave), np.ravel(arrived)
-            if one.size == 1 == other.size and other[0]:
-                return f"·{format_number(one[0] / other[0])}"
-        return self.slots[id(node)].get(slot, "").partition("] ")[2].partition(" = ")[0]
 
     def _references(self) -> None:
         """AccumulateGrad.variable; tensor.grad_fn is the dashed line of the twins."""
         for place in self.nodes.values():
             if place.kind == "accumulate" and place.twin is not None:
                 self.graph.edge(place, self.graph.nodes[place.twin], "ref")
-
-
-def _added(parts: Sequence[Any]) -> tuple[str, ...]:
-    """The summands of a gradient that comes from several places: ``8 + 4``."""
-    if len(parts) < 2 or any(part is None for part in parts):
-        return ()
-    shown = [f"({text})" if text[0] == "-" else text for text in map(format_value, parts)]
-    words = " + ".join(shown)
-    return (words if len(words) <= LONGEST_NAME else f"{len(parts)} parts",)
-
-
-def _norm(gradient: Any) -> float | None:
-    """The length of a gradient, where there is one."""
-    return None if gradient is None else float(np.linalg.norm(np.asarray(gradient, dtype=complex)))
 
 
 def _known(gradient: Node) -> bool:
@@ -447,23 +377,20 @@ class Tensors:
         primitive = getattr(node, "primitive", None)
         inputs |= {s: self._constant(node, s) for s in _unslotted(primitive) if s not in inputs}
         drawn = self.inputs[id(node)] = {s: n for s, n in inputs.items() if n is not None}
-        op = self.graph.node("op", forward_name(node), region=self.region, lines=first_line(node))
+        about = {"region": self.region, "lines": first_line(node)}
+        op = self.graph.node("op", forward_name(node), **about)
         self.ops[id(node)] = op
-        for value in drawn.values():
-            self.graph.edge(value, op)
+        for place in drawn.values():
+            self.graph.edge(place, op)
         results = [self.result(node, k) for k in sorted(self.read.get(id(node), ()))]
         for result in results:
             self.graph.edge(op, result)
-        expression = call_formula(forward_name(node), drawn)
-        text = written(expression, {slot: value.name for slot, value in drawn.items()})
-        values = {slot: self.arrays.get(value.id) for slot, value in drawn.items()}
-        values |= {s: literal(n.name) for s, n in drawn.items() if literal(n.name) is not None}
         if len(results) == 1 and self.values:
-            came = self.arrays.get(results[0].id)
-            worked = worked_out(
-                expression, text, values, "" if came is None else format_value(came)
-            )
-            op.data["worked"] = (f"{results[0].name} = {worked}",)
+            values = {slot: self.arrays.get(place.id) for slot, place in drawn.items()}
+            values |= {s: literal(n.name) for s, n in drawn.items() if literal(n.name) is not None}
+            names = {slot: place.name for slot, place in drawn.items()}
+            call, came = call_formula(forward_name(node), drawn), self.arrays.get(results[0].id)
+            op.data["slots"] = (Slot(call, names, values, came, name=results[0].name),)
 
     def _input(self, node: Any, slot: str, target: Any, number: int) -> Node | None:
         if target is None:
@@ -502,13 +429,9 @@ class Tensors:
         single = literal(text) is not None
         name = name or ("" if single else shorten(text))
         alone = text if value is None and single else number_text(value)
-        if value is None and not text and slot not in slots_of(node, len(self.walk.next(node))):
-            return None
-        if (
-            value is None
-            and not text
-            and slot in getattr(getattr(node, "primitive", None), "optional", ())
-        ):
+        optional = getattr(getattr(node, "primitive", None), "optional", ())
+        absent = slot in optional or slot not in slots_of(node, len(self.walk.next(node)))
+        if value is None and not text and absent:
             return None
         if alone and not name:  # a number is called by its value
             return self._node("data", alone, None, explain_value(alone))
@@ -524,14 +447,10 @@ class Tensors:
 
     def _node(self, kind: str, name: str, tensor: Any, tooltip: str = "") -> Node:
         """A tensor with its value; without one if it is gone: it was computed, so no dash."""
-        shown = self.values and tensor is not None
-        made = self.graph.node(
-            kind,
-            name,
-            region=self.region,
-            lines=(format_value(tensor),) if shown else (),
-            tooltip=tooltip or (_GONE if tensor is None else explain_value(tensor)),
-        )
+        inside = value(tensor, self.values and tensor is not None)
+        tooltip = tooltip or ("" if tensor is not None else _GONE)
+        inside["tooltip"] = tooltip or inside["tooltip"]
+        made = self.graph.node(kind, name, region=self.region, **inside)
         self.arrays[made.id] = unwrap(tensor)
         return made
 
@@ -580,54 +499,37 @@ class Walk:
     """
 
     def __init__(self, starts: Iterable[Any]) -> None:
-        self._next: dict[int, tuple[tuple[Any, int], ...]] = {}
-        self._saved: dict[int, Mapping[str, Any] | None] = {}
-        self.order = self._sorted(list(starts))
+        #: the ``next_functions`` of a node, and what it keeps for its formula, by name; None when it was freed
+        self.next = functools.cache(operator.attrgetter("next_functions"))
+        self.saved = functools.cache(saved_values)
+        self.order = self._sorted(list(dict.fromkeys(starts)))
 
-    def next(self, node: Any) -> tuple[tuple[Any, int], ...]:
-        """The ``next_functions`` of a node."""
-        if id(node) not in self._next:
-            self._next[id(node)] = node.next_functions
-        return self._next[id(node)]
-
-    def saved(self, node: Any) -> Mapping[str, Any] | None:
-        """What a node keeps for its formula, by name; None when it was freed."""
-        if id(node) not in self._saved:
-            self._saved[id(node)] = saved_values(node)
-        return self._saved[id(node)]
-
-    def _sorted(self, starts: list[Any]) -> list[Any]:
+    def _sorted(self, nodes: list[Any]) -> list[Any]:
         """A node after all that feed it: newest first where nodes know their sequence number; an
         AccumulateGrad where its last feeder stands.
         """
-        found, waiting = self._reached(starts)
-        places = itertools.count()
-        ready = [(-_age(n), next(places), n) for n in dict.fromkeys(starts) if not waiting[id(n)]]
-        heapq.heapify(ready)
-        order = []
-        while ready:
-            *_, node = heapq.heappop(ready)
-            order.append(node)
+        sorter: TopologicalSorter[Any] = TopologicalSorter()
+        seen = set(nodes)
+        for node in nodes:  # grows while it is walked
+            sorter.add(node)
             for target, _ in self.next(node):
                 if target is not None:
-                    waiting[id(target)] -= 1
-                    if not waiting[id(target)]:
-                        heapq.heappush(ready, (-_age(target), next(places), target))
-        return order if len(order) == len(found) else list(found.values())
-
-    def _reached(self, starts: list[Any]) -> tuple[dict[int, Any], dict[int, int]]:
-        found = {id(n): n for n in starts}
-        waiting = dict.fromkeys(found, 0)
-        pending = list(found.values())
-        while pending:
-            for target, _ in self.next(pending.pop()):
-                if target is None:
-                    continue
-                waiting[id(target)] = waiting.get(id(target), 0) + 1
-                if id(target) not in found:
-                    found[id(target)] = target
-                    pending.append(target)
-        return found, waiting
+                    sorter.add(target, node)
+                    nodes += [target] if target not in seen else []
+                    seen.add(target)
+        try:
+            sorter.prepare()
+        except CycleError:
+            return nodes
+        places, order = itertools.count(), []
+        ready: list[tuple[float, int, Any]] = []
+        while sorter.is_active():
+            for node in sorter.get_ready():
+                heapq.heappush(ready, (-_age(node), next(places), node))
+            *_, node = heapq.heappop(ready)
+            order.append(node)
+            sorter.done(node)
+        return order
 
 
 def _age(node: Any) -> float:
@@ -710,35 +612,6 @@ def slot_formulas(node: Any, count: int) -> tuple[ast.expr | None, ...]:
         return formula.results
     own = None if function is None else ast.Name(f"{function.__name__}.backward(g)")
     return (own,) * count
-
-
-def saved_bytes(saved: Mapping[str, Any] | None) -> int:
-    """How many bytes a node keeps for backward."""
-    return sum(map(bytes_of, (saved or {}).values()))
-
-
-def bytes_of(value: Any) -> int:
-    """How many bytes a value has: an array, a Tensor, a number, or a list of them."""
-    value = unwrap(value)
-    if isinstance(value, (list, tuple)):
-        return sum(map(bytes_of, value))
-    return 0 if value is None else np.asarray(value).nbytes
-
-
-def remembered(node: Any, numbers: Mapping[tuple[Any, str], Any]) -> dict[str, Any]:
-    """What a root knows of the forward pass and of the last backward: see ``Node.remembered``."""
-    tell = getattr(node, "remembered", None)
-    return tell(numbers) if callable(tell) else {}
-
-
-def about_saved(saved: Mapping[str, Any] | None) -> str:
-    """What a node keeps, one line per value, with its bytes."""
-    if saved is None:
-        return "saved values: freed"
-    if not saved:
-        return "saves nothing"
-    lines = [f"saved {name}: {explain_value(v)}, {bytes_of(v)} bytes" for name, v in saved.items()]
-    return "\n".join(lines)
 
 
 def first_line(node: Any) -> tuple[str, ...]:

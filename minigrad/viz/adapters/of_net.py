@@ -7,18 +7,18 @@ frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from ...grad_names import EMPTY, GRAD, base, is_gradient
 from ..graph.format import NOT_YET, explain_value, format_value
 from ..graph.graph import Graph, Node
+from .follow import follow_names
 from .wiring import (
-    EMPTY,
     Placed,
     Wiring,
-    base,
     flat,
-    is_gradient,
+    gradient_look,
     is_scopes,
     link_rest,
     op_words,
@@ -69,6 +69,7 @@ def of_net(x: Any, values: Mapping[str, Any] | None = None) -> Graph:
     drawing.finish()
     for f, g in drawing.step_nets():
         of_step_net(drawing, f, g)
+    follow_names(drawing.graph, values or {})
     drawing.words()
     return drawing.graph
 
@@ -154,18 +155,12 @@ class NetDrawing:
         return ("leaf" if name in self.wanted or not self.mirrored else "data"), ""
 
     def gradient(self, name: str, written: bool) -> tuple[str, str]:
-        if name == EMPTY:
-            return "data", "no gradient"
-        if "@ZERO" in name:
-            return "zero", "zeros"
-        if "@RENAME@" in name:
-            return "renamed", ""
-        if self.step:
-            shared = base(name) in self.shared
-            return ("renamed", "+= over steps") if shared else ("gradient", "")
-        if not written:
+        kind, word = gradient_look(name, bool(self.step) or base(name) in self.written)
+        if kind in ("gradient", "leaf_gradient") and self.step and base(name) in self.shared:
+            return "renamed", "+= over steps"
+        if kind in ("gradient", "leaf_gradient") and not (self.step or written):
             return "seed", "given"
-        return ("gradient" if base(name) in self.written else "leaf_gradient"), ""
+        return kind, word
 
     # -- both sides
 
@@ -223,7 +218,7 @@ def of_step_net(outer: NetDrawing, f: Placed | None, g: Placed | None) -> None:
     """The net inside an operator that runs it T times, below, in a frame of its own."""
     forward, backward = (p.op.stepnet if p else None for p in (f, g))
     inner = NetDrawing(outer.graph, forward, backward, {})
-    inner.shared = shared_names(p.op for p in (f, g) if p)
+    inner.shared = {name for p in (f, g) if p for name in flat(p.op.inputs)}  # parameters
     for owner, net, side, words in (
         (f, forward, "forward", "step net, once per step"),
         (g, backward, "backward", "step net backwards, last step first"),
@@ -241,11 +236,6 @@ def of_step_net(outer: NetDrawing, f: Placed | None, g: Placed | None) -> None:
             carry(inner, pre, now, word)
 
 
-def shared_names(ops: Iterable[Any]) -> set[str]:
-    """Names that every step reads from outside: parameters."""
-    return {name for op in ops for name in flat(op.inputs)}
-
-
 def memories(op: Any) -> list[tuple[str, str]]:
     """(name at the start of a step, name at its end) of the states carried from step to step."""
     said = getattr(op, "memories", None) or op.attrs.get("memories") or ()
@@ -255,7 +245,7 @@ def memories(op: Any) -> list[tuple[str, str]]:
 def carry(drawing: NetDrawing, pre: str, now: str, word: str) -> None:
     """The thick line from the state at the end of a step to the state at the start of the next."""
     if word == "previous step":
-        pre, now = f"{now}@GRAD", f"{pre}@GRAD"
+        pre, now = now + GRAD, pre + GRAD
     nodes = drawing.wiring.versions
     if pre in nodes and now in nodes:
         drawing.graph.edge(nodes[now][-1], nodes[pre][0], "loop", label=word)

@@ -12,12 +12,23 @@ import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..fold.summary import MOST, summary
 from ..graph.format import NOT_YET, explain_value, format_value, same_value, unwrap
 from ..graph.graph import Graph, Node
-from .formula import Formula, backward_formula, forward_formula, input_names
+from .follow import follow
+from .formula import (
+    LONGEST,
+    Formula,
+    backward_formula,
+    forward_formula,
+    input_names,
+    numbered,
+    own_numbers,
+)
+from .inside import Fields, Slot, operation, summands, total, value
 from .names import Names
 from .watching import watch
 
@@ -211,14 +222,9 @@ class Values:
                 end if made else _start_kind(variable),
                 self.names(variable),
                 region=self.region,
-                lines=self.shown(variable),
-                tooltip=explain_value(variable),
+                **value(variable, self.values),
             )
         return self.value_nodes[key]
-
-    def shown(self, value: Any) -> tuple[str, ...]:
-        """The line with a value, if values are wanted."""
-        return (format_value(value),) if self.values else ()
 
     def _forward(self, call: Call, outer: set[int]) -> None:
         inputs = [
@@ -295,6 +301,7 @@ class Gradients:
         self._gradients(backs, self._parts(backs))
         for back in backs:
             self._backward(back)
+        follow(self.graph)
 
     def _parts(self, backs: list[Back]) -> dict[int, list[Any]]:
         """What arrives at each variable, in order; None where a part is not known."""
@@ -321,21 +328,18 @@ class Gradients:
     def _gradient(self, variable: Any, gy: Any, seed: bool = False) -> Node:
         key = id(variable)
         if key not in self.gradients:
-            value = self.forward.value_nodes[key]
+            twin = self.forward.value_nodes[key]
             grad = getattr(variable, "grad", None)
             grad = gy if grad is None and seed else grad
-            kind = "leaf_gradient" if value.kind in ("leaf", "data") else "gradient"
-            shown = self.forward.shown(grad)
-            lines = (f"{shown[0]} (seed)",) if seed and shown and shown[0] != NOT_YET else shown
+            kind = "leaf_gradient" if twin.kind in ("leaf", "data") else "gradient"
             node = self.graph.node(
                 "seed" if seed else kind,
-                f"{value.name}.grad",
-                lines=lines,
+                f"{twin.name}.grad",
                 side="backward",
                 region=self.region,
-                tooltip=explain_value(grad),
+                **value(grad, self.forward.values, seed),
             )
-            self.graph.link(value, node)
+            self.graph.link(twin, node)
             self.gradients[key] = node
         return self.gradients[key]
 
@@ -343,27 +347,25 @@ class Gradients:
         """The place where gradients meet: added up, or, in an engine that assigns, one of them
         lost.
         """
-        grad = unwrap(getattr(variable, "grad", None))
-        known = all(a is not None for a in arriving)
-        shown = [format_value(a) for a in arriving] if known and self.forward.values else []
+        grad, wanted = unwrap(getattr(variable, "grad", None)), total(arriving)
         lost = (
-            known
+            wanted is not None
             and grad is not None
             and same_value(grad, arriving[-1])
-            and not same_value(grad, _total(arriving))
+            and not same_value(grad, wanted)
         )
-        lines = (
-            (f"{', then '.join(shown)}", "the earlier one is lost") if lost else (_sum_of(shown),)
-        )
+        words = ", then ".join(map(format_value, arriving)) if lost else summands(arriving)
+        words = words if self.forward.values else ""
         node = self.graph.node(
             "accumulate",
             "=" if lost else "+=",
-            lines=tuple(filter(None, lines)),
+            lines=tuple(filter(None, (words, "the earlier one is lost" if lost else ""))),
+            data={"live": ((words, ""),)},
             side="backward",
             region=self.region,
             tooltip=f"{len(arriving)} gradients meet",
         )
-        self.graph.edge(node, gradient, "accumulate")
+        self.graph.edge(node, gradient, "accumulate", carries=grad)
         return node
 
     def _backward(self, back: Back) -> None:
@@ -371,11 +373,12 @@ class Gradients:
         twin = self.forward.op_nodes.get(id(call))
         formula = backward_formula(call.function)
         again = twin is not None and twin.twin is not None
-        lines = self._formula_lines(back, formula) + (("called again",) if again else ())
+        inside = self._inside(back, formula)
+        inside["lines"] += ("called again",) if again else ()
         op = self.graph.node(
             "grad_op",
             f"{type(call.function).__name__}.backward",
-            lines=lines,
+            **inside,
             side="backward",
             region=self.region,
             tooltip="\n".join(
@@ -385,43 +388,59 @@ class Gradients:
         if twin is not None:
             op.twin = twin.id
             twin.twin = twin.twin or op.id
-        for variable, _ in zip(call.outputs, back.gys, strict=False):
-            self.graph.edge(self.gradients[id(variable)], op, "grad")
+        for variable, gy in zip(call.outputs, back.gys, strict=False):
+            self.graph.edge(self.gradients[id(variable)], op, "grad", carries=unwrap(gy))
         gxs = back.gxs if back.gxs is not None else (None,) * len(call.inputs)
-        for variable, _ in zip(call.inputs, gxs, strict=False):
+        rules = formula.lines() if formula is not None else ()
+        for k, (variable, gx) in enumerate(zip(call.inputs, gxs, strict=False)):
             meeting = self.meets.get(id(variable))
             self.graph.edge(
-                op, meeting or self.gradients[id(variable)], "accumulate" if meeting else "grad"
+                op,
+                meeting or self.gradients[id(variable)],
+                "accumulate" if meeting else "grad",
+                carries=unwrap(gx),
+                slot=f"[{k}]" if len(gxs) > 1 else "",
+                rule=rules[k].partition(" = ")[2] if len(rules) == len(gxs) else "",
+                pull=partial(self._again, back, formula, k),
             )
         self._saved(call, formula, op)
         targets = [self.gradients[id(v)] for v in call.inputs if id(v) in self.gradients]
         sources = [self.gradients[id(v)] for v in call.outputs if id(v) in self.gradients]
         self.forward.say(f"{op.name}: {names_of(sources)} to {names_of(targets)}", targets)
 
-    def _formula_lines(self, back: Back, formula: Formula | None) -> tuple[str, ...]:
-        """The formula, and the numbers put in; without a formula what came out."""
-        offered = _offered_formula(back.call.function)
-        if offered or formula is None:
-            return tuple(filter(None, (offered, *self._results(back.gxs))))
-        lines = formula.lines()
-        if not self.forward.values:
-            return lines
-        if len(lines) > 1:
-            return _with_results(lines, back.gxs)
+    def _again(self, back: Back, formula: Formula | None, k: int, gy: Any) -> Any:
+        """What a call of backward would give of another gradient, where its formula is arithmetic."""
+        if formula is None or len(back.gys) != 1:
+            return None
         function = back.call.function
-        kept = {
-            f"self.{n}": v
-            for n, v in getattr(function, "__dict__", {}).items()
-            if isinstance(v, int | float)
-        }
-        known = back.call.values | kept | named_gradients(function, back.gys)
-        return tuple(filter(None, (*lines, formula.numbers(known))))
+        known = back.call.values | own_numbers(function) | named_gradients(function, (gy,))
+        given = formula.compute(known)
+        return given[k] if given is not None and len(given) == len(formula.results) > k else None
 
-    def _results(self, gxs: tuple[Any, ...] | None) -> tuple[str, ...]:
-        if gxs is None or not self.forward.values:
-            return ()
-        names = ["gx"] if len(gxs) == 1 else [f"gx{i}" for i in range(len(gxs))]
-        return tuple(f"{n} = {format_value(g)}" for n, g in zip(names, gxs, strict=True))
+    def _inside(self, back: Back, formula: Formula | None) -> Fields:
+        """The formula, and the numbers put in; without a formula what came out."""
+        function = back.call.function
+        gxs = (back.gxs if self.forward.values else None) or ()
+        stated = _stated_formula(function)
+        if stated or formula is None:
+            names = numbered("gx", len(gxs))
+            inside = operation(
+                Slot(None, {}, result=g, name=n) for n, g in zip(names, gxs, strict=True)
+            )
+            return inside | {"lines": (*filter(None, [stated]), *inside["lines"])}
+        values = back.call.values | own_numbers(function) | named_gradients(function, back.gys)
+        results = gxs if len(gxs) == len(formula.results) else [None] * len(formula.results)
+        slots = [
+            Slot(expression, {}, values, gx, name=name)
+            for name, expression, gx in zip(formula.names, formula.results, results, strict=True)
+        ]
+        inside = operation(slots)
+        if len(slots) == 1:  # the gradient stands beside it, the numbers here
+            numbers = f"= {slots[0].numbers()}" if self.forward.values else ""
+            numbers = numbers if 2 < len(numbers) <= LONGEST else ""
+            inside["lines"] = tuple(filter(None, (*formula.lines(), numbers)))
+            inside["data"]["live"] = ((numbers, ""),)
+        return inside
 
     def _saved(self, call: Call, formula: Formula | None, op: Node) -> None:
         """A dotted line from every forward value that the formula of the gradient reads."""
@@ -433,7 +452,7 @@ class Gradients:
             self.graph.edge(self.forward.value_nodes[key], op, "saved")
 
 
-def _offered_formula(function: Any) -> str:
+def _stated_formula(function: Any) -> str:
     """The formula that a class states: ``formula``, or the docstring of ``backward``."""
     stated = getattr(type(function), "formula", None)
     if isinstance(stated, str):
@@ -441,25 +460,3 @@ def _offered_formula(function: Any) -> str:
     doc = getattr(getattr(type(function), "backward", None), "__doc__", None) or ""
     words = doc.strip().split("\n")[0]
     return words if words.startswith("g") and " = " in words else ""
-
-
-def _with_results(lines: tuple[str, ...], gxs: tuple[Any, ...] | None) -> tuple[str, ...]:
-    if gxs is None or len(gxs) != len(lines):
-        return lines
-    return tuple(
-        line if line.endswith(f"= {format_value(g)}") else f"{line} = {format_value(g)}"
-        for line, g in zip(lines, gxs, strict=True)
-    )
-
-
-def _sum_of(parts: list[str]) -> str:
-    if len(parts) > 4:
-        return f"{len(parts)} parts"
-    return " + ".join(f"({p})" if p.startswith("-") else p for p in parts)
-
-
-def _total(parts: list[Any]) -> Any:
-    try:
-        return sum(parts[1:], parts[0])
-    except (TypeError, ValueError):
-        return None

@@ -8,24 +8,21 @@ classes and `minigrad.static` both do.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from ...grad_names import EMPTY, GRAD, base, is_gradient
 from ..fold.summary import MOST, summary
-from ..graph.format import NOT_YET, explain_value, format_shape, format_value
+from ..graph.format import explain_value, format_shape, format_value
 from ..graph.graph import Graph, Node, Region
+from .follow import follow_names
+from .inside import add_word, show_value
 from .wiring import (
-    EMPTY,
     Placed,
     Wiring,
-    add_word,
-    base,
     flat,
-    is_gradient,
+    gradient_look,
     is_scopes,
     link_rest,
     loops,
@@ -33,7 +30,6 @@ from .wiring import (
     op_kind,
     op_words,
     saved_lines,
-    show_value,
     twins,
 )
 
@@ -56,9 +52,8 @@ def of_program(
 
     ``values`` maps names to arrays (the scope after a run).  ``record`` is what that run did, step
     by step: every version of a name then has its value, and a block that did not run is grey.
-    ``detail="pruned"`` also shows the
-    grad ops that were dropped, with the reason, from the records in ``program.pruned``:
-    (type, reason) or (type, reason, forward op).
+    ``detail="pruned"`` also shows the grad ops that were dropped, from the records in
+    ``program.pruned``: (type, reason, forward op).
     """
     if sum(len(block.ops) for block in program.blocks) > MOST:
         return _summary(program)
@@ -67,6 +62,7 @@ def of_program(
     if detail == "pruned":
         drawing.ghosts(getattr(program, "pruned", ()))
     drawing.mirror()
+    follow_names(drawing.graph, values or {})
     drawing.not_run()
     drawing.words()
     return drawing.graph
@@ -114,7 +110,8 @@ class ProgramDrawing:
         """Draw block 0, then the blocks its operators hold, and so on; never by recursion."""
         waiting: list[tuple[Any, Placed | None, str]] = [(self.program.blocks[0], None, "")]
         for block, owner, attr in waiting:  # grows while it is walked
-            sheet = self.sheet(block, owner, attr)
+            wiring = Wiring(self.graph, Looks(self.facts, block))
+            sheet = self.sheets[block.idx] = Sheet(block, wiring, owner, attr)
             for number, op in enumerate(block.ops):
                 placed = self.place(sheet, op, number)
                 for name, held in held_blocks(op, self.program):
@@ -124,29 +121,23 @@ class ProgramDrawing:
             sheet.wiring.finish({r.id: (r.id,) for r in sheet.regions.values()} | {None: ()})
             self.join(sheet)
 
-    def sheet(self, block: Any, owner: Placed | None, attr: str) -> Sheet:
-        """Take a fresh sheet for a block."""
-        made = Sheet(block, Wiring(self.graph, Looks(self.facts, block)), owner, attr)
-        self.sheets[block.idx] = made
-        return made
-
     def place(self, sheet: Sheet, op: Any, number: int) -> Placed:
-        """One operator in its block, with the values that it wrote."""
-        placed = self._on_its_side(sheet, op, number)
+        """One operator in its block, on the side that its role says, with the values that it wrote."""
+        role = getattr(op, "role", "forward")
+        backward = sheet.backward or role == "backward" or makes_gradients(op)
+        part = "backward" if backward else "optimize" if role == "optimize" else "forward"
+        placed = sheet.wiring.add(
+            op,
+            number,
+            self.region(sheet, part),
+            backward=backward,
+            update=part == "optimize",
+        )
         placed.node.data["place"] = (sheet.block.idx, number)
-        for name, value in self.facts.outputs(sheet.block.idx, number).items():
+        for name, value in self.facts.written_by.get((sheet.block.idx, number), {}).items():
             if name in placed.outs:
                 show_value(placed.outs[name], value)
         return placed
-
-    def _on_its_side(self, sheet: Sheet, op: Any, number: int) -> Placed:
-        """The role of an operator decides where it stands."""
-        role = getattr(op, "role", "forward")
-        if sheet.backward or role == "backward" or makes_gradients(op):
-            return sheet.wiring.add(op, number, self.region(sheet, "backward"), backward=True)
-        if role == "optimize":
-            return sheet.wiring.add(op, number, self.region(sheet, "optimize"), update=True)
-        return sheet.wiring.add(op, number, self.region(sheet, "forward"))
 
     def region(self, sheet: Sheet, part: str) -> str:
         """The frame of one side of a block, made when its first operator comes."""
@@ -173,8 +164,7 @@ class ProgramDrawing:
     def ghosts(self, records: Iterable[Any]) -> None:
         """The grad ops that were dropped, each with its reason."""
         sheet = self.sheets[self.program.blocks[0].idx]
-        for kind, said, *more in records:
-            forward_op, reason = (more[0], said) if more else self.spoken_of(said)
+        for kind, reason, forward_op in records:
             node = self.graph.node(
                 "pruned",
                 kind,
@@ -185,25 +175,11 @@ class ProgramDrawing:
             )
             self.ghost_twin(node, forward_op)
 
-    def spoken_of(self, reason: str) -> tuple[Any, str]:
-        """(the operator, the rest) of a reason that begins ``#3 relu: ``; else (None, the reason)."""
-        found = re.match(r"#(\d+) (\w+): ", reason)
-        ops = self.program.blocks[0].ops
-        if found is None or int(found[1]) >= len(ops) or ops[int(found[1])].type != found[2]:
-            return None, reason
-        return ops[int(found[1])], reason[found.end() :]
-
     def ghost_twin(self, node: Node, forward_op: Any) -> None:
-        """The operator whose grad op was dropped: the one named, else the last without one."""
-        placed = [p for s in self.sheets.values() for p in s.wiring.placed]
-        taken = {id(getattr(p.op, "forward_op", None)) for p in placed}
-        wanted = node.name.removesuffix("_grad")
-        for p in reversed(placed):
-            alone = p.op.type == wanted and id(p.op) not in taken
-            fits = p.op is forward_op if forward_op is not None else alone
-            if fits and p.node.side == "forward" and p.node.twin is None:
+        """Link the node of a grad op that was dropped with the operator whose it would have been."""
+        for p in (p for s in self.sheets.values() for p in s.wiring.placed):
+            if p.op is forward_op and p.node.side == "forward" and p.node.twin is None:
                 self.graph.link(p.node, node)
-                return
 
     def mirror(self) -> None:
         """Link each grad op and each gradient with its twin, then draw what is saved."""
@@ -326,7 +302,7 @@ def handed_over(sheet: Sheet) -> list[tuple[str, str]]:
         return [*((end, start) for start, end in following.items()), *lists]
     seeds = zip(following, op.inputs.get("out_grad", ()), strict=False)
     lists = zip(attrs.get("carried_grad", ()), attrs.get("next_grad", ()), strict=False)
-    return [*((f"{start}@GRAD", end) for start, end in seeds), *lists]
+    return [*((start + GRAD, end) for start, end in seeds), *lists]
 
 
 def add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:
@@ -370,10 +346,6 @@ class Facts:
         self.handed_on = {name for names in self.carried.values() for name in names}
         self.scopes = scope_words(self.program)
 
-    def outputs(self, block: int, number: int) -> Mapping[str, Any]:
-        """What an operator wrote when it ran last; nothing where that is not known."""
-        return self.written_by.get((block, number), {})
-
     def found_by(self, block: Any, written: bool) -> Mapping[str, Any]:
         """The values of names when a block was entered last; else those at the end of the run."""
         if self.record is None:
@@ -395,7 +367,8 @@ class Looks:
         look = self.gradient(name) if is_gradient(name) else self.value(name, home, var, written)
         kind, word = look
         values = self.facts.found_by(self.block, written)
-        value = "" if kind == "scopes" or not self.facts.values else value_text(values, name)
+        plain = kind == "scopes" or not self.facts.values
+        value = "" if plain else format_value(values.get(name))
         shape = "" if value or kind == "scopes" else shape_text(var)
         return kind, value, f"{shape} {word}".strip(), self.tooltip(name, home, var, values)
 
@@ -418,18 +391,16 @@ class Looks:
         if getattr(var, "persistable", False) and not stopped:
             return "leaf", "updated" if written else "parameter"
         if stopped:
-            return "data", "" if counts(var) else "no grad" if written else "data"
+            counts = any(word in dtype_text(var) for word in ("int", "bool"))
+            return "data", "" if counts else "no grad" if written else "data"
         return ("value", "") if written else ("leaf", "")
 
     def gradient(self, name: str) -> tuple[str, str]:
         """(kind, word) of a name of the backward side."""
-        if "@RENAME@" in name:
-            return "renamed", ""
-        if "@ZERO" in name:
-            return "zero", "zeros"
         home = base(name)
-        made = home in self.facts.written or home in self.facts.handed_on or is_gradient(home)
-        return ("gradient" if made else "leaf_gradient"), ""
+        return gradient_look(
+            name, home in self.facts.written or home in self.facts.handed_on or is_gradient(home)
+        )
 
 
 def scope_words(program: Any) -> dict[tuple[int, str], str]:
@@ -465,11 +436,6 @@ def find_var(program: Any, block: Any, name: str) -> tuple[Any, Any]:
         at = program.blocks[at.parent] if isinstance(at.parent, int) else at.parent
 
 
-def counts(var: Any) -> bool:
-    """Whether a variable holds counters or truth values: nobody expects a gradient there."""
-    return any(word in dtype_text(var) for word in ("int", "bool"))
-
-
 def shape_text(var: Any) -> str:
     """``[2,2]``, and the dtype where it is not a float's."""
     shape = getattr(var, "shape", None)
@@ -482,13 +448,12 @@ def shape_text(var: Any) -> str:
 
 def dtype_text(var: Any) -> str:
     """``int64``, whether the dtype is text, a NumPy dtype or its class."""
-    dtype = getattr(var, "dtype", None)
-    return _dtype_name(dtype) if isinstance(dtype, (np.dtype, type)) else str(dtype or "")
+    return _dtype_name(getattr(var, "dtype", None))
 
 
 @functools.cache  # NumPy makes the name anew each time
 def _dtype_name(dtype: Any) -> str:
-    return getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    return getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype or "")
 
 
 def shape_words(var: Any) -> str:
@@ -496,11 +461,6 @@ def shape_words(var: Any) -> str:
     shape = getattr(var, "shape", None)
     known = "shape unknown" if shape is None else format_shape(shape)
     return f"{known} {dtype_text(var)}".rstrip()
-
-
-def value_text(values: Mapping[str, Any], name: str) -> str:
-    """The value of a name; an em dash if only others have one."""
-    return format_value(values[name]) if name in values else NOT_YET
 
 
 # ---- the whole program -------------------------------------------------------------------------

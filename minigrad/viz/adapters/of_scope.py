@@ -11,11 +11,13 @@ import inspect
 import math
 from collections import ChainMap
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
+from ...grad_names import is_gradient
 from ..graph.format import explain_value, format_value
 from ..graph.graph import Graph
-from .wiring import is_gradient
+from .inside import value
 
 FEW_STEPS = 4  # step scopes of a loop that are drawn; the rest is counted
 
@@ -60,7 +62,7 @@ def of_scope(scope: Any) -> Graph:
 def parents(scope: Any) -> list[Any]:
     """From the nearest to the outermost; a scope that is its own ancestor ends the walk."""
     if isinstance(scope, ChainMap):
-        return [_Level(level) for level in scope.maps[1:]]
+        return [SimpleNamespace(values=level) for level in scope.maps[1:]]
     found: list[Any] = []
     at = getattr(scope, "parent", None)
     while at is not None and all(at is not known for known in (scope, *found)):
@@ -77,28 +79,14 @@ def all_values(scope: Any) -> dict[str, Any]:
     return found
 
 
-class _Level:
-    """One map of a chain, as a scope."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self.values = values
-
-
 def frame(graph: Graph, scope: Any, label: str, outer: str | None) -> str:
     """One scope: a frame with its values."""
     region = graph.region(label, parent=outer, strong=outer is not None)
-    for name, value in (names_of(scope) or {}).items():
-        steps = step_list(value)
+    for name, held in (names_of(scope) or {}).items():
+        steps = step_list(held)
         kind = "scopes" if steps else "gradient" if is_gradient(str(name)) else "value"
-        shown = f"{len(steps)} iterations" if steps else format_value(value)
-        graph.node(
-            kind,
-            str(name),
-            lines=(shown,),
-            side="forward",
-            region=region.id,
-            tooltip=shown if steps else explain_value(value),
-        )
+        fields = {"lines": (f"{len(steps)} iterations",)} if steps else value(held)
+        graph.node(kind, str(name), region=region.id, **fields)
     return region.id
 
 
@@ -106,8 +94,8 @@ def inner_scopes(scope: Any) -> list[tuple[Any, str]]:
     """(scope, label) of the children and of the step scopes that lie in a scope."""
     kids = getattr(scope, "kids", None) or getattr(scope, "children", None) or ()
     found = [(kid, "local scope") for kid in kids if names_of(kid) is not None]
-    for name, value in (names_of(scope) or {}).items():
-        steps = step_list(value)
+    for name, held in (names_of(scope) or {}).items():
+        steps = step_list(held)
         found += [(step, f"{name}: step {i}") for i, step in enumerate(steps[:FEW_STEPS])]
     return found
 

@@ -73,11 +73,7 @@ def record_of(x: Any) -> Any:
 
 def _is_grad_fn(x: Any) -> bool:
     first = x[0] if isinstance(x, (list, tuple)) and x else x
-    return (
-        hasattr(type(first), "next_functions")
-        or hasattr(first, "next_functions")
-        or hasattr(first, "grad_fn")
-    )
+    return hasattr(first, "next_functions") or hasattr(first, "grad_fn")
 
 
 def _is_torchs(x: Any) -> bool:

@@ -12,12 +12,14 @@ Vocabulary
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..graph.format import LONGEST_NAME, explain_value, format_number, format_value
+from ...grad_names import EMPTY, ZERO, base, is_gradient, label_of
+from ..graph.format import LONGEST_NAME, format_number
 from ..graph.graph import Graph, Node
-from .formula import call_formula, literal, rule_formula, worked_out, written
+from .formula import call_formula, rule_formula
+from .inside import Slot, add_word, forget_value, operation, variable
 
 # ---- one name space -------------------------------------------------------------------------
 
@@ -56,15 +58,8 @@ class Wiring:
     def version(self, name: str, side: str, written: bool) -> Node:
         """The next version of a name, as a node; it becomes the current one."""
         kind, value, word, tooltip = self.look(name, written)
-        lines = tuple(filter(None, (value, word)))
-        node = self.graph.node(
-            kind,
-            name,
-            lines=lines,
-            side=side,
-            tooltip=tooltip,
-            data={"variable": name, "live": (value,) if value else ()},
-        )
+        fields = variable(name, value, word)
+        node = self.graph.node(kind, name, side=side, tooltip=tooltip, **fields)
         self.versions.setdefault(name, []).append(node)
         if name != EMPTY:
             self.current[name] = node
@@ -90,9 +85,8 @@ class Wiring:
         side = "backward" if backward or update else "forward"
         kind = "op" if update else op_kind(op, backward)
         more, lines = attr_words(op)
-        rules = output_rules(op) if kind in ("op", "grad_op") else ()
-        if kind == "grad_op":
-            lines += tuple(rule.text(len(rules) > 1) for rule in rules)
+        inside = operation(slots_of(op) if kind in ("op", "grad_op") else ())
+        lines += inside["lines"] if kind == "grad_op" else ()
         node = self.graph.node(
             kind,
             op.type + more,
@@ -102,7 +96,7 @@ class Wiring:
             number=number,
             bold=bold,
             tooltip=op_words(op),
-            data={"live": (), "rules": rules},
+            data=inside["data"],
         )
         done = Placed(op, node, backward)
         self.placed.append(done)
@@ -174,31 +168,9 @@ class Wiring:
         return f"version {k + 1}"
 
 
-def show_value(node: Node, value: Any) -> None:
-    """The value that this version of a name had: nobody overwrites what was noted."""
-    text = format_value(value)
-    if node.data["live"] and node.kind != "scopes":
-        node.lines = (text, *node.lines[len(node.data["live"]) :])
-        node.data["live"], node.data["recorded"] = (text,), True
-        node.tooltip = f"{node.tooltip} | {explain_value(value)}"
-
-
-def forget_value(node: Node) -> None:
-    """A scope holds the last version of a name only: of the earlier ones no value is known."""
-    node.lines = node.lines[len(node.data["live"]) :]
-    node.data["live"] = ()
-
-
 def loops(op: Any) -> bool:
     """Whether an operator runs what it holds several times."""
     return any(word in op.type for word in LOOPS)
-
-
-def add_word(node: Node, word: str) -> None:
-    """Put a few more words behind those a node has."""
-    fixed = len(node.data.get("live", ()))
-    words = " ".join([*node.lines[fixed:], word])
-    node.lines = (*node.lines[:fixed], words)
 
 
 def line_kind(op: Node, value: Node) -> str:
@@ -284,7 +256,7 @@ def link_rest(graph: Graph, forward: Wiring, backward: Wiring) -> None:
     """The gradients that no grad op reads or writes directly: sums of parts, given seeds."""
     for name, nodes in backward.versions.items():
         last = nodes[-1]
-        part = last.kind in ("renamed", "data") or "@RENAME@" in name
+        part = last.kind in ("renamed", "data") or label_of(name)
         if part or last.twin or not is_gradient(name):
             continue
         values = forward.versions.get(base(name), ())
@@ -311,7 +283,6 @@ def saved_lines(graph: Graph, backward: list[Placed], found: dict[str, Placed]) 
 # ---- What operators and the names they read and write say of themselves, by the spelling of programs ----
 
 
-EMPTY = "@EMPTY@"
 SUM_TYPES = ("sum", "add", "add_n")
 ZERO_TYPES = ("fill_zeros_like", "zeros_like")
 #: operators that run what they hold several times
@@ -322,81 +293,45 @@ GRADIENT_KINDS = ("gradient", "leaf_gradient", "seed", "renamed", "zero", "accum
 # ---- formulas of grad ops --------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class OutputRule:
-    """What one output of an operator is: a formula in the names of a primitive, which stand for
-    names of the program or for numbers of its attrs.
-    """
-
-    name: str  # of the output
-    port: str
-    expression: Any
-    names: Mapping[str, str]
-
-    def text(self, several: bool) -> str:
-        """``g·w``, with the slot in front where there are several."""
-        shown = {k: v for k, v in self.names.items() if k != "g"}
-        text = written(self.expression, shown)
-        return f"{self.port} = {text}" if several else text
-
-    def worked(self, values: Mapping[str, Any]) -> str:
-        """``x@GRAD = g·w = 1·2 = 2``, with the values that a run has at this moment."""
-        known = {k: values.get(n, literal(n)) for k, n in self.names.items()}
-        result = format_value(values[self.name]) if self.name in values else ""
-        return f"{self.name} = {worked_out(self.expression, self.text(False), known, result)}"
-
-
-def output_rules(op: Any) -> tuple[OutputRule, ...]:
+def slots_of(op: Any) -> list[Slot]:
     """What an operator that knows its primitive computes; of a grad op what somebody wants."""
     primitive = getattr(op, "primitive", None)
     if primitive is None:
-        return ()
+        return []
     names = {slot: n[0] for slot, n in op.inputs.items() if len(n) == 1}
-    given = [n for slot, n in names.items() if slot.endswith("_grad")]
+    arriving = [n for slot, n in names.items() if slot.endswith("_grad")]
     names |= {a: format_number(v) for a, v in op.attrs.items() if isinstance(v, int | float)}
-    names |= dict(zip(["g"], given, strict=False))
+    names |= dict(zip(["g"], arriving, strict=False))
+    outputs = [(port, name) for port, name in ported(op.outputs) if name != EMPTY]
     if op.type == primitive.type:
-        slots = {p: n for p, n in ported(op.inputs)} | {
-            s: n for s, n in names.items() if s in primitive.inputs
-        }
-        outs = list(ported(op.outputs))
-        call = call_formula(op.type, slots)
-        return tuple(OutputRule(n, p, call, slots) for p, n in outs if len(outs) == 1)
-    found = []
-    for port, name in ported(op.outputs):
+        reads = dict(ported(op.inputs)) | {s: n for s, n in names.items() if s in primitive.inputs}
+        call = call_formula(op.type, reads)
+        return [Slot(call, reads, reads=reads, output=n) for _, n in outputs if len(outputs) == 1]
+    slots = []
+    for port, name in outputs:
         slot, _, place = port.partition("_grad")
-        expression = rule_formula(primitive, slot) if name != EMPTY else None
-        if expression is not None:
-            others = [
-                n for p, n in ported(op.inputs) if p.startswith(f"{slot}[") and p != slot + place
-            ]
-            listed = {"k": place.strip("[]") or "0", "others": ", ".join(others)}
-            found.append(OutputRule(name, port, expression, {**listed, **names}))
-    return tuple(found)
+        expression = rule_formula(primitive, slot)
+        if expression is None:
+            continue
+        others = [n for p, n in ported(op.inputs) if p.startswith(f"{slot}[") and p != slot + place]
+        reads = {"k": place.strip("[]") or "0", "others": ", ".join(others), **names}
+        shown = {k: v for k, v in reads.items() if k != "g"}
+        slots.append(Slot(expression, shown, reads=reads, name=port, output=name))
+    return slots if len(slots) > 1 else [replace(slot, name="") for slot in slots]
+
+
+def gradient_look(name: str, computed: bool) -> tuple[str, str]:
+    """(kind, word) of a gradient: ``computed`` if an operator makes what it is the gradient of."""
+    if name == EMPTY:
+        return "data", "no gradient"
+    if label_of(name):
+        return "renamed", ""
+    if ZERO in name:
+        return "zero", "zeros"
+    return ("gradient" if computed else "leaf_gradient"), ""
 
 
 # ---- names ----------------------------------------------------------------------------------
-
-
-def is_gradient(name: str) -> bool:
-    """Whether a name is a gradient's, by the spelling of programs.
-
-    >>> [is_gradient(n) for n in ("w", "w@GRAD", "w@GRAD@RENAME@0", "b@ZERO", "@EMPTY@")]
-    [False, True, True, True, True]
-    """
-    return "@GRAD" in name or "@ZERO" in name or name == EMPTY
-
-
-def base(name: str) -> str:
-    """The name a gradient belongs to.
-
-    >>> base("w@GRAD@RENAME@1"), base("x@GRAD@GRAD"), base("b@ZERO")
-    ('w', 'x@GRAD', 'b')
-    """
-    for mark in ("@GRAD", "@ZERO"):
-        if mark in name:
-            return name[: name.rindex(mark)]
-    return name
 
 
 def flat(slots: Mapping[str, Iterable[str]]) -> list[str]:

@@ -9,6 +9,13 @@ function make(tag, className, attributes = {}) {
   return made;
 }
 
+function button(bar, name, label, words) {
+  const made = make("button", `mg-${name}`, { type: "button", "aria-label": label, title: label });
+  made.textContent = words;
+  bar.append(made);
+  return made;
+}
+
 // The drawing was cleaned when it was made; here it is checked once more before it enters the page.
 function drawing(source) {
   if (!source) return null;
@@ -43,6 +50,24 @@ function lightTwins(svg) {
   svg.addEventListener("pointerleave", () => light(null));
 }
 
+// A drawing in its window, with the panels around it; without one its words.
+function stage() {
+  const pic = make("div", "mg-pic", { role: "group", "aria-label": "the picture: + and − change its size, arrow keys scroll it" });
+  const zoom = zoomable(pic), details = make("div", "mg-details"), follow = make("div", "mg-follow", { role: "status" });
+  return {
+    pic, zoom, details, follow, say: make("div", "mg-say", { "aria-live": "polite" }),
+    show(svg, words, shows, allowed) {
+      zoom.bar.hidden = !svg;
+      if (!svg) { const text = make("pre"); text.textContent = words; pic.replaceChildren(text); return () => {}; }
+      lightTwins(svg);
+      pic.replaceChildren(svg);
+      zoom.show(svg);
+      followable(svg, follow, allowed);
+      return readable(svg, details, shows);
+    },
+  };
+}
+
 // A drawing in a window: its words are never smaller than can be read, what does not fit is scrolled, dragged or zoomed.
 
 const READABLE = 1.125;                             // pixels for a point of the drawing: the smallest words have 9.5
@@ -52,14 +77,8 @@ const EDGE = 40;                                    // pixels around what is loo
 
 function zoomable(pic) {
   const bar = make("div", "mg-zoom", { role: "group", "aria-label": "size of the picture" });
-  const button = (name, label, words) => {
-    const made = make("button", `mg-${name}`, { type: "button", "aria-label": label, title: label });
-    made.textContent = words;
-    bar.append(made);
-    return made;
-  };
-  const out = button("out", "smaller (−, or Ctrl and the wheel)", "−"), into = button("in", "larger (+, or Ctrl and the wheel)", "+");
-  const fit = button("fit", "show all of it, or words that can be read (0)", "fit");
+  const out = button(bar, "out", "smaller (−, or Ctrl and the wheel)", "−"), into = button(bar, "in", "larger (+, or Ctrl and the wheel)", "+");
+  const fit = button(bar, "fit", "show all of it, or words that can be read (0)", "fit");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const map = make("canvas", "mg-map", { role: "img", "aria-label": "map of the whole picture" });
   bar.prepend(map);

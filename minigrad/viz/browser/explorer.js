@@ -1,36 +1,10 @@
 // A picture that can be searched and opened.  Data reaches the page as text and class names only.
-// With a kernel ("live") a click on a folded box asks for a new drawing; without one the search says what is inside.
+// With a kernel ("live") a click on a folded box asks for a new drawing; without one it opens where the page holds what is inside.
 
 const WAIT = 150;                                   // milliseconds after the last letter
 
 function counted(number, one) {
   return `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "es"}`;
-}
-
-function searchBar(root, live) {
-  const bar = make("div", "mg-bar", { role: "search" });
-  const c = { query: make("input", "mg-query", { type: "search", placeholder: "search (/)", autocomplete: "off", spellcheck: "false",
-    "aria-label": "search for a name, an operation, or a number like #17" }) };
-  const button = (name, words, label) => {
-    const made = make("button", `mg-${name}`, { type: "button", "aria-label": label, title: label });
-    made.textContent = words;
-    bar.append(made);
-    return made;
-  };
-  bar.append(c.query);
-  c.next = button("next-hit", "next", "next match (Enter)");
-  c.count = make("span", "mg-count", { "aria-live": "polite" });
-  bar.append(c.count);
-  c.back = button("fold-back", "fold back", "undo the last opening (Backspace)");
-  c.all = button("fold-all", "fold all", "fold everything again");
-  c.back.hidden = c.all.hidden = !live;
-  c.pic = make("div", "mg-pic", { role: "group", "aria-label": "the picture: + and − change its size, arrow keys scroll it" });
-  c.zoom = zoomable(c.pic);
-  c.details = make("div", "mg-details");
-  c.say = make("div", "mg-say", { "aria-live": "polite" });
-  c.follow = make("div", "mg-follow", { role: "status" });
-  root.append(bar, c.pic, c.zoom.bar, c.details, c.follow, c.say);
-  return c;
 }
 
 // Names that hold the text, capitals or not; "#17" is a number and nothing longer.
@@ -39,35 +13,42 @@ function holds(name, wanted) {
   return wanted.startsWith("#") ? text === wanted || text.startsWith(`${wanted} `) : text.includes(wanted);
 }
 
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+}
+
 function render({ model, el }) {
-  const live = Boolean(model.get("live"));
-  const root = make("div", "mg-player mg-explorer", { tabindex: "0", role: "region", "aria-label": `picture: ${model.get("title") || "graph"}` });
-  const c = searchBar(root, live);
-  let groups = new Map(), hits = [], at = -1, timer = null, asked = 0, asker = "";
+  const live = Boolean(model.get("live")), trail = [];  // without a kernel: what was shown before each opening
+  let shown = model.get("shown"), groups = new Map(), hits = [], at = -1, timer = null, asked = 0, asker = "";
+  const root = make("div", "mg-player mg-explorer", { tabindex: "0", role: "region", "aria-label": `picture: ${shown.title || "graph"}` });
+  const bar = make("div", "mg-bar", { role: "search" }), query = make("input", "mg-query", { type: "search", placeholder: "search (/)",
+    autocomplete: "off", spellcheck: "false", "aria-label": "search for a name, an operation, or a number like #17" });
+  bar.append(query);
+  const next = button(bar, "next-hit", "next match (Enter)", "next"), told = make("span", "mg-count", { "aria-live": "polite" });
+  bar.append(told);
+  const back = button(bar, "fold-back", "undo the last opening (Backspace)", "fold back"), all = button(bar, "fold-all", "fold everything again", "fold all");
+  const c = stage();
+  root.append(bar, c.pic, c.zoom.bar, c.details, c.follow, c.say);
   el.append(root);
 
-  function paint() {
-    const within = c.pic.contains(document.activeElement) && document.activeElement !== c.pic, opened = asker;
-    const svg = drawing(model.get("svg"));
-    groups = new Map();
-    c.zoom.bar.hidden = !svg;
-    if (!svg) { const words = make("pre"); words.textContent = model.get("words"); c.pic.replaceChildren(words); }
-    else {
-      lightTwins(svg);
-      readable(svg, c.details);
-      followable(svg, c.follow);
-      c.pic.replaceChildren(svg);
-      c.zoom.show(svg);
-      for (const group of svg.querySelectorAll("g.node")) groups.set(nodeId(group), group);
-      for (const [id, words] of Object.entries(model.get("folds"))) asButton(groups.get(id), words);
-    }
-    c.back.disabled = c.all.disabled = !model.get("opened");
-    c.say.textContent = model.get("message");
+  const leads = (id) => live || (shown.opens && id in shown.opens);
+  const opened = () => (live ? shown.opened : trail.length);
+
+  function paint(message = shown.message) {
+    const within = c.pic.contains(document.activeElement) && document.activeElement !== c.pic, before = asker;
+    const svg = drawing(shown.svg ?? model.get("svg"));
+    groups = new Map(svg ? [...svg.querySelectorAll("g.node")].map((group) => [nodeId(group), group]) : []);
+    c.show(svg, shown.words || model.get("words"));
+    for (const [id, words] of Object.entries(shown.folds)) asButton(groups.get(id), words);
+    back.hidden = all.hidden = !Object.keys(shown.folds).some(leads) && !opened();
+    back.disabled = all.disabled = !opened();
+    c.say.textContent = message;
     root.removeAttribute("aria-busy");
     search(false);
-    const focus = groups.get(model.get("focus"));
+    const focus = groups.get(shown.focus);
     if (focus) choose(focus);
-    if (within) heir(focus, opened).focus({ preventScroll: true });
+    if (within) heir(focus, before).focus({ preventScroll: true });
     asker = "";
   }
 
@@ -85,18 +66,13 @@ function render({ model, el }) {
 
   // What is drawn is searched here; how often a text occurs inside a folded box is in the index, or known to the kernel.
   function search(tell = true) {
-    const wanted = c.query.value.trim().toLowerCase();
-    const names = model.get("names"), index = model.get("index");
-    const inside = live ? (model.get("found").text === wanted ? model.get("found").inside : {}) : {};
+    const wanted = query.value.trim().toLowerCase(), found = live ? model.get("found") : { text: wanted, inside: {} };
     if (!live && wanted) {
-      for (const [id, list] of Object.entries(index)) {
-        const number = list.filter((name) => holds(name, wanted)).length;
-        if (number) inside[id] = number;
-      }
+      for (const [id, list] of Object.entries(shown.index)) found.inside[id] = list.filter((name) => holds(name, wanted)).length;
     }
     hits = [];
     for (const [id, group] of groups) {
-      const here = Boolean(wanted) && holds(names[id] || "", wanted), within = wanted ? inside[id] || 0 : 0;
+      const here = Boolean(wanted) && holds(shown.names[id] || "", wanted), within = wanted && found.text === wanted ? found.inside[id] || 0 : 0;
       group.classList.toggle("mg-hit", here || within > 0);
       if (tell) group.classList.remove("mg-here");
       if (here || within) hits.push({ id, within });
@@ -108,11 +84,11 @@ function render({ model, el }) {
   }
 
   function count(wanted) {
-    const within = hits.reduce((sum, hit) => sum + hit.within, 0), shown = hits.filter((hit) => !hit.within).length;
-    const more = model.get("cut") && !live ? ", or more" : "";
-    c.count.textContent = !wanted ? "" : !hits.length ? `no match${more}` :
-      [shown ? counted(shown, "match") : "", within ? `${counted(within, "match")} in folded boxes${more}` : ""].filter(Boolean).join(", ");
-    c.next.disabled = !hits.length;
+    const within = hits.reduce((sum, hit) => sum + hit.within, 0), here = hits.filter((hit) => !hit.within).length;
+    const more = shown.cut ? ", or more" : "";
+    told.textContent = !wanted ? "" : !hits.length ? `no match${more}` :
+      [here ? counted(here, "match") : "", within ? `${counted(within, "match")} in folded boxes${more}` : ""].filter(Boolean).join(", ");
+    next.disabled = !hits.length;
   }
 
   function jump(step) {
@@ -120,8 +96,8 @@ function render({ model, el }) {
     at = at < 0 && step < 0 ? hits.length - 1 : (at + step + hits.length) % hits.length;
     const hit = hits[at];
     choose(groups.get(hit.id));
-    const where = `${at + 1} of ${hits.length}: ${model.get("names")[hit.id] || ""}`;
-    if (hit.within && live) open(hit.id, c.query.value.trim());
+    const where = `${at + 1} of ${hits.length}: ${shown.names[hit.id] || ""}`;
+    if (hit.within && leads(hit.id)) open(hit.id, query.value.trim());
     else c.say.textContent = hit.within ? `${where}, with ${counted(hit.within, "match")} inside` : where;
   }
 
@@ -138,36 +114,53 @@ function render({ model, el }) {
   }
 
   function open(id, text = "") {
-    if (!live) { c.say.textContent = "This page has no kernel: a folded box opens in a notebook."; return; }
+    if (!leads(id)) { c.say.textContent = "There is too much in it for this page: it opens in a running notebook."; return; }
     c.say.textContent = "Opening …";
     root.setAttribute("aria-busy", "true");
     asker = { id, side: groups.get(id).classList.contains("fwd") ? "fwd" : "bwd" };
-    ask({ what: "open", node: id, text });
+    if (live) ask({ what: "open", node: id, text }); else turn(id, text);
   }
 
-  c.query.oninput = () => { clearTimeout(timer); timer = setTimeout(search, WAIT); };
-  c.next.onclick = () => jump(1);
-  c.back.onclick = () => ask({ what: "back" });
-  c.all.onclick = () => ask({ what: "all" });
+  // To the drawing behind a box; what was looked for is the first match that is not folded.
+  async function turn(id, text) {
+    const drawings = await unpacked(model.get("drawings"));
+    trail.push(shown);
+    shown = drawings[shown.opens[id] - 1];
+    paint();
+    at = text ? hits.findIndex((hit) => !hit.within) : -1;
+    if (at >= 0) choose(groups.get(hits[at].id));
+  }
+
+  function fold(what) {
+    if (live) { ask({ what }); return; }
+    shown = what === "all" ? trail[0] : trail.pop();
+    if (what === "all") trail.length = 0;
+    paint(trail.length ? "Folded back." : "Everything is folded.");
+  }
+
+  query.oninput = () => { clearTimeout(timer); timer = setTimeout(search, WAIT); };
+  next.onclick = () => jump(1);
+  back.onclick = () => fold("back");
+  all.onclick = () => fold("all");
   c.pic.onclick = (event) => {
     const group = event.target.closest("g.mg-fold");
     if (group) open(nodeId(group));
   };
   root.onkeydown = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const typing = event.target === c.query, fold = event.target.closest && event.target.closest("g.mg-fold");
+    const typing = event.target === query, box = event.target.closest && event.target.closest("g.mg-fold");
     if (typing && event.key === "Enter") { clearTimeout(timer); if (at < 0 && !hits.length) search(); jump(event.shiftKey ? -1 : 1); }
-    else if (typing && event.key === "Escape") { c.query.value = ""; search(); root.focus({ preventScroll: true }); }
+    else if (typing && event.key === "Escape") { query.value = ""; search(); root.focus({ preventScroll: true }); }
     else if (!typing && c.zoom.key(event)) { event.stopPropagation(); return; }
     else if (typing || event.target.tagName === "BUTTON") { event.stopPropagation(); return; }
-    else if (fold && (event.key === "Enter" || event.key === " ")) open(nodeId(fold));
-    else if (event.key === "/") c.query.focus();
-    else if (event.key === "Backspace" && live && model.get("opened")) ask({ what: "back" });
+    else if (box && (event.key === "Enter" || event.key === " ")) open(nodeId(box));
+    else if (event.key === "/") query.focus();
+    else if (event.key === "Backspace" && opened()) fold("back");
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
-  model.on("change:drawn", paint);
+  model.on("change:shown", () => { shown = model.get("shown"); paint(); });
   model.on("change:found", () => search(false));
   paint();
   return () => { clearTimeout(timer); c.zoom.end(); };

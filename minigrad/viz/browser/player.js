@@ -124,34 +124,23 @@ function sign(button, name) {
 
 function controls(root) {
   const bar = make("div", "mg-bar", { role: "group", "aria-label": "player" });
-  const button = (name, label, words) => {
-    const made = make("button", `mg-${name}`, { type: "button", "aria-label": label, title: label });
-    if (words) made.textContent = words; else sign(made, name);
-    bar.append(made);
-    return made;
-  };
-  const c = { first: button("first", "first step (Home)"), back: button("back", "back (←)"), play: button("play", "play (Space)"),
-    next: button("next", "forward (→)"), last: button("last", "last step (End)") };
+  const signed = (name, label) => { const made = button(bar, name, label, ""); sign(made, name); return made; };
+  const c = { ...stage(), first: signed("first", "first step (Home)"), back: signed("back", "back (←)"), play: signed("play", "play (Space)"),
+    next: signed("next", "forward (→)"), last: signed("last", "last step (End)") };
   c.range = make("input", "mg-range", { type: "range", min: "0", step: "1", "aria-label": "step" });
   c.count = make("span", "mg-count");
   c.iteration = make("span", "mg-iteration");
   bar.append(c.range, c.count, c.iteration);
-  c.predict = button("predict", "predict: hide the next value and ask for it", "predict");
-  c.pic = make("div", "mg-pic", { role: "group", "aria-label": "the picture: + and − change its size, arrow keys scroll it" });
-  c.zoom = zoomable(c.pic);
-  c.details = make("div", "mg-details");
-  c.say = make("div", "mg-say", { "aria-live": "polite" });
+  c.predict = button(bar, "predict", "predict: hide the next value and ask for it", "predict");
   c.formula = make("div", "mg-formula");
   c.form = make("form", "mg-ask", { hidden: "" });
   c.ask = make("label", "mg-question");
   c.answer = make("input", "mg-answer", { type: "text", autocomplete: "off", "aria-label": "your prediction" });
-  c.check = make("button", "mg-check", { type: "submit" });
-  c.check.textContent = "check";
-  c.show = make("button", "mg-show", { type: "button" });
-  c.show.textContent = "show";
-  c.form.append(c.ask, c.answer, c.check, c.show);
+  c.form.append(c.ask, c.answer);
+  c.check = button(c.form, "check", "check (Enter)", "check");
+  c.check.type = "submit";
+  c.answered = button(c.form, "show", "show the answer", "show");
   c.verdict = make("div", "mg-verdict", { "aria-live": "polite" });
-  c.follow = make("div", "mg-follow", { role: "status" });
   root.append(bar, c.say, c.formula, c.form, c.verdict, c.pic, c.zoom.bar, c.follow, c.details);
   return c;
 }
@@ -162,21 +151,14 @@ function render({ model, el }) {
   const root = make("div", "mg-player", { tabindex: "0", role: "region", "aria-label": `player: ${script.title || "graph"}` });
   const c = controls(root);
   const svg = drawing(model.get("svg"));
-  let retell = () => {};
-  if (svg) {                                        // what has not run yet is not told
-    lightTwins(svg);
-    c.pic.append(svg);
-    retell = readable(svg, c.details, (part) => !part.matches(".pending, .waiting"));
-  }
-  else { const words = make("pre"); words.textContent = model.get("words") || ""; c.pic.append(words); c.zoom.bar.hidden = true; }
+  const firstOf = (id) => script.first[id] ?? -1;
+  const retell = c.show(svg, model.get("words"), (part) => !part.matches(".pending, .waiting"),  // what has not run yet is not told
+    (id) => !model.get("prediction") || firstOf(id) < model.get("frame"));
   const { nodes, edges } = parts(svg, script);
   const shows = timeline(script), hide = secrets(svg);
-  if (svg) followable(svg, c.follow, (id) => !model.get("prediction") || firstOf(id) < model.get("frame"));
   c.range.max = String(total);
   el.append(root);
-  if (svg) c.zoom.show(svg);
 
-  const firstOf = (id) => script.first[id] ?? -1;
   const stateAt = (id, frame, active) => (active.has(id) ? "active" : firstOf(id) < frame ? "done" : "pending");
 
   function paint() {
@@ -282,7 +264,7 @@ function render({ model, el }) {
   c.range.oninput = () => { stop(); go(Number(c.range.value)); };
   c.predict.onclick = () => { model.set("prediction", !model.get("prediction")); model.save_changes(); asked = null; paint(); };
   c.form.onsubmit = (event) => { event.preventDefault(); if (asked !== null && c.answer.value.trim()) reveal(c.answer.value); };
-  c.show.onclick = () => { if (asked !== null) reveal(""); };
+  c.answered.onclick = () => { if (asked !== null) reveal(""); };
   c.pic.onclick = (event) => {
     const group = event.target.closest("g.node");
     const id = group && !event.followed && nodeId(group);

@@ -7,17 +7,18 @@ not change.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ..graph.format import shorten, visible
-from ..graph.graph import CARRIES, Edge, Graph, Links, Node, copied, is_op
+from ..graph.graph import Graph, Node, is_op
 from .opening import closed, frames_around, holders_of, near, parted, without
 from .segments import Segment, chunks, contracted, modules, segments, size_of
 
 FULL = 150  # nodes drawn in full
 OPENED = 400  # nodes of a picture in which boxes are open
-_TIGHTER, _FEWEST = 0.6, 8  # nodes that a picture may have when it is folded more
+_TIGHTER, _FEWEST = 0.8, 8  # nodes that a picture may have when it is folded more
 MODULES = 80  # nodes drawn before frames of modules are closed
 
 
@@ -45,17 +46,15 @@ class Openings:
 def folded(
     graph: Graph, detail: str = "auto", openings: Openings | None = None, most: int = FULL
 ) -> Graph:
-    """The graph as ``detail`` asks for it: "full", "ops", "folded", or, where it has more than
+    """The graph as ``detail`` asks for it: "full", "folded", or, where it has more than
     ``most`` nodes, folded until it has not; with what was opened in it.
     """
     by_module = any(r.folds for r in graph.regions.values())
     if by_module and detail in ("auto", "folded") and len(graph.nodes) > MODULES:
         return _by_module(graph, openings or Openings(), most)
-    if detail == "full" or (detail not in ("ops", "folded") and len(graph.nodes) <= most):
+    if detail == "full" or (detail != "folded" and len(graph.nodes) <= most):
         return graph
-    return (
-        without_values(graph) if detail == "ops" else _folded(graph, openings or Openings(), most)
-    )
+    return _folded(graph, openings or Openings(), most)
 
 
 def _by_module(graph: Graph, openings: Openings, most: int) -> Graph:
@@ -104,61 +103,6 @@ def _opened(
     return contracted(graph, without(graph, found, shown) if shown else found)
 
 
-# ---- Values as labels: every value between two operations becomes the label of the line between them ----
-
-
-def without_values(graph: Graph) -> Graph:
-    """The graph with the values between operations written on the lines.
-
-    >>> g = Graph()
-    >>> f, h, k = g.node("op", "sin"), g.node("value", "h"), g.node("op", "cos")
-    >>> _ = g.edge(f, h), g.edge(h, k)
-    >>> [(e.tail, e.label, e.head) for e in without_values(g).edges]
-    [('n0', 'h', 'n2')]
-    """
-    gone = _values_between(graph)
-    small = copied(graph, [n for n in graph.nodes.values() if n.id not in gone])
-    into: dict[str, list[Edge]] = {}
-    for edge in graph.edges:
-        if edge.head in gone:
-            into.setdefault(edge.head, []).append(edge)
-    for edge in graph.edges:
-        if edge.tail in gone:
-            small.edges += _through(graph, edge, into.get(edge.tail, ()), gone)
-        elif edge.head not in gone:
-            small.edges.append(edge)
-    if gone:
-        small.notes.append(
-            f'{len(gone)} values are drawn as labels of lines; detail="full" draws them as nodes'
-        )
-    return small
-
-
-def _values_between(graph: Graph) -> set[str]:
-    """The values that stand between operations only, and that no other line needs."""
-    links = Links(graph)
-    needed = [e for e in graph.edges if e.kind in ("loop", "sub_block", "ref")]
-    kept = {end for e in needed for end in (e.tail, e.head)}
-    return {
-        n.id
-        for n in graph.nodes.values()
-        if not is_op(n) and n.id not in kept and _between(links, n)
-    }
-
-
-def _between(links: Links, node: Node) -> bool:
-    before, after = links.before[node.id], links.after[node.id]
-    return bool(before and after) and all(map(is_op, (*before, *after)))
-
-
-def _through(graph: Graph, edge: Edge, before: Iterable[Edge], gone: set[str]) -> list[Edge]:
-    """The lines that lead through a value that is gone, one for each that led into it."""
-    if edge.kind not in CARRIES or edge.head in gone:
-        return []
-    name = graph.nodes[edge.tail].name
-    return [replace(edge, tail=b.tail, tail_port=b.tail_port, label=name) for b in before]
-
-
 # ---- What is opened in a folded picture, step by step: open a box, find a name, fold back ----
 
 
@@ -200,7 +144,7 @@ class View:
     def tighten(self) -> bool:
         """Fold more, for a picture that is too wide; False if there is nothing more to fold."""
         before = len(self.graph.nodes)
-        while self.detail not in ("full", "ops") and self.most > _FEWEST:
+        while self.detail != "full" and self.most > _FEWEST:
             self.most = int(min(self.most, len(self.whole.nodes)) * _TIGHTER)
             self._refold()
             if len(self.graph.nodes) < before:
@@ -219,6 +163,18 @@ class View:
         """What is inside a box."""
         for name in box.data.get("members", ()):
             yield self.whole.nodes[name]
+
+    def inside(self, name: str) -> frozenset[str]:
+        """What a box and its twin hold: they open together."""
+        box = self.graph.nodes[name]
+        both = (box, self.graph.nodes.get(box.twin or "", box))
+        return frozenset(member for each in both for member in each.data.get("members", ()))
+
+    def with_open(self, name: str) -> tuple[View, str]:
+        """Another view, with a box open, and what was done."""
+        other = copy.copy(self)
+        other.openings, other._before = copy.deepcopy(self.openings), [*self._before]
+        return other, other.open(name)
 
     def found(self, text: str) -> dict[str, int]:
         """How often a text occurs in the names inside each box."""

@@ -16,6 +16,7 @@ LONGEST_NAME = 28
 LONGEST_LINE = 60
 WIDEST = 26  # letters that stand in one row of a box; longer texts wrap
 MANY = 1_000_000  # beyond this, numbers are not looked at for a tooltip
+_CELLS, _BARS = 8, "▁▂▃▄▅▆▇█"
 FEW = 4  # arrays of up to this many elements are shown element by element
 
 #: a word of a script that is written from right to left, and one that is isolated
@@ -23,7 +24,7 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _ISOLATED = re.compile(f"\u2068({_RIGHT_TO_LEFT.pattern})\u2069")
 
 #: where a text may go on in a new row: after a space, an index, a product; else within a name
-_BETWEEN = re.compile(r"(?<=[ ·)\]])(?<!= )")
+_BETWEEN = re.compile(r"(?<=[ ·)\]])(?<!= )(?![)\],])")
 _WITHIN = re.compile(r"(?<=[_.@/])(?=[^\W\d])|(?<=[a-z])(?=[A-Z])")
 
 #: categories of characters that do not show themselves
@@ -159,7 +160,7 @@ def explain_value(value: Any) -> str:
     """A value as a tooltip tells it: shape, dtype, and its numbers or their statistics.
 
     >>> explain_value(np.arange(6.0))
-    'float64 [6], min 0, mean 2.5, max 5'
+    'float64 [6], min 0, mean 2.5, max 5, ‖·‖ 7.42'
     """
     value = unwrap(value)
     if value is None:
@@ -179,6 +180,24 @@ def explain_value(value: Any) -> str:
     if array.size > MANY:
         return head
     return f"{head}, {_statistics(array)}"
+
+
+def strip(value: Any) -> str:
+    """An array that is not shown element by element, as a strip of cells, low to high, and its norm.
+
+    >>> strip(np.arange(6.0))
+    '▁▂▄▅▇█ ‖7.42‖'
+    """
+    array = _numeric(unwrap(value))
+    if array is None or not FEW < array.size <= MANY or array.dtype.kind == "c":
+        return ""
+    numbers = array.astype(float).ravel()
+    if not np.isfinite(numbers).all():
+        return ""
+    cells = np.array([part.mean() for part in np.array_split(numbers, min(numbers.size, _CELLS))])
+    low, wide = cells.min(), np.ptp(cells) or 1.0
+    bars = "".join(_BARS[round(7 * float(share))] for share in (cells - low) / wide)
+    return f"{bars} ‖{np.linalg.norm(numbers):.3g}‖"
 
 
 def same_value(one: Any, other: Any) -> bool:
@@ -219,4 +238,4 @@ def _statistics(array: np.ndarray[Any, Any]) -> str:
         else float(numbers.mean())
     )
     low, high = format_number(numbers.min()), format_number(numbers.max())
-    return f"min {low}, mean {format_number(mean)}, max {high}"
+    return f"min {low}, mean {format_number(mean)}, max {high}, ‖·‖ {np.linalg.norm(numbers):.3g}"

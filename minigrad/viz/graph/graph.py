@@ -13,9 +13,11 @@ Vocabulary
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from .format import NOT_YET
 
 #: What a node can be; `style.NODE_STYLES` holds the look of each.
 NODE_KINDS = (
@@ -86,7 +88,12 @@ class Edge:
     tail_port: str | None = None
     head_port: str | None = None
     label: str = ""
-    norm: float | None = None  # of the gradient that it carries, where that is known
+    slot: str = ""  # which result of the operation it is, by which formula
+    rule: str = ""
+    norm: float | None = None  # how long the gradient is that it carries
+    # these two for as long as the picture is made: it holds no arrays and no graph of the user's
+    carries: Any = None
+    pull: Callable[[Any], Any] | None = None  # what would come of another gradient
 
 
 @dataclass(slots=True)
@@ -160,6 +167,16 @@ def is_op(node: Node) -> bool:
 def ends_at_leaf(node: Node) -> bool:
     """Is it the gradient of a leaf: the end of every path to it?"""
     return node.kind == "leaf_gradient" or "called" in node.data
+
+
+def live_lines(node: Node) -> tuple[tuple[str, str], ...]:
+    """The lines of a node that are not known before it ran, each with what stands there before.
+
+    >>> live_lines(Node("n0", "value", "a", ("0.25",)))
+    (('0.25', '—'),)
+    """
+    value = () if is_op(node) else tuple((line, NOT_YET) for line in node.lines[:1])
+    return tuple(both for both in node.data.get("live", value) if not both[0].endswith(NOT_YET))
 
 
 class Links:

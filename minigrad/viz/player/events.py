@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...grad_names import label_of
 from ..adapters.wiring import op_words
 from ..graph.format import NOT_YET, format_value
-from ..graph.graph import Graph, Links, Node, is_op
-from ..graph.inside import live_lines
+from ..graph.graph import Graph, Links, Node, is_op, live_lines
 from ..render.words import ordered_ops
 
 _VERBS = {
@@ -353,10 +353,8 @@ def said(node: Node) -> str:
 
 def formula(node: Node, values: Mapping[str, Any]) -> str:
     """The rule of an operator, its numbers and what comes out: ``g·(1 − e²) = 1·(1 − 0.9987) = …``."""
-    if "worked" in node.data:
-        return "  ".join(node.data["worked"])
-    if "rules" in node.data:
-        return "  ".join(rule.worked(values) for rule in node.data["rules"])
+    if "slots" in node.data:
+        return "  ".join(slot.worked(values) for slot in node.data["slots"])
     return "  ".join(line for line in node.lines if "=" in line)
 
 
@@ -384,14 +382,11 @@ def build_events(
     lines are quoted.
     """
     told, links = passes(trace or ()), Links(graph)
-    made = {
-        "append": _appended(graph),
-        "rename": _renamed(graph, links, told.get("rename", [])),
-        "sum": _summed(graph, links),
-        "prune": _pruned(graph, told.get("prune", [])),
-        "zeros": _zeroed(graph, links),
-        "create": _created(graph, links),
-    }
+    made: dict[str, list[Event]] = {kind: [] for kind, _ in _PASS_WORDS}
+    for node in graph.nodes.values():
+        event = _came_about(graph, links, node, told) if node.side == "backward" else None
+        if event is not None:
+            made["append" if event.kind == "seed" else event.kind].append(event)
     order = list(dict.fromkeys([*told, *made]))
     if "rename" in order and "sum" in order:  # one pass of the builder does both
         order.remove("sum")
@@ -416,94 +411,40 @@ def passes(trace: Sequence[tuple[str, Sequence[Any]]]) -> dict[str, list[str]]:
     return told
 
 
-def _of_kind(graph: Graph, *kinds: str) -> list[Node]:
-    return [n for n in graph.nodes.values() if n.kind in kinds and n.side == "backward"]
-
-
-def _appended(graph: Graph) -> list[Event]:
-    ops = [
-        n
-        for n in graph.nodes.values()
-        if n.side == "backward" and n.kind in ("grad_op", "seed") and is_op(n)
-    ]
-    made = []
-    for op in ops:
-        kind = "seed" if op.kind == "seed" else "append"
-        what = (
-            "the backward pass starts here"
-            if op.kind == "seed"
-            else f"the grad op of {_twin(graph, op)}"
-        )
-        made.append(Event(kind, (op.id,), f"Append #{op.number} {op.name}: {what}"))
-    return made
-
-
-def _twin(graph: Graph, node: Node) -> str:
-    twin = graph.nodes.get(node.twin or "")
-    return f"#{twin.number} {twin.name}" if twin is not None else "an earlier op"
-
-
-def _renamed(graph: Graph, links: Links, told: list[str]) -> list[Event]:
-    return [
-        Event(
-            "rename",
-            (n.id, *(w.id for w in links.before[n.id])),
-            f"Rename: this part of the gradient is now {n.name}{_quoted(told, n.name)}",
-        )
-        for n in _of_kind(graph, "renamed")
-        if "@RENAME@" in n.name
-    ]
-
-
-def _summed(graph: Graph, links: Links) -> list[Event]:
-    return [
-        Event(
-            "sum",
-            (n.id, *(o.id for o in links.after[n.id])),
-            f"Insert #{n.number} {n.name}: {len(links.before[n.id])} parts make {_outs(links, n)}",
-        )
-        for n in _of_kind(graph, "sum")
-    ]
-
-
-def _pruned(graph: Graph, told: list[str]) -> list[Event]:
-    return [
-        Event(
-            "prune",
-            (n.id,),
-            f"Prune {n.name}: {', '.join(n.lines) or 'nothing needs it'}{_quoted(told, n.name)}",
-        )
-        for n in _of_kind(graph, "pruned")
-    ]
-
-
-def _zeroed(graph: Graph, links: Links) -> list[Event]:
-    return [
-        Event(
-            "zeros",
-            (n.id, *(o.id for o in links.after[n.id])),
-            f"Insert #{n.number} {n.name}: nobody produces {_outs(links, n)}, so it is zero",
-        )
-        for n in _of_kind(graph, "zeros")
-    ]
-
-
-def _created(graph: Graph, links: Links) -> list[Event]:
-    done = {o.id for n in _of_kind(graph, "sum", "zeros") for o in links.after[n.id]}
-    kinds = _of_kind(graph, "gradient", "leaf_gradient", "renamed")
-    grads = [n for n in kinds if n.id not in done and "@RENAME@" not in n.name]
-    return [
-        Event(
-            "create",
-            (n.id,),
-            f"Create the variable {n.name}: shape and dtype from its forward name",
-        )
-        for n in grads
-    ]
-
-
-def _outs(links: Links, node: Node) -> str:
-    return ", ".join(o.name for o in links.after[node.id])
+def _came_about(
+    graph: Graph, links: Links, node: Node, told: Mapping[str, list[str]]
+) -> Event | None:
+    """The step of the builder that a node of the backward side is owed to."""
+    before, after = links.before[node.id], links.after[node.id]
+    outs = ", ".join(o.name for o in after)
+    match node.kind:
+        case "seed" if is_op(node):
+            words = f"Append #{node.number} {node.name}: the backward pass starts here"
+            return Event("seed", (node.id,), words)
+        case "grad_op":
+            twin = graph.nodes.get(node.twin or "")
+            forward = f"#{twin.number} {twin.name}" if twin is not None else "an earlier op"
+            words = f"Append #{node.number} {node.name}: the grad op of {forward}"
+            return Event("append", (node.id,), words)
+        case "sum":
+            words = f"Insert #{node.number} {node.name}: {len(before)} parts make {outs}"
+            return Event("sum", (node.id, *(o.id for o in after)), words)
+        case "zeros":
+            words = f"Insert #{node.number} {node.name}: nobody produces {outs}, so it is zero"
+            return Event("zeros", (node.id, *(o.id for o in after)), words)
+        case "pruned":
+            reason = ", ".join(node.lines) or "nothing needs it"
+            changed = _quoted(told.get("prune", []), node.name)
+            return Event("prune", (node.id,), f"Prune {node.name}: {reason}{changed}")
+        case "renamed" if label_of(node.name):
+            changed = _quoted(told.get("rename", []), node.name)
+            words = f"Rename: this part of the gradient is now {node.name}{changed}"
+            return Event("rename", (node.id, *(w.id for w in before)), words)
+        case "gradient" | "leaf_gradient" | "renamed":
+            inserted = any(n.kind in ("sum", "zeros") for n in before)
+            words = f"Create the variable {node.name}: shape and dtype from its forward name"
+            return None if inserted else Event("create", (node.id,), words)
+    return None
 
 
 def _quoted(told: list[str], word: str) -> str:

@@ -1,7 +1,7 @@
 """`play`: step through a graph, forward and backward, and through the building of backward.
 
-A `Player` shows itself as a page in a frame, which needs no kernel, as three static frames and its text
-where nothing runs, and saves itself as one HTML file that needs nothing else.
+A `Player` shows itself as a page in a frame, which needs no kernel, as its drawing and its text where
+nothing runs, and saves itself as one HTML file that needs nothing else.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ..adapters.names import Names, caller_variables
 from ..adapters.of_scope import all_values, is_scope, names_of, step_list
 from ..adapters.sources import record_of
 from ..picture import Picture, view_of_any
-from ..render.html import film_page, frame, frames_page
+from ..render.html import film_page, frame
 from .events import build_events, run_events
-from .film import Film, sheet
+from .film import Film
 
 
 def play(
@@ -81,15 +81,10 @@ def with_last_iteration(x: Any) -> Any:
 
 
 class Player:
-    """A film with buttons.
+    """A film with buttons: ``film`` holds drawing and events."""
 
-    ``film`` holds drawing and events, ``frame`` the number of events replayed so far (0 to
-    ``len(events)``).
-    """
-
-    def __init__(self, film: Film, *, prediction: bool = False, frame: int = 0) -> None:
+    def __init__(self, film: Film, *, prediction: bool = False) -> None:
         self.film, self.prediction = film, prediction
-        self._frame = frame
 
     @property
     def graph(self) -> Any:
@@ -100,23 +95,6 @@ class Player:
     def events(self) -> list[Any]:
         """What happens, in order."""
         return self.film.events
-
-    @property
-    def frame(self) -> int:
-        """How many events have been replayed when it is shown."""
-        return self._frame
-
-    @frame.setter
-    def frame(self, number: int) -> None:
-        if not 0 <= number <= len(self.events):
-            raise ValueError(
-                f"no frame {number}: this player has the frames 0 to {len(self.events)}"
-            )
-        self._frame = number
-
-    def frames(self) -> str:
-        """First, middle and last frame as one static HTML fragment, for pages that run nothing."""
-        return frames_page(self.film)
 
     def save(self, path: str | Path) -> Path:
         """Write one HTML file that plays on its own; `ValueError` for another ending,
@@ -135,8 +113,7 @@ class Player:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         bundle: dict[str, Any] = {"text/plain": self.film.text()}
-        svg = sheet(self.film)
-        if svg is not None:
+        if (svg := self.film.picture.svg) is not None:
             bundle["image/svg+xml"] = svg
             bundle["text/html"] = frame(
                 self._page(), self.graph.title or "player", self.film.picture.small_png()
@@ -144,4 +121,4 @@ class Player:
         return bundle
 
     def _page(self) -> str:
-        return film_page(self.film, self.prediction, self.frame)
+        return film_page(self.film, self.prediction)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
@@ -34,6 +34,7 @@ from ..graph.style import (
 from .rank import far_reads, layers
 
 _LARGE = 120  # nodes; half as many as lines
+_MARGIN = 11  # points between a frame and what stands in it
 _APART = 14  # points between two nodes, or a node and a line
 _TITLE, _NOTE = 40, 88  # letters in a row of the title of a frame, of a note
 _BESIDE = 20  # letters of a name and what stands beside it; what is longer stands below
@@ -93,17 +94,26 @@ def _places(graph: Graph) -> tuple[dict[int, Edge], dict[str, tuple[str, ...]], 
 
 
 def estimated_width(graph: Graph) -> float:
-    """About how wide a drawing will be, in points, without drawing it."""
+    """About how wide a drawing will be, in points, without drawing it: what stands in each rank of a
+    frame, and where a frame stands in another, its width in all of its ranks.
+    """
     dropped, far, rows = _places(graph)
     at = {name: i for i, row in enumerate(rows) for name in row}
-    taken: dict[str, Counter[int]] = {"forward": Counter(), "backward": Counter()}
+    place = {n.id: n.region or n.side for n in graph.nodes.values()}
+    rooms: dict[str, Counter[int]] = defaultdict(Counter)
     for name, width in _widths(graph, far).items():
-        taken[graph.nodes[name].side][at[name]] += round(width) + _APART
+        rooms[place[name]][at[name]] += round(width) + _APART
     for i, edge in enumerate(graph.edges):
         if i not in dropped and edge.head in at:
             low, high = sorted((at[edge.tail], at[edge.head]))
-            taken[graph.nodes[edge.tail].side].update(dict.fromkeys(range(low + 1, high), _APART))
-    return sum(max(room.values(), default=0) for room in taken.values())
+            rooms[place[edge.tail]].update(dict.fromkeys(range(low + 1, high), _APART))
+    for region in reversed(graph.regions.values()):
+        room = rooms.pop(region.id, Counter())
+        if room and region.parent is not None:
+            ranks = range(min(room), max(room) + 1)
+            room = Counter(dict.fromkeys(ranks, max(room.values()) + 2 * _MARGIN))
+        rooms[region.parent or region.side].update(room)
+    return sum(max(room.values(), default=0) for room in rooms.values())
 
 
 def _one_rank(drawing: Any, nodes: list[str]) -> None:
@@ -347,7 +357,7 @@ def _region(graph: Graph, region: Region) -> dict[str, str]:
         "color": style.stroke,
         "fillcolor": style.fill,
         "penwidth": f"{style.width:g}",
-        "margin": "11",
+        "margin": str(_MARGIN),
         "label": f"<{_rows_of(region.label, side, 80, _TITLE)}>" if region.label else "",
         "labeljust": side[0].lower(),
         "labelloc": "b" if backward and graph.direction == "LR" else "t",

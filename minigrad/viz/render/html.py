@@ -8,8 +8,10 @@ import base64
 import functools
 import html
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 from ..fold.fold import View, names_of
@@ -20,54 +22,10 @@ if TYPE_CHECKING:
     from ..player.film import Film
 
 _HERE = Path(__file__).parent.parent / "browser"
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy"
-  content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font-family: "DejaVu Sans", Verdana, sans-serif; margin: 1.5em;
-  background: Canvas; color: CanvasText; }}
-.mg-framed body {{ margin: 0; background: transparent; font-size: 15px; }}
-{css}
-</style>
-</head>
-<body>
-<main id="shown"></main>
-<template id="drawing">{svg}</template>
-<script type="application/json" id="data">{data}</script>
-<details><summary>{summary}</summary><pre>{words}</pre></details>
-<script type="module">
-{code}
-// As XML: the text of an HTML page may hold names of characters that a drawing does not know.
-const drawn = document.getElementById("drawing").content.firstElementChild;
-const state = {{
-  svg: drawn ? new XMLSerializer().serializeToString(drawn) : "",
-  words: document.querySelector("pre").textContent,
-  ...JSON.parse(document.getElementById("data").textContent),
-}};
-const heard = {{}};
-const model = {{
-  get: (k) => state[k],
-  set(k, v) {{
-    if (state[k] === v) return;
-    state[k] = v;
-    (heard["change:" + k] || []).forEach((f) => f());
-  }},
-  on(k, f) {{ (heard[k] ||= []).push(f); }},
-  save_changes() {{}},
-}};
-render({{ model, el: document.getElementById("shown") }});
-fitted();
-themed(document.body);
-</script>
-</body>
-</html>
-"""
+#: of a picture that opens without a kernel: drawings of what is in its boxes, and nodes in all
+_DRAWINGS, _DRAWN = 12, 400
+
+Draw = Callable[[View], str | None]
 
 
 def script(name: str) -> str:
@@ -84,7 +42,7 @@ def page(
     code: str, svg: str | None, data: Mapping[str, Any], words: str, title: str, summary: str
 ) -> str:
     """One HTML file that needs nothing else: a drawing, what it says, and the code of a widget."""
-    return _PAGE.format(
+    return Template(_text("page.html")).substitute(
         title=html.escape(visible(title)),
         css=style(),
         code=script(code),
@@ -130,40 +88,66 @@ def _still(png: bytes | None, style: str) -> str:
 
 
 def as_json(data: Any) -> str:
-    """Data as JSON that may stand inside an HTML element."""
+    """Data inside a script element and inside an HTML element."""
     text = json.dumps(data, ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def film_page(film: Film, prediction: bool = False, frame: int = 0) -> str:
+def film_page(film: Film, prediction: bool = False) -> str:
     """One HTML file that plays a film, with the code of the player, the drawing and the events."""
-    data = {"script": film.script, "frame": frame, "prediction": prediction}
+    data = {"script": film.script, "frame": 0, "prediction": prediction}
     title = film.graph.title or "Backward, step by step"
     return page("player.js", film.picture.svg, data, film.text(), title, "All steps in words")
-
-
-def frames_page(film: Film) -> str:
-    """First, middle and last frame, one below the other, each with its words."""
-    parts = [
-        f"<figure>{svg or ''}<figcaption>{html.escape(words)}</figcaption></figure>"
-        for words, svg in film.static_frames()
-    ]
-    return f'<div class="mg-frames">{"".join(parts)}</div>'
 
 
 def _text(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 
 
-# ---- The widget of a big picture: search it, click a folded box open, fold it back ----
+# ---- A big picture: search it, click a folded box open, fold it back ----
 
 
-def explorer(view: View, draw: Any) -> Any:
+def explorer_page(view: View, drawings: list[dict[str, Any]], words: str) -> str:
+    """One HTML file with the picture, its search, and what its boxes open into."""
+    shown = dict(drawings[0])
+    svg = shown.pop("svg")
+    packed = base64.b64encode(zlib.compress(json.dumps(drawings[1:]).encode(), 9)).decode()
+    data = {"live": False, "shown": shown, "drawings": packed}
+    return page("explorer.js", svg, data, words, view.graph.title or "Graph", "In words")
+
+
+def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
+    """The picture, and where it is small what its boxes open into, one within the other; ``opens`` of
+    each says which drawing a box leads to.
+    """
+    views, number = [(view, "")], dict[frozenset[str], int]()
+    room = _DRAWN if len(view.whole.nodes) <= _DRAWN else 0
+    for each, _ in views:  # grows while it is walked
+        for box in each.folds():
+            inside = each.inside(box)
+            if inside not in number and room > 0 and len(views) <= _DRAWINGS:
+                views.append(each.with_open(box))
+                number[inside] = len(views) - 1
+                room -= len(views[-1][0].graph.nodes)
+    shown = list[dict[str, Any]]()
+    for each, message in views:
+        svg = draw(each)
+        if svg is None and shown:
+            break
+        names, cut = each.index()
+        shown.append(_shown(each, svg, message=message) | {"index": names, "cut": cut})
+    for (each, _), facts in zip(views, shown, strict=False):
+        leads = {box: number.get(each.inside(box), len(shown)) for box in facts["folds"]}
+        facts["opens"] = {box: n for box, n in leads.items() if n < len(shown)}
+    return shown
+
+
+def explorer(view: View, draw: Draw) -> Any:
     """The anywidget of a view; ``draw`` makes the SVG of a graph, or None when it cannot.
 
     Raises `ImportError` without anywidget.
     """
-    widget = _widget_class()(**_shown(view, draw(view)))
+    widget = _widget_class()(shown=_shown(view, draw(view)))
 
     def answer(change: Any) -> None:
         question = change["new"]
@@ -176,12 +160,11 @@ def explorer(view: View, draw: Any) -> Any:
         if svg is None:
             view.back()
             focus, message, svg = "", "Too much for a picture: it stays folded.", draw(view)
+        text = widget.found["text"]
         with widget.hold_sync():
-            for name, value in _shown(view, svg, focus, message).items():
-                setattr(widget, name, value)
-            text = widget.found["text"]
             widget.found = {"text": text, "inside": view.found(text) if text else {}}
-            widget.drawn += 1
+            number = {"number": question.get("number")}  # nothing may have changed but this
+            widget.shown = _shown(view, svg, focus, message) | number
 
     widget.observe(answer, "ask")
     return widget
@@ -197,31 +180,19 @@ def _done(view: View, question: dict[str, Any]) -> tuple[str, str]:
 
 def _shown(view: View, svg: str | None, focus: str = "", message: str = "") -> dict[str, Any]:
     """What the browser shows."""
+    folds = view.folds()
+    many = f"{len(folds)} folded boxes: open" if len(folds) > 1 else "A folded box: open"
+    advice = f"{many} with a click, or with Enter where it has the focus." if folds else ""
     return {
         "svg": svg or "",
         "title": view.graph.title,
-        "words": describe(view.graph),
+        "words": "" if svg else describe(view.graph),
         "names": names_of(view.graph),
-        "folds": view.folds(),
+        "folds": folds,
         "opened": view.opened,
         "focus": focus,
-        "message": message or _advice(view),
+        "message": message or advice,
     }
-
-
-def _advice(view: View) -> str:
-    boxes = len(view.folds())
-    many = f"{boxes} folded boxes: open" if boxes > 1 else "A folded box: open"
-    return f"{many} with a click, or with Enter where it has the focus." if boxes else ""
-
-
-def explorer_page(view: View, svg: str | None, words: str) -> str:
-    """One HTML file with the picture and its search; folded boxes say what is inside."""
-    index, cut = view.index()
-    inside = "Folded boxes open in a notebook; the search says what is inside." if index else ""
-    data = _shown(view, svg, message=inside) | {"live": False, "index": index, "cut": cut}
-    del data["svg"], data["words"]
-    return page("explorer.js", svg, data, words, view.graph.title or "Graph", "In words")
 
 
 def view_of(widget: Any) -> dict[str, Any]:
@@ -241,19 +212,9 @@ def _widget_class() -> type:
 
         _esm = script("explorer.js") + "export default { render };\n"
         _css = style()
-        svg = traitlets.Unicode().tag(sync=True)
-        title = traitlets.Unicode().tag(sync=True)
-        words = traitlets.Unicode().tag(sync=True)
-        names = traitlets.Dict().tag(sync=True)
-        folds = traitlets.Dict().tag(sync=True)
-        index = traitlets.Dict().tag(sync=True)
-        cut = traitlets.Bool(False).tag(sync=True)
         live = traitlets.Bool(True).tag(sync=True)
-        opened = traitlets.Int(0).tag(sync=True)
-        focus = traitlets.Unicode().tag(sync=True)
-        message = traitlets.Unicode().tag(sync=True)
         found = traitlets.Dict({"text": "", "inside": {}}).tag(sync=True)
         ask = traitlets.Dict().tag(sync=True)
-        drawn = traitlets.Int(0).tag(sync=True)  # last: tells that all the rest has come
+        shown = traitlets.Dict().tag(sync=True)
 
     return ExplorerWidget

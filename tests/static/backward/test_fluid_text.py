@@ -193,7 +193,7 @@ def test_behind_a_cut_nothing_is_made_up_to_the_leaves():
     assert [p.name for p, _ in pairs] == ["v"]
     made = [op.type for op in program.global_block().ops if op.role == "backward"]
     assert made == ["mul_grad"]
-    assert [kind for kind, _ in program.pruned] == ["cos_grad", "sin_grad", "exp_grad"]
+    assert [p.grad_op for p in program.pruned] == ["cos_grad", "sin_grad", "exp_grad"]
 
 
 def test_callbacks_run_inside_loops_and_may_change_gradients_there():

@@ -231,7 +231,7 @@ def test_a_copy_answers_why_and_shows_what_was_left_out(copy):
     twin = copy(program)
     for name, variable in program.global_block().vars.items():
         assert str(mg.why(twin.global_block().var(name))) == str(mg.why(variable))
-    assert twin.pruned == program.pruned
+    assert [p[:2] for p in twin.pruned] == [p[:2] for p in program.pruned]
     assert str(twin) == str(program)
 
 

@@ -248,3 +248,30 @@ def test_every_step_of_a_rule_is_differentiated(prog):
     found = static.Executor().run(prog, {"x": at}, [g, h])
     np.testing.assert_allclose(found[0], first.detach().numpy())
     np.testing.assert_allclose(found[1], second.numpy())
+
+
+def tanh_or_square(x, w):
+    return static.cond(x.sum() > 0, lambda: mg.tanh(x * w).sum(), lambda: (x * w * w).sum())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, w: (x * w).sum(),
+        lambda x, w: mg.tanh(mg.tanh(x @ w) @ w).sum(),
+        lambda x, w: (mg.softmax(x @ w) ** 2).sum(),
+        lambda x, w: mg.cross_entropy(x @ w, np.array([0, 1, 1])),
+        tanh_or_square,
+    ],
+)
+def test_every_operator_of_second_derivatives_is_read(function):
+    program = static.Program()
+    with static.program_guard(program):
+        x, w = static.parameter("x", np.eye(3)), static.parameter("w", np.ones((3, 3)))
+        target = function(x, w)
+        first = [g for g in static.gradients(target, [x, w]) if g is not None]
+        second = [g for g in static.gradients(first, [x, w]) if g is not None]
+    read = {v.name for v in (target, *first, *second)}
+    operators = [op for block in program.blocks for op in block.ops]
+    read.update(n for op in operators for n in (*op.input_names, *op.block_names))
+    assert [op for op in operators if read.isdisjoint(op.output_names)] == []

@@ -10,8 +10,8 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
+from minigrad.grad_names import EMPTY
 from minigrad.primitives.registry import REGISTRY
-from minigrad.static.program.names import EMPTY
 from minigrad.static.program.op_info import op_info
 from minigrad.static.program.variable import ShapeOf
 

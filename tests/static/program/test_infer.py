@@ -10,12 +10,12 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import MinigradError, ProgramError
+from minigrad.grad_names import EMPTY
 from minigrad.ops.index import spread_rows
-from minigrad.ops.infer import broadcasted, like_x, reshaped, shape_attr, solved
+from minigrad.ops.shape import broadcasted, like_x, reshaped, shape_attr, solved
 from minigrad.primitives.registry import REGISTRY
 from minigrad.static.program import infer
 from minigrad.static.program.infer import matched
-from minigrad.static.program.names import EMPTY
 
 F4, F8, I8 = np.dtype("float32"), np.dtype("float64"), np.dtype("int64")
 

@@ -1,14 +1,13 @@
-"""The names a program gives on its own: gradients, their parts, copies and placeholders; made and read here only."""
+"""The names a program gives on its own: gradients, their parts, copies and placeholders; made and read here only.
+
+Pictures read them, too, in programs and nets of any engine that names its gradients so.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .block import Block
-
+from typing import Any
 
 EMPTY = "@EMPTY@"  #: stands where a list of gradients has none
 
@@ -33,6 +32,25 @@ def variable_of(name: str) -> str | None:
     """
     match = _GRADIENT.fullmatch(name)
     return match[1] if match else None
+
+
+def is_gradient(name: str) -> bool:
+    """Whether a name is that of a gradient, of a part of one, or of what stands for one.
+
+    >>> [is_gradient(n) for n in ("w", "w@GRAD", "w@GRAD@RENAME@0", "b@ZERO", "@EMPTY@")]
+    [False, True, True, True, True]
+    """
+    return GRAD in name or ZERO in name or name == EMPTY
+
+
+def base(name: str) -> str:
+    """The name a gradient belongs to, whatever is behind it.
+
+    >>> base("w@GRAD@RENAME@1"), base("x@GRAD@GRAD"), base("b@ZERO")
+    ('w', 'x@GRAD', 'b')
+    """
+    mark = GRAD if GRAD in name else ZERO
+    return name.rpartition(mark)[0] or name
 
 
 class GradNames(dict[str, str]):
@@ -60,7 +78,7 @@ class GradNames(dict[str, str]):
         return dict(zip(self.values(), self, strict=True))
 
 
-def free_names(blocks: Iterable[Block]) -> GradNames:
+def free_names(blocks: Iterable[Any]) -> GradNames:
     """The naming of one call of append_backward: no name that these blocks have already for a gradient.
 
     >>> from minigrad import static

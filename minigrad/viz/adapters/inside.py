@@ -1,0 +1,181 @@
+"""What a node says, in every picture: an adapter has the facts, and here they become lines, ports and words.
+
+    graph.node("gradient", "x.grad", **value(grad))
+    graph.node("grad_op", "MulBackward0", **operation(slots, ports=True))
+
+What is known only after a run stands in ``data["live"]``, each line with what stands there before; the formulas of an
+operation stand in ``data["slots"]``, for a player that puts in the numbers of each moment.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..graph.format import LONGEST_NAME, NOT_YET, explain_value, format_value, strip, unwrap
+from ..graph.graph import Node
+from .formula import literal, put_in, written
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One result of an operation: its formula, what stands there for the names in it, and what came out.
+
+    >>> double = ast.parse("g * y", mode="eval").body
+    >>> slot = Slot(double, {"y": "d"}, {"g": 1.0, "y": 4.0}, result=4.0, mark="[0] ")
+    >>> slot.text, slot.worked()
+    ('[0] g·d = 4', '[0] g·d = 1·4 = 4')
+    """
+
+    formula: ast.expr | None
+    names: Mapping[str, str]
+    values: Mapping[str, Any] = field(default_factory=dict)  # of the names in the formula
+    result: Any = None
+    mark: str = ""  # before it all: "[0] "
+    name: str = ""  # what the result is called at the node: "gx0"
+    output: str = ""  # the variable of a program that the result is,
+    reads: Mapping[str, str] = field(default_factory=dict)  # and those that the names stand for
+
+    @property
+    def rule(self) -> str:
+        """``g·d``, in the names of the user."""
+        return "" if self.formula is None else written(self.formula, self.names)
+
+    @property
+    def text(self) -> str:
+        """``[0] g·d = 4``: what stands at the node."""
+        return self._equal(self.name, self.rule, "" if self.result is None else self._result())
+
+    @property
+    def before(self) -> str:
+        """The same before it ran: the result is a dash."""
+        return self._equal(self.name, self.rule, NOT_YET)
+
+    def numbers(self) -> str:
+        """The formula with numbers put in: ``1·4``; empty where one is not known."""
+        return "" if self.formula is None else put_in(self.formula, self.values)
+
+    def worked(self, now: Mapping[str, Any] | None = None) -> str:
+        """``[0] g·d = 1·4 = 4``, with the values that the names have ``now`` in a run of a program."""
+        slot = self if not self.output else self._at(now or {})
+        result = "" if slot.result is None else slot._result()
+        numbers = slot.numbers() if result else ""
+        numbers = "" if numbers.replace("−", "-") == result else numbers
+        return slot._equal(slot.name, slot.rule, numbers, result)
+
+    def _at(self, now: Mapping[str, Any]) -> Slot:
+        values = {k: now.get(n, literal(n)) for k, n in self.reads.items()}
+        return Slot(self.formula, self.names, values, now.get(self.output), name=self.output)
+
+    def _result(self) -> str:
+        return format_value(self.result)
+
+    def _equal(self, *parts: str) -> str:
+        text = " = ".join(filter(None, dict.fromkeys(parts)))
+        return f"{self.mark}{text}".strip()
+
+
+def operation(slots: Iterable[Slot], ports: bool = False) -> Fields:
+    """The fields of an operation: what each slot computes and gave, one line or one port each."""
+    slots = tuple(slots)
+    texts = [slot.text for slot in slots]
+    ran = [(t, s.before) for t, s in zip(texts, slots, strict=True) if s.result is not None]
+    fields: Fields = {"data": {"live": tuple(ran), "slots": slots}}
+    if ports:
+        return fields | {"ports": tuple((text, "out") for text in texts)}
+    return fields | {"lines": tuple(filter(None, texts))}
+
+
+def value(x: Any, shown: bool = True, seed: bool = False) -> Fields:
+    """The fields of a value or of a gradient; a dash if it is None."""
+    text = format_value(x)
+    text = f"{text} (seed)" if seed and x is not None else text
+    lines = tuple(filter(None, (text, strip(x)))) if shown else ()
+    live = ((text, NOT_YET), *((line, "") for line in lines[1:]))
+    return {"lines": lines, "tooltip": explain_value(x), "data": {"live": live if lines else ()}}
+
+
+def variable(name: str, text: str, word: str) -> Fields:
+    """The fields of one version of a variable of a program: its value, where that is known, and a few words."""
+    live = ((text, NOT_YET),) if text else ()
+    lines = tuple(filter(None, (text, word)))
+    return {"lines": lines, "data": {"variable": name, "live": live}}
+
+
+def show_value(node: Node, value: Any) -> None:
+    """The value that this version of a name had: nobody overwrites what was noted."""
+    text = format_value(value)
+    if node.data["live"] and node.kind != "scopes":
+        node.lines = (text, *node.lines[len(node.data["live"]) :])
+        node.data |= {"live": ((text, NOT_YET),), "recorded": True, "value": value}
+        node.tooltip = f"{node.tooltip} | {explain_value(value)}"
+
+
+def forget_value(node: Node) -> None:
+    """A scope holds the last version of a name only: of the earlier ones no value is known."""
+    node.lines = node.lines[len(node.data["live"]) :]
+    node.data["live"] = ()
+
+
+def add_word(node: Node, word: str) -> None:
+    """Put a few more words behind those a node has."""
+    fixed = len(node.data.get("live", ()))
+    words = " ".join([*node.lines[fixed:], word])
+    node.lines = (*node.lines[:fixed], words)
+
+
+def accumulated(name: str, grad: Any, parts: Sequence[Any], shown: bool = True) -> Fields:
+    """The fields of what adds to the gradient of a leaf, with the summands that came."""
+    words = summands(parts)
+    live = (
+        (f"{name} = {format_value(grad)}" if shown else name, f"{name} = {NOT_YET}"),
+        (words and f"+= {words}", NOT_YET),
+        (strip(grad) if shown else "", ""),
+    )
+    lines = tuple(line for line, _ in live if line)
+    data = {"live": tuple(both for both in live if both[0]), "called": name}
+    return {"lines": lines, "tooltip": f"adds to {name}: {explain_value(grad)}", "data": data}
+
+
+def summands(parts: Sequence[Any]) -> str:
+    """What a gradient that comes from several places adds up: ``8 + 4``; empty where one is not known.
+
+    >>> summands([8.0, -4.0]), summands([8.0, None])
+    ('8 + (-4)', '')
+    """
+    if len(parts) < 2 or any(part is None for part in parts):
+        return ""
+    texts = [f"({text})" if text[0] == "-" else text for text in map(format_value, parts)]
+    words = " + ".join(texts)
+    return words if len(words) <= LONGEST_NAME else f"{len(parts)} parts"
+
+
+def total(parts: Sequence[Any]) -> Any:
+    """The sum of what arrives; None where a part is not known, or they cannot be added."""
+    if not parts or any(part is None for part in parts):
+        return None
+    try:
+        return sum(parts[1:], parts[0])
+    except (TypeError, ValueError):
+        return None
+
+
+def saved(values: Mapping[str, Any] | None) -> str:
+    """What a node keeps for backward, one line per value, with its bytes; None was freed."""
+    if values is None:
+        return "saved values: freed"
+    lines = [f"saved {n}: {explain_value(v)}, {_bytes(v)} bytes" for n, v in values.items()]
+    return "\n".join(lines) or "saves nothing"
+
+
+def _bytes(value: Any) -> int:
+    value = unwrap(value)
+    if isinstance(value, (list, tuple)):
+        return sum(map(_bytes, value))
+    return 0 if value is None else np.asarray(value).nbytes
