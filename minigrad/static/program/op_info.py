@@ -31,6 +31,8 @@ class OpInfo:
 ROLES = ("forward", "loss", "backward", "optimize")  #: what an operator is there for
 
 _LOOP = "sub_block next_grad carried_grad params_local"
+_CARRIED_GRAD = ("x", "x_grad", "out_grad", "next_grad", "carried_grad")
+_PARAMS_GRAD = ("params", "params_grad", "params_local")
 _TO_BRANCHES = "sub_block else_block true_seeds false_seeds true_params false_params"
 
 #: control flow: input slots, output slots, attrs
@@ -60,6 +62,24 @@ CONTROL = {
             f"{_LOOP} step_out_grad steps_grad",
         ),
     )
+}
+
+#: control flow: slots and attrs that are lists of one length, an entry for each value that is handed in or out
+ROWS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "while": (("x", "carried", "next", "out"),),
+    "cond": (("out", "true_out", "false_out"),),
+    "recurrent": (("x", "carried", "next", "out"), ("seq", "steps"), ("stacked", "step_out")),
+    "while_grad": (_CARRIED_GRAD, _PARAMS_GRAD),
+    "cond_grad": (
+        ("out_grad", "true_seeds", "false_seeds"),
+        ("params", "params_grad", "true_params", "false_params"),
+    ),
+    "recurrent_grad": (
+        _CARRIED_GRAD,
+        _PARAMS_GRAD,
+        ("seq", "seq_grad", "steps_grad"),
+        ("stacked_grad", "step_out_grad"),
+    ),
 }
 
 _KNOWN: dict[str, tuple[str, OpInfo]] = {}  # type → (primitive it belongs to, its info)

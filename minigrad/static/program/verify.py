@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from ...errors import ProgramError, did_you_mean
 from ...grad_names import EMPTY
 from .block import Block
-from .op_info import CONTROL, ROLES, bind_slots, list_slots, op_info
+from .op_info import CONTROL, ROLES, ROWS, bind_slots, list_slots, op_info
 from .operator import BLOCK_ATTRS, Operator
 from .program import Program
 from .variable import check_name
@@ -33,34 +33,10 @@ def verify(program: Program) -> Program:
     return program
 
 
-#: control flow: attr → the slot it is as long as; the names belong to the block in the second table
-_LISTS = {
-    "while": {"carried": "x", "next": "x"},
-    "cond": {"true_out": "out", "false_out": "out"},
-    "recurrent": {"carried": "x", "next": "x", "steps": "seq", "step_out": "stacked"},
-    "while_grad": {"next_grad": "x", "carried_grad": "x", "params_local": "params"},
-    "recurrent_grad": {
-        "next_grad": "x", "carried_grad": "x", "params_local": "params",
-        "step_out_grad": "stacked_grad", "steps_grad": "seq",
-    },
-    "cond_grad": {
-        "true_seeds": "out_grad", "false_seeds": "out_grad", "true_params": "params", "false_params": "params",
-    },
-}  # fmt: skip
-
-
 _IN_ELSE = ("false_out", "false_seeds", "false_params")
 
 
 _GIVEN = ("carried", "steps", "next_grad", "step_out_grad", "true_seeds", "false_seeds")
-
-
-_PAIRS = {          # slots that are equally long
-    "while": (("x", "out"),), "recurrent": (("x", "out"),), "cond": (),
-    "while_grad": (("x", "out_grad"), ("x", "x_grad"), ("params", "params_grad")),
-    "recurrent_grad": (("x", "out_grad"), ("x", "x_grad"), ("params", "params_grad"), ("seq", "seq_grad")),
-    "cond_grad": (("params", "params_grad"),),
-}  # fmt: skip
 
 
 #: a block, the number of an operator in it, the operator
@@ -107,26 +83,28 @@ def control_flow_fits(program: Program) -> None:
     """The names control flow hands in and out exist in its blocks, one for each value."""
     for place in _control(program):
         op = place[2]
-        if op.type not in _LISTS:
+        if op.type not in ROWS:
             continue
         scopes = op.outputs.get("scopes", op.inputs.get("scopes", ()))
         _require(len(scopes) == 1, place, "it needs one place for its scopes")
         if op.type.startswith("cond"):
             _require(len(op.inputs.get("pred", ())) == 1, place, "it decides on one value")
-        for a, b in _PAIRS[op.type]:
-            same = len(_slot(op, a)) == len(_slot(op, b))
-            _require(same, place, f"{a!r} and {b!r} are not equally long")
-        _names_fit(program, place)
+        for row in ROWS[op.type]:
+            first, *slots = (n for n in row if n not in CONTROL[op.type].attrs)
+            for slot in slots:
+                same = len(_slot(op, first)) == len(_slot(op, slot))
+                _require(same, place, f"{first!r} and {slot!r} are not equally long")
+            _names_fit(program, place, row)
         if op.type == "while":
             inner, cond = program.blocks[op.attrs["cond_block"]], op.attrs.get("cond")
             good = isinstance(cond, str) and inner.has_var(cond)
             _require(good, place, f"the condition {cond!r} is no variable")
 
 
-def _names_fit(program: Program, place: Place) -> None:
+def _names_fit(program: Program, place: Place, row: tuple[str, ...]) -> None:
     """Lists of names in attrs are as long as their slots, and their block has these names."""
-    op = place[2]
-    for attr, slot in _LISTS[op.type].items():
+    op, slot = place[2], row[0]
+    for attr in _lists(op, row):
         names: Any = op.attrs.get(attr)
         good = (
             isinstance(names, list)
@@ -138,6 +116,11 @@ def _names_fit(program: Program, place: Place) -> None:
         for name in names:
             there = name == EMPTY or name in inner.vars
             _require(there, place, f"{attr}: block {inner.idx} has no {name!r}")
+
+
+def _lists(op: Operator, row: tuple[str, ...]) -> list[str]:
+    """The attrs in a row: lists of names in the blocks of an operator."""
+    return [name for name in row if name in CONTROL[op.type].attrs]
 
 
 def _home(op: Operator, attr: str) -> int:
@@ -182,7 +165,7 @@ def results_are_made(program: Program) -> None:
     given = given_names(program)
     for place in _control(program):
         op = place[2]
-        for attr in _LISTS.get(op.type, ()):
+        for attr in (a for row in ROWS.get(op.type, ()) for a in _lists(op, row)):
             index = _home(op, attr)
             for name in op.attrs[attr]:
                 known = name == EMPTY or name in written[index] or name in given.get(index, ())
