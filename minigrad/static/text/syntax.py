@@ -109,7 +109,9 @@ def _follows(block: Block, v: Variable, made: dict[str, str]) -> bool:
     like = named_after(block, v.name)
     if like is not None:
         return (like.shape, like.dtype) == (v.shape, v.dtype)
-    return made[v.name] not in CONTROL and not made[v.name].endswith("_grad")
+    outer = block.parent_block  # one of the same name there is another variable
+    hides = outer is not None and outer.find_var(v.name) is not None
+    return not hides and made[v.name] not in CONTROL and not made[v.name].endswith("_grad")
 
 
 def named_after(block: Block, name: str) -> Variable | None:
@@ -364,8 +366,9 @@ def _append(block: Block, line: str, role: str) -> None:
     if not outputs:
         raise ValueError(f"{info.type} has no name for its result")
     op = Operator(info.type, inputs, outputs, bind_slots(info, inputs, outputs, attrs), role)
-    _declare_gradients(block, op)
-    if all(n == EMPTY or n in block.vars for n in op.output_names):
+    gradients = _gradients(block, op)
+    if all(n == EMPTY or n in block.vars or n in gradients for n in op.output_names):
+        block.vars.update(gradients)
         block.ops.append(op)
         block.written.update(op.output_names)
         if has_blocks(op.type) and all(block.var(n).stop_gradient for n in _handed_in(op)):
@@ -373,6 +376,7 @@ def _append(block: Block, line: str, role: str) -> None:
                 block.vars[name]._derived_stop = True
     else:
         block._append(op)
+        block.vars.update(gradients)  # they say more than inference knows of open sizes
 
 
 def _enter_rows(rows: list[str], info: OpInfo, places: Any) -> None:
@@ -463,13 +467,11 @@ def _literal(attr: str, tokens: list[str]) -> Any:
         raise ValueError(f"{text:.80} is no value of an attr") from None
 
 
-def _declare_gradients(block: Block, op: Operator) -> None:
-    """A gradient has the shape of what it is the gradient of."""
-    for name in op.output_names:
-        if name not in block.vars:
-            like = named_after(block, name)
-            if like is not None:
-                block.vars[name] = Variable(block, name, like.shape, like.dtype)
+def _gradients(block: Block, op: Operator) -> dict[str, Variable]:
+    """The variables that are gradients: each has the shape of what it is the gradient of."""
+    fresh = [name for name in op.output_names if name not in block.vars]
+    models = {name: like for name in fresh if (like := named_after(block, name)) is not None}
+    return {name: Variable(block, name, v.shape, v.dtype) for name, v in models.items()}
 
 
 def link_grad_ops(program: Program) -> None:
