@@ -56,9 +56,13 @@ class Here:
     """Where the learner is, in a notebook beside the file: a line with a link."""
 
     def __repr__(self) -> str:
-        course, folder = find_course(), Path()
+        beginning, folder = "No exercise has passed yet: begin with step 1.", Path()
+        try:
+            course = find_course()
+        except OSError:  # in a browser's tab that may keep nothing, no folder can be read
+            return beginning
         if OFF in os.environ or not read(folder)["passed"]:
-            return "No exercise has passed yet: begin with step 1."
+            return beginning
         done = f"{len(read(folder)['passed'])} exercises have passed."
         if (number := here(course, folder)) is None:
             return f"{done} Go on with [the capstone](capstone.ipynb)."

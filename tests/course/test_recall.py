@@ -132,6 +132,14 @@ def test_the_start_page_says_where_to_go_on(tmp_path, monkeypatch):
     assert "the capstone" in repr(progress.Here())
 
 
+def test_where_no_folder_can_be_read_the_start_page_begins_with_step_1(monkeypatch):
+    def unreadable():
+        raise OSError("Invalid argument: '/drive/steps'")
+
+    monkeypatch.setattr(progress, "find_course", unreadable)
+    assert "begin with step 1" in repr(progress.Here())
+
+
 def test_a_file_that_is_none_of_ours_is_refused_and_stays(tmp_path):
     for text in ("{", "[]", json.dumps({"cards": 3})):
         (tmp_path / progress.FILE).write_text(text)

@@ -379,5 +379,6 @@ def test_a_browser_that_refuses_to_keep_anything_says_so_and_runs(chromium, addr
 def test_without_service_workers_notebooks_run(chromium, address):
     lab = open_page(chromium, address, "start", service_workers="block")
     run_all(lab)
+    assert unexpected_errors(lab) == []
     lab.page.wait_for_function(PICTURE, timeout=60_000)
     lab.page.context.close()
