@@ -3,9 +3,9 @@
 #
 # **Goal.** Write a computation down before running it; let a function write the backward part.
 #
-# **Time.** 35 minutes
+# **Time.** 30 minutes
 #
-# **Needs.** step 15: operators with slots and names, `x@GRAD`
+# **Needs.** step 15: operators with slots and names, networks, `x@GRAD`
 
 # %% [markdown] tags=["growth"]
 # <!-- growth -->
@@ -13,30 +13,36 @@
 # %% [markdown]
 # ## Part E: programs
 #
-# Until now, describing a computation and doing it were one thing, or nearly: a network held names,
-# but it had to be run to find out a shape. Now we separate the two for good:
+# The networks of steps 13 to 15 are words: operators that name what they read and write. But three
+# things were left to us. Nobody knew a shape before the network ran. The backward part was a
+# *second* network, to be run after the first, in the same scope. And the seed was a number that we
+# put there by hand.
+#
+# A **program** is such a network that knows all this itself. It keeps two things apart:
 #
 # | | what it is | what it holds |
 # |---|---|---|
-# | **description** | a `Program`: blocks of ops and variables | names, shapes, types. No number. |
-# | **execution** | `run`: walks the ops from top to bottom | a *scope*: name → array |
+# | **description** | a `Program`: blocks of ops and variables | names and shapes. No number. |
+# | **execution** | `run`: the ops, from top to bottom | a *scope*: name → array |
 #
 # Large systems work like this: describe once, run a million times, on another machine if you like.
 # `torch.compile` does it, too; you will see its program beside yours.
 #
-# This part has four steps, 17 to 20, and a new file. The ideas are those of steps 13 to 15. What
-# changes is this:
+# This part has four steps, 17 to 20. They go on with your code of step 15:
 #
 # | you know | now | what is new |
 # |---|---|---|
-# | `register` | `OPS` | one rule per *input*, so that a gradient nobody wants costs nothing |
-# | `Operator` | `Op` | holds names only; `compute` does the work |
-# | `build_grad_op` | `make_grad_op` | it notes which op it belongs to |
-# | `NetOp` | `Block` | has variables, and a parent |
+# | `Operator` | the same; we say **op** for short | nothing |
+# | a name | `Variable` | what is known about a name before anything runs |
+# | `NetOp` | `Block` | it knows its variables, and the block around it |
+# | `backward(net)` | `append_backward(loss)` | it starts from one loss, and writes into the same block |
+#
+# First what we bring along, folded: the scope, the registry, `Operator`, `build_grad_op`, `NetOp`.
+# (`add_up` waits for step 18.)
 
 # %%
 import inspect
-from collections import ChainMap
+from collections import namedtuple
 
 import numpy as np
 
@@ -45,64 +51,211 @@ import numpy as np
 # from minigrad.course import check, why
 # from minigrad.course.explore import explore
 
+# %% tags=["carried"]
+class Scope(dict):
+    """Names and their values: the only place where numbers live."""
+
+    def __missing__(self, name):
+        raise NameError(f"{name!r} has no value in this scope; it holds: {', '.join(self)}")
+
+# %% tags=["carried"]
+GRAD = "@GRAD"              # w@GRAD is the name of the gradient of w
+EMPTY = "@EMPTY@"           # the name that stands for "nothing here"
+
+OpInfo = namedtuple("OpInfo", "kernel inputs outputs grad")
+OPS = {}                    # the OpInfoMap of the documents: type -> OpInfo
+
+
+def register(type, kernel, grad_type=None, grad_kernel=None, outputs=("out",)):
+    """Write one op into the registry, and its grad op with it."""
+    if type in OPS:
+        raise ValueError(f"the op type {type!r} is registered already; choose another name")
+    parameters = inspect.signature(kernel).parameters.values()
+    slots = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    OPS[type] = OpInfo(kernel, slots, list(outputs), grad_type)
+    if grad_type:
+        register(grad_type, grad_kernel, outputs=[slot + "_grad" for slot in slots])
+
+
+def find(type):
+    """The record of an op type."""
+    if type not in OPS:
+        raise LookupError(f"unknown op type {type!r}; known: {', '.join(OPS)}")
+    return OPS[type]
+
+# %% tags=["carried"]
+OPS.clear()                 # so that this cell can be run again
+
+register("add", lambda x, y: x + y,
+         "add_grad", lambda out_grad: (out_grad, out_grad))
+register("mul", lambda x, y: x * y,
+         "mul_grad", lambda x, y, out_grad: (out_grad * y, out_grad * x))
+register("square", lambda x: x ** 2,
+         "square_grad", lambda x, out_grad: 2 * x * out_grad)
+register("exp", lambda x: np.exp(x),
+         "exp_grad", lambda out, out_grad: out * out_grad)
+register("power", lambda x, *, n: x ** n,
+         "power_grad", lambda x, out_grad, *, n: n * x ** (n - 1) * out_grad)
+register("matmul", lambda x, y: x @ y,
+         "matmul_grad", lambda x, y, out_grad: (out_grad @ y.T, x.T @ out_grad))
+register("rowwise_add", lambda x, b: x + b,
+         "rowwise_add_grad", lambda out_grad: (out_grad, out_grad.sum(axis=0)))
+register("sigmoid", lambda x: 1 / (1 + np.exp(-x)),
+         "sigmoid_grad", lambda out, out_grad: out_grad * out * (1 - out))
+register("split", lambda x: np.split(x, 2),
+         "split_grad", lambda *out_grad: np.concatenate(out_grad))
+register("sum", lambda *x: sum(x))
+register("fill_zeros_like", lambda x: np.zeros_like(x))
+
+# %% tags=["carried"]
+def names(slots):
+    """All names in a map of slots, in order."""
+    return [name for listed in slots.values() for name in listed]
+
+
+def fill_slots(type, slots, given):
+    """The given names as lists, in the order of the registry."""
+    if set(given) != set(slots):
+        raise ValueError(f"{type!r} has the slots {', '.join(slots)}, not {', '.join(given)}")
+    return {slot: given[slot].split() if isinstance(given[slot], str) else list(given[slot])
+            for slot in slots}
+
+
+class Operator:
+    """One operation, written down: a type, names by slot, attributes."""
+
+    def __init__(self, type, inputs, outputs, attrs=None):
+        info = find(type)
+        self.type = type
+        self.inputs = fill_slots(type, info.inputs, inputs)
+        self.outputs = fill_slots(type, info.outputs, outputs)
+        self.attrs = dict(attrs or {})
+
+    def run(self, scope):
+        """Read the inputs by name, compute, write the outputs by name."""
+        values = [scope[name] for name in names(self.inputs)]
+        results = find(self.type).kernel(*values, **self.attrs)
+        if not isinstance(results, (tuple, list)):
+            results = [results]
+        for name, value in zip(names(self.outputs), results, strict=True):
+            if name != EMPTY:
+                scope[name] = value
+
+    def __repr__(self):
+        def text(listed):
+            return listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+        made = [text(listed) for listed in self.outputs.values()]
+        given = [f"{slot}={text(listed)}" for slot, listed in self.inputs.items()]
+        given += [f"{key}={value!r}" for key, value in self.attrs.items()]
+        return f"{', '.join(made)} = {self.type}({', '.join(given)})"
+
+# %% tags=["carried"]
+def build_grad_op(op):
+    """The operator that takes the gradients of op's outputs to the gradients of its inputs."""
+    grad_type = find(op.type).grad                              # 1. the type
+    if grad_type is None:
+        raise LookupError(f"{op.type!r} has no gradient operator: {op}")
+    forward = {**op.inputs, **op.outputs}
+    reads = find(grad_type).inputs                              # 2. copy what the rule reads
+    inputs = {slot: forward[slot] for slot in reads if slot in forward}
+    for slot, listed in op.outputs.items():                     # 3. add the gradients
+        inputs[slot + "_grad"] = [name + GRAD for name in listed]
+    outputs = {}
+    for slot, listed in op.inputs.items():
+        outputs[slot + "_grad"] = [name + GRAD for name in listed]
+    return Operator(grad_type, inputs, outputs, op.attrs)       # 4. build
+
+# %% tags=["carried"]
+class NetOp(Operator):
+    """A network: an operator that holds operators, in the order in which they run."""
+
+    def __init__(self, ops, type="net"):
+        self.type, self.ops, self.attrs = type, list(ops), {}
+
+    @property
+    def inputs(self):
+        """What the net reads and nobody in it has written before."""
+        written, needed = set(), {}
+        for op in self.ops:
+            needed |= {name: None for name in names(op.inputs) if name not in written}
+            written |= set(names(op.outputs))
+        return {"x": list(needed)}
+
+    @property
+    def outputs(self):
+        """What the net writes: names that leave it, and names that are read in it again."""
+        written, read = {}, set()
+        for op in self.ops:
+            written |= dict.fromkeys(names(op.outputs))
+            read |= {*names(op.inputs), *op.outputs.get("inner", [])}
+        written.pop(EMPTY, None)
+        return {"out": [name for name in written if name not in read],
+                "inner": [name for name in written if name in read]}
+
+    def run(self, scope):
+        for op in self.ops:
+            op.run(scope)
+
+    def __repr__(self):
+        lines = [str(op).replace("\n", "\n    ") for op in self.ops]
+        return "\n    ".join([f"{self.type}:", *lines])
+
+# %% tags=["carried"]
+def places(net):
+    """(home, op) for every operator that computes, in order; home is the net it stands in."""
+    waiting = [(net, op) for op in reversed(net.ops)]
+    while waiting:
+        home, op = waiting.pop()
+        if isinstance(op, NetOp):
+            waiting += [(op, inner) for inner in reversed(op.ops)]
+        else:
+            yield home, op
+
+
+def add_up(net):
+    """Give every writer of a shared name a name of its own; add the parts behind the last one."""
+    writers = {}
+    for home, op in places(net):
+        for listed in op.outputs.values():
+            for position, name in enumerate(listed):
+                writers.setdefault(name, []).append((home, op, listed, position))
+    for name, found in writers.items():
+        if name == EMPTY or len(found) == 1:
+            continue
+        parts = [f"{name}@RENAME@{k}" for k in range(len(found))]
+        for part, (_, _, listed, position) in zip(parts, found, strict=True):
+            listed[position] = part
+        home, last, _, _ = found[-1]
+        home.ops.insert(home.ops.index(last) + 1, Operator("sum", {"x": parts}, {"out": name}))
+
 # %% [markdown]
-# ## The table of ops
-#
-# One entry per op type: a **kernel** that computes it, and **one gradient rule per input**. The
-# parameter names are the slots. A rule reads inputs (`x`), the output (`out`), or its gradient
-# (`out_grad`). It names only what it needs: `exp` reads its output and never its input, `add`
-# reads no value at all.
-
-# %%
-def parameters(function):
-    """The names of a function's parameters, in order: the slots it reads."""
-    return list(inspect.signature(function).parameters)
-
-
-class OpInfo:
-    """What is known about a type of op: a kernel, its output slots, one gradient rule per input."""
-
-    def __init__(self, kernel, outputs=("out",), **rules):
-        self.kernel, self.outputs, self.rules = kernel, outputs, rules
-
-
-def spread(x, out_grad):
-    """The gradient of a sum: every element of x gets the same."""
-    return np.full(np.shape(x), out_grad)
-
-
-OPS = {
-    "add": OpInfo(lambda x, y: x + y, x=lambda out_grad: out_grad, y=lambda out_grad: out_grad),
-    "sub": OpInfo(lambda x, y: x - y, x=lambda out_grad: out_grad, y=lambda out_grad: -out_grad),
-    "mul": OpInfo(lambda x, y: x * y,
-                  x=lambda y, out_grad: out_grad * y, y=lambda x, out_grad: out_grad * x),
-    "matmul": OpInfo(lambda x, y: x @ y,
-                     x=lambda y, out_grad: out_grad @ y.T, y=lambda x, out_grad: x.T @ out_grad),
-    "square": OpInfo(lambda x: x ** 2, x=lambda x, out_grad: out_grad * 2 * x),
-    "exp": OpInfo(lambda x: np.exp(x), x=lambda out, out_grad: out_grad * out),
-    "reduce_sum": OpInfo(lambda x: np.sum(x), x=spread),
-    "mean": OpInfo(lambda x: np.mean(x), x=lambda x, out_grad: spread(x, out_grad / np.size(x))),
-    "fill_constant": OpInfo(lambda *, shape, value: np.full(shape, value)),
-}
-
-
-# %% [markdown]
-# **Predict, then run.** What does the rule of `mul` for `x` read? And what does it make of `y = 4`
-# and `out_grad = 10`?
+# Where a function of yours has passed its check in an earlier step, this notebook goes on with it:
 
 # %% tags=["active-ipynb"]
-# print(OPS["mul"].kernel(3.0, 4.0))
-# rule = OPS["mul"].rules["x"]
-# print(parameters(rule), rule(y=4.0, out_grad=10.0))
-
-# %% [markdown]
-# It reads `y`, the other factor, and the gradient that arrives. The product is $10 \cdot 4$.
-
-# %% [markdown]
-# ## The four records
+# from minigrad.course import use_mine
 #
-# A **Variable** says what is known about a name; its value is not among it. `persistable` marks a
-# parameter, which lives on from run to run. `stop_gradient` waits for the next step.
+# use_mine()
+
+# %% [markdown]
+# The table gets four rows. `reduce_sum` and `mean` make one number out of many: a loss. `fill_constant`
+# reads nothing and has no gradient: it will be our seed.
+
+# %%
+# to run this cell again, run the table above it first
+register("sub", lambda x, y: x - y,
+         "sub_grad", lambda out_grad: (out_grad, -out_grad))
+register("reduce_sum", lambda x: np.sum(x),
+         "reduce_sum_grad", lambda x, out_grad: np.full(np.shape(x), out_grad))
+register("mean", lambda x: np.mean(x),
+         "mean_grad", lambda x, out_grad: np.full(np.shape(x), out_grad / np.size(x)))
+register("fill_constant", lambda *, shape, value: np.full(shape, value))
+
+# %% [markdown]
+# ## Variable: what is known about a name
+#
+# A **Variable** holds a name and a shape. Its value is not among them: values live in a scope.
+# `persistable` marks a parameter, which lives on from run to run. `stop_gradient` waits for the next
+# step.
 
 # %%
 class Variable:
@@ -118,64 +271,25 @@ class Variable:
 
 
 # %% [markdown]
-# An **Op** is one line of a program: a type, and which names stand in which slot. That decides what
-# is computed. `role` and `forward_op` are for the reader: on which side it stands, and which op a
-# grad op belongs to.
+# ## Block: a network that knows its variables
+#
+# A **Block** is a `NetOp`: ops in order, which run in order. New are its variables. A name that it
+# does not know is looked up in its parent, like a variable of an outer function. Block 0 has none:
+# its parent is -1. (`forward_block` waits for step 19.)
+#
+# `append_op` writes one op and creates its output variable.
+#
+# **Predict.** How can it know the shape of the output, when there are no numbers yet?
 
 # %%
-class Op:
-    """One line of a block: a type, and lists of names by slot."""
-
-    def __init__(self, type, inputs, outputs, attrs=None, role="forward", forward_op=None):
-        self.type, self.inputs, self.outputs, self.attrs = type, inputs, outputs, attrs or {}
-        self.role, self.forward_op = role, forward_op
-
-    @property
-    def reads(self):
-        return [name for names in self.inputs.values() for name in names]
-
-    @property
-    def writes(self):
-        return [name for names in self.outputs.values() for name in names]
-
-    def __repr__(self):
-        lists = {slot: names[0] if len(names) == 1 else f"[{', '.join(names)}]"
-                 for slot, names in self.inputs.items()}
-        arguments = [f"{name}={value}" for name, value in (lists | self.attrs).items()]
-        return f"{', '.join(self.writes)} = {self.type}({', '.join(arguments)})"
-
-
-# %% [markdown]
-# How numbers come to an op, if there are any: fetch an array for each name, call the kernel. For a
-# grad op the kernel is the rules themselves, one for each gradient it writes.
-
-# %%
-def compute(op, scope):
-    """The arrays one op makes out of the arrays in the scope, in the order of ``op.writes``."""
-    arrays = {slot: [scope[name] for name in names] for slot, names in op.inputs.items()}
-    if op.type in OPS:
-        listed = [array for slot in arrays.values() for array in slot]
-        made = OPS[op.type].kernel(*listed, **op.attrs)
-        return made if isinstance(made, tuple) else (made,)
-    rules = OPS[op.type.removesuffix("_grad")].rules
-    wanted = [rules[slot.removesuffix("_grad")] for slot in op.outputs]
-    return [rule(*[arrays[slot][0] for slot in parameters(rule)]) for rule in wanted]
-
-
-# %% [markdown]
-# A **Block** is a list of ops and the variables they speak of. A name that it does not know is looked
-# up in its parent, like a variable of an outer function. Block 0 has none: its parent is -1.
-# (`forward_block` waits for step 19.) `append_op` writes a line and creates its output variable. It
-# finds the shape by a trick: it lets the kernel run once on ones.
-
-# %%
-class Block:
-    """Ops in order, variables by name, and the index of the parent block."""
+class Block(NetOp):
+    """A network that knows its variables, and the index of the block around it."""
 
     def __init__(self, program, idx, parent=-1, forward_block=-1):
+        super().__init__([], "block")
         self.program, self.idx = program, idx
         self.parent, self.forward_block = parent, forward_block
-        self.vars, self.ops = {}, []
+        self.vars = {}
 
     def create_var(self, name, shape=(), **flags):
         if name in self.vars:
@@ -191,21 +305,28 @@ class Block:
             block = self.program.blocks[block.parent]
         return block.vars[name]
 
-    def append_op(self, type, *names, out, **attrs):
-        """Append ``out = type(*names)``; return the output variable, or a list of several."""
-        if type not in OPS:
-            raise ValueError(f"no op type {type!r}; there are {', '.join(OPS)}")
-        info = OPS[type]
-        slots = [slot for slot in parameters(info.kernel) if slot not in attrs]
-        op = Op(type, {slot: [name] for slot, name in zip(slots, names, strict=True)},
-                {slot: [name] for slot, name in zip(info.outputs, out.split(), strict=True)}, attrs)
-        made = compute(op, {name: np.ones(self.var(name).shape) for name in names})
-        created = [self.create_var(name, np.shape(array), stop_gradient=not info.rules)
-                   for name, array in zip(op.writes, made, strict=True)]
+    def append_op(self, type, *inputs, out, **attrs):
+        """Append ``out = type(*inputs)``; return the output variable, or a list of several."""
+        info = find(type)
+        op = Operator(type, dict(zip(info.inputs, inputs, strict=True)), {"out": out}, attrs)
+        ones = Scope({name: np.ones(self.var(name).shape) for name in inputs})
+        op.run(ones)                        # only to see the shapes
         self.ops.append(op)
+        created = [self.create_var(name, np.shape(ones[name]), stop_gradient=info.grad is None)
+                   for name in names(op.outputs)]
         return created[0] if len(created) == 1 else created
 
 
+# %% [markdown]
+# By a trick: it runs the op once on ones, looks at the shape of what comes out, and throws the
+# numbers away.
+#
+# ## Program
+#
+# A **Program** is a list of blocks. Until step 19 there is only one. To run it is to run block 0, in
+# a scope that begins with a copy of the given values.
+
+# %%
 class Program:
     """A list of blocks; block 0 is the root."""
 
@@ -223,6 +344,13 @@ class Program:
             lines.append(f"block {block.idx} (parent {block.parent})")
             lines += [f"  #{number} {op}" for number, op in enumerate(block.ops)]
         return "\n".join(lines)
+
+
+def run(program, values):
+    """Execute block 0 on the given values; return the scope with all that was made."""
+    scope = Scope(values)
+    program.blocks[0].run(scope)
+    return scope
 
 
 # %% [markdown]
@@ -253,30 +381,6 @@ class Program:
 # %% [markdown]
 # ## An execution
 #
-# `run_block` walks from top to bottom: read arrays from the scope, compute, write arrays into the
-# scope.
-#
-# `run` keeps what it was given apart from what it makes: a fresh dictionary in front of the given
-# one.
-
-# %%
-def run_block(block, scope):
-    """Execute the ops of a block from first to last on a scope, name → array."""
-    for number, op in enumerate(block.ops):
-        for name in op.reads:
-            if name not in scope:
-                raise RuntimeError(f"#{number} {op.type} reads {name!r}, which nobody wrote or fed")
-        scope.update(zip(op.writes, compute(op, scope), strict=True))
-
-
-def run(program, values):
-    """Execute block 0 on the given values; return the scope: what was made, then what was given."""
-    scope = ChainMap({}, values)
-    run_block(program.blocks[0], scope)
-    return scope
-
-
-# %% [markdown]
 # One description, two executions:
 
 # %% tags=["active-ipynb"]
@@ -284,32 +388,23 @@ def run(program, values):
 # print(run(program, values)["e"], run(program, {"a": 1.0, "b": 1.0, "d": 7.0})["e"])
 
 # %% [markdown]
-# Forget a value, and the executor says which op missed it:
+# Forget a value, and the scope says what it misses:
 
 # %% tags=["active-ipynb", "raises-exception"]
 # run(program, {"a": 2.0, "b": 3.0})
 
 # %% [markdown]
-# ## The grad op of an op
+# ## The backward part: first attempt
 #
-# The four processes of step 13. The rules say what must be read; the slots say under which names.
-# Nothing is computed here either.
+# `build_grad_op` of step 13 makes the grad op of an op. We only add a note for the reader, and for
+# pictures: which op it belongs to. Nothing is computed here either.
 
 # %%
-def grad_name(name):
-    return f"{name}@GRAD"
-
-
 def make_grad_op(op):
-    """The op that turns gradients of op's outputs into gradients of op's inputs."""
-    rules = OPS[op.type].rules
-    out_grads = {f"{slot}_grad": [grad_name(n) for n in names]
-                 for slot, names in op.outputs.items()}
-    known = {**op.inputs, **op.outputs, **out_grads}
-    reads = {slot for rule in rules.values() for slot in parameters(rule)}
-    writes = {f"{slot}_grad": [grad_name(n) for n in op.inputs[slot]] for slot in rules}
-    inputs = {slot: names for slot, names in known.items() if slot in reads}
-    return Op(f"{op.type}_grad", inputs, writes, role="backward", forward_op=op)
+    """The grad op of an op, with a note which op it belongs to."""
+    grad_op = build_grad_op(op)
+    grad_op.forward_op = op
+    return grad_op
 
 
 # %% tags=["active-ipynb"]
@@ -318,67 +413,71 @@ def make_grad_op(op):
 # print(make_grad_op(add))
 
 # %% [markdown]
-# ## A mistake: grad ops in forward order
+# Steps 14 and 15 put the grad ops into a second network. Why a second one? A grad op is an op like
+# any other, so it can stand in the *same* block, behind the forward ops. So can the seed: it is a
+# `fill_constant` that writes 1 under the name `e@GRAD`.
 #
-# Two grad ops are needed. Walk over the ops, append the grad op of each:
-#
-# **Predict, then run.** Which op will complain, and about which name?
+# **Predict, then run.** Walk over the ops, append the grad op of each. Which op will complain, and
+# about which name?
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # wrong = product()
 # block = wrong.blocks[0]
-# one = {"shape": (), "value": 1.0}
-# block.ops.append(Op("fill_constant", {}, {"out": ["e@GRAD"]}, one, role="backward"))
+# block.ops.append(Operator("fill_constant", {}, {"out": "e@GRAD"}, {"shape": (), "value": 1.0}))
 # for op in block.ops[:2]:
 #     block.ops.append(make_grad_op(op))
 # print(wrong)
 # run(wrong, values)
 
 # %% [markdown]
-# `add_grad` waits for `c@GRAD`, which `mul_grad` makes *below* it. The picture of this program
-# shows it: `c@GRAD` enters `add_grad` from nowhere.
+# `add_grad`, line #3, waits for `c@GRAD`, which `mul_grad` makes *below* it. The picture of this
+# program shows it: `c@GRAD` enters `add_grad` from nowhere.
 
 # %% tags=["active-ipynb", "mistake"]
 # mg.draw(wrong)
 
 # %% [markdown]
-# Gradients spread from the end to the beginning. So the traversal goes in **reverse**.
+# ## In reverse, and only what leads to the loss
 #
-# It begins with the **seed**, the op that writes the first gradient. From there it keeps a growing
-# set of *needed* names, at first only the loss. An op counts when it makes something needed. Then
-# its inputs are needed too. A metric behind the loss, or a branch that leads elsewhere, gets no
-# grad op.
+# Gradients spread from the end to the beginning. So the traversal goes in **reverse**, as it always
+# did.
+#
+# One thing is new. A network gave us gradients of *everything* that left it. A program has one
+# **loss**, and many ops that have nothing to do with it: a metric behind the loss, a branch that
+# leads elsewhere. They get no grad op. So we keep a growing set of *needed* names, at first only the
+# loss. An op counts when it makes something needed. Then its inputs are needed too.
 #
 # The grad ops go into `target_block`. Today that is the same block: **forward and backward are one
 # program**.
 #
-# **17e. The engine: append_backward_ops.** Write the traversal. An op without rules, such as
-# `fill_constant`, has no grad op: `OPS[op.type].rules` is empty. A seed writes `loss@GRAD`; what it
-# writes, without the `@GRAD`, is the first needed name.
+# **17e. The engine: append_backward_ops.** Write the traversal. An op without a gradient, such as
+# `fill_constant`, gets no grad op: `find(op.type).grad` is `None`. A seed writes `loss@GRAD`; what
+# it writes, without the `@GRAD`, is the first needed name. (`names(op.outputs)` are all the names
+# that an op writes.)
 
 # %% tags=["exercise", "ex-17e", "engine"]
 def append_backward_ops(block, target_block, seeds):
     """Append the seeds, then the grad op of each op of block that leads to them, last op first."""
     ### BEGIN SOLUTION
-    needed = {name.removesuffix("@GRAD") for seed in seeds for name in seed.writes}
+    needed = {name.removesuffix(GRAD) for seed in seeds for name in names(seed.outputs)}
     ops = list(seeds)
     for op in reversed(block.ops):
-        if needed & set(op.writes) and OPS[op.type].rules:
-            needed |= set(op.reads)
+        if needed & set(names(op.outputs)) and find(op.type).grad:
+            needed |= set(names(op.inputs))
             ops.append(make_grad_op(op))
     target_block.ops += ops
     ### END SOLUTION
 
 
-# check("17e", append_backward_ops, Program, Op)
+# check("17e", append_backward_ops, Program, Operator)
 
 # %% [markdown]
 # <!-- solution 17e -->
 
 # %% [markdown]
 # `append_backward` is what everyone calls. Users of such a system write no backward at all: they
-# describe the forward, and this function does the rest. Only whoever adds an *op* writes a rule,
-# once, in the table.
+# describe the forward, and this function **writes down** the rest. Only whoever adds an *op* writes
+# a rule, once, in the table.
 #
 # 1. check the loss: it must be a scalar, since we start with *one* number, 1.0;
 # 2. make the seed, an op that fills `loss@GRAD` with 1.0;
@@ -393,21 +492,21 @@ def append_backward(loss, parameter_list=None):
     if loss.shape != ():
         raise ValueError(f"the loss must be a scalar, and {loss.name!r} has shape {loss.shape}: "
                          "append a mean or a reduce_sum")
-    if grad_name(loss.name) in block.vars:
+    if loss.name + GRAD in block.vars:
         raise ValueError(f"the backward part of {loss.name!r} is already there: build anew")
     one = {"shape": (), "value": 1.0}
-    seed = Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, one, role="backward")
+    seed = Operator("fill_constant", {}, {"out": loss.name + GRAD}, one)
     append_backward_ops(block, block, [seed])
     for op in block.ops[start:]:
-        for name in op.writes:
+        for name in names(op.outputs):
             if name not in block.vars:
-                block.create_var(name, block.var(name.removesuffix("@GRAD")).shape)
+                block.create_var(name, block.var(name.removesuffix(GRAD)).shape)
     for name in parameter_list or ():
-        if grad_name(name) not in block.vars:
+        if name + GRAD not in block.vars:
             raise ValueError(f"{name!r} has no gradient: it does not lead to {loss.name!r}")
     wanted = parameter_list or [v.name for v in block.vars.values() if v.persistable]
-    return [(block.var(name), block.var(grad_name(name))) for name in wanted
-            if grad_name(name) in block.vars]
+    return [(block.var(name), block.var(name + GRAD)) for name in wanted
+            if name + GRAD in block.vars]
 
 
 # %% tags=["active-ipynb"]
@@ -419,8 +518,8 @@ def append_backward(loss, parameter_list=None):
 #     print(parameter, "->", gradient)
 
 # %% [markdown]
-# Two forward ops, one seed, two grad ops. Still nothing has been computed. The executor needs no
-# change for this: it walks from top to bottom, as before.
+# Two forward ops, one seed, two grad ops. Still nothing has been computed. And `run` needs no change
+# for this: it goes from top to bottom, as before.
 
 # %% tags=["active-ipynb", "picture-B"]
 # scope = run(program, values)
@@ -448,8 +547,9 @@ def append_backward(loss, parameter_list=None):
 # block.append_op("matmul", "x", "w", out="p")
 # block.append_op("sub", "p", "t", out="r")
 # block.append_op("square", "r", out="s")
-# pairs = append_backward(block.append_op("mean", "s", out="loss"))
-# length = len(block.ops)
+# loss = block.append_op("mean", "s", out="loss")
+# forward = len(block.ops)
+# pairs = append_backward(loss)
 #
 # values = {"x": np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]),
 #           "t": np.array([[1.0], [3.0], [5.0]]),
@@ -461,7 +561,7 @@ def append_backward(loss, parameter_list=None):
 #     for parameter, gradient in pairs:
 #         values[parameter.name] = values[parameter.name] - 0.3 * scope[gradient.name]
 # print("slope and height:", values["w"].ravel().round(2))
-# assert len(block.ops) == length == 9
+# assert len(block.ops) == 9
 # assert np.allclose(values["w"], [[2], [1]], atol=1e-4)
 
 # %% [markdown]
@@ -473,13 +573,12 @@ def append_backward(loss, parameter_list=None):
 # %% tags=["active-ipynb", "interactive"]
 # def cursor(position):
 #     ops = fit.blocks[0].ops
-#     forward = [op for op in ops if op.role == "forward"]
 #     shown = Program()
 #     shown.blocks[0].vars = fit.blocks[0].vars
-#     shown.blocks[0].ops = ops[:len(forward) + 1 + position]
-#     mark = len(forward) - position
+#     shown.blocks[0].ops = ops[:forward + 1 + position]
+#     mark = forward - position
 #     lines = [f"{'>' if n == mark else ' '} #{n} {op}" for n, op in enumerate(shown.blocks[0].ops)]
-#     lines.insert(len(forward), "  " + "-" * 40)
+#     lines.insert(forward, "  " + "-" * 40)
 #     return ["\n".join(lines), mg.draw(shown)]
 #
 #
@@ -592,7 +691,6 @@ def append_backward(loss, parameter_list=None):
 # | concept | in the package |
 # |---|---|
 # | Program, Block, Op, Variable | `minigrad.static.program.program:Program` |
-# | the table of ops | `minigrad.primitives.registry:REGISTRY` |
 # | make_grad_op | `minigrad.static.backward.grad_ops:make_grad_ops` |
 # | append_backward | `minigrad.static.backward.append_backward:append_backward` |
 # | run | `minigrad.static.run.executor:Executor` |

@@ -3,7 +3,7 @@
 #
 # **Goal.** Make the list of grad ops right, pass by pass: add up, prune, fill zeros, create.
 #
-# **Time.** 35 minutes
+# **Time.** 30 minutes
 #
 # **Needs.** step 17
 
@@ -19,12 +19,13 @@
 # 3. an output is **not used**: its gradient is read and never written;
 # 4. the gradients are **names without variables**.
 #
-# The traversal of step 17 stays as it is. Behind it come **passes**: each is a function from a list
-# of grad ops to a better list.
+# You met the first three in steps 14 and 15, and repaired them for networks in networks. A block is a
+# flat list. There each repair is a **pass**: it goes over the grad ops and leaves better ones. The
+# traversal of step 17 stays as it is; the passes come behind it.
 
 # %%
 import inspect
-from collections import ChainMap, Counter
+from collections import namedtuple
 from copy import copy
 
 import numpy as np
@@ -37,40 +38,191 @@ import numpy as np
 # from minigrad.course.explore import explore
 
 # %% [markdown]
-# Carried over from step 17: the table of ops, the four records, the executor, the traversal.
+# First what we bring along, folded: all of step 17, and `add_up` of step 15.
 
 # %% tags=["carried"]
-def parameters(function):
-    """The names of a function's parameters, in order: the slots it reads."""
-    return list(inspect.signature(function).parameters)
+class Scope(dict):
+    """Names and their values: the only place where numbers live."""
+
+    def __missing__(self, name):
+        raise NameError(f"{name!r} has no value in this scope; it holds: {', '.join(self)}")
+
+# %% tags=["carried"]
+GRAD = "@GRAD"              # w@GRAD is the name of the gradient of w
+EMPTY = "@EMPTY@"           # the name that stands for "nothing here"
+
+OpInfo = namedtuple("OpInfo", "kernel inputs outputs grad")
+OPS = {}                    # the OpInfoMap of the documents: type -> OpInfo
 
 
-class OpInfo:
-    """What is known about a type of op: a kernel, its output slots, one gradient rule per input."""
+def register(type, kernel, grad_type=None, grad_kernel=None, outputs=("out",)):
+    """Write one op into the registry, and its grad op with it."""
+    if type in OPS:
+        raise ValueError(f"the op type {type!r} is registered already; choose another name")
+    parameters = inspect.signature(kernel).parameters.values()
+    slots = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    OPS[type] = OpInfo(kernel, slots, list(outputs), grad_type)
+    if grad_type:
+        register(grad_type, grad_kernel, outputs=[slot + "_grad" for slot in slots])
 
-    def __init__(self, kernel, outputs=("out",), **rules):
-        self.kernel, self.outputs, self.rules = kernel, outputs, rules
+
+def find(type):
+    """The record of an op type."""
+    if type not in OPS:
+        raise LookupError(f"unknown op type {type!r}; known: {', '.join(OPS)}")
+    return OPS[type]
+
+# %% tags=["carried"]
+OPS.clear()                 # so that this cell can be run again
+
+register("add", lambda x, y: x + y,
+         "add_grad", lambda out_grad: (out_grad, out_grad))
+register("mul", lambda x, y: x * y,
+         "mul_grad", lambda x, y, out_grad: (out_grad * y, out_grad * x))
+register("square", lambda x: x ** 2,
+         "square_grad", lambda x, out_grad: 2 * x * out_grad)
+register("exp", lambda x: np.exp(x),
+         "exp_grad", lambda out, out_grad: out * out_grad)
+register("power", lambda x, *, n: x ** n,
+         "power_grad", lambda x, out_grad, *, n: n * x ** (n - 1) * out_grad)
+register("matmul", lambda x, y: x @ y,
+         "matmul_grad", lambda x, y, out_grad: (out_grad @ y.T, x.T @ out_grad))
+register("rowwise_add", lambda x, b: x + b,
+         "rowwise_add_grad", lambda out_grad: (out_grad, out_grad.sum(axis=0)))
+register("sigmoid", lambda x: 1 / (1 + np.exp(-x)),
+         "sigmoid_grad", lambda out, out_grad: out_grad * out * (1 - out))
+register("split", lambda x: np.split(x, 2),
+         "split_grad", lambda *out_grad: np.concatenate(out_grad))
+register("sum", lambda *x: sum(x))
+register("fill_zeros_like", lambda x: np.zeros_like(x))
+register("sub", lambda x, y: x - y,
+         "sub_grad", lambda out_grad: (out_grad, -out_grad))
+register("reduce_sum", lambda x: np.sum(x),
+         "reduce_sum_grad", lambda x, out_grad: np.full(np.shape(x), out_grad))
+register("mean", lambda x: np.mean(x),
+         "mean_grad", lambda x, out_grad: np.full(np.shape(x), out_grad / np.size(x)))
+register("fill_constant", lambda *, shape, value: np.full(shape, value))
+
+# %% tags=["carried"]
+def names(slots):
+    """All names in a map of slots, in order."""
+    return [name for listed in slots.values() for name in listed]
 
 
-def spread(x, out_grad):
-    """The gradient of a sum: every element of x gets the same."""
-    return np.full(np.shape(x), out_grad)
+def fill_slots(type, slots, given):
+    """The given names as lists, in the order of the registry."""
+    if set(given) != set(slots):
+        raise ValueError(f"{type!r} has the slots {', '.join(slots)}, not {', '.join(given)}")
+    return {slot: given[slot].split() if isinstance(given[slot], str) else list(given[slot])
+            for slot in slots}
 
 
-OPS = {
-    "add": OpInfo(lambda x, y: x + y, x=lambda out_grad: out_grad, y=lambda out_grad: out_grad),
-    "sub": OpInfo(lambda x, y: x - y, x=lambda out_grad: out_grad, y=lambda out_grad: -out_grad),
-    "mul": OpInfo(lambda x, y: x * y,
-                  x=lambda y, out_grad: out_grad * y, y=lambda x, out_grad: out_grad * x),
-    "matmul": OpInfo(lambda x, y: x @ y,
-                     x=lambda y, out_grad: out_grad @ y.T, y=lambda x, out_grad: x.T @ out_grad),
-    "square": OpInfo(lambda x: x ** 2, x=lambda x, out_grad: out_grad * 2 * x),
-    "exp": OpInfo(lambda x: np.exp(x), x=lambda out, out_grad: out_grad * out),
-    "reduce_sum": OpInfo(lambda x: np.sum(x), x=spread),
-    "mean": OpInfo(lambda x: np.mean(x), x=lambda x, out_grad: spread(x, out_grad / np.size(x))),
-    "fill_constant": OpInfo(lambda *, shape, value: np.full(shape, value)),
-}
+class Operator:
+    """One operation, written down: a type, names by slot, attributes."""
 
+    def __init__(self, type, inputs, outputs, attrs=None):
+        info = find(type)
+        self.type = type
+        self.inputs = fill_slots(type, info.inputs, inputs)
+        self.outputs = fill_slots(type, info.outputs, outputs)
+        self.attrs = dict(attrs or {})
+
+    def run(self, scope):
+        """Read the inputs by name, compute, write the outputs by name."""
+        values = [scope[name] for name in names(self.inputs)]
+        results = find(self.type).kernel(*values, **self.attrs)
+        if not isinstance(results, (tuple, list)):
+            results = [results]
+        for name, value in zip(names(self.outputs), results, strict=True):
+            if name != EMPTY:
+                scope[name] = value
+
+    def __repr__(self):
+        def text(listed):
+            return listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+        made = [text(listed) for listed in self.outputs.values()]
+        given = [f"{slot}={text(listed)}" for slot, listed in self.inputs.items()]
+        given += [f"{key}={value!r}" for key, value in self.attrs.items()]
+        return f"{', '.join(made)} = {self.type}({', '.join(given)})"
+
+# %% tags=["carried"]
+def build_grad_op(op):
+    """The operator that takes the gradients of op's outputs to the gradients of its inputs."""
+    grad_type = find(op.type).grad                              # 1. the type
+    if grad_type is None:
+        raise LookupError(f"{op.type!r} has no gradient operator: {op}")
+    forward = {**op.inputs, **op.outputs}
+    reads = find(grad_type).inputs                              # 2. copy what the rule reads
+    inputs = {slot: forward[slot] for slot in reads if slot in forward}
+    for slot, listed in op.outputs.items():                     # 3. add the gradients
+        inputs[slot + "_grad"] = [name + GRAD for name in listed]
+    outputs = {}
+    for slot, listed in op.inputs.items():
+        outputs[slot + "_grad"] = [name + GRAD for name in listed]
+    return Operator(grad_type, inputs, outputs, op.attrs)       # 4. build
+
+# %% tags=["carried"]
+class NetOp(Operator):
+    """A network: an operator that holds operators, in the order in which they run."""
+
+    def __init__(self, ops, type="net"):
+        self.type, self.ops, self.attrs = type, list(ops), {}
+
+    @property
+    def inputs(self):
+        """What the net reads and nobody in it has written before."""
+        written, needed = set(), {}
+        for op in self.ops:
+            needed |= {name: None for name in names(op.inputs) if name not in written}
+            written |= set(names(op.outputs))
+        return {"x": list(needed)}
+
+    @property
+    def outputs(self):
+        """What the net writes: names that leave it, and names that are read in it again."""
+        written, read = {}, set()
+        for op in self.ops:
+            written |= dict.fromkeys(names(op.outputs))
+            read |= {*names(op.inputs), *op.outputs.get("inner", [])}
+        written.pop(EMPTY, None)
+        return {"out": [name for name in written if name not in read],
+                "inner": [name for name in written if name in read]}
+
+    def run(self, scope):
+        for op in self.ops:
+            op.run(scope)
+
+    def __repr__(self):
+        lines = [str(op).replace("\n", "\n    ") for op in self.ops]
+        return "\n    ".join([f"{self.type}:", *lines])
+
+# %% tags=["carried"]
+def places(net):
+    """(home, op) for every operator that computes, in order; home is the net it stands in."""
+    waiting = [(net, op) for op in reversed(net.ops)]
+    while waiting:
+        home, op = waiting.pop()
+        if isinstance(op, NetOp):
+            waiting += [(op, inner) for inner in reversed(op.ops)]
+        else:
+            yield home, op
+
+
+def add_up(net):
+    """Give every writer of a shared name a name of its own; add the parts behind the last one."""
+    writers = {}
+    for home, op in places(net):
+        for listed in op.outputs.values():
+            for position, name in enumerate(listed):
+                writers.setdefault(name, []).append((home, op, listed, position))
+    for name, found in writers.items():
+        if name == EMPTY or len(found) == 1:
+            continue
+        parts = [f"{name}@RENAME@{k}" for k in range(len(found))]
+        for part, (_, _, listed, position) in zip(parts, found, strict=True):
+            listed[position] = part
+        home, last, _, _ = found[-1]
+        home.ops.insert(home.ops.index(last) + 1, Operator("sum", {"x": parts}, {"out": name}))
 
 # %% tags=["carried"]
 class Variable:
@@ -85,47 +237,14 @@ class Variable:
         return f"{self.name}{list(self.shape)}" + "".join(f" {flag}" for flag in flags)
 
 
-class Op:
-    """One line of a block: a type, and lists of names by slot."""
-
-    def __init__(self, type, inputs, outputs, attrs=None, role="forward", forward_op=None):
-        self.type, self.inputs, self.outputs, self.attrs = type, inputs, outputs, attrs or {}
-        self.role, self.forward_op = role, forward_op
-
-    @property
-    def reads(self):
-        return [name for names in self.inputs.values() for name in names]
-
-    @property
-    def writes(self):
-        return [name for names in self.outputs.values() for name in names]
-
-    def __repr__(self):
-        lists = {slot: names[0] if len(names) == 1 else f"[{', '.join(names)}]"
-                 for slot, names in self.inputs.items()}
-        arguments = [f"{name}={value}" for name, value in (lists | self.attrs).items()]
-        return f"{', '.join(self.writes)} = {self.type}({', '.join(arguments)})"
-
-
-def compute(op, scope):
-    """The arrays one op makes out of the arrays in the scope, in the order of ``op.writes``."""
-    arrays = {slot: [scope[name] for name in names] for slot, names in op.inputs.items()}
-    if op.type in OPS:
-        listed = [array for slot in arrays.values() for array in slot]
-        made = OPS[op.type].kernel(*listed, **op.attrs)
-        return made if isinstance(made, tuple) else (made,)
-    rules = OPS[op.type.removesuffix("_grad")].rules
-    wanted = [rules[slot.removesuffix("_grad")] for slot in op.outputs]
-    return [rule(*[arrays[slot][0] for slot in parameters(rule)]) for rule in wanted]
-
-
-class Block:
-    """Ops in order, variables by name, and the index of the parent block."""
+class Block(NetOp):
+    """A network that knows its variables, and the index of the block around it."""
 
     def __init__(self, program, idx, parent=-1, forward_block=-1):
+        super().__init__([], "block")
         self.program, self.idx = program, idx
         self.parent, self.forward_block = parent, forward_block
-        self.vars, self.ops = {}, []
+        self.vars = {}
 
     def create_var(self, name, shape=(), **flags):
         if name in self.vars:
@@ -141,18 +260,15 @@ class Block:
             block = self.program.blocks[block.parent]
         return block.vars[name]
 
-    def append_op(self, type, *names, out, **attrs):
-        """Append ``out = type(*names)``; return the output variable, or a list of several."""
-        if type not in OPS:
-            raise ValueError(f"no op type {type!r}; there are {', '.join(OPS)}")
-        info = OPS[type]
-        slots = [slot for slot in parameters(info.kernel) if slot not in attrs]
-        op = Op(type, {slot: [name] for slot, name in zip(slots, names, strict=True)},
-                {slot: [name] for slot, name in zip(info.outputs, out.split(), strict=True)}, attrs)
-        made = compute(op, {name: np.ones(self.var(name).shape) for name in names})
-        created = [self.create_var(name, np.shape(array), stop_gradient=not info.rules)
-                   for name, array in zip(op.writes, made, strict=True)]
+    def append_op(self, type, *inputs, out, **attrs):
+        """Append ``out = type(*inputs)``; return the output variable, or a list of several."""
+        info = find(type)
+        op = Operator(type, dict(zip(info.inputs, inputs, strict=True)), {"out": out}, attrs)
+        ones = Scope({name: np.ones(self.var(name).shape) for name in inputs})
+        op.run(ones)                        # only to see the shapes
         self.ops.append(op)
+        created = [self.create_var(name, np.shape(ones[name]), stop_gradient=info.grad is None)
+                   for name in names(op.outputs)]
         return created[0] if len(created) == 1 else created
 
 
@@ -175,50 +291,29 @@ class Program:
         return "\n".join(lines)
 
 
-# %% tags=["carried"]
-def run_block(block, scope):
-    """Execute the ops of a block from first to last on a scope, name → array."""
-    for number, op in enumerate(block.ops):
-        for name in op.reads:
-            if name not in scope:
-                raise RuntimeError(f"#{number} {op.type} reads {name!r}, which nobody wrote or fed")
-        scope.update(zip(op.writes, compute(op, scope), strict=True))
-
-
 def run(program, values):
-    """Execute block 0 on the given values; return the scope: what was made, then what was given."""
-    scope = ChainMap({}, values)
-    run_block(program.blocks[0], scope)
+    """Execute block 0 on the given values; return the scope with all that was made."""
+    scope = Scope(values)
+    program.blocks[0].run(scope)
     return scope
 
-
 # %% tags=["carried"]
-def grad_name(name):
-    return f"{name}@GRAD"
-
-
 def make_grad_op(op):
-    """The op that turns gradients of op's outputs into gradients of op's inputs."""
-    rules = OPS[op.type].rules
-    out_grads = {f"{slot}_grad": [grad_name(n) for n in names]
-                 for slot, names in op.outputs.items()}
-    known = {**op.inputs, **op.outputs, **out_grads}
-    reads = {slot for rule in rules.values() for slot in parameters(rule)}
-    writes = {f"{slot}_grad": [grad_name(n) for n in op.inputs[slot]] for slot in rules}
-    inputs = {slot: names for slot, names in known.items() if slot in reads}
-    return Op(f"{op.type}_grad", inputs, writes, role="backward", forward_op=op)
+    """The grad op of an op, with a note which op it belongs to."""
+    grad_op = build_grad_op(op)
+    grad_op.forward_op = op
+    return grad_op
 
 
 def append_backward_ops(block, target_block, seeds):
     """Append the seeds, then the grad op of each op of block that leads to them, last op first."""
-    needed = {name.removesuffix("@GRAD") for seed in seeds for name in seed.writes}
+    needed = {name.removesuffix(GRAD) for seed in seeds for name in names(seed.outputs)}
     ops = list(seeds)
     for op in reversed(block.ops):
-        if needed & set(op.writes) and OPS[op.type].rules:
-            needed |= set(op.reads)
+        if needed & set(names(op.outputs)) and find(op.type).grad:
+            needed |= set(names(op.inputs))
             ops.append(make_grad_op(op))
     target_block.ops += ops
-
 
 # %% [markdown]
 # Where a function of yours has passed its check in an earlier step, this notebook goes on with it:
@@ -229,29 +324,23 @@ def append_backward_ops(block, target_block, seeds):
 # use_mine()
 
 # %% [markdown]
-# The table gets three more entries: an op that adds up any number of arrays, an op that makes
-# zeros, and `split`, which has two outputs.
-
-# %%
-OPS.update({
-    "sum": OpInfo(lambda *x: sum(x)),
-    "fill_zeros_like": OpInfo(lambda x: np.zeros_like(x)),
-    "split": OpInfo(lambda x: tuple(np.split(x, 2)), outputs=("first", "second"),
-                    x=lambda first_grad, second_grad: np.concatenate([first_grad, second_grad])),
-})
-
-# %% [markdown]
-# Three helpers for looking. `raw` is the list of step 17, seed first, in a block of its own.
-# `with_grads` puts such a list behind the forward ops, so that we can run and draw it. `diff` shows
-# what a pass did: `-` gone, `+` new.
+# Four helpers for looking. `raw` is the list of step 17, seed first, in a block of its own. `summed`
+# is the same list after `add_up`. `with_grads` puts a list behind the forward ops, so that we can run
+# and draw it. `diff` shows what a pass did: `-` gone, `+` new.
 
 # %% tags=["active-ipynb"]
 # def raw(loss):
 #     one = {"shape": (), "value": 1.0}
-#     seed = Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, one, role="backward")
+#     seed = Operator("fill_constant", {}, {"out": loss.name + GRAD}, one)
 #     target = Program().blocks[0]
 #     append_backward_ops(loss.block, target, [seed])
 #     return target.ops
+#
+#
+# def summed(loss):
+#     net = NetOp(raw(loss))
+#     add_up(net)
+#     return net.ops
 #
 #
 # def with_grads(loss, ops):
@@ -292,43 +381,12 @@ OPS.update({
 # mg.draw(program)
 
 # %% [markdown]
-# Half of it: the trap of step 13, and the repair is that of step 15. Every writer gets a name of its
-# own, `w@GRAD@RENAME@0`, `@1`, and a `sum` adds the parts up.
-#
-# Step 15 put the `sum` behind the last writer. Fluid puts it **before the first reader**, and where
-# nobody reads, as with a parameter, at the end. Nobody asks for the sum between these two places, so
-# both are right. On a flat list one walk is enough for it:
-
-# %%
-def add_up_repeated_outputs(ops):
-    """Name the parts of a gradient written several times; add them up before the first reader."""
-    times = Counter(name for op in ops for name in op.writes)
-    parts = {name: [] for name in times if times[name] > 1}
-    result = []
-
-    def part(name):
-        if name not in parts:
-            return name
-        parts[name].append(f"{name}@RENAME@{len(parts[name])}")
-        return parts[name][-1]
-
-    def add_up(name):
-        result.append(Op("sum", {"x": parts.pop(name)}, {"out": [name]}, role="backward"))
-
-    for op in ops:
-        for name in op.reads:
-            if name in parts:
-                add_up(name)
-        op = copy(op)
-        op.outputs = {slot: [part(name) for name in names] for slot, names in op.outputs.items()}
-        result.append(op)
-    for name in list(parts):
-        add_up(name)
-    return result
-
+# Half of it: the trap of step 13. The repair is that of step 15, and so is the code. `add_up` asks for
+# a network, and a list of grad ops is one: every writer gets a name of its own, `w@GRAD@RENAME@0`,
+# `@1`, and behind the last of them a `sum` adds the parts up.
 
 # %% tags=["active-ipynb", "picture-F", "picture-B"]
-# added = add_up_repeated_outputs(raw(y))
+# added = summed(y)
 # print(diff(raw(y), added))
 # program = with_grads(y, added)
 # scope = run(program, values)
@@ -337,6 +395,9 @@ def add_up_repeated_outputs(ops):
 # mg.draw((program, scope))
 
 # %% [markdown]
+# (Fluid puts the `sum` before its first reader, and where nobody reads, as with a parameter, at the
+# end. Nobody asks for it between these two places, so both are right.)
+#
 # ## 2. A gradient is not wanted
 #
 # Data needs no gradient: it is marked `stop_gradient=True`.
@@ -363,7 +424,7 @@ def add_up_repeated_outputs(ops):
 # %% [markdown]
 # `exp_grad`, which makes `z@GRAD`, and half of the last op, which makes `x@GRAD`.
 #
-# Two rules say which grad ops can go:
+# Two rules say which grad ops can go, the two of `mirror` in step 14:
 #
 # 1. **nobody wants what it writes**: all its outputs are in the no-gradient set, the
 #    names whose gradient is not wanted;
@@ -371,7 +432,7 @@ def add_up_repeated_outputs(ops):
 #    gradients on. Zeros in, zeros out. (The seed, `fill_constant`, reads no gradient: it stays.)
 #
 # The second rule cascades: what a dropped op would have written counts as zero for the next one.
-# And an op that stays writes only what is wanted.
+# And what an op that stays would write for nobody goes to `@EMPTY@`.
 #
 # ## 3. An output is not used
 #
@@ -400,22 +461,19 @@ def add_up_repeated_outputs(ops):
 # So an op that stays gets its missing gradients from `fill_zeros_like`, right before it. (In step
 # 15 the zeros were called `b@ZERO`. Here they get the name of the gradient itself, `b@GRAD`, so that
 # whoever reads it later finds it, too.) Rules 1 and 2 and the zeros are one pass.
-#
-# An unwanted output loses its slot. In a slot that holds a *list* of names the others must keep
-# their places, so the unwanted one is written as `@EMPTY@`, the name for "nothing". Step 19 needs
-# this.
 
 # %% [markdown]
 # **18e. The engine: remove_no_grad_branch.** The first half is here. For each op it finds
 #
-# * `outputs`: what the op writes, without slots that nobody wants;
+# * `outputs`: what the op writes, with `EMPTY` for every name that is not wanted, and the names that
+#   are `wanted`;
 # * `gradients`: the gradients it reads, and which of them are `missing`, since nobody made them.
 #
-# Write the second half. By rule 1 or rule 2 the op goes, and a line says why: `dropped.append((type
-# of the op, reason, op.forward_op))`, with the reason in the words above. An op that stays gets its
-# missing gradients right before it, made by `Op("fill_zeros_like", {"x": [the forward name]},
-# {"out": [the gradient]}, role="backward")`. Then comes the op itself, a `copy(op)` with the
-# `outputs` found above. What they write is `made` from now on.
+# Write the second half. By rule 1 or rule 2 the op goes, and a line says why: `dropped.append((op,
+# reason))`, with the reason in the words above. An op that stays gets its missing gradients right
+# before it, made by `Operator("fill_zeros_like", {"x": the forward name}, {"out": the gradient})`.
+# Then comes the op itself, a `copy(op)` with the `outputs` found above. What they write is `made` from
+# now on.
 
 # %% tags=["exercise", "ex-18e", "engine"]
 def remove_no_grad_branch(ops, no_grad, given=()):
@@ -423,32 +481,32 @@ def remove_no_grad_branch(ops, no_grad, given=()):
 
     ``no_grad`` holds forward names, ``given`` gradients that are there before the first op.
     """
-    unwanted = {grad_name(name) for name in no_grad}
+    unwanted = {name + GRAD for name in no_grad}
     made, result, dropped = set(given), [], []
     for op in ops:
-        outputs = {slot: ["@EMPTY@" if name.split("@RENAME")[0] in unwanted else name
-                          for name in names] for slot, names in op.outputs.items()}
-        outputs = {slot: names for slot, names in outputs.items() if set(names) != {"@EMPTY@"}}
-        gradients = [name for name in op.reads if "@GRAD" in name]
+        outputs = {slot: [EMPTY if name.split("@RENAME")[0] in unwanted else name
+                          for name in listed] for slot, listed in op.outputs.items()}
+        wanted = [name for name in names(outputs) if name != EMPTY]
+        gradients = [name for name in names(op.inputs) if GRAD in name]
         missing = [name for name in gradients if name not in made]
         ### BEGIN SOLUTION
-        if not outputs:
-            dropped.append((op.type, "nobody wants what it writes", op.forward_op))
+        if not wanted:
+            dropped.append((op, "nobody wants what it writes"))
             continue
         if gradients and len(missing) == len(gradients):
-            dropped.append((op.type, "only zeros come in", op.forward_op))
+            dropped.append((op, "only zeros come in"))
             continue
         for name in missing:
-            zeros = {"x": [name.split("@GRAD")[0]]}
-            result.append(Op("fill_zeros_like", zeros, {"out": [name]}, role="backward"))
+            forward = name.split(GRAD)[0]
+            result.append(Operator("fill_zeros_like", {"x": forward}, {"out": name}))
         result.append(copy(op))
         result[-1].outputs = outputs
-        made |= set(missing) | set(result[-1].writes)
+        made |= {*missing, *wanted}
         ### END SOLUTION
     return result, dropped
 
 
-# check("18e", remove_no_grad_branch, Op)
+# check("18e", remove_no_grad_branch, Operator)
 
 # %% [markdown]
 # <!-- solution 18e -->
@@ -461,11 +519,13 @@ def remove_no_grad_branch(ops, no_grad, given=()):
 # pruned, dropped = remove_no_grad_branch(raw(loss), no_grad={"x", "z"})
 # print(diff(raw(loss), pruned))
 # program = with_grads(loss, pruned)
-# program.pruned = dropped
+# program.pruned = [(op.type, reason, op.forward_op) for op, reason in dropped]
 # mg.draw(program, detail="pruned")
 
 # %% [markdown]
-# `exp_grad` went by rule 1. The last `mul_grad` has lost one of its two outputs.
+# `exp_grad` went by rule 1. The last `mul_grad` throws one of its two gradients away. (It computes it
+# all the same: a rule of step 13 returns the gradients of all its inputs at once. In the package there
+# is one rule per input, so what nobody wants costs nothing.)
 #
 # Now block `s` as well: "no gradient through `s`".
 #
@@ -473,8 +533,8 @@ def remove_no_grad_branch(ops, no_grad, given=()):
 
 # %% tags=["active-ipynb"]
 # pruned, dropped = remove_no_grad_branch(raw(loss), no_grad={"x", "z", "s"})
-# for type, reason, _ in dropped:
-#     print(f"{type}: {reason}")
+# for op, reason in dropped:
+#     print(f"{op.type}: {reason}")
 # print("left:", [op.type for op in pruned])
 
 # %% [markdown]
@@ -506,7 +566,7 @@ def remove_no_grad_branch(ops, no_grad, given=()):
 # program.blocks[0].var("w@GRAD")
 
 # %% [markdown]
-# Our executor is kind and asks for no variables. A real one allocates memory from them, and an
+# Our `run` is kind and asks for no variables. A real one allocates memory from them, and an
 # optimizer wants to look up a shape. So the last pass goes over the block once more, from number
 # `start` on, where the grad ops begin. (`home` is where the forward names are known. Until step 19
 # that is the block itself.)
@@ -517,11 +577,11 @@ def append_backward_vars(block, start):
     gradients, blocks = {}, block.program.blocks
     home = block if block.forward_block == -1 else blocks[block.forward_block]
     for op in block.ops[start:]:
-        for name in op.writes:
-            if name == "@EMPTY@":
+        for name in names(op.outputs):
+            if name == EMPTY:
                 continue
-            forward = name.split("@GRAD")[0]
-            gradients[forward] = grad_name(forward)
+            forward = name.split(GRAD)[0]
+            gradients[forward] = forward + GRAD
             if name not in block.vars:
                 block.create_var(name, home.var(forward).shape)
     return gradients
@@ -530,14 +590,14 @@ def append_backward_vars(block, start):
 # %% [markdown]
 # ## All of it
 #
-# The traversal, then `adjust`: the passes, one after the other. `append_backward` collects the
-# no-gradient set.
+# The traversal, then `adjust`: the passes, one after the other. (`add_up` may look at the whole block:
+# of the forward names each is written once.) `append_backward` collects the no-gradient set.
 
 # %%
 def adjust(block, start, no_grad, given=()):
     """Run the passes over the grad ops of block, from number start on; return their gradients."""
-    ops = add_up_repeated_outputs(block.ops[start:])
-    block.ops[start:] = remove_no_grad_branch(ops, no_grad, given)[0]
+    add_up(block)
+    block.ops[start:] = remove_no_grad_branch(block.ops[start:], no_grad, given)[0]
     return append_backward_vars(block, start)
 
 
@@ -547,12 +607,12 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
     if loss.shape != ():
         raise ValueError(f"the loss must be a scalar, and {loss.name!r} has shape {loss.shape}: "
                          "append a mean or a reduce_sum")
-    if grad_name(loss.name) in block.vars:
+    if loss.name + GRAD in block.vars:
         raise ValueError(f"the backward part of {loss.name!r} is already there: build anew")
     no_grad = {block.var(name).name for name in no_grad_set}
     no_grad |= {v.name for v in block.vars.values() if v.stop_gradient}
     one = {"shape": (), "value": 1.0}
-    seed = Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, one, role="backward")
+    seed = Operator("fill_constant", {}, {"out": loss.name + GRAD}, one)
     append_backward_ops(block, block, [seed])
     gradients = adjust(block, start, no_grad)
     for name in parameter_list or ():
@@ -623,9 +683,9 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 
 # %% [markdown]
 # Operator by operator, it is your program. Where a `mul_grad` of ours writes two gradients, PyTorch
-# writes two products; the one for $x$ was pruned on both sides. Its `add` is our `sum`. What
-# `torch.compile` does next, it does with both halves in view: it decides which values are kept for
-# the backward, and which are cheaper to compute again.
+# writes two products. The one for $x$ goes to `@EMPTY@` here and is not written at all there. Its `add`
+# is our `sum`. What `torch.compile` does next, it does with both halves in view: it decides which
+# values are kept for the backward, and which are cheaper to compute again.
 
 # %% [markdown]
 # ## Pass by pass
@@ -653,12 +713,13 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 #     loss = everything()
 #     no_grad = {"z"} | ({blocked} - {"nothing"})
 #     lists = [[], raw(loss)]
-#     lists.append(add_up_repeated_outputs(lists[1]))
+#     lists.append(summed(loss))
 #     pruned, dropped = remove_no_grad_branch(lists[2], no_grad)
 #     lists.append(pruned)
 #     title = ["raw", "added up", "pruned, zeros filled"][number - 1]
 #     program = with_grads(loss, lists[number])
-#     program.pruned = dropped if number == 3 else []
+#     gone = dropped if number == 3 else []
+#     program.pruned = [(op.type, reason, getattr(op, "forward_op", None)) for op, reason in gone]
 #     words = title + "\n\n" + diff(lists[number - 1], lists[number])
 #     return [words, mg.draw(program, detail="pruned")]
 #
@@ -711,17 +772,17 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # %% [markdown]
 # **18c.** Take the zeros out and see what breaks. The function gets a program with its backward part.
 # It removes every `fill_zeros_like`, runs the program, and returns the text of the error, or `None`
-# when nothing breaks.
+# when nothing breaks. (What a scope misses is a `NameError`.)
 
 # %% tags=["active-ipynb", "exercise", "ex-18c"]
 # def without_zeros(program, values):
-#     """What the executor complains about when the zeros are gone."""
+#     """What the scope complains about when the zeros are gone."""
 #     ### BEGIN SOLUTION
 #     block = program.blocks[0]
 #     block.ops = [op for op in block.ops if op.type != "fill_zeros_like"]
 #     try:
 #         run(program, values)
-#     except RuntimeError as error:
+#     except NameError as error:
 #         return str(error)
 #     return None
 #     ### END SOLUTION

@@ -22,7 +22,7 @@
 
 # %%
 import inspect
-from collections import ChainMap, Counter
+from collections import namedtuple
 from copy import copy
 
 import numpy as np
@@ -33,40 +33,198 @@ import numpy as np
 # from minigrad.course.explore import explore
 
 # %% [markdown]
-# Carried over from step 18:
+# First what we bring along from step 18, folded. One definition in it has changed: as in step 16, **a
+# scope may have a parent**. What it does not hold itself, it looks up there. It writes only into
+# itself.
+
+# %%
+class Scope(dict):
+    """Names and their values; what is not here is looked up in the parent."""
+
+    parent = None
+
+    def __missing__(self, name):
+        if self.parent is not None:
+            return self.parent[name]
+        raise NameError(f"{name!r} has no value in this scope; it holds: {', '.join(self)}")
+
 
 # %% tags=["carried"]
-def parameters(function):
-    """The names of a function's parameters, in order: the slots it reads."""
-    return list(inspect.signature(function).parameters)
+GRAD = "@GRAD"              # w@GRAD is the name of the gradient of w
+EMPTY = "@EMPTY@"           # the name that stands for "nothing here"
+
+OpInfo = namedtuple("OpInfo", "kernel inputs outputs grad")
+OPS = {}                    # the OpInfoMap of the documents: type -> OpInfo
 
 
-class OpInfo:
-    """What is known about a type of op: a kernel, its output slots, one gradient rule per input."""
+def register(type, kernel, grad_type=None, grad_kernel=None, outputs=("out",)):
+    """Write one op into the registry, and its grad op with it."""
+    if type in OPS:
+        raise ValueError(f"the op type {type!r} is registered already; choose another name")
+    parameters = inspect.signature(kernel).parameters.values()
+    slots = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    OPS[type] = OpInfo(kernel, slots, list(outputs), grad_type)
+    if grad_type:
+        register(grad_type, grad_kernel, outputs=[slot + "_grad" for slot in slots])
 
-    def __init__(self, kernel, outputs=("out",), **rules):
-        self.kernel, self.outputs, self.rules = kernel, outputs, rules
+
+def find(type):
+    """The record of an op type."""
+    if type not in OPS:
+        raise LookupError(f"unknown op type {type!r}; known: {', '.join(OPS)}")
+    return OPS[type]
+
+# %% tags=["carried"]
+OPS.clear()                 # so that this cell can be run again
+
+register("add", lambda x, y: x + y,
+         "add_grad", lambda out_grad: (out_grad, out_grad))
+register("mul", lambda x, y: x * y,
+         "mul_grad", lambda x, y, out_grad: (out_grad * y, out_grad * x))
+register("square", lambda x: x ** 2,
+         "square_grad", lambda x, out_grad: 2 * x * out_grad)
+register("exp", lambda x: np.exp(x),
+         "exp_grad", lambda out, out_grad: out * out_grad)
+register("power", lambda x, *, n: x ** n,
+         "power_grad", lambda x, out_grad, *, n: n * x ** (n - 1) * out_grad)
+register("matmul", lambda x, y: x @ y,
+         "matmul_grad", lambda x, y, out_grad: (out_grad @ y.T, x.T @ out_grad))
+register("rowwise_add", lambda x, b: x + b,
+         "rowwise_add_grad", lambda out_grad: (out_grad, out_grad.sum(axis=0)))
+register("sigmoid", lambda x: 1 / (1 + np.exp(-x)),
+         "sigmoid_grad", lambda out, out_grad: out_grad * out * (1 - out))
+register("split", lambda x: np.split(x, 2),
+         "split_grad", lambda *out_grad: np.concatenate(out_grad))
+register("sum", lambda *x: sum(x))
+register("fill_zeros_like", lambda x: np.zeros_like(x))
+register("sub", lambda x, y: x - y,
+         "sub_grad", lambda out_grad: (out_grad, -out_grad))
+register("reduce_sum", lambda x: np.sum(x),
+         "reduce_sum_grad", lambda x, out_grad: np.full(np.shape(x), out_grad))
+register("mean", lambda x: np.mean(x),
+         "mean_grad", lambda x, out_grad: np.full(np.shape(x), out_grad / np.size(x)))
+register("fill_constant", lambda *, shape, value: np.full(shape, value))
+
+# %% tags=["carried"]
+def names(slots):
+    """All names in a map of slots, in order."""
+    return [name for listed in slots.values() for name in listed]
 
 
-def spread(x, out_grad):
-    """The gradient of a sum: every element of x gets the same."""
-    return np.full(np.shape(x), out_grad)
+def fill_slots(type, slots, given):
+    """The given names as lists, in the order of the registry."""
+    if set(given) != set(slots):
+        raise ValueError(f"{type!r} has the slots {', '.join(slots)}, not {', '.join(given)}")
+    return {slot: given[slot].split() if isinstance(given[slot], str) else list(given[slot])
+            for slot in slots}
 
 
-OPS = {
-    "add": OpInfo(lambda x, y: x + y, x=lambda out_grad: out_grad, y=lambda out_grad: out_grad),
-    "sub": OpInfo(lambda x, y: x - y, x=lambda out_grad: out_grad, y=lambda out_grad: -out_grad),
-    "mul": OpInfo(lambda x, y: x * y,
-                  x=lambda y, out_grad: out_grad * y, y=lambda x, out_grad: out_grad * x),
-    "matmul": OpInfo(lambda x, y: x @ y,
-                     x=lambda y, out_grad: out_grad @ y.T, y=lambda x, out_grad: x.T @ out_grad),
-    "square": OpInfo(lambda x: x ** 2, x=lambda x, out_grad: out_grad * 2 * x),
-    "exp": OpInfo(lambda x: np.exp(x), x=lambda out, out_grad: out_grad * out),
-    "reduce_sum": OpInfo(lambda x: np.sum(x), x=spread),
-    "mean": OpInfo(lambda x: np.mean(x), x=lambda x, out_grad: spread(x, out_grad / np.size(x))),
-    "fill_constant": OpInfo(lambda *, shape, value: np.full(shape, value)),
-}
+class Operator:
+    """One operation, written down: a type, names by slot, attributes."""
 
+    def __init__(self, type, inputs, outputs, attrs=None):
+        info = find(type)
+        self.type = type
+        self.inputs = fill_slots(type, info.inputs, inputs)
+        self.outputs = fill_slots(type, info.outputs, outputs)
+        self.attrs = dict(attrs or {})
+
+    def run(self, scope):
+        """Read the inputs by name, compute, write the outputs by name."""
+        values = [scope[name] for name in names(self.inputs)]
+        results = find(self.type).kernel(*values, **self.attrs)
+        if not isinstance(results, (tuple, list)):
+            results = [results]
+        for name, value in zip(names(self.outputs), results, strict=True):
+            if name != EMPTY:
+                scope[name] = value
+
+    def __repr__(self):
+        def text(listed):
+            return listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+        made = [text(listed) for listed in self.outputs.values()]
+        given = [f"{slot}={text(listed)}" for slot, listed in self.inputs.items()]
+        given += [f"{key}={value!r}" for key, value in self.attrs.items()]
+        return f"{', '.join(made)} = {self.type}({', '.join(given)})"
+
+# %% tags=["carried"]
+def build_grad_op(op):
+    """The operator that takes the gradients of op's outputs to the gradients of its inputs."""
+    grad_type = find(op.type).grad                              # 1. the type
+    if grad_type is None:
+        raise LookupError(f"{op.type!r} has no gradient operator: {op}")
+    forward = {**op.inputs, **op.outputs}
+    reads = find(grad_type).inputs                              # 2. copy what the rule reads
+    inputs = {slot: forward[slot] for slot in reads if slot in forward}
+    for slot, listed in op.outputs.items():                     # 3. add the gradients
+        inputs[slot + "_grad"] = [name + GRAD for name in listed]
+    outputs = {}
+    for slot, listed in op.inputs.items():
+        outputs[slot + "_grad"] = [name + GRAD for name in listed]
+    return Operator(grad_type, inputs, outputs, op.attrs)       # 4. build
+
+# %% tags=["carried"]
+class NetOp(Operator):
+    """A network: an operator that holds operators, in the order in which they run."""
+
+    def __init__(self, ops, type="net"):
+        self.type, self.ops, self.attrs = type, list(ops), {}
+
+    @property
+    def inputs(self):
+        """What the net reads and nobody in it has written before."""
+        written, needed = set(), {}
+        for op in self.ops:
+            needed |= {name: None for name in names(op.inputs) if name not in written}
+            written |= set(names(op.outputs))
+        return {"x": list(needed)}
+
+    @property
+    def outputs(self):
+        """What the net writes: names that leave it, and names that are read in it again."""
+        written, read = {}, set()
+        for op in self.ops:
+            written |= dict.fromkeys(names(op.outputs))
+            read |= {*names(op.inputs), *op.outputs.get("inner", [])}
+        written.pop(EMPTY, None)
+        return {"out": [name for name in written if name not in read],
+                "inner": [name for name in written if name in read]}
+
+    def run(self, scope):
+        for op in self.ops:
+            op.run(scope)
+
+    def __repr__(self):
+        lines = [str(op).replace("\n", "\n    ") for op in self.ops]
+        return "\n    ".join([f"{self.type}:", *lines])
+
+# %% tags=["carried"]
+def places(net):
+    """(home, op) for every operator that computes, in order; home is the net it stands in."""
+    waiting = [(net, op) for op in reversed(net.ops)]
+    while waiting:
+        home, op = waiting.pop()
+        if isinstance(op, NetOp):
+            waiting += [(op, inner) for inner in reversed(op.ops)]
+        else:
+            yield home, op
+
+
+def add_up(net):
+    """Give every writer of a shared name a name of its own; add the parts behind the last one."""
+    writers = {}
+    for home, op in places(net):
+        for listed in op.outputs.values():
+            for position, name in enumerate(listed):
+                writers.setdefault(name, []).append((home, op, listed, position))
+    for name, found in writers.items():
+        if name == EMPTY or len(found) == 1:
+            continue
+        parts = [f"{name}@RENAME@{k}" for k in range(len(found))]
+        for part, (_, _, listed, position) in zip(parts, found, strict=True):
+            listed[position] = part
+        home, last, _, _ = found[-1]
+        home.ops.insert(home.ops.index(last) + 1, Operator("sum", {"x": parts}, {"out": name}))
 
 # %% tags=["carried"]
 class Variable:
@@ -81,47 +239,14 @@ class Variable:
         return f"{self.name}{list(self.shape)}" + "".join(f" {flag}" for flag in flags)
 
 
-class Op:
-    """One line of a block: a type, and lists of names by slot."""
-
-    def __init__(self, type, inputs, outputs, attrs=None, role="forward", forward_op=None):
-        self.type, self.inputs, self.outputs, self.attrs = type, inputs, outputs, attrs or {}
-        self.role, self.forward_op = role, forward_op
-
-    @property
-    def reads(self):
-        return [name for names in self.inputs.values() for name in names]
-
-    @property
-    def writes(self):
-        return [name for names in self.outputs.values() for name in names]
-
-    def __repr__(self):
-        lists = {slot: names[0] if len(names) == 1 else f"[{', '.join(names)}]"
-                 for slot, names in self.inputs.items()}
-        arguments = [f"{name}={value}" for name, value in (lists | self.attrs).items()]
-        return f"{', '.join(self.writes)} = {self.type}({', '.join(arguments)})"
-
-
-def compute(op, scope):
-    """The arrays one op makes out of the arrays in the scope, in the order of ``op.writes``."""
-    arrays = {slot: [scope[name] for name in names] for slot, names in op.inputs.items()}
-    if op.type in OPS:
-        listed = [array for slot in arrays.values() for array in slot]
-        made = OPS[op.type].kernel(*listed, **op.attrs)
-        return made if isinstance(made, tuple) else (made,)
-    rules = OPS[op.type.removesuffix("_grad")].rules
-    wanted = [rules[slot.removesuffix("_grad")] for slot in op.outputs]
-    return [rule(*[arrays[slot][0] for slot in parameters(rule)]) for rule in wanted]
-
-
-class Block:
-    """Ops in order, variables by name, and the index of the parent block."""
+class Block(NetOp):
+    """A network that knows its variables, and the index of the block around it."""
 
     def __init__(self, program, idx, parent=-1, forward_block=-1):
+        super().__init__([], "block")
         self.program, self.idx = program, idx
         self.parent, self.forward_block = parent, forward_block
-        self.vars, self.ops = {}, []
+        self.vars = {}
 
     def create_var(self, name, shape=(), **flags):
         if name in self.vars:
@@ -137,18 +262,15 @@ class Block:
             block = self.program.blocks[block.parent]
         return block.vars[name]
 
-    def append_op(self, type, *names, out, **attrs):
-        """Append ``out = type(*names)``; return the output variable, or a list of several."""
-        if type not in OPS:
-            raise ValueError(f"no op type {type!r}; there are {', '.join(OPS)}")
-        info = OPS[type]
-        slots = [slot for slot in parameters(info.kernel) if slot not in attrs]
-        op = Op(type, {slot: [name] for slot, name in zip(slots, names, strict=True)},
-                {slot: [name] for slot, name in zip(info.outputs, out.split(), strict=True)}, attrs)
-        made = compute(op, {name: np.ones(self.var(name).shape) for name in names})
-        created = [self.create_var(name, np.shape(array), stop_gradient=not info.rules)
-                   for name, array in zip(op.writes, made, strict=True)]
+    def append_op(self, type, *inputs, out, **attrs):
+        """Append ``out = type(*inputs)``; return the output variable, or a list of several."""
+        info = find(type)
+        op = Operator(type, dict(zip(info.inputs, inputs, strict=True)), {"out": out}, attrs)
+        ones = Scope({name: np.ones(self.var(name).shape) for name in inputs})
+        op.run(ones)                        # only to see the shapes
         self.ops.append(op)
+        created = [self.create_var(name, np.shape(ones[name]), stop_gradient=info.grad is None)
+                   for name in names(op.outputs)]
         return created[0] if len(created) == 1 else created
 
 
@@ -171,93 +293,45 @@ class Program:
         return "\n".join(lines)
 
 
-# %% tags=["carried"]
 def run(program, values):
-    """Execute block 0 on the given values; return the scope: what was made, then what was given."""
-    scope = ChainMap({}, values)
-    run_block(program.blocks[0], scope)
+    """Execute block 0 on the given values; return the scope with all that was made."""
+    scope = Scope(values)
+    program.blocks[0].run(scope)
     return scope
 
-
 # %% tags=["carried"]
-def grad_name(name):
-    return f"{name}@GRAD"
-
-
 def make_grad_op(op):
-    """The op that turns gradients of op's outputs into gradients of op's inputs."""
-    rules = OPS[op.type].rules
-    out_grads = {f"{slot}_grad": [grad_name(n) for n in names]
-                 for slot, names in op.outputs.items()}
-    known = {**op.inputs, **op.outputs, **out_grads}
-    reads = {slot for rule in rules.values() for slot in parameters(rule)}
-    writes = {f"{slot}_grad": [grad_name(n) for n in op.inputs[slot]] for slot in rules}
-    inputs = {slot: names for slot, names in known.items() if slot in reads}
-    return Op(f"{op.type}_grad", inputs, writes, role="backward", forward_op=op)
-
+    """The grad op of an op, with a note which op it belongs to."""
+    grad_op = build_grad_op(op)
+    grad_op.forward_op = op
+    return grad_op
 
 # %% tags=["carried"]
-OPS.update({
-    "sum": OpInfo(lambda *x: sum(x)),
-    "fill_zeros_like": OpInfo(lambda x: np.zeros_like(x)),
-    "split": OpInfo(lambda x: tuple(np.split(x, 2)), outputs=("first", "second"),
-                    x=lambda first_grad, second_grad: np.concatenate([first_grad, second_grad])),
-})
-
-
-# %% tags=["carried"]
-def add_up_repeated_outputs(ops):
-    """Name the parts of a gradient written several times; add them up before the first reader."""
-    times = Counter(name for op in ops for name in op.writes)
-    parts = {name: [] for name in times if times[name] > 1}
-    result = []
-
-    def part(name):
-        if name not in parts:
-            return name
-        parts[name].append(f"{name}@RENAME@{len(parts[name])}")
-        return parts[name][-1]
-
-    def add_up(name):
-        result.append(Op("sum", {"x": parts.pop(name)}, {"out": [name]}, role="backward"))
-
-    for op in ops:
-        for name in op.reads:
-            if name in parts:
-                add_up(name)
-        op = copy(op)
-        op.outputs = {slot: [part(name) for name in names] for slot, names in op.outputs.items()}
-        result.append(op)
-    for name in list(parts):
-        add_up(name)
-    return result
-
-
 def remove_no_grad_branch(ops, no_grad, given=()):
     """Drop grad ops by two rules and fill missing gradients with zeros; return (ops, dropped).
 
     ``no_grad`` holds forward names, ``given`` gradients that are there before the first op.
     """
-    unwanted = {grad_name(name) for name in no_grad}
+    unwanted = {name + GRAD for name in no_grad}
     made, result, dropped = set(given), [], []
     for op in ops:
-        outputs = {slot: ["@EMPTY@" if name.split("@RENAME")[0] in unwanted else name
-                          for name in names] for slot, names in op.outputs.items()}
-        outputs = {slot: names for slot, names in outputs.items() if set(names) != {"@EMPTY@"}}
-        gradients = [name for name in op.reads if "@GRAD" in name]
+        outputs = {slot: [EMPTY if name.split("@RENAME")[0] in unwanted else name
+                          for name in listed] for slot, listed in op.outputs.items()}
+        wanted = [name for name in names(outputs) if name != EMPTY]
+        gradients = [name for name in names(op.inputs) if GRAD in name]
         missing = [name for name in gradients if name not in made]
-        if not outputs:
-            dropped.append((op.type, "nobody wants what it writes", op.forward_op))
+        if not wanted:
+            dropped.append((op, "nobody wants what it writes"))
             continue
         if gradients and len(missing) == len(gradients):
-            dropped.append((op.type, "only zeros come in", op.forward_op))
+            dropped.append((op, "only zeros come in"))
             continue
         for name in missing:
-            zeros = {"x": [name.split("@GRAD")[0]]}
-            result.append(Op("fill_zeros_like", zeros, {"out": [name]}, role="backward"))
+            forward = name.split(GRAD)[0]
+            result.append(Operator("fill_zeros_like", {"x": forward}, {"out": name}))
         result.append(copy(op))
         result[-1].outputs = outputs
-        made |= set(missing) | set(result[-1].writes)
+        made |= {*missing, *wanted}
     return result, dropped
 
 
@@ -266,15 +340,14 @@ def append_backward_vars(block, start):
     gradients, blocks = {}, block.program.blocks
     home = block if block.forward_block == -1 else blocks[block.forward_block]
     for op in block.ops[start:]:
-        for name in op.writes:
-            if name == "@EMPTY@":
+        for name in names(op.outputs):
+            if name == EMPTY:
                 continue
-            forward = name.split("@GRAD")[0]
-            gradients[forward] = grad_name(forward)
+            forward = name.split(GRAD)[0]
+            gradients[forward] = forward + GRAD
             if name not in block.vars:
                 block.create_var(name, home.var(forward).shape)
     return gradients
-
 
 # %% [markdown]
 # Where a function of yours has passed its check in an earlier step, this notebook goes on with it:
@@ -285,14 +358,14 @@ def append_backward_vars(block, start):
 # use_mine()
 
 # %% [markdown]
-# Three more small ops. Counting and comparing have no gradient, so they have no rules.
+# The table gets three small rows. Counting and comparing have no gradient.
 
 # %%
-OPS.update({
-    "assign": OpInfo(lambda x: x, x=lambda out_grad: out_grad),
-    "increment": OpInfo(lambda x: x + 1),
-    "less_than": OpInfo(lambda x, y: x < y),
-})
+# to run this cell again, run the table above it first
+register("assign", lambda x: x,
+         "assign_grad", lambda out_grad: out_grad)
+register("increment", lambda x: x + 1)
+register("less_than", lambda x, y: x < y)
 
 # %% [markdown]
 # ## First half: the loop
@@ -314,26 +387,54 @@ OPS.update({
 # *reads* `s` and *writes* `s_next`. The `while` op says what becomes what: `carry = {"s":
 # "s_next", …}`.
 #
+# **Predict, then run.** An op looks itself up in the table, when it is made and when it runs. What
+# does the table say about `while`?
+
+# %% tags=["active-ipynb", "mistake", "raises-exception"]
+# find("while")
+
+# %% [markdown]
+# Nothing, and there cannot be a row. Its slots depend on the block that it holds. And a kernel makes
+# arrays out of arrays, but a `while` must run a *block*. So it is an operator of its own kind, like
+# `RnnOp` in step 16. It keeps the numbers of its blocks as attributes. (`run_steps` and
+# `run_steps_grad`, which do the work, come below.)
+
+# %%
+class BlockOp(Operator):
+    """An operator that holds blocks: while, if_else, and their grad ops."""
+
+    def __init__(self, type, inputs, outputs, attrs, blocks):
+        self.type, self.inputs, self.outputs, self.attrs = type, inputs, outputs, attrs
+        self.blocks = blocks                # all blocks of the program
+
+    def run(self, scope):
+        run_held = run_steps_grad if self.type.endswith("_grad") else run_steps
+        results = run_held(self, scope, self.blocks)
+        for name, value in zip(names(self.outputs), results, strict=True):
+            if name != EMPTY:
+                scope[name] = value
+
+
+# %% [markdown]
 # `hold` is a helper for writing such ops. `state` says for each carried value: where it starts,
 # what it becomes, what it is called afterwards.
 
 # %% tags=["active-ipynb", "picture-F"]
-# def hold(block, type, condition, state, **blocks):
+# def hold(block, type, condition, state, **held):
 #     """Append a while or an if_else. state: inner name -> (start, following, name afterwards)."""
-#     inside = [op for held in blocks.values() for op in held.ops]
-#     own = {name for held in blocks.values() for name in held.vars}
-#     shared = dict.fromkeys(name for op in inside for name in op.reads if name not in own)
+#     reads = dict.fromkeys(name for inner in held.values() for name in inner.inputs["x"])
+#     own = {name for inner in held.values() for name in inner.vars}
 #     starts, following, ends = zip(*state.values())
 #     scopes = block.create_var(f"step_scopes_{len(block.ops)}", stop_gradient=True)
-#     attrs = {name: held.idx for name, held in blocks.items()}
+#     attrs = {name: inner.idx for name, inner in held.items()}
 #     attrs |= {"condition": condition, "carry": dict(zip(state, following))}
-#     inputs = {"x": list(starts), "shared": list(shared)}
+#     inputs = {"x": list(starts), "shared": [name for name in reads if name not in own]}
 #     if condition not in state:
 #         inputs["condition"] = [condition]
 #     outputs = {"out": list(ends), "step_scopes": [scopes.name]}
-#     block.ops.append(Op(type, inputs, outputs, attrs))
+#     block.ops.append(BlockOp(type, inputs, outputs, attrs, block.program.blocks))
 #     for name, start, end in zip(state, starts, ends):
-#         flag = blocks["sub_block"].var(name).stop_gradient
+#         flag = held["sub_block"].var(name).stop_gradient
 #         block.create_var(end, block.var(start).shape, stop_gradient=flag)
 #     return block.var(ends[0])
 #
@@ -365,15 +466,7 @@ OPS.update({
 # %% [markdown]
 # ### Executed
 #
-# **Predict, then run.** `compute` asks the table for a kernel. Which one does it have for
-# `while`?
-
-# %% tags=["active-ipynb", "mistake", "raises-exception"]
-# OPS["while"].kernel
-
-# %% [markdown]
-# None, and there cannot be one: a kernel makes arrays out of arrays, and a `while` must run a
-# *block*. Each step gets a scope of its own, a **step scope**, in front of the outer one:
+# Each step gets a scope of its own, a **step scope**, whose parent is the scope outside:
 #
 # * carried values are put in fresh;
 # * shared values are found by looking up;
@@ -386,50 +479,31 @@ OPS.update({
 
 # %%
 def run_steps(op, scope, blocks):
-    """Run a held block step by step, each step in a scope of its own; return ``op.writes``.
+    """Run a held block step by step, each step in a scope of its own; return the outputs.
 
     ``while`` goes on as long as the condition holds; ``if_else`` makes one step in one block.
     """
     carry, condition = op.attrs["carry"], op.attrs["condition"]
     now, steps = [scope[name] for name in op.inputs["x"]], []
     while op.type == "while" or not steps:
-        step = scope.new_child(dict(zip(carry, now, strict=True)))
+        step = Scope(zip(carry, now, strict=True))
+        step.parent = scope
         held = "sub_block" if step[condition] else "else_block"
         if held not in op.attrs:
             break
         if len(steps) == 10_000:
             raise RuntimeError(f"{op.type} made 10000 steps: does {condition!r} ever become false?")
-        run_block(blocks[op.attrs[held]], step)
+        blocks[op.attrs[held]].run(step)
         steps.append(step)
         now = [step[name] for name in carry.values()]
     return [*now, steps]
-
-
-# %% [markdown]
-# `run_block` asks whether an op holds a block. It has one more branch for the grad ops that we make
-# further down.
-
-# %%
-def run_block(block, scope):
-    """Execute the ops of a block from first to last on a scope, name → array."""
-    for number, op in enumerate(block.ops):
-        for name in op.reads:
-            if name not in scope:
-                raise RuntimeError(f"#{number} {op.type} reads {name!r}, which nobody wrote or fed")
-        if "sub_block" in op.attrs:
-            run_held = run_steps_grad if op.type.endswith("_grad") else run_steps
-            made = run_held(op, scope, block.program.blocks)
-        else:
-            made = compute(op, scope)
-        scope.update(zip(op.writes, made, strict=True))
-        scope.pop("@EMPTY@", None)          # nobody wants it
 
 
 # %% tags=["active-ipynb"]
 # values = {"x": 2.0, "w": 3.0, "n": 3, "zero": 0}
 # scope = run(y.block.program, values)
 # for number, step in enumerate(scope["step_scopes_1"]):
-#     print(f"step {number}:", dict(sorted(step.maps[0].items())))
+#     print(f"step {number}:", dict(sorted(step.items())))
 # print("y =", scope["y"])
 # assert scope["y"] == 2 * 3 ** 3
 
@@ -521,15 +595,16 @@ def make_steps_grad_op(op, target_block):
         block = program.blocks[op.attrs[held]]
         grad_block = program.create_block(parent=target_block.idx, forward_block=block.idx)
         attrs[held] = grad_block.idx
-        seeds = [Op("assign", {"x": [grad_name(end)]}, {"out": [grad_name(attrs["carry"][name])]},
-                    role="backward") for name, _, end in flows]
+        seeds = [Operator("assign", {"x": end + GRAD}, {"out": attrs["carry"][name] + GRAD})
+                 for name, _, end in flows]
         append_backward_ops(block, grad_block, seeds)
-    return Op(f"{op.type}_grad",
-              {"shared": op.inputs["shared"], "step_scopes": op.outputs["step_scopes"],
-               "out_grad": [grad_name(end) for _, _, end in flows]},
-              {"x_grad": [grad_name(start) for _, start, _ in flows],
-               "shared_grad": [grad_name(name) for name in op.inputs["shared"]]},
-              attrs, role="backward", forward_op=op)
+    inputs = {"shared": op.inputs["shared"], "step_scopes": op.outputs["step_scopes"],
+              "out_grad": [end + GRAD for _, _, end in flows]}
+    outputs = {"x_grad": [start + GRAD for _, start, _ in flows],
+               "shared_grad": [name + GRAD for name in op.inputs["shared"]]}
+    grad_op = BlockOp(f"{op.type}_grad", inputs, outputs, attrs, program.blocks)
+    grad_op.forward_op = op
+    return grad_op
 
 
 # %% [markdown]
@@ -542,24 +617,24 @@ def make_steps_grad_op(op, target_block):
 # %%
 def append_backward_ops(block, target_block, seeds):
     """Append the seeds, then the grad op of each op of block that leads to them, last op first."""
-    needed = {name.removesuffix("@GRAD") for seed in seeds for name in seed.writes}
+    needed = {name.removesuffix(GRAD) for seed in seeds for name in names(seed.outputs)}
     ops = list(seeds)
     for op in reversed(block.ops):
-        if not needed & set(op.writes):
+        if not needed & set(names(op.outputs)):
             continue
         if "sub_block" in op.attrs:
-            needed |= set(op.reads)
+            needed |= set(names(op.inputs))
             ops.append(make_steps_grad_op(op, target_block))
-        elif OPS[op.type].rules:
-            needed |= set(op.reads)
+        elif find(op.type).grad:
+            needed |= set(names(op.inputs))
             ops.append(make_grad_op(op))
     target_block.ops += ops
 
 
 def adjust(block, start, no_grad, given=()):
     """Run the passes over the grad ops of block, from number start on; return their gradients."""
-    ops = add_up_repeated_outputs(block.ops[start:])
-    block.ops[start:] = remove_no_grad_branch(ops, no_grad, given)[0]
+    add_up(block)
+    block.ops[start:] = remove_no_grad_branch(block.ops[start:], no_grad, given)[0]
     blocks = block.program.blocks
     for op in block.ops[start:]:
         for held in [key for key in ("sub_block", "else_block") if key in op.attrs]:
@@ -577,12 +652,12 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
     if loss.shape != ():
         raise ValueError(f"the loss must be a scalar, and {loss.name!r} has shape {loss.shape}: "
                          "append a mean or a reduce_sum")
-    if grad_name(loss.name) in block.vars:
+    if loss.name + GRAD in block.vars:
         raise ValueError(f"the backward part of {loss.name!r} is already there: build anew")
     no_grad = {block.var(name).name for name in no_grad_set}
     no_grad |= {v.name for v in block.vars.values() if v.stop_gradient}
     one = {"shape": (), "value": 1.0}
-    seed = Op("fill_constant", {}, {"out": [grad_name(loss.name)]}, one, role="backward")
+    seed = Operator("fill_constant", {}, {"out": loss.name + GRAD}, one)
     append_backward_ops(block, block, [seed])
     gradients = adjust(block, start, no_grad)
     for name in parameter_list or ():
@@ -612,7 +687,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 #
 # What we did by hand, with the grad block instead of our two lines. Each step backwards runs *in
 # the step scope of that step*. There it finds its `s`, and there it leaves its gradients. Only what
-# was written there counts (`made`), not what a look-up would find further out.
+# was written there counts, not what a look-up would find further out. `step.get(name, otherwise)`
+# looks nowhere else, `step[name]` asks the parent, too.
 #
 # `flowing` is **overwritten** from step to step, `total` is **added up**.
 #
@@ -622,13 +698,13 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # 1. put the gradients that flow into it, under the names `op.inputs["out_grad"]`, with
 #    `step.update(...)`;
 # 2. run its grad block. A step whose condition holds ran `sub_block`, any other `else_block`:
-#    `blocks[op.attrs[...]]` is the grad block of that one;
-# 3. collect what the grad block wrote, `made = step.maps[0]`. A carried value whose gradient is not
-#    in it gets zeros in the shape of `step[name]`; a shared one gets nothing added.
+#    `blocks[op.attrs[...]]` is the grad block of that one, and it has a `run(step)`;
+# 3. collect what the grad block wrote into the step. A carried value whose gradient is not there gets
+#    zeros in the shape of `step[name]`; a shared one gets nothing added.
 
 # %% tags=["exercise", "ex-19e", "engine"]
 def run_steps_grad(op, scope, blocks):
-    """Run the grad block of each step, last step first; return ``op.writes``.
+    """Run the grad block of each step, last step first; return the outputs.
 
     Gradients of carried values are overwritten from step to step, those of shared values added up.
     """
@@ -640,14 +716,11 @@ def run_steps_grad(op, scope, blocks):
     for step in reversed(steps):
         step.update(zip(op.inputs["out_grad"], flowing.values(), strict=True))
         held = "sub_block" if step[condition] else "else_block"
-        run_block(blocks[op.attrs[held]], step)
-        made = step.maps[0]
-        flowing = {name: made.get(grad_name(name), np.zeros(np.shape(step[name])))
-                   for name in flowing}
-        total = {name: total[name] + made.get(grad_name(name), 0.0) for name in total}
+        blocks[op.attrs[held]].run(step)
+        flowing = {name: step.get(name + GRAD, np.zeros(np.shape(step[name]))) for name in flowing}
+        total = {name: total[name] + step.get(name + GRAD, 0.0) for name in total}
     ### END SOLUTION
-    results = {"x_grad": flowing, "shared_grad": total}
-    return [gradient for slot in op.outputs for gradient in results[slot].values()]
+    return [*flowing.values(), *total.values()]
 
 
 # check("19e", run_steps_grad, run, append_backward, power, hold, Program)

@@ -17,7 +17,9 @@ from .steps import FILE, Step, read_step
 _SHIPPED = Path(__file__).resolve().parent / "shipped"
 _SOURCE_TREE = Path(__file__).resolve().parents[2]
 #: Numbers of the steps that begin a new file and carry nothing over.
-FRESH = frozenset({1, 10, 13, 17, 20})
+FRESH = frozenset({1, 10, 13, 20})
+#: Numbers of the steps that grow out of another one than the step before, which may be left out.
+_GROWS_OUT_OF = {17: 15}
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ class Course:
 
     def before(self, number: int) -> Step | None:
         """The step this one grows out of; None for a step that starts fresh."""
-        return None if number in FRESH or number - 1 not in self.paths else self.step(number - 1)
+        before = _GROWS_OUT_OF.get(number, number - 1)
+        return None if number in FRESH or before not in self.paths else self.step(before)
 
     def select(self, words: Iterable[str] = ()) -> list[Step]:
         """Steps named by ``3``, ``1-4``, ``start`` or a file name; without words all, pages too.

@@ -40,6 +40,7 @@ class Growth:
 
     old: dict[str, Definition]
     now: dict[str, Definition]
+    since: str = "the step before"
 
     @property
     def new(self) -> list[str]:
@@ -90,14 +91,14 @@ def definitions(source: str) -> dict[str, Definition]:
 
 
 def growth_of(course: Course, step: Step) -> Growth | None:
-    """What a step adds to the one before it; None for a step that starts fresh.
+    """What a step adds to the one it grows out of; None for a step that starts fresh.
 
     Raises CourseError, with file and line, when a cell tagged ``carried`` changes what it holds.
     """
     before = None if step.number is None else course.before(step.number)
     if before is None:
         return None
-    growth = Growth(definitions(before.text), definitions(step.text))
+    growth = Growth(definitions(before.text), definitions(step.text), f"step {before.number}")
     _verify_carried(step, growth, before)
     return growth
 
@@ -112,7 +113,7 @@ def table(growth: Growth | None) -> str:
         ("kept", growth.kept),
         ("gone", growth.gone),
     ]
-    lines = ["| since the step before | definitions |", "|---|---|"]
+    lines = [f"| since {growth.since} | definitions |", "|---|---|"]
     lines += [f"| {word} | {_names(names)} |" for word, names in rows]
     return "\n".join(lines)
 

@@ -36,6 +36,10 @@ def layer():
     return block.append_op("mean", "q", out="loss")
 
 
+def seed_of(name):
+    return step.Operator("fill_constant", {}, {"out": f"{name}@GRAD"}, {"shape": (), "value": 1.0})
+
+
 def test_the_running_example():
     loss = product()
     pairs = step.append_backward(loss)
@@ -68,8 +72,9 @@ def test_the_lines_of_the_program():
 
 def test_a_grad_op_reads_only_what_its_rules_name():
     step.append_backward(chain_loss := chain())
-    grads = [op for op in chain_loss.block.ops if op.forward_op]
-    assert [op.reads for op in grads] == [["b", "y@GRAD"], ["b", "b@GRAD"], ["x", "a@GRAD"]]
+    grads = [op for op in chain_loss.block.ops if op.type.endswith("_grad")]
+    reads = [step.names(op.inputs) for op in grads]
+    assert reads == [["b", "y@GRAD"], ["b", "b@GRAD"], ["x", "a@GRAD"]]
 
 
 def test_every_rule_agrees_with_finite_differences():
@@ -96,13 +101,20 @@ def slopes(loss, values, name, eps=1e-6):
     return found
 
 
-@pytest.mark.parametrize("type", sorted(set(step.OPS) - {"fill_constant", "matmul"}))
-def test_the_rules_of_each_op_agree_with_finite_differences(type):
+def test_the_rules_of_each_op_agree_with_finite_differences():
+    apart = {"matmul", "rowwise_add", "split"}  # of other shapes; in the tests of 14, 15 and here
+    types = {type for type, info in step.OPS.items() if info.grad} - apart
+    assert len(types) == 9
+    for type in types:
+        check_rule(type)
+
+
+def check_rule(type):
     block = step.Program().blocks[0]
-    names = step.parameters(step.OPS[type].kernel)
+    names = step.find(type).inputs
     for name in names:
         block.create_var(name, (2,), persistable=True)
-    out = block.append_op(type, *names, out="out")
+    out = block.append_op(type, *names, out="out", **({"n": 3} if type == "power" else {}))
     loss = out if out.shape == () else block.append_op("reduce_sum", "out", out="loss")
     step.append_backward(loss)
     values = {name: np.array([0.7, -1.3]) * (k + 1) for k, name in enumerate(names)}
@@ -115,15 +127,12 @@ def test_the_rules_of_each_op_agree_with_finite_differences(type):
 def test_what_is_drawn_as_backward_is_what_ran():
     loss = product()
     step.append_backward(loss)
-    ran = []
-
-    class Diary(dict):
-        def update(self, pairs):
-            pairs = list(pairs)
-            ran.append([name for name, _ in pairs])
-            super().update(pairs)
-
-    step.run_block(loss.block, Diary(VALUES))
+    ran, real = [], step.Operator.run
+    step.Operator.run = lambda op, scope: ran.append(step.names(op.outputs)) or real(op, scope)
+    try:
+        step.run(loss.block.program, VALUES)
+    finally:
+        step.Operator.run = real
     assert ran == [["c"], ["e"], ["e@GRAD"], ["c@GRAD", "d@GRAD"], ["a@GRAD", "b@GRAD"]]
 
 
@@ -152,25 +161,24 @@ def test_a_description_holds_no_number_and_an_execution_leaves_none_behind():
 
 def test_the_mistake_grad_ops_in_forward_order_read_what_is_not_written():
     block = product().block
-    block.ops.append(step.Op("fill_constant", {}, {"out": ["e@GRAD"]}, {"shape": (), "value": 1.0}))
+    block.ops.append(seed_of("e"))
     block.ops += [step.make_grad_op(op) for op in block.ops[:2]]
-    with pytest.raises(RuntimeError, match="#3 add_grad reads 'c@GRAD', which nobody wrote"):
+    with pytest.raises(NameError, match="'c@GRAD' has no value in this scope"):
         step.run(block.program, VALUES)
 
 
-def test_role_and_forward_op_are_for_the_reader_only():
+def test_the_note_which_op_a_grad_op_belongs_to_is_for_the_reader_only():
     loss = product()
     step.append_backward(loss)
-    assert [op.role for op in loss.block.ops] == ["forward"] * 2 + ["backward"] * 3
     assert [op.forward_op for op in loss.block.ops[3:]] == [loss.block.ops[1], loss.block.ops[0]]
     for op in loss.block.ops:
-        op.role = op.forward_op = None
+        op.forward_op = None
     scope = step.run(loss.block.program, VALUES)
     assert [scope[f"{name}@GRAD"] for name in "abd"] == [4, 4, 5]
 
 
 def test_a_missing_value_is_named():
-    with pytest.raises(RuntimeError, match="#1 mul reads 'd'"):
+    with pytest.raises(NameError, match="'d' has no value in this scope; it holds: a, b, c"):
         step.run(product().block.program, {"a": 2.0, "b": 3.0})
 
 
@@ -179,15 +187,13 @@ def test_ops_that_do_not_lead_to_the_loss_are_not_visited():
     loss.block.append_op("square", "c", out="beside")
     loss.block.append_op("square", "e", out="behind")
     step.append_backward(loss)
-    appended = [op.type for op in loss.block.ops if op.role == "backward"]
-    assert appended == ["fill_constant", "mul_grad", "add_grad"]
+    assert [op.type for op in loss.block.ops[4:]] == ["fill_constant", "mul_grad", "add_grad"]
 
 
 def test_the_grad_ops_stand_in_the_same_block_or_in_the_one_asked_for():
     loss = product()
     other = loss.block.program.create_block(parent=0)
-    seed = step.Op("fill_constant", {}, {"out": ["e@GRAD"]}, {"shape": (), "value": 1.0})
-    step.append_backward_ops(loss.block, other, [seed])
+    step.append_backward_ops(loss.block, other, [seed_of("e")])
     assert [op.type for op in other.ops] == ["fill_constant", "mul_grad", "add_grad"]
     assert [op.type for op in loss.block.ops] == ["add", "mul"]
 
@@ -255,7 +261,7 @@ def test_a_name_is_used_once():
 def test_an_unknown_op_type_and_a_missing_input_are_refused():
     block = step.Program().blocks[0]
     block.create_var("x")
-    with pytest.raises(ValueError, match="no op type 'sqare'; there are add, sub, mul"):
+    with pytest.raises(LookupError, match="unknown op type 'sqare'; known: add, add_grad, mul"):
         block.append_op("sqare", "x", out="y")
     with pytest.raises(ValueError, match="shorter"):
         block.append_op("mul", "x", out="y")
@@ -275,27 +281,34 @@ def test_a_program_that_is_built_once_trains_a_line():
 
 MUTANTS = {
     "no reverse": ("for op in reversed(block.ops):", "for op in block.ops:"),
-    "every op is visited": ("if needed & set(op.writes) and", "if"),
-    "needed does not grow": ("needed |= set(op.reads)", "pass"),
+    "every op is visited": ("if needed & set(names(op.outputs)) and", "if"),
+    "needed does not grow": ("needed |= set(names(op.inputs))", "pass"),
     "seed of two": ('    one = {"shape": (), "value": 1.0', '    one = {"shape": (), "value": 2.0'),
     "no seed": ("ops = list(seeds)", "ops = []"),
     "grad ops in the wrong block": ("target_block.ops += ops", "block.ops += ops"),
-    "mul keeps its own factor": ("x=lambda y, out_grad: out_grad * y", "x=lambda x, out_grad: x"),
+    "mul keeps its own factor": ("(out_grad * y, out_grad * x)", "(out_grad * x, out_grad * y)"),
     "sub forgets the sign": ("-out_grad", "out_grad"),
     "matmul not transposed": ("x.T @ out_grad", "x @ out_grad"),
-    "exp reads its input": ("x=lambda out, out_grad: out_grad * out", "x=lambda x, out_grad: x"),
+    "exp reads its input": ("lambda out, out_grad: out * out_grad", "lambda x, out_grad: x"),
     "mean does not divide": ("out_grad / np.size(x)", "out_grad"),
-    "grad op reads everything": ("if slot in reads}", "}"),
-    "grad op without its forward op": ("forward_op=op)", "forward_op=None)"),
+    "grad op reads everything": ("for slot in reads if slot in forward}", "for slot in forward}"),
+    "grad op without its forward op": ("grad_op.forward_op = op", "grad_op.forward_op = None"),
     "scalar not asked for": ("if loss.shape != ():", "if False:"),
     "pairs of every variable": ("if v.persistable]", "]"),
     "parameter_list ignored": ("wanted = parameter_list or", "wanted = None or"),
     "no error for an unreachable one": ("for name in parameter_list or ():", "for name in ():"),
-    "gradient variables have no shape": ('block.var(name.removesuffix("@GRAD")).shape)', "())"),
-    "run writes into what it was given": ("ChainMap({}, values)", "values"),
-    "missing names are not noticed": ("if name not in scope:", "if False:"),
+    "gradient variables have no shape": ("block.var(name.removesuffix(GRAD)).shape)", "())"),
+    "run writes into what it was given": (
+        "scope = Scope(values)",
+        "scope = values",
+    ),
     "look-ups stop at the block": ("while name not in block.vars:", "while False:"),
-    "second backward allowed": ("if grad_name(loss.name) in block.vars:", "if False:"),
+    "second backward allowed": ("if loss.name + GRAD in block.vars:", "if False:"),
+    "shapes are not those of ones": ("np.shape(ones[name])", "()"),
+    "ops run out of order": (
+        "program.blocks[0].run(scope)",
+        "[op.run(scope) for op in reversed(program.blocks[0].ops)]",
+    ),
 }
 
 

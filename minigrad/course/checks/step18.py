@@ -9,14 +9,19 @@ from ..judge import Mismatch, same
 
 
 @checker("18e")
-def remove_no_grad_branch(remove_no_grad_branch, Op):
+def remove_no_grad_branch(remove_no_grad_branch, Operator):
+    def line(type, inputs, outputs):  # of any type, with any slots
+        op = Operator.__new__(Operator)
+        op.type, op.inputs, op.outputs, op.attrs = type, inputs, outputs, {}
+        return op
+
     def grad_op(type, reads, *writes):
         slots = {
             f"in{i}": name.split() for i, name in enumerate(reads.split(", ") if reads else ())
         }
-        return Op(f"{type}_grad", slots, {f"out{i}": n.split() for i, n in enumerate(writes)})
+        return line(f"{type}_grad", slots, {f"out{i}": n.split() for i, n in enumerate(writes)})
 
-    seed = Op("fill_constant", {}, {"out": ["loss@GRAD"]})
+    seed = line("fill_constant", {}, {"out": ["loss@GRAD"]})
     mul = grad_op("mul", "a, loss@GRAD", "p@GRAD", "q@GRAD")
     square, exp = grad_op("square", "s, p@GRAD", "s@GRAD"), grad_op("exp", "q, q@GRAD", "u@GRAD")
     split = grad_op("split", "loss@GRAD q@GRAD", "w@GRAD")
@@ -52,14 +57,15 @@ def remove_no_grad_branch(remove_no_grad_branch, Op):
             if mark == "z":
                 expected.append("q@GRAD = fill_zeros_like(x=q)")
                 continue
-            left = Op(ops[int(mark)].type, ops[int(mark)].inputs, {})
+            left = line(ops[int(mark)].type, ops[int(mark)].inputs, {})
             for slot, names in ops[int(mark)].outputs.items():
-                wanted = ["@EMPTY@" if n.split("@GRAD")[0] in no_grad else n for n in names]
-                if set(wanted) != {"@EMPTY@"}:
-                    left.outputs[slot] = wanted
+                left.outputs[slot] = [
+                    "@EMPTY@" if n.split("@GRAD")[0] in no_grad else n for n in names
+                ]
             expected.append(str(left))
         same(f"the list of ops {words}", [str(op) for op in answer[0]], expected)
-        same(f"the list of dropped ops {words}", [each[:2] for each in answer[1]], dropped)
+        said = [(op.type, reason) for op, reason in answer[1]]
+        same(f"the list of dropped ops {words}", said, dropped)
         same(f"the list of ops that was given, {words},", [str(op) for op in ops], before)
 
 
@@ -81,13 +87,9 @@ def without_zeros(without_zeros, half, everything, shared, append_backward):
     for name, network in (("half()", half), ("everything()", everything)):
         loss = network()
         append_backward(loss)
-        at = [op.type for op in loss.block.ops].index("fill_zeros_like")
-        expected = f"#{at} split_grad reads 'b@GRAD', which nobody wrote or fed"
-        same(
-            f"what the executor says about {name}",
-            without_zeros(loss.block.program, dict(values)),
-            expected,
-        )
+        said = without_zeros(loss.block.program, dict(values))
+        if not isinstance(said, str) or not said.startswith("'b@GRAD' has no value in this scope"):
+            raise Mismatch(f"what you return for {name}", said, "the text of the scope's error")
     loss = shared()
     append_backward(loss)
     same(

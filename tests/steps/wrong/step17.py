@@ -4,9 +4,7 @@ import runpy
 from pathlib import Path
 
 STEP = runpy.run_path(str(Path(__file__).parents[3] / "steps" / "step17_program.py"))
-Program, append_backward, run, grad_name = (
-    STEP[name] for name in ("Program", "append_backward", "run", "grad_name")
-)
+Program, append_backward, run = (STEP[name] for name in ("Program", "append_backward", "run"))
 
 
 def every_line(loss):

@@ -36,7 +36,7 @@ def shared():
 def nothing_removed(program, values):
     try:
         run(program, values)
-    except RuntimeError as error:
+    except NameError as error:
         return str(error)
     return None
 
@@ -46,7 +46,7 @@ def only_the_type(program, values):
     block.ops = [op for op in block.ops if op.type != "fill_zeros_like"]
     try:
         run(program, values)
-    except RuntimeError as error:
+    except NameError as error:
         return type(error).__name__
     return None
 
