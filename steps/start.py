@@ -40,7 +40,8 @@
 #
 # Here is the engine of step 9, ready to use. Change the expression and the numbers in the last
 # cell, and run it again. You may use `+ - * / **` (the exponent is a number), `@`, `square`,
-# `exp`, `.sum()` and plain numbers and arrays.
+# `exp`, `.sum()` and plain numbers and arrays. (In the picture `%1` is a value without a name. Steps 2
+# and 7 explain its other signs.)
 
 # %%
 import numpy as np

@@ -538,14 +538,14 @@ def by_generation(y):
 
 # %% [markdown]
 # **In order.** Below lies the backward part of the diamond: $a = x \cdot w$, $y = a \cdot a$, in
-# a heap, and some lines do not belong. A line is one call of `backward`; `sum` is the addition of
-# two gradients that meet. Say the letters in the order in which they must run, such as
-# `puzzle("cab")`. It is run, drawn, and judged.
+# a heap, and some lines do not belong. A line is one call of `backward`. `mul_0` is $a$, and two
+# gradients meet there: they are called `…@RENAME@0` and `…@RENAME@1`, and `sum` adds them. Say the
+# letters in the order in which they must run, such as `puzzle("cab")`. It is run, drawn, and judged.
 
 # %% tags=["active-ipynb"]
 # from minigrad.course.parsons import Parsons
 #
-# puzzle = Parsons(lambda x, w: (x * w) * (x * w))
+# puzzle = Parsons(lambda x, w: (a := x * w) * a)
 # print(puzzle)
 
 # %% tags=["active-ipynb"]

@@ -41,7 +41,7 @@
 # | **seed** | the gradient of the result: 1 | `np.ones_like` | `seed` |
 # | **pull** | gradients of the outputs in, of the inputs out | `f.backward(gy)` | `node(grad)` |
 # | **add** | gradients that meet are added | `accumulate` | `deliver`, `AccumulateGrad` |
-# | **free** | what nobody needs is let go | `cleargrad`, weak links | step 11 |
+# | **free** | what nobody needs is let go | weak links | step 11 |
 # | **write down** | backward itself becomes a list of operations | | part D |
 
 # %%

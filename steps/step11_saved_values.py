@@ -25,6 +25,9 @@
 # ```
 #
 # And then we can ask the table questions. What has to be kept, for instance?
+#
+# **Predict.** Which values must the node of `sin` keep until backward, and which the node of `mul`? And
+# that of `x + y`? Write it down now: first comes the machinery, then the answer.
 
 # %%
 import weakref
@@ -698,9 +701,9 @@ def what_to_save(node, inputs, out):
 
 # %% [markdown]
 # **In order.** Below lies the backward part of $y = \tanh(x \cdot w) \cdot x$, in a heap, and
-# some lines do not belong. A line is one call of a node, with the saved values that it reads. Say
-# the letters in the order in which they must run, such as `puzzle("cab")`. It is run, drawn, and
-# judged.
+# some lines do not belong. A line is one call of a node, with the saved values that it reads. (What
+# meets at `x` has the names `…@RENAME@0` and `…@RENAME@1` until `sum` adds it.) Say the letters in the
+# order in which they must run, such as `puzzle("cab")`. It is run, drawn, and judged.
 
 # %% tags=["active-ipynb"]
 # from minigrad.course.parsons import Parsons

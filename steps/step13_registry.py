@@ -486,8 +486,8 @@ def build_grad_op(op):
 # %% [markdown]
 # ## Backward, by name
 #
-# One grad op per operator. The gradient of the last output is 1. In which order do we run the grad
-# ops?
+# One grad op per operator. The **seed** is a value for `e@GRAD`: 1. In which **order** do we run the
+# grad ops?
 #
 # **Predict, then run.** Try the order of the forward pass first.
 
@@ -536,7 +536,6 @@ def build_grad_op(op):
 # The backward pass was saved with the forward pass. It is not a walk any more. It is a list of
 # operators like the other one.
 #
-# %% [markdown]
 # ## Nothing has a name too
 #
 # In step 10 a constant gave the edge `(None, 0)`. A slot cannot hold `None`, it holds words. So there
@@ -595,7 +594,7 @@ def build_grad_op(op):
 # | **seed** | `y.grad = 1` | `backward(gradient)` | a value for `y@GRAD` |
 # | **pull** | `f.backward(gy)` | calling the node | `grad_op.run(scope)` |
 # | what it reads | fields of `self` | `saved` | input slots `x`, `y`, `out` of the grad op |
-# | **add** | `accumulate` | `+` in `AccumulateGrad` | the operator `sum` (step 15) |
+# | **add** | `accumulate` | `deliver`, `AccumulateGrad` | the operator `sum` (step 15) |
 # | | `x.grad` | `x.grad` | the value of `x@GRAD` |
 # | a leaf | a variable without creator | `AccumulateGrad` | a name that no operator writes |
 # | nothing there | | the edge `(None, 0)` | `@EMPTY@` |

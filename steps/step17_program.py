@@ -28,7 +28,8 @@
 # Large systems work like this: describe once, run a million times, on another machine if you like.
 # `torch.compile` does it, too; you will see its program beside yours.
 #
-# This part has four steps, 17 to 20. They go on with your code of step 15:
+# This part has four steps, 17 to 20. The first three go on with your code of step 15. (Whoever left step
+# 16 out misses nothing: what 19 needs of it is told there.)
 #
 # | you know | now | what is new |
 # |---|---|---|
@@ -480,8 +481,8 @@ def append_backward_ops(block, target_block, seeds):
 # a rule, once, in the table.
 #
 # 1. check the loss: it must be a scalar, since we start with *one* number, 1.0;
-# 2. make the seed, an op that fills `loss@GRAD` with 1.0;
-# 3. append it and the grad ops;
+# 2. make the **seed**, an op that fills `loss@GRAD` with 1.0;
+# 3. append it and the grad ops, in the reversed **order**;
 # 4. create the variables that the new ops write, each in the shape of its forward variable;
 # 5. return the pairs (parameter, gradient), which an optimizer goes through.
 

@@ -286,16 +286,17 @@ def by_program(model, values):
 # |---|---|---|---|
 # | **make node** | `y.creator` | `y.grad_fn` | the grad operator `tanh_grad` |
 # | when | with the result | with the result | later, from the text |
-# | **link** | `creator.inputs` | `next_functions` | names in slots |
-# | **order** | generations | counted edges | the list, reversed |
+# | **link** | `creator.inputs` | `next_functions` | the names in the slots |
+# | **order** | by generation | by counted edges | the operators, reversed |
 # | **seed** | `y.grad = 1` | `backward()` puts it in | `loss@GRAD`, filled with 1 |
 # | **pull** | `creator.backward` | the node is called | the grad operator runs |
 # | what it reads | `creator.inputs` | `grad_fn.saved` | inputs of the grad operator |
-# | **add** | `accumulate` | slots and `AccumulateGrad` | rename, then `sum` |
+# | **add** | `accumulate` | `deliver`, `AccumulateGrad` | rename, then `sum` |
 # | nobody sends a gradient | `None` | a zero in the slot | `fill_zeros_like` |
 # | nobody wants one | `no_grad` | an edge `(None, 0)` | `no_grad_set`, `stop_gradient` |
 # | **free** | weak links | after the pull | after the last reader |
-# | **write down** | | | `append_backward` |#
+# | **write down** | | | `Backward`, `append_backward` |
+#
 # A table can say anything. So here are the three columns as the engines really made them, for our
 # model, in the order of backward.
 

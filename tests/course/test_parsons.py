@@ -8,8 +8,10 @@ import minigrad as mg
 from minigrad.course.parsons import Parsons
 
 FUNCTIONS = {
-    "a chain": lambda x, w: mg.exp(x * x) * w,
-    "a diamond": lambda x, w: (x * w) * (x * w),
+    "a chain": lambda x, w: mg.exp(mg.square(x)) * w,
+    "a value used twice": lambda x, w: mg.exp(x * x) * w,
+    "a diamond": lambda x, w: (a := x * w) * a,
+    "a product computed twice": lambda x, w: (x * w) * (x * w),
     "a shared weight": lambda x, w: (x * w) * w,
     "saved values": lambda x, w: mg.tanh(x * w) * x,
 }
