@@ -38,10 +38,25 @@ class Linear(Module):
         return ops.linear(x, self.weight, self.bias)
 
 
-class Filters(Module):
+class FunctionLayer(Module):
+    """A function of `ops` as a module; it is called with the attributes that ``options`` names."""
+
+    function: Callable[..., Any]
+    options: tuple[str, ...] = ()
+
+    def forward(self, x: Any) -> Any:
+        """The function of ``x``."""
+        return self.function(x, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.options}
+
+
+class Filters(FunctionLayer):
     """What both convolutions share: ``weight``, filters over some channels each, and a bias for each filter."""
 
     transposed = False
+    options = ("stride", "padding", "dilation", "groups")
 
     def __init__(
         self,
@@ -65,9 +80,9 @@ class Filters(Module):
         self.weight = init.fan_in((whole, shared // groups, *size), inputs, draw, dtype)
         self.bias = init.fan_in((filters,), inputs, draw, dtype) if bias else None
 
-    def _how(self) -> dict[str, Any]:
-        names = ("stride", "padding", "dilation", "groups")
-        return {name: getattr(self, name) for name in names}
+    def forward(self, x: Any) -> Any:
+        """[batch, filters, height, width]; the last two as stride and padding say."""
+        return self.function(x, self.weight, self.bias, **self._options())
 
 
 class Conv2d(Filters):
@@ -79,9 +94,7 @@ class Conv2d(Filters):
     (2, 8, 8, 8)
     """
 
-    def forward(self, x: Any) -> Any:
-        """[batch, filters, height, width]; the last two as stride and padding say."""
-        return ops.conv2d(x, self.weight, self.bias, **self._how())
+    function = staticmethod(ops.conv2d)
 
 
 class ConvTranspose2d(Filters):
@@ -93,6 +106,8 @@ class ConvTranspose2d(Filters):
     """
 
     transposed = True
+    function = staticmethod(ops.conv_transpose2d)
+    options = (*Filters.options, "output_padding")
 
     def __init__(
         self,
@@ -113,11 +128,6 @@ class ConvTranspose2d(Filters):
         )
         self.output_padding = output_padding
 
-    def forward(self, x: Any) -> Any:
-        """[batch, filters, height, width]; the last two as stride and padding say."""
-        how = {**self._how(), "output_padding": self.output_padding}
-        return ops.conv_transpose2d(x, self.weight, self.bias, **how)
-
 
 def _window(
     layer: str, channels: int, filters: int, groups: int, kernel_size: Any
@@ -136,14 +146,13 @@ def _window(
     return size
 
 
-class Pool(Module):
+class Pool(FunctionLayer):
     """What both kinds of pooling share: how large windows are, how far they move, the border."""
+
+    options = ("kernel_size", "stride", "padding")
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
-
-    def _how(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("kernel_size", "stride", "padding")}
 
 
 class MaxPool2d(Pool):
@@ -154,9 +163,7 @@ class MaxPool2d(Pool):
     (1, 1, 4, 4)
     """
 
-    def forward(self, x: Any) -> Any:
-        """[batch, channels, height, width] → the same with fewer rows and columns."""
-        return ops.max_pool2d(x, **self._how())
+    function = staticmethod(ops.max_pool2d)
 
 
 class AvgPool2d(Pool):
@@ -167,9 +174,7 @@ class AvgPool2d(Pool):
     (1, 1, 4, 4)
     """
 
-    def forward(self, x: Any) -> Any:
-        """[batch, channels, height, width] → the same with fewer rows and columns."""
-        return ops.avg_pool2d(x, **self._how())
+    function = staticmethod(ops.avg_pool2d)
 
 
 class Flatten(Module):
@@ -305,7 +310,7 @@ class Identity(Module):
         return x
 
 
-class ReLU(Module):
+class ReLU(FunctionLayer):
     """``max(x, 0)``.
 
     >>> import minigrad as mg
@@ -313,12 +318,10 @@ class ReLU(Module):
     tensor([0., 2.])
     """
 
-    def forward(self, x: Any) -> Any:
-        """`mg.relu`."""
-        return ops.relu(x)
+    function = staticmethod(ops.relu)
 
 
-class LeakyReLU(Module):
+class LeakyReLU(FunctionLayer):
     """``x`` where it is positive, else ``negative_slope * x``.
 
     >>> import minigrad as mg
@@ -326,15 +329,14 @@ class LeakyReLU(Module):
     tensor([-0.5,  2. ])
     """
 
+    function = staticmethod(ops.leaky_relu)
+    options = ("negative_slope",)
+
     def __init__(self, negative_slope: float = 0.01) -> None:
         self.negative_slope = negative_slope
 
-    def forward(self, x: Any) -> Any:
-        """`mg.leaky_relu`."""
-        return ops.leaky_relu(x, negative_slope=self.negative_slope)
 
-
-class ELU(Module):
+class ELU(FunctionLayer):
     """``x`` where it is positive, else ``alpha * (exp(x) - 1)``.
 
     >>> import minigrad as mg
@@ -342,15 +344,14 @@ class ELU(Module):
     tensor([-0.6321,  2.    ])
     """
 
+    function = staticmethod(ops.elu)
+    options = ("alpha",)
+
     def __init__(self, alpha: float = 1.0) -> None:
         self.alpha = alpha
 
-    def forward(self, x: Any) -> Any:
-        """`mg.elu`."""
-        return ops.elu(x, alpha=self.alpha)
 
-
-class GELU(Module):
+class GELU(FunctionLayer):
     """``x * Φ(x)``, with the distribution function Φ of the standard normal.
 
     >>> import minigrad as mg
@@ -358,12 +359,10 @@ class GELU(Module):
     tensor([-0.1587,  1.9545])
     """
 
-    def forward(self, x: Any) -> Any:
-        """`mg.gelu`."""
-        return ops.gelu(x)
+    function = staticmethod(ops.gelu)
 
 
-class SiLU(Module):
+class SiLU(FunctionLayer):
     """``x * sigmoid(x)``, also called swish.
 
     >>> import minigrad as mg
@@ -371,12 +370,10 @@ class SiLU(Module):
     tensor([-0.2689,  1.7616])
     """
 
-    def forward(self, x: Any) -> Any:
-        """`mg.silu`."""
-        return ops.silu(x)
+    function = staticmethod(ops.silu)
 
 
-class Softplus(Module):
+class Softplus(FunctionLayer):
     """``log(1 + exp(x))``, a smooth relu.
 
     >>> import minigrad as mg
@@ -384,12 +381,10 @@ class Softplus(Module):
     tensor([0.6931, 2.1269])
     """
 
-    def forward(self, x: Any) -> Any:
-        """`mg.softplus`."""
-        return ops.softplus(x)
+    function = staticmethod(ops.softplus)
 
 
-class Sigmoid(Module):
+class Sigmoid(FunctionLayer):
     """``1 / (1 + exp(-x))``.
 
     >>> import minigrad as mg
@@ -397,12 +392,10 @@ class Sigmoid(Module):
     tensor([0.5   , 0.8808])
     """
 
-    def forward(self, x: Any) -> Any:
-        """`mg.sigmoid`."""
-        return ops.sigmoid(x)
+    function = staticmethod(ops.sigmoid)
 
 
-class Tanh(Module):
+class Tanh(FunctionLayer):
     """The hyperbolic tangent.
 
     >>> import minigrad as mg
@@ -410,12 +403,10 @@ class Tanh(Module):
     tensor([0.   , 0.964])
     """
 
-    def forward(self, x: Any) -> Any:
-        """`mg.tanh`."""
-        return ops.tanh(x)
+    function = staticmethod(ops.tanh)
 
 
-class Softmax(Module):
+class Softmax(FunctionLayer):
     """Positive numbers that sum to 1 along an axis, the last one if none is named.
 
     >>> import minigrad as mg
@@ -423,15 +414,14 @@ class Softmax(Module):
     tensor([[0.5, 0.5]])
     """
 
+    function = staticmethod(ops.softmax)
+    options = ("axis",)
+
     def __init__(self, axis: int = -1) -> None:
         self.axis = axis
 
-    def forward(self, x: Any) -> Any:
-        """`mg.softmax`."""
-        return ops.softmax(x, axis=self.axis)
 
-
-class LogSoftmax(Module):
+class LogSoftmax(FunctionLayer):
     """``log(softmax(x))`` along an axis, the last one if none is named.
 
     >>> import minigrad as mg
@@ -439,12 +429,11 @@ class LogSoftmax(Module):
     tensor([[-0.6931, -0.6931]])
     """
 
+    function = staticmethod(ops.log_softmax)
+    options = ("axis",)
+
     def __init__(self, axis: int = -1) -> None:
         self.axis = axis
-
-    def forward(self, x: Any) -> Any:
-        """`mg.log_softmax`."""
-        return ops.log_softmax(x, axis=self.axis)
 
 
 # -- layers that normalise: over a batch, or over every example for itself -----------------

@@ -154,17 +154,14 @@ def _dtype(value: Any) -> Any:
     return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
 
 
+#: NumPy's ufunc → the operator, or the function, that stands for it
 _UFUNC_OPERATORS = {
     "add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__",
-    "true_divide": "__truediv__",
-    "remainder": "__mod__", "floor_divide": "__floordiv__",
+    "true_divide": "__truediv__", "remainder": "__mod__", "floor_divide": "__floordiv__",
     "power": "__pow__", "matmul": "__matmul__", "less": "__lt__", "less_equal": "__le__", "greater": "__gt__",
     "greater_equal": "__ge__", "equal": "__eq__", "not_equal": "__ne__", "maximum": "maximum", "minimum": "minimum",
     "bitwise_and": "__and__", "bitwise_or": "__or__", "bitwise_xor": "__xor__",
 }  # fmt: skip
-_MIRROR = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__",
-           "__eq__": "__eq__", "__ne__": "__ne__",
-           "maximum": "maximum", "minimum": "minimum"}  # fmt: skip
 _IN_PLACE = {"add": "+=", "subtract": "-=", "multiply": "*=", "divide": "/="}
 
 
@@ -187,7 +184,4 @@ def ufunc_on_values(ufunc: Any, method: str, inputs: Any, kwargs: Any, kind: typ
             f"{', or x.detach().numpy() to leave the graph' if kind.__name__ == 'Tensor' else ''}",
             DTypeError,
         )
-    left, right = inputs
-    if isinstance(left, kind):
-        return getattr(left, name)(right)
-    return getattr(right, _MIRROR.get(name, f"__r{name[2:]}"))(left)
+    return getattr(Operators, name)(*inputs)
