@@ -56,7 +56,7 @@ class Filters(FunctionLayer):
     """What both convolutions share: ``weight``, filters over some channels each, and a bias for each filter."""
 
     transposed = False
-    options = ("stride", "padding", "dilation", "groups")
+    options: tuple[str, ...] = ("stride", "padding", "dilation", "groups")
 
     def __init__(
         self,

@@ -65,35 +65,22 @@ def append_backward(
     for callback in callbacks:
         check_callable(callback, "a callback")
     with program.transaction(), gc_paused():
-        return _append_backward(
-            block, loss, parameter_list, no_grad_set, callbacks, checkpoints, trace
+        no_grad = no_grad_names(block, no_grad_set)
+        parameters = _parameters(program, parameter_list)
+        wanted = {v.name for v in parameters if v.name not in no_grad} | _asked_by_flag(
+            block, no_grad, parameter_list
         )
-
-
-def _append_backward(
-    block: Block,
-    loss: Variable,
-    parameter_list: Any,
-    no_grad_set: Any,
-    callbacks: Any,
-    checkpoints: Any,
-    trace: Any,
-) -> list[tuple[Variable, Variable]]:
-    program = block.program
-    no_grad = no_grad_names(block, no_grad_set)
-    parameters = _parameters(program, parameter_list)
-    wanted = {v.name for v in parameters if v.name not in no_grad} | _asked_by_flag(
-        block, no_grad, parameter_list
-    )
-    names = free_names(block.program.blocks)
-    job = BackwardJob(block, wanted, no_grad, names, trace, callbacks)
-    seed = Operator(
-        "fill_constant", {}, {"out": [job.grad_name(loss.name)]}, _seed_attrs(loss), "loss"
-    )
-    job.build([(loss.name, _at_maker(block, loss.name, seed))], checkpoints)
-    job.append()
-    gradients = ((v, block.vars.get(names[v.name])) for v in parameters if v.name in job.reached)
-    return [(v, g) for v, g in gradients if g is not None]
+        names = free_names(block.program.blocks)
+        job = BackwardJob(block, wanted, no_grad, names, trace, callbacks)
+        seed = Operator(
+            "fill_constant", {}, {"out": [job.grad_name(loss.name)]}, _seed_attrs(loss), "loss"
+        )
+        job.build([(loss.name, _at_maker(block, loss.name, seed))], checkpoints)
+        job.append()
+        gradients = (
+            (v, block.vars.get(names[v.name])) for v in parameters if v.name in job.reached
+        )
+        return [(v, g) for v, g in gradients if g is not None]
 
 
 def gradients(
@@ -134,31 +121,22 @@ def gradients(
             raise refusal(what, "Variables of a Program; mg.grad takes Tensors", ProgramError)
     block = outs[0].program.current_block()
     with block.program.transaction(), gc_paused():
-        return _gradients(block, outs, ins, seeds, no_grad_set, trace)
-
-
-def _gradients(
-    block: Block,
-    outs: list[Variable],
-    ins: list[Variable],
-    seeds: list[Any],
-    no_grad_set: Any,
-    trace: Any,
-) -> list[Variable | None]:
-    for v in [*outs, *ins]:
-        block.program.as_variable(v, block)
-    no_grad = no_grad_names(block, no_grad_set)
-    wanted = {v.name for v in ins} - no_grad
-    job = BackwardJob(block, wanted, no_grad, free_names(block.program.blocks), trace)
-    starts = []
-    for target, seed in zip(outs, seeds, strict=True):
-        if target.dtype.kind != "f":
-            what = f"target {target.name!r} is {target.dtype}: only floating-point values have gradients"
-            raise refusal(what, f"{target.name}.astype(float), where it is made", ProgramError)
-        starts.append((target.name, _seed_op(job, target, seed)))
-    job.build(starts)
-    job.append()
-    return [block.find_var(job.grad_name(v.name)) if v.name in job.reached else None for v in ins]
+        for v in [*outs, *ins]:
+            block.program.as_variable(v, block)
+        no_grad = no_grad_names(block, no_grad_set)
+        wanted = {v.name for v in ins} - no_grad
+        job = BackwardJob(block, wanted, no_grad, free_names(block.program.blocks), trace)
+        starts = []
+        for target, seed in zip(outs, seeds, strict=True):
+            if target.dtype.kind != "f":
+                what = f"target {target.name!r} is {target.dtype}: only floating-point values have gradients"
+                raise refusal(what, f"{target.name}.astype(float), where it is made", ProgramError)
+            starts.append((target.name, _seed_op(job, target, seed)))
+        job.build(starts)
+        job.append()
+        return [
+            block.find_var(job.grad_name(v.name)) if v.name in job.reached else None for v in ins
+        ]
 
 
 def _seed_op(job: BackwardJob, target: Variable, seed: Any) -> Operator:

@@ -147,10 +147,11 @@ def _update(block: Block, optimizer: Any, pairs: Pairs) -> None:
     if optimizer.weight_decay:
         decay = optimizer.weight_decay
         grads = [g + p * decay for (p, _), g in zip(pairs, grads, strict=True)]
-    rates = Rates(block, optimizer)
+    rates, count = _rates(block, optimizer, (p.dtype for p, _ in pairs))
     for (parameter, _), grad in zip(pairs, grads, strict=True):
-        _update_op(block, optimizer, parameter, grad, rates.of(parameter.dtype))
-    rates.count_on()
+        _update_op(block, optimizer, parameter, grad, rates[parameter.dtype])
+    if count is not None:
+        block.append_op("increment", {"x": count}, {"out": count}, {"step": 1.0})
 
 
 def _update_op(
@@ -175,35 +176,18 @@ def _state(program: Program, name: str, value: np.ndarray[Any, Any]) -> Variable
     return program.add_persistable(free, value, trainable=False)
 
 
-class Rates:
-    """The learning rate as variables: one number that can be changed between runs, or a schedule of the step."""
-
-    def __init__(self, block: Block, optimizer: Any) -> None:
-        self.block, self.optimizer = block, optimizer
-        self.made: dict[Any, Variable] = {}
-        self.count: Variable | None = None
-
-    def of(self, dtype: np.dtype[Any]) -> Variable:
-        """The rate for parameters of this dtype."""
-        if dtype not in self.made:
-            self.made[dtype] = (
-                self._scheduled(dtype) if callable(self.optimizer.lr) else self._fixed(dtype)
-            )
-        return self.made[dtype]
-
-    def _fixed(self, dtype: np.dtype[Any]) -> Variable:
-        program = self.block.program
-        return _state(program, "learning_rate", np.asarray(self.optimizer.rate(0), dtype))
-
-    def _scheduled(self, dtype: np.dtype[Any]) -> Variable:
-        if self.count is None:
-            self.count = _state(self.block.program, "step_count", np.asarray(0.0))
-        rate = self.optimizer.rate(self.count)
+def _rates(
+    block: Block, optimizer: Any, dtypes: Iterable[np.dtype[Any]]
+) -> tuple[dict[np.dtype[Any], Variable], Variable | None]:
+    """The learning rate for parameters of each dtype: a number that can be changed between runs, or what a schedule
+    makes of the count of steps, which is returned, too.
+    """
+    program, count, rates = block.program, None, {}
+    if callable(optimizer.lr):
+        count = _state(program, "step_count", np.asarray(0.0))
+    for dtype in dict.fromkeys(dtypes):
+        rate = optimizer.rate(0 if count is None else count)
         if not isinstance(rate, Variable):
-            return _state(self.block.program, "learning_rate", np.asarray(rate, dtype))
-        return rate if rate.dtype == dtype else rate.astype(dtype)
-
-    def count_on(self) -> None:
-        """One more step has been made."""
-        if self.count is not None:
-            self.block.append_op("increment", {"x": self.count}, {"out": self.count}, {"step": 1.0})
+            rate = _state(program, "learning_rate", np.asarray(rate, dtype))
+        rates[dtype] = rate if rate.dtype == dtype else rate.astype(dtype)
+    return rates, count

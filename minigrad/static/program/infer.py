@@ -279,15 +279,11 @@ def matched(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     [(4, 2), (4, 2), (2,)]
     """
     rank = max(map(len, shapes), default=0)
-    known = [1] * rank
-    for shape in shapes:
-        for k, n in enumerate(reversed(shape)):
-            known[k] = n if n > 1 else known[k]
+    known = [
+        max(sizes) for sizes in zip(*((1,) * (rank - len(s)) + s for s in shapes), strict=True)
+    ]
     return [
-        tuple(
-            known[len(s) - 1 - k] if n < 0 and known[len(s) - 1 - k] > 1 else n
-            for k, n in enumerate(s)
-        )
+        tuple(m if n < 0 and m > 1 else n for n, m in zip(s, known[rank - len(s) :], strict=True))
         for s in shapes
     ]
 

@@ -49,10 +49,6 @@ class BackwardCall:
     no_grad: set[str]
     gradients: dict[str, str]  # variable → gradient
 
-    def copy(self) -> BackwardCall:
-        """One that can be changed without changing this one."""
-        return BackwardCall(self.block, list(self.targets), set(self.no_grad), dict(self.gradients))
-
     def begin(self, block: Block) -> int:
         """Where its operators begin in its block: behind those that were there when it was called."""
         gradients = set(self.gradients.values())

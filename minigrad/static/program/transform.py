@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from types import MappingProxyType
 from typing import Any
 
@@ -30,7 +31,7 @@ def copy_program(program: Program) -> Program:
     copy.pruned = [p._replace(op=operators.get(id(p.op), p.op)) for p in program.pruned]
     copy.error_clips = dict(program.error_clips)
     copy.inputs, copy.outputs = list(program.inputs), list(program.outputs)
-    copy.backward_calls = [call.copy() for call in program.backward_calls]
+    copy.backward_calls = deepcopy(program.backward_calls)
     copy._counts = dict(program._counts)
     return copy
 

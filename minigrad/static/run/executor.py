@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramError, describe, refusal
-from ...grad_names import CONSTANT, EMPTY
+from ...grad_names import CONSTANT
 from ..program.arguments import names_of
-from ..program.operator import Operator
 from ..program.program import Program
 from .feeds import fed_arrays, not_fed, not_set
 from .interpreter import Run
 from .limits import MEMORY, STEP_LIMIT
-from .scope import Record, Scope
+from .scope import Record, Scope, outer_reads
 
 __all__ = ["Executor", "Scope"]
 
@@ -121,37 +120,22 @@ class Executor:
     def _check(self, program: Program, fed: dict[str, Any], fetch: list[str]) -> None:
         """What is missing is found before the first operator runs."""
         known = fed.keys() | program.initial.keys() | self.scope.values.keys()
-        variables = program.global_block().vars
-        for name, op in _first_reads(program, fetch).items():
-            var = variables.get(name)
+        root = program.global_block()
+        readers = outer_reads(root)
+        for name in (*readers, *(n for n in fetch if n not in root.written)):
+            var = root.vars.get(name)
             if name in known or var is None:
                 continue
             if var.is_data:
                 raise not_fed(var)
             if var.persistable:
                 raise not_set(name)
-            if op is not None:
+            if name in readers:
+                op = readers[name]
                 raise ProgramError(
                     f"{op.type} reads {name!r} before anything wrote it.\n  at {op.source_line}\n"
                     f"  repair: append the op that computes {name!r} before it"
                 )
-
-
-def _first_reads(program: Program, fetch: list[str]) -> dict[str, Operator | None]:
-    """The names the root block reads before it writes them, with the first reader; None for a fetch."""
-    readers: dict[str, Operator | None] = {}
-    written: set[str] = {EMPTY}
-    for op in program.global_block().ops:
-        for names in op.inputs.values():
-            for name in names:
-                if name not in written:
-                    readers.setdefault(name, op)
-        for names in op.outputs.values():
-            written.update(names)
-    for name in fetch:
-        if name not in written:
-            readers.setdefault(name, None)
-    return readers
 
 
 def _copies(values: dict[str, Any]) -> dict[str, Any]:

@@ -169,8 +169,7 @@ def run_cond(run: Run, op: Operator, scope: Scope) -> None:
     inner = Scope(scope, block.idx)
     run.block(block, inner)
     results = op.attrs["true_out" if holds else "false_out"]
-    for name, result in zip(op.outputs["out"], results, strict=True):
-        scope.values[name] = in_order(run.value(inner, result))
+    _set(scope, op.outputs["out"], _values(run, inner, results))
     scope.values[op.outputs["scopes"][0]] = inner
 
 
@@ -189,10 +188,7 @@ def run_cond_grad(run: Run, op: Operator, scope: Scope) -> None:
         if local != EMPTY:
             inner.values[local] = run.value(scope, seed)
     run.block(block, inner)
-    locals_ = op.attrs[f"{prefix}_params"]
-    for name, local in zip(op.outputs["params_grad"], locals_, strict=True):
-        if name != EMPTY:
-            scope.values[name] = in_order(run.value(inner, local))
+    _set(scope, op.outputs["params_grad"], _values(run, inner, op.attrs[f"{prefix}_params"]))
 
 
 def _taken(run: Run, op: Operator, scope: Scope) -> bool:
@@ -202,7 +198,7 @@ def _taken(run: Run, op: Operator, scope: Scope) -> bool:
 def run_while(run: Run, op: Operator, scope: Scope) -> None:
     """Run the body as long as the condition holds; both see the carried values of the step."""
     body, cond = (run.program.blocks[op.attrs[a]] for a in ("sub_block", "cond_block"))
-    values = [in_order(run.value(scope, n)) for n in op.inputs["x"]]
+    values = _values(run, scope, op.inputs["x"])
     scopes: list[Scope] = []
     while True:
         step = Scope(scope, body.idx)
@@ -217,7 +213,7 @@ def run_while(run: Run, op: Operator, scope: Scope) -> None:
                 "  repair: a condition that becomes false, or Executor.run(…, step_limit=…)"
             )
         run.block(body, step, len(scopes))
-        values = [in_order(run.value(step, n)) for n in op.attrs["next"]]
+        values = _values(run, step, op.attrs["next"])
         scopes.append(step)
     scope.values.update(zip(op.outputs["out"], values, strict=True))
     scope.values[op.outputs["scopes"][0]] = scopes
@@ -233,14 +229,14 @@ def run_recurrent(run: Run, op: Operator, scope: Scope) -> None:
             f"the sequences of a recurrent op have different lengths: {lengths}\n  at {op.source_line}\n"
             "  repair: cut or fill them up to one length"
         )
-    values = [in_order(run.value(scope, n)) for n in op.inputs["x"]]
+    values = _values(run, scope, op.inputs["x"])
     scopes: list[Scope] = []
     for t in range(len(seqs[0])):
         step = Scope(scope, body.idx)
         step.values.update(zip(op.attrs["carried"], values, strict=True))
         step.values.update((n, s[t]) for n, s in zip(op.attrs["steps"], seqs, strict=True))
         run.block(body, step, t)
-        values = [in_order(run.value(step, n)) for n in op.attrs["next"]]
+        values = _values(run, step, op.attrs["next"])
         scopes.append(step)
     for name, local in zip(op.outputs.get("stacked", ()), op.attrs["step_out"], strict=True):
         scope.values[name] = _stacked(body, scopes, local)
@@ -259,7 +255,7 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
     """Run the grad block once per step, last step first: carried gradients are handed on, parameters' are added up."""
     block = run.program.blocks[op.attrs["sub_block"]]
     scopes = run.value(scope, op.inputs["scopes"][0])
-    grads = [None if n == EMPTY else in_order(run.value(scope, n)) for n in op.inputs["out_grad"]]
+    grads = _values(run, scope, op.inputs["out_grad"])
     stacked = [
         None if n == EMPTY else run.value(scope, n) for n in op.inputs.get("stacked_grad", ())
     ]
@@ -270,8 +266,7 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
         _set(inner, op.attrs["next_grad"], grads)
         _set(inner, op.attrs.get("step_out_grad", ()), [g if g is None else g[t] for g in stacked])
         run.block(block, inner, t)
-        carried = op.attrs["carried_grad"]
-        grads = [None if n == EMPTY else in_order(run.value(inner, n)) for n in carried]
+        grads = _values(run, inner, op.attrs["carried_grad"])
         for local in op.attrs["params_local"]:
             if local != EMPTY:
                 value = in_order(run.value(inner, local))
@@ -280,6 +275,11 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
     _set(scope, op.outputs["x_grad"], grads)
     _set_totals(run, op, scope, totals)
     _set_sequences(run, op, scope, inner_scopes[::-1])
+
+
+def _values(run: Run, scope: Scope, names: list[str]) -> list[Any]:
+    """What goes from block to block, None for no name: in C order, so that the same bits follow from every branch."""
+    return [None if n == EMPTY else in_order(run.value(scope, n)) for n in names]
 
 
 def _set(scope: Scope, names: Any, values: list[Any]) -> None:

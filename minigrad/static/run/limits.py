@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, repeat
+from itertools import chain, repeat, zip_longest
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,7 @@ def broadcast_size(shapes: Iterable[Shape]) -> int:
     >>> broadcast_size([(3, 1), (4,)])
     12
     """
-    sizes: list[int] = []
-    for shape in shapes:
-        for k, n in enumerate(reversed(shape)):
-            if k == len(sizes):
-                sizes.append(1)
-            sizes[k] = max(sizes[k], n)
-    return math.prod(sizes)
+    return math.prod(max(1, *sizes) for sizes in zip_longest(*map(reversed, shapes), fillvalue=1))
 
 
 def _product(a: Shape, b: Shape, rows: int, columns: int) -> int:

@@ -6,7 +6,10 @@ reads the values of each step; that block runs in a Scope of its own inside the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...grad_names import EMPTY
 
 if TYPE_CHECKING:
     from ..program.block import Block
@@ -81,7 +84,7 @@ class Record:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.steps: list[Step] = []
-        self._reads: dict[int, list[str]] = {}
+        self._reads: dict[int, dict[str, Operator]] = {}
 
     def enter(self, block: Block, scope: Scope, turn: int | None) -> None:
         """A block is entered; with the values that it reads from outside."""
@@ -101,15 +104,17 @@ class Record:
         self.steps.append(Step("leave", block.idx, None, turn, {}))
 
 
-def outer_reads(block: Block) -> list[str]:
-    """The names that a block reads before it writes them."""
-    written: set[str] = set()
-    names: dict[str, None] = {}
+def outer_reads(block: Block) -> dict[str, Operator]:
+    """The names that a block reads before it writes them, each with its first reader."""
+    written = {EMPTY}
+    readers: dict[str, Operator] = {}
     for op in block.ops:
-        names.update(dict.fromkeys(n for n in op.input_names if n not in written))
+        for name in op.input_names:
+            if name not in written:
+                readers.setdefault(name, op)
         written.update(op.output_names)
-    return list(names)
+    return readers
 
 
-def _known(scope: Scope, names: list[str]) -> dict[str, Any]:
+def _known(scope: Scope, names: Iterable[str]) -> dict[str, Any]:
     return {n: value for n in names if (value := scope.find(n)) is not None}
