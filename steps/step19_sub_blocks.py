@@ -300,11 +300,15 @@ def run(program, values):
     return scope
 
 # %% tags=["carried"]
-def make_grad_op(op):
-    """The grad op of an op, with a note which op it belongs to."""
-    grad_op = build_grad_op(op)
-    grad_op.forward_op = op
-    return grad_op
+def append_backward_ops(block, target_block, seeds):
+    """Append the seeds, then the grad op of each op of block that leads to them, last op first."""
+    needed = {name.removesuffix(GRAD) for seed in seeds for name in names(seed.outputs)}
+    ops = list(seeds)
+    for op in reversed(block.ops):
+        if needed & set(names(op.outputs)) and find(op.type).grad:
+            needed |= set(names(op.inputs))
+            ops.append(make_grad_op(op))
+    target_block.ops += ops
 
 # %% tags=["carried"]
 def remove_no_grad_branch(ops, no_grad, given=()):
@@ -394,22 +398,26 @@ register("less_than", lambda x, y: x < y)
 # find("while")
 
 # %% [markdown]
-# Nothing, and there cannot be a row. Its slots depend on the block that it holds. And a kernel makes
-# arrays out of arrays, but a `while` must run a *block*. So it is an operator of its own kind, like
-# `RnnOp` in step 16. It keeps the numbers of its blocks as attributes. (`run_steps` and
-# `run_steps_grad`, which do the work, come below.)
+# Nothing, and a whole row there cannot be. Its slots depend on the block that it holds. And a kernel
+# makes arrays out of arrays, but a `while` must run a *block*. So it is an operator of its own kind,
+# like `RnnOp` in step 16. It keeps the numbers of its blocks as attributes. (`run_steps` and
+# `run_steps_grad`, which do the work, come below.) The table only says that there is a grad op.
 
 # %%
+for kind in ("while", "if_else"):
+    OPS[kind] = OpInfo(kernel=None, inputs=None, outputs=None, grad=f"{kind}_grad")
+
+
 class BlockOp(Operator):
     """An operator that holds blocks: while, if_else, and their grad ops."""
 
-    def __init__(self, type, inputs, outputs, attrs, blocks):
+    def __init__(self, type, inputs, outputs, attrs, program):
         self.type, self.inputs, self.outputs, self.attrs = type, inputs, outputs, attrs
-        self.blocks = blocks                # all blocks of the program
+        self.program = program
 
     def run(self, scope):
         run_held = run_steps_grad if self.type.endswith("_grad") else run_steps
-        results = run_held(self, scope, self.blocks)
+        results = run_held(self, scope, self.program.blocks)
         for name, value in zip(names(self.outputs), results, strict=True):
             if name != EMPTY:
                 scope[name] = value
@@ -432,7 +440,7 @@ class BlockOp(Operator):
 #     if condition not in state:
 #         inputs["condition"] = [condition]
 #     outputs = {"out": list(ends), "step_scopes": [scopes.name]}
-#     block.ops.append(BlockOp(type, inputs, outputs, attrs, block.program.blocks))
+#     block.ops.append(BlockOp(type, inputs, outputs, attrs, block.program))
 #     for name, start, end in zip(state, starts, ends):
 #         flag = held["sub_block"].var(name).stop_gradient
 #         block.create_var(end, block.var(start).shape, stop_gradient=flag)
@@ -583,9 +591,9 @@ def run_steps(op, scope, blocks):
 # Carried values without gradient (`i`, `more`) are left out.
 
 # %%
-def make_steps_grad_op(op, target_block):
+def make_steps_grad_op(op):
     """The grad op of an op that holds blocks; it holds one grad block for each of them."""
-    program = target_block.program
+    program = op.program
     body = program.blocks[op.attrs["sub_block"]]
     flows = [(name, start, end) for name, start, end in
              zip(op.attrs["carry"], op.inputs["x"], op.outputs["out"], strict=True)
@@ -593,7 +601,7 @@ def make_steps_grad_op(op, target_block):
     attrs = op.attrs | {"carry": {name: op.attrs["carry"][name] for name, _, _ in flows}}
     for held in [key for key in ("sub_block", "else_block") if key in op.attrs]:
         block = program.blocks[op.attrs[held]]
-        grad_block = program.create_block(parent=target_block.idx, forward_block=block.idx)
+        grad_block = program.create_block(forward_block=block.idx)
         attrs[held] = grad_block.idx
         seeds = [Operator("assign", {"x": end + GRAD}, {"out": attrs["carry"][name] + GRAD})
                  for name, _, end in flows]
@@ -602,33 +610,24 @@ def make_steps_grad_op(op, target_block):
               "out_grad": [end + GRAD for _, _, end in flows]}
     outputs = {"x_grad": [start + GRAD for _, start, _ in flows],
                "shared_grad": [name + GRAD for name in op.inputs["shared"]]}
-    grad_op = BlockOp(f"{op.type}_grad", inputs, outputs, attrs, program.blocks)
-    grad_op.forward_op = op
-    return grad_op
+    return BlockOp(f"{op.type}_grad", inputs, outputs, attrs, program)
 
 
 # %% [markdown]
-# `append_backward_ops` and `adjust` each learn one thing: if an op holds a block, go into it.
+# `append_backward_ops` of step 17 stays as it is. It asks `make_grad_op`, and that one learns to ask
+# back. `adjust` learns to go into the grad blocks. It also notes their **parent**: the block that
+# holds the grad op.
 #
 # A name that a block declares itself hides the same name outside. So for such a name the `no_grad`
 # of the outer block does not count; its own `stop_gradient` does. The gradients that a grad block
 # gets from its op are `given`.
 
 # %%
-def append_backward_ops(block, target_block, seeds):
-    """Append the seeds, then the grad op of each op of block that leads to them, last op first."""
-    needed = {name.removesuffix(GRAD) for seed in seeds for name in names(seed.outputs)}
-    ops = list(seeds)
-    for op in reversed(block.ops):
-        if not needed & set(names(op.outputs)):
-            continue
-        if "sub_block" in op.attrs:
-            needed |= set(names(op.inputs))
-            ops.append(make_steps_grad_op(op, target_block))
-        elif find(op.type).grad:
-            needed |= set(names(op.inputs))
-            ops.append(make_grad_op(op))
-    target_block.ops += ops
+def make_grad_op(op):
+    """The grad op of an op, with a note which op it belongs to."""
+    grad_op = make_steps_grad_op(op) if isinstance(op, BlockOp) else build_grad_op(op)
+    grad_op.forward_op = op
+    return grad_op
 
 
 def adjust(block, start, no_grad, given=()):
@@ -639,6 +638,7 @@ def adjust(block, start, no_grad, given=()):
     for op in block.ops[start:]:
         for held in [key for key in ("sub_block", "else_block") if key in op.attrs]:
             grad_block = blocks[op.attrs[held]]
+            grad_block.parent = block.idx
             own = blocks[grad_block.forward_block].vars
             stopped = {v.name for v in own.values() if v.stop_gradient}
             adjust(grad_block, 0, no_grad - set(own) | stopped, op.inputs["out_grad"])

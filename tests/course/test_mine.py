@@ -9,6 +9,7 @@ import pytest
 from minigrad.course import mine
 from minigrad.course.folder import find_course
 from minigrad.course.mine import FILE, keep, use_mine
+from minigrad.course.solution import find_solution
 
 RIGHT = """
 def accumulate(x, gx):
@@ -72,6 +73,17 @@ def test_later_steps_go_on_with_it_and_say_so(capsys):
     a, b = (later.Variable(np.array([[1.0, 2.0]])) for _ in "ab")
     (a * b + a).sum().backward()
     assert a.grad.tolist() == [[2.0, 3.0]]
+
+
+def test_a_program_with_loops_is_differentiated_by_the_parts_of_four_steps(capsys):
+    ids = ("13e", "15e", "17e", "18e")
+    for id in ids:
+        keep(id, cell(find_solution(id).source, f"/tmp/ipykernel_1/{id}.py"))
+    later = step("step19_sub_blocks")
+    use_mine(later)
+    parts = ("build_grad_op", "add_up", "append_backward_ops", "remove_no_grad_branch")
+    said = ", ".join(f"{name} ({id})" for name, id in zip(parts, ids, strict=True))
+    assert capsys.readouterr().out == f"yours: {said}\n"
 
 
 def test_a_function_that_has_grown_since_stays(capsys):

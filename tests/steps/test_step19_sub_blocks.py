@@ -615,7 +615,10 @@ MUTANTS = {
         "        append_backward_ops(block, grad_block,",
         "        append_backward_ops(Program().blocks[0], grad_block,",
     ),
-    "the forward block as parent": ("parent=target_block.idx, for", "parent=block.idx, for"),
+    "the forward block as parent": (
+        "grad_block.parent = block.idx",
+        "grad_block.parent = grad_block.forward_block",
+    ),
     "no forward block": ("forward_block=block.idx)", "forward_block=-1)"),
     "one grad block for both": (
         "attrs[held] = grad_block.idx",
@@ -625,10 +628,8 @@ MUTANTS = {
     "stops inside do not count": ("- set(own) | stopped", "- set(own)"),
     "outer stops do not reach inside": ("no_grad - set(own) | stopped", "stopped"),
     "counters flow": ("if not body.var(name).stop_gradient]", "]"),
-    "reads of a held op are not needed": (
-        "            needed |= set(names(op.inputs))\n            ops.append(make_steps_grad_op",
-        "            ops.append(make_steps_grad_op",
-    ),
+    "reads of an op are not needed": ("            needed |= set(names(op.inputs))\n", ""),
+    "the table forgets the grad op of a loop": ('grad=f"{kind}_grad")', "grad=None)"),
     "held blocks are not adjusted": (
         '            adjust(grad_block, 0, no_grad - set(own) | stopped, op.inputs["out_grad"])',
         "            pass",
