@@ -394,6 +394,7 @@ def written(node: ast.expr, values: Mapping[str, str] | None = None) -> str:
 
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
+_IN_BRACKETS = re.compile(r"\(.*\)|\[.*\]")
 
 
 class _Worked(ast.NodeTransformer):
@@ -433,7 +434,8 @@ def _write(node: ast.expr, values: Mapping[str, str]) -> tuple[str, int]:
     match node:
         case ast.Name(name):
             text = values.get(name, _LETTERS.get(name, name))
-            return text, 1 if text.startswith("-") else 4
+            loose = text.startswith("-") or " " in _IN_BRACKETS.sub("", text)
+            return text, 1 if loose else 4
         case ast.Constant(value):
             return (NOT_YET if value is None else format_number(value)), 4
         case ast.UnaryOp(ast.USub(), value):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from ..graph.graph import Graph, Links, Node, copied, is_op
-from .segments import Segment, counted, joined, mirrored, size_of
+from .segments import Segment, joined, mirrored, size_of
 
 AROUND = 2  # operations shown before and after each one that was found
 MOST = 40  # operations drawn in full
@@ -100,7 +100,7 @@ def _cut(
         if segment.side == "backward" and segment.twin is not None:
             continue  # comes back with the parts of its twin
         for ops in parts(segment):
-            piece = Segment(_name(segment, ops), ops, segment.side)
+            piece = Segment(ops, segment.path, _period(segment, ops))
             twin = mirrored(graph, piece)
             made += [piece] if twin is None else [piece, twin]
     return made
@@ -128,18 +128,12 @@ def _pieces(ops: list[Node], shown: Collection[str]) -> list[list[Node]]:
     return [run for run in runs if len(run) > 1]
 
 
-def _name(segment: Segment, ops: list[Node]) -> str:
-    """``12 × (mul, tanh)`` if the piece is made of whole repeats, else a count."""
-    if ops is segment.ops:
-        return segment.name
-    period, names = segment.period, segment.name.partition(" × ")[2]
-    whole = bool(period) and len(ops) % period == 0 and len(ops) > period
-    starts_whole = whole and _place(segment, ops[0]) % period == 0
-    return f"{len(ops) // period} × {names}" if starts_whole else counted(ops)
-
-
-def _place(segment: Segment, op: Node) -> int:
-    return next(i for i, n in enumerate(segment.ops) if n is op)
+def _period(segment: Segment, ops: list[Node]) -> int:
+    """That of the segment, if the piece is made of whole repeats; else 0."""
+    period = segment.period
+    whole = period and len(ops) % period == 0 and len(ops) > period
+    start = next(i for i, n in enumerate(segment.ops) if n is ops[0])
+    return period if whole and start % period == 0 else 0
 
 
 # ---- Frames closed into one node: the sub-block of an operator, a net inside a net ----

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import groupby
 
 import numpy as np
 
@@ -13,23 +13,48 @@ from ..graph.graph import CARRIES, Edge, Graph, Links, Node, copied, ends_at_lea
 
 _LONGEST_PERIOD = 64  # operations in one repeat
 _FEWEST_REPEATS = 3
+_FEWEST, _KINDS = 3, 3  # operations in a module, on average; kinds of them that are named
 _NODES = 6  # of a picture, to a piece: its two boxes, and what goes in and comes out
 
 
 @dataclass(slots=True)
 class Segment:
-    """Operations that are drawn as one node."""
+    """Operations that are drawn as one node: those of a module, a repeat, or neighbours.
 
-    name: str
+    >>> ops = [Node(f"n{i}", "op", name) for i, name in enumerate(("mul", "tanh") * 3)]
+    >>> Segment(ops, period=2).name, Segment(ops).name, Segment(ops, "encoder.0").name
+    ('3 × (mul, tanh)', 'mul, tanh', 'encoder.0')
+    """
+
     ops: list[Node]
-    side: str
+    path: str = ""  # of a module
+    period: int = 0  # how many operations repeat; 0 if none do
     twin: Segment | None = None
 
     @property
-    def period(self) -> int:
-        """How many operations repeat; 0 if none do."""
-        times = self.name.partition(" × ")[0]
-        return len(self.ops) // int(times) if times.isdigit() else 0
+    def side(self) -> str:
+        """Where it stands: "forward" or "backward"."""
+        return self.ops[0].side
+
+    @property
+    def times(self) -> int:
+        """How often it repeats."""
+        return len(self.ops) // self.period if self.period else 1
+
+    @property
+    def name(self) -> str:
+        """What it is: the path of its module, what repeats, or the kinds of its operations."""
+        if self.period:
+            names = [n.name for n in self.ops[: self.period]]
+            return f"{self.times} × ({_listed(names)})"
+        return self.path or kinds_of(self.ops)
+
+    @property
+    def words(self) -> str:
+        """How much it holds, and of a module what: ``2 operations: conv2d, relu``."""
+        numbers = [n.number for n in self.ops if n.number is not None]
+        count = f"ops #{min(numbers)} to #{max(numbers)}" if numbers else said_size(self.ops)
+        return f"{count}: {kinds_of(self.ops)}" if self.path and not self.period else count
 
 
 def segments(graph: Graph) -> list[Segment]:
@@ -61,14 +86,7 @@ def _repeats(ops: list[Node]) -> list[Segment]:
     while at < len(ops):
         covered, period = covers[at]
         if covered:
-            times = covered // period
-            found.append(
-                Segment(
-                    f"{times} × ({_listed(names[at : at + period])})",
-                    ops[at : at + covered],
-                    ops[at].side,
-                )
-            )
+            found.append(Segment(ops[at : at + covered], period=period))
         at += covered or 1
     return found
 
@@ -95,21 +113,14 @@ def mirrored(graph: Graph, segment: Segment) -> Segment | None:
     ops = [graph.nodes[n.twin] for n in segment.ops if n.twin in graph.nodes]
     if not ops:
         return None
-    times, _, _ = segment.name.partition(" × ")
-    period = max(1, len(ops) // int(times)) if times.isdigit() else len(ops)
-    ops.reverse()
-    name = (
-        f"{times} × ({_listed([n.name for n in ops[:period]])})"
-        if times.isdigit()
-        else counted(ops)
-    )
-    segment.twin = Segment(name, ops, "backward", twin=segment)
+    period = max(1, len(ops) // segment.times) if segment.period else 0
+    segment.twin = Segment(ops[::-1], segment.path, period, twin=segment)
     return segment.twin
 
 
 def modules(graph: Graph) -> Iterator[list[Segment]]:
-    """The operators of each module, by the paths in the names of the parameters that they read:
-    the innermost modules first.  An operator without parameters goes with the one before it.
+    """The operators of each module, by the paths in the names of the parameters that they read: the
+    innermost modules first.  An operator without parameters goes with the one before it.
     """
     links = Links(graph)
     runs: list[list[tuple[list[str], Node]]] = []
@@ -121,19 +132,13 @@ def modules(graph: Graph) -> Iterator[list[Segment]]:
             path = names[0].split(".")[:-1] if names else path
             runs[-1].append((path, op))
     for depth in range(max((len(p) for row in runs for p, _ in row), default=0), 0, -1):
-        found: list[Segment] = []
-        for row in runs:
-            parts: dict[int, list[Node]] = {}
-            cuts = accumulate(a[0][:depth] != b[0][:depth] for a, b in pairwise([row[0], *row]))
-            for cut, (_, op) in zip(cuts, row, strict=True):
-                parts.setdefault(cut, []).append(op)
-            first = {op.id: ".".join(path[:depth]) for path, op in row}
-            found += [
-                Segment(f"{first[ops[0].id]}: {counted(ops)}", ops, "forward")
-                for ops in parts.values()
-                if first[ops[0].id] and len(ops) > 1
-            ]
-        if len(found) > 1:
+        parts = [
+            (".".join(path), [op for _, op in part])
+            for row in runs
+            for path, part in groupby(row, key=lambda placed: placed[0][:depth])
+        ]
+        found = [Segment(ops, path) for path, ops in parts if path and len(ops) > 1]
+        if len(found) > 1 and size_of(n for s in found for n in s.ops) >= _FEWEST * len(found):
             yield found + [t for s in found if (t := mirrored(graph, s)) is not None]
 
 
@@ -141,34 +146,33 @@ def chunks(graph: Graph, most: int) -> list[Segment]:
     """Pieces of a graph without repeats: neighbours in the order in which they run, in all about
     ``most`` nodes.
     """
-    found: list[Segment] = []
     every = [ops for ops in _runs_by_region(graph, "forward") if len(ops) > 1]
     size = max(2, -(-sum(map(len, every)) // max(1, most // _NODES)))
-    for ops in every:
-        found += [
-            Segment(counted(part), part, "forward")
-            for at in range(0, len(ops), size)
-            if len(part := ops[at : at + size]) > 1
-        ]
+    found = _cut_up(every, size)
     found += [twin for s in found if (twin := mirrored(graph, s)) is not None]
     taken = {n.id for s in found for n in s.ops}
-    for ops in _runs_by_region(graph, "backward"):
-        ops = [n for n in ops if n.id not in taken]
-        found += [
-            Segment(counted(part), part, "backward")
-            for at in range(0, len(ops), size)
-            if len(part := ops[at : at + size]) > 1
-        ]
-    return found
+    rest = _runs_by_region(graph, "backward")
+    return found + _cut_up([[n for n in ops if n.id not in taken] for ops in rest], size)
+
+
+def _cut_up(runs: list[list[Node]], size: int) -> list[Segment]:
+    parts = [ops[at : at + size] for ops in runs for at in range(0, len(ops), size)]
+    return [Segment(part) for part in parts if len(part) > 1]
 
 
 def _listed(names: list[str]) -> str:
     return ", ".join(names if len(names) <= 5 else [*names[:3], "…", names[-1]])
 
 
-def counted(ops: list[Node]) -> str:
-    common = [name for name, _ in Counter(n.name for n in ops).most_common(3)]
-    return f"{size_of(ops)} operations ({', '.join(common)})"
+def kinds_of(ops: Iterable[Node]) -> str:
+    """The most common kinds of operations: ``mul, tanh``."""
+    kinds = Counter(n.name for n in ops)
+    return ", ".join([k for k, _ in kinds.most_common(_KINDS)] + ["…"] * (len(kinds) > _KINDS))
+
+
+def said_size(ops: Iterable[Node]) -> str:
+    """``75 operations``"""
+    return f"{size_of(ops)} operations"
 
 
 def size_of(ops: Iterable[Node]) -> int:
@@ -233,25 +237,22 @@ def _members(graph: Graph, segments: list[Segment]) -> dict[str, Segment]:
 def _segment_of(
     links: Links, node: Node, owner: dict[str, Segment], order: dict[int, int], kept: set[str]
 ) -> Segment | None:
-    """The segment that made a node, when nothing outside of segments touches it.
+    """The segment that made a node, or reads it, when nothing outside of segments touches it but
+    an operation of many lines.
 
     A leaf that one operation inside reads belongs to it, and its gradient with it; one that several
     read stays, and what the first operation starts from. A sum belongs to the last segment that
     adds to it: segments keep their order, so no line goes back.
     """
     before, after = links.before[node.id], links.after[node.id]
-    if not (before or after):
+    outside = [n for n in (*before, *after) if n.id not in owner and not _has_many(links, n)]
+    makers, readers = ([owner[n.id] for n in near if n.id in owner] for near in (before, after))
+    if outside or (ends_at_leaf(node) and node.twin not in owner):
         return None
-    if not all(n.id in owner or _adds_many(links, n) for n in after):
+    if not before and (len(after) > 1 or node.id in kept):
         return None
-    if ends_at_leaf(node) and node.twin not in owner:
-        return None
-    if before:
-        makers = {id(s): s for n in before if (s := owner.get(n.id)) is not None}
-        every = len(makers) and all(n.id in owner for n in before)
-        return min(makers.values(), key=lambda s: order[id(s)]) if every else None
-    inside = len(after) == 1 and node.id not in kept
-    return owner.get(after[0].id) if inside else None
+    near = makers or (() if is_op(node) else readers)
+    return min(near, key=lambda s: order[id(s)], default=None)
 
 
 def _goes_in(links: Links, segment: Segment) -> list[Node]:
@@ -267,24 +268,25 @@ def _goes_in(links: Links, segment: Segment) -> list[Node]:
     return [n for n in free if n.kind != "leaf" or "." not in n.name]
 
 
-def _adds_many(links: Links, node: Node) -> bool:
-    """A sum of so many parts that they are not drawn one by one."""
-    return node.kind in ("sum", "accumulate") and len(links.before[node.id]) > _MANY
+def _has_many(links: Links, node: Node) -> bool:
+    """An operation of so many lines that they are not drawn one by one: a sum of parts, a stack."""
+    return is_op(node) and max(len(links.before[node.id]), len(links.after[node.id])) > _MANY
 
 
 def _folded_node(name: str, segment: Segment) -> Node:
-    numbers = [n.number for n in segment.ops if n.number is not None]
-    count = size_of(segment.ops)
-    lines = (f"ops #{min(numbers)} to #{max(numbers)}",) if numbers else (f"{count} operations",)
     return Node(
         name,
         "folded",
         segment.name,
-        lines=lines,
+        lines=(segment.words,),
         side=segment.side,
         region=segment.ops[0].region,
-        tooltip=f"{count} operations",
-        data={"ops": count, "segment": [n.id for n in segment.ops], "members": []},
+        tooltip=said_size(segment.ops),
+        data={
+            "ops": size_of(segment.ops),
+            "segment": [n.id for n in segment.ops],
+            "members": [],
+        },
     )
 
 
@@ -324,7 +326,8 @@ def joined(graph: Graph, place: dict[str, str]) -> list[Edge]:
             if between not in lines:
                 lines[between] = _moved(edge, tail, head)
     for between, edge in lines.items():
-        if edge.kind == "accumulate" and times[between] > _MANY:
+        ends = [graph.nodes[n] for n in between[:2] if n in graph.nodes]
+        if times[between] > _MANY and any(map(is_op, ends)):
             edge.label = f"{times[between]} parts"
     return [*kept, *lines.values()]
 
