@@ -5,6 +5,7 @@ that holds it.
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import linecache
 import sys
@@ -51,9 +52,10 @@ class Names:
         own = getattr(thing, "name", None)
         return own if isinstance(own, str) and own else mine
 
-    def is_module(self, name: str) -> bool:
-        """Whether a name of the caller's is a module's, as ``mg`` is."""
-        return name in ("mg", "minigrad") or isinstance(self._found.get(name), ModuleType)
+    def is_module(self, name: str, file: str) -> bool:
+        """Whether a name of the caller's, or of the code in a file, is a module's, as ``mg`` is."""
+        found = (self._found.get(name), _variables_of(file).get(name))
+        return name in ("mg", "minigrad") or any(isinstance(x, ModuleType) for x in found)
 
     def _number(self, thing: Any) -> str:
         if id(thing) not in self._unnamed:
@@ -95,7 +97,7 @@ def operands(node: Any, names: Names) -> dict[str, str]:
         ):
             keywords = {k.arg: k.value for k in more if k.arg}
             match tree.func:
-                case ast.Attribute(ast.Name(at), _) if names.is_module(at):
+                case ast.Attribute(ast.Name(at), _) if names.is_module(at, code.co_filename):
                     pass
                 case ast.Attribute(value, _):
                     parts = [value, *parts]
@@ -105,6 +107,13 @@ def operands(node: Any, names: Names) -> dict[str, str]:
         return {}
     found = dict(zip(primitive.inputs, parts, strict=False)) | keywords
     return {slot: ast.unparse(part) for slot, part in found.items()}
+
+
+@functools.cache
+def _variables_of(file: str) -> Mapping[str, Any]:
+    """The variables of the module that was read from a file."""
+    modules = (getattr(module, "__dict__", {}) for module in [*sys.modules.values()])
+    return next((found for found in modules if found.get("__file__") == file), {})
 
 
 def _written(code: CodeType, instruction: int) -> str:

@@ -213,7 +213,7 @@ class Running:
     ) -> str:
         """One sentence for the text log and the screen reader."""
         if "called" in node.data:
-            return f"Add up what came: {node.lines[0]}"
+            return f"Add up at {node.name}: {node.lines[0]}"
         number = f"#{node.number} " if node.number is not None else ""
         into = ", ".join(dict.fromkeys(n.name for n in self.links.before[node.id] if n.name))
         made = [f"{n.name} = {texts[n.id]}" if texts.get(n.id) else n.name for n in outs if n.name]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from ..graph.format import LONGEST_LINE, NOT_YET, shorten, visible, wrapped
+from ..graph.format import LONGEST_LINE, NOT_YET, WIDEST, shorten, visible, wrapped
 from ..graph.graph import Graph, is_op, live_lines
 from ..picture import Picture
 from .events import Event
@@ -135,6 +135,8 @@ def _asked(node: str, what: str, answer: str) -> dict[str, str]:
 
 def _beside(text: str, other: str) -> list[tuple[str, str]]:
     """The rows of a text as it is drawn, each with what stands in it for another text."""
-    drawn, rows = (wrapped(shorten(t, LONGEST_LINE)) for t in (text, other))
+    drawn = wrapped(shorten(text, LONGEST_LINE))
+    width = max(map(len, drawn)) if len(drawn) > 1 else WIDEST
+    rows = wrapped(shorten(other, LONGEST_LINE), width)
     rows = [*rows[: len(drawn) - 1], " ".join(rows[len(drawn) - 1 :])]
     return list(zip_longest(drawn, rows, fillvalue=""))

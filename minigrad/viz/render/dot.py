@@ -181,8 +181,8 @@ def _node(drawing: Any, graph: Graph, node: Node, far: tuple[str, ...]) -> None:
         facts["width"] = "0.62"  # two short lines stand in a circle, not in an egg
     if style.peripheries > 1:
         facts["peripheries"] = str(style.peripheries)
-    if node.kind == "folded":
-        facts["margin"] = "0.15,0.08"  # room for the words inside three borders
+    if node.kind == "folded" or style.rounded:
+        facts["margin"] = "0.15,0.08"  # room for the words inside three borders, or round corners
     drawing.node(node.id, label(graph, node, far), **facts)
 
 

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from ..player.film import Film
 
 _HERE = Path(__file__).parent.parent / "browser"
-#: of a picture that opens without a kernel: drawings of what is in its boxes, and nodes in all
-_DRAWINGS, _DRAWN = 12, 400
+#: of a picture that opens without a kernel: drawings of what is in its boxes, nodes in all, and the
+#: lines of one: more take seconds to lay out
+_DRAWINGS, _DRAWN, _LINES = 12, 400, 150
 
 Draw = Callable[[View], str | None]
 
@@ -126,9 +127,11 @@ def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
         for box in each.folds():
             inside = each.inside(box)
             if inside not in number and room > 0 and len(views) <= _DRAWINGS:
-                views.append(each.with_open(box))
-                number[inside] = len(views) - 1
-                room -= len(views[-1][0].graph.nodes)
+                opened, words = each.with_open(box)
+                if len(opened.graph.edges) <= _LINES:
+                    number[inside] = len(views)
+                    views.append((opened, words))
+                    room -= len(opened.graph.nodes)
     shown = list[dict[str, Any]]()
     for each, message in views:
         svg = draw(each)

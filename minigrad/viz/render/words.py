@@ -199,7 +199,7 @@ def _op_row(links: Links, node: Node) -> Row:
 
 
 def _named(node: Node) -> str:
-    return shorten(node.name, LONGEST_NAME) or "·"
+    return shorten(node.data.get("called", node.name), LONGEST_NAME) or "·"
 
 
 def _aligned(rows: list[Row]) -> list[str]:
