@@ -337,7 +337,10 @@ def difference(name: str, grad: Any, total: Any, hook: str) -> tuple[str, str]:
         )
         return text, table()["ways"]["added up"]
     if size == 0:
-        return "  (.grad is 0: zero_grad(set_to_none=False) or a hook has set it so)", ""
+        return (
+            "  (.grad is 0: zero_grad(set_to_none=False), clipping to 0 or a hook has set it so)",
+            "",
+        )
     if alike:
         clip = "clip_grad_norm_ scales gradients" if 0 < ratio < 1 else "something scaled it"
         text = f"  (.grad is {ratio:.4g} times that: {clip}; so do a loss scale and a division)"

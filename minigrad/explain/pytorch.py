@@ -236,8 +236,9 @@ class Case:
             return because(name, "inference_mode")
         held = [p for m in self.modules.values() for p in m.parameters()]
         if type(x).__name__ == "Parameter" or any(x is p for p in held):
-            calls = self.code.calls("requires_grad_")
-            return because(name, "frozen", line=f" ({calls[0][0]})" if calls else "")
+            frozen = self._asked("False")
+            line = f" ({self.code.line(frozen[0])})" if frozen else ""
+            return because(name, "frozen", line=line)
         memory, others = storage(x), [(n, t) for n, t in self.tensors.items() if t is not x]
         for other, t in others:
             if t.requires_grad and memory and storage(t) == memory:
@@ -255,14 +256,20 @@ class Case:
 
     def _late(self, end: str) -> str:
         """The line that set requires_grad, if that was only after an output had been computed."""
-        calls = [c for _, c in self.code.calls("requires_grad_") if "False" not in ast.unparse(c)]
-        switched = [
-            n for n in self.code.assignments("requires_grad") if ast.unparse(n.value) == "True"
-        ]
-        asked: list[Any] = [*calls, *switched]
+        asked = self._asked("True")
         made = [n.lineno for n in self.code.assignments(end)]
         after = [n for n in asked if made and n.lineno > max(made)]
         return self.code.line(after[0]) if after and len(after) == len(asked) else ""
+
+    def _asked(self, what: str) -> list[Any]:
+        """Where the caller's code sets requires_grad so; a call without an argument asks for it."""
+        calls = [c for _, c in self.code.calls("requires_grad_")]
+        words = [ast.unparse(c).partition("requires_grad_")[2] for c in calls]
+        asking = [
+            c for c, w in zip(calls, words, strict=True) if ("False" in w) == (what == "False")
+        ]
+        set_so = self.code.assignments("requires_grad")
+        return [*asking, *(n for n in set_so if ast.unparse(n.value) == what)]
 
     def _cuts(self, starts: set[str], end: str, path: str = "") -> list[Cut]:
         """Where the caller's code, and what it calls, cut the ways from some names to an end."""
@@ -327,14 +334,16 @@ class Case:
     ) -> Explanation:
         state, node, saved = graph.state
         grad = x.grad if x.is_leaf or x.retains_grad else None
-        if state == "stale":
-            told = self._stale(name, node, saved, graph.end)
+        if state in ("stale", "partly"):
+            told = because(name, "shared", end=graph.end, node=node.name())
+            if state == "stale":
+                told = self._stale(name, node, saved, graph.end)
+                told.note = " again; a step() perhaps"
             if grad is None:
+                told.note = ""
                 return told
-            note = f"  (its paths cannot be run again: {told.reason} again; a step() perhaps)"
-            return Explanation(name, grad, note=note)
-        if state == "partly" and grad is None:
-            return because(name, "shared", end=graph.end, node=node.name())
+            note = f"  (its paths cannot be run again: {told.reason}{told.note})"
+            return Explanation(name, grad, note=note, repair=told.repair * (state == "partly"))
         if state:
             return self._not_run(x, name, graph, place, grad, state == "hooked")
         try:
@@ -351,7 +360,7 @@ class Case:
             told.reason, told.repair = missing.reason, told.repair or missing.repair
             return told
         note, repair = difference(name, grad, told.total, self._hook(x, name, graph))
-        told.note = "\n".join(filter(None, [told.note, note, self._unheld(x)]))
+        told.note = "\n".join(filter(None, [told.note, note, self._not_updated(x)]))
         told.repair = repair or told.repair
         return told
 
@@ -432,20 +441,23 @@ class Case:
         note = f"  (backward has freed the graph: {because(name, 'forgotten').reason})"
         if hooked:
             note = "  (saved_tensors_hooks or checkpoint hold its values: they are not run again)"
-        notes = [note, self._suspects(grad, graph, place), self._unheld(x)]
-        return Explanation(name, grad, paths, note="\n".join(filter(None, notes)), kind=USES)
+        suspects, repair = self._suspects(grad, graph, place)
+        note = "\n".join(filter(None, [note, suspects, self._not_updated(x)]))
+        return Explanation(name, grad, paths, note=note, repair=repair, kind=USES)
 
-    def _suspects(self, grad: Any, graph: TorchGraph, place: Any) -> str:
-        """Of a graph that was freed: the nodes on the way that are known to make such a gradient."""
+    def _suspects(self, grad: Any, graph: TorchGraph, place: Any) -> tuple[str, str]:
+        """Of a graph that was freed: the nodes on the way that are known to make such a gradient; a repair for one."""
         if 0 < (size := size_of(grad)) < float("inf"):
-            return ""
+            return "", ""
         counts = count_paths(graph.all, place)
         kind, what = ("zero", "0") if size == 0 else ("not finite", "not finite")
-        on_way = [n.name() for n in graph.all if counts.get(n) and advice(n, [kind])]
-        where = f" On the way lie {', '.join(dict.fromkeys(on_way))}." if on_way else ""
-        return (
+        on_way = {n.name(): advice(n, [kind]) for n in graph.all if counts.get(n)}
+        known = {node: repair for node, repair in on_way.items() if repair}
+        where = f" On the way lie {', '.join(known)}." if known else ""
+        note = (
             f"  (it is {what}.{where} The node that made it so is told by mg.why before backward())"
         )
+        return note, next(iter(known.values())) if len(known) == 1 else ""
 
     # what .grad holds in place of the gradient, and who holds the tensor
 
@@ -459,20 +471,23 @@ class Case:
         of_module = any(n.name().startswith("BackwardHookFunction") for n in graph.all)
         return "of a module (register_full_backward_hook)" if of_module else ""
 
-    def _unheld(self, x: Any) -> str:
-        """A note where no optimizer among the variables holds a leaf that has a gradient."""
-        groups = [g for o in self.optimizers.values() for g in o.param_groups]
-        if not groups or not x.is_leaf or any(p is x for g in groups for p in g["params"]):
+    def _not_updated(self, x: Any) -> str:
+        """A note where no optimizer among the variables changes a leaf that has a gradient."""
+        groups = [(n, g) for n, o in self.optimizers.items() for g in o.param_groups]
+        if not groups or not x.is_leaf:
             return ""
-        names = ", ".join(self.optimizers)
-        advice = "pass model.parameters() once it is there"
-        return f"  ({names} does not hold it, so step() does not change it: {advice})"
+        rates = [(n, g.get("lr")) for n, g in groups if any(p is x for p in g["params"])]
+        if any(rate is None or rate != 0 for _, rate in rates):
+            return ""
+        why = "not_updated" if rates else "not_held"
+        holders = [n for n, _ in rates] or [*self.optimizers]
+        return f"  ({because('it', why, optimizer=', '.join(holders)).reason})"
 
     def _alone(self, x: Any, name: str) -> Explanation:
         """No output is known."""
         if x.grad is not None:
             note = "  (for its paths pass the output, too: mg.why(x, loss))"
-            note = "\n".join(filter(None, [note, self._unheld(x)]))
+            note = "\n".join(filter(None, [note, self._not_updated(x)]))
             return Explanation(name, x.grad, note=note)
         users = [n for n, o in self.optimizers.items() if o.state.get(x)]
         if users:

@@ -235,6 +235,8 @@ def _cut_at(node: ast.AST, tainted: set[str], line: str) -> Iterator[Cut]:
     if isinstance(node, ast.Call):
         name, given = _last(node.func).lower(), {k.arg: ast.unparse(k.value) for k in node.keywords}
         texts = [*map(ast.unparse, node.args), *given.values()]
+        if name in ("float", "int") and isinstance(node.func, ast.Name):
+            name += "()"  # Python's, not the method
         if name in ("to", "type") and any(w in t for t in texts for w in ("int", "long")):
             name = "long"
         unlike = {
