@@ -50,6 +50,23 @@ def test_parameters_are_called_by_their_paths_and_lost_values_keep_their_shapes(
     assert any(n.lines == ("[5,16] float32",) for n in graph.nodes.values())
 
 
+def test_a_module_in_a_dictionary_is_called_by_its_plain_name_where_it_has_one():
+    model = models.mlp()
+    held = {"model": model}
+    graph = mg.draw(held["model"](torch.ones(5, 8)).sum()).graph
+    names = {n.name for n in graph.nodes.values()}
+    assert {f"model.{n}" for n, _ in model.named_parameters()} <= names
+    graph = mg.draw(model(torch.ones(5, 8)).sum(), names={"net": model}).graph
+    assert {f"net.{n}" for n, _ in model.named_parameters()} <= {
+        n.name for n in graph.nodes.values()
+    }
+
+
+def test_an_index_from_the_end_is_a_negative_number():
+    x = torch.ones(3, 2, requires_grad=True)
+    assert formulas(mg.draw(x[-1].sum()).graph)["SelectBackward0"] == ("put(g, -1)",)
+
+
 ELEMENTWISE = {
     "Mul": lambda x, y: x * y, "Div": lambda x, y: x / y, "Sub": lambda x, y: x - y, "Pow": lambda x, y: x**3,
     "Sqrt": lambda x, y: x.sqrt(), "Rsqrt": lambda x, y: x.rsqrt(), "Reciprocal": lambda x, y: x.reciprocal(),

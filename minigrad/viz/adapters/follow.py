@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.format import format_number, format_value, same_value, unwrap
+from ..graph.format import format_number, format_value, norm, same_value, unwrap
 from ..graph.graph import Edge, Graph, Node, ends_at_leaf, is_op
 from .formula import NotUnderstood, computed, literal
 from .inside import Slot, summands, total
@@ -48,7 +48,7 @@ def follow(graph: Graph) -> None:
             node.data |= {"paths": {"sum": " = ".join(filter(None, words)), "paths": paths}}
     for line in graph.edges:
         if line.carries is not None:
-            line.norm = float(np.linalg.norm(np.asarray(line.carries, dtype=complex)))
+            line.norm = norm(np.asarray(line.carries))
         line.carries = line.pull = None
 
 

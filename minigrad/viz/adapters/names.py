@@ -33,7 +33,7 @@ class Names:
         self._given = {id(v) for v in (given or {}).values()}
         self._unnamed: dict[int, str] = {}
         self._kept: list[Any] = []  # an id is only good while its object lives
-        self.variables = {**(found or {}), **(given or {})}
+        self.variables = {**(given or {}), **(found or {}), **(given or {})}  # given ones first
         self.things = [*(given or {}).values(), *(found or {}).values()]
 
     def also(self, found: Mapping[str, Any]) -> None:

@@ -21,8 +21,7 @@ Path = tuple[str, ...]
 def of_torch(roots: Iterable[Any], names: Names, values: bool | str = True) -> Graph:
     """The graph behind Tensors of PyTorch, or behind nodes of its backward graph."""
     modules = of_kind(names.variables, "module")
-    tensors = tensor_names({**names.variables, **modules})
-    names.also(tensors)
+    names.also(tensor_names(names.variables))
     drawing = Drawing(roots, names, values)
     graph = drawing.graph
     if drawing.is_summary:

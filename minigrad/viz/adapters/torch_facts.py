@@ -43,8 +43,9 @@ _CLASSES = {
 
 
 def of_kind(variables: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """The variables that hold objects of a kind, by name; those in lists, tuples and dictionaries, too."""
-    return {name: x for name, x in _spread(variables) if kind_of(x) == kind}
+    """The variables that hold objects of a kind, by name; then those in lists, tuples and dictionaries."""
+    found = [(name, x) for name, x in _spread(variables) if kind_of(x) == kind]
+    return dict(sorted(found, key=lambda item: item[0] not in variables))
 
 
 def _spread(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -100,7 +101,13 @@ def attributes(node: Any) -> dict[str, Any]:
     """The other values that a node keeps: numbers, sizes, flags."""
     names = [a for a in dir(node) if a.startswith(_SAVED)]
     tensors = {*saved_names(node)}
-    return {a[len(_SAVED) :]: getattr(node, a) for a in names if a[len(_SAVED) :] not in tensors}
+    plain = [a[len(_SAVED) :] for a in names if a[len(_SAVED) :] not in tensors]
+    return {name: _signed(getattr(node, _SAVED + name)) for name in plain}
+
+
+def _signed(value: Any) -> Any:
+    """A negative number that PyTorch hands out without its sign, as the index of ``x[-1]``."""
+    return value - 2**64 if type(value) is int and value >= 2**63 else value
 
 
 @cache
