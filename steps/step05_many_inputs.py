@@ -37,7 +37,8 @@ import numpy as np
 # ## The variable
 #
 # Two signs, `+` and `*`, for two new functions. `cleargrad` makes a box forget its gradient; why
-# it is needed, you will see at the end.
+# it is needed, you will see at the end. (From here on `# new` stands where a class that you know has
+# changed. Read those lines, skip the rest.)
 #
 # `backward` changed in its inner lines: it serves *all* inputs of a function. A function of one
 # input still returns a single gradient, so two lines make a tuple of it. And `strict=True`
@@ -67,7 +68,7 @@ class Variable:
         self.creator = function
 
     def cleargrad(self):
-        self.grad = None
+        self.grad = None  # new
 
     def backward(self):
         """Add to the gradient of every variable behind this one."""
@@ -80,18 +81,18 @@ class Variable:
         functions = [self.creator]
         while functions:
             f = functions.pop()
-            gxs = f.backward(f.output.grad)
+            gxs = f.backward(f.output.grad)  # new
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
             for x, gx in zip(f.inputs, gxs, strict=True):
-                accumulate(x, gx)
+                accumulate(x, gx)  # new
                 if x.creator is not None:
                     functions.append(x.creator)
 
-    def __add__(self, other):
+    def __add__(self, other):  # new
         return Add()(self, other)
 
-    def __mul__(self, other):
+    def __mul__(self, other):  # new
         return Mul()(self, other)
 
 
@@ -105,15 +106,15 @@ class Variable:
 class Function:
     """From one or more boxes to a new box, linked both ways, and a gradient back for each input."""
 
-    def __call__(self, *inputs):
+    def __call__(self, *inputs):  # new
         if hasattr(self, "input"):
             raise RuntimeError(
                 f"this {type(self).__name__} was called before, and a second call would break "
                 f"its links: make a new one for each call, {type(self).__name__}()(x)")
-        y = self.forward(*[x.data for x in inputs])
+        y = self.forward(*[x.data for x in inputs])  # new
         output = Variable(np.asarray(y))
         output.set_creator(self)
-        self.inputs, self.input = inputs, inputs[0]
+        self.inputs, self.input = inputs, inputs[0]  # new
         self.output = output
         return output
 

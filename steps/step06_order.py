@@ -60,7 +60,7 @@ class Variable:
     def cleargrad(self):
         self.grad = None
 
-    def backward(self, order=None):
+    def backward(self, order=None):  # new
         """Add to the gradient of every variable behind this one, in an order of functions."""
         if self.creator is None:
             raise RuntimeError(
@@ -68,7 +68,7 @@ class Variable:
                 "Call backward() on the result of a computation")
         if self.grad is None:
             self.grad = np.ones_like(self.data)
-        for f in (order or by_generation)(self):
+        for f in (order or by_generation)(self):  # new
             gxs = f.backward(f.output.grad)
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
@@ -95,8 +95,8 @@ class Function:
         output = Variable(np.asarray(y))
         output.set_creator(self)
         self.inputs, self.input = inputs, inputs[0]
-        makers = [x.creator for x in inputs if x.creator is not None]
-        self.generation = 1 + max((f.generation for f in makers), default=0)
+        makers = [x.creator for x in inputs if x.creator is not None]  # new
+        self.generation = 1 + max((f.generation for f in makers), default=0)  # new
         self.output = output
         return output
 

@@ -156,7 +156,7 @@ class Variable:
     def cleargrad(self):
         self.grad = None
 
-    def backward(self, order=None, retain_grad=False):
+    def backward(self, order=None, retain_grad=False):  # new
         """Add to the gradient of every leaf behind this one; keep those in between on request."""
         if self.creator is None:
             raise RuntimeError(
@@ -171,7 +171,7 @@ class Variable:
                 gxs = (gxs,)
             for x, gx in zip(f.inputs, gxs, strict=True):
                 accumulate(x, gx)
-            if not retain_grad:
+            if not retain_grad:  # new
                 output.cleargrad()
 
     def __add__(self, other):
@@ -192,12 +192,12 @@ class Function:
                 f"its links: make a new one for each call, {type(self).__name__}()(x)")
         y = self.forward(*[x.data for x in inputs])
         output = Variable(np.asarray(y))
-        if Config.recording:
+        if Config.recording:  # new
             output.set_creator(self)
             self.inputs, self.input = inputs, inputs[0]
             makers = [x.creator for x in inputs if x.creator is not None]
             self.generation = 1 + max((f.generation for f in makers), default=0)
-            self.output = weakref.ref(output)
+            self.output = weakref.ref(output)  # new
         return output
 
     def forward(self, x):

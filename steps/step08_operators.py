@@ -102,17 +102,17 @@ class Variable:
 
     __array_ufunc__ = None          # NumPy, keep your hands off: array * variable is our business
 
-    def __init__(self, data, name=None):
+    def __init__(self, data, name=None):  # new
         if not isinstance(data, np.ndarray):
             raise TypeError(
                 f"a Variable holds a NumPy array, not the {type(data).__name__} {data!r}: "
                 f"write Variable(np.array({data!r}))")
         self.data = data
-        self.name = name
+        self.name = name  # new
         self.grad = None
         self.creator = None
 
-    def __repr__(self):
+    def __repr__(self):  # new
         text = np.array2string(self.data, separator=", ", prefix="Variable(")
         return f"Variable({text})" if self.name is None else f"Variable({text}, name={self.name!r})"
 
@@ -131,7 +131,7 @@ class Variable:
         if self.grad is None:
             self.grad = np.ones_like(self.data)
         functions = list((order or by_generation)(self))
-        for f in functions[1:]:
+        for f in functions[1:]:  # new
             f.output().cleargrad()              # nothing is left from an earlier walk
         for f in functions:
             output = f.output()                 # a weak reference: call it to get the variable
@@ -143,34 +143,34 @@ class Variable:
             if not retain_grad:
                 output.cleargrad()
 
-    def __neg__(self):
+    def __neg__(self):  # new
         return Neg()(self)
 
     def __add__(self, other):
         return Add()(self, other)
 
-    def __radd__(self, other):
+    def __radd__(self, other):  # new
         return Add()(other, self)
 
-    def __sub__(self, other):
+    def __sub__(self, other):  # new
         return Sub()(self, other)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other):  # new
         return Sub()(other, self)
 
     def __mul__(self, other):
         return Mul()(self, other)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other):  # new
         return Mul()(other, self)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other):  # new
         return Div()(self, other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other):  # new
         return Div()(other, self)
 
-    def __pow__(self, exponent):
+    def __pow__(self, exponent):  # new
         if isinstance(exponent, Variable):
             raise TypeError(
                 "the exponent has to be a number; exercise 8a writes Power, for a Variable")
@@ -186,7 +186,7 @@ class Function:
             raise RuntimeError(
                 f"this {type(self).__name__} was called before, and a second call would break "
                 f"its links: make a new one for each call, {type(self).__name__}()(x)")
-        inputs = tuple(as_variable(x) for x in inputs)
+        inputs = tuple(as_variable(x) for x in inputs)  # new
         y = self.forward(*[x.data for x in inputs])
         output = Variable(np.asarray(y))
         if Config.recording:

@@ -132,7 +132,7 @@ class Variable:
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
             for x, gx in zip(f.inputs, gxs, strict=True):
-                gx = sum_to_shape(gx, x.data.shape)
+                gx = sum_to_shape(gx, x.data.shape)  # new
                 accumulate(x, gx)
             if not retain_grad:
                 output.cleargrad()
@@ -170,23 +170,23 @@ class Variable:
                 "the exponent has to be a number; exercise 8a writes Power, for a Variable")
         return Pow(exponent)(self)
 
-    def __matmul__(self, other):
+    def __matmul__(self, other):  # new
         return MatMul()(self, other)
 
-    def __rmatmul__(self, other):
+    def __rmatmul__(self, other):  # new
         return MatMul()(other, self)
 
-    def sum(self, axis=None, keepdims=False):
+    def sum(self, axis=None, keepdims=False):  # new
         return Sum(axis, keepdims)(self)
 
-    def reshape(self, *shape):
+    def reshape(self, *shape):  # new
         return Reshape(shape)(self)
 
-    def broadcast_to(self, *shape):
+    def broadcast_to(self, *shape):  # new
         return BroadcastTo(shape)(self)
 
     @property
-    def T(self):
+    def T(self):  # new
         return Transpose()(self)
 
 

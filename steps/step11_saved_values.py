@@ -44,7 +44,7 @@ import numpy as np
 #
 # New are the other operators, and `add_`, which *changes* a tensor instead of making a new one.
 # (PyTorch marks such methods with a trailing underscore, too.) Each change is counted in `version`.
-# You will see why.
+# You will see why. (`# new` stands where a class that you know has changed. Skip the rest.)
 
 # %%
 class Tensor:
@@ -79,31 +79,31 @@ class Tensor:
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __neg__(self):
+    def __neg__(self):  # new
         return neg(self)
 
-    def __sub__(self, other):
+    def __sub__(self, other):  # new
         return sub(self, other)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other):  # new
         return sub(other, self)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other):  # new
         return div(self, other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other):  # new
         return div(other, self)
 
-    def __pow__(self, n):
+    def __pow__(self, n):  # new
         return power(self, n=n)
 
-    def add_(self, number):
+    def add_(self, number):  # new
         """Add a number to every element, in place."""
         self.data += np.asarray(number, dtype=float)
         self.version += 1
         return self
 
-    def backward(self, grad=None, retain_graph=False):
+    def backward(self, grad=None, retain_graph=False):  # new
         """Send a gradient from here to every leaf; a single number needs none given."""
         walk(gradient_edge(self), seed(self, grad), retain_graph)
 
@@ -152,10 +152,10 @@ class Node:
         self.output_shapes = ()
 
     def __call__(self, *grads):
-        if self.saved is None:
+        if self.saved is None:  # new
             raise RuntimeError(f"backward through {self} a second time: what it kept was freed by "
                                "the first; call that one with retain_graph=True")
-        values = {name: kept.unpack(name, self) for name, kept in self.saved.items()}
+        values = {name: kept.unpack(name, self) for name, kept in self.saved.items()}  # new
         return self.backward(*grads, **values)
 
     def name(self):

@@ -89,7 +89,7 @@ class Tensor:
         self.version += 1
         return self
 
-    def backward(self, grad=None, retain_graph=None, create_graph=False):
+    def backward(self, grad=None, retain_graph=None, create_graph=False):  # new
         """Send a gradient from here to every leaf; a single number needs none given."""
         walk(gradient_edge(self), seed(self, grad), retain_graph, create_graph)
 

@@ -64,11 +64,7 @@ def find(type):
         raise LookupError(f"unknown op type {type!r}; known: {', '.join(OPS)}")
     return OPS[type]
 
-# %% [markdown]
-# The table gets three rows for layers with matrices. `rowwise_add` adds the same row `b` to every
-# row of `x`.
-
-# %%
+# %% tags=["carried"]
 OPS.clear()                 # so that this cell can be run again
 
 register("add", lambda x, y: x + y,
@@ -81,7 +77,13 @@ register("exp", lambda x: np.exp(x),
          "exp_grad", lambda out, out_grad: out * out_grad)
 register("power", lambda x, *, n: x ** n,
          "power_grad", lambda x, out_grad, *, n: n * x ** (n - 1) * out_grad)
-# new in this step
+
+# %% [markdown]
+# The table gets three rows for layers with matrices. `rowwise_add` adds the same row `b` to every
+# row of `x`.
+
+# %%
+# to run this cell again, run the table above it first
 register("matmul", lambda x, y: x @ y,
          "matmul_grad", lambda x, y, out_grad: (out_grad @ y.T, x.T @ out_grad))
 register("rowwise_add", lambda x, b: x + b,

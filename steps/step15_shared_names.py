@@ -4,7 +4,7 @@
 # **Goal.** Repair the two cases in which names betray us: a gradient that two operators write, and
 # a gradient that nobody writes.
 #
-# **Time.** 30 minutes
+# **Time.** 25 minutes
 #
 # **Needs.** step 14
 
@@ -60,13 +60,7 @@ def find(type):
         raise LookupError(f"unknown op type {type!r}; known: {', '.join(OPS)}")
     return OPS[type]
 
-# %% [markdown]
-# The table gets three rows. In `*x` the star means that the slot `x` takes any number of names.
-# `sum` adds a list of arrays. `split` cuts an array into two halves, and its gradient glues two
-# gradients together. `sum` and `fill_zeros_like` have no gradient: they appear in backward
-# networks only.
-
-# %%
+# %% tags=["carried"]
 OPS.clear()                 # so that this cell can be run again
 
 register("add", lambda x, y: x + y,
@@ -85,7 +79,15 @@ register("rowwise_add", lambda x, b: x + b,
          "rowwise_add_grad", lambda out_grad: (out_grad, out_grad.sum(axis=0)))
 register("sigmoid", lambda x: 1 / (1 + np.exp(-x)),
          "sigmoid_grad", lambda out, out_grad: out_grad * out * (1 - out))
-# new in this step
+
+# %% [markdown]
+# The table gets three rows. In `*x` the star means that the slot `x` takes any number of names.
+# `sum` adds a list of arrays. `split` cuts an array into two halves, and its gradient glues two
+# gradients together. `sum` and `fill_zeros_like` have no gradient: they appear in backward
+# networks only.
+
+# %%
+# to run this cell again, run the table above it first
 register("split", lambda x: np.split(x, 2),
          "split_grad", lambda *out_grad: np.concatenate(out_grad))
 register("sum", lambda *x: sum(x))

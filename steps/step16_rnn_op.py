@@ -4,7 +4,7 @@
 # **Goal.** Run one small network once per element of a sequence, and get the gradient of the whole
 # run, for any length.
 #
-# **Time.** 35 minutes
+# **Time.** 30 minutes
 #
 # **Needs.** step 15 (this step is off the critical path: 17 does not need it)
 
@@ -20,7 +20,7 @@
 # one network, and 5 elements another. What we want is *one* operator for every length, 0 and 1
 # included. (One run of the small network is a **step**, here and in step 19.)
 #
-# First what we bring along, folded. The table has one new row, `tanh`.
+# First what we bring along, folded.
 
 # %%
 import inspect
@@ -57,7 +57,7 @@ def find(type):
         raise LookupError(f"unknown op type {type!r}; known: {', '.join(OPS)}")
     return OPS[type]
 
-# %%
+# %% tags=["carried"]
 OPS.clear()                 # so that this cell can be run again
 
 register("add", lambda x, y: x + y,
@@ -80,7 +80,12 @@ register("split", lambda x: np.split(x, 2),
          "split_grad", lambda *out_grad: np.concatenate(out_grad))
 register("sum", lambda *x: sum(x))
 register("fill_zeros_like", lambda x: np.zeros_like(x))
-# new in this step
+
+# %% [markdown]
+# The table gets one row.
+
+# %%
+# to run this cell again, run the table above it first
 register("tanh", lambda x: np.tanh(x),
          "tanh_grad", lambda out, out_grad: (1 - out * out) * out_grad)
 

@@ -92,7 +92,8 @@ def by_hand(model, values):
 # ## Engine 2: linked nodes
 #
 # Steps 3 to 9: each result knows its creator. The mathematics of an operation now comes from the
-# **table of the package**: a kernel, and one rule for each input. The parameter names of a rule
+# **table of the package**: a kernel, and one rule for each input. (Step 13 had one rule for all inputs
+# of an operation. Here a gradient that nobody wants is not computed.) The parameter names of a rule
 # say what it reads.
 
 # %% tags=["active-ipynb"]
