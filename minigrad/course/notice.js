@@ -1,4 +1,4 @@
-// Says what a browser that keeps nothing, or has no service workers, means for the reader; gives sliders their keys.
+// Says what a browser that keeps nothing, or has no service workers, means for the reader; gives sliders their keys and notebooks their room.
 // The page runs there, too: what JupyterLite would store stays in memory, as long as the tab.
 
 {
@@ -30,6 +30,15 @@
   addEventListener("focusin", ({ target }) => {
     if (target.matches(".noUi-handle")) target.dataset.lmSuppressShortcuts = "true";
   });
+
+  // in a narrow window the notebook has the room, until the reader opens the list of files; JupyterLite opens it when it likes
+  if (innerWidth < 800) {
+    const waiting = setInterval(() => {
+      const shell = window.jupyterapp?.shell;
+      if (shell?.currentWidget?.context && !shell.leftCollapsed) shell.collapseLeft();
+    }, 100);
+    addEventListener("pointerdown", () => clearInterval(waiting), { capture: true, once: true });
+  }
 
   if (sentences.length) addEventListener("DOMContentLoaded", () => {
     const make = (tag, properties) => Object.assign(document.createElement(tag), properties);

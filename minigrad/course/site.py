@@ -199,6 +199,7 @@ def _lite(course: Course, work: Path, closed: bool) -> Path:
     settings = {
         "appName": "minigrad",
         "enableServiceWorkerCache": True,
+        "exposeAppInBrowser": True,  # to notice.js
         "litePluginSettings": {f"{_KERNEL}:kernel": kernel},
     }
     config = {"jupyter-lite-schema-version": 0, "jupyter-config-data": settings}

@@ -204,7 +204,6 @@ def address(request, tmp_path_factory):
         assert main(["site", str(folder), "--pyodide", str(pyodide)]) == 0
     settings = json.loads((folder / "jupyter-lite.json").read_text())
     page = settings["jupyter-config-data"]
-    page["exposeAppInBrowser"] = True  # for this test to command it, and to see every cell
     tracker = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}
     page["settingsOverrides"] = {**page["settingsOverrides"], **tracker}
     (folder / "jupyter-lite.json").write_text(json.dumps(settings))
@@ -329,6 +328,20 @@ def test_a_reader_who_is_new_gets_25_megabytes_at_most_before_the_first_picture(
     size = sum(len(gzip.compress(path.read_bytes())) for path in files)
     print(f"first cell {cell:.1f} s, first picture {picture:.1f} s, {size / 1e6:.1f} MB compressed")
     assert size < 25e6
+    lab.page.context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.long
+@pytest.mark.xdist_group("browser")
+def test_on_a_telephone_the_notebook_has_the_room(chromium, address):
+    lab = open_page(chromium, address, "start", viewport={"width": 400, "height": 800})
+    run_all(lab)
+    assert lab.page.eval_on_selector(".jp-Notebook", "e => e.clientWidth") > 300
+    lab.page.click(".jp-SideBar .lm-TabBar-tab[data-id=filebrowser]")
+    lab.page.wait_for_selector(".jp-FileBrowser", state="visible")
+    lab.page.wait_for_timeout(300)
+    assert lab.page.is_visible(".jp-FileBrowser")
     lab.page.context.close()
 
 
