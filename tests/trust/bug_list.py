@@ -493,7 +493,7 @@ STATIC = [
         "static.program.transform",
         (
             "a copy forgets what backward calls were asked",
-            "[call.copy() for call in program.backward_calls]",
+            "deepcopy(program.backward_calls)",
             "[]",
         ),
         (
