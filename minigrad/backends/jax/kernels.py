@@ -15,9 +15,7 @@ from jax import lax
 from jax.scipy.special import erf as jax_erf
 
 from ...ops.index import along, filled
-from ...ops.join import border, ends
-from ...ops.reduce import count_over
-from ...ops.shape import axis_tuple
+from ...ops.join import border
 from ...ops.windows import lowest, pair, plan, transposed_shape
 
 _ROWS = "how many rows a mask chooses is not known while JAX traces; use where instead"
@@ -117,40 +115,6 @@ def sgd(param, grad, learning_rate):
 
 
 @counterpart
-def expand_reduced(x, *, shape, axis=None, keepdims=False):
-    x = jnp.asarray(x)
-    wide = x if axis is None or keepdims else jnp.expand_dims(x, axis_tuple(axis, len(shape)))
-    return jnp.broadcast_to(wide, tuple(shape))
-
-
-@counterpart
-def expand_mean(x, *, shape, axis=None, keepdims=False, correction=0):
-    count = count_over(shape, axis) - correction
-    share = floating(x) / (count if count > 0 else np.nan)
-    return expand_reduced(share, shape=shape, axis=axis, keepdims=keepdims)
-
-
-@counterpart
-def ungroup_axes(x, *, shape, axis=None):
-    axes = axis_tuple(axis, len(shape))
-    order = (*[k for k in range(len(shape)) if k not in axes], *axes)
-    back = tuple(np.argsort(order).tolist())
-    return jnp.transpose(jnp.reshape(x, [shape[k] for k in order]), back)
-
-
-@counterpart
-def split(x, *, num_or_sections=2, axis=0):
-    cuts = np.asarray(ends(x.shape[axis], num_or_sections), int).tolist()
-    return jnp.split(x, cuts, axis)
-
-
-@counterpart
-def split_like(x, *, shapes, axis=0):
-    cuts = np.cumsum([s[axis % x.ndim] for s in shapes])[:-1].tolist()
-    return jnp.split(x, cuts, axis)
-
-
-@counterpart
 def pad(x, *, pad_width, value=0.0):
     return jnp.pad(x, border(pad_width, x.ndim), constant_values=value)
 
@@ -164,15 +128,6 @@ def crop(x, *, pad_width):
 @counterpart
 def untile(x, *, shape, repetitions):
     return transposed(lambda y: jnp.tile(y, repetitions), shape, x)
-
-
-@counterpart
-def shift(x, *, axis, by, fill=0):
-    gap = jnp.full_like(lax.slice_in_dim(x, 0, min(1, x.shape[axis]), axis=axis), fill)
-    n = x.shape[axis]
-    if by > 0:
-        return jnp.concatenate([gap, lax.slice_in_dim(x, 0, max(n - 1, 0), axis=axis)], axis)
-    return jnp.concatenate([lax.slice_in_dim(x, min(1, n), n, axis=axis), gap], axis)
 
 
 @counterpart
@@ -219,26 +174,6 @@ def spread(x, *, shape, source, target):
 
 
 @counterpart
-def put_zeros(x, *, shape, index):
-    return zeros(shape, x).at[index].set(x)
-
-
-@counterpart
-def setitem(x, y, *, index):
-    return jnp.asarray(x).at[index].set(y)
-
-
-@counterpart
-def scatter(x, *index, shape, template):
-    return zeros(shape, x).at[filled(template, index)].add(x)
-
-
-@counterpart
-def index_put(x, y, *index, template):
-    return jnp.asarray(x).at[filled(template, index)].set(y)
-
-
-@counterpart
 def put_winners(x, *index, template):
     places = filled(template, index)
     order = jnp.full(x.shape, -1)
@@ -249,11 +184,6 @@ def put_winners(x, *index, template):
 @counterpart
 def untake(x, indices, *, shape, axis=None):
     return transposed(lambda y: jnp.take(y, indices, axis), shape, x)
-
-
-@counterpart
-def add_along_axis(x, indices, *, shape, axis=-1):
-    return zeros(shape, x).at[along(indices, shape, axis)].add(x)
 
 
 @counterpart
@@ -349,15 +279,3 @@ def _winners(x, places, top):
         hit = (x[place] == top) & free
         free = free & ~hit
         yield place, hit
-
-
-@counterpart
-def avg_pool2d(x, *, kernel_size, stride=None, padding=0):
-    places, border = plan(x.shape, kernel_size, stride, padding)
-    wide = _bordered(x, border)
-    return sum(wide[place] for place in places) / len(places)
-
-
-@counterpart
-def avg_unpool(x, *, shape, **how):
-    return transposed(lambda y: avg_pool2d(y, **how), shape, x)

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...compiler.memory import start_values
 from ...compiler.program_passes import limited_depth
@@ -253,11 +254,42 @@ class JaxSpace:
         return grads, totals, ()
 
 
+class Filled(NDArrayOperatorsMixin):
+    """An array that a kernel fills: what is written makes a new one, for which it then stands."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.value, name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.value[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.value = self.value.at[index].set(value)
+
+    def __jax_array__(self) -> Any:
+        return self.value
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None) -> Any:
+        result = getattr(jnp, ufunc.__name__)(*map(_unfilled, inputs))
+        if out is None:
+            return result
+        self.value = result
+        return self
+
+
 class JaxNumPy:
     """jax.numpy; where it has no such name, NumPy."""
 
+    cumsum, argsort = staticmethod(np.cumsum), staticmethod(np.argsort)  # of sizes and axes
+
     def __getattr__(self, name: str) -> Any:
-        return getattr(jnp, name) if hasattr(jnp, name) else getattr(np, name)
+        value = getattr(jnp, name) if hasattr(jnp, name) else getattr(np, name)
+        if name in ("array", "empty", "full", "zeros"):
+            return lambda *args: Filled(value(*map(_unfilled, args)))
+        return Applied(value) if callable(value) and not isinstance(value, type) else value
 
     @staticmethod
     def result_type(*values: Any) -> np.dtype[Any]:
@@ -268,6 +300,27 @@ class JaxNumPy:
     def errstate(self, **kwargs: Any) -> Iterator[None]:
         """JAX never warns."""
         yield
+
+
+class Applied:
+    """A function of jax.numpy for what kernels fill, too; ``np.add.reduce`` and its kin are such functions."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.function(*jax.tree.map(_unfilled, args), **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return Applied(getattr(self.function, name))
+
+    def at(self, out: Filled, index: Any, value: Any) -> None:
+        """``out[index] += value``, where an index may repeat."""
+        out.value = getattr(out.value.at[index], self.function.__name__)(value)
+
+
+def _unfilled(value: Any) -> Any:
+    return value.value if isinstance(value, Filled) else value
 
 
 def promoted(args: tuple[Any, ...]) -> tuple[Any, ...]:

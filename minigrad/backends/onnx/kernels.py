@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from ...ops.index import filled
-from ...ops.join import ends
-from ...ops.shape import axis_tuple
 from ...ops.windows import output_size, pair
 from .numpy_names import OnnxNumPy
 from .symbol import Graph, NoCounterpart, Symbol, flat_places
@@ -52,14 +50,6 @@ class Kernels:
         return x * (0.5 + 0.5 * (x * 0.5**0.5).node("Erf"))
 
     @counterpart
-    def pow(self, x, y):
-        return self.np.power(x, y)
-
-    @counterpart
-    def assign(self, x):
-        return self.np.array(x)
-
-    @counterpart
     def softmax(self, x, *, axis=-1):
         return _floating(x).node("Softmax", axis=axis)
 
@@ -77,42 +67,13 @@ class Kernels:
     # -- shapes ----------------------------------------------------------------------------
 
     @counterpart
-    def ungroup_axes(self, x, *, shape, axis=None):
-        axes = axis_tuple(axis, len(shape))
-        order = (*[k for k in range(len(shape)) if k not in axes], *axes)
-        return x.reshape([shape[k] for k in order]).transpose(np.argsort(order).tolist())
-
-    @counterpart
-    def split(self, x, *, num_or_sections=2, axis=0):
-        return self.np.split(x, ends(x.shape[axis], num_or_sections), axis)
-
-    @counterpart
-    def recurrence(self, a, b, *, axis, reverse=False):
-        rows_a, rows_b = (list(self.np.moveaxis(v, axis, 0)) for v in (a, b))
-        out, state = {}, None
-        for k in range(len(rows_b))[:: -1 if reverse else 1]:
-            out[k] = state = rows_b[k] if state is None else rows_b[k] + rows_a[k] * state
-        return self.np.stack([out[k] for k in sorted(out)], axis=axis)
-
-    @counterpart
-    def put_diagonal(self, x, *, shape, offset=0, axis1=0, axis2=1):
-        places = np.arange(np.prod(shape, dtype=int)).reshape(shape)
-        return self._into(shape, x, np.diagonal(places, offset, axis1, axis2))
-
-    @counterpart
     def spread(self, x, *, shape, source, target):
         unique = "".join(dict.fromkeys(target))
         sizes = dict(zip(target, shape, strict=True))
-        places = np.einsum(
-            f"{target}->{unique}", np.arange(np.prod(shape, dtype=int)).reshape(shape)
-        )
-        return self._into(
-            shape, x.reshape([sizes[c] if c in source else 1 for c in unique]), places
-        )
-
-    def _into(self, shape, x, places):
-        """Zeros with a value at known places of the flat result."""
-        return self.np.zeros(tuple(shape), x.dtype).placed(self.graph.symbol(np.array(places)), x)
+        flat = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+        places = self.graph.symbol(np.array(np.einsum(f"{target}->{unique}", flat)))
+        x = x.reshape([sizes[c] if c in source else 1 for c in unique])
+        return self.np.zeros(tuple(shape), x.dtype).placed(places, x)
 
     # -- order and indices -----------------------------------------------------------------
 
@@ -139,29 +100,6 @@ class Kernels:
         last = self.np.full(x.shape, -1, np.int64).placed(places, number, reduction="max")
         return self.np.equal(last.picked(places), number)
 
-    @counterpart
-    def untake(self, x, indices, *, shape, axis=None):
-        zeros, indices = self.np.zeros(tuple(shape), x.dtype), self.graph.symbol(indices)
-        axis, whole = (0, (zeros.size,)) if axis is None else (axis % len(shape), tuple(shape))
-        flat = zeros.reshape(whole)
-        self.np.add.at(flat, (*[slice(None)] * axis, indices), x)
-        return flat.reshape(shape)
-
-    @counterpart
-    def add_along_axis(self, x, indices, *, shape, axis=-1):
-        return self.scatter_add(self.np.zeros(tuple(shape), x.dtype), indices, x, axis=axis)
-
-    @counterpart
-    def scatter_add(self, x, indices, y, *, axis=0):
-        axis = axis % x.ndim
-        indices = self.graph.symbol(indices, np.int64)
-        whole = [
-            m if k == axis else n
-            for k, (n, m) in enumerate(zip(x.shape, indices.shape, strict=True))
-        ]
-        y = self.graph.symbol(y, x.dtype).expand(whole)
-        return x.node("ScatterElements", indices.expand(whole), y, axis=axis, reduction="add")
-
     # -- losses ----------------------------------------------------------------------------
 
     @counterpart
@@ -170,15 +108,6 @@ class Kernels:
         target = self.graph.symbol(target, np.int64)
         picked = self.np.take_along_axis(rows, self.np.expand_dims(target, axis), axis)
         return -self.np.add.reduce(picked, axis=None) / float(max(picked.size, 1))
-
-    @counterpart
-    def softmax_less_target(self, x, target, *, axis=-1):
-        target = self.np.expand_dims(self.graph.symbol(target, np.int64), axis)
-        wide = [1] * x.ndim
-        wide[axis] = x.shape[axis]
-        hot = self.np.equal(target, np.arange(x.shape[axis]).reshape(wide))
-        rows = self.softmax(x, axis=axis)
-        return (rows - hot.astype(rows.dtype)) / float(max(target.size, 1))
 
     # -- windows; in double precision, which runtimes have no Conv for, the kernel's own columns ------
 
