@@ -251,15 +251,6 @@ def closed_frames() -> Any:
 
 
 @picture
-def too_large() -> Any:
-    """A hundred thousand operations: what goes in, what comes out, and what lies between."""
-    x = h = mg.tensor(0.5, requires_grad=True, name="x")
-    for _ in range(50_000):
-        h = mg.sin(h) * x
-    return mg.draw(h, names={"y": h})
-
-
-@picture
 def module() -> Any:
     """A module: its parameters by layer, with what their gradients are."""
     return mg.draw(nn.Sequential(nn.Linear(3, 8), nn.Linear(8, 1)))

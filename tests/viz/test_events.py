@@ -163,20 +163,6 @@ def test_the_building_shows_what_was_pruned_and_filled_with_zeros():
     assert "nobody produces b@GRAD" in text
 
 
-def test_the_building_follows_the_order_of_the_recorded_passes_and_quotes_what_changed():
-    trace = [
-        ("append grad ops", ["c@GRAD = relu_grad(c)"]),
-        ("remove no grad branch", []),
-        ("fill zeros", []),
-        ("add up repeated outputs", ["b = g()"]),
-    ]
-    graph = of_program(samples.zeros_and_pruned(), detail="pruned")
-    events = build_events(graph, trace)
-    kinds = list(dict.fromkeys(e.kind for e in events))
-    assert kinds == ["seed", "append", "prune", "zeros", "create"]
-    assert "- c@GRAD = relu_grad(c)" in next(e.text for e in events if e.kind == "prune")
-
-
 def test_every_backward_node_of_a_random_program_is_built_by_some_event():
     for seed in range(120):
         graph = of_program(samples.random_program(seed), detail="pruned")

@@ -326,18 +326,18 @@ def test_a_program_of_the_package_is_drawn_with_its_loss_seed_sum_and_zeros():
     import minigrad as mg
     from minigrad import static
 
-    program, trace = static.Program(), []
+    program = static.Program()
     with static.program_guard(program):
         x, w = static.data("x", [-1, 2]), static.parameter("w", np.eye(2))
         left, _ = mg.split(mg.matmul(mg.relu(mg.matmul(x, w)), w), 2, axis=1)
         loss = mg.mean(left * left)
-        static.append_backward(loss, trace=trace)
+        static.append_backward(loss)
     graph = of_program(program)
     kinds = Counter(n.kind for n in graph.nodes.values())
     assert only(graph, loss.name).kind == "output"
     assert (kinds["seed"], kinds["sum"], kinds["renamed"], kinds["zeros"]) == (1, 2, 4, 1)
     assert all(n.twin for n in graph.nodes.values() if n.kind == "grad_op")
-    built = build_events(graph, trace)
+    built = build_events(graph)
     assert list(dict.fromkeys(e.kind for e in built)) == [
         "seed",
         "append",

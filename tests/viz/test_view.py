@@ -11,7 +11,6 @@ from minigrad.viz import draw
 from minigrad.viz.adapters.names import Names
 from minigrad.viz.fold.fold import OPENED, View
 from minigrad.viz.fold.segments import size_of
-from minigrad.viz.fold.summary import MOST
 from minigrad.viz.graph.graph import Graph, is_op
 from minigrad.viz.picture import whole_of
 from minigrad.viz.render import layout
@@ -226,19 +225,11 @@ def test_the_work_of_a_picture_grows_with_the_graph_and_not_faster(make):
     assert work(3_000) < 2.5 * work(1_500)
 
 
-@pytest.mark.parametrize("make", [lambda: sines(MOST + 1), lambda: long_program(2 * MOST)])
-def test_a_graph_beyond_the_limit_is_summed_up_in_one_box_per_side(make):
-    graph = draw(make()).graph
-    assert [n.kind for n in graph.nodes.values()] == [
-        "leaf",
-        "folded",
-        "output",
-        "seed",
-        "folded",
-        "leaf_gradient",
-    ]
-    assert "too many to draw one by one" in graph.notes[0]
-    assert not draw(graph).view.folds()
+@pytest.mark.parametrize("make", [lambda: sines(40), lambda: long_program(40)])
+def test_a_graph_of_too_many_nodes_is_refused_with_what_to_do(make, monkeypatch):
+    monkeypatch.setattr("minigrad.viz.graph.graph.MOST_NODES", 100)
+    with pytest.raises(ValueError, match="more than 100 nodes .* draw a part of it"):
+        draw(make())
 
 
 def test_all_parts_of_a_shared_gradient_fold_into_one_line_with_their_number():

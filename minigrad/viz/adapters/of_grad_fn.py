@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from ..fold.fold import FULL
-from ..fold.summary import MOST, summary
 from ..graph.format import NOT_YET, explain_value, shorten, unwrap
 from ..graph.graph import Graph, Node
 from . import torch_facts
@@ -76,18 +75,6 @@ def _start(root: Any) -> Root:
     return root, root.grad_fn, output_number(root)
 
 
-def _summary(roots: list[Root], walk: Walk, names: Names) -> Graph:
-    leaves = [n for n in walk.order if accumulates(n)]
-    nodes = [n for n in walk.order if not accumulates(n)]
-    ends = [names(tensor) for tensor, _, _ in roots if tensor is not None]
-    return summary(
-        map(forward_name, nodes),
-        map(title_of, nodes),
-        [names(n.variable) for n in leaves],
-        ends,
-    )
-
-
 class Drawing:
     """Builds the graph: forward in the order in which it ran, backward in the order of the walk."""
 
@@ -95,10 +82,6 @@ class Drawing:
         starts = [_start(thing) for thing in things]
         roots = [s for s in starts if s[1] is not None]
         walk = Walk(node for _, node, _ in roots)
-        self.is_summary = len(walk.order) > MOST
-        if self.is_summary:
-            self.graph = _summary(roots, walk, names)
-            return
         self.roots, self.values = roots, bool(values)
         self.every_gradient = values == "grad"
         self.graph = Graph()

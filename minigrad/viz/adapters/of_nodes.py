@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ..fold.summary import MOST, summary
 from ..graph.format import NOT_YET, explain_value, format_value, same_value, unwrap
 from ..graph.graph import Graph, Node
 from .follow import follow
@@ -59,12 +58,6 @@ def of_links(roots: Iterable[Any], names: Names, values: bool = True) -> Graph:
     """
     roots = list(roots)
     calls = calls_behind(roots)
-    if len(calls) > MOST:
-        kinds = [type(call.function).__name__ for call in calls]
-        made = {id(v) for call in calls for v in call.outputs}
-        leaves = {id(v): v for call in calls for v in call.inputs if id(v) not in made}
-        backward = [f"{kind}.backward" for kind in kinds]
-        return summary(kinds, backward, [names(v) for v in leaves.values()], [names(roots[0])])
     grads = {id(v): getattr(v, "grad", None) for c in calls for v in (*c.inputs, *c.outputs)}
     backs = [back_of(call, grads) for call in reversed(calls)]
     return _drawn(Values(names, values, roots), calls, backs)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...grad_names import EMPTY, GRAD, base, is_gradient
-from ..fold.summary import MOST, summary
 from ..graph.format import explain_value, format_shape, format_value
 from ..graph.graph import Graph, Node, Region
 from .follow import follow_names
@@ -55,8 +54,6 @@ def of_program(
     ``detail="pruned"`` also shows the grad ops that were dropped, from the records in
     ``program.pruned``: (type, reason, forward op).
     """
-    if sum(len(block.ops) for block in program.blocks) > MOST:
-        return _summary(program)
     drawing = ProgramDrawing(Facts(program, values or {}, record))
     drawing.blocks()
     if detail == "pruned":
@@ -66,15 +63,6 @@ def of_program(
     drawing.not_run()
     drawing.words()
     return drawing.graph
-
-
-def _summary(program: Any) -> Graph:
-    ops = [op for block in program.blocks for op in block.ops]
-    backward = [op.type for op in ops if makes_gradients(op)]
-    forward = [op.type for op in ops if not makes_gradients(op)]
-    leaves = [n for n, v in program.blocks[0].vars.items() if getattr(v, "persistable", False)]
-    leaves = [name for name in leaves if not is_gradient(name)]
-    return summary(forward, backward, leaves, sorted(loss_names(program)))
 
 
 @dataclass

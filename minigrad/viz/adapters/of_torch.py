@@ -24,8 +24,6 @@ def of_torch(roots: Iterable[Any], names: Names, values: bool | str = True) -> G
     names.also(tensor_names(names.variables))
     drawing = Drawing(roots, names, values)
     graph = drawing.graph
-    if drawing.is_summary:
-        return graph
     _tell_shapes(drawing)
     _leave_out_what_is_not_there(drawing)
     unknown = {title_of(n) for n in drawing.walk.order if not has_formula(n)}

@@ -24,7 +24,7 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _ISOLATED = re.compile(f"\u2068({_RIGHT_TO_LEFT.pattern})\u2069")
 
 #: where a text may go on in a new row: after a space, an index, a product; else within a name
-_BETWEEN = re.compile(r"(?<=[ ·)\]])(?<!= )(?![)\],])")
+_BETWEEN = re.compile(r"(?<=[ ·)\]])(?<!= )(?![)\],:])")
 _WITHIN = re.compile(r"(?<=[_.@/])(?=[^\W\d])|(?<=[a-z])(?=[A-Z])")
 
 #: categories of characters that do not show themselves

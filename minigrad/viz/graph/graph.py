@@ -19,6 +19,8 @@ from typing import Any
 
 from .format import NOT_YET
 
+MOST_NODES = 200_000  # of a graph: a minute, and a gigabyte
+
 #: What a node can be; `style.NODE_STYLES` holds the look of each.
 NODE_KINDS = (
     "value",        # a forward value that some op computed
@@ -129,6 +131,11 @@ class Graph:
         """
         if kind not in NODE_KINDS:
             raise ValueError(f"unknown node kind {kind!r}; known: {', '.join(NODE_KINDS)}")
+        if len(self.nodes) == MOST_NODES:
+            raise ValueError(
+                f"a graph of more than {MOST_NODES:,} nodes is too large for a picture: "
+                "draw a part of it, a few steps of the loop or one layer"
+            )
         made = Node(f"n{len(self.nodes)}", kind, name, **fields)
         self.nodes[made.id] = made
         return made

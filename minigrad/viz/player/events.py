@@ -7,14 +7,12 @@ programs alike; `build_events` tells how the backward part of a program was made
 
 from __future__ import annotations
 
-import difflib
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...grad_names import label_of
-from ..adapters.wiring import op_words
 from ..graph.format import NOT_YET, format_value
 from ..graph.graph import Graph, Links, Node, is_op, live_lines
 from ..render.words import ordered_ops
@@ -361,59 +359,21 @@ def formula(node: Node, values: Mapping[str, Any]) -> str:
 # ---- How the backward part of a program came to be, pass by pass, as events for the player ----
 
 
-#: What a pass does, found by a word in its name.
-_PASS_WORDS = (
-    ("append", ("append", "raw", "grad op", "grad_op", "make")),
-    ("rename", ("rename", "add up", "added", "addup")),
-    ("sum", ("sum",)),
-    ("prune", ("prune", "remove", "no grad", "no_grad")),
-    ("zeros", ("zero", "fill")),
-    ("create", ("var", "create")),
-)
+_PASSES = ("seed", "append", "rename", "sum", "prune", "zeros", "create")
 
 
-def build_events(
-    graph: Graph, trace: Sequence[tuple[str, Sequence[Any]]] | None = None
-) -> list[Event]:
+def build_events(graph: Graph) -> list[Event]:
     """How the backward part came to be: append, rename, sum, prune, zeros, create variables.
 
-    ``graph`` is the finished program, drawn with ``detail="pruned"``.  ``trace`` is what the
-    builder recorded: (name of the pass, the operators after it); its order is kept and the changed
-    lines are quoted.
+    ``graph`` is the finished program, drawn with ``detail="pruned"``.
     """
-    told, links = passes(trace or ()), Links(graph)
-    made: dict[str, list[Event]] = {kind: [] for kind, _ in _PASS_WORDS}
-    for node in graph.nodes.values():
-        event = _came_about(graph, links, node, told) if node.side == "backward" else None
-        if event is not None:
-            made["append" if event.kind == "seed" else event.kind].append(event)
-    order = list(dict.fromkeys([*told, *made]))
-    if "rename" in order and "sum" in order:  # one pass of the builder does both
-        order.remove("sum")
-        order.insert(order.index("rename") + 1, "sum")
-    if "append" in order:
-        order.insert(0, order.pop(order.index("append")))
-    return [event for kind in order for event in made[kind]]
+    links = Links(graph)
+    backward = (node for node in graph.nodes.values() if node.side == "backward")
+    made = [event for node in backward if (event := _came_about(graph, links, node))]
+    return sorted(made, key=lambda event: _PASSES.index(event.kind))
 
 
-def passes(trace: Sequence[tuple[str, Sequence[Any]]]) -> dict[str, list[str]]:
-    """Kind of pass -> the lines of the operator list it changed, by snapshots after each pass."""
-    told: dict[str, list[str]] = {}
-    before: list[str] = []
-    for name, ops in trace:
-        now = [op_words(op) if hasattr(op, "outputs") else str(op) for op in ops]
-        changed = [d for d in difflib.ndiff(before, now) if d[:1] in "+-"]
-        kind = next(
-            (k for k, words in _PASS_WORDS if any(w in name.lower() for w in words)), "append"
-        )
-        told[kind] = [] if kind == "append" else changed
-        before = now
-    return told
-
-
-def _came_about(
-    graph: Graph, links: Links, node: Node, told: Mapping[str, list[str]]
-) -> Event | None:
+def _came_about(graph: Graph, links: Links, node: Node) -> Event | None:
     """The step of the builder that a node of the backward side is owed to."""
     before, after = links.before[node.id], links.after[node.id]
     outs = ", ".join(o.name for o in after)
@@ -434,20 +394,12 @@ def _came_about(
             return Event("zeros", (node.id, *(o.id for o in after)), words)
         case "pruned":
             reason = ", ".join(node.lines) or "nothing needs it"
-            changed = _quoted(told.get("prune", []), node.name)
-            return Event("prune", (node.id,), f"Prune {node.name}: {reason}{changed}")
+            return Event("prune", (node.id,), f"Prune {node.name}: {reason}")
         case "renamed" if label_of(node.name):
-            changed = _quoted(told.get("rename", []), node.name)
-            words = f"Rename: this part of the gradient is now {node.name}{changed}"
+            words = f"Rename: this part of the gradient is now {node.name}"
             return Event("rename", (node.id, *(w.id for w in before)), words)
         case "gradient" | "leaf_gradient" | "renamed":
             inserted = any(n.kind in ("sum", "zeros") for n in before)
             words = f"Create the variable {node.name}: shape and dtype from its forward name"
             return None if inserted else Event("create", (node.id,), words)
     return None
-
-
-def _quoted(told: list[str], word: str) -> str:
-    """The changed line that speaks of a name: ``+`` in, ``-`` out."""
-    line = next((line for line in told if word in line), "")
-    return f" ({line[:200]})" if line else ""

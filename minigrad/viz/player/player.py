@@ -24,14 +24,13 @@ def play(
     x: Any,
     *,
     building: bool = False,
-    trace: Sequence[tuple[str, Sequence[Any]]] | None = None,
     prediction: bool = False,
     names: Mapping[str, Any] | None = None,
 ) -> Player:
     """Step through whatever `draw` can draw.
 
-    A program plays as it runs; ``building=True`` plays how its backward part was made (``trace``
-    is what the builder recorded, by default the program's own).  A pair ``(program, scope)`` plays
+    A program plays as it runs; ``building=True`` plays how its backward part was made.
+    A pair ``(program, scope)`` plays
     what ``Executor.run(program, …, scope=scope)`` did: every turn and test of a loop, the branch
     that was taken.  A pair ``(program, values)`` shows values; those of step scopes turn by turn.
     ``prediction=True`` asks for each next value before it shows it.
@@ -49,10 +48,7 @@ def play(
     view = view_of_any(shown, detail, True, Names(names, caller_variables()), None)
     picture = Picture(view.graph, view=view)
     if building:
-        program = x[0] if isinstance(x, tuple) else x
-        events = build_events(
-            picture.graph, trace if trace is not None else getattr(program, "trace", None)
-        )
+        events = build_events(picture.graph)
     else:
         events = run_events(picture.graph, step_scopes(shown), record, view.whole)
     return Player(Film(picture.graph, events, picture), prediction=prediction)
