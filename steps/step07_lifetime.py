@@ -388,8 +388,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## A loss that grows
 #
-# `loss = loss + x * x`, a hundred times. How many variables are alive after each round, and after
-# `del loss`? (*Strong* links are those of steps 3 to 6.)
+# `loss = loss + x * x`, a hundred times. How many variables are alive after each step of this loop,
+# and after `del loss`? (*Strong* links are those of our steps 3 to 6.)
 #
 # **Switch.** Which of the three controls decides what is left after `del loss`?
 
@@ -397,13 +397,13 @@ def numerical_diff(f, x, eps=1e-4):
 # from minigrad.course.explore import GRADIENT, explore, figure
 #
 #
-# def living(rounds, links, recording):
-#     """The number of living variables after each round, and after the loss is deleted."""
+# def living(steps, links, recording):
+#     """The number of living variables after each step, and after the loss is deleted."""
 #     alive, counts = weakref.WeakSet(), []
 #     x, loss = Variable(np.array(1.0)), Variable(np.array(0.0))
 #     gc.disable()
 #     with contextlib.nullcontext() if recording == "on" else no_grad():
-#         for _ in range(rounds):
+#         for _ in range(steps):
 #             term = x * x
 #             loss = loss + term
 #             alive.update([term, loss])
@@ -416,22 +416,22 @@ def numerical_diff(f, x, eps=1e-4):
 #     return counts
 #
 #
-# def memory(rounds, links, recording):
+# def memory(steps, links, recording):
 #     """A plot of it."""
-#     counts = living(rounds, links, recording)
+#     counts = living(steps, links, recording)
 #     plot, axes = figure()
-#     axes.plot(range(1, rounds + 1), counts[:-1], "-")
-#     axes.plot(rounds + 1, counts[-1], "o", markersize=12, color=GRADIENT)
-#     axes.annotate("after del loss", (rounds + 1, counts[-1]), (-12, 12),
+#     axes.plot(range(1, steps + 1), counts[:-1], "-")
+#     axes.plot(steps + 1, counts[-1], "o", markersize=12, color=GRADIENT)
+#     axes.annotate("after del loss", (steps + 1, counts[-1]), (-12, 12),
 #                   textcoords="offset points", ha="right", color=GRADIENT)
-#     axes.set(xlabel="rounds", ylabel="living variables", ylim=(-12, 230), xlim=(0, 106),
+#     axes.set(xlabel="steps", ylabel="living variables", ylim=(-12, 230), xlim=(0, 106),
 #              title=f"{counts[-2]} at the end, {counts[-1]} after del loss")
 #     plot.set_label(f"{links} links, recording {recording}: {counts[-2]} living variables "
 #                    f"at the end, {counts[-1]} after del loss")
 #     return plot
 #
 #
-# explore(memory, rounds=(1, 100, 90), links=["strong", "weak"], recording=["on", "off"])
+# explore(memory, steps=(1, 100, 90), links=["strong", "weak"], recording=["on", "off"])
 
 # %% tags=["active-ipynb"]
 # assert living(100, "strong", "on")[-2:] == [200, 200]

@@ -536,8 +536,8 @@ def append_backward(loss, parameter_list=None):
 # %% [markdown]
 # ## Build once, run often
 #
-# A line through three points. The program is built once. Each pass through the loop only runs
-# it again, with other weights. The pairs say what to update.
+# A line through three points. The program is built once. Each step of the training only runs it
+# again, with other weights. The pairs say what to update.
 
 # %% tags=["active-ipynb"]
 # fit = Program()

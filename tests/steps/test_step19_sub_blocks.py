@@ -37,7 +37,7 @@ def block_of(parameters=(), data=()):
 
 
 def counted(main, state, write_body, also=()):
-    """A loop of n turns: state maps a carried name to (start, following, end)."""
+    """A loop of n steps: state maps a carried name to (start, following, end)."""
     main.append_op("less_than", "zero", "n", out=f"any_{len(main.ops)}")
     body = main.program.create_block(parent=main.idx)
     for name in [*state, *also]:
@@ -49,7 +49,7 @@ def counted(main, state, write_body, also=()):
     body.append_op("less_than", "i_next", "n", out="more_next")
     at = len(main.ops)
     counters = {
-        "i": ("zero", "i_next", f"turns_{at}"),
+        "i": ("zero", "i_next", f"steps_{at}"),
         "more": (f"any_{at - 1}", "more_next", f"rest_{at}"),
     }
     return notebook("hold")(main, "while", "more", state | counters, sub_block=body)
@@ -124,14 +124,14 @@ def test_x_times_w_to_the_n(n):
     assert len(scope["step_scopes_1"]) == n
 
 
-def test_three_turns_and_none():
+def test_three_steps_and_none():
     _, scope = power(3)
     assert (scope["y"], scope["x@GRAD"], scope["w@GRAD"]) == (54, 27, 54)
     _, scope = power(0)
     assert (scope["y"], scope["x@GRAD"], scope["w@GRAD"]) == (2, 1, 0)
 
 
-def test_each_turn_keeps_its_own_values():
+def test_each_step_keeps_its_own_values():
     _, scope = power(3)
     assert [s["s"] for s in scope["step_scopes_1"]] == [2, 6, 18]
     assert [s["s_next"] for s in scope["step_scopes_1"]] == [6, 18, 54]
@@ -140,7 +140,7 @@ def test_each_turn_keeps_its_own_values():
     assert not {"s", "s_next", "@EMPTY@"} & set(scope)
 
 
-def test_the_mistake_one_scope_for_all_turns():
+def test_the_mistake_one_scope_for_all_steps():
     y, scope = power(3)
     scope["step_scopes_1"] = [scope["step_scopes_1"][-1]] * 3
     y.block.ops[-1].run(scope)
@@ -206,7 +206,7 @@ def test_a_loop_that_never_ends_says_so():
         step.run(y.block.program, {"x": 1.0, "w": 1.0, "n": np.inf, "zero": 0})
 
 
-def test_fifty_turns():
+def test_fifty_steps():
     _, scope = power(50, w=1.0)
     assert (scope["y"], scope["w@GRAD"]) == (2, 100)
 
@@ -283,7 +283,7 @@ def test_the_start_may_be_shared_as_well():
     assert scope["w@GRAD"] == 5 * 3**4
 
 
-def test_a_value_handed_on_that_is_also_read_in_the_turn():
+def test_a_value_handed_on_that_is_also_read_in_the_step():
     def write_body(body):
         body.append_op("mul", "s", "w", out="s_next")
         body.append_op("add", "total", "s_next", out="total_next")
