@@ -415,6 +415,11 @@ class BlockOp(Operator):
         self.type, self.inputs, self.outputs, self.attrs = type, inputs, outputs, attrs
         self.program = program
 
+    def held_blocks(self):
+        """Its blocks, by the attributes that hold their numbers."""
+        return {key: self.program.blocks[self.attrs[key]]
+                for key in ("sub_block", "else_block") if key in self.attrs}
+
     def run(self, scope):
         run_held = run_steps_grad if self.type.endswith("_grad") else run_steps
         results = run_held(self, scope, self.program.blocks)
@@ -450,15 +455,15 @@ class BlockOp(Operator):
 # def power():
 #     program = Program()
 #     main = program.blocks[0]
-#     main.create_var("x", persistable=True)
-#     main.create_var("w", persistable=True)
-#     main.create_var("n", stop_gradient=True)
-#     main.create_var("zero", stop_gradient=True)
+#     for name in ("x", "w"):
+#         main.create_var(name, persistable=True)
+#     for name in ("n", "zero"):
+#         main.create_var(name, stop_gradient=True)
 #     main.append_op("less_than", "zero", "n", out="any")
 #     body = program.create_block(parent=0)
 #     body.create_var("s")
-#     body.create_var("i", stop_gradient=True)
-#     body.create_var("more", stop_gradient=True)
+#     for name in ("i", "more"):
+#         body.create_var(name, stop_gradient=True)
 #     body.append_op("mul", "s", "w", out="s_next")
 #     body.append_op("increment", "i", out="i_next")
 #     body.append_op("less_than", "i_next", "n", out="more_next")
@@ -593,16 +598,14 @@ def run_steps(op, scope, blocks):
 # %%
 def make_steps_grad_op(op):
     """The grad op of an op that holds blocks; it holds one grad block for each of them."""
-    program = op.program
-    body = program.blocks[op.attrs["sub_block"]]
+    body = op.held_blocks()["sub_block"]
     flows = [(name, start, end) for name, start, end in
              zip(op.attrs["carry"], op.inputs["x"], op.outputs["out"], strict=True)
              if not body.var(name).stop_gradient]
     attrs = op.attrs | {"carry": {name: op.attrs["carry"][name] for name, _, _ in flows}}
-    for held in [key for key in ("sub_block", "else_block") if key in op.attrs]:
-        block = program.blocks[op.attrs[held]]
-        grad_block = program.create_block(forward_block=block.idx)
-        attrs[held] = grad_block.idx
+    for key, block in op.held_blocks().items():
+        grad_block = op.program.create_block(forward_block=block.idx)
+        attrs[key] = grad_block.idx
         seeds = [Operator("assign", {"x": end + GRAD}, {"out": attrs["carry"][name] + GRAD})
                  for name, _, end in flows]
         append_backward_ops(block, grad_block, seeds)
@@ -610,7 +613,7 @@ def make_steps_grad_op(op):
               "out_grad": [end + GRAD for _, _, end in flows]}
     outputs = {"x_grad": [start + GRAD for _, start, _ in flows],
                "shared_grad": [name + GRAD for name in op.inputs["shared"]]}
-    return BlockOp(f"{op.type}_grad", inputs, outputs, attrs, program)
+    return BlockOp(f"{op.type}_grad", inputs, outputs, attrs, op.program)
 
 
 # %% [markdown]
@@ -634,12 +637,10 @@ def adjust(block, start, no_grad, given=()):
     """Run the passes over the grad ops of block, from number start on; return their gradients."""
     add_up(block)
     block.ops[start:] = remove_no_grad_branch(block.ops[start:], no_grad, given)[0]
-    blocks = block.program.blocks
-    for op in block.ops[start:]:
-        for held in [key for key in ("sub_block", "else_block") if key in op.attrs]:
-            grad_block = blocks[op.attrs[held]]
+    for op in [op for op in block.ops[start:] if isinstance(op, BlockOp)]:
+        for grad_block in op.held_blocks().values():
             grad_block.parent = block.idx
-            own = blocks[grad_block.forward_block].vars
+            own = block.program.blocks[grad_block.forward_block].vars
             stopped = {v.name for v in own.values() if v.stop_gradient}
             adjust(grad_block, 0, no_grad - set(own) | stopped, op.inputs["out_grad"])
     return append_backward_vars(block, start)

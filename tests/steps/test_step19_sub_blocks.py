@@ -621,7 +621,7 @@ MUTANTS = {
     ),
     "no forward block": ("forward_block=block.idx)", "forward_block=-1)"),
     "one grad block for both": (
-        "attrs[held] = grad_block.idx",
+        "attrs[key] = grad_block.idx",
         'attrs["sub_block"] = grad_block.idx',
     ),
     "outer stops reach inside": ("no_grad - set(own) | stopped", "no_grad | stopped"),
