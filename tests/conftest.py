@@ -45,7 +45,8 @@ def golden(request: pytest.FixtureRequest):
         if request.config.getoption("--update-golden"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        advice = "run: uv run pytest --update-golden, and read the difference before committing"
+        file = Path(request.path).relative_to(request.config.rootpath)
+        advice = f"run: uv run pytest {file} --update-golden, and read the difference"
         assert path.exists(), f"{name} is missing; {advice}"
         assert text == path.read_text(encoding="utf-8"), f"{name} differs; {advice}"
 

@@ -85,4 +85,6 @@ def test_the_table_of_the_docs_is_what_can_be_counted(request):
     if request.config.getoption("--update-golden"):
         PAGE.write_text(text[:begin] + table + text[end:], encoding="utf-8")
     else:
-        assert text[begin:end] == table, "run: uv run pytest --update-golden"
+        assert text[begin:end] == table, (
+            "run: uv run pytest tests/course/test_table.py --update-golden"
+        )

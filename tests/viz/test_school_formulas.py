@@ -301,13 +301,12 @@ def words(p, env, attrs, slot, wanted):
     def correlate(a, b):
         return (folded.filters if slot == "w" else folded.correlate)(a, b, shape)
 
-    return {
+    ufuncs = {t: f for t in REGISTRY if isinstance(f := getattr(np, t, None), np.ufunc)}
+    return ufuncs | {
         "sum": lambda v: np.sum(v, along, keepdims=True),
         "mean": lambda v: np.mean(v, along, keepdims=True),
         "var": lambda v: np.var(v, along, keepdims=True),
-        "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "where": np.where, "pi": math.pi,
-        "sin": np.sin, "cos": np.cos, "sinh": np.sinh, "cosh": np.cosh, "sign": np.sign,
-        "abs": np.abs, "floor": np.floor, "maximum": np.maximum,
+        "where": np.where, "pi": math.pi,
         "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
         "Phi": lambda v: (1 + erf_of_array(v / math.sqrt(2))) / 2,
         "phi": lambda v: np.exp(-v * v / 2) / math.sqrt(2 * math.pi),
