@@ -38,12 +38,24 @@ class Explanation(Shown):
     paths: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)
     reason: str = ""
     repair: str = ""
-    note: str = ""
     start: Any = field(default=None, compare=False)  # the node backward began at: what `draw` draws
     leaf: Any = field(default=None, compare=False)
     kind: str = "path(s)"  # or `USES`, where one path is told for each
     gradient: str = ""  # its name, where operators make it: ``paths`` name them, without values
     count: int = 0  # how many paths there are, where not all are told
+    remarks: list[str] = field(default_factory=list)
+
+    def remark(self, text: str, repair: str = "") -> Explanation:
+        """Add a remark, if there is one; its repair replaces the one before."""
+        if text:
+            self.remarks.append(text)
+            self.repair = repair or self.repair
+        return self
+
+    @property
+    def note(self) -> str:
+        """The remarks below the paths."""
+        return "\n".join(f"  {text}" for text in self.remarks)
 
     def __str__(self) -> str:
         ways = f", from {self.count or len(self.paths)} {self.kind}:" if self.paths else ""
@@ -62,8 +74,9 @@ class Explanation(Shown):
             )
         more = self.count - len(self.paths)
         lines += [f"  … and {more} more"] if more > 0 else []
-        lines += [self.note] if self.note else []
-        return "\n".join([*lines, *([f"  repair: {self.repair}"] if self.repair else [])])
+        lines += [self.note] * bool(self.note)
+        lines += [f"  repair: {self.repair}"] * bool(self.repair)
+        return "\n".join(lines)
 
 
 class Explanations(Shown, list[Any]):

@@ -18,7 +18,10 @@ import numpy as np
 from .explanation import USES, Explanation, as_array, short, table
 
 MOST_PATHS = 24  #: more are not followed one by one
-MOST_PULLS = 10_000  #: nor are they where so many rules would run
+MOST_PULLS, FEWER_PULLS = (
+    1000,
+    100,
+)  #: nor where so many rules would run, for one value and for each of many
 GROWN = 1e6  #: a gradient that grows by more than this on its way explodes
 SHRUNK = 1e-7  #: one that shrinks below this part of the largest vanishes
 _SINGLE = 1e-3  #: what a single node may take away without being the one to blame
@@ -43,16 +46,19 @@ def traced(
     start: tuple[Any, int, Any],
     nodes: list[Any],
     place: Any,
+    output: tuple[str, Any] | None = None,
     flown: Any = None,
-    pulls: int = MOST_PULLS,
 ) -> Explanation:
     """The paths from the ``start`` (a node, which of its outputs, a seed) to a place, and what is wrong with their sum.
 
-    ``flown``: what `flows` gave, where it ran already.  Without ``total``: a rule on the way gave None.
+    ``output``: the name and the value it starts from; ``flown``: what `flows` gave, where it ran already, for many
+    places.  Without ``total``: a rule on the way gave None.
     """
     root, index, seed = start
+    before = ("", "") if output is None else forward_trouble(*output, nodes)
     if place == (root, index):
-        return Explanation(name, seed, [(("the output itself",), as_array(seed))])
+        told = Explanation(name, seed, [(("the output itself",), as_array(seed))])
+        return told.remark(*before)
     counts = count_paths(nodes, place)
     steps, came = flown or flows(start, nodes, {place})
     parts = [p for p in came if p[0].next_functions[p[1]] == place]
@@ -62,8 +68,8 @@ def traced(
     for _, _, more in parts[1:]:
         total = total + more
     told = Explanation(name, total)
-    alarm, told.repair = trouble(steps, counts, place, total)
-    told.note = f"  {alarm}" * bool(alarm)
+    told.remark(*(before if before[0] else trouble(steps, counts, place, total)))
+    pulls = MOST_PULLS if flown is None else FEWER_PULLS
     if counts[root] <= MOST_PATHS and counts[root] * len(nodes) <= pulls:
         trails = followed(start, place, counts)
         shares = [g for _, g in trails]
@@ -323,7 +329,7 @@ def difference(name: str, grad: Any, total: Any, hook: str) -> tuple[str, str]:
     if abs(a - b).max(initial=0) <= _NEAR * max(scale, 1e-30):
         return "", ""
     if hook:
-        return f"  (.grad is {short(grad)}: a hook {hook} changed it)", "remove() the hook"
+        return f"(.grad is {short(grad)}: a hook {hook} changed it)", "remove() the hook"
     ratio = float((a * b).sum() / (b * b).sum()) if scale else 0.0
     alike = (
         bool(scale)
@@ -333,22 +339,22 @@ def difference(name: str, grad: Any, total: Any, hook: str) -> tuple[str, str]:
     if alike and ratio > 1.5 and abs(ratio - round(ratio)) < _NEAR:
         times = f"{ratio:.0f}"
         text = (
-            f"  (.grad is {times} times that: {times} backward passes added up without zero_grad())"
+            f"(.grad is {times} times that: {times} backward passes added up without zero_grad())"
         )
         return text, table()["ways"]["added up"]
     if size == 0:
         return (
-            "  (.grad is 0: zero_grad(set_to_none=False), clipping to 0 or a hook has set it so)",
+            "(.grad is 0: zero_grad(set_to_none=False), clipping to 0 or a hook has set it so)",
             "",
         )
     if alike:
         clip = "clip_grad_norm_ scales gradients" if 0 < ratio < 1 else "something scaled it"
-        text = f"  (.grad is {ratio:.4g} times that: {clip}; so do a loss scale and a division)"
+        text = f"(.grad is {ratio:.4g} times that: {clip}; so do a loss scale and a division)"
         return text, ""
     if bool((abs(a - b.clip(-size, size)) <= _NEAR * size).all()):
-        return f"  (.grad is that, clipped to ±{size:.4g}: clip_grad_value_)", ""
+        return f"(.grad is that, clipped to ±{size:.4g}: clip_grad_value_)", ""
     text = (
-        f"  (.grad is {short(grad)}: earlier backward passes were added to it without zero_grad(), or "
+        f"(.grad is {short(grad)}: earlier backward passes were added to it without zero_grad(), or "
         "another output, a hook or an update in place made the difference)"
     )
     return text, table()["ways"]["added up"]

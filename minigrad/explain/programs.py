@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Any
 
 from ..errors import DTypeError, describe, refusal
@@ -18,6 +17,10 @@ from .explanation import Explanation, because
 from .paths import Flow, forward_trouble, size_of, trouble
 
 MOST_PATHS = 8
+
+_Value = tuple[
+    str, int
+]  # a name and which of its values: an operator that writes it makes the next
 
 
 def explain(variable: Variable, scope: Any = None) -> Explanation:
@@ -112,11 +115,9 @@ def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope: Sc
             flows += [Flow(node, k, (n, 0), max(came), size, n not in read) for k, n, size in sizes]
     told.total = values[told.gradient]
     counts = dict.fromkeys(on_path - {told.gradient}, 1)
-    alarm = trouble(flows, counts, (told.gradient, 0), told.total)
-    for target in call.targets:
-        bad = forward_trouble(target, values[target], forward)
-        alarm = bad if bad[0] else alarm
-    told.note, told.repair = f"  {alarm[0]}" * bool(alarm[0]), alarm[1]
+    alarms = [forward_trouble(target, values[target], forward) for target in call.targets]
+    alarms = [alarm for alarm in alarms if alarm[0]]
+    told.remark(*(alarms or [trouble(flows, counts, (told.gradient, 0), told.total)])[-1])
 
 
 def _last_run(steps: list[Step]) -> list[Step]:
@@ -131,45 +132,29 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, l
     An operator that reads a value twice counts once.
     """
     name, ops = variable.name, block.ops[: call.begin(block)]
-    made = (k for k, op in enumerate(ops, 1) if name in op.output_names)
-    begin = 0 if variable.is_data or variable.persistable else next(made, 0)
     onward = _onward(block, ops, call)
-
-    touching: dict[str, list[int]] = {}
+    version: dict[str, int] = {}  # of a name: the number of values it had
+    steps: dict[_Value, list[tuple[int, _Value]]] = {}  # what reads a value, and what it makes
     for k, op in enumerate(ops):
-        for touched in {*onward.get(k, ()), *op.output_names}:
-            touching.setdefault(touched, []).append(k)
-
-    def steps(name: str, start: int) -> list[tuple[int, str]]:
-        """(operator, output) for all that read this value of the name before it is overwritten."""
-        found: list[tuple[int, str]] = []
-        places = touching.get(name, [])
-        for k in places[bisect_left(places, start) :]:
-            if k in onward:
-                found += [(k, out) for out in onward[k].get(name, ())]
-            if name in ops[k].output_names:
-                break
-        return found
-
-    ways: dict[tuple[str, int], int] = {}
-    for k in range(len(ops), -1, -1):  # what follows an operator is counted before it
-        for at in {name} if k == 0 else {*ops[k - 1].output_names}:
-            after = sum(ways[out, j + 1] for j, out in steps(at, k))
-            ways[at, k] = after + (at in call.targets)
-    shown: list[str] = []
-    waiting = [(name, begin, name)]
-    while waiting and len(shown) < MOST_PATHS:
-        at, k, text = waiting.pop()
-        if at in call.targets:
-            shown.append(text)
-        waiting += reversed(
-            [
-                (out, j + 1, f"{text} → #{j} {ops[j].type} → {out}")
-                for j, out in steps(at, k)
-                if ways[out, j + 1]
-            ]
+        reads = {n: (n, version.get(n, 0)) for n in onward.get(k, ())}
+        version |= {n: version.get(n, 0) + 1 for n in op.output_names}
+        for n, value in reads.items():
+            steps.setdefault(value, []).extend((k, (out, version[out])) for out in onward[k][n])
+    begin = (name, 0 if variable.is_data or variable.persistable else min(version.get(name, 0), 1))
+    ways: dict[_Value, int] = {}
+    for value in reversed(steps):  # what follows an operator is counted before it
+        ways[value] = (value[0] in call.targets) + sum(
+            ways.get(out, out[0] in call.targets) for _, out in steps[value]
         )
-    return ways[name, begin], shown
+    shown: list[str] = []
+    waiting = [(begin, name)]
+    while waiting and len(shown) < MOST_PATHS:
+        value, text = waiting.pop()
+        if value[0] in call.targets:
+            shown.append(text)
+        further = [s for s in steps.get(value, ()) if ways.get(s[1], s[1][0] in call.targets)]
+        waiting += [(out, f"{text} → #{k} {ops[k].type} → {out[0]}") for k, out in further[::-1]]
+    return ways.get(begin, int(name in call.targets)), shown
 
 
 def _onward(

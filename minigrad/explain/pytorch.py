@@ -27,11 +27,10 @@ from ..viz.adapters.torch_facts import (
     title,
 )
 from .explanation import USES, Explanation, Explanations, because
-from .paths import advice, count_paths, difference, flows, forward_trouble, size_of, traced, way
+from .paths import advice, count_paths, difference, flows, size_of, traced, way
 from .source_cuts import Code, Cut, code_around, code_of, cuts, users
 
 _FREED = "second time"
-_PULLS, _FEWER = 1000, 100  # nodes that are run to follow the paths of one tensor, of many
 _REENTRANT = "CheckpointFunctionBackward"  # its backward runs a graph that is not there before
 
 
@@ -178,8 +177,8 @@ class Case:
         told = self._explained(x, output, name)
         if not told.reason or not x.is_leaf or x.grad is None:
             return told
-        note = f"  (an earlier backward left it there: now {told.reason})"
-        return Explanation(name, x.grad, note=note, repair=told.repair)
+        left = f"(an earlier backward left it there: now {told.reason})"
+        return Explanation(name, x.grad).remark(left, told.repair)
 
     def _explained(self, x: Any, output: Any, name: str) -> Explanation:
         if not x.requires_grad:
@@ -198,10 +197,8 @@ class Case:
         if place is not None:
             return self._on_path(x, name, graph, place)
         if x.is_leaf and x.grad is not None and any(n.name() == _REENTRANT for n in graph.all):
-            note = (
-                "  (checkpoint(…, use_reentrant=True) holds its paths: they are made in backward)"
-            )
-            return Explanation(name, x.grad, note=note)
+            held = "(checkpoint(…, use_reentrant=True) holds its paths: they are made in backward)"
+            return Explanation(name, x.grad).remark(held)
         return self._off_path(x, name, graph)
 
     def name(self, x: Any) -> str:
@@ -336,22 +333,23 @@ class Case:
         grad = x.grad if x.is_leaf or x.retains_grad else None
         if state in ("stale", "partly"):
             told = because(name, "shared", end=graph.end, node=node.name())
+            again, repair = "", told.repair
             if state == "stale":
                 told = self._stale(name, node, saved, graph.end)
-                told.note = " again; a step() perhaps"
+                again, repair = " again; a step() perhaps", ""
             if grad is None:
-                told.note = ""
                 return told
-            note = f"  (its paths cannot be run again: {told.reason}{told.note})"
-            return Explanation(name, grad, note=note, repair=told.repair * (state == "partly"))
+            failed = f"(its paths cannot be run again: {told.reason}{again})"
+            return Explanation(name, grad).remark(failed, repair)
         if state:
             return self._not_run(x, name, graph, place, grad, state == "hooked")
         try:
             told = self._run(name, graph, place)
         except (RuntimeError, TypeError, NotImplementedError) as error:
-            note = f"  (its paths cannot be run one by one: {str(error).splitlines()[0][:120]})"
             if grad is not None:
-                return Explanation(name, grad, note=note)
+                words = str(error).splitlines()[0][:120]
+                failed = f"(its paths cannot be run one by one: {words})"
+                return Explanation(name, grad).remark(failed)
             return self._without_grad(x, name, graph, freed=False)
         if told.reason:
             return told
@@ -359,25 +357,19 @@ class Case:
             missing = self._without_grad(x, name, graph, freed=False)
             told.reason, told.repair = missing.reason, told.repair or missing.repair
             return told
-        note, repair = difference(name, grad, told.total, self._hook(x, name, graph))
-        told.note = "\n".join(filter(None, [told.note, note, self._not_updated(x)]))
-        told.repair = repair or told.repair
-        return told
+        told.remark(*difference(name, grad, told.total, self._hook(x, name, graph)))
+        return told.remark(self._not_updated(x))
 
     def _run(self, name: str, graph: TorchGraph, place: tuple[TorchNode, int]) -> Explanation:
         """The paths with what each brings, and what is wrong with their sum."""
         flown = graph.flown if self.several and not place[0].next_functions else None
-        pulls = _FEWER if self.several else _PULLS
-        told = traced(name, graph.start, graph.all, place, flown, pulls)
+        told = traced(name, graph.start, graph.all, place, (graph.end, graph.output), flown)
         if told.total is None:
             own = [n for n in graph.all if hasattr(n.fn, "_forward_cls")]
             counts = count_paths(graph.all, place)
             by = [f"{n.name()} (a Function of yours)" for n in own if n.seq and counts.get(n)]
             who = by[0] if by else f"a node below {graph.root.name()}"
             return because(name, "function_gave_none", who=who)
-        bad = forward_trouble(graph.end, graph.output, graph.all)
-        if bad[0]:
-            told.note, told.repair = f"  {bad[0]}", bad[1]
         return told
 
     def _without_grad(self, x: Any, name: str, graph: TorchGraph, freed: bool) -> Explanation:
@@ -438,12 +430,12 @@ class Case:
             return self._without_grad(x, name, graph, freed=not hooked)
         uses = [(n, k) for n in graph.all for k, to in enumerate(n.next_functions) if to == place]
         paths = [(way(graph.root, n, k), None) for n, k in uses]
-        note = f"  (backward has freed the graph: {because(name, 'forgotten').reason})"
+        note = f"(backward has freed the graph: {because(name, 'forgotten').reason})"
         if hooked:
-            note = "  (saved_tensors_hooks or checkpoint hold its values: they are not run again)"
-        suspects, repair = self._suspects(grad, graph, place)
-        note = "\n".join(filter(None, [note, suspects, self._not_updated(x)]))
-        return Explanation(name, grad, paths, note=note, repair=repair, kind=USES)
+            note = "(saved_tensors_hooks or checkpoint hold its values: they are not run again)"
+        told = Explanation(name, grad, paths, kind=USES).remark(note)
+        told.remark(*self._suspects(grad, graph, place))
+        return told.remark(self._not_updated(x))
 
     def _suspects(self, grad: Any, graph: TorchGraph, place: Any) -> tuple[str, str]:
         """Of a graph that was freed: the nodes on the way that are known to make such a gradient; a repair for one."""
@@ -455,7 +447,7 @@ class Case:
         known = {node: repair for node, repair in on_way.items() if repair}
         where = f" On the way lie {', '.join(known)}." if known else ""
         note = (
-            f"  (it is {what}.{where} The node that made it so is told by mg.why before backward())"
+            f"(it is {what}.{where} The node that made it so is told by mg.why before backward())"
         )
         return note, next(iter(known.values())) if len(known) == 1 else ""
 
@@ -481,14 +473,14 @@ class Case:
             return ""
         why = "not_updated" if rates else "not_held"
         holders = [n for n, _ in rates] or [*self.optimizers]
-        return f"  ({because('it', why, optimizer=', '.join(holders)).reason})"
+        return f"({because('it', why, optimizer=', '.join(holders)).reason})"
 
     def _alone(self, x: Any, name: str) -> Explanation:
         """No output is known."""
         if x.grad is not None:
-            note = "  (for its paths pass the output, too: mg.why(x, loss))"
-            note = "\n".join(filter(None, [note, self._not_updated(x)]))
-            return Explanation(name, x.grad, note=note)
+            told = Explanation(name, x.grad)
+            told.remark("(for its paths pass the output, too: mg.why(x, loss))")
+            return told.remark(self._not_updated(x))
         users = [n for n, o in self.optimizers.items() if o.state.get(x)]
         if users:
             return because(name, "used_and_zeroed", optimizer=users[0])

@@ -14,7 +14,7 @@ from ..primitives.arguments import Value
 from ..viz.adapters.torch_facts import kind_of
 from .explanation import USES, Explanation, Explanations, because
 from .linked import is_linked, paths_to
-from .paths import difference, forward_trouble, traced, way
+from .paths import difference, traced, way
 from .rerun import nodes_below, remembered_values
 
 
@@ -77,7 +77,8 @@ def _of_linked(x: Any, output: Any) -> Explanation:
     if output is None and grad is None:
         return because(name, "no_output_and_no_grad")
     if output is None:
-        return Explanation(name, grad, note="  (for the paths pass the output, too: mg.why(x, y))")
+        told = Explanation(name, grad)
+        return told.remark("(for the paths pass the output, too: mg.why(x, y))")
     paths = paths_to(x, output)
     if not paths:
         return because(name, "no_path")
@@ -102,21 +103,20 @@ def _of_tensor(x: Tensor, output: Any) -> Explanation:
         gone = because(name, "gone" if backward.last_start[0] is not None else "no_backward")
         if x.grad is None:
             return gone
-        return Explanation(name, x.grad, note=f"  ({because(name, 'gone').reason})")
+        return Explanation(name, x.grad).remark(f"({because(name, 'gone').reason})")
     nodes, place = nodes_below(root), _place_of(x._node)
     if place[0] not in nodes or (place[0] is root and place[1] != index):
         return because(name, "not_on_a_path", node=root.name())
     told = Explanation(name, x.grad)
     with remembered_values(nodes) as complete:
         if complete and seed is not None:
-            told = traced(name, (root, index, seed), [*nodes], place)
+            end = None if output is None else (output.name or "the output", output)
+            told = traced(name, (root, index, seed), [*nodes], place, end)
         else:
-            told.kind, told.note = USES, f"  ({because(name, 'forgotten').reason})"
+            told.kind = USES
+            told.remark(f"({because(name, 'forgotten').reason})")
             users = [(n, k) for n in nodes for k, to in enumerate(n.next_functions) if to == place]
             told.paths = [(way(root, n, k), None) for n, k in users]
-        if output is not None and complete:
-            bad = forward_trouble(output.name or "the output", output, nodes)
-            told.note, told.repair = (f"  {bad[0]}", bad[1]) if bad[0] else (told.note, told.repair)
     if told.total is None:
         return because(name, "gave_none", node=root.name())
     told.start, told.leaf = root, x
@@ -145,12 +145,10 @@ def _place_of(edge: Any, leaf: Any = None) -> tuple[Any, int]:
 
 def _compare(told: Explanation, x: Tensor, ran: bool, hooked: bool) -> None:
     """A note where ``.grad`` does not hold this gradient."""
-    note = ""
     if x.grad is None and not x.is_leaf:
-        note = f"  ({because(told.name, 'no_leaf').reason})"
+        told.remark(f"({because(told.name, 'no_leaf').reason})")
     elif x.grad is None and ran:
-        note = f"  ({because(told.name, 'not_kept').reason})"
+        told.remark(f"({because(told.name, 'not_kept').reason})")
     elif x.grad is not None:
         note, repair = difference(told.name, x.grad, told.total, "of yours" * hooked)
-        told.repair = told.repair or repair
-    told.note = "\n".join(filter(None, [told.note, note]))
+        told.remark(note, told.repair or repair)
