@@ -180,6 +180,12 @@ def _label(trail: Trail, every: bool) -> tuple[str, ...]:
     )
 
 
+def uses(root: Any, nodes: Iterable[Any], place: Any) -> list[tuple[tuple[str, ...], Any]]:
+    """The ends of the paths to a place, without what they give."""
+    slots = [(n, k) for n in nodes for k, to in enumerate(n.next_functions) if to == place]
+    return [(way(root, n, k), None) for n, k in slots]
+
+
 def way(root: Any, node: Any, slot: int) -> tuple[str, ...]:
     """The ends of the paths that come by a slot of a node."""
     last = f"{node.name()}[{slot}]"

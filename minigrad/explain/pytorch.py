@@ -27,7 +27,7 @@ from ..viz.adapters.torch_facts import (
     title,
 )
 from .explanation import USES, Explanation, Explanations, because
-from .paths import advice, count_paths, difference, flows, size_of, traced, way
+from .paths import advice, count_paths, difference, flows, size_of, traced, uses
 from .source_cuts import Code, Cut, code_around, code_of, cuts, users
 
 _FREED = "second time"
@@ -428,8 +428,7 @@ class Case:
         """The graph cannot run once more: backward freed it, or functions of the user's would run."""
         if grad is None:
             return self._without_grad(x, name, graph, freed=not hooked)
-        uses = [(n, k) for n in graph.all for k, to in enumerate(n.next_functions) if to == place]
-        paths = [(way(graph.root, n, k), None) for n, k in uses]
+        paths = uses(graph.root, graph.all, place)
         note = f"(backward has freed the graph: {because(name, 'forgotten').reason})"
         if hooked:
             note = "(saved_tensors_hooks or checkpoint hold its values: they are not run again)"

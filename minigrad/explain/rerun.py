@@ -131,6 +131,7 @@ def remembered(root: Node, constants: Constants) -> dict[str, Any]:
 
     Of a backward that began elsewhere nothing is known.  A node whose saved values are large or
     forgotten, or that has a hook, does not run again: what it gave is not told, nor what comes after.
+    No function of the user's runs: what it gave last is given again.
     """
     values = forward_values(root, constants)
     ref, index, seed = backward.last_start
@@ -141,20 +142,13 @@ def remembered(root: Node, constants: Constants) -> dict[str, Any]:
     unknown = nodes_below(*(n for n in nodes if n.hooks is not None or not _remembers(n)))
     known = [n for n in nodes if n not in unknown]
     saved = {n: _kept(n) for n in known}
-    start = root, index, seed
-    told = {"seed": seed, "gradients": _gradients(start, known), "saved": saved, "values": values}
+    gradients: dict[tuple[Node, int], Any] = {}
+    with remembered_values(known, replay=True) as complete:
+        if seed is not None and complete:  # in the order of the walk
+            steps = walked((root, index, seed), known)
+            gradients = {(n, slot): np.array(gave) for n, slot, gave, _ in steps}
+    told = {"seed": seed, "gradients": gradients, "saved": saved, "values": values}
     return told | {"pull": pulled}
-
-
-def _gradients(start: tuple[Node, int, Any], nodes: list[Node]) -> dict[tuple[Node, int], Any]:
-    """(node, slot) → what it gave, in the order of the walk; nothing where values are forgotten.
-
-    Other nodes do not run, nor do hooks; and no function of the user's does: what it gave last is given again.
-    """
-    with remembered_values(nodes, replay=True) as complete:
-        if start[2] is None or not complete:
-            return {}
-        return {(n, slot): np.array(gave) for n, slot, gave, _ in walked(start, nodes)}
 
 
 def pulled(node: Any, slot: int, g: Any) -> Any:

@@ -266,7 +266,7 @@ def _muting(node: ast.expr) -> str:
     return ast.unparse(node) if _last(call) in _NO_GRAPH and off else ""
 
 
-def _statements(body: Iterable[ast.stmt], muted: str) -> Iterator[Statement]:
+def _statements(body: Iterable[ast.AST], muted: str) -> Iterator[Statement]:
     """The statements that hand values on, through branches and loops, not through functions."""
     for s in body:
         match s:
@@ -275,18 +275,14 @@ def _statements(body: Iterable[ast.stmt], muted: str) -> Iterator[Statement]:
             case ast.With(items, inner):
                 why = next((w for i in items if (w := _muting(i.context_expr))), muted)
                 yield from _statements(inner, f"with {why}" if why and why != muted else muted)
-            case ast.If() | ast.For() | ast.While():
+            case ast.If() | ast.For() | ast.While() | ast.Try() | ast.ExceptHandler():
                 if isinstance(s, ast.For):
                     yield Statement(s.iter, _bases([s.target]), muted)
-                yield from _statements([*s.body, *s.orelse], muted)
-            case ast.Try():
-                handlers = [x for h in s.handlers for x in h.body]
-                yield from _statements([*s.body, *handlers, *s.orelse, *s.finalbody], muted)
+                for part in ("body", "handlers", "orelse", "finalbody"):
+                    yield from _statements(getattr(s, part, ()), muted)
             case ast.Assign(targets, value):
                 yield Statement(value, _bases(targets), muted)
-            case ast.AugAssign(target, _, value):
-                yield Statement(value, _bases([target]), muted)
-            case ast.AnnAssign(target, _, ast.expr() as value):
+            case ast.AugAssign(target, _, value) | ast.AnnAssign(target, _, ast.expr() as value):
                 yield Statement(value, _bases([target]), muted)
             case ast.Return(ast.expr() as value):
                 yield Statement(value, {_RESULT}, muted)

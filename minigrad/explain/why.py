@@ -14,7 +14,7 @@ from ..primitives.arguments import Value
 from ..viz.adapters.torch_facts import kind_of
 from .explanation import USES, Explanation, Explanations, because
 from .linked import is_linked, paths_to
-from .paths import difference, traced, way
+from .paths import difference, traced, uses
 from .rerun import nodes_below, remembered_values
 
 
@@ -115,8 +115,7 @@ def _of_tensor(x: Tensor, output: Any) -> Explanation:
         else:
             told.kind = USES
             told.remark(f"({because(name, 'forgotten').reason})")
-            users = [(n, k) for n in nodes for k, to in enumerate(n.next_functions) if to == place]
-            told.paths = [(way(root, n, k), None) for n, k in users]
+            told.paths = uses(root, nodes, place)
     if told.total is None:
         return because(name, "gave_none", node=root.name())
     told.start, told.leaf = root, x
