@@ -84,15 +84,23 @@ class Picture:
 
     @functools.cached_property
     def _layout(self) -> Layout:
-        """A drawing that is no wider than a page: the graph is folded more and more until it is."""
+        """A drawing that is no wider than a page: the graph is folded more and more until it is; the
+        narrowest one where none is.
+        """
+        tried: list[tuple[float, int, Layout]] = []
         while True:
             graph, drawn, final = self.view.graph, None, self._surely_fits()
             if final or estimated_width(graph) < _NO_HOPE * WIDEST:
                 drawn = layout.layout(to_dot(graph, legend=self.legend))
             if final or _width_of(drawn) <= WIDEST or not layout.available():
                 return Layout(graph, drawn)
+            tried.append((_width_of(drawn), self.view.most, Layout(graph, drawn)))
             if not self.view.tighten():
-                return Layout(graph, drawn or layout.layout(to_dot(graph, legend=self.legend)))
+                break
+        _, most, best = min(reversed(tried), key=lambda each: each[0])
+        self.view.most, self.view.graph = most, best.graph
+        drawn = best.drawn or layout.layout(to_dot(best.graph, legend=self.legend))
+        return Layout(best.graph, drawn)
 
     @property
     def graphviz(self) -> Any:

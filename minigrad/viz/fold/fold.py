@@ -66,12 +66,12 @@ def _by_module(graph: Graph, openings: Openings, most: int) -> Graph:
 
 
 def _folded(graph: Graph, openings: Openings, most: int) -> Graph:
-    """Fold more and more until the picture is small: modules, repeats, then frames, then neighbours.
+    """Fold more and more until the picture is small: modules and repeats, frames, then neighbours.
 
     How it is folded does not depend on what is opened, so that a picture does not jump.
     """
-    for found in (*modules(graph), segments(graph)):
-        plain = contracted(graph, found)
+    ways = [(contracted(graph, found), found) for found in (*modules(graph), segments(graph))]
+    for plain, found in sorted(ways, key=lambda way: -len(way[0].nodes)):
         if len(plain.nodes) <= most:
             return _opened(graph, found, openings) if openings.steps else plain
     shut = closed(graph)
