@@ -394,13 +394,10 @@ class Walk:
                 if p is not None:
                     value, args = getattr(p, "_data", p), tuple(g) if n.several else (g,)
                     check_finite(n.name(), value, args, n.where(), "made (backward)")
-        self._give(n, grads)
+        n.give(grads)
 
     def _pull(self, n: Any, g: Any) -> Any:
         return n.pull_graph(g) if self.create else n.pull(g)
-
-    def _give(self, n: Any, grads: Any) -> None:
-        n.give(grads)
 
     def _capture(self, n: Any, grads: list[Any]) -> None:
         for k, t in enumerate(self.targets or ()):

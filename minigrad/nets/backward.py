@@ -26,11 +26,8 @@ from ..grad_names import EMPTY, GRAD, ZERO
 from ..static.backward.fan_in import rename_writers
 from ..static.backward.grad_ops import Plan, plan_of
 from ..static.program.op_info import op_info
-from .operators import NetOp, Operator, Scope, Slots, names, places, wrong
+from .operators import NetOp, Operator, Slots, names, places, wrong
 from .rnn import RnnGradOp, RnnOp
-
-__all__ = ["Backward", "NetOp", "Operator", "RnnGradOp", "RnnOp", "Scope", "build_grad_op", "fc"]
-
 
 # -- an operator → its grad op, in four processes ------------------------------------------------
 

@@ -85,12 +85,12 @@ def while_loop(
     attrs = {
         "sub_block": block.idx,
         "cond_block": cond_block.idx,
-        "carried": [v.name for v in carried],
-        "next": [v.name for v in next_],
+        "carried": _names(carried),
+        "next": _names(next_),
         "cond": pred.name,
     }
     params = captured([block, cond_block], [pred.name])
-    inputs = {"x": [v.name for v in starts], "params": params}
+    inputs = {"x": _names(starts), "params": params}
     return append_control(outer, "while", inputs, attrs, out=[(v.shape, v.dtype) for v in starts])[
         "out"
     ]
@@ -140,8 +140,8 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
     attrs = {
         "sub_block": true.idx,
         "else_block": false.idx,
-        "true_out": [v.name for v in yes],
-        "false_out": [v.name for v in no],
+        "true_out": _names(yes),
+        "false_out": _names(no),
     }
     inputs = {"pred": [pred.name], "params": captured([true, false])}
     types = [(_either(a.shape, b.shape), a.dtype) for a, b in zip(yes, no, strict=True)]
@@ -165,6 +165,10 @@ def _branch(
         )
         values = [] if raw is None else [raw] if kind is None else raw
         return block, kind, own_names(block, [program.as_variable(v, block) for v in values])
+
+
+def _names(values: Sequence[Variable]) -> list[str]:
+    return [v.name for v in values]
 
 
 def _shown(kind: type | None, values: Sequence[Any]) -> str:
@@ -281,14 +285,14 @@ def static_rnn(
         next_ = next_values(program, block, states_, starts, "the step", {v.name for v in outs})
     attrs = {
         "sub_block": block.idx,
-        "steps": [v.name for v in slices],
-        "carried": [v.name for v in carried],
-        "next": [v.name for v in next_],
-        "step_out": [v.name for v in outs],
+        "steps": _names(slices),
+        "carried": _names(carried),
+        "next": _names(next_),
+        "step_out": _names(outs),
     }
     names = {
-        "seq": [v.name for v in seqs],
-        "x": [v.name for v in starts],
+        "seq": _names(seqs),
+        "x": _names(starts),
         "params": captured([block]),
     }
     stacked = [((seqs[0].shape[0], *v.shape), v.dtype) for v in outs]
@@ -477,7 +481,7 @@ def append_control(
         for slot, ts in types.items()
     }
     scopes = outer.create_var(unique(op_type + SCOPES), (), np.int64, derived_stop=True)
-    outputs = {s: [v.name for v in vs] for s, vs in results.items()}
+    outputs = {s: _names(vs) for s, vs in results.items()}
     op = Operator(op_type, inputs, {**outputs, "scopes": [scopes.name]}, attrs, outer.program.role)
     outer._append(op, user=True)
     return results

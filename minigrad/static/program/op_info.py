@@ -85,29 +85,15 @@ ROWS: dict[str, tuple[tuple[str, ...], ...]] = {
 _KNOWN: dict[str, tuple[str, OpInfo]] = {}  # type → (primitive it belongs to, its info)
 
 
-def _derived(op_type: str, primitive: Primitive, is_grad: bool) -> OpInfo:
-    likes = tuple(f"{a}_like" for a in primitive.attrs)
-    if not is_grad:
-        required = tuple(
-            n for n in primitive.inputs if n not in primitive.optional and n != primitive.list_input
-        )
-        needed = tuple(a for a, d in primitive.attrs.items() if d is REQUIRED)
-        return OpInfo(
-            op_type,
-            primitive.inputs + likes,
-            primitive.outputs,
-            tuple(primitive.attrs),
-            (*required, *needed),
-            primitive,
-        )
-    reads = (
-        *primitive.inputs,
-        *primitive.outputs,
-        *(f"{o}_grad" for o in primitive.outputs),
-        *likes,
-    )
-    outputs = tuple(f"{n}_grad" for n in primitive.differentiable)
-    return OpInfo(op_type, reads, outputs, tuple(primitive.attrs), (), primitive, is_grad=True)
+def _derived(op_type: str, p: Primitive, is_grad: bool) -> OpInfo:
+    likes, attrs = tuple(f"{a}_like" for a in p.attrs), tuple(p.attrs)
+    if is_grad:
+        reads = (*p.inputs, *p.outputs, *(f"{o}_grad" for o in p.outputs), *likes)
+        makes = tuple(f"{n}_grad" for n in p.differentiable)
+        return OpInfo(op_type, reads, makes, attrs, (), p, is_grad=True)
+    required = [n for n in p.inputs if n not in p.optional and n != p.list_input]
+    required += [a for a, default in p.attrs.items() if default is REQUIRED]
+    return OpInfo(op_type, p.inputs + likes, p.outputs, attrs, tuple(required), p)
 
 
 def find_info(op_type: str) -> OpInfo | None:
