@@ -72,11 +72,6 @@ def log_softmax(x, *, axis=-1):
 
 
 @counterpart
-def pow(x, y):
-    return jnp.asarray(x) ** y
-
-
-@counterpart
 def dropout(x, seed, *, p=0.5):
     """The mask is drawn by NumPy, so that one seed means one mask everywhere.
 
@@ -161,11 +156,6 @@ def topk(x, *, k, axis=-1, largest=True):
 
 
 @counterpart
-def einsum(*x, subscripts):
-    return jnp.einsum(subscripts, *x)
-
-
-@counterpart
 def spread(x, *, shape, source, target):
     return transposed(lambda y: jnp.einsum(f"{target}->{source}", y), shape, x)
 
@@ -199,11 +189,6 @@ def scatter_add(x, indices, y, *, axis=0):
 @counterpart
 def put_diagonal(x, *, shape, **axes):
     return transposed(lambda y: jnp.diagonal(y, **axes), shape, x)
-
-
-@counterpart
-def tril(x, *, k=0):
-    return jnp.tril(x, k)
 
 
 # -- products, convolutions and pools ----------------------------------------------------
