@@ -145,6 +145,10 @@ def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
     return np.add.reduce(np.matmul(values, np.swapaxes(columns, 2, 3)), axis=0).reshape(shape)
 
 
+def _bias_rule(out_grad):
+    return reduce_sum(out_grad, axis=(0, 2, 3))
+
+
 conv2d.grad(
     x=lambda w, out_grad, x_shape, stride, padding, dilation, groups: conv2d_input(
         out_grad, w, shape=x_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
@@ -152,17 +156,21 @@ conv2d.grad(
     w=lambda x, out_grad, w_shape, stride, padding, dilation, groups: conv2d_weight(
         x, out_grad, shape=w_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
     ),
-    b=lambda out_grad: reduce_sum(out_grad, axis=(0, 2, 3)),
+    b=_bias_rule,
 )
 conv2d.primitive.formula(x="convolve(g, w)", w="correlate(x, g)", b="sum(g)")
-conv2d_input.grad(
-    x=lambda w, out_grad, stride, padding, dilation, groups: conv2d(
-        out_grad, w, stride=stride, padding=padding, dilation=dilation, groups=groups
-    ),
-    w=lambda x, out_grad, w_shape, stride, padding, dilation, groups: conv2d_weight(
-        out_grad, x, shape=w_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
-    ),
-)
+
+
+def _slid(w, out_grad, stride, padding, dilation, groups):
+    return conv2d(out_grad, w, stride=stride, padding=padding, dilation=dilation, groups=groups)
+
+
+def _products(x, out_grad, w_shape, stride, padding, dilation, groups):
+    how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    return conv2d_weight(out_grad, x, shape=w_shape, **how)
+
+
+conv2d_input.grad(x=_slid, w=_products)
 conv2d_input.primitive.formula(x="correlate(g, w)", w="correlate(g, x)")
 conv2d_weight.grad(
     x=lambda y, out_grad, x_shape, stride, padding, dilation, groups: conv2d_input(
@@ -213,15 +221,7 @@ def transposed_shape(x, w, groups, *how):
     return (len(x), w.shape[1] * groups, *size)
 
 
-conv_transpose2d.grad(
-    x=lambda w, out_grad, stride, padding, dilation, groups: conv2d(
-        out_grad, w, stride=stride, padding=padding, dilation=dilation, groups=groups
-    ),
-    w=lambda x, out_grad, w_shape, stride, padding, dilation, groups: conv2d_weight(
-        out_grad, x, shape=w_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
-    ),
-    b=lambda out_grad: reduce_sum(out_grad, axis=(0, 2, 3)),
-)
+conv_transpose2d.grad(x=_slid, w=_products, b=_bias_rule)
 conv_transpose2d.primitive.formula(x="correlate(g, w)", w="correlate(g, x)", b="sum(g)")
 
 
