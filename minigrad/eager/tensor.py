@@ -99,24 +99,14 @@ class Tensor(Operators):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if value is not None:
-            self._check_grad(value)
-        self._grad = value
-
-    def _check_grad(self, value: Any) -> None:
-        if not isinstance(value, Tensor):
-            raise refusal(
-                f"x.grad is a Tensor or None, not {describe(value)}",
-                "x.grad = mg.tensor(...)",
-                DTypeError,
-            )
-        if value.shape != self.shape or value.dtype != self.dtype:
+        if not isinstance(value, Tensor | None):
+            what = f"x.grad is a Tensor or None, not {describe(value)}"
+            raise refusal(what, "x.grad = mg.tensor(...)", DTypeError)
+        if value is not None and (value.shape, value.dtype) != (self.shape, self.dtype):
             kind = ShapeError if value.shape != self.shape else DTypeError
-            raise refusal(
-                f"the gradient of {describe(self)} cannot be {describe(value)}",
-                "a gradient has the shape and the dtype of its value",
-                kind,
-            )
+            what = f"the gradient of {describe(self)} cannot be {describe(value)}"
+            raise refusal(what, "a gradient has the shape and the dtype of its value", kind)
+        self._grad = value
 
     @property
     def name(self) -> str | None:
@@ -291,14 +281,8 @@ class Tensor(Operators):
         >>> (x * 2).grad_fn.name()
         'MulBackward0'
         """
-        node = self._node
-        return (
-            None
-            if node is None or node.__class__ is Leaf
-            else node.node
-            if node.__class__ is Output
-            else node
-        )
+        node = None if self.is_leaf else self._node
+        return node.node if node.__class__ is Output else node
 
     @property
     def output_nr(self) -> int:

@@ -193,10 +193,5 @@ def of_assign(
     return [_grad(op, "assign", [grad_name(op.outputs["out"][0])], [grad_name(op.inputs["x"][0])])]
 
 
-for _type, _maker in {
-    "split": of_split,
-    "concat": of_concat,
-    "sum": of_sum,
-    "assign": of_assign,
-}.items():
-    REGISTRY[_type].grad_maker = _maker
+for _maker in (of_split, of_concat, of_sum, of_assign):
+    REGISTRY[_maker.__name__.removeprefix("of_")].grad_maker = _maker

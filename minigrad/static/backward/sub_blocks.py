@@ -149,7 +149,8 @@ def _grad_block(
     """
     program = job.block.program
     grad_block = program.create_block(job.block.idx, forward_block=body.idx)
-    names_here = GradNames(_own_names(body))
+    taken = {n for op in body.ops for n in (*op.input_names, *op.output_names)}
+    names_here = GradNames(taken | set(body.vars))
     local = names_here.__getitem__
     cut = {n: part(local(n), "cut") for n in seeds if n in job.no_grad}  # nobody reads these
     seed_ops = [
@@ -166,7 +167,7 @@ def _grad_block(
     check_overwritten(body, ops)
     names = [op.outputs["out"][0] for op in seed_ops]
     for name, seed in zip(names, seeds, strict=True):
-        _declare(grad_block, name, body.var(seed))
+        grad_block.vars.setdefault(name, Variable.like(grad_block, name, body.var(seed)))
     written = {n for op in ops for n in op.output_names} | set(names)
     for name in sorted(wanted):
         if local(name) not in written:
@@ -176,13 +177,3 @@ def _grad_block(
     grad_block.written.update(names)
     append_to_block(grad_block, ops, names_here.sources(), job.callbacks)
     return grad_block, names, local
-
-
-def _own_names(body: Block) -> set[str]:
-    """The names that a forward block reads or writes: gradients in its grad block have others."""
-    return {n for op in body.ops for n in (*op.input_names, *op.output_names)} | set(body.vars)
-
-
-def _declare(block: Block, name: str, like: Variable) -> None:
-    if name not in block.vars:
-        block.vars[name] = Variable(block, name, like.shape, like.dtype)

@@ -21,8 +21,6 @@ from .interpreter import Run
 from .limits import MEMORY, STEP_LIMIT
 from .scope import Record, Scope, outer_reads
 
-__all__ = ["Executor", "Scope"]
-
 
 class Executor:
     """Runs programs; keeps the persistable variables between runs in ``scope``.
