@@ -34,8 +34,9 @@ from importlib import import_module
 from pathlib import Path
 
 CHUNK = 100
-#: what is done with files: command → the module whose `trials` does it
-DAMAGED = {
+#: command → the module whose `trials` does a chunk of it
+CHUNKS = {
+    "c": "tests.backends.c_together",
     "files": "tests.static.mutations",
     "honest": "tests.trust.honest_programs",
     "weights": "tests.trust.damaged_weights",
@@ -46,7 +47,6 @@ SEEDED = {
     "fuzz": "tests.trust.fuzz.check_seed",
     "sessions": "tests.trust.engine_machine.seeded_session",
     "steps": "tests.compiler.random_steps.check",
-    "c": "tests.compiler.random_steps.check_c",
     "histories": "tests.trust.aliasing.seeded_history",
     "modules": "tests.nn.module_machine.seeded_history",
     "players": "tests.viz.truth.check_player",
@@ -58,9 +58,9 @@ SEEDED = {
 
 def _chunk(kind: str, first: int, count: int) -> list[str]:
     """Run some programs, or use some damaged files; one line per failure."""
-    if kind in DAMAGED:
-        return list(import_module(DAMAGED[kind]).trials(first, count))
     warnings.simplefilter("ignore")
+    if kind in CHUNKS:
+        return list(import_module(CHUNKS[kind]).trials(first, count))
     module, _, function = SEEDED[kind].rpartition(".")
     run: Callable[[int], object] = getattr(import_module(module), function)
     bad = []
@@ -174,7 +174,7 @@ def raises(args: argparse.Namespace) -> int:
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    **dict.fromkeys([*SEEDED, *DAMAGED], fuzz),
+    **dict.fromkeys([*SEEDED, *CHUNKS], fuzz),
     "interrupts": interrupts,
     "bugs": bugs,
     "mutate": mutate,

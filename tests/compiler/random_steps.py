@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,16 @@ def check(seed: int, calls: int = CALLS) -> None:
                 compare(f"{where}: parameter {name}", value, theirs, exact)
 
 
-def check_c(seed: int, calls: int = 2) -> None:
+def in_c(drawn: Drawn, exact: bool) -> Any:
+    """A step of compiled C."""
+    settings = {"fetch": drawn.fetch, "exact": exact, "backend": "c", "max_steps": 8}
+    return static.compile(drawn.program, **settings)
+
+
+def check_c(seed: int, steps: Any = (), calls: int = 2) -> None:
     """The same for steps of compiled C; sums have another order there, so the last bits may differ."""
     drawn = draw(seed)
-    for exact in (True, False):
-        step = static.compile(
-            drawn.program, fetch=drawn.fetch, exact=exact, backend="c", max_steps=8
-        )
+    for exact, step in zip((True, False), steps or map(partial(in_c, drawn), (True, False)), strict=True):
         executor, rng = static.Executor(), np.random.default_rng(seed)
         for call in range(calls):
             feed = {name: make(rng) for name, make in drawn.feeds.items()}

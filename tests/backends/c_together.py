@@ -1,0 +1,78 @@
+"""Many random programs in one file of C: a compiler takes longer to start than to read one of them."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from minigrad import static
+from minigrad.backends.c import build
+from minigrad.backends.c import step as c_step
+from tests.compiler import random_steps
+
+#: programs in one file
+BATCH = 20
+FLAGS = [f if f != "-O3" else "-O1" for f in build.FLAGS]
+#: what a text may define outside of its functions
+NAMES = re.compile(r"\b(?:\w+_(?:double|float|u?int\d+_t)|k\d+(?:_\d+)?|step|parameters|memory)\b")
+
+
+def trials(first: int, count: int) -> Iterator[str]:
+    """Check programs; one line per failure."""
+    for begin in range(first, first + count, BATCH):
+        seeds = range(begin, min(begin + BATCH, first + count))
+        try:
+            steps = built_together(seeds)
+        except Exception as error:
+            yield f"seeds {seeds}: {type(error).__name__}: {str(error)[:300]}"
+            continue
+        for seed in seeds:
+            try:
+                random_steps.check_c(seed, steps=steps[seed])
+            except Exception as error:
+                yield f"seed {seed}: {type(error).__name__}: {str(error).splitlines()[0]}"
+
+
+def built_together(seeds: Any) -> dict[int, list[Any]]:
+    """The exact and the inexact step of every seed, compiled in two files."""
+    steps: dict[int, list[Any]] = {seed: [] for seed in seeds}
+    for exact in (True, False):
+        texts: list[str] = []
+        with mock.patch.object(c_step, "load", lambda text, exact, t=texts: t.append(text)):
+            for seed in seeds:
+                steps[seed].append(random_steps.in_c(random_steps.draw(seed), exact))
+        with tempfile.TemporaryDirectory() as folder:
+            library = compiled(texts, exact, Path(folder))
+        for k, seed in enumerate(seeds):
+            (built,) = steps[seed][-1]._built.values()
+            built.function = connected(library, k)
+    return steps
+
+
+def compiled(texts: list[str], exact: bool, folder: Path) -> Any:
+    """The library of texts, in which every name of the k-th ends in _k."""
+    parts = []
+    for k, text in enumerate(texts):
+        names = set(NAMES.findall(text))
+        parts += [f"#define {name} {name}_of_{k}" for name in names]
+        parts += [text, *(f"#undef {name}" for name in names)]
+    source, library = folder / "steps.c", folder / "steps.so"
+    source.write_text("\n".join(parts), encoding="ascii")
+    build._run([*build.compiler(), *FLAGS, *build.EXACT[exact], "-o", str(library), str(source), "-lm"], None)
+    return ctypes.CDLL(str(library))
+
+
+def connected(library: Any, k: int) -> Any:
+    """The k-th step, with NumPy's BLAS."""
+    for ctype, gemm in build.blas().items():
+        with contextlib.suppress(ValueError):
+            ctypes.c_void_p.in_dll(library, f"blas_{ctype}_of_{k}").value = gemm
+    function = library[f"step_of_{k}"]
+    function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_int
+    return function
