@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import re
 import tempfile
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from minigrad import static
 from minigrad.backends.c import build
 from minigrad.backends.c import step as c_step
 from tests.compiler import random_steps
@@ -20,7 +18,9 @@ from tests.compiler import random_steps
 BATCH = 20
 FLAGS = [f if f != "-O3" else "-O1" for f in build.FLAGS]
 #: what a text may define outside of its functions
-NAMES = re.compile(r"\b(?:\w+_(?:double|float|u?int\d+_t)|k\d+(?:_\d+)?|step|parameters|memory)\b")
+NAMES = re.compile(
+    r"\b(?:\w+_(?:double|float|u?int\d+_t)|k\d+(?:_\d+)?|step|parameters|memory|feeds|loop)\b"
+)
 
 
 def trials(first: int, count: int) -> Iterator[str]:
@@ -51,7 +51,7 @@ def built_together(seeds: Any) -> dict[int, list[Any]]:
             library = compiled(texts, exact, Path(folder))
         for k, seed in enumerate(seeds):
             (built,) = steps[seed][-1]._built.values()
-            built.function = connected(library, k)
+            built.function = connected(library, texts[k], k)
     return steps
 
 
@@ -64,15 +64,18 @@ def compiled(texts: list[str], exact: bool, folder: Path) -> Any:
         parts += [text, *(f"#undef {name}" for name in names)]
     source, library = folder / "steps.c", folder / "steps.so"
     source.write_text("\n".join(parts), encoding="ascii")
-    build._run([*build.compiler(), *FLAGS, *build.EXACT[exact], "-o", str(library), str(source), "-lm"], None)
+    build._run(
+        [*build.compiler(), *FLAGS, *build.EXACT[exact], "-o", str(library), str(source), "-lm"],
+        None,
+    )
     return ctypes.CDLL(str(library))
 
 
-def connected(library: Any, k: int) -> Any:
-    """The k-th step, with NumPy's BLAS."""
-    for ctype, gemm in build.blas().items():
-        with contextlib.suppress(ValueError):
-            ctypes.c_void_p.in_dll(library, f"blas_{ctype}_of_{k}").value = gemm
+def connected(library: Any, text: str, k: int) -> Any:
+    """The k-th step, with the loops of NumPy's."""
+    for name, function, ctype in build.LOOP.findall(text):
+        loop = (ctypes.c_void_p * 2).in_dll(library, f"{name}_of_{k}")
+        loop[:] = build.numpy_loop(function, ctype)
     function = library[f"step_of_{k}"]
-    function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_int
+    function.argtypes, function.restype = [ctypes.c_void_p] * 3, ctypes.c_int
     return function

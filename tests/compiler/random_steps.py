@@ -67,7 +67,9 @@ def in_c(drawn: Drawn, exact: bool) -> Any:
 def check_c(seed: int, steps: Any = (), calls: int = 2) -> None:
     """The same for steps of compiled C; sums have another order there, so the last bits may differ."""
     drawn = draw(seed)
-    for exact, step in zip((True, False), steps or map(partial(in_c, drawn), (True, False)), strict=True):
+    for exact, step in zip(
+        (True, False), steps or map(partial(in_c, drawn), (True, False)), strict=True
+    ):
         executor, rng = static.Executor(), np.random.default_rng(seed)
         for call in range(calls):
             feed = {name: make(rng) for name, make in drawn.feeds.items()}

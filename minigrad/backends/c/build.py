@@ -12,13 +12,15 @@ import ctypes
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +35,8 @@ EXACT = {
     True: ["-ffp-contract=off"],
     False: ["-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros"],
 }
+#: how a text declares a loop of NumPy's: its name, the function, the type
+LOOP = re.compile(r"^loop (numpy_(\w+?)_(double|float|u?int\d+)(?:_t)?) =", re.M)
 PATIENCE = 300.0  #: seconds for one text
 
 
@@ -45,9 +49,9 @@ def load(text: str, exact: bool) -> Any:
     for folder in folders():
         for path in sorted(folder.glob(f"{name}-*.so")):
             if path.stem.partition("-")[2] == _digest(path):
-                return _function(path)
+                return connected(path, text)
         with contextlib.suppress(OSError):
-            return _function(_compiled(command, text, folder, name))
+            return connected(_compiled(command, text, folder, name), text)
     what = "there is no folder in which compiled C could be kept"
     repair = "set XDG_CACHE_HOME or TMPDIR to a folder with room that may be written to"
     raise refusal(what, repair, ProgramError)
@@ -146,24 +150,40 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
 
 
-def _function(path: Path) -> Any:
+def connected(path: Path, text: str) -> Any:
+    """The function of a library, with the loops of NumPy's that its text asks for."""
     library = ctypes.CDLL(str(path))
-    for ctype, gemm in blas().items():
-        with contextlib.suppress(ValueError):  # this text has no product of this type
-            ctypes.c_void_p.in_dll(library, f"blas_{ctype}").value = gemm
+    for name, function, ctype in LOOP.findall(text):
+        (ctypes.c_void_p * 2).in_dll(library, name)[:] = numpy_loop(function, ctype)
     function = library.step
-    function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_int
+    function.argtypes, function.restype = [ctypes.c_void_p] * 3, ctypes.c_int
     return function
 
 
 @cache
-def blas() -> dict[str, int | None]:
-    """Where NumPy's own BLAS has its products of matrices; nothing where NumPy carries none with these names."""
-    names = {"float": "scipy_cblas_sgemm64_", "double": "scipy_cblas_dgemm64_"}
-    for path in Path(np.__file__).parent.with_name("numpy.libs").glob("libscipy_openblas64_*"):
-        with contextlib.suppress(OSError, AttributeError):
-            library = ctypes.CDLL(str(path))
-            return {
-                t: ctypes.cast(getattr(library, n), ctypes.c_void_p).value for t, n in names.items()
-            }
-    return {}
+def numpy_loop(name: str, ctype: str) -> list[Any]:
+    """The function that NumPy runs on the elements of an array, and what it is called with beside them.
+
+    A ufunc has a table of them, one for each row of its ``types``, at a place that NumPy's headers promise; where
+    something else is there, there is none.
+    """
+    ufunc, code = getattr(np, name), np.dtype("single" if ctype == "float" else ctype).char
+    types, wanted = ufunc.types, f"{code * ufunc.nin}->{code}"
+    if sys.implementation.name == "cpython" and wanted in types:
+        header = _Ufunc.from_address(id(ufunc) + object.__basicsize__)
+        promised = (header.nin, header.nout, header.rows) == (ufunc.nin, ufunc.nout, len(types))
+        if promised and header.loops and header.data:
+            tables = (header.loops, header.data)
+            rows = [(ctypes.c_void_p * len(types)).from_address(t) for t in tables]
+            return [row[types.index(wanted)] for row in rows]
+    return [None, None]
+
+
+class _Ufunc(ctypes.Structure):
+    """The beginning of ``PyUFuncObject`` in numpy/ufuncobject.h."""
+
+    _fields_: ClassVar = [
+        *((name, ctypes.c_int) for name in ("nin", "nout", "nargs", "identity")),
+        *((name, ctypes.c_void_p) for name in ("loops", "data")),
+        ("rows", ctypes.c_int),
+    ]

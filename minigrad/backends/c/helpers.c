@@ -154,21 +154,67 @@ static inline T fast_tanh_T(T x) {
 #endif
 }
 
-//// product  c = a b, of m x k and k x n numbers; rows of a lie ai apart, its columns ak; one of the two steps is 1
-/* NumPy's BLAS, if whoever loads this sets it; loops without */
-typedef void (*gemm_T)(int, int, int, int64_t, int64_t, int64_t, T, const T *, int64_t, const T *, int64_t, T, T *, int64_t);
-gemm_T blas_T = 0;
+//// loop  a loop of NumPy's, which whoever loads this may set
+typedef struct {
+    void (*run)(const void **, const intptr_t *, const intptr_t *, void *);
+    void *data;
+} loop;
 
-static void product_T(long m, long n, long k, const T *a, long ai, long ak, const T *b, long bk, long bj, T *c, long ci) {
-    if (blas_T) {
-        blas_T(101, ak == 1 ? 111 : 112, bj == 1 ? 111 : 112, m, n, k, 1, a, ak == 1 ? ai : ak, b, bj == 1 ? bk : bj, 0, c, ci);
+//// each  a function of n numbers that lie xs apart
+loop numpy_NAME_T = {0, 0};
+
+static void each_NAME_T(long n, const T *x, long xs, T *out, long outs) {
+    const long size = sizeof(T);
+    if (numpy_NAME_T.run) {
+        numpy_NAME_T.run((const void *[]){x, out}, (intptr_t[]){n}, (intptr_t[]){xs * size, outs * size}, numpy_NAME_T.data);
+        return;
+    }
+    for (long i = 0; i < n; i++)
+        out[i * outs] = EXPRESSION;
+}
+
+//// each2  a function of n pairs of numbers that lie xs and ys apart
+loop numpy_NAME_T = {0, 0};
+
+static void each_NAME_T(long n, const T *x, long xs, const T *y, long ys, T *out, long outs) {
+    const long size = sizeof(T);
+    if (numpy_NAME_T.run) {
+        const intptr_t steps[] = {xs * size, ys * size, outs * size};
+        numpy_NAME_T.run((const void *[]){x, y, out}, (intptr_t[]){n}, steps, numpy_NAME_T.data);
+        return;
+    }
+    for (long i = 0; i < n; i++)
+        out[i * outs] = EXPRESSION;
+}
+
+//// along  the greatest (the least) of y and n numbers that lie xs apart
+loop numpy_NAME_T = {0, 0};
+
+static T along_NAME_T(T y, const T *x, long n, long xs) {
+    if (numpy_NAME_T.run) {
+        numpy_NAME_T.run((const void *[]){&y, x, &y}, (intptr_t[]){n}, (intptr_t[]){0, xs * (long)sizeof(T), 0}, numpy_NAME_T.data);
+        return y;
+    }
+    for (long i = 0; i < n; i++)
+        y = EXPRESSION;
+    return y;
+}
+
+//// product  c = a b, of m x k and k x n numbers; rows of a lie ai apart, its columns ak
+loop numpy_matmul_T = {0, 0};
+
+static void product_T(long m, long n, long k, const T *a, long ai, long ak, const T *b, long bk, long bj, T *c, long ci, long cj) {
+    const long size = sizeof(T);
+    if (numpy_matmul_T.run) {
+        const intptr_t steps[] = {0, 0, 0, ai * size, ak * size, bk * size, bj * size, ci * size, cj * size};
+        numpy_matmul_T.run((const void *[]){a, b, c}, (intptr_t[]){1, m, k, n}, steps, numpy_matmul_T.data);
         return;
     }
     for (long i = 0; i < m; i++)
         for (long j = 0; j < n; j++) {
             T sum = 0;
             for (long l = 0; l < k; l++)
-                sum += a[i * ai + l * ak] * b[l * bk + j * bj];
-            c[i * ci + j] = sum;
+                sum = (T)(sum + a[i * ai + l * ak] * b[l * bk + j * bj]);
+            c[i * ci + j * cj] = sum;
         }
 }

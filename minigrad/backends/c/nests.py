@@ -343,6 +343,14 @@ def _axes(shape: tuple[int, ...], elements: list[Element], first: Element | None
     return axes
 
 
+def one_loop(shape: tuple[int, ...], elements: list[Element]) -> tuple[list[Any], int, str]:
+    """The loops around a call for one axis, that axis' length, and address and step of each element."""
+    *outer, (_, count, axis) = _axes(shape, elements, elements[-1]) or [("i", 1, None)]
+    steps = [0 if axis is None else e.strides[axis] for e in elements]
+    given = [f"&{_operand(e, outer, {})}, {step}" for e, step in zip(elements, steps, strict=True)]
+    return outer, count, ", ".join(given)
+
+
 def _index(element: Element, axes: list[Any]) -> str:
     return index_of(
         [a[0] for a in axes], [element.strides[a[-1]] for a in axes], element.offset, element.at

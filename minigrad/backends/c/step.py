@@ -18,6 +18,8 @@ from .build import load
 from .nests import Place
 from .text import Writer, padded
 
+COPIED = 1 << 15  #: bytes: a smaller feed is copied, which takes less time than to ask where it is
+
 
 class CStep(Step):
     """A program compiled as C; called like a `Step`, with the same feeds, results, parameters and errors."""
@@ -51,8 +53,11 @@ class BuiltC:
         self.writer = Writer(program, step.fetch, step.parameters, step.exact, step.max_steps)
         self.text, self.names = self.writer.text(), self.writer.table
         self.function = load(self.text, step.exact)
-        #: member → the block it lies in, and where it begins there
-        self.begins: dict[str, tuple[Any, int]] = {}
+        #: a feed: small ones are copied to memory of the step, large ones are read where they are
+        self.fed = [np.empty_like(m.base) for m in self.writer.members["f"]]
+        self.addresses = (ctypes.c_void_p * len(self.fed))(*[a.ctypes.data for a in self.fed])
+        #: member → the block it lies in, and where it begins there; of a feed its number
+        self.begins: dict[str, Any] = {m.ref: k for k, m in enumerate(self.writer.members["f"])}
         self.pointers = []
         for section, held in (("p", step.memory.arrays[""]), ("s", None)):
             members = self.writer.members[section]
@@ -62,17 +67,19 @@ class BuiltC:
             self.begins |= {member.ref: (block, begin) for member, begin in pairs}
             self.pointers.append(ctypes.c_void_p(block.ctypes.data))
         self.feeds = tuple(self.writer.schedule.feeds)
-        self.fed = [self.value(array) for array in self.writer.schedule.feeds.values()]
         self.fits = self.test([f"feed{k}" for k in range(len(self.fed))])
         self.results = [self.array(place) for place in self.writer.fetched]
 
     def array(self, place: Place) -> Any:
         """What NumPy sees at a place."""
-        view = place.view
-        if place.ref not in self.begins:  # a table of known numbers
+        view, begin = place.view, place.offset * place.view.itemsize
+        block: Any = self.begins.get(place.ref)
+        if block is None:  # a table of known numbers
             return view
-        block, begin = self.begins[place.ref]
-        begin += place.offset * view.itemsize
+        if place.ref.startswith("f->"):
+            block = self.fed[block]
+        else:
+            block, begin = block[0], begin + block[1]
         return np.ndarray(view.shape, view.dtype, block, begin, view.strides)
 
     def value(self, array: Array) -> Any:
@@ -90,9 +97,13 @@ class BuiltC:
 
     def run(self, *values: Any) -> list[Any]:
         """Run it once.  C changes parameters after everything that may fail, and no signal is seen in between."""
-        for fed, value in zip(self.fed, values):  # noqa: B905
-            fed[...] = value
-        if failed := self.function(*self.pointers):
+        for k, (own, value) in enumerate(zip(self.fed, values, strict=True)):
+            if own.nbytes < COPIED:
+                own[...] = value
+            else:
+                self.fed[k] = value = np.require(value, None, ["C", "A"])
+                self.addresses[k] = value.ctypes.data
+        if failed := self.function(*self.pointers, self.addresses):
             self.fail(failed)
         return [r.copy() for r in self.results]
 

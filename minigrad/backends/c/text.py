@@ -1,8 +1,9 @@
-"""The schedule of a program as C: two structs and one function.
+"""The schedule of a program as C: three structs and one function.
 
     struct parameters { float w[6]; … };        what updates change, and what is only read
-    struct memory { float x[8]; … };            feeds, results, and every value that loops do not keep in registers
-    int step(struct parameters *p, struct memory *s);       0, or the number of what failed
+    struct memory { float y[8]; … };            results, and every value that loops do not keep in registers
+    struct feeds { const float *x; … };
+    int step(struct parameters *p, struct memory *s, const struct feeds *f);    0, or the number of what failed
 
 It is printed from the schedule that the NumPy source comes from.  Shapes, strides and offsets are constants; a view is
 an index into the memory it shows.  Text of a program becomes identifiers and comments of plain letters only.
@@ -31,18 +32,30 @@ from ...compiler.syntax import Identifiers, clean
 from ...errors import ProgramError
 from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
-from .nests import LETTERS, Element, Line, Nest, Part, Parts, Place, comment, looped, nest_text
+from .nests import (
+    LETTERS,
+    Element,
+    Line,
+    Nest,
+    Part,
+    Parts,
+    Place,
+    comment,
+    looped,
+    nest_text,
+    one_loop,
+)
 
 TYPES = {"float64": "double", "float32": "float", "bool": "uint8_t"}
 TYPES |= {f"{sign}int{n}": f"{sign}int{n}_t" for sign in ("", "u") for n in (8, 16, 32, 64)}
 #: words that no member may have
 RESERVED = (
-    "step parameters memory auto break case char const continue default do double else enum extern float for goto if"
-    " inline int long register restrict return short signed sizeof static struct switch typedef union unsigned void"
-    " volatile while main errno"
+    "step parameters memory feeds loop auto break case char const continue default do double else enum extern float"
+    " for goto if inline int long register restrict return short signed sizeof static struct switch typedef union"
+    " unsigned void volatile while main errno"
 )
 MACROS = re.compile(
-    r"(U?INT|FP_|M_|MATH_|HUGE|NAN|INFINITY|PTRDIFF|SIZE|SIG|WCHAR|WINT)[A-Z0-9_]*|\w+_t"
+    r"(U?INT|FP_|M_|MATH_|HUGE|NAN|INFINITY|PTRDIFF|SIZE|SIG|WCHAR|WINT)[A-Z0-9_]*|\w+_t|numpy_\w+"
 )
 #: sums over axes: what they start from, and how an element is added to what is there so far
 REDUCTIONS = {
@@ -53,6 +66,12 @@ REDUCTIONS = {
     np.logical_or: ("0", "{out} | {0}"),
     np.logical_and: ("1", "{out} & {0}"),
     np.bitwise_or: ("0", "{out} | {0}"),
+}
+#: those of floating-point numbers along an axis
+ALONG = {
+    np.add: "{out} + pairwise_T(",
+    np.maximum: "along_maximum_T({out}, ",
+    np.minimum: "along_minimum_T({out}, ",
 }
 COPIES = {
     np.positive, np.array, np.asarray, np.broadcast_to, np.squeeze, np.ndarray.astype, np.copyto,
@@ -80,7 +99,7 @@ class Writer(Identifiers):
             change(self.schedule)
         self.op: Any = None
         self.places: dict[int, Any] = {}  # id of an Array → its Place, or what a loop saved
-        self.members: dict[str, list[Place]] = {"p": [], "s": []}
+        self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
         self.known: dict[str, str] = {}  # member that holds one number all the time → the number
         self.tables: dict[Any, tuple[Place, str]] = {}
         self.tested: set[Any] = set()
@@ -97,14 +116,14 @@ class Writer(Identifiers):
         for name, array in self.schedule.feeds.items():
             if array.like is None:
                 raise ProgramError(f"the size of {name!r} is open: C is written for known sizes")
-            self.kept.add(self.new(array, wanted=name).ref)
+            self.put(array, self.member(np.empty_like(array.like), name, "f"))
         self.items(self.schedule.items)
         if any(id(array) in self.schedule.lists for array in self.schedule.fetched):
             raise ProgramError(
                 "values from inside a loop are fetched, a list with one for each step, which C does not return.\n"
                 "  repair: stack them in the program (static_rnn does), or compile without backend"
             )
-        self.fetched = [self.place(a) for a in self.schedule.fetched]
+        self.fetched = [self.owned(self.place(a)) for a in self.schedule.fetched]
         self.kept |= {place.ref for place in self.fetched}
 
     def unique(self, wanted: str) -> str:
@@ -156,6 +175,13 @@ class Writer(Identifiers):
             text = f"static const {ctype} {name}[] = {{{numbers}}};"
             self.tables[key] = Place(name, table, table), text
         return self.tables[key][0]
+
+    def owned(self, place: Place) -> Place:
+        """The same numbers in memory of the step: what is fed may be fetched, too."""
+        if place.ref.startswith("f->"):
+            feed, place = place, self.member(_empty(place.view), place.name)
+            self.copy(place, feed)
+        return place
 
     # -- lines and parts ------------------------------------------------------------------------
 
@@ -265,18 +291,39 @@ class Writer(Identifiers):
         ctype = TYPES[loop[-1].name]
         texts: list[str] = []
         operands: list[Any] = []
+        by_numpy = template == loop_of(name) and result == loop[-1]
         for k, (a, dtype) in enumerate(zip(args, loop, strict=True)):
             is_array = isinstance(a, Array) or np.ndim(a)
+            if by_numpy:
+                a, is_array = self.converted(a, dtype), True
             operands.append(self.place(a) if is_array else literal(a, dtype))
             text = f"{{{k}}}"
             texts.append(_atom(cast(text, operands[k].view.dtype, dtype)) if is_array else text)
-        typed = template.replace("{T}", ctype).replace("{f}", "f" if ctype == "float" else "")
-        text = re.sub(r"\{(\d)\}", lambda m: texts[int(m[1])], typed)
+        text = re.sub(r"\{(\d)\}", lambda m: texts[int(m[1])], typed(template, ctype))
         out = self.out(call)
+        if by_numpy:
+            self.mapped(name, out, operands)
+            return
         if result.kind in "iu" and result.itemsize < 4:
             text = f"({TYPES[result.name]})({text})"
         text = cast(_atom(text), result, out.view.dtype) if result != out.view.dtype else text
         self.line(out, text, operands)
+
+    def converted(self, value: Any, dtype: np.dtype[Any]) -> Place:
+        """A value in memory, in a dtype."""
+        if not isinstance(value, Array) or self.place(value).view.dtype == dtype:
+            return self.place(value if isinstance(value, Array) else np.asarray(value, dtype))
+        out = self.member(np.empty(value.shape, dtype), value.name)
+        self.copy(out, self.place(value))
+        return out
+
+    def mapped(self, name: str, out: Place, operands: list[Place]) -> None:
+        """A function of each element."""
+        elements = [p.element(out.view.shape) for p in (*operands, out)]
+        outer, count, given = one_loop(out.view.shape, elements)
+        run = f"each_{name}_{TYPES[out.view.dtype.name]}({count}, {given});"
+        if out.view.size:
+            self.part(lambda: looped(outer, [run]), operands, [out])
 
     def view(self, call: Call) -> None:
         """Other elements of the same memory; a copy where there is no such view."""
@@ -339,17 +386,20 @@ class Writer(Identifiers):
         dtype = out.view.dtype
         stretched = out.view if wide else np.expand_dims(out.view, axes)
         to = out.shown(np.broadcast_to(stretched, x.view.shape)).element()
-        ordered = self.exact and ufunc is np.add and first is None and dtype.kind == "f"
-        if ordered and self.pairwise(x, axes, out, to):
-            return
         start, text = REDUCTIONS[ufunc]
+        one_type = x.view.dtype == dtype and dtype.kind == "f" and first is None
+        inner = one_type and ALONG.get(ufunc)
+        if inner and self.along(inner, x, axes, extreme(start, dtype), out, to):
+            return
         if dtype.kind != "f":
             text = text.replace(" | ({0} != {0})", "")
         start = extreme(start, dtype) if first is None else literal(first, dtype)
         text = text.replace("{0}", cast("{0}", x.view.dtype, dtype))
         self.line(out, text, [x], x.view.shape, start, to)
 
-    def pairwise(self, x: Place, axes: list[int], out: Place, to: Element) -> bool:
+    def along(
+        self, text: str, x: Place, axes: list[int], start: str, out: Place, to: Element
+    ) -> bool:
         """A sum in NumPy's order, where it runs along the innermost axis in memory; else False."""
         shape = x.view.shape
         order = [k for k, n in enumerate(shape) if n != 1]
@@ -360,8 +410,8 @@ class Writer(Identifiers):
         while order and order[-1] in axes and x.strides[order[-1]] == step * count:
             count *= shape[order.pop()]
         first = x.element()._replace(many=count).along(order)
-        text = f"{{out}} + pairwise_{TYPES[out.view.dtype.name]}(&{{0}}, {count}, {step})"
-        self.line(out, text, [first], tuple(shape[k] for k in order), "0", to.along(order))
+        text = text.replace("T(", TYPES[out.view.dtype.name] + "(") + f"&{{0}}, {count}, {step})"
+        self.line(out, text, [first], tuple(shape[k] for k in order), start, to.along(order))
         return True
 
     def accumulate(self, ufunc: Any, call: Call) -> None:
@@ -388,18 +438,20 @@ class Writer(Identifiers):
             b, c = y.shown(y.view[:, None]), c.shown(c.view[..., None])
         if x.view.ndim == 1:
             a, c = x.shown(x.view[None]), c.shown(c.view[..., None, :])
+        self.multiply(a, b, c)
+
+    def multiply(self, a: Place, b: Place, c: Place) -> None:
+        """c = a b, of matrices or stacks of them."""
         *batch, m, n = c.view.shape
         k, dtype, letters = a.view.shape[-1], c.view.dtype, "abcdefgh"[: len(batch)]
         tiny = not self.exact and m * n * k <= 4096 and (b.strides[-1] == 1 or 1 in (m, n))
-        steps: list[Any] = [_blas_steps(p) for p in (a, b, c)]
-        one_type = a.view.dtype == b.view.dtype == dtype and dtype.kind == "f"
-        if tiny or not one_type or None in steps or steps[2][1] != 1 or not k:
+        if tiny or not k or dtype.kind == "b" or not a.view.dtype == b.view.dtype == dtype:
             said = [letters[len(batch) + 2 - p.view.ndim :] for p in (a, b)]
             self.contract(c, letters + "mn", [(a, said[0] + "mk"), (b, said[1] + "kn")])
             return
         wide = [p.shown(np.broadcast_to(p.view, (*batch, *p.view.shape[-2:]))) for p in (a, b, c)]
-        given = ", ".join(f"{{{p}}}, {s[0]}, {s[1]}" for p, s in enumerate(steps[:2]))
-        text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {given}, {{2}}, {steps[2][0]});"
+        steps = ", ".join(f"{{{i}}}, {p.strides[-2]}, {p.strides[-1]}" for i, p in enumerate(wide))
+        text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {steps});"
         self.every(batch, text, wide[:2], wide[2], 2)
 
     def contract(self, out: Place, labels: str, factors: list[tuple[Place, str]]) -> None:
@@ -423,11 +475,30 @@ class Writer(Identifiers):
         elements = [element(*factor) for factor in factors]
         self.line(out, text, elements, tuple(sizes.values()), "0", element(out, labels))
 
+    @staticmethod
+    def is_product(given: str, labels: str) -> bool:
+        """Whether an einsum is a product of two matrices, or of two stacks of them."""
+        a, _, b = given.partition(",")
+        own = [set(a) - set(b), set(b) - set(a), set(a) - set(labels)]
+        return [len(s) for s in own] == [1, 1, 1] and len(a) == len(b) == len(labels)
+
     def say_einsum(self, call: Call, subscripts: str, *xs: Any, optimize: bool = False) -> None:
+        if "." in subscripts:
+            raise Unsayable("its axes are not all named")
         given, arrow, labels = subscripts.replace(" ", "").partition("->")
         if not arrow:
             labels = "".join(sorted(c for c in set(given) - {","} if given.count(c) == 1))
         factors = [(self.place(x), said) for x, said in zip(xs, given.split(","), strict=True)]
+        if self.is_product(given, labels):
+            (x, a), (y, b) = factors
+            batch = [c for c in labels if c in a and c in b]
+            m, n, k = (next(c for c in s if c not in t) for s, t in ((a, b), (b, a), (a, labels)))
+            turned = [(x, a, [m, k]), (y, b, [k, n]), (self.out(call), labels, [m, n])]
+            self.multiply(*(
+                p.shown(np.transpose(p.view, [*map(said.index, [*batch, *last])]))
+                for p, said, last in turned
+            ))  # fmt: skip
+            return
         self.contract(self.out(call), labels, factors)
 
     # -- other functions ------------------------------------------------------------------------
@@ -738,18 +809,20 @@ class Writer(Identifiers):
         """The whole file."""
         self.readers = self.parts.readers()
         body = self.written(self.parts)
-        words = set(re.findall(r"\b(?:[ps]->)?[A-Za-z]\w*", "\n".join(body)))
+        words = set(re.findall(r"\b(?:[psf]->)?[A-Za-z]\w*", "\n".join(body)))
         structs = []
-        for section, name in (("p", "parameters"), ("s", "memory")):
-            used = [m for m in self.members[section] if m.ref in self.kept | words]
+        for section, name in (("p", "parameters"), ("s", "memory"), ("f", "feeds")):
+            used = [
+                m for m in self.members[section] if section == "f" or m.ref in self.kept | words
+            ]
             self.members[section], lines = used, [f"    {_declared(m)}" for m in used]
             structs += [f"struct {name} {{", *(lines or ["    char nothing;"]), "};", ""]
-        unused = [f"(void){v};" for v in "ps" if not any(w.startswith(f"{v}->") for w in words)]
+        unused = [f"(void){v};" for v in "psf" if not any(w.startswith(f"{v}->") for w in words)]
         tables = [text for place, text in self.tables.values() if place.ref in words]
         return "\n".join([
             "#include <math.h>", "#include <stdint.h>", "",
             *helpers_in("\n".join(body)), *tables, *([""] if tables else []), *structs,
-            "int step(struct parameters *restrict p, struct memory *restrict s) {",
+            "int step(struct parameters *restrict p, struct memory *restrict s, const struct feeds *restrict f) {",
             *_indent([*unused, *body, "return 0;"]), "}", "",
         ])  # fmt: skip
 
@@ -762,6 +835,8 @@ def padded(array: Any) -> int:
 
 def _declared(member: Place) -> str:
     base = member.base
+    if member.ref.startswith("f->"):
+        return f"const {TYPES[base.dtype.name]} *{member.name}; /* {[*base.shape]} */"
     size = f"{member.name}[{padded(base) // base.itemsize}]"
     return f"{TYPES[base.dtype.name]} {size}; /* {[*base.shape]} */"
 
@@ -819,16 +894,6 @@ def _affine(places: Any) -> tuple[Any, int]:
     seconds = [np.moveaxis(places, k, 0)[min(1, n - 1)].flat[0] for k, n in enumerate(places.shape)]
     strides = tuple(int(s) - first for s in seconds)
     return strides if (_grid(places.shape, strides, first) == places).all() else None, first
-
-
-def _blas_steps(place: Place) -> tuple[int, int] | None:
-    """How far rows and columns of a matrix lie apart, if BLAS can say it; a single one says nothing."""
-    (r, c), (sr, sc) = place.view.shape[-2:], place.strides[-2:]
-    if (sc == 1 or c == 1) and (r == 1 or sr >= c):
-        return (sr if r > 1 else c), 1
-    if (sr == 1 or r == 1) and (c == 1 or sc >= r):
-        return 1, sc
-    return None
 
 
 def _along(indices: Place, shape: Any, axis: int) -> tuple[Any, ...]:
@@ -912,10 +977,34 @@ def expression(name: str, dtype: np.dtype[Any], exact: bool) -> str | None:
     >>> expression("tanh", np.dtype(float), True), expression("tanh", np.dtype(int), True)
     ('tanh{f}({0})', None)
     """
-    kind = "i" if dtype.kind == "u" else dtype.kind
-    sections = f"{'exact' if exact else 'inexact'} {dtype.name}", kind, "any"
+    kind = {"u": ("i",), "f": ("loops", "f")}.get(dtype.kind, (dtype.kind,))
+    own = () if exact else (f"inexact {dtype.name}",)
+    sections = *own, *kind, "any"
     table = _expressions()
     return next((table[s][name] for s in sections if table.has_option(s, name)), None)
+
+
+def loop_of(name: str) -> str | None:
+    """The C of a function for which NumPy has a loop of its own."""
+    return _expressions().get("loops", name, fallback=None)
+
+
+def loops_in(text: str) -> list[str]:
+    """The functions of whole arrays that a text calls."""
+    out: list[str] = []
+    for way, name, ctype in sorted(set(re.findall(r"\b(each|along)_(\w+)_(float|double)\(", text))):
+        template = str(expression(name, np.dtype(float), True))
+        several = "2" * (way == "each" and "{1}" in template)
+        block = _helpers()[way + several].replace("NAME", name)
+        ys = "y[i * ys]" if several else "y"
+        says = typed(template, ctype).format("x[i * xs]", ys)
+        out += [*_helper(block.replace("EXPRESSION", says), ctype), ""]
+    return out
+
+
+def typed(template: str, ctype: str) -> str:
+    """An expression of the table for one type."""
+    return template.replace("{T}", ctype).replace("{f}", "f" if ctype == "float" else "")
 
 
 @cache
@@ -925,7 +1014,7 @@ def _functions() -> set[str]:
     texts = [text for kind in table.sections() for text in table[kind].values()]
     words = {word for text in texts for word in re.findall(r"[a-z]\w+", text)}
     words |= {f"{w}f" for w in words} | {f"{h}_{t}" for h in _helpers() for t in TYPES.values()}
-    return words | {"p", "s", "row", "sum", *LETTERS, *(f"i{k}" for k in range(32))}
+    return words | {"p", "s", "f", "row", "sum", *LETTERS, *(f"i{k}" for k in range(32))}
 
 
 @cache
@@ -937,11 +1026,13 @@ def _helpers() -> dict[str, str]:
 
 def helpers_in(text: str) -> list[str]:
     """The helper functions that a text calls, for the types it calls them with."""
-    out: list[str] = []
+    out = loops_in(text)
     for name, block in reversed(_helpers().items()):
         for ctype in dict.fromkeys(TYPES.values()):
             if re.search(rf"\b{name}_{ctype}\(", "\n".join([text, *out])):
                 out = [*_helper(block, ctype), "", *out]
+    if any("loop numpy_" in line for line in out):
+        out = [*_helper(_helpers()["loop"], ""), "", *out]
     return out
 
 
