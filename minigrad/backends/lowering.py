@@ -67,15 +67,15 @@ def to_c(
     """A program as one file of C99: forward, backward and updates in one function.
 
     Args: ``feed``, arrays or shapes where the program leaves sizes open; ``fetch``, the variables whose values are
-    read from ``struct memory`` afterwards; ``exact=False``, with its own tanh and exp; ``max_steps`` bounds while
-    loops that are differentiated.  Errors: `ProgramError` for an operator that has no C here, with the user's line.
+    read from ``struct memory`` afterwards; ``exact=False`` lets sums be added up in any order; ``max_steps`` bounds
+    while loops that are differentiated.  Errors: `ProgramError` for an operator without C, with the line of the user.
 
     >>> from minigrad import static
     >>> prog = static.Program()
     >>> with static.program_guard(prog):
     ...     y = static.data("x", [3]) * 2.0
     >>> [line.strip() for line in static.to_c(prog, fetch=y).splitlines()][-4:-2]
-    ['for (int i = 0; i < 3; i++)', 's->mul_0[i] = s->x[i] * 2.0;']
+    ['for (int i = 0; i < 3; i++)', 's->mul_0[i] = f->x[i] * 2.0;']
     """
     if not isinstance(program, Program):
         what = f"to_c takes a Program, not {describe(program)}"

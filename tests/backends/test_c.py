@@ -177,8 +177,7 @@ def test_large_feeds_are_read_where_they_are_however_they_lie():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_exact_tanh_and_exp_are_numpys_and_the_own_ones_keep_their_bounds(dtype):
-    """In units in the last place, against numbers of twice as many digits."""
+def test_tanh_and_exp_are_numpys_to_the_ends_of_their_range(dtype):
     x = np.concatenate(
         [np.linspace(-30, 30, 40001), np.geomspace(1e-30, 1, 5000), -np.geomspace(1e-30, 700, 5000)]
     )
@@ -189,24 +188,11 @@ def test_exact_tanh_and_exp_are_numpys_and_the_own_ones_keep_their_bounds(dtype)
     with static.program_guard(program):
         given = static.data("x", [len(x)], dtype)
         fetch = [mg.tanh(given), mg.exp(given)]
-    exact = static.compile(program, fetch=fetch, backend="c")(x=x)
-    with np.errstate(all="ignore"):
-        for value, function in zip(exact, (np.tanh, np.exp), strict=True):
-            np.testing.assert_array_equal(value, function(x))
-    values = static.compile(program, fetch=fetch, backend="c", exact=False)(x=x)
-    for bound, value, function in zip((5, 2), values, (np.tanh, np.exp), strict=True):
+    for exact in (True, False):
+        values = static.compile(program, fetch=fetch, backend="c", exact=exact)(x=x)
         with np.errstate(all="ignore"):
-            true = function(x.astype(np.longdouble))
-            rounded = true.astype(dtype)
-        normal = np.isfinite(rounded) & (np.abs(rounded) >= 2 * np.finfo(dtype).tiny)
-        unit = np.spacing(np.abs(rounded[normal]))
-        off = np.abs(value[normal].astype(np.longdouble) - true[normal]) / unit
-        worst = x[normal][off.argmax()]
-        assert off.max() <= bound, (dtype, function, off.max(), worst)
-        np.testing.assert_array_equal(value[~np.isfinite(rounded)], rounded[~np.isfinite(rounded)])
-        assert (
-            np.abs(value[(np.abs(rounded) < np.finfo(dtype).tiny)]) <= np.finfo(dtype).tiny
-        ).all()
+            for value, function in zip(values, (np.tanh, np.exp), strict=True):
+                np.testing.assert_array_equal(value, function(x))
 
 
 def test_steps_go_on_from_each_other_and_share_an_executors_parameters():

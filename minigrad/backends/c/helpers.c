@@ -99,61 +99,6 @@ static int64_t whole_T(T x) {
     return x >= (T)-9223372036854775808.0 && x < (T)9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
 
-//// fast_exp  exp within 2 units in the last place; what is less than two times the least normal number may be 0
-static inline T fast_exp_T(T x) {
-#if IS_FLOAT32
-    const float n = rintf(x * 1.44269504f), r = fmaf(n, 2.12194440e-4f, fmaf(n, -0.693359375f, x));
-    float y = 1.9875691500e-4f;
-    y = y * r + 1.3981999507e-3f;
-    y = y * r + 8.3334519073e-3f;
-    y = y * r + 4.1665795894e-2f;
-    y = y * r + 1.6666665459e-1f;
-    y = y * r + 5.0000001201e-1f;
-    y = fmaf(y * r, r, r) + 1;
-    union {
-        int32_t i;
-        float f;
-    } power = {((n > -126 && n < 129 ? (int32_t)n : 0) + 126) << 23};
-    y = fmaf(y, power.f, y * power.f); /* 2 y power, in no other order */
-    return x > 88.72283f ? INFINITY : x < -86.9f ? 0 : y;
-#else
-    const double n = rint(x * 1.4426950408889634), r = fma(n, -1.42860682030941723212e-6, fma(n, -0.693145751953125, x));
-    const double q = r * r;
-    const double a = r * ((1.26177193074810590878e-4 * q + 3.02994407707441961300e-2) * q + 9.99999999999999999910e-1);
-    const double b = ((3.00198505138664455042e-6 * q + 2.52448340349684104192e-3) * q + 2.27265548208155028766e-1) * q + 2;
-    union {
-        int64_t i;
-        double f;
-    } power = {((n > -1022 && n < 1025 ? (int64_t)n : 0) + 1022) << 52};
-    const double e = 1 + 2 * (a / (b - a)), y = fma(e, power.f, e * power.f); /* 2 e power, in no other order */
-    return x > 709.782712893384 ? INFINITY : x < -708.0 ? 0 : y;
-#endif
-}
-
-//// fast_tanh  tanh within 5 units in the last place
-static inline T fast_tanh_T(T x) {
-#if IS_FLOAT32
-    const float c = x > 7.90531f ? 7.90531f : x < -7.90531f ? -7.90531f : x, q = c * c;
-    float a = -2.76076847742355e-16f, b = 1.19825839466702e-06f;
-    a = a * q + 2.00018790482477e-13f;
-    a = a * q - 8.60467152213735e-11f;
-    a = a * q + 5.12229709037114e-08f;
-    a = a * q + 1.48572235717979e-05f;
-    a = a * q + 6.37261928875436e-04f;
-    a = a * q + 4.89352455891786e-03f;
-    b = b * q + 1.18534705686654e-04f;
-    b = b * q + 2.26843463243900e-03f;
-    b = b * q + 4.89352518554385e-03f;
-    return c * a / b;
-#else
-    const double q = x * x, size = fabs(x), e = fast_exp_double(2 * (size < 20 ? size : 20));
-    const double a = (-9.64399179425052238628e-1 * q - 9.92877231001918586564e1) * q - 1.61468768441708447952e3;
-    const double b = ((q + 1.12811678491632931402e2) * q + 2.23548839060100448583e3) * q + 4.84406305325125486048e3;
-    const double far = copysign(1 - 2 / (e + 1), x);
-    return size < 0.625 ? x + x * q * (a / b) : size < 20 ? far : x == x ? copysign(1, x) : x;
-#endif
-}
-
 //// loop  a loop of NumPy's, which whoever loads this may set
 typedef struct {
     void (*run)(const void **, const intptr_t *, const intptr_t *, void *);

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from configparser import ConfigParser
 from contextlib import contextmanager
@@ -102,9 +101,7 @@ class Writer(Identifiers):
         self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
         self.known: dict[str, str] = {}  # member that holds one number all the time → the number
         self.tables: dict[Any, tuple[Place, str]] = {}
-        self.tested: set[Any] = set()
         self.failures: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = []
-        self.versions: Counter[str] = Counter()  # member → how often it has been written
         self.kept: set[str] = set()
         self.changed = changed_memory(self.schedule.items)
         self.parts = Parts()
@@ -198,7 +195,6 @@ class Writer(Identifiers):
         shape = out.view.shape if shape is None else shape
         known = [self.known.get(o.ref, o) if isinstance(o, Place) else o for o in operands]
         if math.prod(shape) or start is not None:
-            self.versions[out.ref] += 1
             name = out.ref[3:] + "_" * (out.ref[3:] in _functions())
             elements = [o.element(shape) if isinstance(o, Place) else o for o in known]
             ctype = TYPES[out.view.dtype.name]
@@ -214,7 +210,6 @@ class Writer(Identifiers):
         self, write: Callable[[], list[str]], reads: Any, writes: Any, fails: bool = False, inner: Any = (),
     ) -> None:  # fmt: skip
         """A piece that is written by a function."""
-        self.versions.update(p.ref for p in writes)
         read, wrote = ({p.ref for p in places} for places in (reads, writes))
         self.parts.add(Part(write, read, wrote, self.op, fails, inner))
 
@@ -285,25 +280,22 @@ class Writer(Identifiers):
 
     def formula(self, call: Call, name: str, args: Any, loop: list[Any], result: Any) -> None:
         """An expression of the table, on operands brought to the dtype of its loop."""
-        template = expression(name, loop[-1], self.exact)
+        template, out = expression(name, loop[-1]), self.out(call)
         if template is None or any(d.name not in TYPES for d in [*loop, result]):
             raise Unsayable(f"there is no C for np.{name} on {loop[-1]}")
-        ctype = TYPES[loop[-1].name]
-        texts: list[str] = []
+        whole = name in _expressions()["loops"] and loop[-1].kind == "f"
+        if whole and {*loop, result, out.view.dtype} == {result}:
+            self.mapped(name, out, [self.converted(a, result) for a in args])
+            return
+        text = typed(template, TYPES[loop[-1].name])
         operands: list[Any] = []
-        by_numpy = template == loop_of(name) and result == loop[-1]
+        texts: list[str] = []
         for k, (a, dtype) in enumerate(zip(args, loop, strict=True)):
             is_array = isinstance(a, Array) or np.ndim(a)
-            if by_numpy:
-                a, is_array = self.converted(a, dtype), True
             operands.append(self.place(a) if is_array else literal(a, dtype))
-            text = f"{{{k}}}"
-            texts.append(_atom(cast(text, operands[k].view.dtype, dtype)) if is_array else text)
-        text = re.sub(r"\{(\d)\}", lambda m: texts[int(m[1])], typed(template, ctype))
-        out = self.out(call)
-        if by_numpy:
-            self.mapped(name, out, operands)
-            return
+            shown = f"{{{k}}}"
+            texts.append(_atom(cast(shown, operands[k].view.dtype, dtype)) if is_array else shown)
+        text = re.sub(r"\{(\d)\}", lambda m: texts[int(m[1])], text)
         if result.kind in "iu" and result.itemsize < 4:
             text = f"({TYPES[result.name]})({text})"
         text = cast(_atom(text), result, out.view.dtype) if result != out.view.dtype else text
@@ -311,8 +303,10 @@ class Writer(Identifiers):
 
     def converted(self, value: Any, dtype: np.dtype[Any]) -> Place:
         """A value in memory, in a dtype."""
-        if not isinstance(value, Array) or self.place(value).view.dtype == dtype:
-            return self.place(value if isinstance(value, Array) else np.asarray(value, dtype))
+        if not isinstance(value, Array):
+            return self.place(np.asarray(value, dtype))
+        if value.dtype == dtype:
+            return self.place(value)
         out = self.member(np.empty(value.shape, dtype), value.name)
         self.copy(out, self.place(value))
         return out
@@ -366,7 +360,7 @@ class Writer(Identifiers):
             self.say_einsum(call, call.kwargs["subscripts"], *call.args)
             return
         dtype = self.place(call.args[0]).view.dtype
-        if call.kwargs or dtype.kind != "f" or expression(call.path, dtype, True) is None:
+        if call.kwargs or dtype.kind != "f" or expression(call.path, dtype) is None:
             raise Unsayable("its kernel decides on values")
         call.into = None
         self.formula(call, call.path, call.args, [dtype] * len(call.args), dtype)
@@ -602,10 +596,6 @@ class Writer(Identifiers):
 
     def check_range(self, index: Place, length: int, call: Call) -> None:
         """Leave if an index points outside."""
-        key = index.element(), index.view.shape, length, self.versions[index.ref], id(self.parts)
-        if key in self.tested:
-            return
-        self.tested.add(key)
         names = [f"i{k}" for k in range(index.view.ndim)]
         at = index.element_at(names)
         test = [
@@ -971,29 +961,22 @@ def _expressions() -> ConfigParser:
     return table
 
 
-def expression(name: str, dtype: np.dtype[Any], exact: bool) -> str | None:
+def expression(name: str, dtype: np.dtype[Any]) -> str | None:
     """The C of a function of numbers of a dtype.
 
-    >>> expression("tanh", np.dtype(float), True), expression("tanh", np.dtype(int), True)
+    >>> expression("tanh", np.dtype(float)), expression("tanh", np.dtype(int))
     ('tanh{f}({0})', None)
     """
-    kind = {"u": ("i",), "f": ("loops", "f")}.get(dtype.kind, (dtype.kind,))
-    own = () if exact else (f"inexact {dtype.name}",)
-    sections = *own, *kind, "any"
-    table = _expressions()
+    table, kind = _expressions(), "i" if dtype.kind == "u" else dtype.kind
+    sections = ["loops"] * (kind == "f") + [kind, "any"]
     return next((table[s][name] for s in sections if table.has_option(s, name)), None)
-
-
-def loop_of(name: str) -> str | None:
-    """The C of a function for which NumPy has a loop of its own."""
-    return _expressions().get("loops", name, fallback=None)
 
 
 def loops_in(text: str) -> list[str]:
     """The functions of whole arrays that a text calls."""
     out: list[str] = []
     for way, name, ctype in sorted(set(re.findall(r"\b(each|along)_(\w+)_(float|double)\(", text))):
-        template = str(expression(name, np.dtype(float), True))
+        template = str(expression(name, np.dtype(float)))
         several = "2" * (way == "each" and "{1}" in template)
         block = _helpers()[way + several].replace("NAME", name)
         ys = "y[i * ys]" if several else "y"
@@ -1039,9 +1022,7 @@ def helpers_in(text: str) -> list[str]:
 def _helper(block: str, ctype: str) -> list[str]:
     """A helper function for one type."""
     about, _, code = block.partition("\n")
-    for kind, types in (("32", ("float",)), ("", ("float", "double"))):
-        branch = 1 if ctype in types else 2
-        pick = rf"#if IS_FLOAT{kind}\n(.*?)#else\n(.*?)#endif\n"
-        code = re.sub(pick, rf"\{branch}", code, flags=re.S)
+    branch = 1 if ctype in ("float", "double") else 2
+    code = re.sub(r"#if IS_FLOAT\n(.*?)#else\n(.*?)#endif\n", rf"\{branch}", code, flags=re.S)
     lines = re.sub(r"\bT\b|(?<=_)T\b", ctype, code).rstrip().splitlines()
     return [f"/* {about.split(None, 1)[1]} */", *lines]
