@@ -6,6 +6,7 @@ the module that holds it, one between two such operations to the module that hol
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -102,64 +103,58 @@ class _Frames:
 
     def _drop_repeated(self, fns: list[Any]) -> None:
         """No frames for modules that ran several times, as the cell of an RNN: repeats fold better."""
-        readers: dict[int, int] = {}
-        for fn in fns:
-            for to, _ in self.drawing.walk.next(fn):
-                if to is not None and accumulates(to):
-                    readers[id(to.variable)] = readers.get(id(to.variable), 0) + 1
-        often = [self.paths[k] for k, times in readers.items() if times > 2 and k in self.paths]
-        for path in often:
+        readers = Counter(parameter for fn in fns for parameter in self._read_by(fn))
+        for path in [self.paths[p] for p, times in readers.items() if times > 2]:
             for depth in range(1, len(path) + 1):
                 self.titles.pop(path[:depth], None)
 
+    def _read_by(self, fn: Any) -> list[int]:
+        """The parameters of modules that an operation reads, in the order of its inputs."""
+        read = [to for to, _ in self.drawing.walk.next(fn) if to is not None and accumulates(to)]
+        return [id(to.variable) for to in read if id(to.variable) in self.paths]
+
     def _places(self, fns: list[Any]) -> dict[int, Path]:
         """The module of every operation, by its parameters or by those around it."""
-        own = [self._own(fn) for fn in fns]
-        following: list[Path] = [()] * len(fns)
-        after: Path = ()
-        for k in range(len(fns) - 1, -1, -1):
-            after = own[k] or after
-            following[k] = after
+        own: list[Path] = []
+        for fn in fns:
+            parameters = self._read_by(fn)
+            own.append(self.paths[parameters[0]] if parameters else ())
+        following = list(own)
+        for k in range(len(fns) - 2, -1, -1):
+            following[k] = own[k] or following[k + 1]
         places: dict[int, Path] = {}
         before: Path = ()
         for fn, mine, after in zip(fns, own, following, strict=True):
             before = mine or before
             shared = _common(before, after)
-            inner = next(
-                (
-                    p
-                    for d in range(len(shared) + 1, len(before))
-                    if (p := before[:d]) in self.titles
-                ),
-                (),
-            )
-            reads = [
-                places.get(id(to), ()) for to, _ in self.drawing.walk.next(fn) if to is not None
-            ]
+            inner = self._outermost(before, len(shared))
+            reads = [places.get(id(to), ()) for to, _ in self.drawing.walk.next(fn)]
             ends = bool(inner) and any(p[: len(inner)] == inner for p in reads)
             places[id(fn)] = mine or (inner if ends else shared)
         return places
 
-    def _own(self, fn: Any) -> Path:
-        held = [
-            to.variable
-            for to, _ in self.drawing.walk.next(fn)
-            if to is not None and accumulates(to)
-        ]
-        return next((self.paths[id(v)] for v in held if id(v) in self.paths), ())
+    def _framed(self, path: Path) -> Path:
+        """The innermost module around a path that has a frame; empty if none has."""
+        while path and path not in self.titles:
+            path = path[:-1]
+        return path
+
+    def _outermost(self, path: Path, depth: int) -> Path:
+        """The outermost module around a path that has a frame, deeper than ``depth``."""
+        for d in range(depth + 1, len(path)):
+            if path[:d] in self.titles:
+                return path[:d]
+        return ()
 
     def _move(self, node: Node, path: Path, side: str) -> None:
-        held = next((path[:d] for d in range(len(path), 0, -1) if path[:d] in self.titles), None)
-        if held is not None:
+        if held := self._framed(path):
             node.region = self._region(held, side)
 
     def _region(self, path: Path, side: str) -> str:
         if (path, side) not in self.regions:
-            outer = next(
-                (path[:d] for d in range(len(path) - 1, 0, -1) if path[:d] in self.titles), None
-            )
+            outer = self._framed(path[:-1])
             base = self.drawing.region if side == "backward" else self.drawing.tensors.region
-            parent = self._region(outer, side) if outer is not None else base
+            parent = self._region(outer, side) if outer else base
             frame = self.graph.region(self.titles[path], side=side, parent=parent, folds=True)
             self.regions[path, side] = frame.id
         return self.regions[path, side]
