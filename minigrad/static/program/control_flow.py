@@ -27,7 +27,7 @@ from ...primitives.arguments import as_list
 from ...primitives.registry import REGISTRY
 from .arguments import check_callable
 from .block import Block
-from .infer import Type
+from .infer import Type, common
 from .operator import Operator
 from .program import Program, default_program
 from .variable import Variable
@@ -144,7 +144,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
         "false_out": _names(no),
     }
     inputs = {"pred": [pred.name], "params": captured([true, false])}
-    types = [(_either(a.shape, b.shape), a.dtype) for a, b in zip(yes, no, strict=True)]
+    types = [(common(a.shape, b.shape), a.dtype) for a, b in zip(yes, no, strict=True)]
     outs = append_control(outer, "cond", inputs, attrs, out=types)["out"]
     return outs[0] if kind is None else kind(outs)
 
@@ -179,10 +179,6 @@ def _different(name: str, yes: str, no: str) -> MinigradError:
     """What to raise for two branches whose results do not go together."""
     what = f"the branches of {name} return different structures: {yes} and {no}"
     return refusal(what, "return the same number of values from both", ProgramError)
-
-
-def _either(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(m if m == n else -1 for m, n in zip(a, b, strict=True))
 
 
 def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[], Any]) -> Any:

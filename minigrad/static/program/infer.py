@@ -18,7 +18,7 @@ from ...grad_names import EMPTY
 from ...ops.shape import fits
 from ...primitives.registry import Primitive
 from ..run.kernels import run_grad_op, run_kernel
-from ..run.limits import MEMORY, itemsize, refuse, result_size
+from ..run.limits import MEMORY, check_room
 from .op_info import not_one_name, op_info
 from .variable import Variable, check_name, plain_variable
 
@@ -187,12 +187,7 @@ def _computed_types(
     given: dict[str, list[Type]],
     is_grad: bool = False,
 ) -> list[Type]:
-    shapes = {s: [shape for shape, _ in ts] for s, ts in given.items()}
-    masks = [dtype.kind == "b" for _, dtype in given.get("index", ())]
-    size = result_size(op.type, p, shapes, op.attrs, masks)
-    item = itemsize(dtype for ts in given.values() for _, dtype in ts)
-    if size * item > MEMORY:
-        refuse(op.type, shapes, size, item, MEMORY)
+    check_room(op.type, p, given, op.attrs, MEMORY)
     if p.infer is not None and not is_grad:
         try:
             return [(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]
@@ -208,12 +203,11 @@ def _computed_types(
     if len(trials[0]) != len(trials[-1]):
         reason = ValueError("how many values it gives depends on a size -1: declare that size")
         raise ProgramError(_refusal(op, variables, reason))
-    return [
-        (_common(a.shape, b.shape), a.dtype) for a, b in zip(trials[0], trials[-1], strict=True)
-    ]
+    return [(common(a.shape, b.shape), a.dtype) for a, b in zip(trials[0], trials[-1], strict=True)]
 
 
-def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+def common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """What two shapes have in common: an open size where they differ."""
     return tuple(n if n == m else -1 for n, m in zip(a, b, strict=True))
 
 

@@ -21,7 +21,7 @@ from ..program.op_info import find_info
 from ..program.operator import Operator
 from ..program.program import Program
 from .kernels import run_grad_op, run_kernel, targets
-from .limits import HELD, LARGER, MEMORY, endless, itemsize, refuse, result_size
+from .limits import HELD, LARGER, MEMORY, check_room, endless
 from .scope import Record, Scope
 
 
@@ -97,12 +97,9 @@ class Run:
 
     def _check_room(self, op: Operator, p: Primitive, slots: dict[str, list[Any]]) -> None:
         if p.broadcasts or op.type in LARGER or p.infer is not None:
-            shapes = {s: [np.shape(v) for v in values] for s, values in slots.items()}
-            masks = [np.asarray(v).dtype.kind == "b" for v in slots.get("index", ())]
-            size = result_size(op.type, p, shapes, op.attrs, masks)
-            item = itemsize(np.asarray(v).dtype for values in slots.values() for v in values)
-            if size * item > self.room:
-                refuse(op.type, shapes, size, item, self.room, op.source_line)
+            arrays = {s: [*map(np.asarray, values)] for s, values in slots.items()}
+            types = {s: [(a.shape, a.dtype) for a in listed] for s, listed in arrays.items()}
+            check_room(op.type, p, types, op.attrs, self.room, op.source_line)
 
     def value(self, scope: Scope, name: str) -> Any:
         """The value of a name.  Errors: `ProgramError` if nothing has written it."""

@@ -59,14 +59,11 @@ def _matmul_grad(s: Shapes, attrs: dict[str, Any]) -> int:
     return max(sizes)
 
 
-def _matmul_nt(s: Shapes, attrs: dict[str, Any]) -> int:
-    (x,), (y,) = s["x"], s["y"]
-    return _product(x, y, _at(x, -2), _at(y, -2))
-
-
-def _matmul_tn(s: Shapes, attrs: dict[str, Any]) -> int:
-    (x,), (y,) = s["x"], s["y"]
-    return _product(x, y, _at(x, -1), _at(y, -1))
+def _product_along(rows: int, columns: int) -> Callable[..., int]:
+    """Of products with one factor turned: the axis of each that stays."""
+    return lambda s, attrs: _product(
+        s["x"][0], s["y"][0], _at(s["x"][0], rows), _at(s["y"][0], columns)
+    )
 
 
 def _linear(s: Shapes, attrs: dict[str, Any]) -> int:
@@ -161,7 +158,8 @@ def _parts(s: Shapes, attrs: dict[str, Any]) -> int:
 
 
 LARGER: dict[str, Callable[..., int]] = {
-    "matmul": _matmul, "matmul_nt": _matmul_nt, "matmul_tn": _matmul_tn, "linear": _linear, "einsum": _einsum,
+    "matmul": _matmul, "matmul_nt": _product_along(-2, -2), "matmul_tn": _product_along(-1, -1), "linear": _linear,
+    "einsum": _einsum,
     "matmul_grad": _matmul_grad, "fill_constant": lambda s, attrs: _asked(attrs), "tile": _tile, "pad": _pad,
     "take": _take, "conv2d": _padded, "avg_pool2d": _padded, "max_pool2d": _padded, "max_pick": _padded,
     "max_unpool": _padded, "conv_transpose2d": _transposed, "getitem": _indexed, "gather": _indexed, "split": _parts,
@@ -193,17 +191,26 @@ def endless(limit: int) -> str:
     return f"a while loop did not end within {limit} steps"
 
 
-def itemsize(dtypes: Iterable[np.dtype[Any]]) -> int:
-    """The bytes of an element of what is made of these: at most 8 for all but the longest floats."""
-    sizes = [d.itemsize if d.kind == "f" else 8 for d in dtypes]
-    return max(sizes, default=8)
+def check_room(
+    op_type: str,
+    p: Primitive,
+    types: dict[str, list[tuple[Shape, np.dtype[Any]]]],
+    attrs: dict[str, Any],
+    room: int,
+    where: str = "",
+) -> None:
+    """Errors: `ProgramError` where the result of an operator is more bytes than there is room for.
 
-
-def refuse(op_type: str, shapes: Shapes, size: int, item: int, room: int, where: str = "") -> None:
-    """Errors: `ProgramError`: a result of this size is more than there is room for.
-
-    ``where``: the operator's line, in a run (whose limit can be raised); while building it is the user's.
+    ``types``: shape and dtype of its values by slot; ``where``: its line, in a run (whose limit can be raised); while
+    building it is the user's.
     """
+    shapes = {s: [shape for shape, _ in listed] for s, listed in types.items()}
+    masks = [dtype.kind == "b" for _, dtype in types.get("index", ())]
+    size = result_size(op_type, p, shapes, attrs, masks)
+    dtypes = [dtype for listed in types.values() for _, dtype in listed]
+    item = max((d.itemsize if d.kind == "f" else 8 for d in dtypes), default=8)
+    if size * item <= room:
+        return
     shown = ", ".join(f"{slot}: {list(s)}" for slot, listed in shapes.items() for s in listed)
     raise ProgramError(
         f"{op_type}({shown}) would give {size} elements of {item} bytes, and there is room for {room} bytes"
