@@ -9,7 +9,7 @@ runs: buffers, views and constants are made once, and every run is a straight li
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from ..static.run.executor import Executor
 from ..static.run.feeds import Shape, check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
 from .memory import start_memory
 from .pipeline import Built
-from .program_passes import LADDER, climb, limited_depth, specialise
-from .program_passes.gates import fuse_gates
-from .program_passes.pooling import pool_first
+from .program_passes import LADDER, climb, limited_depth
 from .program_passes.products import batch_products
 
 RUNGS = (*LADDER, "buffers", "source")
@@ -45,8 +43,7 @@ def compile(
     Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program
     leaves sizes open; ``fetch``, a variable or a list of them (inside loops: a value per step);
     ``executor``, whose parameters it reads and updates (its own copies without);
-    ``exact=False``, faster, with other last bits: products of all steps, and of a layer with its bias, are made at
-    once, gates are made together, pooling comes before relu;
+    ``exact=False``, faster, with other last bits: products of all steps, and of a layer with its bias, at once;
     ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text) instead;
     ``backend="jax"``, a `JaxStep`: one pure function under `jax.jit`, where ``max_steps`` bounds while loops that
     are differentiated; ``backend="c"``, the same step from compiled C (`static.to_c` shows the text).
@@ -132,8 +129,6 @@ class Step:
     # -- compiling -------------------------------------------------------------------------
 
     start_memory = staticmethod(start_memory)
-    #: what ``exact=False`` makes of a Program of known sizes
-    rewrites: ClassVar[Any] = (pool_first, fuse_gates)
 
     def built(self, program: Program) -> Any:
         """The function of a program of primitives."""
@@ -141,13 +136,8 @@ class Step:
 
     def programs(self, shapes: dict[str, Shape]) -> Iterator[tuple[str, Program]]:
         """The rungs that are Programs, one after the other."""
-        program = self.program
-        if not self.exact:
-            program = specialise(program, shapes)
-            for change in self.rewrites:
-                program = change(program, self.fetch)
-        primitives = program
-        for rung, primitives in climb(program, shapes, self.fetch):
+        primitives = self.program
+        for rung, primitives in climb(self.program, shapes, self.fetch):
             yield rung, primitives
         if not self.exact:
             yield "batch_products", batch_products(primitives)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ...compiler.memory import Memory, aligned_zeros, start_values, too_many_steps
 from ...compiler.pipeline import explained
-from ...compiler.program_passes.gates import fuse_gates
 from ...compiler.schedule import Array, replace_arrays
 from ...compiler.step import Step
 from ...errors import ProgramError
@@ -23,8 +22,6 @@ COPIED = 1 << 15  #: bytes: a smaller feed is copied, which takes less time than
 
 class CStep(Step):
     """A program compiled as C; called like a `Step`, with the same feeds, results, parameters and errors."""
-
-    rewrites: ClassVar[Any] = (fuse_gates,)  # relu costs nothing in the loop before it
 
     def __init__(
         self, program: Program, fetch: Any, executor: Any, exact: bool, max_steps: int | None

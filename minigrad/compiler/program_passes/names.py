@@ -10,7 +10,7 @@ from ...static.program.block import Block
 from ...static.program.operator import Operator
 from ...static.program.program import Program
 from ...static.program.transform import forget_gone
-from ...static.program.variable import Variable, plain_variable
+from ...static.program.variable import plain_variable
 
 
 def written_once(block: Block) -> set[str]:
@@ -95,16 +95,11 @@ def forget_unused(program: Program, keep: set[str]) -> None:
 
 
 class Rewriting:
-    """A block, who makes each name that is written once, and who reads a name."""
+    """A block, and who makes each name that is written once."""
 
     def __init__(self, block: Block) -> None:
         self.block, once = block, written_once(block)
         self.makers = {n: op for op in block.ops for n in op.output_names if n in once}
-        self.readers: dict[str, list[Operator]] = {}  # in all blocks
-        for other in block.program.blocks:
-            for op in other.ops:
-                for name in op.input_names:
-                    self.readers.setdefault(name, []).append(op)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a variable."""
@@ -117,12 +112,6 @@ class Rewriting:
         self.block.vars[name] = plain_variable(self.block, name, shape, like.dtype, False)
         op = Operator(kind, inputs, {"out": [name]}, attrs, origin.role, origin.forward_op)
         return op.at(origin)
-
-    def new(self, like: str) -> str:
-        """The name of a new variable like another one."""
-        name = self.block.program.unique_name(like)
-        self.block.vars[name] = Variable.like(self.block, name, self.block.var(like))
-        return name
 
     def reshape(self, origin: Operator, name: str, shape: tuple[int, ...]) -> Operator:
         """The value of a name in another shape."""
