@@ -90,14 +90,14 @@ class Drawing:
         self.region = self.graph.region(
             "backward: grad_fn, [i] in next_functions", side="backward"
         ).id
-        self.nodes: dict[int, Node] = {}  # the backward nodes
+        self.nodes: dict[Any, Node] = {}  # the backward nodes
         self.given: dict[Key, Any] = {}  # (node, slot) -> what it gave
-        self.slots: dict[int, dict[int, Slot]] = {}
+        self.slots: dict[Any, dict[int, Slot]] = {}
         self.between_grads: dict[Key, Any] = {}
         self.between: dict[Key, Node] = {}  # gradients of tensors in between
         self.arrives: dict[Key, Node] = {}  # the same, or the sum before it
         self.readers: dict[Key, list[tuple[Any, int]]] = {}
-        self.seeds: dict[int, Any] = {}
+        self.seeds: dict[Any, Any] = {}
         self.pull: Callable[..., Any] | None = None
         self._draw([tensor for tensor, node, _ in starts if node is None])
 
@@ -108,13 +108,11 @@ class Drawing:
             self.tensors.leaf(tensor)
         self.tensors.draw()
         starts = self.starts = {
-            (id(n), k): self._seed(n, k, self.seeds.get(id(n))) for _, n, k in self.roots
+            (n, k): self._seed(n, k, self.seeds.get(n)) for _, n, k in self.roots
         }
         for node in order:
             self._gradients_of(node, starts)
-            self.nodes[id(node)] = (
-                self._accumulator(node) if accumulates(node) else self._grad_op(node)
-            )
+            self.nodes[node] = self._accumulator(node) if accumulates(node) else self._grad_op(node)
         for node in order:
             self._edges(node)
         for (node, _), seed in starts.items():
@@ -135,7 +133,7 @@ class Drawing:
         if ran and any(not _known(n) for n in self.between.values()):
             self.graph.notes.append(f"— is not known: {_BETWEEN}")
 
-    def _look_back(self) -> dict[int, Any]:
+    def _look_back(self) -> dict[Any, Any]:
         """What is still known of the forward pass and of the last backward, of a graph that is
         drawn in full; gives the seeds.
         """
@@ -143,13 +141,11 @@ class Drawing:
         for _, node, _ in self.roots if self.values and len(self.walk.order) <= FULL else ():
             tell = getattr(node, "remembered", None)
             known = tell(self.tensors.numbers()) if callable(tell) else {}
-            seeds[id(node)] = known.get("seed")
-            self.given |= {(id(n), k): g for (n, k), g in known.get("gradients", {}).items()}
-            self.tensors.values_of |= {
-                (id(n), k): v for (n, k), v in known.get("values", {}).items()
-            }
+            seeds[node] = known.get("seed")
+            self.given |= known.get("gradients", {})
+            self.tensors.values_of |= known.get("values", {})
             self.pull = known.get("pull")
-            self.tensors.remembered |= {id(n): v for n, v in known.get("saved", {}).items()}
+            self.tensors.remembered |= known.get("saved", {})
         return seeds
 
     # gradients that flow
@@ -165,11 +161,11 @@ class Drawing:
 
     def _gradients_of(self, node: Any, starts: dict[Key, Node]) -> None:
         """The gradients of the tensors that a node made: those that are kept, or every one."""
-        outputs = () if accumulates(node) else sorted(self.tensors.read.get(id(node), ()))
+        outputs = () if accumulates(node) else sorted(self.tensors.read.get(node, ()))
         for number in outputs:
-            kept = torch_facts.kept_grad(self.tensors.known.get((id(node), number)))
+            kept = torch_facts.kept_grad(self.tensors.known.get((node, number)))
             wanted = self.every_gradient or (self.values and kept is not None)
-            if wanted and (id(node), number) not in starts:
+            if wanted and (node, number) not in starts:
                 self._between(node, number, kept)
 
     def _between(self, node: Any, number: int, kept: Any) -> None:
@@ -181,22 +177,22 @@ class Drawing:
         inside = value(grad, self.values) | ({"tooltip": _BETWEEN} if grad is None else {})
         made = self._node("gradient", f"{tensor.name}.grad", **inside)
         self.graph.link(tensor, made)
-        self.between[id(node), number] = self.arrives[id(node), number] = made
-        self.between_grads[id(node), number] = grad
+        self.between[node, number] = self.arrives[node, number] = made
+        self.between_grads[node, number] = grad
         if len(parts) > 1:
             words = summands(parts) if self.values and not hooked else ""
             words = words or f"{len(parts)} parts"
             plus = self._node("accumulate", "+=", lines=(words,))
-            self.arrives[id(node), number] = plus
+            self.arrives[node, number] = plus
             self.graph.edge(plus, made, "accumulate", carries=grad)
 
     def _parts(self, node: Any, number: int) -> list[Any]:
         """What each reader of a tensor gave in the last backward, or the seed; None where it is
         forgotten.
         """
-        seed = self.seeds.get(id(node))
+        seed = self.seeds.get(node)
         return [seed] * (seed is not None) + [
-            self.given.get((id(reader), slot)) for reader, slot in self._readers(node, number)
+            self.given.get((reader, slot)) for reader, slot in self._readers(node, number)
         ]
 
     def _readers(self, node: Any, number: int) -> list[tuple[Any, int]]:
@@ -204,8 +200,8 @@ class Drawing:
             for reader in self.walk.order:
                 for slot, (target, k) in enumerate(self.walk.next(reader)):
                     if target is not None:
-                        self.readers.setdefault((id(target), k), []).append((reader, slot))
-        return self.readers.get((id(node), number), [])
+                        self.readers.setdefault((target, k), []).append((reader, slot))
+        return self.readers.get((node, number), [])
 
     # nodes
 
@@ -223,14 +219,14 @@ class Drawing:
         return made
 
     def _grad_op(self, node: Any) -> Node:
-        slots = self.slots[id(node)] = self._slots_of(node)
+        slots = self.slots[node] = self._slots_of(node)
         made = self._node(
             "grad_op",
             title_of(node),
             tooltip=saved(self.walk.saved(node)),
             **operation(slots.values(), ports=len(self.walk.next(node)) > 1),
         )
-        self.graph.link(self.tensors.ops[id(node)], made)
+        self.graph.link(self.tensors.ops[node], made)
         return made
 
     def _slots_of(self, node: Any) -> dict[int, Slot]:
@@ -247,7 +243,7 @@ class Drawing:
                 others = [n for s, n in names.items() if s[-1] == "]" and f"[{i}]" not in s]
                 listed = {"k": str(i), "others": ", ".join(others)}
                 mark = f"[{i}] " if len(edges) > 1 else ""
-                came = self.given.get((id(node), i))
+                came = self.given.get((node, i))
                 slots[i] = Slot(expression, {**listed, **names}, values, came, mark)
         return slots
 
@@ -257,28 +253,28 @@ class Drawing:
         """One line per entry of ``next_functions``, through the gradient where that is drawn, and a
         dotted one per saved value that can be reached.
         """
-        here = self.nodes[id(node)]
-        slots = self.slots.get(id(node), {})
+        here = self.nodes[node]
+        slots = self.slots.get(node, {})
         for i, (target, number) in enumerate(self.walk.next(node)):
             if target is not None:
-                many = len(self.tensors.read.get(id(target), ())) > 1
-                there = self.arrives.get((id(target), number)) or self.nodes[id(target)]
+                many = len(self.tensors.read.get(target, ())) > 1
+                there = self.arrives.get((target, number)) or self.nodes[target]
                 sums = there.kind == "accumulate" and not accumulates(target)
                 self.graph.edge(
                     here,
                     there,
                     "accumulate" if sums else "grad",
                     tail_port=slots[i].text if here.ports else None,
-                    carries=self.given.get((id(node), i)),
+                    carries=self.given.get((node, i)),
                     slot=f"[{i}]",
                     rule=slots[i].rule if i in slots else "",
                     pull=functools.partial(self.pull, node, i) if self.pull is not None else None,
                     label=f"output {number}" if many else "",
                 )
-        for number in self.tensors.read.get(id(node), ()) if self.between else ():
-            if (id(node), number) in self.between:
-                grad = self.between_grads[id(node), number]
-                self.graph.edge(self.between[id(node), number], here, "grad", carries=grad)
+        for number in self.tensors.read.get(node, ()) if self.between else ():
+            if (node, number) in self.between:
+                grad = self.between_grads[node, number]
+                self.graph.edge(self.between[node, number], here, "grad", carries=grad)
         for tensor in self.tensors.saved_by(node):
             self.graph.edge(tensor, here, "saved")
 
@@ -297,7 +293,7 @@ def _known(gradient: Node) -> bool:
 
 
 _GONE = "not known any more: nobody holds it, and no gradient rule keeps it"
-Key = tuple[int, int]  # a tensor that was computed: (id of its grad_fn, which output)
+Key = tuple[Any, int]  # a tensor that was computed: (its grad_fn, which output)
 Root = tuple[Any, Any, int]  # (tensor or None, node, output)
 
 
@@ -311,14 +307,14 @@ class Tensors:
         self.walk, self.roots = walk, roots
         self.region = graph.region("forward: tensors").id
         self.known: dict[Key, Any] = {}  # the tensors that somebody still holds
-        self.read: dict[int, set[int]] = {}  # which outputs of a node somebody reads or holds
+        self.read: dict[Any, set[int]] = {}  # which outputs of a node somebody reads or holds
         self.drawn: dict[Any, Node] = {}
-        self.ops: dict[int, Node] = {}
-        self.inputs: dict[int, dict[str, Node]] = {}  # of an operation, by slot
-        self.remembered: dict[int, Mapping[str, Any]] = {}  # saved values of nodes that let go
+        self.ops: dict[Any, Node] = {}
+        self.inputs: dict[Any, dict[str, Node]] = {}  # of an operation, by slot
+        self.remembered: dict[Any, Mapping[str, Any]] = {}  # saved values of nodes that let go
         self.arrays: dict[str, Any] = {}  # of drawn tensors, by id of the node
         self.values_of: dict[Key, Any] = {}  # what operations gave, as far as it is known
-        self.operands = {id(n): operands(n, names) for n in walk.order if len(walk.order) <= FULL}
+        self.operands = {n: operands(n, names) for n in walk.order if len(walk.order) <= FULL}
 
     def numbers(self) -> dict[tuple[Any, str], Any]:
         """The numbers that stand where an operation was written: (node, slot) → number."""
@@ -327,7 +323,7 @@ class Tensors:
 
     def written(self, node: Any) -> dict[str, str]:
         """What an operation was called with, as it was written."""
-        return self.operands.get(id(node), {})
+        return self.operands.get(node, {})
 
     def draw(self) -> None:
         """Everything but leaves that stand alone."""
@@ -341,16 +337,17 @@ class Tensors:
         caller.
         """
         order = self.walk.order
-        in_graph = {id(node) for node in order}
+        in_graph = set(map(id, order))
         saved = [v for n in order for v in (self.walk.saved(n) or {}).values()]
         for thing in [*(t for t, _, _ in self.roots), *saved, *self.names.things]:
             plain = isinstance(thing, (np.ndarray, type))
             grad_fn = None if plain else getattr(thing, "grad_fn", None)
             if grad_fn is not None and id(grad_fn) in in_graph:
-                self.known.setdefault((id(grad_fn), output_number(thing)), thing)
-        edges = [(id(n), k) for reader in order for n, k in self.walk.next(reader) if n is not None]
-        for node, number in [*edges, *self.known, *((id(n), k) for _, n, k in self.roots)]:
-            self.read.setdefault(node, set()).add(number)
+                self.known.setdefault((grad_fn, output_number(thing)), thing)
+        edges = [edge for reader in order for edge in self.walk.next(reader)]
+        for node, number in [*edges, *self.known, *((n, k) for _, n, k in self.roots)]:
+            if node is not None:
+                self.read.setdefault(node, set()).add(number)
 
     def _operation(self, node: Any) -> None:
         """One forward operation: its inputs, a box, its outputs."""
@@ -359,13 +356,13 @@ class Tensors:
         inputs = {s: self._input(node, s, *edge) for s, edge in zip(slots, edges, strict=False)}
         primitive = getattr(node, "primitive", None)
         inputs |= {s: self._constant(node, s) for s in _unslotted(primitive) if s not in inputs}
-        drawn = self.inputs[id(node)] = {s: n for s, n in inputs.items() if n is not None}
+        drawn = self.inputs[node] = {s: n for s, n in inputs.items() if n is not None}
         about = {"region": self.region, "lines": first_line(node)}
         op = self.graph.node("op", forward_name(node), **about)
-        self.ops[id(node)] = op
+        self.ops[node] = op
         for place in drawn.values():
             self.graph.edge(place, op)
-        results = [self.result(node, k) for k in sorted(self.read.get(id(node), ()))]
+        results = [self.result(node, k) for k in sorted(self.read.get(node, ()))]
         for result in results:
             self.graph.edge(op, result)
         if len(results) == 1 and self.values:
@@ -384,12 +381,11 @@ class Tensors:
 
     def result(self, node: Any, number: int) -> Node:
         """The tensor that is one output of a node."""
-        key = ("tensor", id(node), number)
+        key = ("tensor", node, number)
         if key not in self.drawn:
-            tensor = self.known.get((id(node), number))
-            tensor = self.values_of.get((id(node), number)) if tensor is None else tensor
+            holder = self.known.get((node, number))
+            tensor = self.values_of.get((node, number)) if holder is None else holder
             root = any(n is node and k == number for _, n, k in self.roots)
-            holder = self.known.get((id(node), number))
             name = self.names(key if holder is None else holder)
             self.drawn[key] = self._node("output" if root else "value", name, tensor)
         return self.drawn[key]
@@ -426,7 +422,7 @@ class Tensors:
 
     def saved(self, node: Any) -> Mapping[str, Any]:
         """What a node keeps, or kept when backward ran."""
-        return self.walk.saved(node) or self.remembered.get(id(node), {})
+        return self.walk.saved(node) or self.remembered.get(node, {})
 
     def _node(self, kind: str, name: str, tensor: Any, tooltip: str = "") -> Node:
         """A tensor with its value; without one if it is gone: it was computed, so no dash."""
@@ -439,15 +435,15 @@ class Tensors:
 
     def called(self, node: Any) -> tuple[dict[str, str], dict[str, Any]]:
         """The names, and the values, that stand for the names in the formulas of a node."""
-        names = {slot: place.name for slot, place in self.inputs[id(node)].items()}
-        result = self.drawn.get(("tensor", id(node), 0))
+        names = {slot: place.name for slot, place in self.inputs[node].items()}
+        result = self.drawn.get(("tensor", node, 0))
         names |= {"out": result.name} if result else {}
         if not hasattr(node, "function"):
             known = hasattr(node, "primitive") or is_torchs(node)
             return (names if known else {}), dict(self.saved(node))
         names, values = saved_names(node.function), own_numbers(node.ctx)
         for k, argument in enumerate(node.saved_from):
-            place = self.inputs[id(node)].get(f"input {argument}")
+            place = self.inputs[node].get(f"input {argument}")
             if place is not None:
                 names[f"saved{k}"], values[f"saved{k}"] = place.name, self.arrays.get(place.id)
         return names, values
@@ -462,14 +458,14 @@ class Tensors:
         """The drawn tensor that a saved value is: by identity, else by the name of its slot."""
         grad_fn = getattr(value, "grad_fn", None) if not isinstance(value, np.ndarray) else None
         if grad_fn is not None:
-            return self.drawn.get(("tensor", id(grad_fn), output_number(value)))
+            return self.drawn.get(("tensor", grad_fn, output_number(value)))
         if ("leaf", id(value)) in self.drawn:
             return self.drawn["leaf", id(value)]
-        if name in self.inputs.get(id(node), {}):
-            return self.inputs[id(node)][name]
+        if name in self.inputs.get(node, {}):
+            return self.inputs[node][name]
         if name.isdigit() and hasattr(node, "saved_from"):
-            return self.inputs[id(node)].get(f"input {node.saved_from[int(name)]}")
-        result = self.drawn.get(("tensor", id(node), 0))
+            return self.inputs[node].get(f"input {node.saved_from[int(name)]}")
+        result = self.drawn.get(("tensor", node, 0))
         return result if name in ("out", "y", "result") else None
 
 

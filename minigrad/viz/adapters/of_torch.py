@@ -36,10 +36,9 @@ def of_torch(roots: Iterable[Any], names: Names, values: bool | str = True) -> G
 
 def _tell_shapes(drawing: Drawing) -> None:
     """Values that nobody holds any more have a shape still: their node knows it."""
-    nodes = {id(n): n for n in drawing.walk.order}
     for key, node in drawing.tensors.drawn.items():
         if key[0] == "tensor" and not node.lines and drawing.values:
-            about = nodes[key[1]]._input_metadata[key[2]]
+            about = key[1]._input_metadata[key[2]]
             node.lines = (f"{format_shape(about.shape)} {str(about.dtype).removeprefix('torch.')}",)
 
 
@@ -47,7 +46,7 @@ def _leave_out_what_is_not_there(drawing: Drawing) -> None:
     """A convolution without bias has a slot for it all the same."""
     gone = set()
     for fn in drawing.walk.order:
-        for name, value in drawing.tensors.inputs.get(id(fn), {}).items():
+        for name, value in drawing.tensors.inputs.get(fn, {}).items():
             sizes = getattr(fn, f"_saved_{name}_sym_sizes_opt", True)
             gone |= {value.id} if value.kind == "data" and sizes in (None, (0,), ()) else set()
     graph = drawing.graph
@@ -83,22 +82,22 @@ class _Frames:
         self._drop_repeated(fns)
         places = self._places(fns)
         for fn in fns:
-            path = places[id(fn)]
-            self._move(tensors.ops[id(fn)], path, "forward")
-            self._move(self.drawing.nodes[id(fn)], path, "backward")
-            for value in tensors.inputs[id(fn)].values():
+            path = places[fn]
+            self._move(tensors.ops[fn], path, "forward")
+            self._move(self.drawing.nodes[fn], path, "backward")
+            for value in tensors.inputs[fn].values():
                 if value.kind == "data" and value.id in self.graph.nodes:
                     self._move(value, path, "forward")
-            for number in tensors.read.get(id(fn), ()):
-                made = tensors.drawn.get(("tensor", id(fn), number))
+            for number in tensors.read.get(fn, ()):
+                made = tensors.drawn.get(("tensor", fn, number))
                 if made is not None and made.kind == "value":
                     self._move(made, path, "forward")
                 for held in (self.drawing.between, self.drawing.arrives):
-                    if (id(fn), number) in held:
-                        self._move(held[id(fn), number], path, "backward")
+                    if (fn, number) in held:
+                        self._move(held[fn, number], path, "backward")
         for fn in filter(accumulates, walk.order):
             path = self.paths.get(id(fn.variable), ())
-            self._move(self.drawing.nodes[id(fn)], path, "backward")
+            self._move(self.drawing.nodes[fn], path, "backward")
             self._move(tensors.drawn["leaf", id(fn.variable)], path, "forward")
 
     def _drop_repeated(self, fns: list[Any]) -> None:
@@ -113,7 +112,7 @@ class _Frames:
         read = [to for to, _ in self.drawing.walk.next(fn) if to is not None and accumulates(to)]
         return [id(to.variable) for to in read if id(to.variable) in self.paths]
 
-    def _places(self, fns: list[Any]) -> dict[int, Path]:
+    def _places(self, fns: list[Any]) -> dict[Any, Path]:
         """The module of every operation, by its parameters or by those around it."""
         own: list[Path] = []
         for fn in fns:
@@ -122,15 +121,15 @@ class _Frames:
         following = list(own)
         for k in range(len(fns) - 2, -1, -1):
             following[k] = own[k] or following[k + 1]
-        places: dict[int, Path] = {}
+        places: dict[Any, Path] = {}
         before: Path = ()
         for fn, mine, after in zip(fns, own, following, strict=True):
             before = mine or before
             shared = _common(before, after)
             inner = self._outermost(before, len(shared))
-            reads = [places.get(id(to), ()) for to, _ in self.drawing.walk.next(fn)]
+            reads = [places.get(to, ()) for to, _ in self.drawing.walk.next(fn)]
             ends = bool(inner) and any(p[: len(inner)] == inner for p in reads)
-            places[id(fn)] = mine or (inner if ends else shared)
+            places[fn] = mine or (inner if ends else shared)
         return places
 
     def _framed(self, path: Path) -> Path:
