@@ -1,7 +1,7 @@
-"""Counterparts of kernels that cannot run on JAX as they are: they write into arrays, or look at values.
+"""Counterparts of kernels that cannot run on JAX as they are: they write into views, or look at values.
 
-One table, type → function of the same arguments, in the order of `minigrad.ops`.  Writing becomes
-``x.at[...].set``; what a kernel checks about *values* is not checked here, since there are none while JAX traces.
+One table, type → function of the same arguments, in the order of `minigrad.ops`.  What a kernel checks about *values*
+is not checked here, since there are none while JAX traces.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A program under `jax.jit`: its functional source, traced by JAX once per set of shapes.
 
 ``xp`` is every kernel with jax.numpy in NumPy's place: most are pure functions of NumPy calls and run retargeted,
-the same code with other globals.  The rest, those that write into arrays, loop over values or check them, have a
-counterpart in `kernels`.
+the same code with other globals.  What they fill is a `Filled`.  The rest, those that write into views, loop over
+values or check them, have a counterpart in `kernels`.
 """
 
 from __future__ import annotations
