@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import io
 import operator
 import sys
 import warnings
@@ -80,8 +81,8 @@ def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """torch.export warns of its own code."""
-    with warnings.catch_warnings():
+    """torch.export warns of its own code, and prints the graph of what it cannot write down."""
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         yield
 
