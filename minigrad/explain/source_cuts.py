@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import linecache
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -86,40 +85,32 @@ def _cutting() -> dict[str, str]:
 
 def code_around(frame: Any) -> Code:
     """The code that a frame runs: the innermost function, or the module without its functions."""
-    filename, code = frame.f_code.co_filename, frame.f_code
-    tree = _parsed("".join(linecache.getlines(filename, frame.f_globals)))
-    body = [] if tree is None else tree.body
-    if code.co_name != "<module>" and tree is not None:
-        functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
-        first = {line: f.body for f in functions for line in _first_lines(f)}
-        body = first.get(code.co_firstlineno, [])
-    return Code(body, filename, 1, {**frame.f_globals, **frame.f_locals}, "", frame.f_lineno)
-
-
-def _first_lines(function: ast.FunctionDef) -> list[int]:
-    return [function.lineno, *(d.lineno for d in function.decorator_list)]
+    body, first = _parsed(frame)
+    if frame.f_code.co_name != "<module>":
+        body = body[0].body if body and isinstance(body[0], ast.FunctionDef) else []
+    namespace = {**frame.f_globals, **frame.f_locals}
+    last = frame.f_lineno - first + 1
+    return Code(body, frame.f_code.co_filename, first, namespace, "", last)
 
 
 def code_of(function: Any, namespace: Mapping[str, Any]) -> Code | None:
     """The body of a Python function; None if its source is not there."""
     function = inspect.unwrap(function)
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except (OSError, TypeError):
+    body, first = _parsed(function)
+    if not body or not isinstance(body[0], ast.FunctionDef):
         return None
-    tree = _parsed(textwrap.dedent("".join(lines)))
-    if tree is None or not tree.body or not isinstance(tree.body[0], ast.FunctionDef):
-        return None
-    muted = next((w for d in tree.body[0].decorator_list if (w := _muting(d))), "")
+    muted = next((w for d in body[0].decorator_list if (w := _muting(d))), "")
     known = {**getattr(function, "__globals__", {}), **namespace}
-    return Code(tree.body[0].body, function.__code__.co_filename, first, known, muted)
+    return Code(body[0].body, function.__code__.co_filename, first, known, muted)
 
 
-def _parsed(text: str) -> ast.Module | None:
+def _parsed(thing: Any) -> tuple[list[ast.stmt], int]:
+    """The statements of a function or a frame, and the line of the first; none where there is no source."""
     try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError):
-        return None
+        lines, first = inspect.getsourcelines(thing)
+        return ast.parse(textwrap.dedent("".join(lines))).body, max(first, 1)
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return [], 1
 
 
 def users(variables: Mapping[str, Any], names: set[str]) -> set[str]:
