@@ -18,10 +18,8 @@ import numpy as np
 from .explanation import USES, Explanation, as_array, short, table
 
 MOST_PATHS = 24  #: more are not followed one by one
-MOST_PULLS, FEWER_PULLS = (
-    1000,
-    100,
-)  #: nor where so many rules would run, for one value and for each of many
+MOST_PULLS = 1000  #: nor are they where so many rules would run
+FEWER_PULLS = 100  #: for each of many values
 GROWN = 1e6  #: a gradient that grows by more than this on its way explodes
 SHRUNK = 1e-7  #: one that shrinks below this part of the largest vanishes
 _SINGLE = 1e-3  #: what a single node may take away without being the one to blame

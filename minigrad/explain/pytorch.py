@@ -342,7 +342,7 @@ class Case:
             failed = f"(its paths cannot be run again: {told.reason}{again})"
             return Explanation(name, grad).remark(failed, repair)
         if state:
-            return self._not_run(x, name, graph, place, grad, state == "hooked")
+            return self._not_run(x, name, graph, place, grad)
         try:
             told = self._run(name, graph, place)
         except (RuntimeError, TypeError, NotImplementedError) as error:
@@ -350,11 +350,11 @@ class Case:
                 words = str(error).splitlines()[0][:120]
                 failed = f"(its paths cannot be run one by one: {words})"
                 return Explanation(name, grad).remark(failed)
-            return self._without_grad(x, name, graph, freed=False)
+            return self._without_grad(x, name, graph)
         if told.reason:
             return told
         if grad is None:
-            missing = self._without_grad(x, name, graph, freed=False)
+            missing = self._without_grad(x, name, graph)
             told.reason, told.repair = missing.reason, told.repair or missing.repair
             return told
         told.remark(*difference(name, grad, told.total, self._hook(x, name, graph)))
@@ -372,9 +372,9 @@ class Case:
             return because(name, "function_gave_none", who=who)
         return told
 
-    def _without_grad(self, x: Any, name: str, graph: TorchGraph, freed: bool) -> Explanation:
-        """Why there is no ``.grad`` though the output depends on the tensor; ``freed``: backward ran for sure."""
-        end = graph.end
+    def _without_grad(self, x: Any, name: str, graph: TorchGraph) -> Explanation:
+        """Why there is no ``.grad`` though the output depends on the tensor."""
+        end, freed = graph.end, graph.state[0] == "freed"  # by a backward, for sure
         if x.grad_fn is not None:
             copies = title(x.grad_fn).startswith("ToCopy")
             copied = ": .to(), .cuda(), .double() and the like make a new tensor" * copies
@@ -390,9 +390,8 @@ class Case:
             return because(name, "other_inputs", line=limited[0])
         if returned and not runs:
             return because(name, "returned", end=end, line=returned[-1][0])
-        subjects = [
-            self.tensors.get(ast.unparse(c.func).removesuffix(".backward")) for _, c in runs
-        ]
+        names = [ast.unparse(c.func).removesuffix(".backward") for _, c in runs]
+        subjects = [self.tensors.get(n) for n in names]
         if runs and all(t is not None and t is not graph.output for t in subjects):
             if freed:
                 return because(name, "shared", end=end, node=graph.state[1].name())
@@ -423,14 +422,13 @@ class Case:
         graph: TorchGraph,
         place: tuple[TorchNode, int],
         grad: Any,
-        hooked: bool,
     ) -> Explanation:
         """The graph cannot run once more: backward freed it, or functions of the user's would run."""
         if grad is None:
-            return self._without_grad(x, name, graph, freed=not hooked)
+            return self._without_grad(x, name, graph)
         paths = uses(graph.root, graph.all, place)
         note = f"(backward has freed the graph: {because(name, 'forgotten').reason})"
-        if hooked:
+        if graph.state[0] == "hooked":
             note = "(saved_tensors_hooks or checkpoint hold its values: they are not run again)"
         told = Explanation(name, grad, paths, kind=USES).remark(note)
         told.remark(*self._suspects(grad, graph, place))
