@@ -76,6 +76,26 @@ def test_a_picture_is_dark_where_its_page_is(show, make, paper, dark):
     assert ("mg-dark" in (place.get_attribute("class") or "")) != dark
 
 
+@pytest.mark.parametrize("make", [GRAPHS["three_operations"], GRAPHS["operators_200"]])
+@pytest.mark.parametrize(("says", "dark"), [("light dark", True), ("light", False), ("", False)])
+def test_a_page_without_a_colour_of_its_own_is_as_dark_as_its_scheme(show, make, says, dark):
+    page = show(make(), "transparent")
+    page.emulate_media(color_scheme="dark")
+    page.evaluate(
+        """says => {
+            const meta = document.createElement("meta");
+            Object.assign(meta, { name: "color-scheme", content: says });
+            document.head.append(meta);
+            document.body.classList.add("told");
+        }""",
+        says,
+    )
+    page.wait_for_timeout(200)
+    places = page.locator(".mg-figure"), inside(page).locator("body")
+    place = places[page.locator("iframe").count()]
+    assert ("mg-dark" in (place.get_attribute("class") or "")) == dark
+
+
 def test_a_player_plays_in_its_frame_without_a_kernel_and_all_of_it_is_in_view(show):
     a = mg.tensor(2.0, requires_grad=True, name="a")
     y = mg.exp(a * a)

@@ -100,11 +100,16 @@ function beside(nodes, from, key) {
 
 // Whether what lies behind an element is dark: the page's own theme, whatever switches it.
 function isDark(element) {
-  for (let at = element; at; at = at.parentElement) {
-    const view = at.ownerDocument.defaultView, [r, g, b, a = 1] = (view.getComputedStyle(at).backgroundColor.match(/[\d.]+/g) || []).map(Number);
-    if (a > 0.5 && b !== undefined) return 0.299 * r + 0.587 * g + 0.114 * b < 110;
-  }
-  return matchMedia("(prefers-color-scheme: dark)").matches && getComputedStyle(document.documentElement).colorScheme.includes("dark");
+  const page = element.ownerDocument, canvas = page.createElement("i");
+  canvas.style.backgroundColor = "Canvas"; // what the page is drawn on where nothing in it has a colour
+  page.documentElement.append(canvas);
+  const behind = [canvas];
+  for (let at = element; at; at = at.parentElement) behind.push(at);
+  const colours = behind.map((at) => (page.defaultView.getComputedStyle(at).backgroundColor.match(/[\d.]+/g) || []).map(Number));
+  canvas.remove();
+  const [below, ...above] = colours, opaque = ([, , b, a = 1]) => a > 0.5 && b !== undefined;
+  const [r, g, b] = above.find(opaque) || below;
+  return 0.299 * r + 0.587 * g + 0.114 * b < 110;
 }
 
 // The page that holds this one, where it may be asked.
