@@ -254,7 +254,6 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
     body: list[str] = []
     local: dict[Element, str] = {}
     names: set[str] = set()
-    used = {e for line in lines for e in line.reads()}
     only = {comment(line.op) for line in lines}
     said = only.pop() if len(only) == 1 else ""
     text = [said, *text] if said else text
@@ -269,7 +268,7 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
             body.append(f"{target} = {value};")
             continue
         later = lines[lines.index(line) + 1 :]
-        if line.out in used and any(line.out in n.reads() for n in later):
+        if any(line.out in n.reads() for n in later):
             name = line.name
             while name in names:
                 name += "_"
@@ -294,15 +293,8 @@ def _summed(line: Line, axes: list[Any]) -> list[str]:
     here = f"row[{row[0][0]}]" if row else "sum"
     value = line.text.format(*[_operand(o, axes, {}) for o in line.operands], out=here)
     size = f"row[{row[0][1]}]" if row else "sum"
-    start = [f"{line.kind} {size} = {line.start};"]
-    if row:
-        clear = [f"{here} = {line.start};"]
-        start = (
-            [f"{line.kind} {size} = {{0}};"]
-            if line.start == "0"
-            else [f"{line.kind} {size};", *looped(row, clear)]
-        )
-    body = [*start, *looped([*inner, *row], [f"{here} = {value};"])]
+    body = [f"{line.kind} {size};", *looped(row, [f"{here} = {line.start};"])]
+    body += looped([*inner, *row], [f"{here} = {value};"])
     body += looped(row, [f"{_operand(line.out, axes, {})} = {here};"])
     return [
         comment(line.op),

@@ -510,12 +510,10 @@ class Writer(Identifiers):
         self.formula(call, "rint", (x,), [call.out.dtype], call.out.dtype)
 
     def say_concatenate(self, call: Call, arrays: Any, axis: int = 0) -> None:
-        out, begin = self.out(call), 0
-        rows = np.moveaxis(out.view, axis, 0)
-        for source in map(self.place, arrays):
-            end = begin + source.view.shape[axis]
-            self.copy(out.shown(np.moveaxis(rows[begin:end], 0, axis)), source)
-            begin = end
+        out, sources = self.out(call), [self.place(a) for a in arrays]
+        ends = np.cumsum([p.view.shape[axis] for p in sources])
+        for source, part in zip(sources, np.split(out.view, ends[:-1], axis), strict=True):
+            self.copy(out.shown(part), source)
 
     def say_stack(self, call: Call, arrays: Any, axis: int = 0) -> None:
         out = self.out(call)
