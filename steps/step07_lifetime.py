@@ -75,33 +75,6 @@ import numpy as np
 # assert probe() is None
 # gc.enable()
 
-# %% [markdown]
-# ## The switch
-#
-# Links cost memory even when nobody will walk them. So recording gets a switch, and `no_grad` turns
-# it off for a while.
-#
-# `contextmanager` turns the function into something for `with`: what stands before `yield` runs at
-# the beginning of the block, the rest at the end. (Why `try` and `finally`? We will see.)
-
-# %%
-class Config:
-    """The switches of the engine."""
-
-    recording = True
-
-
-@contextlib.contextmanager
-def no_grad():
-    """Make no links inside a with block; afterwards the switch is as before, whatever happened."""
-    before = Config.recording
-    Config.recording = False
-    try:
-        yield
-    finally:
-        Config.recording = before
-
-
 # %% tags=["carried"]
 def functions_behind(y):
     """Every function behind y, each once, in no useful order."""
@@ -119,10 +92,6 @@ def by_generation(y):
     return sorted(functions_behind(y), key=lambda f: f.generation, reverse=True)
 
 
-# %% [markdown]
-# Two methods change. `Function.__call__` makes its links only while recording, and the one to its
-# output is weak. `Variable.backward` follows that weak reference, and clears what it has passed on.
-
 # %% tags=["carried"]
 def accumulate(x, gx):
     """Add gx to x.grad without changing an array that somebody else holds."""
@@ -136,6 +105,12 @@ def accumulate(x, gx):
 # from minigrad.course import use_mine
 #
 # use_mine()
+
+# %% [markdown]
+# ## Two methods change
+#
+# `Variable.backward` follows the weak reference, and clears what it has passed on unless you ask it
+# not to.
 
 # %%
 class Variable:
@@ -179,6 +154,17 @@ class Variable:
 
     def __mul__(self, other):
         return Mul()(self, other)
+
+
+# %% [markdown]
+# `Function.__call__` makes a weak link to its output. And links cost memory even when nobody will
+# walk them, so it makes them only while a switch says so.
+
+# %%
+class Config:
+    """The switches of the engine."""
+
+    recording = True
 
 
 # %%
@@ -336,6 +322,21 @@ def numerical_diff(f, x, eps=1e-4):
 # ## Recording off
 #
 # To use a trained model you need values only. Inside `no_grad` there are no links.
+#
+# `contextmanager` turns the function into something for `with`: what stands before `yield` runs at
+# the beginning of the block, the rest at the end.
+
+# %%
+@contextlib.contextmanager
+def no_grad():
+    """Make no links inside a with block; afterwards the switch is as before, whatever happened."""
+    before = Config.recording
+    Config.recording = False
+    try:
+        yield
+    finally:
+        Config.recording = before
+
 
 # %% tags=["active-ipynb"]
 # x = Variable(np.array(2.0))
@@ -349,7 +350,7 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## A mistake: the switch that stays off
 #
-# Without `try` and `finally` it looks simpler. Then something goes wrong inside the block.
+# Why `try` and `finally`? Without them it looks simpler. Then something goes wrong inside the block.
 #
 # **Predict, then run.** What is the gradient of `x` afterwards?
 
@@ -391,7 +392,7 @@ def numerical_diff(f, x, eps=1e-4):
 # `loss = loss + x * x`, a hundred times. How many variables are alive after each step of this loop,
 # and after `del loss`? (*Strong* links are those of our steps 3 to 6.)
 #
-# **Switch.** Which of the three controls decides what is left after `del loss`?
+# **Switch.** With which settings is anything left after `del loss`?
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import GRADIENT, explore, figure
@@ -443,7 +444,8 @@ def numerical_diff(f, x, eps=1e-4):
 #
 # * While you hold `loss`, the whole history lives. That is no leak: backward will need it. To add up
 #   losses for a printout, add numbers, not variables.
-# * With strong links the history stays even when `loss` is gone. With weak links it goes at once.
+# * With strong links, and recording on, the history stays even when `loss` is gone. With weak links
+#   it goes at once.
 # * With recording off there is no history.
 #
 # The numbers of the last steps still stand.

@@ -4,7 +4,7 @@
 # **Goal.** Write formulas as you would on paper, with numbers and arrays on either side, and check
 # the gradient of every argument.
 #
-# **Time.** 35 minutes
+# **Time.** 30 minutes
 #
 # **Needs.** step 7
 
@@ -18,8 +18,6 @@ import weakref
 import numpy as np
 
 # %% tags=["active-ipynb"]
-# import math
-#
 # import minigrad as mg
 # from minigrad.course import check
 
@@ -73,15 +71,6 @@ def by_generation(y):
     return sorted(functions_behind(y), key=lambda f: f.generation, reverse=True)
 
 
-# %% [markdown]
-# ## The variable
-#
-# * A **name** and a `repr`, for people.
-# * The signs. Python asks the left side first: `x - 1` is `x.__sub__(1)`. In `1 - x` the number
-#   does not know what to do, so Python asks the right side: `x.__rsub__(1)`.
-# * `backward` clears what an earlier walk left in between. That was exercise 7c. It leaves the
-#   first function out: the output of that one is the result itself, with the seed.
-
 # %% tags=["carried"]
 def accumulate(x, gx):
     """Add gx to x.grad without changing an array that somebody else holds."""
@@ -95,6 +84,15 @@ def accumulate(x, gx):
 # from minigrad.course import use_mine
 #
 # use_mine()
+
+# %% [markdown]
+# ## The variable
+#
+# * A **name** and a `repr`, for people.
+# * The signs. Python asks the left side first: `x - 1` is `x.__sub__(1)`. In `1 - x` the number
+#   does not know what to do, so Python asks the right side: `x.__rsub__(1)`.
+# * `backward` clears what an earlier walk left in between. That was exercise 7c. It leaves the
+#   first function out: the output of that one is the result itself, with the seed.
 
 # %%
 class Variable:
@@ -446,8 +444,7 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # The Rosenbrock function is a long curved valley. Its lowest point is at $(1, 1)$. We walk against
 # the gradient in small steps. This is how a network is trained.
 #
-# The walls of the valley are so steep (a slope of 400 at the start) that a step may overshoot. So
-# `descend` makes no step longer than 0.2.
+# The walls of the valley are steep: at the start the slope is 400. So the rate is small.
 
 # %% tags=["active-ipynb"]
 # def rosenbrock(x0, x1):
@@ -455,17 +452,15 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #
 #
 # def descend(f, start, rate=0.001, steps=1000):
-#     """The points on the way down; no step is longer than 0.2."""
+#     """The points on the way down."""
 #     x0, x1 = (Variable(np.array(float(s))) for s in start)
 #     path = [start]
 #     for _ in range(steps):
 #         x0.cleargrad()
 #         x1.cleargrad()
 #         f(x0, x1).backward()
-#         length = rate * math.hypot(x0.grad, x1.grad)
-#         shrink = rate * min(1.0, 0.2 / length) if length else 0.0
-#         x0.data = np.asarray(x0.data - shrink * x0.grad)
-#         x1.data = np.asarray(x1.data - shrink * x1.grad)
+#         x0.data = np.asarray(x0.data - rate * x0.grad)
+#         x1.data = np.asarray(x1.data - rate * x1.grad)
 #         path.append((float(x0.data), float(x1.data)))
 #     return path
 #

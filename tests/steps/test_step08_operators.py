@@ -82,9 +82,7 @@ def test_matyas():
 
 
 def from_the_notebook():
-    return run_cells(
-        STEP, ["import math", *(s for s in cells(STEP) if s.startswith("def rosenbrock"))]
-    )
+    return run_cells(STEP, [s for s in cells(STEP) if s.startswith("def rosenbrock")])
 
 
 def test_rosenbrock():
