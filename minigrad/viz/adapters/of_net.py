@@ -21,8 +21,8 @@ from .wiring import (
     gradient_look,
     is_scopes,
     link_rest,
-    op_words,
     saved_lines,
+    told,
     twins,
 )
 
@@ -70,7 +70,7 @@ def of_net(x: Any, values: Mapping[str, Any] | None = None) -> Graph:
     for f, g in drawing.step_nets():
         of_step_net(drawing, f, g)
     follow_names(drawing.graph, values or {})
-    drawing.words()
+    told(drawing.graph, "Net", {0: drawing.wiring})
     return drawing.graph
 
 
@@ -200,15 +200,6 @@ class NetDrawing:
         found: list[tuple[Placed | None, Placed | None]] = []
         found += [(p, grad_of.get(p.node.id)) for p in runs if not p.backward]
         return found + [(None, p) for p in runs if p.backward and p.node.id not in self.found]
-
-    def words(self) -> None:
-        """Title and the order of events."""
-        placed = self.wiring.placed
-        count = sum(p.backward for p in placed)
-        self.graph.title = f"Net: {len(placed) - count} ops" + (
-            f", {count} grad ops" if count else ""
-        )
-        self.graph.steps = [f"#{p.node.number} {op_words(p.op)}" for p in placed]
 
 
 # ---- a net that runs once per step ----------------------------------------------------------

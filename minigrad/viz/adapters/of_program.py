@@ -27,8 +27,8 @@ from .wiring import (
     loops,
     makes_gradients,
     op_kind,
-    op_words,
     saved_lines,
+    told,
     twins,
 )
 
@@ -61,7 +61,7 @@ def of_program(
     drawing.mirror()
     follow_names(drawing.graph, values or {})
     drawing.not_run()
-    drawing.words()
+    told(drawing.graph, "Program", {idx: s.wiring for idx, s in drawing.sheets.items()})
     return drawing.graph
 
 
@@ -207,17 +207,6 @@ class ProgramDrawing:
             for node in (n for nodes in sheet.wiring.versions.values() for n in nodes):
                 if not entered and node.id not in sheet.wiring.writer:
                     node.state = "pending"
-
-    def words(self) -> None:
-        """Title and the order of events, for readers who do not see the picture."""
-        placed = [p for s in self.sheets.values() for p in s.wiring.placed]
-        grads, several = sum(p.backward for p in placed), len(self.sheets) > 1
-        blocks = f", {len(self.sheets)} blocks" if several else ""
-        self.graph.title = f"Program: {len(placed) - grads} ops, {grads} grad ops{blocks}"
-        for sheet in self.sheets.values():
-            inside = f"block {sheet.block.idx} " if several else ""
-            for p in sheet.wiring.placed:
-                self.graph.steps.append(f"{inside}#{p.node.number} {op_words(p.op)}")
 
 
 # ---- blocks that operators hold ----------------------------------------------------------------

@@ -280,6 +280,19 @@ def saved_lines(graph: Graph, backward: list[Placed], found: dict[str, Placed]) 
                 graph.edge(value, g.node, "saved")
 
 
+def told(graph: Graph, kind: str, blocks: Mapping[int, Wiring]) -> None:
+    """Title and the order of events, for readers who do not see the picture."""
+    placed = [each for block in blocks.values() for each in block.placed]
+    grads = sum(each.backward for each in placed)
+    counts = [f"{len(placed) - grads} ops"]
+    counts += [f"{grads} grad ops"] if grads or kind == "Program" else []
+    counts += [f"{len(blocks)} blocks"] if len(blocks) > 1 else []
+    graph.title = f"{kind}: {', '.join(counts)}"
+    for number, block in blocks.items():
+        inside = f"block {number} " if len(blocks) > 1 else ""
+        graph.steps += [f"{inside}#{p.node.number} {op_words(p.op)}" for p in block.placed]
+
+
 # ---- What operators and the names they read and write say of themselves, by the spelling of programs ----
 
 
