@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import minigrad as mg
+from minigrad import nn
 from minigrad.viz import draw
 from minigrad.viz.adapters.names import Names
 from minigrad.viz.adapters.of_nodes import of_links
@@ -179,3 +181,42 @@ def test_a_search_without_a_hit_names_what_is_near():
 def ops_in(graph):
     """Operations of a picture, with those inside folded nodes."""
     return sum(n.data["ops"] if n.kind == "folded" else is_op(n) for n in graph.nodes.values())
+
+
+# What a box says --------------------------------------------------------------------------------
+
+
+def boxes(graph):
+    return {n.side: (n.name, n.lines[0]) for n in graph.nodes.values() if n.kind == "folded"}
+
+
+def test_steps_that_read_rows_and_are_stacked_fold_into_one_repeat():
+    layer = nn.RNN(3, 4)
+    out, _ = layer(mg.tensor(np.ones((20, 2, 3))))
+    graph = draw((out * out).sum(), detail="folded").graph
+    assert boxes(graph)["forward"] == ("20 × (addmm, tanh)", "40 operations")
+    labels = {e.label for e in graph.edges if e.label}
+    assert labels == {"20 parts"}  # not on the line from the weight, which is one value
+    ends = {graph.nodes[e.tail].name for e in graph.edges if e.label and e.kind == "flow"}
+    assert ends == {"unbind", "20 × (addmm, tanh)"}
+
+
+def test_a_box_of_a_module_has_its_path_and_says_what_is_in_it():
+    def parameter(name):
+        return mg.tensor([0.5], requires_grad=True, name=name)
+
+    h = mg.tensor([1.0])
+    for part in ("encoder", "decoder"):
+        for k in range(2):
+            h = mg.tanh(h * parameter(f"{part}.{k}.w") + parameter(f"{part}.{k}.b"))
+    graph = draw(h.sum(), detail="folded", direction="TB").graph
+    names = [n.name for n in graph.nodes.values() if n.kind == "folded" and n.side == "forward"]
+    assert names == ["encoder.0", "encoder.1", "decoder.0", "decoder.1"]
+    assert boxes(graph)["backward"][1].startswith("4 operations: ")
+    assert all("operations" not in name for name in names)
+
+
+def test_a_module_of_library_code_is_no_operand():
+    layer = nn.RNN(3, 4)
+    out, _ = layer(mg.tensor(np.ones((2, 2, 3))))
+    assert "ops" not in {n.name for n in draw(out.sum()).graph.nodes.values()}

@@ -95,3 +95,13 @@ def test_playing_loads_widgets_only_when_one_is_shown():
         "assert not {'anywidget', 'ipywidgets', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_stands_before_a_value_keeps_to_the_rows_of_its_box():
+    from minigrad.viz.player.film import _beside
+
+    drawn, before = "model.0.weight.grad = [3,4] float64", "model.0.weight.grad = —"
+    assert _beside(drawn, before) == [
+        ("model.0.weight.grad", "model.0.weight.grad"),
+        ("= [3,4] float64", "= —"),
+    ]
