@@ -452,9 +452,9 @@ def make_grad_op(op):
 # program**.
 #
 # **17e. The engine: append_backward_ops.** Write the traversal. An op without a gradient, such as
-# `fill_constant`, gets no grad op: `find(op.type).grad` is `None`. A seed writes `loss@GRAD`; what
-# it writes, without the `@GRAD`, is the first needed name. (`names(op.outputs)` are all the names
-# that an op writes.)
+# `fill_constant`, gets no grad op: `find(op.type).grad` is `None`. For any other, `make_grad_op` above
+# makes it. A seed writes `loss@GRAD`; what it writes, without the `@GRAD`, is the first needed name.
+# (`names(op.outputs)` are all the names that an op writes.)
 
 # %% tags=["exercise", "ex-17e", "engine"]
 def append_backward_ops(block, target_block, seeds):

@@ -472,8 +472,8 @@ def append_backward_ops(block, target_block, seeds):
 # Write the second half. By rule 1 or rule 2 the op goes, and a line says why: `dropped.append((op,
 # reason))`, with the reason in the words above. An op that stays gets its missing gradients right
 # before it, made by `Operator("fill_zeros_like", {"x": the forward name}, {"out": the gradient})`.
-# Then comes the op itself, a `copy(op)` with the `outputs` found above. What they write is `made` from
-# now on.
+# (`w@GRAD@RENAME@1` is a part of the gradient of `w`: its forward name is `w`.) Then comes the op
+# itself, a `copy(op)` with the `outputs` found above. What they write is `made` from now on.
 
 # %% tags=["exercise", "ex-18e", "engine"]
 def remove_no_grad_branch(ops, no_grad, given=()):

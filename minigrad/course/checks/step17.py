@@ -15,7 +15,7 @@ def append_backward_ops(append_backward_ops, Program, Operator):
         before = [str(op) for op in block.ops]
         append_backward_ops(block, target, seeds)
         same("the forward block afterwards", [str(op) for op in block.ops], before)
-        return [op.type for op in target.ops]
+        return target.ops
 
     def chain(*lines):
         block = Program().blocks[0]
@@ -50,9 +50,25 @@ def append_backward_ops(append_backward_ops, Program, Operator):
             [("fill_constant", "", "o"), ("mul", "ao", "e")],
             ["mul_grad"],
         ),
+        (
+            "e = square(a), where a branch m = square(square(a)) leads elsewhere",
+            "e",
+            [("square", "a", "e"), ("square", "a", "k"), ("square", "k", "m")],
+            ["square_grad"],
+        ),
+        (
+            "e = square(p), where p is one half of split(a)",
+            "e",
+            [("split", "a", "p q"), ("square", "p", "e")],
+            ["square_grad", "split_grad"],
+        ),
     ):
         found = appended(chain(*lines), names)
-        same(f"the list of op types appended for {words}", found, ["fill_constant", *expected])
+        types = [op.type for op in found]
+        same(f"the list of op types appended for {words}", types, ["fill_constant", *expected])
+        for op in found[types.count("fill_constant") :]:
+            if not hasattr(op, "forward_op"):
+                raise Mismatch(f"the note in {op}, which op it belongs to,", None, "its forward op")
 
 
 @checker("17a")

@@ -27,6 +27,7 @@ def remove_no_grad_branch(remove_no_grad_branch, Operator):
     split = grad_op("split", "loss@GRAD q@GRAD", "w@GRAD")
     again = grad_op("mul", "b, loss@GRAD, q@GRAD", "v@GRAD")
     stack = grad_op("stack", "loss@GRAD", "p@GRAD q@GRAD")
+    added = line("sum", {"x": ["loss@GRAD", "q@GRAD@RENAME@1"]}, {"out": ["v@GRAD"]})
     part = grad_op("add", "loss@GRAD", "p@GRAD@RENAME@0", "q@GRAD@RENAME@0")
     want, zeros = "nobody wants what it writes", "only zeros come in"
     for words, ops, no_grad, given, kept, dropped in (
@@ -44,6 +45,7 @@ def remove_no_grad_branch(remove_no_grad_branch, Operator):
         ),
         ("where q@GRAD is missing", [seed, split], "", "", "0z1", []),
         ("where two ops need the missing q@GRAD", [seed, split, again], "", "", "0z12", []),
+        ("where a part of q@GRAD is missing", [seed, added], "", "", "0p1", []),
         ("where q@GRAD is given", [split], "", ["loss@GRAD", "q@GRAD"], "0", []),
         ("where one name of a list is not wanted", [seed, stack], "q", "", "01", []),
         ("where a part of q is not wanted", [seed, part], "q", "", "01", []),
@@ -54,8 +56,9 @@ def remove_no_grad_branch(remove_no_grad_branch, Operator):
             raise Mismatch("what comes back", answer, "two lists: ops, dropped")
         expected = []
         for mark in kept:
-            if mark == "z":
-                expected.append("q@GRAD = fill_zeros_like(x=q)")
+            if mark in "zp":
+                part_name = "" if mark == "z" else "@RENAME@1"
+                expected.append(f"q@GRAD{part_name} = fill_zeros_like(x=q)")
                 continue
             left = line(ops[int(mark)].type, ops[int(mark)].inputs, {})
             for slot, names in ops[int(mark)].outputs.items():
