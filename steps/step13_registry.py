@@ -26,7 +26,9 @@
 # design documents of PaddlePaddle's engine of 2017 ("the documents"), the clearest account there is.
 #
 # The mathematics does not change at all. We take $e = (a + b) \cdot d$ with $a = 2$, $b = 3$, $d = 4$,
-# and write it both ways, side by side. At the end there is a dictionary.
+# and write it both ways, side by side. Only four things are new: a **scope** (names and values), a
+# **registry** (what `mul` means), an **operator** (one line of text), and its **gradient operator**
+# (one more line of text). At the end there is a dictionary.
 
 # %%
 import inspect
@@ -134,19 +136,8 @@ class Scope(dict):
 # turn round *any* record. Whoever invents an operator brings its record along, and nothing else
 # changes.
 #
-# In 2017 an operator was registered with a line of C++. Our `register` takes the same four facts
-# in the same order:
-#
-# ```cpp
-# REGISTER_OP(mul, MulOp, MulOpMaker, mul_grad, MulOpGrad);    // the document
-# ```
-# ```python
-# register("mul", mul, "mul_grad", mul_grad)                   # here
-# ```
-#
-# `MulOpMaker` declared the slots. We need no such class: **the parameters of a kernel are its
-# slots**. `def mul(x, y)` has the slots `x` and `y`. Keyword-only parameters are attributes, not
-# slots.
+# Nobody has to declare the slots: **the parameters of a kernel are its slots**. `def mul(x, y)` has
+# the slots `x` and `y`. Keyword-only parameters are attributes, not slots.
 
 # %%
 GRAD = "@GRAD"              # w@GRAD is the name of the gradient of w
@@ -217,7 +208,9 @@ register("power", lambda x, *, n: x ** n,
 # ## Operator: one line of the description
 #
 # An operator is a type, the names in its input slots, the names in its output slots, and
-# attributes. A slot holds a *list* of names, nearly always a list of one.
+# attributes. Slots and names are two kinds of words. A slot is like the *parameter* of a function:
+# every `mul` has `x` and `y`. A name is like the *argument* of a call: this `mul` reads `c` and `d`.
+# A slot holds a *list* of names, nearly always a list of one.
 #
 # Look for numbers in this class, and for other operators. There are none.
 
@@ -346,9 +339,7 @@ class Operator:
 # | `inputs` | inputs | inputs, outputs, gradients of the outputs |
 # | `outputs` | outputs | gradients of the inputs |
 #
-# To most operators belongs exactly one gradient operator, but not to all. One that only fills in a
-# constant has none. And a design may give an operator several, for example one per input, so that
-# those nobody needs are never run.
+# (Most operators have exactly one gradient operator. One that only fills in a constant has none.)
 #
 # `BuildGradOp` makes it in four processes. We do each of them by hand for `e = mul(x=c, y=d)`.
 #
@@ -372,6 +363,7 @@ class Operator:
 # %% [markdown]
 # **Process 3.** Add the gradients: those of the outputs are read, those of the inputs are written.
 # The gradient of the variable `c` is the variable with the name `c@GRAD`. That is the whole trick.
+# (`out_grad` is a slot of every grad op, `e@GRAD` is the name that stands in it here.)
 
 # %% tags=["active-ipynb"]
 # for slot, listed in op.outputs.items():
@@ -677,7 +669,9 @@ def build_grad_op(op):
 # #     return mul
 # ```
 #
-# PaddlePaddle's operators were names from the beginning (recorded in its design document of 2017):
+# PaddlePaddle's operators were names from the beginning (recorded in its design document of 2017).
+# `REGISTER_OP` took the facts of our `register`, in the same order; `MulOpMaker` declared the slots,
+# which we read off the kernel.
 #
 # ```cpp
 # REGISTER_OP(mul, MulOp, MulOpMaker, mul_grad, MulOpGrad);

@@ -17,8 +17,14 @@
 # The way out: an op may hold a **block**. `while` runs its block again and again, `if_else` runs
 # one of two. And the grad op of such an op holds the *grad block* of that block.
 #
+# `loss.backward()` never meets this problem: Python runs the loop, and the graph it leaves has one
+# node for each product. Here **one** `while` gets **one** `while_grad`, however often it goes round.
+# What is to be written fits into a sentence: *forward keeps the values of every round; backward goes
+# through the rounds in reverse, hands one gradient on from each to the one before, and adds another
+# one up.*
+#
 # The step has two halves, and a good place to rest between them: first the loop, then the branch.
-# One run of a loop's body is a **step**, as in step 16, and its scope is a **step scope**.
+# One round, one run of a loop's body, is a **step**, as in step 16, and its scope is a **step scope**.
 
 # %%
 import inspect
@@ -429,8 +435,9 @@ class BlockOp(Operator):
 
 
 # %% [markdown]
-# `hold` is a helper for writing such ops. `state` says for each carried value: where it starts,
-# what it becomes, what it is called afterwards.
+# `hold` is a helper for writing such ops. Skip its code and read its call, at the end of `power`:
+# `state` says for each carried value where it starts, what it becomes, and what it is called
+# afterwards.
 
 # %% tags=["active-ipynb", "picture-F"]
 # def hold(block, type, condition, state, **held):
@@ -621,9 +628,8 @@ def make_steps_grad_op(op):
 # back. `adjust` learns to go into the grad blocks. It also notes their **parent**: the block that
 # holds the grad op.
 #
-# A name that a block declares itself hides the same name outside. So for such a name the `no_grad`
-# of the outer block does not count; its own `stop_gradient` does. The gradients that a grad block
-# gets from its op are `given`.
+# A name that a block declares itself hides the same name outside, so its own `stop_gradient` counts
+# (exercise 19b shows why). The gradients that a grad block gets from its op are `given`.
 
 # %%
 def make_grad_op(op):
@@ -700,8 +706,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 #    `step.update(...)`;
 # 2. run its grad block. A step whose condition holds ran `sub_block`, any other `else_block`:
 #    `blocks[op.attrs[...]]` is the grad block of that one, and it has a `run(step)`;
-# 3. collect what the grad block wrote into the step. A carried value whose gradient is not there gets
-#    zeros in the shape of `step[name]`; a shared one gets nothing added.
+# 3. collect what the grad block wrote into the step, under `name + GRAD`. A carried value whose
+#    gradient is not there gets zeros in the shape of `step[name]`; a shared one gets nothing added.
 
 # %% tags=["exercise", "ex-19e", "engine"]
 def run_steps_grad(op, scope, blocks):
@@ -935,8 +941,8 @@ def run_steps_grad(op, scope, blocks):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# `loss.backward()` needs none of this: Python's own `for` and `if` run, and the graph of step 10
-# records what was computed, unrolled. The numbers are the same. Recorded with PyTorch 2.13.0:
+# `loss.backward()` needs none of this: its graph is the loop unrolled. The numbers are the same.
+# Recorded with PyTorch 2.13.0:
 #
 # ```python
 # >>> x, w = torch.tensor(2., requires_grad=True), torch.tensor(3., requires_grad=True)
