@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from . import progress
@@ -44,7 +45,10 @@ def open_course(options: Sequence[str]) -> int:
         *(["--allow-root"] if os.name == "posix" and os.geteuid() == 0 else []),  # in containers
         *options,
     ]
-    return _become(command, environment(course.root))
+    quiet = [str(Path(__file__).parent / "jupyter")]  # JupyterLab asks nothing about its news
+    paths = [*quiet, *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    variables = environment(course.root) | {"JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
+    return _become(command, variables)
 
 
 def _become(command: list[str], variables: dict[str, str]) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from sample_course import copied
@@ -34,6 +37,9 @@ def test_without_a_command_jupyterlab_opens_the_start_page_with_the_options(cour
     assert f"--ServerApp.root_dir={course.root}" in command
     assert command[-2:] == ["--no-browser", "--port=9999"]
     assert variables["PYTHONPATH"].split(":")[0] == str(course.root)
+    first = Path(variables["JUPYTER_CONFIG_PATH"].split(os.pathsep)[0])
+    settings = json.loads((first / "labconfig" / "page_config.json").read_text())
+    assert settings["disabledExtensions"] == {"@jupyterlab/apputils-extension:announcements": True}
     assert trusted == [course]
 
 
