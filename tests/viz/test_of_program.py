@@ -280,9 +280,9 @@ def test_a_loop_shows_versions_step_scopes_and_what_goes_round():
     assert words == {"[2] before the loop", "[2] after the loop", "[2] block 0", "[2] next"}
     loops = [(graph.nodes[e.tail].name, e.label) for e in graph.edges if e.kind == "loop"]
     assert loops == [
-        ("s", "next iteration"),
-        ("i", "next iteration"),
-        ("s@GRAD", "previous iteration"),
+        ("s", "next step"),
+        ("i", "next step"),
+        ("s@GRAD", "previous step"),
     ]
     assert "+= over steps" in named(graph, "w@GRAD")[1].lines[-1]
     assert only(graph, EMPTY).kind == "data"
@@ -363,8 +363,8 @@ def test_a_loop_of_the_package_carries_its_values_and_has_blocks_for_body_and_co
     labels = [r.label.split(": ")[1] for r in graph.regions.values() if r.strong]
     assert sorted(labels) == ["condition", "loop body", "one step backwards"]
     assert Counter(e.label for e in graph.edges if e.kind == "loop") == {
-        "next iteration": 2,
-        "previous iteration": 1,
+        "next step": 2,
+        "previous step": 1,
     }
     assert Counter(n.kind for n in graph.nodes.values())["scopes"] == 1
 

@@ -34,7 +34,7 @@ def test_a_scope_stands_inside_the_frame_of_its_parent():
 def test_step_scopes_are_drawn_inside_the_first_few_of_them():
     scope = Scope(steps=[Scope(h=float(i)) for i in range(9)])
     graph = draw(scope).graph
-    assert only(graph, "steps").lines == ("9 iterations",)
+    assert only(graph, "steps").lines == ("9 steps",)
     assert sum(r.label.startswith("steps: step") for r in graph.regions.values()) == FEW_STEPS
 
 

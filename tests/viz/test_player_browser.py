@@ -244,7 +244,7 @@ def test_a_loop_tells_its_iteration_in_both_themes(show, scheme):
     for _ in range(20):
         page.keyboard.press("ArrowRight")
         seen.append(page.text_content(".mg-iteration"))
-    assert [s for s in dict.fromkeys(seen) if s] == ["iteration 0", "iteration 1"]
+    assert [s for s in dict.fromkeys(seen) if s] == ["step 0 of the loop", "step 1 of the loop"]
 
 
 HOSTILE = [

@@ -35,9 +35,9 @@ def test_a_loop_of_three_turns_tests_four_times_and_the_last_test_is_false():
     said = [e.text for e in player.events if "less_than_0 = " in e.text]
     assert [text.partition(" = ")[2].split()[0] for text in said] == ["True"] * 3 + ["False"]
     entered = [e.text.rpartition(": ")[2] for e in player.events if e.kind == "enter"]
-    turns = [f"{what}, iteration {t}" for t in range(3) for what in ("condition", "loop body")]
-    back = [f"one step backwards, iteration {t}" for t in (2, 1, 0)]
-    assert entered == [*turns, "condition, iteration 3", *back]
+    turns = [f"{what}, step {t}" for t in range(3) for what in ("condition", "loop body")]
+    back = [f"one step backwards, step {t}" for t in (2, 1, 0)]
+    assert entered == [*turns, "condition, step 3", *back]
     parts = [e.text for e in player.events if "w@GRAD = " in e.text]
     assert "w@GRAD = 12" in parts[-1]  # 3 · 8 · 0.5², and twice 1 for the square
 

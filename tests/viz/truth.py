@@ -119,7 +119,7 @@ def check_run(prog, feed, fetch) -> int:
     for event, before in page.steps():
         node = page.graph.nodes[event.nodes[0]]
         if event.kind in ("enter", "leave"):
-            label = event.text.partition(" ")[2].partition(", iteration")[0]
+            label = event.text.partition(" ")[2].partition(", step")[0]
             if event.kind == "enter":
                 stack.append(label)
                 tests[label] = tests.get(label, 0) + 1

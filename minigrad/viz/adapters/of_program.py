@@ -262,7 +262,7 @@ def go_round(graph: Graph, sheet: Sheet, end: Node, start: Node) -> None:
     add_word(end, "before the step" if sheet.backward else "next")
     if sheet.backward:
         add_word(start, "after the step")
-    word = "previous iteration" if sheet.backward else "next iteration"
+    word = "previous step" if sheet.backward else "next step"
     graph.edge(end, start, "loop", label=word)
 
 
@@ -383,7 +383,7 @@ class Looks:
 def scope_words(program: Any) -> dict[tuple[int, str], str]:
     """What the step scopes that an operator writes hold, by block and name."""
     ops = [(block.idx, op) for block in program.blocks for op in block.ops]
-    words = {False: "values of the branch", True: "values of each iteration"}
+    words = {False: "values of the branch", True: "values of each step"}
     return {(b, n): words[loops(op)] for b, op in ops for n in flat(op.outputs) if is_scopes(n)}
 
 

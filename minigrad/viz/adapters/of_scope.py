@@ -85,7 +85,7 @@ def frame(graph: Graph, scope: Any, label: str, outer: str | None) -> str:
     for name, held in (names_of(scope) or {}).items():
         steps = step_list(held)
         kind = "scopes" if steps else "gradient" if is_gradient(str(name)) else "value"
-        fields = {"lines": (f"{len(steps)} iterations",)} if steps else value(held)
+        fields = {"lines": (f"{len(steps)} steps",)} if steps else value(held)
         graph.node(kind, str(name), region=region.id, **fields)
     return region.id
 

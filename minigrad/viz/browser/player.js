@@ -195,7 +195,7 @@ function render({ model, el }) {
     c.range.value = String(frame);
     c.count.textContent = `${frame} of ${total}`;
     c.range.setAttribute("aria-valuetext", `step ${frame} of ${total}`);
-    c.iteration.textContent = step && step.iteration != null ? `iteration ${step.iteration}` : "";
+    c.iteration.textContent = step && step.iteration != null ? `step ${step.iteration} of the loop` : "";
     c.say.textContent = open ? `Step ${frame} of ${total}: what comes next?` : step ? step.text : script.opening;
     c.formula.textContent = open || !step ? "" : step.formula;
     c.form.hidden = !open;

@@ -83,7 +83,7 @@ NODE_STYLES: dict[str, NodeStyle] = {
     "zero":          _N("ellipse", GREY,       "#E4E4E4", 2,   "zero gradient", dashed=True),
     "pruned":        _N("box",     GREY,       "#F3F3F3", 1.5, "dropped, with the reason",
                         dashed=True, struck=True, text=FAINT_TEXT),
-    "scopes":        _N("cylinder",BLUE,       "#EAF4FB", 1.5, "values of each iteration"),
+    "scopes":        _N("cylinder",BLUE,       "#EAF4FB", 1.5, "values of each step"),
     "folded":        _N("box",     BLUE,       "#CFE5F5", 2,   "repeated segment", peripheries=3),
 }
 
@@ -98,7 +98,7 @@ EDGE_STYLES: dict[str, EdgeStyle] = {
     "ref":        _E(GREEN,      1.3, "reference", "dashed", "vee", constraint=False),
     "weak":       _E(BLUE,       1.5, "data, held by a weak reference", "dotted"),
     "sub_block":  _E(GREY,       2.2, "operator and its sub-block", "dashed"),
-    "loop":       _E(BLUE,       3,   "carried to the next iteration"),
+    "loop":       _E(BLUE,       3,   "carried to the next step"),
 }
 
 REGION_STYLES: dict[tuple[str, bool], RegionStyle] = {

@@ -152,7 +152,7 @@ class Running:
         if holder is None or holder.id not in self.graph.nodes or not inside:
             return
         label = holder.data["holds"][done.block]
-        where = label if turn is None else f"{label}, iteration {turn}"
+        where = label if turn is None else f"{label}, step {turn}"
         if done.kind == "leave":
             yield Event("leave", (holder.id,), f"Leave {where}", iteration=turn)
             return
@@ -219,7 +219,7 @@ class Running:
             made = [text for text, _ in live_lines(node)]
         takes = f" takes {into}" if into else ""
         gives = f" gives {', '.join(made)}" if made else ""
-        again = "" if iteration is None else f" (iteration {iteration})"
+        again = "" if iteration is None else f" (step {iteration})"
         joined = f"{takes} and{gives}" if takes and gives else takes + gives
         return f"{_WORDS[kind]} {number}{node.name}{joined}{again}"
 
@@ -257,7 +257,7 @@ class Running:
         inside = self.ops.get(region, [])
         label = self.graph.regions[str(region)].label
         at = t if self.scopes else iteration
-        where = f"{label}, iteration {t}" if self.scopes else label
+        where = f"{label}, step {t}" if self.scopes else label
         left = Event("leave", (node.id,), f"Leave {where}", iteration=at)
         run = [(inner, at, frames[1], False) for inner in inside]
         return [self.enter(node, inside, where, at, frames), *run, left]
