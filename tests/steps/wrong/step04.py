@@ -118,6 +118,14 @@ WRONG = {
     ],
 }
 
+
+def of_the_box_alone(f, value):
+    box = Variable(np.array(float(value)))
+    f(box)
+    box.backward()
+    return box.grad
+
+
 NAMED = {
     "4a": [
         ((recursive, Variable, Square, Exp), "the function calls itself"),
@@ -127,6 +135,7 @@ NAMED = {
         ((the_value, square, exp), "the value of f is returned"),
         ((of_the_result, square, exp), "the gradient of the result is returned"),
         ((by_central_difference, square, exp), "f runs twice, to measure it"),
+        ((of_the_box_alone, square, exp), "backward() is called on the box that you made"),
     ],
 }
 

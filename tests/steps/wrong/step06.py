@@ -122,6 +122,26 @@ def nothing_computed(x):
     return x
 
 
+def users_counted_once(y):
+    waiting = {}
+    for f in functions_behind(y):
+        for maker in {x.creator for x in f.inputs}:
+            waiting[maker] = waiting.get(maker, 0) + 1
+    order, ready = [], [y.creator]
+    while ready:
+        order.append(ready.pop())
+        for maker in [x.creator for x in order[-1].inputs if x.creator is not None]:
+            waiting[maker] -= 1
+            if waiting[maker] == 0:
+                ready.append(maker)
+    return order
+
+
+def two_squares(x):
+    first, second = square(x), square(x)
+    return first + second
+
+
 WRONG = {
     "6a": [
         (first_input_only, Variable, square),
@@ -140,6 +160,7 @@ WRONG = {
         (_step.by_generation, Variable, square),
         (the_last_again_and_again, Variable, square),
         (return_forgotten, Variable, square),
+        (users_counted_once, Variable, square),
     ],
     "6c": [
         (twice_a_leaf, Variable),
@@ -163,10 +184,12 @@ NAMED = {
         ((lifo, Variable, square), "a function is put into the order once per use"),
         ((_step.by_generation, Variable, square), "f.generation is read"),
         ((recursive_postorder, Variable, square), "the order is found by recursion"),
+        ((users_counted_once, Variable, square), "a function that uses an output twice"),
     ],
     "6c": [
         ((twice_a_leaf, Variable), "a leaf is used twice"),
         ((nothing_computed, Variable), "x itself is returned"),
+        ((two_squares, Variable), "square(x) is computed twice"),
     ],
 }
 

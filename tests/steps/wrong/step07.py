@@ -89,6 +89,23 @@ def not_kept(y):
     y.backward()
 
 
+@contextlib.contextmanager
+def an_attribute_called_name(name, value):
+    before, Config.name = Config.name, value
+    try:
+        yield
+    finally:
+        Config.name = before
+
+
+def reference_not_called(y):
+    for f in _step.functions_behind(y):
+        for x in f.inputs:
+            x.grad = None
+        f.output.cleargrad()
+    y.backward(retain_grad=True)
+
+
 WRONG = {
     "7a": [(strong,), (bare,), (both_weak,)],
     "7b": [
@@ -103,4 +120,9 @@ WRONG = {
         (leaves_only, Variable, square),
         (not_kept, Variable, square),
     ],
+}
+
+NAMED = {
+    "7b": [((an_attribute_called_name, Config), "Config.name is read")],
+    "7c": [((reference_not_called, Variable, square), "the weak reference is not called")],
 }

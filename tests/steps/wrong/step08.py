@@ -138,6 +138,16 @@ def in_quotes(y):
     return arrows_from(y, lambda tail, head, inward: f'"{tail}"->"{head}";')
 
 
+class TanhOfAReference(Tanh):
+    def backward(self, gy):
+        return gy * (1 - self.output.data**2)
+
+
+class TanhOfABox(Tanh):
+    def backward(self, gy):
+        return gy * (1 - self.output() ** 2)
+
+
 WRONG = {
     "8a": [
         (ConstantExponent, Variable, gradcheck),
@@ -152,6 +162,16 @@ WRONG = {
         ((first, bare_numbers, one), Variable, functions_behind),
         ((first, two, two), Variable, functions_behind),
         ((first, two, sigmoid_instead), Variable, functions_behind),
+    ],
+}
+
+NAMED = {
+    "8b": [
+        (((lambda x, cls=cls: cls()(x), two, one), Variable, functions_behind), when)
+        for cls, when in (
+            (TanhOfAReference, "the weak reference is not called"),
+            (TanhOfABox, "the rule computes with the box y"),
+        )
     ],
 }
 

@@ -104,6 +104,8 @@ WRONG = {
     "9c": [(f, Variable) for f in (bias_not_summed, transposed_weight, scalar_seed, without_names)],
 }
 
+NAMED = {"9b": [((keeps_the_axis, Variable, gradcheck), "the summed axes stay")]}
+
 RIGHT = {
     "9c": [(lambda *sizes: {key: list(shape) for key, shape in right(*sizes).items()}, Variable)],
 }
