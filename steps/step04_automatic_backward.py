@@ -27,7 +27,7 @@ import numpy as np
 # First we try the obvious way, and it fails. Then you write the one that works: from this step on
 # **you write the heart of the engine**, one function per step.
 #
-# (`__init__` and `Function.__call__` have got guards. We meet them further down.)
+# (`__init__` and `Function.__call__` have gained guards. We meet them further down.)
 
 # %%
 class Variable:

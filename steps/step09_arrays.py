@@ -71,10 +71,6 @@ def by_generation(y):
     return sorted(functions_behind(y), key=lambda f: f.generation, reverse=True)
 
 
-# %% [markdown]
-# The walk calls the helper for every gradient, once, in one place. So `Add`, `Sub`, `Mul` and
-# `Div` stay as they are.
-
 # %% tags=["carried"]
 def accumulate(x, gx):
     """Add gx to x.grad without changing an array that somebody else holds."""
@@ -88,6 +84,10 @@ def accumulate(x, gx):
 # from minigrad.course import use_mine
 #
 # use_mine()
+
+# %% [markdown]
+# The walk calls the helper for every gradient, once, in one place. So `Add`, `Sub`, `Mul` and
+# `Div` stay as they are.
 
 # %%
 class Variable:

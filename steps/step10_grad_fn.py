@@ -30,19 +30,7 @@
 # ```
 #
 # By the end of this page you will have made this line yourself, walked through the door by hand, and
-# written the engine that walks for you. These are the eight things that any such engine does, and the
-# words we have for them from here on:
-#
-# | word | what happens | in steps 1 to 9 | here |
-# |---|---|---|---|
-# | **make node** | an operation leaves something behind | the function object | a `Node` |
-# | **link** | it notes where its inputs came from | `inputs`, `creator` | `next_functions` |
-# | **order** | users run before makers | `by_generation` | `count_edges` |
-# | **seed** | the gradient of the result: 1 | `np.ones_like` | `seed` |
-# | **pull** | gradients of the outputs in, of the inputs out | `f.backward(gy)` | `node(grad)` |
-# | **add** | gradients that meet are added | `accumulate` | `deliver`, `AccumulateGrad` |
-# | **free** | what nobody needs is let go | weak links | step 11 |
-# | **write down** | backward itself becomes a list of operations | | part D |
+# written the engine that walks for you.
 
 # %%
 import weakref
@@ -559,6 +547,21 @@ def stack(*rows):
 # %% [markdown]
 # The forward was not touched, and the result is wrong. That is the proof: **the engine walks these
 # edges and nothing else.**
+#
+# ## The words
+#
+# These are the eight things that any such engine does, and the words we have for them from here on:
+#
+# | word | what happens | in steps 1 to 9 | here |
+# |---|---|---|---|
+# | **make node** | an operation leaves something behind | the function object | a `Node` |
+# | **link** | it notes where its inputs came from | `inputs`, `creator` | `next_functions` |
+# | **order** | users run before makers | `by_generation` | `count_edges` |
+# | **seed** | the gradient of the result: 1 | `np.ones_like` | `seed` |
+# | **pull** | gradients of the outputs in, of the inputs out | `f.backward(gy)` | `node(grad)` |
+# | **add** | gradients that meet are added | `accumulate` | `deliver`, `AccumulateGrad` |
+# | **free** | what nobody needs is let go | weak links | step 11 |
+# | **write down** | backward itself becomes a list of operations | | part D |
 
 # %% [markdown]
 # ## Explore
