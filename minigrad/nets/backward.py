@@ -116,6 +116,7 @@ def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
     Errors: `ProgramError` for an unknown name in ``no_grad``, a type without gradient, a name
     written twice.
 
+    >>> from minigrad.nets import Scope
     >>> scope = Scope({"x": 3.0, "y@GRAD": 1.0})
     >>> square = Operator("mul", {"x": "x", "y": "x"}, {"out": "y"})
     >>> square.run(scope); Backward(square).run(scope)
