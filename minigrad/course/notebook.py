@@ -65,8 +65,7 @@ def read(path: Path) -> Notebook:
             used += [cell["cell_type"], "".join(cell["source"]), *cell["metadata"].get("tags", [])]
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise CourseError(
-            f"not a notebook ({type(error).__name__}: {error}); "
-            "move it away and build again, or ask for it again",
+            f"not a notebook ({type(error).__name__}: {error}); move it away, or ask for it again",
             path,
         ) from None
     return dict(notebook)

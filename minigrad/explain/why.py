@@ -11,6 +11,7 @@ from ..eager.grad_fn import Leaf, Node, Output, no_graph_reason
 from ..eager.tensor import Tensor, wrap
 from ..errors import DTypeError, describe, refusal, user_frame
 from ..primitives.arguments import Value
+from ..viz.adapters.names import Names, caller_variables
 from ..viz.adapters.torch_facts import kind_of
 from .explanation import USES, Explanation, Explanations, because
 from .linked import is_linked, paths_to
@@ -40,8 +41,9 @@ def why(x: Any, output: Any = None) -> Any:
     >>> print(mg.why(mg.tensor(1.0)))
     it has no gradient: it does not require grad; create it, or what it is computed from, with requires_grad=True
     """
+    called = Names(found=caller_variables(user_frame())).known
     if isinstance(x, Tensor):
-        return _of_tensor(x, output)
+        return _of_tensor(x, called(x) or "it", output)
     if isinstance(x, Value):
         from .programs import explain
 
@@ -51,7 +53,9 @@ def why(x: Any, output: Any = None) -> Any:
 
         return why_torch(x, output, user_frame(2))
     if is_linked(x):
-        return _of_linked(x, output)
+        return _of_linked(x, called(x) or "it", output)
+    if callable(named := getattr(x, "named_parameters", None)):
+        return Explanations(_of_tensor(each, name, output) for name, each in named())
     if not (found := _parts(x)):
         raise refusal(
             f"why() found no Tensor and no Variable in {describe(x)}",
@@ -62,7 +66,7 @@ def why(x: Any, output: Any = None) -> Any:
 
 
 def _parts(x: Any) -> list[Any]:
-    """The Tensors or Variables of a Program or Block (the parameters), a module, an optimizer, a list, a dictionary."""
+    """The Tensors or Variables of a Program or Block (the parameters), an optimizer, a list, a dictionary."""
     held = getattr(getattr(x, "program", x), "parameters", None)
     if held is None:
         held = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
@@ -70,9 +74,8 @@ def _parts(x: Any) -> list[Any]:
     return [v for v in held if isinstance(v, Value) or kind_of(v) == "tensor"]
 
 
-def _of_linked(x: Any, output: Any) -> Explanation:
+def _of_linked(x: Any, name: str, output: Any) -> Explanation:
     """Of an engine of the course: the paths; how much each gave is not known."""
-    name = getattr(x, "name", None) or "it"
     grad = x.grad.data if is_linked(x.grad) else x.grad
     if output is None and grad is None:
         return because(name, "no_output_and_no_grad")
@@ -87,13 +90,12 @@ def _of_linked(x: Any, output: Any) -> Explanation:
     return Explanation(name, grad, [(p, None) for p in paths])
 
 
-def _of_tensor(x: Tensor, output: Any) -> Explanation:
+def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
     if output is not None and not isinstance(output, Tensor):
         what = (
             f"the output to explain {x.name or 'a Tensor'} from is a Tensor, not {describe(output)}"
         )
         raise refusal(what, "mg.why(x, y)", DTypeError)
-    name = x.name or "it"
     if x._node is None:
         return Explanation(name, reason=no_graph_reason(x))
     root, index, seed = _start_of(output)

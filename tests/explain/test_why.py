@@ -233,7 +233,7 @@ def test_a_variable_of_linked_nodes_is_explained_by_its_links():
     assert "backward has not come to it by Square → Square[0]" in mg.why(x, y).reason
     assert "no path leads" in mg.why(Variable(), y).reason
     x.grad = 4.0
-    assert str(mg.why(x, y)).splitlines()[0] == "the gradient of it is 4., from 1 path(s):"
+    assert str(mg.why(x, y)).splitlines()[0] == "the gradient of x is 4., from 1 path(s):"
     assert "pass the output" in mg.why(x).note
 
 
@@ -376,7 +376,7 @@ def test_an_output_that_is_gone_is_named_with_and_without_a_gradient():
     found = mg.why(x)
     assert float(found.total) == 4.0
     assert str(found) == (
-        "the gradient of it is 4.\n"
+        "the gradient of x is 4.\n"
         "  (the output the last backward started from is gone; pass yours: mg.why(x, y))"
     )
     assert "the output the last backward started from is gone" in mg.why(w).reason
@@ -461,7 +461,7 @@ def test_values_that_are_forgotten_are_a_question_mark():
     text = str(mg.why(x))
     assert "?  by  SumBackward0 → ExpBackward0[0]" in text
     assert "from 1 use(s) of it" in text
-    assert text.startswith("the gradient of it is float64[3000], sum 8154.8")
+    assert text.startswith("the gradient of x is float64[3000], sum 8154.8")
 
 
 @pytest.mark.parametrize(
@@ -497,3 +497,18 @@ def test_what_holds_values_is_explained_value_by_value():
 def test_an_array_has_no_gradient_to_explain():
     with pytest.raises(DTypeError, match=r"no Tensor and no Variable in float64\[2\]"):
         mg.why(np.ones(2))
+
+
+def test_a_value_without_a_name_is_called_by_the_callers_variable_or_by_its_place_in_a_module():
+    weight = leaf(2.0)
+    weight.name = None
+    y = weight * weight
+    y.backward()
+    assert str(mg.why(weight, y)).startswith("the gradient of weight is 4., from 2 path(s):")
+    model = mg.nn.Sequential(mg.nn.Linear(2, 1), mg.nn.ReLU())
+    assert [each.name for each in mg.why(model)] == ["layers.0.weight", "layers.0.bias"]
+
+
+def test_old_names_of_a_player_say_what_stands_there():
+    with pytest.raises(AttributeError, match=r"a Player has no widget; a player needs none: show"):
+        _ = mg.play(leaf(2.0) * 2.0).widget

@@ -129,12 +129,12 @@ def _written(code: CodeType, instruction: int) -> str:
     return b"".join([lines[0][start:], *lines[1:]]).decode()
 
 
-def caller_variables() -> dict[str, Any]:
-    """The variables of the nearest caller outside this folder: its locals, then its globals.
+def caller_variables(frame: FrameType | None = None) -> dict[str, Any]:
+    """The variables of a frame, or of the nearest caller outside this folder: locals, then globals.
 
     Names that start with an underscore are left out: notebooks keep old results under them.
     """
-    frame = _outside(sys._getframe())
+    frame = frame or _outside(sys._getframe())
     if frame is None:
         return {}
     known = {**frame.f_locals, **frame.f_globals, **frame.f_locals}
