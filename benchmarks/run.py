@@ -7,7 +7,7 @@
 Each peer lives in a process of its own with one thread; in every round each takes one slice of time, in shuffled order.
 A figure is the median over rounds of (peer / base) within a round: machines drift, so only ratios are worth reading.
 The bases are ``floor`` (NumPy in memory made once) and ``by hand`` (NumPy as one writes it).
-Peers to install: ``pip install torch autograd dezero jax casadi matplotlib``.
+Peers to install: ``pip install torch autograd dezero jax casadi matplotlib``; ``pytest``, for the capstone's GPT.
 """
 from __future__ import annotations
 
