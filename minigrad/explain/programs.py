@@ -18,9 +18,8 @@ from .paths import Flow, forward_trouble, size_of, trouble
 
 MOST_PATHS = 8
 
-_Value = tuple[
-    str, int
-]  # a name and which of its values: an operator that writes it makes the next
+#: a name and which of its values: an operator that writes it makes the next
+_Value = tuple[str, int]
 
 
 def explain(variable: Variable, scope: Any = None) -> Explanation:

@@ -8,22 +8,14 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.viz.render import layout
-from tests import jupyter_browser
+from tests.viz import conftest
 
 torch = pytest.importorskip("torch")
 
 from tests.pytorch import models  # noqa: E402
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if not layout.available():
-        pytest.skip("no layout engine")
-    with jupyter_browser.browser() as running:
-        yield running
+browser = conftest.browser
 
 
 @pytest.mark.parametrize("make", [models.mlp, models.cnn])

@@ -14,6 +14,7 @@ from minigrad import static
 from minigrad.viz.graph.style import edge_style
 from steps import step07_lifetime as step07
 from tests.static import random_programs
+from tests.viz.graphs import Cube
 from tests.viz.test_events import Add, Square, Value
 
 
@@ -65,18 +66,6 @@ def test_paths_of_random_graphs_are_lines_of_the_picture_and_add_up(seed):
                 assert float(path["gave"]) == pytest.approx(product, rel=1e-3)
             total += float(path["gave"])
         assert total == pytest.approx(x.grad.item(), rel=1e-3)
-
-
-class Cube(mg.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2 * g
 
 
 def test_a_function_of_ones_own_is_followed_and_does_not_run_again():
