@@ -229,7 +229,8 @@ def _box(
         }
         small.nodes[held.id] = replace(held, data=data, lines=(*held.lines, words), bold=True)
         return small.nodes[held.id]
-    words = f"{count} operations" if count else f"{len(nodes)} parameters"
+    kind = "parameters" if all(n.kind == "leaf" for n in nodes) else "values"
+    words = f"{count} operations" if count else f"{len(nodes)} {kind}"
     data = {"ops": count, "members": members, "regions": [region]}
     return Node(
         f"c{region}",
