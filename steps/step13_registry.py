@@ -4,7 +4,7 @@
 # **Goal.** Describe a computation with names only, and build the gradient operator of any operator
 # from that description.
 #
-# **Time.** 35 minutes
+# **Time.** 30 minutes
 #
 # **Needs.** step 6 (step 10 helps)
 
@@ -20,15 +20,14 @@
 #
 # ## The cliff
 #
-# This is the cliff of the course. Until now everything was made of **objects** that point to each
-# other. From here on everything is made of **names**, and backward is not walked but **written down**.
-# Why? Because `torch.compile` does exactly this, and because it has been done before: we follow the
-# design documents of PaddlePaddle's engine of 2017 ("the documents"), the clearest account there is.
+# Until now everything was made of **objects** that point to each other. From here on everything is
+# made of **names**, and backward is not walked but **written down**. Why? Because `torch.compile` does
+# exactly this. We follow the clearest account there is: the design documents of PaddlePaddle's engine
+# of 2017 ("the documents").
 #
-# The mathematics does not change at all. We take $e = (a + b) \cdot d$ with $a = 2$, $b = 3$, $d = 4$,
-# and write it both ways, side by side. Only four things are new: a **scope** (names and values), a
-# **registry** (what `mul` means), an **operator** (one line of text), and its **gradient operator**
-# (one more line of text). At the end there is a dictionary.
+# The mathematics does not change. We take $e = (a + b) \cdot d$ with $a = 2$, $b = 3$, $d = 4$. Four
+# things are new, and they come one by one: a **scope** (names and values), a **registry** (what `mul`
+# means), an **operator** (one line of text), and its **gradient operator** (one more line of text).
 
 # %%
 import inspect
@@ -46,7 +45,7 @@ import numpy as np
 # %% [markdown]
 # ## This side of the cliff: objects
 #
-# Here is step 10 in twenty lines (folded), just enough for `+` and `*`.
+# Step 10 in twenty lines, folded: just enough for `+` and `*`.
 
 # %% tags=["active-ipynb", "carried"]
 # class Node:
@@ -82,8 +81,7 @@ import numpy as np
 # mg.draw(e)
 
 # %% [markdown]
-# Now a wish. Save this graph to a file, send it to another machine, and run it there tomorrow on
-# other numbers.
+# Now a wish: save this graph to a file, and run it tomorrow, on another machine and other numbers.
 #
 # **Predict, then run.** What will the file contain?
 
@@ -95,7 +93,7 @@ import numpy as np
 
 # %% [markdown]
 # Nothing. An arrow between two objects is a place in the memory of *this* process. And the numbers are
-# mixed into the graph: 5 is inside `c`, so other numbers need a new graph. Two changes repair both.
+# mixed into the graph: 5 is inside `c`, so other numbers need a new graph. Two changes repair this.
 #
 # 1. Instead of pointing to an object, write its **name**. A name can be written to a file.
 # 2. Keep the numbers out of the description. Put them all into one place, a **scope**.
@@ -120,28 +118,30 @@ class Scope(dict):
 # scope["c"]
 
 # %% [markdown]
-# That message will be our guide today. It appears whenever something is read before it was written.
+# Remember this message. It appears whenever something is read before it was written.
 #
 # ## The registry: what a word means
 #
-# We are going to write `e = mul(x=c, y=d)`. That is only text, and somewhere it must say what `mul`
-# *means*: in one global map, the `OpInfoMap` of the documents. A record has four entries:
+# We are going to write `e = mul(x=c, y=d)`. That is only text. What `mul` *means* must stand somewhere
+# else: in a global map, the **registry** (`OpInfoMap` in the documents). One row gives two words their
+# meaning:
 #
-# * `kernel`: the Python function that computes;
-# * `inputs`: the names of its input **slots**, such as `x` and `y`;
-# * `outputs`: the names of its output slots;
-# * `grad`: the type of its gradient operator, such as `mul_grad`.
+# | word | reads | computes |
+# |---|---|---|
+# | `mul` | `x`, `y` | `x * y` |
+# | `mul_grad` | `x`, `y`, `out_grad` | the gradients of `x` and `y`: `y * out_grad` and `x * out_grad` |
 #
-# Why one map and not one class per operator? Because the core stays small: it can look up, run and
-# turn round *any* record. Whoever invents an operator brings its record along, and nothing else
-# changes.
+# The first is the formula, the second the gradient rule. A rule gets `out_grad`, the gradient of the
+# output, and whatever else it names. It returns the gradients of the inputs, in order.
 #
-# Nobody has to declare the slots: **the parameters of a kernel are its slots**. `def mul(x, y)` has
-# the slots `x` and `y`. Keyword-only parameters are attributes, not slots.
+# Both are Python functions, and **the parameters of a function are its slots**: the places for what it
+# reads. Nobody has to declare them. (Parameters behind a `*` are *attributes*, plain numbers such as an
+# exponent.) So the record of a word has four entries: its function (the `kernel`), its input slots,
+# its output slots, and the word for its gradient operator, if it has one.
 
 # %%
 GRAD = "@GRAD"              # w@GRAD is the name of the gradient of w
-EMPTY = "@EMPTY@"           # the name that stands for "nothing here"
+EMPTY = "@EMPTY@"           # the name that stands for "nothing here": step 14
 
 OpInfo = namedtuple("OpInfo", "kernel inputs outputs grad")
 OPS = {}                    # the OpInfoMap of the documents: type -> OpInfo
@@ -166,9 +166,7 @@ def find(type):
 
 
 # %% [markdown]
-# Here is the whole mathematics of this step, one row per operator: the formula, and below it the
-# gradient rule. A rule gets the gradient of the output, `out_grad`, and whatever else it names. It
-# returns the gradients of the inputs, in their order.
+# Here is the whole mathematics of this step, a row per operator:
 
 # %%
 OPS.clear()                 # so that this cell can be run again
@@ -198,19 +196,12 @@ register("power", lambda x, *, n: x ** n,
 # %% [markdown]
 # Ten. A gradient operator is an operator like any other: it has a kernel and slots, and it can run.
 #
-# A second meaning for a known word is refused. Otherwise every saved graph that says `mul` would
-# silently compute something else from now on.
-
-# %% tags=["active-ipynb", "mistake", "raises-exception"]
-# register("mul", lambda x, y: x @ y)
-
-# %% [markdown]
 # ## Operator: one line of the description
 #
-# An operator is a type, the names in its input slots, the names in its output slots, and
-# attributes. Slots and names are two kinds of words. A slot is like the *parameter* of a function:
-# every `mul` has `x` and `y`. A name is like the *argument* of a call: this `mul` reads `c` and `d`.
-# A slot holds a *list* of names, nearly always a list of one.
+# An operator is a type, the names in its input slots, the names in its output slots, and attributes.
+# A slot is like the *parameter* of a function: every `mul` has `x` and `y`. A name is like the
+# *argument* of a call: this `mul` reads `c` and `d`. (A slot holds a *list* of names, nearly always
+# a list of one.)
 #
 # Look for numbers in this class, and for other operators. There are none.
 
@@ -265,36 +256,17 @@ class Operator:
 # %% [markdown]
 # ## Both sides on one screen
 #
-# Let us export the object graph. Every `grad_fn` becomes an operator, every edge a name. Objects need no
-# names, so somebody has to *give* them.
+# Let us rewrite the object graph. Every `grad_fn` becomes an operator, every edge a name. Objects need
+# no names, so we have to *give* them.
 
 # %% tags=["active-ipynb"]
-# WORD = {"AddBackward0": "add", "MulBackward0": "mul"}
-# NAME = {tensor.node: name for name, tensor in [("a", a), ("b", b), ("c", c), ("d", d), ("e", e)]}
-#
-#
-# def export(root):
-#     """The graph behind a grad_fn as operators, first things first (every node used once)."""
-#     ops, waiting = [], [root]
-#     while waiting:
-#         node = waiting.pop(0)
-#         if node.next_functions:
-#             x, y = (next_node for next_node, index in node.next_functions)
-#             word, out = WORD[node.name()], NAME[node]
-#             ops.insert(0, Operator(word, {"x": NAME[x], "y": NAME[y]}, {"out": out}))
-#             waiting += [x, y]
-#     return ops
-#
-#
-# ops = export(e.grad_fn)
-# print("objects                                            names")
-# for node, op in zip([c.grad_fn, e.grad_fn], ops):
-#     print(f"{node!r:17}{str(node.next_functions):60}{op}")
+# ops = [Operator("add", {"x": "a", "y": "b"}, {"out": "c"}),
+#        Operator("mul", {"x": "c", "y": "d"}, {"out": "e"})]
+# print(*ops, sep="\n")
 
 # %% [markdown]
-# Two nodes, two operators. **The shape of the forward part is the same. Only the way an arrow is stored
-# has changed.** In the first picture an arrow is a reference. In the second, two operators mention the
-# same word, `c`.
+# Two nodes, two operators. **Only the way an arrow is stored has changed**: there it is a reference;
+# here two operators mention the same word, `c`.
 
 # %% tags=["active-ipynb", "picture-F"]
 # def together(title, ops):
@@ -306,10 +278,10 @@ class Operator:
 # mg.draw(together("(a + b) * d", ops))
 
 # %% [markdown]
-# There are two differences. The second picture has no number: nothing has been computed yet. And
-# it has no backward half: step 10 made one while it computed. We shall *generate* ours.
+# The second picture has no number: nothing has been computed yet. And it has no backward half: step
+# 10 made one while it computed. We shall *generate* ours.
 #
-# A description is not a computation. To compute, run the operators one after the other in a scope.
+# To compute, run the operators one after the other in a scope.
 
 # %% tags=["active-ipynb"]
 # scope = Scope(a=2.0, b=3.0, d=4.0)
@@ -319,27 +291,15 @@ class Operator:
 # assert scope["e"] == e.data == 20.0
 
 # %% [markdown]
-# Other numbers? Another scope. The description stays.
-
-# %% tags=["active-ipynb"]
-# other = Scope(a=1.0, b=2.0, d=10.0)
-# for op in ops:
-#     op.run(other)
-# print(other["e"])
-# assert other["e"] == 30.0
-
-# %% [markdown]
 # ## The gradient operator: four processes
 #
-# `mul` has a grad op, `mul_grad`. What does it read, what does it write? The documents answer with
-# a table, which we shall print from a real operator in a moment:
+# `mul` has a gradient operator (**grad op** for short), `mul_grad`. What does it read, what does it
+# write? The documents answer with a table:
 #
-# | | forward operator | backward operator |
+# | | forward operator | grad op |
 # |---|---|---|
 # | `inputs` | inputs | inputs, outputs, gradients of the outputs |
 # | `outputs` | outputs | gradients of the inputs |
-#
-# (Most operators have exactly one gradient operator. One that only fills in a constant has none.)
 #
 # `BuildGradOp` makes it in four processes. We do each of them by hand for `e = mul(x=c, y=d)`.
 #
@@ -351,19 +311,17 @@ class Operator:
 # print(op, " needs ", kind)
 
 # %% [markdown]
-# **Process 2.** Start two maps, `inputs` and `outputs`. Copy the slots of the forward operator
-# into `inputs`.
+# **Process 2.** Start two maps, `inputs` and `outputs`. Copy all slots of the forward operator into
+# `inputs`.
 
 # %% tags=["active-ipynb"]
-# inputs = {**op.inputs, **op.outputs}
-# outputs = {}
+# inputs, outputs = {**op.inputs, **op.outputs}, {}
 # print("inputs ", inputs)
-# print("outputs", outputs)
 
 # %% [markdown]
 # **Process 3.** Add the gradients: those of the outputs are read, those of the inputs are written.
 # The gradient of the variable `c` is the variable with the name `c@GRAD`. That is the whole trick.
-# (`out_grad` is a slot of every grad op, `e@GRAD` is the name that stands in it here.)
+# (`out_grad` is a slot, `e@GRAD` the name that stands in it here.)
 
 # %% tags=["active-ipynb"]
 # for slot, listed in op.outputs.items():
@@ -375,17 +333,19 @@ class Operator:
 
 # %% [markdown]
 # **Process 4.** Build the operator from the type, the two maps and the attributes.
+#
+# **Predict, then run.** The registry knows the slots of `mul_grad`. Will it accept ours?
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # Operator(kind, inputs, outputs, op.attrs)
 
 # %% [markdown]
-# Refused. We copied too much in process 2. `mul_grad` computes `out_grad * y` and `out_grad * x`, and
-# never looks at `out`. If the grad op listed `e` all the same, `e` would have to stay in memory until
-# the backward pass is done, for nothing.
+# Refused: process 2 copied too much. `mul_grad` computes `out_grad * y` and `out_grad * x`, and never
+# looks at `out`. If it listed `e` all the same, `e` would have to stay in memory until the backward
+# pass is done, for nothing.
 #
-# So process 2 copies the slots that the gradient needs, and no others. Which ones? **The parameters of
-# the rule say it**: nobody has to declare it.
+# So process 2 copies only the slots that the gradient needs. Which ones? **The parameters of the rule
+# say it.**
 
 # %% tags=["active-ipynb"]
 # reads = find(kind).inputs
@@ -423,25 +383,19 @@ def build_grad_op(op):
 # <!-- solution 13e -->
 
 # %% [markdown]
-# Here is the table of the documents, read off two operators that were really built. `mul` keeps
-# its inputs, `exp` keeps its output. Neither keeps both.
+# Three operators and their grad ops. Which of its forward slots does each grad op keep?
 
 # %% tags=["active-ipynb"]
-# for op in (ops[1], Operator("exp", {"x": "u"}, {"out": "v"})):
-#     grad_op = build_grad_op(op)
-#     print(f"{'':12}{op.type:28}{grad_op.type}")
-#     print(f"{'inputs':12}{', '.join(names(op.inputs)):28}{', '.join(names(grad_op.inputs))}")
-#     print(f"{'outputs':12}{', '.join(names(op.outputs)):28}{', '.join(names(grad_op.outputs))}\n")
-
-# %% [markdown]
-# And attributes are copied, because the rule needs them too.
-
-# %% tags=["active-ipynb"]
+# exp_op = Operator("exp", {"x": "u"}, {"out": "v"})
 # cube = Operator("power", {"x": "u"}, {"out": "v"}, {"n": 3})
-# print(cube)
-# print(build_grad_op(cube))
+# for op in (ops[1], exp_op, cube):
+#     print(f"{str(op):24}{build_grad_op(op)}")
 # assert build_grad_op(cube).attrs == {"n": 3}
 # assert build_grad_op(cube).attrs is not cube.attrs
+
+# %% [markdown]
+# `mul` keeps its inputs, `exp` its output, `power` its input, and the attribute that its rule needs.
+# None of them keeps everything.
 
 # %% [markdown]
 # **Choose an operator, then go through the four processes.** Watch the two maps fill.
@@ -451,8 +405,7 @@ def build_grad_op(op):
 #
 # from minigrad.course.explore import explore
 #
-# EXAMPLES = {"mul": ops[1], "add": ops[0], "power": cube,
-#             "exp": Operator("exp", {"x": "u"}, {"out": "v"})}
+# EXAMPLES = {"mul": ops[1], "add": ops[0], "power": cube, "exp": exp_op}
 # PROCESSES = ["1 look up", "2 copy", "3 add gradients", "4 build"]
 #
 #
@@ -478,10 +431,9 @@ def build_grad_op(op):
 # %% [markdown]
 # ## Backward, by name
 #
-# One grad op per operator. The **seed** is a value for `e@GRAD`: 1. In which **order** do we run the
-# grad ops?
+# One grad op per operator. The **seed** is a value for `e@GRAD`: 1.
 #
-# **Predict, then run.** Try the order of the forward pass first.
+# **Predict, then run.** In which **order** must the grad ops run? Try that of the forward pass.
 
 # %% tags=["active-ipynb"]
 # grad_ops = [build_grad_op(op) for op in ops]
@@ -493,25 +445,24 @@ def build_grad_op(op):
 #     grad_op.run(scope)
 
 # %% [markdown]
-# `add_grad` reads `c@GRAD`, and nobody has written it yet. It is written by `mul_grad`. So:
-# reverse.
+# `add_grad` reads `c@GRAD`, which `mul_grad` has not written yet. So: reverse.
 
 # %% tags=["active-ipynb", "picture-B"]
 # backward_ops = grad_ops[::-1]
 # for grad_op in backward_ops:
 #     grad_op.run(scope)
 #     print(grad_op)
-# for name in "abd":
-#     print(f"{name + GRAD} = {scope[name + GRAD]}")
+# print([scope[name + GRAD] for name in "abd"])
 # assert [scope[name + GRAD] for name in "abd"] == [4.0, 4.0, 5.0]
 #
 # mg.draw(((together("(a + b) * d", ops), together("its gradient", backward_ops)), scope))
 
 # %% [markdown]
-# 4, 4, 5, as in step 5. Left the description of the forward pass, right the description of the
-# backward pass, and in every bubble the value that the scope holds for that name.
+# 4, 4, 5, as in step 5. Left the forward description, right the backward description, and in every
+# bubble the value that the scope holds for that name.
 #
-# And the wish from the beginning? A description is words in lists. It goes into a file.
+# And the wish from the beginning? A description is words in lists. It goes into a file, and runs
+# elsewhere on other numbers.
 
 # %% tags=["active-ipynb"]
 # text = json.dumps([vars(op) for op in ops + backward_ops])
@@ -528,53 +479,6 @@ def build_grad_op(op):
 # The backward pass was saved with the forward pass. It is not a walk any more. It is a list of
 # operators like the other one.
 #
-# ## Nothing has a name too
-#
-# In step 10 a constant gave the edge `(None, 0)`. A slot cannot hold `None`, it holds words. So there
-# is a word for nothing, `@EMPTY@`. What is written to it is thrown away.
-
-# %% tags=["active-ipynb"]
-# half = Operator("mul_grad", {"x": "c", "y": "d", "out_grad": "e@GRAD"},
-#                 {"x_grad": "c@GRAD", "y_grad": EMPTY})
-# scope = Scope({"c": 5.0, "d": 4.0, "e@GRAD": 1.0})
-# half.run(scope)
-# print(half)
-# print(scope)
-# assert "@EMPTY@" not in scope
-
-# %% [markdown]
-# ## A trap for later
-#
-# Names bring back a mistake of step 5 in a new form. Two operators below use the same weight:
-# $y = x_1 W + x_2 W$ with $x_1 = 2$, $x_2 = 5$, $W = 3$.
-# By calculus the derivative for $W$ is $x_1 + x_2 = 7$.
-#
-# **Predict, then run.** What will stand under `W@GRAD`?
-
-# %% tags=["active-ipynb", "mistake"]
-# shared = [Operator("mul", {"x": "x1", "y": "W"}, {"out": "y1"}),
-#           Operator("mul", {"x": "x2", "y": "W"}, {"out": "y2"}),
-#           Operator("add", {"x": "y1", "y": "y2"}, {"out": "y"})]
-# scope = Scope({"x1": 2.0, "x2": 5.0, "W": 3.0, "y@GRAD": 1.0})
-# for op in shared:
-#     op.run(scope)
-# shared_grad = [build_grad_op(op) for op in reversed(shared)]
-# for grad_op in shared_grad:
-#     grad_op.run(scope)
-#     print(f"{str(grad_op):58} W@GRAD: {scope.get('W@GRAD', 'not written yet')}")
-#
-# mg.draw((together("shared", shared), together("its gradient", shared_grad)))
-
-# %% [markdown]
-# Two writers, one name. The picture draws `W@GRAD` twice, but the scope has one place for it: the
-# second writer overwrote the first, as in step 5. A box could add; a name cannot. Step 15 has the
-# repair. Remember the number 7.
-
-# %% tags=["active-ipynb"]
-# assert scope["y"] == 21.0
-# assert scope["W@GRAD"] == 2.0           # wrong: 7 is right
-
-# %% [markdown]
 # ## The dictionary
 #
 # | | objects, steps 3–9 | objects, steps 10–12 | names, from here on |
@@ -588,8 +492,6 @@ def build_grad_op(op):
 # | what it reads | fields of `self` | `saved` | input slots `x`, `y`, `out` of the grad op |
 # | **add** | `accumulate` | `deliver`, `AccumulateGrad` | the operator `sum` (step 15) |
 # | | `x.grad` | `x.grad` | the value of `x@GRAD` |
-# | a leaf | a variable without creator | `AccumulateGrad` | a name that no operator writes |
-# | nothing there | | the edge `(None, 0)` | `@EMPTY@` |
 # | **free** | weak links | after the pull | the executor, after the last reader |
 # | **write down** | | | all of it, before anything runs |
 #

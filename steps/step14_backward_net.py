@@ -13,7 +13,7 @@
 
 # %% [markdown]
 # In step 13 one call gave the gradient operator of *one* operator. A list of them we had to reverse
-# ourselves, and we could not put a list into another list and ask for its gradient.
+# ourselves, and we could not put a list into another one and ask for its gradient.
 #
 # The idea of this step is one sentence: **a network is an operator, too.** Then `backward(network)` can
 # be to a network what `build_grad_op(op)` is to an operator.
@@ -315,8 +315,7 @@ class NetOp(Operator):
 
 # %% [markdown]
 # Look at `h_part@GRAD`. An arrow leaves it and none arrives. `add_grad` became a NOP, so nobody writes
-# that name, and `mul_grad` waits for it in vain. One NOP must make the next ones. (And `h@GRAD` is
-# computed although it is not wanted.)
+# that name, and `mul_grad` waits for it in vain. One NOP must make the next ones.
 #
 # So do not only look names up in a list. Ask what really happens: **which gradients does somebody
 # write?** We keep them in a set, `known`, while we walk. An operator gets a NOP
@@ -324,9 +323,28 @@ class NetOp(Operator):
 # * when none of its outputs has a known gradient: nothing comes in, so nothing can go out;
 # * or when none of its inputs wants a gradient: nobody would read the result.
 #
-# The document says "all outputs of an operator". That may mean the forward operator or its gradient
-# operator. The first condition reads it one way, the second the other. And if a gradient operator
-# writes a result that is wanted and one that is not, the second one goes to `@EMPTY@`.
+# (The document's "all outputs" may mean those of the forward operator or those of its gradient
+# operator. These are the two readings.)
+#
+# ## A name for nothing
+#
+# One thing is left: `h@GRAD` was computed although nobody wants it. Its `mul_grad` cannot become a NOP,
+# for it makes `w2@GRAD`, too. What shall we write into the slot of the other one? In step 10 a constant
+# gave the edge `(None, 0)`. A slot holds words, so there is a word for nothing, `@EMPTY@`. What is
+# written to it is thrown away: `Operator.run` has had a line for that since step 13.
+#
+# **Predict, then run.** Which names does the scope hold afterwards?
+
+# %% tags=["active-ipynb"]
+# half = Operator("mul_grad", {"x": "c", "y": "d", "out_grad": "e@GRAD"},
+#                 {"x_grad": "c@GRAD", "y_grad": EMPTY})
+# scope = Scope({"c": 5.0, "d": 4.0, "e@GRAD": 1.0})
+# half.run(scope)
+# print(scope)
+# assert "@EMPTY@" not in scope
+
+# %% [markdown]
+# Those it held, and `c@GRAD`.
 #
 # **14e. The engine: mirror.** Write it, with `first_attempt` as a model:
 #

@@ -12,9 +12,8 @@
 # <!-- growth -->
 
 # %% [markdown]
-# Step 13 left a trap open. Two operators read the same weight `W`, and `W@GRAD` came out as 2
-# instead of 7. Step 14 did not mend it: every variable there was read once. Real networks share
-# everywhere: the same weight in two layers, the same input on two paths, `x * x`.
+# In step 14 every variable was read once. Real networks share everywhere: the same weight in two
+# layers, the same input on two paths, `x * x`. Boxes can do that since step 5. Can names?
 #
 # First what we bring along, folded.
 
@@ -213,7 +212,7 @@ def mirror(op, no_grad, known):
 # %% [markdown]
 # ## The damage
 #
-# $y = x_1 W + x_2 W$ with $x_1 = 2$, $x_2 = 5$, $W = 3$. The right derivative for $W$ is
+# $y = x_1 W + x_2 W$ with $x_1 = 2$, $x_2 = 5$, $W = 3$. By calculus the derivative for $W$ is
 # $x_1 + x_2 = 7$. This is the backward network as step 14 makes it:
 
 # %% tags=["active-ipynb", "mistake", "picture-F"]
@@ -243,8 +242,8 @@ def mirror(op, no_grad, known):
 #     print(f"{str(op):58} W@GRAD = {scope.get('W@GRAD', '—')}")
 
 # %% [markdown]
-# The second writer overwrote the first. A framework finds variables by their names, so two values
-# need **two names**.
+# The second writer overwrote the first, as in step 5. There the box learned to add. A name cannot
+# add: whoever writes it replaces its value. So two values need **two names**.
 #
 # ## First repair: rename
 #

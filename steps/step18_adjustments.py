@@ -381,9 +381,9 @@ def append_backward_ops(block, target_block, seeds):
 # mg.draw(program)
 
 # %% [markdown]
-# Half of it: the trap of step 13. The repair is that of step 15, and so is the code. `add_up` asks for
-# a network, and a list of grad ops is one: every writer gets a name of its own, `w@GRAD@RENAME@0`,
-# `@1`, and behind the last of them a `sum` adds the parts up.
+# Half of it: the damage of step 15. The repair is that of step 15, too, and so is the code. `add_up`
+# asks for a network, and a list of grad ops is one: every writer gets a name of its own,
+# `w@GRAD@RENAME@0`, `@1`, and behind the last of them a `sum` adds the parts up.
 
 # %% tags=["active-ipynb", "picture-F", "picture-B"]
 # added = summed(y)
