@@ -4,7 +4,7 @@
 # **Goal.** Know how long a graph lives and who keeps it alive, and switch recording off where
 # nobody needs a gradient.
 #
-# **Time.** 25 minutes
+# **Time.** 20 minutes
 #
 # **Needs.** step 6
 
@@ -27,12 +27,16 @@ import numpy as np
 # The gradients are right. Now look at the memory. Training makes thousands of graphs, a new one for
 # every update. Each should vanish when nobody needs it. Do ours?
 #
+# The step has two halves. First: who keeps a graph alive? Then: what need not be kept at all?
+#
 # ## A mistake we made in step 3
 #
 # Python frees an object as soon as the last reference to it goes. `y.creator` is such a reference,
-# and so is `f.output`. Together they make a circle. Here it is with two plain objects. (A *weak
-# reference* looks at an object without keeping it alive. The garbage collector is off, so that nobody
-# tidies up behind our back.)
+# and so is `f.output`. Together they make a circle. Here it is with two plain objects.
+#
+# How can we see whether `y` is gone, without holding it ourselves? Through a *weak reference*: it
+# does not keep its object alive. Call it, and you get the object, or `None` if that is gone. (Python's
+# garbage collector is off meanwhile, so that nobody tidies up behind our back.)
 #
 # **Predict, then run.** All names are deleted. Is `y` gone?
 
@@ -51,8 +55,9 @@ import numpy as np
 # print("gone" if probe() is None else "still there")
 
 # %% [markdown]
-# Nobody can reach it, and still it is there. The collector finds such circles only now and then.
-# Until it comes, every array of every graph stays in memory.
+# We can no longer reach it, and still it is there: `y` holds `f`, and `f` holds `y`. The garbage
+# collector looks for such circles only now and then. Until it comes, every array of every graph stays in
+# memory.
 
 # %% tags=["active-ipynb"]
 # assert probe() is not None
@@ -60,13 +65,15 @@ import numpy as np
 # %% [markdown]
 # ## The repair: one of the two links is weak
 #
-# Which one? From `y` we want to find everything, so `y.creator` has to hold on. The link back to
-# the output is the weak one. To follow a weak reference, call it.
+# Which one? From `y` we want to find everything behind it, so `y.creator` has to hold on. The link
+# back to the output becomes weak.
+#
+# **Predict, then run.** One line is different. Is `y` gone now?
 
 # %% tags=["active-ipynb"]
 # y, f = Thing(), Thing()
 # y.creator = f
-# f.output = weakref.ref(y)
+# f.output = weakref.ref(y)       # the only change
 # assert f.output() is y
 #
 # probe = weakref.ref(y)
@@ -75,44 +82,22 @@ import numpy as np
 # assert probe() is None
 # gc.enable()
 
-# %% tags=["carried"]
-def functions_behind(y):
-    """Every function behind y, each once, in no useful order."""
-    found, todo = {}, [y]
-    while todo:
-        f = todo.pop().creator
-        if f is not None and f not in found:
-            found[f] = True
-            todo.extend(f.inputs)
-    return list(found)
-
-
-def by_generation(y):
-    """The functions behind y, the youngest generation first."""
-    return sorted(functions_behind(y), key=lambda f: f.generation, reverse=True)
-
-
-# %% tags=["carried"]
-def accumulate(x, gx):
-    """Add gx to x.grad without changing an array that somebody else holds."""
-    x.grad = gx if x.grad is None else x.grad + gx
-
-
 # %% [markdown]
-# Where a function of yours has passed its check in an earlier step, this notebook goes on with it:
-
-# %% tags=["active-ipynb"]
-# from minigrad.course import use_mine
+# In the engine that takes two lines. `Function.__call__` makes the weak link, and `Variable.backward`
+# calls it when it needs the output:
 #
-# use_mine()
-
-# %% [markdown]
-# ## Two methods change
+# ```python
+# self.output = weakref.ref(output)
+# ```
 #
-# `Variable.backward` follows the weak reference, and clears what it has passed on unless you ask it
-# not to.
+# ```python
+# output = f.output()
+# ```
+#
+# The rest of both classes can wait. They are folded below, and a few more lines in them are for the
+# second half.
 
-# %%
+# %% tags=["folded"]
 class Variable:
     """A box for one array, its gradient, and the function that made it."""
 
@@ -140,7 +125,7 @@ class Variable:
         if self.grad is None:
             self.grad = np.ones_like(self.data)
         for f in (order or by_generation)(self):
-            output = f.output()                 # a weak reference: call it to get the variable
+            output = f.output()  # new: a weak reference: call it to get the variable
             gxs = f.backward(output.grad)
             if not isinstance(gxs, tuple):
                 gxs = (gxs,)
@@ -156,18 +141,14 @@ class Variable:
         return Mul()(self, other)
 
 
-# %% [markdown]
-# `Function.__call__` makes a weak link to its output. And links cost memory even when nobody will
-# walk them, so it makes them only while a switch says so.
-
-# %%
+# %% tags=["folded"]
 class Config:
     """The switches of the engine."""
 
     recording = True
 
 
-# %%
+# %% tags=["folded"]
 class Function:
     """From one or more boxes to a new box, linked both ways, and a gradient back for each input."""
 
@@ -255,6 +236,38 @@ def numerical_diff(f, x, eps=1e-4):
     right = f(Variable(np.asarray(x.data + eps)))
     return (right.data - left.data) / (2 * eps)
 
+
+# %% tags=["carried"]
+def functions_behind(y):
+    """Every function behind y, each once, in no useful order."""
+    found, todo = {}, [y]
+    while todo:
+        f = todo.pop().creator
+        if f is not None and f not in found:
+            found[f] = True
+            todo.extend(f.inputs)
+    return list(found)
+
+
+def by_generation(y):
+    """The functions behind y, the youngest generation first."""
+    return sorted(functions_behind(y), key=lambda f: f.generation, reverse=True)
+
+
+# %% tags=["carried"]
+def accumulate(x, gx):
+    """Add gx to x.grad without changing an array that somebody else holds."""
+    x.grad = gx if x.grad is None else x.grad + gx
+
+
+# %% [markdown]
+# Where a function of yours has passed its check in an earlier step, this notebook goes on with it:
+
+# %% tags=["active-ipynb"]
+# from minigrad.course import use_mine
+#
+# use_mine()
+
 # %% [markdown]
 # ## Strong and weak arrows
 
@@ -268,8 +281,9 @@ def numerical_diff(f, x, eps=1e-4):
 
 # %% [markdown]
 # Every function points to its output weakly: the dotted blue arrows. Everything else is held by `y`,
-# down to the leaves. Delete `y`, and the graph falls like a row of dominoes. `a` and `x` stay,
-# because *we* hold them.
+# down to the leaves.
+#
+# **Predict, then run.** We delete `y`. Which of these three are gone?
 
 # %% tags=["active-ipynb"]
 # gc.disable()
@@ -281,17 +295,31 @@ def numerical_diff(f, x, eps=1e-4):
 # assert [probe() is None for probe in probes.values()] == [False, True, True]
 
 # %% [markdown]
+# The graph falls like a row of dominoes. `a` stays, because *we* still hold it by its name.
+#
+# **Half-way.** This is a good place to rest. If you like, do exercise 7a first: it is about this half.
+#
 # ## The gradients in between
 #
-# A gradient in the middle is as large as its variable, and mostly one wants those of the leaves only.
-# So `backward` clears the others as soon as they have been passed on, unless you say
-# `retain_grad=True`.
+# The second half: what need not be kept? A gradient in the middle is as large as its variable, and
+# mostly one wants those of the leaves only. So `backward` clears it as soon as it has been passed on,
+# unless you say `retain_grad=True`:
+#
+# ```python
+# if not retain_grad:
+#     output.cleargrad()
+# ```
+#
+# **Predict, then run.** Which of the three have a gradient afterwards?
 
 # %% tags=["active-ipynb"]
 # y = a * x
 # y.backward()
 # print("x", x.grad, " a", a.grad, " y", y.grad)
 # assert x.grad == 27 and a.grad is None and y.grad is None
+
+# %% [markdown]
+# The leaf only. Ask for the others, and they stay:
 
 # %% tags=["active-ipynb", "picture-B"]
 # x.cleargrad()
@@ -314,17 +342,69 @@ def numerical_diff(f, x, eps=1e-4):
 # mg.draw(y)
 
 # %% [markdown]
-# It is 45. The old 3 was still lying in `a.grad`, the new 3 was added, and 6 went on to `x`:
-# $9 + 6 \cdot 3 + 6 \cdot 3 = 45$.
-# We cleared the leaf, but not what lies between. You will repair this in exercise 7c, and in step
-# 8 the repair moves into `backward`.
+# It is 45. We cleared the leaf, but not what lies between:
+#
+# * `y = a * x` gave 9 to `x`, as it should, and 3 to `a`. But the old 3 still lay there: $3 + 3 = 6$.
+# * `a = x * x` passed on the 6, not the 3: $6 \cdot 3$ for each of its two inputs, which are both `x`.
+#
+# $9 + 18 + 18 = 45$. You will repair this in exercise 7c, and in step 8 the repair moves into
+# `backward`.
 #
 # ## Recording off
 #
-# To use a trained model you need values only. Inside `no_grad` there are no links.
+# To use a trained model you need values only. Links cost memory even when nobody will walk them, so
+# `Function.__call__` makes them only while a switch says so:
 #
-# `contextmanager` turns the function into something for `with`: what stands before `yield` runs at
-# the beginning of the block, the rest at the end.
+# ```python
+# class Config:
+#     recording = True
+# ```
+#
+# ```python
+# if Config.recording:
+#     output.set_creator(self)
+# ```
+#
+# We can set the switch by hand.
+
+# %% tags=["active-ipynb"]
+# x = Variable(np.array(2.0))
+# Config.recording = False
+# y = square(x)
+# Config.recording = True
+# print(y.data, y.creator)
+# assert y.creator is None
+# assert square(x).creator is not None
+
+# %% [markdown]
+# ## A mistake: the switch that stays off
+#
+# The value is there, and no creator. Now something goes wrong while the switch is off.
+#
+# **Predict, then run.** The error is caught. What is the gradient of `x` afterwards?
+
+# %% tags=["active-ipynb", "mistake"]
+# try:
+#     Config.recording = False
+#     square("two")                   # a slip: this is no Variable
+#     Config.recording = True
+# except AttributeError as error:
+#     print("AttributeError:", error)
+#
+# x = Variable(np.array(2.0))
+# try:
+#     square(x).backward()
+# except RuntimeError as error:
+#     print("RuntimeError:", error)
+# print(x.grad)
+
+# %% [markdown]
+# There is none. The line that switches it on again was never reached. The slip was caught long ago, but
+# the engine records nothing any more, for the rest of the day.
+#
+# The repair is `finally`: it runs whether there was an error or not. It restores what was *before*, so
+# one block may stand inside another. And `contextmanager` makes a `with` of it: what stands before
+# `yield` runs at the beginning of the block, `finally` at the end.
 
 # %%
 @contextlib.contextmanager
@@ -339,51 +419,12 @@ def no_grad():
 
 
 # %% tags=["active-ipynb"]
-# x = Variable(np.array(2.0))
-# with no_grad():
-#     y = square(x)
-#
-# print(y.data, y.creator)
-# assert y.creator is None
-# assert square(x).creator is not None
-
-# %% [markdown]
-# ## A mistake: the switch that stays off
-#
-# Why `try` and `finally`? Without them it looks simpler. Then something goes wrong inside the block.
-#
-# **Predict, then run.** What is the gradient of `x` afterwards?
-
-# %% tags=["active-ipynb", "mistake"]
-# @contextlib.contextmanager
-# def no_grad_simple():
-#     Config.recording = False
-#     yield
-#     Config.recording = True
-#
-#
+# Config.recording = True
 # try:
-#     with no_grad_simple():
-#         square("two")                   # a slip: this is no Variable
+#     with no_grad():
+#         square("two")
 # except AttributeError as error:
 #     print("AttributeError:", error)
-#
-# x = Variable(np.array(2.0))
-# try:
-#     square(x).backward()
-# except RuntimeError as error:
-#     print("RuntimeError:", error)
-# print(x.grad)
-
-# %% [markdown]
-# The slip was caught long ago, but the engine records nothing any more, for the rest of the day.
-# `finally` runs also when there was an error. And it restores what was *before*, so blocks can be
-# nested.
-
-# %% tags=["active-ipynb"]
-# Config.recording = True
-# with contextlib.suppress(AttributeError), no_grad():
-#     square("two")
 # print("recording:", Config.recording)
 
 # %% [markdown]
@@ -440,13 +481,11 @@ def no_grad():
 # assert living(100, "weak", "off")[-2:] == [2, 0]
 
 # %% [markdown]
-# Three different things:
+# With one setting only: strong links, and recording on. With weak links the history goes at once, and
+# with recording off there is none.
 #
-# * While you hold `loss`, the whole history lives. That is no leak: backward will need it. To add up
-#   losses for a printout, add numbers, not variables.
-# * With strong links, and recording on, the history stays even when `loss` is gone. With weak links
-#   it goes at once.
-# * With recording off there is no history.
+# While you hold `loss`, its whole history lives. That is no leak: backward will need it. To add up
+# losses for a printout, add numbers, not variables.
 #
 # The numbers of the last steps still stand.
 

@@ -22,8 +22,9 @@ from .stub import parsed, stub
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 #: The mark that a check must not print in the learner's and in the solved notebook.
 WRONG = {False: "✓ ", True: "✗ "}
-#: Tags of cells that open with their source hidden: known already, or machinery of a picture.
-FOLDED = {"carried", "interactive"}
+#: Tags of cells that open with their source hidden: known already, or known but for lines that
+#: the text shows, or machinery of a picture.
+FOLDED = {"carried", "folded", "interactive"}
 #: Words that ask for a guess: what the next cell shows is left to the learner's own run.
 GUESS = "**Predict, then run"
 SAID = {False: "the stub passes its", True: "the solution fails its"}

@@ -24,6 +24,7 @@ TAGS = frozenset(
         "carried",
         "engine",
         "exercise",
+        "folded",
         "growth",
         "interactive",
         "mistake",

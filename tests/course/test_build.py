@@ -79,9 +79,10 @@ def test_ids_are_fixed_and_carried_cells_are_folded(built):
     }
 
 
-def test_the_machinery_of_a_widget_is_folded(built):
+@pytest.mark.parametrize("tags", ["interactive", "folded"])
+def test_the_machinery_of_a_widget_and_what_the_text_shows_are_folded(built, tags):
     path = built.root / "steps" / "step92_third.py"
-    path.write_text('# %% tags=["active-ipynb", "interactive"]\n# print(1)\n\n# %%\nLID = 1\n')
+    path.write_text(f'# %% tags=["active-ipynb", "{tags}"]\n# print(1)\n\n# %%\nLID = 1\n')
     third = build.make(built, type(built)(built.root).step(92), solved=False)
     path.unlink()
     assert third["cells"][0]["metadata"]["jupyter"] == {"source_hidden": True}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,19 @@ def test_an_unchanged_cell_is_folded_away(number):
             assert not same, (
                 f'{step.path.name}:{cell.line}: only kept definitions, tag it "carried"'
             )
+
+
+@pytest.mark.parametrize("number", sorted(REAL.paths))
+def test_what_a_text_shows_of_a_folded_cell_stands_in_it(number):
+    cells = REAL.step(number).cells
+    folded = {line(each) for c in cells if "folded" in c.tags for each in c.source.splitlines()}
+    texts = "\n".join(cell.source for cell in cells if cell.kind == "markdown")
+    for block in re.findall(r"(?s)```python\n(.*?)\n```", texts.partition("## Exercises")[0]):
+        assert not folded or {line(each) for each in block.splitlines()} <= {*folded, "…"}
+
+
+def line(text):
+    return text.partition("  #")[0].strip()
 
 
 @pytest.mark.parametrize("number", sorted(REAL.paths))

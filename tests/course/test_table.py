@@ -7,12 +7,14 @@ import re
 from pathlib import Path
 
 from minigrad.course import growth
-from minigrad.course.build import page
+from minigrad.course.build import FOLDED, page
 from minigrad.course.folder import find_course
 from minigrad.course.solution import is_engine, mistakes
 
 COURSE = find_course(Path(__file__).parent)
 PAGE = COURSE.root / "docs" / "course.md"
+#: Python in a text.
+SHOWN = r"(?s)```python\n(.*?)\n```"
 HEAD = [
     "| step | minutes | new definitions | mistakes on the way | the learner's part of the engine | exercises | mistakes that are told apart |",
     "|---|---|---|---|---|---|---|",
@@ -62,9 +64,10 @@ def reading(step):
         if cell.kind == "markdown":
             text, exercises, _ = cell.source.partition("## Exercises")
             words += len(re.findall(r"\b\w+\b", re.sub(r"```.*?```", "", text, flags=re.S)))
+            lines += sum(len(each.split("\n")) for each in re.findall(SHOWN, text))
             if exercises:
                 break
-        elif not {"carried", "interactive", "exercise"} & set(cell.tags):
+        elif not {*FOLDED, "exercise"} & set(cell.tags):
             code = [line.strip() for line in cell.source.splitlines()]
             lines += sum(bool(line) and line[0] != "#" for line in code)
     return words / 200 + lines * 0.15
