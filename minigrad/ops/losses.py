@@ -9,7 +9,7 @@ from ..primitives.registry import elementwise, primitive
 from .activations import softplus
 from .compare import abs, equal, maximum, minimum, not_equal, where
 from .create import astype, ones_like
-from .elementwise import log, square, sub
+from .elementwise import log, sub
 from .index import take, take_along_axis
 from .reduce import mean, reduce_sum
 from .shape import axis_tuple, expand_dims, fits, reshape, squeeze, unbroadcast
@@ -282,46 +282,44 @@ def binary_cross_entropy_with_logits(x, target, reduction="mean"):
     return reduced(softplus(x) - x * target, reduction)
 
 
-@primitive(type="mse", title="MseLoss")
-def mean_square_error(x, y):
-    """Mean of the squared differences."""
-    d = np.subtract(x, y).reshape(-1)
-    return d.dot(d) / (d.size or np.nan)
-
-
-@primitive
-def mean_square_slope(x, y):
-    """``2 x y / n``: the gradient of the mean of x², linear in both arguments."""
-    x = np.asarray(x)
-    return x * (y * (2 / (x.size or np.nan)))
-
-
-mean_square_error.grad(
-    x=lambda x, y, out_grad, x_shape: unbroadcast(
-        mean_square_slope(x - y, out_grad), shape=x_shape
-    ),
-    y=lambda x, y, out_grad, y_shape: unbroadcast(
-        mean_square_slope(y - x, out_grad), shape=y_shape
-    ),
-)
-mean_square_error.primitive.formula(x="2 * g * (x - y) / n", y="2 * g * (y - x) / n")
-mean_square_slope.grad(
-    x=lambda y, out_grad: mean_square_slope(out_grad, y),
-    y=lambda x, out_grad: mean(out_grad * x) * 2,
-)
-mean_square_slope.primitive.formula(x="2 * g * y / n", y="2 * mean(g * x)")
-
-
-def mse(x, y, reduction="mean"):
-    """Mean of the squared differences.
+@primitive(title="MseLoss")
+def mse(x, y, *, reduction="mean"):
+    """Mean of the squared differences, or their sum, or all of them ("none").
 
     >>> import minigrad as mg
     >>> mg.mse(mg.tensor([1.0, 2.0]), [0.0, 0.0])
     tensor(2.5)
     """
-    if getattr(x, "shape", None) != getattr(y, "shape", None) or reduction != "mean":
+    if getattr(x, "shape", None) != getattr(y, "shape", None):
         x, y = _pair("mse", x, y)
-    return mean_square_error(x, y) if reduction == "mean" else reduced(square(x - y), reduction)
+    d = np.subtract(x, y)
+    if reduction != "mean":
+        return reduced(d * d, reduction)
+    d = d.reshape(-1)
+    return d.dot(d) / (d.size or np.nan)
+
+
+@primitive
+def mean_square_slope(x, y, *, reduction="mean"):
+    """``2 x y``, for the mean over n: the gradient of x² after the reduction, linear in both arguments."""
+    x = np.asarray(x)
+    return x * (y * (2 / (x.size or np.nan) if reduction == "mean" else 2))
+
+
+mse.grad(
+    x=lambda x, y, out_grad, x_shape, reduction: unbroadcast(
+        mean_square_slope(x - y, out_grad, reduction), x_shape
+    ),
+    y=lambda x, y, out_grad, y_shape, reduction: unbroadcast(
+        mean_square_slope(y - x, out_grad, reduction), y_shape
+    ),
+)
+mse.primitive.formula(x="2 * g * (x - y) / n", y="2 * g * (y - x) / n")
+mean_square_slope.grad(
+    x=lambda y, out_grad, reduction: mean_square_slope(out_grad, y, reduction),
+    y=lambda x, out_grad, reduction: reduced(out_grad * x, reduction) * 2,
+)
+mean_square_slope.primitive.formula(x="2 * g * y / n", y="2 * mean(g * x)")
 
 
 def huber(x, y, delta=1.0, reduction="mean"):

@@ -101,8 +101,9 @@ class Primitive(Arguments):
     def formula(self, **texts: str) -> None:
         """Say in school notation what a rule computes: ``x="out * (g - sum(out * g))"``.
 
-        A Python expression in inputs, ``out``, attrs, the gradient ``g`` and the count ``n``; `sum` and `mean` go
-        along the axis of the op.  Pictures show it where the rule itself is no plain formula.
+        A Python expression in inputs, ``out``, attrs, the gradient ``g`` and the count ``n`` that a mean divides by
+        (1 without one); `sum` and `mean` go along the axis of the op.  Pictures show it where the rule itself is no
+        plain formula.
         """
         self.formulas.update(texts)
 

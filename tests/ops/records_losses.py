@@ -75,11 +75,22 @@ def per_element(x, n):
     return x / (float(n) if n else float("nan"))
 
 
+def of_reduction(squares, reduction):
+    if reduction == "mean":
+        return per_element(np.sum(squares), np.size(squares))
+    return squares if reduction == "none" else np.sum(squares)
+
+
 record(
     "mse",
-    lambda x, y: per_element(np.sum((x - y) ** 2), np.size(x - y)),
-    [a for a in binary() if np.size(np.subtract(*a.args))],
-    [fails(ShapeError, "compared from the right", np.ones(2), np.ones(3))],
+    lambda x, y, reduction="mean": of_reduction((x - y) ** 2, reduction),
+    [
+        s(*a.args, **more)
+        for a in binary()
+        if np.size(a.args[0]) and np.shape(a.args[0]) == np.shape(a.args[1])
+        for more in ({}, {"reduction": "sum"}, {"reduction": "none"})
+    ],
+    [fails(ShapeError, "reshape one of them", np.ones(2), np.ones(3))],
     holomorphic=True,
 )
 record(

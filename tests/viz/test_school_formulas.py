@@ -492,6 +492,8 @@ def counted(p, env, attrs):
         return (
             math.prod(shape) if axis is None else math.prod(shape[a] for a in np.atleast_1d(axis))
         )
+    if attrs.get("reduction", "mean") != "mean":
+        return 1
     if p.type == "mean_square_slope":
         return x.size
     inputs = [env[n] for n in p.inputs if isinstance(env.get(n), np.ndarray)]
