@@ -337,6 +337,14 @@ def player() -> Any:
     return mg.play(e, names={"a": a, "b": b, "c": c, "d": d, "e": e})
 
 
+def squared() -> Any:
+    """The player of the README: one operation, and two gradients to be added."""
+    x = mg.tensor(3.0, requires_grad=True)
+    y = x * x
+    y.backward()
+    return mg.play(y, names={"x": x, "y": y})
+
+
 def building() -> Any:
     """The player of the building of backward: append, rename and sum, fill zeros, make variables."""
     return mg.play(shared_program()[0], building=True)
