@@ -4,7 +4,7 @@
 # **Goal.** Know why the order of the backward calls matters, see the wrong ones go wrong, and
 # build the right one.
 #
-# **Time.** 30 minutes
+# **Time.** 20 minutes
 #
 # **Needs.** step 5
 
@@ -23,9 +23,8 @@ import numpy as np
 # decide **which function runs next**. You will see wrong answers first, then write the right one, and
 # then put four orders side by side.
 #
-# Two things have changed in the engine. `backward` takes an `order`: a function that lists the
-# functions behind `y`, the first to run first. And `Function.__call__` notes a number, the
-# *generation*. You will soon see what it is good for.
+# Two things have changed in the engine, a line or two each. They are folded for now: you will see each
+# of them when it is needed.
 
 # %% tags=["carried"]
 def accumulate(x, gx):
@@ -41,7 +40,7 @@ def accumulate(x, gx):
 #
 # use_mine()
 
-# %%
+# %% tags=["folded"]
 class Variable:
     """A box for one array, its gradient, and the function that made it."""
 
@@ -82,7 +81,7 @@ class Variable:
         return Mul()(self, other)
 
 
-# %%
+# %% tags=["folded"]
 class Function:
     """From one or more boxes to a new box, linked both ways, and a gradient back for each input."""
 
@@ -193,8 +192,14 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## A mistake: the stack of step 5
 #
-# Step 5 kept the waiting functions on a stack: last in, first out (LIFO). An order is a list of
-# functions, so we can write that down, too.
+# Step 5 kept the waiting functions on a stack: last in, first out (LIFO). To try other orders as well,
+# `backward` now takes one: a function that lists the functions behind `y`, the first to run first.
+#
+# ```python
+# for f in (order or by_generation)(self):
+# ```
+#
+# The stack of step 5 is such an order:
 #
 # **Predict, then run.** How often will the first square, the one that made `a`, run backward?
 
@@ -252,10 +257,16 @@ def functions_behind(y):
 
 
 # %% [markdown]
-# The order comes from the number that is written down on the way forward. A function that takes
-# only leaves has generation 1. Every other one has 1 more than the highest generation among the
-# makers of its inputs. (Find the two lines in `Function.__call__`.) So a user always has a higher
-# number than the function whose output it uses.
+# Which of them come first? Links alone are slow to answer that. So every function notes a number on the
+# way forward, its *generation*. A function that takes only leaves has generation 1. Every other one
+# has 1 more than the highest generation among the makers of its inputs:
+#
+# ```python
+# makers = [x.creator for x in inputs if x.creator is not None]
+# self.generation = 1 + max((f.generation for f in makers), default=0)
+# ```
+#
+# So a user always has a higher number than the function whose output it uses.
 
 # %% tags=["active-ipynb"]
 # for f in functions_behind(diamond(Variable(np.array(2.0)))):

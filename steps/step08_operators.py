@@ -4,7 +4,7 @@
 # **Goal.** Write formulas as you would on paper, with numbers and arrays on either side, and check
 # the gradient of every argument.
 #
-# **Time.** 30 minutes
+# **Time.** 20 minutes
 #
 # **Needs.** step 7
 
@@ -28,7 +28,11 @@ import numpy as np
 # ## A number is a box, too
 #
 # In `2 * x` the 2 is not a Variable. So `Function.__call__` now begins by putting everything into
-# boxes.
+# boxes, with the help of a small function:
+#
+# ```python
+# inputs = tuple(as_variable(x) for x in inputs)
+# ```
 
 # %%
 def as_variable(x):
@@ -86,15 +90,30 @@ def accumulate(x, gx):
 # use_mine()
 
 # %% [markdown]
-# ## The variable
+# ## The signs
 #
-# * A **name** and a `repr`, for people.
-# * The signs. Python asks the left side first: `x - 1` is `x.__sub__(1)`. In `1 - x` the number
-#   does not know what to do, so Python asks the right side: `x.__rsub__(1)`.
-# * `backward` clears what an earlier walk left in between. That was exercise 7c. It leaves the
-#   first function out: the output of that one is the result itself, with the seed.
+# Python asks the left side first: `x - 1` is `x.__sub__(1)`. In `1 - x` the number does not know what
+# to do, so Python asks the right side: `x.__rsub__(1)`.
+#
+# ```python
+# def __sub__(self, other):
+#     return Sub()(self, other)
+#
+# def __rsub__(self, other):
+#     return Sub()(other, self)
+# ```
+#
+# The other signs are made alike. The class is folded below. Two more things in it are new. For people,
+# a variable has a `name`, and a text that `print` shows. And `backward` clears what an earlier walk
+# left in between, which was exercise 7c. (It leaves out the first function, whose output is the result
+# itself, with the seed.)
+#
+# ```python
+# for f in functions[1:]:
+#     f.output().cleargrad()
+# ```
 
-# %%
+# %% tags=["folded"]
 class Variable:
     """A box for one array, its gradient, its name, and the function that made it."""
 
@@ -175,7 +194,7 @@ class Variable:
         return Pow(exponent)(self)
 
 
-# %%
+# %% tags=["folded"]
 class Function:
     """From one or more boxes to a new box, linked both ways, and a gradient back for each input."""
 
@@ -333,8 +352,8 @@ def numerical_diff(f, x, eps=1e-4):
 #
 # ## A mistake: NumPy takes over
 #
-# The line `__array_ufunc__ = None` looks like magic. Leave it out, and put an array on the
-# **left**. NumPy does not know our class. It multiplies each of its elements with the whole box.
+# In the last line above, the array stood on the **left**, and NumPy did not know what a Variable is.
+# Here is a small class like ours, with a sign for the right-hand side.
 #
 # **Predict, then run.** How many objects come out?
 
@@ -349,8 +368,14 @@ def numerical_diff(f, x, eps=1e-4):
 # print(np.array([1.0, 2.0]) * Shy())
 
 # %% [markdown]
-# An array of two objects. For variables this would be two separate graphs. With the line, NumPy
-# steps back and Python asks our `__rmul__`:
+# An array of two objects: NumPy multiplied each of its numbers with the whole thing. For variables
+# this would be two separate graphs. One line in `Variable` prevents it:
+#
+# ```python
+# __array_ufunc__ = None
+# ```
+#
+# With it NumPy steps back, and Python asks our `__rmul__`.
 
 # %% tags=["active-ipynb"]
 # v = Variable(np.array([1.0, 2.0]))

@@ -4,7 +4,7 @@
 # **Goal.** Let whole arrays flow, keep every gradient in the shape of its value, and fit a line to
 # data.
 #
-# **Time.** 35 minutes
+# **Time.** 25 minutes
 #
 # **Needs.** step 8
 
@@ -29,6 +29,7 @@ import numpy as np
 #
 # For each number in `x` there is one in `x.grad`. It says how much the result moves when *that* number
 # is pushed. We add five functions, the methods that call them, and one helper, which you will write.
+# First what we bring along, folded.
 
 # %% tags=["carried"]
 def as_variable(x):
@@ -85,11 +86,7 @@ def accumulate(x, gx):
 #
 # use_mine()
 
-# %% [markdown]
-# The walk calls the helper for every gradient, once, in one place. So `Add`, `Sub`, `Mul` and
-# `Div` stay as they are.
-
-# %%
+# %% tags=["folded"]
 class Variable:
     """A box for one array, its gradient, its name, and the function that made it."""
 
@@ -359,12 +356,9 @@ def exp(x):
 #
 # **9e. The engine: sum_to_shape.** Write it. Broadcasting does two things: it puts new axes in
 # front, and it stretches axes of length 1. The first lines are given: they deal with an array that was
-# not stretched, and with a gradient that cannot belong to this shape. For
+# not stretched, and with a gradient that cannot belong to this shape.
 #
-# ```python
-# g = np.array([[1., 2., 3.], [10., 20., 30.]])
-# ```
-#
+# Let `g` have the rows `[1. 2. 3.]` and `[10. 20. 30.]`. Then
 # `sum_to_shape(g, (3,))` is `[11. 22. 33.]`: a row that was used for both rows.
 # `sum_to_shape(g, (2, 1))` is `[[6.] [60.]]`: a column that was used for three columns. And
 # `sum_to_shape(g, ())` is `66.`: one number that was used everywhere.
@@ -390,8 +384,16 @@ def sum_to_shape(array, shape):
 # %% [markdown]
 # <!-- solution 9e -->
 #
-# `backward` calls it for every gradient before it is added up. So now the gradient comes back in
-# the shape of `b`. Each of its numbers was used for two rows, so each gets 1 + 1.
+# The walk calls it for every gradient, in one place, so that `Add`, `Sub`, `Mul` and `Div` stay as they
+# are:
+#
+# ```python
+# gx = sum_to_shape(gx, x.data.shape)
+# accumulate(x, gx)
+# ```
+#
+# Now the gradient comes back in the shape of `b`. Each number was used for two rows, so each gets
+# 1 + 1.
 
 # %% tags=["active-ipynb"]
 # x = Variable(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))

@@ -4,7 +4,7 @@
 # **Goal.** Differentiate a gradient: second, third, sixth derivatives, Newton's method, Hessians,
 # with one switch and one new function.
 #
-# **Time.** 30 minutes
+# **Time.** 20 minutes
 #
 # **Needs.** step 11
 
@@ -30,9 +30,14 @@ import numpy as np
 # from minigrad.course import check, why
 
 # %% [markdown]
-# `Tensor.backward` gets one more argument, `create_graph`, and passes it on. That is all.
+# `Tensor.backward` gets one more argument, `create_graph`, and passes it on. That is all. The rest is
+# what you know, folded: tensors, nodes, kept values, edges, slots, the maker of the table.
+#
+# ```python
+# walk(gradient_edge(self), seed(self, grad), retain_graph, create_graph)
+# ```
 
-# %%
+# %% tags=["folded"]
 class Tensor:
     """An array that knows the way back to the leaves it was computed from."""
 
@@ -93,9 +98,6 @@ class Tensor:
         """Send a gradient from here to every leaf; a single number needs none given."""
         walk(gradient_edge(self), seed(self, grad), retain_graph, create_graph)
 
-
-# %% [markdown]
-# Carried over without a change: nodes, kept values, edges, slots, the maker of the table.
 
 # %% tags=["carried"]
 def as_tensor(value):
@@ -322,14 +324,20 @@ power = define("pow", lambda x, n: x ** n, x="grad * n * x ** (n - 1) if n else 
 # %% [markdown]
 # ## One switch
 #
-# Compare `walk` with the old one. `record(False)` has become `record(create_graph)`. Kept values
-# must stay when there is more to come, so `create_graph=True` also means `retain_graph=True`,
-# unless you say otherwise.
+# In `walk`, which is folded, `record(False)` has become
 #
-# And the walk may be asked for the gradients that arrive at some edges (`wanted`). Then it returns
-# them, and does not touch any `.grad`.
+# ```python
+# with record(create_graph):
+# ```
+#
+# Kept values must stay when there is more to come. So `create_graph=True` also means
+# `retain_graph=True`, unless you say otherwise:
+#
+# ```python
+# retain_graph = create_graph if retain_graph is None else retain_graph
+# ```
 
-# %%
+# %% tags=["folded"]
 def walk(edge, grad, retain_graph=None, create_graph=False, wanted=()):
     """Follow next_functions from this edge, and call each node once.
 
@@ -415,7 +423,16 @@ def walk(edge, grad, retain_graph=None, create_graph=False, wanted=()):
 # ## A gradient as a value
 #
 # Clearing is easy to forget. And there is a second trouble: `x.grad` now holds a graph that leads to
-# `x` itself, a circle. Both go away when the gradient is *returned* instead of stored. That is `grad`.
+# `x` itself, a circle. Both go away when the gradient is *returned* instead of stored.
+#
+# For that the walk can be told which edges are `wanted`. It notes what arrives there, returns it, and
+# touches no `.grad`:
+#
+# ```python
+# found.update({each: grads[each[1]] for each in wanted if each[0] is node})
+# ```
+#
+# `grad` asks for the edges of its inputs.
 
 # %%
 def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -48,14 +49,16 @@ def run_cells(name: str, sources: Iterable[str]) -> tuple[dict[str, object], str
 def verdict_on(test_file: str, name: str, old: str, new: str) -> str:
     """What the tests of a step say about a changed engine: "killed by …" or "survived".
 
-    The first occurrence of ``old`` must exist; each plain test of the file runs on the mutant.
+    The first occurrence of ``old`` in its code, not in its texts, must exist; each plain test of the
+    file runs on the mutant.
     """
     text = (ROOT / "steps" / f"{name}.py").read_text()
-    if old not in text:
+    quoted = r"^#.*" + re.escape(old.partition("\n")[0])
+    if old not in (code := re.sub(quoted, "#", text, flags=re.M)):
         raise ValueError(f"{name} does not contain {old!r}")
     test = sys.modules[test_file]
     sound = test.step
-    test.step = load(name, text.replace(old, new, 1))
+    test.step = load(name, code.replace(old, new, 1))
     try:
         for each in plain_tests(test):
             try:
