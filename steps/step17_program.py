@@ -15,8 +15,7 @@
 #
 # The networks of steps 13 to 15 are words: operators that name what they read and write. But three
 # things were left to us. Nobody knew a shape before the network ran. The backward part was a
-# *second* network, to be run after the first, in the same scope. And the seed was a number that we
-# put there by hand.
+# *second* network, to be run after the first. And the seed was a number that we put there by hand.
 #
 # A **program** is such a network that knows all this itself. It keeps two things apart:
 #
@@ -25,10 +24,9 @@
 # | **description** | a `Program`: blocks of ops and variables | names and shapes. No number. |
 # | **execution** | `run`: the ops, from top to bottom | a *scope*: name → array |
 #
-# Large systems work like this: describe once, run a million times, on another machine if you like.
-# `torch.compile` does it, too; you will see its program beside yours.
+# So a program is described once and run a million times, on another machine if you like.
 #
-# This part has four steps, 17 to 20. The first three go on with your code of step 15. (Whoever left step
+# Part E has four steps, 17 to 20. The first three go on with your code of step 15. (Whoever left step
 # 16 out misses nothing: what 19 needs of it is told there.)
 #
 # | you know | now | what is new |
@@ -389,16 +387,10 @@ def run(program, values):
 # print(run(program, values)["e"], run(program, {"a": 1.0, "b": 1.0, "d": 7.0})["e"])
 
 # %% [markdown]
-# Forget a value, and the scope says what it misses:
-
-# %% tags=["active-ipynb", "raises-exception"]
-# run(program, {"a": 2.0, "b": 3.0})
-
-# %% [markdown]
 # ## The backward part: first attempt
 #
-# `build_grad_op` of step 13 makes the grad op of an op. We only add a note for the reader, and for
-# pictures: which op it belongs to. Nothing is computed here either.
+# `build_grad_op` of step 13 makes the grad op of an op. We add a note for the reader, and for pictures:
+# which op it belongs to. Nothing is computed here either.
 
 # %%
 def make_grad_op(op):
@@ -418,35 +410,36 @@ def make_grad_op(op):
 # any other, so it can stand in the *same* block, behind the forward ops. So can the seed: it is a
 # `fill_constant` that writes 1 under the name `e@GRAD`.
 #
-# **Predict, then run.** Walk over the ops, append the grad op of each. Which op will complain, and
-# about which name?
+# The order is **reversed**, as it always was. But a program may hold more than a network did. Here the
+# loss is `e`, and behind it stands `m`, a metric that somebody wants to look at.
+#
+# **Predict, then run.** Append the grad op of each op, last op first. Which op will complain, and about
+# which name?
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # wrong = product()
 # block = wrong.blocks[0]
+# block.append_op("square", "e", out="m")
 # block.ops.append(Operator("fill_constant", {}, {"out": "e@GRAD"}, {"shape": (), "value": 1.0}))
-# for op in block.ops[:2]:
+# for op in block.ops[2::-1]:
 #     block.ops.append(make_grad_op(op))
 # print(wrong)
 # run(wrong, values)
 
 # %% [markdown]
-# `add_grad`, line #3, waits for `c@GRAD`, which `mul_grad` makes *below* it. The picture of this
-# program shows it: `c@GRAD` enters `add_grad` from nowhere.
+# `square_grad`, line #4, waits for `m@GRAD`. Nobody writes it, and nobody should: the loss does not
+# change with `m`. (Worse, it would overwrite the seed.) In the picture `m@GRAD` comes from nowhere.
 
 # %% tags=["active-ipynb", "mistake"]
 # mg.draw(wrong)
 
 # %% [markdown]
-# ## In reverse, and only what leads to the loss
+# ## Only what leads to the loss
 #
-# Gradients spread from the end to the beginning. So the traversal goes in **reverse**, as it always
-# did.
-#
-# One thing is new. A network gave us gradients of *everything* that left it. A program has one
-# **loss**, and many ops that have nothing to do with it: a metric behind the loss, a branch that
-# leads elsewhere. They get no grad op. So we keep a growing set of *needed* names, at first only the
-# loss. An op counts when it makes something needed. Then its inputs are needed too.
+# A network gave us gradients of *everything* that left it. A program has one **loss**, and perhaps many
+# ops that have nothing to do with it: a metric behind the loss, a branch that leads elsewhere. They
+# get no grad op. So we keep a growing set of *needed* names, at first only the loss. An op counts when
+# it makes something needed. Then its inputs are needed too.
 #
 # The grad ops go into `target_block`. Today that is the same block: **forward and backward are one
 # program**.
@@ -519,8 +512,8 @@ def append_backward(loss, parameter_list=None):
 #     print(parameter, "->", gradient)
 
 # %% [markdown]
-# Two forward ops, one seed, two grad ops. Still nothing has been computed. And `run` needs no change
-# for this: it goes from top to bottom, as before.
+# Two forward ops, one seed, two grad ops. Still nothing has been computed. And `run` needs no change:
+# it goes from top to bottom, as before.
 
 # %% tags=["active-ipynb", "picture-B"]
 # scope = run(program, values)
@@ -529,9 +522,8 @@ def append_backward(loss, parameter_list=None):
 # mg.draw((program, scope))
 
 # %% [markdown]
-# Read the right side from below: seed, `mul_grad`, `add_grad`. Each stands beside the op it
-# belongs to. This is not a drawing *of* the backward pass: the boxes are lines #2 to #4 of the
-# program, and these lines ran.
+# Read the right side from below: seed, `mul_grad`, `add_grad`. Each stands beside the op it belongs
+# to. The boxes are lines #2 to #4 of the program, and these lines ran.
 
 # %% [markdown]
 # ## Build once, run often
@@ -584,9 +576,6 @@ def append_backward(loss, parameter_list=None):
 #
 #
 # explore(cursor, position=(0, 4, 2))
-
-# %% tags=["active-ipynb"]
-# print(cursor(2)[0])
 
 # %% [markdown]
 # First op, last grad op: the list is mirrored. `#0` belongs to `#8`, `#3` to `#5`.

@@ -3,7 +3,7 @@
 #
 # **Goal.** Differentiate loops and branches: ops that hold a block get grad ops that hold one.
 #
-# **Time.** 35 minutes
+# **Time.** 30 minutes
 #
 # **Needs.** step 18
 
@@ -14,17 +14,14 @@
 # A program so far is a straight line. But how often a loop goes round, and which branch is taken, is
 # known only when numbers flow. The backward part is written *before* that.
 #
-# The way out: an op may hold a **block**. `while` runs its block again and again, `if_else` runs
-# one of two. And the grad op of such an op holds the *grad block* of that block.
+# The way out: an op may hold a **block**. `while` runs its block again and again, `if_else` runs one
+# of two. And the grad op of such an op holds a *grad block*: **one** `while` gets **one** `while_grad`,
+# however often it goes round. What that has to do fits into a sentence: *forward keeps the values of
+# every round; backward goes through the rounds in reverse, hands one gradient on from each to the one
+# before, and adds another one up.*
 #
-# `loss.backward()` never meets this problem: Python runs the loop, and the graph it leaves has one
-# node for each product. Here **one** `while` gets **one** `while_grad`, however often it goes round.
-# What is to be written fits into a sentence: *forward keeps the values of every round; backward goes
-# through the rounds in reverse, hands one gradient on from each to the one before, and adds another
-# one up.*
-#
-# The step has two halves, and a good place to rest between them: first the loop, then the branch.
-# One round, one run of a loop's body, is a **step**, as in step 16, and its scope is a **step scope**.
+# First the loop, then the branch. One round of a loop is a **step**, as in step 16, and its scope is a
+# **step scope**.
 
 # %%
 import inspect
@@ -39,9 +36,8 @@ import numpy as np
 # from minigrad.course.explore import explore
 
 # %% [markdown]
-# First what we bring along from step 18, folded. One definition in it has changed: as in step 16, **a
-# scope may have a parent**. What it does not hold itself, it looks up there. It writes only into
-# itself.
+# First what we bring along from step 18, folded. One definition has changed: as in step 16, **a scope
+# may have a parent**. What it does not hold itself, it looks up there. It writes only into itself.
 
 # %%
 class Scope(dict):
@@ -380,7 +376,7 @@ register("less_than", lambda x, y: x < y)
 # %% [markdown]
 # ## First half: the loop
 #
-# ### Described
+# ### A loop, written down
 #
 # $y = x \cdot w \cdot w \cdots w$, with $n$ factors $w$. In Python:
 #
@@ -393,21 +389,13 @@ register("less_than", lambda x, y: x < y)
 # Three values are **carried** from step to step: `s`, `i`, `more`. `w` and `n` come from outside and
 # stay what they are: they are **shared** by all steps.
 #
-# The body is a block of its own, with block 0 as its parent. It never writes a name twice: it
-# *reads* `s` and *writes* `s_next`. The `while` op says what becomes what: `carry = {"s":
-# "s_next", …}`.
+# The body is a block of its own, with block 0 as its parent. It never writes a name twice: it *reads*
+# `s` and *writes* `s_next`. The `while` op says what becomes what: `carry = {"s": "s_next", …}`.
 #
-# **Predict, then run.** An op looks itself up in the table, when it is made and when it runs. What
-# does the table say about `while`?
-
-# %% tags=["active-ipynb", "mistake", "raises-exception"]
-# find("while")
-
-# %% [markdown]
-# Nothing, and a whole row there cannot be. Its slots depend on the block that it holds. And a kernel
+# Such an op has no row in the table, for its slots depend on the block that it holds. And a kernel
 # makes arrays out of arrays, but a `while` must run a *block*. So it is an operator of its own kind,
-# like `RnnOp` in step 16. It keeps the numbers of its blocks as attributes. (`run_steps` and
-# `run_steps_grad`, which do the work, come below.) The table only says that there is a grad op.
+# which keeps the numbers of its blocks as attributes. The table only says that it has a grad op.
+# (`run_steps` and `run_steps_grad`, which do the work, come below.)
 
 # %%
 for kind in ("while", "if_else"):
@@ -435,11 +423,15 @@ class BlockOp(Operator):
 
 
 # %% [markdown]
-# `hold` is a helper for writing such ops. Skip its code and read its call, at the end of `power`:
-# `state` says for each carried value where it starts, what it becomes, and what it is called
-# afterwards.
+# Two helpers, folded, which you can use without reading them: `declare` creates several variables at
+# once, `hold` appends an op that holds blocks.
 
-# %% tags=["active-ipynb", "picture-F"]
+# %% tags=["active-ipynb", "folded"]
+# def declare(block, names, **flags):
+#     for name in names.split():
+#         block.create_var(name, **flags)
+#
+#
 # def hold(block, type, condition, state, **held):
 #     """Append a while or an if_else. state: inner name -> (start, following, name afterwards)."""
 #     reads = dict.fromkeys(name for inner in held.values() for name in inner.inputs["x"])
@@ -457,20 +449,20 @@ class BlockOp(Operator):
 #         flag = held["sub_block"].var(name).stop_gradient
 #         block.create_var(end, block.var(start).shape, stop_gradient=flag)
 #     return block.var(ends[0])
-#
-#
+
+# %% [markdown]
+# Here is our loop. Its body has three ops. In the call of `hold`, `state` says for each carried value
+# where it starts, what it becomes, and what it is called afterwards.
+
+# %% tags=["active-ipynb", "picture-F"]
 # def power():
-#     program = Program()
-#     main = program.blocks[0]
-#     for name in ("x", "w"):
-#         main.create_var(name, persistable=True)
-#     for name in ("n", "zero"):
-#         main.create_var(name, stop_gradient=True)
+#     main = Program().blocks[0]
+#     declare(main, "x w", persistable=True)
+#     declare(main, "n zero", stop_gradient=True)
 #     main.append_op("less_than", "zero", "n", out="any")
-#     body = program.create_block(parent=0)
-#     body.create_var("s")
-#     for name in ("i", "more"):
-#         body.create_var(name, stop_gradient=True)
+#     body = main.program.create_block(parent=0)
+#     declare(body, "s")
+#     declare(body, "i more", stop_gradient=True)
 #     body.append_op("mul", "s", "w", out="s_next")
 #     body.append_op("increment", "i", out="i_next")
 #     body.append_op("less_than", "i_next", "n", out="more_next")
@@ -484,32 +476,27 @@ class BlockOp(Operator):
 # mg.draw(y.block.program)
 
 # %% [markdown]
-# ### Executed
+# ### The loop, forward
 #
-# Each step gets a scope of its own, a **step scope**, whose parent is the scope outside:
+# Each step gets a scope of its own, whose parent is the scope outside:
 #
 # * carried values are put in fresh;
 # * shared values are found by looking up;
 # * what the body writes stays in the step scope.
 #
-# The step scopes are kept. They are an output of the op, like any other.
-#
-# The condition chooses the block of the next step: `sub_block` or `else_block`. A `while` has no
-# `else_block`. So when its condition is false, there is nothing to run, and the loop ends.
+# The step scopes are kept: they are an output of the op, like any other. (`else_block` waits for the
+# second half.)
 
 # %%
 def run_steps(op, scope, blocks):
-    """Run a held block step by step, each step in a scope of its own; return the outputs.
-
-    ``while`` goes on as long as the condition holds; ``if_else`` makes one step in one block.
-    """
+    """Run held blocks step by step: while the condition holds, or, for an if_else, one step."""
     carry, condition = op.attrs["carry"], op.attrs["condition"]
     now, steps = [scope[name] for name in op.inputs["x"]], []
     while op.type == "while" or not steps:
         step = Scope(zip(carry, now, strict=True))
         step.parent = scope
         held = "sub_block" if step[condition] else "else_block"
-        if held not in op.attrs:
+        if held not in op.attrs:            # a while has no else_block: the loop ends
             break
         if len(steps) == 10_000:
             raise RuntimeError(f"{op.type} made 10000 steps: does {condition!r} ever become false?")
@@ -528,22 +515,13 @@ def run_steps(op, scope, blocks):
 # assert scope["y"] == 2 * 3 ** 3
 
 # %% [markdown]
-# The same description runs for every `n`. A loop that never ends says so:
-
-# %% tags=["active-ipynb", "mistake", "raises-exception"]
-# run(y.block.program, values | {"n": np.inf})
-
-# %% [markdown]
 # ### One step backwards
 #
-# Backward, the last step comes first. We know the gradient of what a step handed on (`s_next`), and
-# we want two things:
+# By hand first. Backward, the last step comes first. We know the gradient of what a step handed on
+# (`s_next`), and its body is one `mul`. So we find two things:
 #
-# * the gradient of what it got (`s`): to be handed to the step before;
-# * the gradient of what it shared (`w`): every step has a part in it.
-#
-# By hand first. The body is one `mul`, so `s@GRAD = s_next@GRAD · w` and `w@GRAD = s_next@GRAD ·
-# s`.
+# * the gradient of what it got, `s@GRAD = s_next@GRAD · w`, for the step before;
+# * its part of the gradient of what is shared, `w@GRAD = s_next@GRAD · s`.
 #
 # **Predict, then run.** $y = x\,w^3$ at $x = 2, w = 3$. What are the three parts of `w@GRAD`? What
 # is their sum?
@@ -559,8 +537,7 @@ def run_steps(op, scope, blocks):
 # %% [markdown]
 # Three equal parts: $3 \cdot x\,w^2$. This is where the $n$ of the power rule comes from.
 #
-# **Predict, then run.** Why keep all the step scopes? Suppose we keep the last one only: is the sum
-# too small or too large?
+# **Predict, then run.** Suppose we keep the last step scope only: is the sum too small or too large?
 
 # %% tags=["active-ipynb", "mistake"]
 # gradient, parts = 1.0, []
@@ -571,11 +548,11 @@ def run_steps(op, scope, blocks):
 # assert sum(parts) == 234
 
 # %% [markdown]
-# 234 instead of 54: every step saw the last `s`. So a scope cannot be thrown away when its block
-# ends, as a function's would be. Backward comes later and reads it.
+# 234 instead of 54: every step saw the last `s`. So a scope cannot be thrown away when its step is
+# over: backward comes back and reads it.
 #
 # **Predict, then run.** The gradient of `s` is *overwritten*, the parts of `w@GRAD` are *added up*.
-# What comes out if it is the other way round?
+# Will the other way round give the same?
 
 # %% tags=["active-ipynb", "mistake"]
 # shared, carried = 0.0, 1.0
@@ -586,21 +563,20 @@ def run_steps(op, scope, blocks):
 # assert (shared, carried) == (32, 64)
 
 # %% [markdown]
-# Both wrong: 54 and 27 are right. `s` is another value in every step, so each gradient belongs to
-# that value alone. `w` is one value for all steps, so all parts belong to it.
+# No: 54 and 27 are right. `s` is another value in every step, so each gradient belongs to that value
+# alone. `w` is one value for all steps, so all parts belong to it.
 #
 # ### The grad op holds the grad block
 #
-# `make_steps_grad_op` is where the recursion begins. For each block the op holds:
+# Now let the program write our two lines. For each block that an op holds, `make_steps_grad_op`
 #
-# 1. create a new block, the grad block;
-# 2. fill it with `append_backward_ops`, the function that called us;
-# 3. note its number in the grad op.
+# 1. creates a new block, the grad block;
+# 2. fills it with `append_backward_ops`, the function that called it: a recursion;
+# 3. notes its number in the grad op.
 #
-# What is the seed of a grad block? The gradient of the loop's output, `y@GRAD`, comes in. It is the
-# gradient of what a step handed on. So the seed is an `assign`: `s_next@GRAD = assign(x=y@GRAD)`.
-#
-# Carried values without gradient (`i`, `more`) are left out.
+# What is the seed of a grad block? What comes in is `y@GRAD`: the gradient of what a step handed on.
+# So the seed is an `assign`: `s_next@GRAD = assign(x=y@GRAD)`. Carried values without gradient (`i`,
+# `more`) are left out.
 
 # %%
 def make_steps_grad_op(op):
@@ -624,12 +600,10 @@ def make_steps_grad_op(op):
 
 
 # %% [markdown]
-# `append_backward_ops` of step 17 stays as it is. It asks `make_grad_op`, and that one learns to ask
-# back. `adjust` learns to go into the grad blocks. It also notes their **parent**: the block that
-# holds the grad op.
-#
-# A name that a block declares itself hides the same name outside, so its own `stop_gradient` counts
-# (exercise 19b shows why). The gradients that a grad block gets from its op are `given`.
+# Two functions change. `make_grad_op`, which `append_backward_ops` asks, asks back. And `adjust` goes
+# into the grad blocks. It notes their **parent**, the block that holds the grad op, and hands on what
+# they get from it: these gradients are `given`. (A name that a block declares itself hides the same
+# name outside, so its own `stop_gradient` counts: exercise 19b shows why.)
 
 # %%
 def make_grad_op(op):
@@ -678,26 +652,21 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # y = power()
 # append_backward(y)
 # print(y.block.program)
-
-# %% [markdown]
-# Block 2 is the grad block. Look at its head: its **parent** is block 0, the block that holds the
-# grad op. Its **forward block** is block 1: a second link, for looking up the shape of `s`.
-
-# %% tags=["active-ipynb"]
-# for block in y.block.program.blocks:
-#     print(f"block {block.idx}: parent {block.parent}, forward block {block.forward_block}")
 # assert [block.parent for block in y.block.program.blocks] == [-1, 0, 0]
 # assert y.block.program.blocks[2].forward_block == 1
 
 # %% [markdown]
+# Block 2 is the grad block. Its head says which block is its **parent**: block 0, which holds the grad
+# op. It has a second link, its **forward block**, block 1: there it looks up the shape of `s`.
+#
 # ### The loop, backwards
 #
 # What we did by hand, with the grad block instead of our two lines. Each step backwards runs *in
-# the step scope of that step*. There it finds its `s`, and there it leaves its gradients. Only what
-# was written there counts, not what a look-up would find further out. `step.get(name, otherwise)`
-# looks nowhere else, `step[name]` asks the parent, too.
-#
+# the step scope of that step*. There it finds its `s`, and there it leaves its gradients.
 # `flowing` is **overwritten** from step to step, `total` is **added up**.
+#
+# Only what was written in the step scope counts, not what a look-up would find further out:
+# `step.get(name, otherwise)` looks nowhere else, `step[name]` asks the parent, too.
 #
 # **19e. The engine: the loop in reverse.** `steps` are the step scopes in the order of the forward
 # pass. For each of them, last one first:
@@ -742,9 +711,9 @@ def run_steps_grad(op, scope, blocks):
 # mg.draw(y.block.program)
 
 # %% [markdown]
-# Four frames. Above, block 0 with its two sides; below, the loop body and one step backwards. The
-# thick lines are the hand-over: `s_next` becomes the next step's `s`; the gradient goes round the
-# other way. A dashed name with the words *block 0*, like `w`, is looked up in block 0.
+# Above, block 0 with its two sides; below, the loop body and one step backwards. The thick lines are
+# the hand-over: `s_next` becomes the next step's `s`; the gradient goes round the other way. A dashed
+# name with the words *block 0*, like `w`, is looked up there.
 #
 # **Press play.** The same program, op by op and step by step. (*fit* shows the whole picture.)
 
@@ -762,13 +731,12 @@ def run_steps_grad(op, scope, blocks):
 # print({name: float(scope[name]) for name in ("y", "x@GRAD", "w@GRAD")})
 
 # %% [markdown]
-# The gradient goes straight through: `y` *is* `x`. And `w@GRAD` is zero, not missing. An optimizer
-# that goes through the pairs finds what it was promised.
+# The gradient goes straight through: `y` *is* `x`. And `w@GRAD` is zero, not missing: an optimizer
+# finds what it was promised.
 
 # %% [markdown]
-# **Move the slider.** The table shows the step scopes: one row per step, with the gradients that
-# the grad block left there. Read the gradients from the bottom up. Below is the program with its
-# values.
+# **Move the slider.** One row per step scope, with the gradients that the grad block left there. Read
+# these from the bottom up.
 
 # %% tags=["active-ipynb", "interactive"]
 # def steps(n):
@@ -786,28 +754,21 @@ def run_steps_grad(op, scope, blocks):
 #
 # explore(steps, n=(0, 6, 3))
 
-# %% tags=["active-ipynb"]
-# print(steps(4)[0])
-
 # %% [markdown]
 # ## Second half: the branch
 #
-# `if_else` holds two blocks and makes exactly one step, in one of them. Nothing else is new: the
-# functions above do it already.
-#
-# $y = x \cdot w$ if $x$ is positive, else $y = x^2$.
+# `if_else` holds two blocks, and its condition chooses one of them, for exactly one step. The functions
+# above do that already. $y = x \cdot w$ if $x$ is positive, else $y = x^2$:
 
 # %% tags=["active-ipynb"]
 # def branch():
-#     program = Program()
-#     main = program.blocks[0]
-#     main.create_var("x", persistable=True)
-#     main.create_var("w", persistable=True)
-#     main.create_var("zero", stop_gradient=True)
+#     main = Program().blocks[0]
+#     declare(main, "x w", persistable=True)
+#     declare(main, "zero", stop_gradient=True)
 #     main.append_op("less_than", "zero", "x", out="positive")
-#     yes, no = program.create_block(parent=0), program.create_block(parent=0)
+#     yes, no = (main.program.create_block(parent=0) for _ in range(2))
 #     for block in (yes, no):
-#         block.create_var("v")
+#         declare(block, "v")
 #     yes.append_op("mul", "v", "w", out="result")
 #     no.append_op("square", "v", out="result")
 #     return hold(main, "if_else", "positive", {"v": ("x", "result", "y")},
@@ -816,7 +777,6 @@ def run_steps_grad(op, scope, blocks):
 #
 # y = branch()
 # append_backward(y)
-# print(y.block.program)
 # mg.draw(y.block.program)
 
 # %% [markdown]
@@ -845,16 +805,13 @@ def run_steps_grad(op, scope, blocks):
 
 # %% tags=["active-ipynb"]
 # def power_of_x(write_body):
-#     program = Program()
-#     main = program.blocks[0]
-#     main.create_var("x", persistable=True)
-#     for name in ("n", "zero", "one"):
-#         main.create_var(name, stop_gradient=True)
+#     main = Program().blocks[0]
+#     declare(main, "x", persistable=True)
+#     declare(main, "n zero one", stop_gradient=True)
 #     main.append_op("less_than", "zero", "n", out="any")
-#     body = program.create_block(parent=0)
-#     body.create_var("p")
-#     body.create_var("i", stop_gradient=True)
-#     body.create_var("more", stop_gradient=True)
+#     body = main.program.create_block(parent=0)
+#     declare(body, "p")
+#     declare(body, "i more", stop_gradient=True)
 #     write_body(body)
 #     return hold(main, "while", "more", sub_block=body, state={
 #         "p": ("one", "p_next", "y"), "i": ("zero", "i_next", "count"),
@@ -883,21 +840,17 @@ def run_steps_grad(op, scope, blocks):
 
 # %% tags=["active-ipynb"]
 # def nested():
-#     program = Program()
-#     main = program.blocks[0]
-#     main.create_var("x", persistable=True)
-#     main.create_var("w", persistable=True)
-#     for name in ("n", "zero", "limit"):
-#         main.create_var(name, stop_gradient=True)
+#     main = Program().blocks[0]
+#     declare(main, "x w", persistable=True)
+#     declare(main, "n zero limit", stop_gradient=True)
 #     main.append_op("less_than", "zero", "n", out="any")
-#     body = program.create_block(parent=0)                 # block 1: the loop body
-#     body.create_var("s")
-#     body.create_var("i", stop_gradient=True)
-#     body.create_var("more", stop_gradient=True)
+#     body = main.program.create_block(parent=0)                 # block 1: the loop body
+#     declare(body, "s")
+#     declare(body, "i more", stop_gradient=True)
 #     body.append_op("less_than", "s", "limit", out="small")
-#     low, high = program.create_block(parent=1), program.create_block(parent=1)    # 2 and 3
+#     low, high = (main.program.create_block(parent=1) for _ in range(2))      # blocks 2 and 3
 #     for block in (low, high):
-#         block.create_var("v")
+#         declare(block, "v")
 #     low.append_op("mul", "v", "w", out="result")
 #     high.append_op("sub", "v", "w", out="result")
 #     hold(body, "if_else", "small", {"v": ("s", "result", "s_next")},

@@ -23,7 +23,7 @@ KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language":
 #: The mark that a check must not print in the learner's and in the solved notebook.
 WRONG = {False: "✓ ", True: "✗ "}
 #: Tags of cells that open with their source hidden: known already, or known but for lines that
-#: the text shows, or machinery of a picture.
+#: the text shows, a helper, or machinery of a picture.
 FOLDED = {"carried", "folded", "interactive"}
 #: Words that ask for a guess: what the next cell shows is left to the learner's own run.
 GUESS = "**Predict, then run"

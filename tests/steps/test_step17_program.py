@@ -167,6 +167,14 @@ def test_the_mistake_grad_ops_in_forward_order_read_what_is_not_written():
         step.run(block.program, VALUES)
 
 
+def test_the_mistake_a_metric_behind_the_loss_gets_a_grad_op_that_starves():
+    block = product().block
+    block.append_op("square", "e", out="m")
+    block.ops += [seed_of("e"), *map(step.make_grad_op, block.ops[2::-1])]
+    with pytest.raises(NameError, match="'m@GRAD' has no value in this scope"):
+        step.run(block.program, VALUES)
+
+
 def test_the_note_which_op_a_grad_op_belongs_to_is_for_the_reader_only():
     loss = product()
     step.append_backward(loss)
