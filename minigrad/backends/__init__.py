@@ -1,7 +1,7 @@
 """Backends: a Program for something else than NumPy, and one from PyTorch.
 
 lowering          a program for given shapes, in primitives only: where every backend starts
-functional        its source as one pure function of ``xp`` calls; ``xp`` on NumPy: the kernels themselves
+functional        it is carried out as one pure function, by an ``xp``; ``xp`` on NumPy: the kernels themselves
 jax/step          ``xp`` on JAX, that function under `jax.jit`: ``static.compile(..., backend="jax")``   (kernels)
 onnx/model        the program as an ONNX file: ``static.export_onnx``             (symbol, numpy_names, kernels)
 from_torch        a function of PyTorch as a Program: ``static.from_torch``             (aten)

@@ -1,14 +1,7 @@
 """A program as one pure function: parameters in, new parameters and what is fetched out.
 
-    def step(xp, parameters, x):
-        w = parameters['w']
-        h = xp.matmul(x, w)
-        ...
-        w_2 = xp.sgd(w, w_grad, 0.1)
-        return {**parameters, 'w': w_2}, [loss]
-
-Every line calls a primitive of ``xp``; nothing is changed in place.  So the very same source runs on NumPy and, under
-`jax.jit`, on JAX.  It is printed from the pure schedule of the program.
+`Function` carries the operators of a lowered program out one by one, each by the function of its type in ``xp``.
+Nothing is changed in place.  So the same program runs on NumPy, under `jax.jit`, and as a graph that is being written.
 
 Blocks become inner functions, handed to ``xp``:
 
@@ -24,185 +17,172 @@ runs the grad block behind it.  A branch keeps nothing.  This is checkpointing, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import ChainMap
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from ..compiler.lower import lower
-from ..compiler.schedule import Array, Branch, Call, Loop, ShapeWhenRun, bodies
-from ..compiler.syntax import Identifiers, Line, comment, indented, listed
+from ..compiler.program_passes.names import is_state
+from ..errors import ProgramError, refusal
 from ..grad_names import EMPTY
 from ..primitives.registry import REGISTRY
+from ..static.program.arguments import unwritten
+from ..static.program.op_info import op_info
 from ..static.program.operator import Operator
 from ..static.program.program import Program
+from ..static.run.kernels import arguments, results, targets
 
-#: what a traceback calls functional source
-FILENAME = "<minigrad functional>"
-RESERVED = {
-    "xp", "parameters", "step", "slice", "float", "constants", "carried", "slices", "grads", "seeds",
-}  # fmt: skip
 Values = tuple[Any, ...]
-Function = Callable[..., Any]
 
 
-class FunctionWriter(Identifiers):
-    """Turns a program of primitives into the lines of one function."""
+class Names(ChainMap[str, Any]):
+    """The values of a block by name, then those of the blocks around it."""
+
+    def __missing__(self, name: str) -> Any:
+        raise unwritten(name)
+
+    def all(self, names: Iterable[str]) -> Values:
+        """The values of some names."""
+        return tuple(self[n] for n in names)
+
+    def set(self, names: Iterable[str], values: Iterable[Any]) -> None:
+        """Give names their values."""
+        self.update(zip(names, values, strict=True))
+
+    def now(self) -> Names:
+        """These names as they are, whatever is written later."""
+        return Names(*map(dict, self.maps))
+
+
+class Function:
+    """A lowered program as a function of ``xp``, parameters and feeds."""
 
     def __init__(self, program: Program, fetch: list[str]) -> None:
-        super().__init__(lower(program, fetch, pure=True), RESERVED)
-        schedule = self.schedule
-        self.commented: Operator | None = None
-        self.loops_saved = {id(i.frames) for i in _items(schedule.items) if _is_backward(i)}
-        self.feeds = {name: self.name(array) for name, array in schedule.feeds.items()}
-        state = {self.name(array): name for name, array in schedule.state.items()}
-        body = [f"{target} = parameters[{name!r}]" for target, name in state.items()]
-        body += self.block(schedule.items)
-        stored = "".join(f", {n!r}: {self.value(v)}" for n, v in schedule.stored.items())
-        body.append(f"return {{**parameters{stored}}}, {self.value(schedule.fetched)}")
-        arguments = ", ".join(["xp", "parameters", *self.feeds.values()])
-        self.lines = [*self.before, f"def step({arguments}):", *indented(body)]
+        self.program, self.fetch = program, fetch
+        self.op: Operator | None = None  # what runs, for errors
+        self.read = {n for b in program.blocks for op in b.ops for n in op.input_names}
+        inside = [(b, n) for b in program.blocks[1:] for op in b.ops for n in op.output_names]
+        for block, name in inside:
+            if is_state(block, name):
+                raise refusal(
+                    f"a loop or branch writes the parameter {name!r}: a pure function returns what it changes",
+                    "carry it as a loop variable, or run the program with static.Executor()",
+                    ProgramError,
+                )
 
-    def block(self, items: list[Any]) -> list[str]:
-        """The lines of calls, loops and branches."""
-        out: list[str] = []
-        for item in items:
-            op = item.op
-            if op.forward_op is not self.commented and op.forward_op is not None:
-                out.append(comment(f"grad of: {op.forward_op!r}"))
-            self.commented = op.forward_op
-            out += [Line.of(line, op) for line in self.item(item)]
-        return out
+    def __call__(
+        self, xp: Any, parameters: dict[str, Any], feeds: dict[str, Any]
+    ) -> tuple[dict[str, Any], Values]:
+        names = self.block(xp, 0, Names({**parameters, **feeds}))
+        return {n: names[n] for n in parameters}, names.all(self.fetch)
 
-    def item(self, item: Any) -> list[str]:
-        """The lines of one item."""
-        if isinstance(item, Call):
-            several = isinstance(item.out, list)
-            targets = self.targets(item.out) if several else self.target(item.out)
-            arguments = [*map(self.value, item.args)]
-            arguments += [f"{k}={self.value(v)}" for k, v in item.kwargs.items()]
-            return [f"{targets} = xp.{item.path}({', '.join(arguments)})"]
-        if isinstance(item, Branch):
-            return self.branch(item)
-        return self.backward(item) if _is_backward(item) else self.forward(item)
+    def block(self, xp: Any, number: int, names: Names) -> Names:
+        """Carry out the operators of a block; its names."""
+        for op in self.program.blocks[number].ops:
+            self.op = op
+            HANDLERS.get(op.type, Function.primitive)(self, xp, op, names)
+        return names
 
-    def forward(self, loop: Loop) -> list[str]:
-        """``recurrent`` and ``while``: the body, and the condition, as functions of the carried values."""
-        starts, begins, nexts, ends = _columns(loop.carried, 4)
-        sequences, slices = _columns(loop.slices, 2)
-        values, stacks = _columns(loop.stacked, 2)
-        step, left = self.unique(f"step_{loop.op.attrs['sub_block']}"), self.unique("ends")
-        saved = self.value(loop.frames)
-        body = self.unpacked(begins, "carried")
-        if loop.go_on is not None:
-            test = self.unique(f"test_{loop.op.attrs['cond_block']}")
-            condition = [*body, *self.block(loop.test), f"return {self.value(loop.go_on)}"]
-            body = [*body, *self.block(loop.body), f"return {self.value(nexts)}"]
-            lines = [f"def {test}(carried):", *indented(condition)]
-            lines += [f"def {step}(carried):", *indented(body)]
-            save = id(loop.frames) in self.loops_saved
-            called = f"xp.while_loop({test}, {step}, {self.value(starts)}, {save})"
-            lines.append(f"{left}, {saved} = {called}")
+    def primitive(self, xp: Any, op: Operator, names: Names) -> None:
+        """An operator without blocks."""
+        p: Any = op_info(op.type).forward
+        slots = {s: names.all(listed) for s, listed in op.inputs.items()}
+        args, attrs = arguments(p, slots, op.attrs)
+        names.set(targets(p, op), results(p, getattr(xp, op.type)(*args, **attrs)))
+
+    def cond(self, xp: Any, op: Operator, names: Names) -> None:
+        """Both bodies are functions without parameters."""
+        around = names.now()
+
+        def forward(block: str) -> Names:
+            return self.block(xp, op.attrs[block], around.new_child())
+
+        yes = lambda: forward("sub_block").all(op.attrs["true_out"])  # noqa: E731
+        no = lambda: forward("else_block").all(op.attrs["false_out"])  # noqa: E731
+        names.set(op.outputs["out"], xp.cond(names[op.inputs["pred"][0]], yes, no))
+        names[op.outputs["scopes"][0]] = forward
+
+    def cond_grad(self, xp: Any, op: Operator, names: Names) -> None:
+        """Each grad block comes behind its branch, which is computed once more."""
+        forward = names[op.inputs["scopes"][0]]
+
+        def back(block: str, prefix: str) -> Values:
+            local, seeds = wanted(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"])
+            seeded = dict(zip(local, names.all(seeds), strict=True))
+            inner = Names(seeded, *forward(block).maps, *names.maps)
+            gradients = wanted(op.outputs["params_grad"], op.attrs[f"{prefix}_params"])[1]
+            return self.block(xp, op.attrs[block], inner).all(gradients)
+
+        yes = lambda: back("sub_block", "true")  # noqa: E731
+        no = lambda: back("else_block", "false")  # noqa: E731
+        results = xp.cond(names[op.inputs["pred"][0]], yes, no)
+        names.set(wanted(op.outputs["params_grad"])[0], results)
+
+    def loop(self, xp: Any, op: Operator, names: Names) -> None:
+        """``while`` and ``recurrent``: the condition and the body are functions of the carried values."""
+        around, scopes = names.now(), op.outputs["scopes"][0]
+        local = [*op.attrs["carried"], *op.attrs.get("steps", ())]
+
+        def begin(values: Iterable[Any]) -> Names:
+            return around.new_child(dict(zip(local, values, strict=True)))
+
+        def forward(carried: Values, slices: Values) -> Names:
+            return self.block(xp, op.attrs["sub_block"], begin((*carried, *slices)))
+
+        def test(carried: Values) -> Any:
+            inner = self.block(xp, op.attrs["cond_block"], begin(carried).new_child())
+            return inner[op.attrs["cond"]]
+
+        def step(carried: Values, slices: Values = ()) -> Any:
+            inner = forward(carried, slices)
+            return inner.all(op.attrs["next"]), inner.all(op.attrs.get("step_out", ()))
+
+        starts = names.all(op.inputs["x"])
+        if op.type == "while":
+            ends, kept = xp.while_loop(test, step, starts, scopes in self.read)
         else:
-            body += [*self.unpacked(slices, "slices"), *self.block(loop.body)]
-            body.append(f"return {self.value(nexts)}, {self.value(values)}")
-            stacked = self.unique("stacked")
-            called = f"xp.scan({step}, {self.value(starts)}, {self.value(sequences)})"
-            lines = [f"def {step}(carried, slices):", *indented(body)]
-            lines.append(f"{left}, {stacked}, {saved} = {called}")
-            lines += self.unpacked(stacks, stacked)
-        return lines + self.unpacked(ends, left)
+            ends, stacked, kept = xp.scan(step, starts, names.all(op.inputs["seq"]))
+            names.set(op.outputs.get("stacked", ()), stacked)
+        names.set(op.outputs["out"], ends)
+        names[scopes] = forward, kept
 
-    def backward(self, loop: Loop) -> list[str]:
+    def loop_grad(self, xp: Any, op: Operator, names: Names) -> None:
         """The grad block of a loop, behind its body, as a function of one step."""
-        forward: Any = self.schedule.loops[id(loop.frames)]
-        starts, begins, nexts, ends = _columns(loop.carried, 4)
-        sequences, seeds = _columns(loop.slices, 2)
-        shares, totals, likes = _columns(loop.totals, 3)
-        rows, stacks = _columns(loop.stacked, 2)
-        body = self.unpacked(_columns(forward.carried, 4)[1], "carried")
-        body += self.unpacked(_columns(forward.slices, 2)[1], "slices")
-        body += self.once_more(forward.body)
-        body += self.unpacked(begins, "grads") + self.unpacked(seeds, "seeds")
-        body += self.block(loop.body)
-        body.append(f"return {', '.join(map(self.value, (nexts, shares, rows)))}")
-        back = self.unique(f"back_{loop.op.attrs['sub_block']}")
-        gradients = [self.unique(f"{stem}_grad") for stem in ("starts", "params", "sequences")]
-        args = ", ".join(map(self.value, (loop.frames, sequences, starts, likes)))
-        lines = [f"def {back}(grads, carried, slices, seeds):", *indented(body)]
-        lines.append(f"{', '.join(gradients)} = xp.loop_grad({back}, {args})")
-        for arrays, source in zip((ends, totals, stacks), gradients, strict=True):
-            lines += self.unpacked(arrays, source)
-        return lines
+        forward, kept = names[op.inputs["scopes"][0]]
+        attrs, ins, outs = op.attrs, op.inputs, op.outputs
+        begins, starts = wanted(attrs["next_grad"], ins["out_grad"])
+        local, seeds = wanted(attrs.get("step_out_grad", ()), ins.get("stacked_grad", ()))
+        nexts, ends = wanted(attrs["carried_grad"], outs["x_grad"])
+        totals, shares, likes = wanted(outs["params_grad"], attrs["params_local"], ins["params"])
+        stacks, rows = wanted(outs.get("seq_grad", ()), attrs.get("steps_grad", ()))
 
-    def branch(self, branch: Branch) -> list[str]:
-        """Both bodies as functions without parameters; a grad block comes behind the branch itself."""
-        names, lines = [], []
-        for k, attr in enumerate(("sub_block", "else_block")):
-            stem = "back" if branch.backward else "branch"
-            names.append(self.unique(f"{stem}_{branch.op.attrs[attr]}"))
-            body = []
-            if branch.backward:
-                forward: Any = self.schedule.loops[id(branch.frames)]
-                body = self.once_more(forward.bodies[k])
-            body += self.block(branch.bodies[k])
-            body.append(f"return {self.value(tuple(r[k] for r in branch.results))}")
-            lines += [f"def {names[k]}():", *indented(body)]
-        results = self.unique("results")
-        lines.append(f"{results} = xp.cond({self.value(branch.pred)}, {', '.join(names)})")
-        return lines + self.unpacked([r[2] for r in branch.results], results)
+        def back(grads: Values, carried: Values, slices: Values, seeded: Values) -> Any:
+            given = dict(zip([*begins, *local], [*grads, *seeded], strict=True))
+            inner = Names(given, *forward(carried, slices).maps, *names.maps)
+            self.block(xp, attrs["sub_block"], inner)
+            return inner.all(nexts), inner.all(shares), inner.all(rows)
 
-    def once_more(self, items: list[Any]) -> list[str]:
-        """A forward block, computed again for the grad block behind it."""
-        again = self.block(items)
-        self.commented = None
-        return [comment("the step once more"), *again]
-
-    def unpacked(self, arrays: Iterable[Array], source: str) -> list[str]:
-        """``h, c = carried``; nothing for no names."""
-        arrays = list(arrays)
-        return [f"{self.targets(arrays)} = {source}"] if arrays else []
-
-    def targets(self, arrays: Iterable[Array]) -> str:
-        """What is assigned to; `_` for results that nobody wants."""
-        return listed(map(self.target, arrays))
-
-    def target(self, array: Array) -> str:
-        return "_" if array.name == EMPTY else self.name(array)
-
-    def value(self, value: Any) -> str:
-        """The expression of an argument: the source has ``xp`` only, no NumPy."""
-        if isinstance(value, ShapeWhenRun):
-            return f"{self.name(value.array)}.shape"
-        if type(value) is float and not np.isfinite(value):
-            return f"float({str(value)!r})"
-        return super().value(value)
+        parts = xp.loop_grad(back, kept, names.all(seeds), names.all(starts), names.all(likes))
+        for found, values in zip((ends, totals, stacks), parts, strict=True):
+            names.set(found, values)
 
 
-def _items(items: list[Any]) -> Iterator[Any]:
-    """All items, those of inner bodies included."""
-    for item in items:
-        yield item
-        for body in bodies(item):
-            yield from _items(body)
+def wanted(names: Iterable[str], *columns: Iterable[str]) -> list[tuple[str, ...]]:
+    """Names and what belongs to them, without those that nobody wants."""
+    rows = [row for row in zip(names, *columns, strict=True) if row[0] != EMPTY]
+    return list(zip(*rows, strict=True)) or [()] * (1 + len(columns))
 
 
-def _is_backward(item: Any) -> bool:
-    return isinstance(item, Loop) and item.op.type.endswith("_grad")
-
-
-def _columns(rows: list[Any], count: int) -> list[tuple[Any, ...]]:
-    return list(zip(*rows, strict=True)) or [()] * count
-
-
-def functional_source(
-    program: Program, fetch: list[str]
-) -> tuple[str, Any, list[str], dict[int, Operator]]:
-    """The text, the function ``step(xp, parameters, *feeds)``, the feeds in order, and line → operator."""
-    writer = FunctionWriter(program, fetch)
-    space: dict[str, Any] = {"constants": writer.constants}
-    text, lines = writer.executed(writer.lines, FILENAME, space)
-    return text, space["step"], list(writer.feeds), lines
+#: how control flow is carried out
+HANDLERS: dict[str, Callable[..., None]] = {
+    "cond": Function.cond,
+    "cond_grad": Function.cond_grad,
+    "while": Function.loop,
+    "while_grad": Function.loop_grad,
+    "recurrent": Function.loop,
+    "recurrent_grad": Function.loop_grad,
+}
 
 
 class NumpySpace:
@@ -217,11 +197,11 @@ class NumpySpace:
     def __getattr__(self, type: str) -> Callable[..., Any]:
         return REGISTRY[type].kernel
 
-    def cond(self, pred: Any, yes: Function, no: Function) -> Any:
+    def cond(self, pred: Any, yes: Callable[[], Values], no: Callable[[], Values]) -> Any:
         """The results of one of two functions."""
         return yes() if np.all(pred) else no()
 
-    def scan(self, step: Function, starts: Values, sequences: Values) -> Any:
+    def scan(self, step: Callable[..., Any], starts: Values, sequences: Values) -> Any:
         """A step for each place of the sequences: the last carried values, stacked outputs, and what is kept."""
         carried, kept, outs = starts, [], []
         for slices in zip(*sequences, strict=True):
@@ -230,16 +210,18 @@ class NumpySpace:
             outs.append(out)
         return carried, tuple(self.numpy.stack(o) for o in zip(*outs, strict=True)), kept
 
-    def while_loop(self, test: Function, step: Function, starts: Values, save: bool) -> Any:
+    def while_loop(
+        self, test: Callable[..., Any], step: Callable[..., Any], starts: Values, save: bool
+    ) -> Any:
         """Steps as long as the test holds: the last carried values, and what is kept."""
         carried, kept = starts, []
         while np.all(test(carried)):
             kept.append((carried, ()))
-            carried = step(carried)
+            carried, _ = step(carried)
         return carried, kept
 
     def loop_grad(
-        self, back: Function, kept: Any, seeds: Values, grads: Values, params: Values
+        self, back: Callable[..., Any], kept: Any, seeds: Values, grads: Values, params: Values
     ) -> Any:
         """The steps backwards: gradients of the starts, of what the body reads from outside, of the sequences."""
         totals = tuple(self.numpy.zeros_like(p) for p in params)

@@ -1,9 +1,7 @@
 """Lowering: a program of primitives becomes a `Schedule`.
 
-Names of the program are looked up as the executor would.  For NumPy each kernel is recorded once, and the values of a
-step that a grad block reads are what a loop saves.  A *pure* schedule, for other targets, calls the primitives as they
-are and changes nothing: its loops save nothing, and its grad blocks read the forward values by their own names, so that
-who prints them computes the step again in front.
+Names of the program are looked up as the executor would.  Each kernel is recorded once, and the values of a step that
+a grad block reads are what a loop saves.
 """
 
 from __future__ import annotations
@@ -23,7 +21,6 @@ from ..static.program.program import Program
 from ..static.run.kernels import arguments, results, targets
 from .program_passes.names import is_state
 from .schedule import Array, Branch, Call, Loop, Schedule, ShapeWhenRun, Unrecordable, arrays_in
-from .syntax import clean
 from .tracer import LIMIT, Recorder
 
 
@@ -48,7 +45,7 @@ class Names:
         raise unwritten(name)
 
     def capture(self, value: Array, low: Any) -> Array:
-        if value.fixed or low.pure:
+        if value.fixed:
             return value
         if value not in self.saved:
             saved = self.saved[value] = Array(low.recorder, value.like, value.name)
@@ -62,10 +59,8 @@ class Names:
 class Lowering:
     """One program on its way to a schedule."""
 
-    def __init__(
-        self, program: Program, fetch: list[str], pure: bool = False, limit: int = LIMIT
-    ) -> None:
-        self.program, self.recorder, self.pure = program, Recorder(limit), pure
+    def __init__(self, program: Program, fetch: list[str], limit: int = LIMIT) -> None:
+        self.program, self.recorder = program, Recorder(limit)
         self.schedule = Schedule([], {}, {}, [])
         self.origin: dict[Array, Array] = {}
         self.inner: dict[int, Any] = {}  # id of a frames Array → names of the forward step(s)
@@ -81,11 +76,6 @@ class Lowering:
         self.stored: dict[str, tuple[Array, Any]] = {}  # state → what it holds at the end
         self.inside: dict[str, Array] = {}  # state that loops and branches write → a copy for them
         for name in sorted(_state_written_inside(program)):
-            if pure:
-                raise ProgramError(
-                    f"a loop or branch writes the parameter {name!r}: a pure function returns what it changes.\n"
-                    f"  repair: carry it as a loop variable, or run the program with static.Executor()"
-                )
             working = root.values[name] = self.recorder.copy(self.schedule.state[name])
             working.name, self.inside[name] = name, working
             self.stored[name] = working, None
@@ -107,22 +97,16 @@ class Lowering:
     # -- primitives ------------------------------------------------------------------------
 
     def simple(self, op: Operator, names: Names) -> None:
-        """Record the kernel of a primitive, or call it by name."""
+        """Record the kernel of a primitive, or call it as it is."""
         info = find_info(op.type)
-        named = clean(op.type) == op.type or not self.pure
-        if info is None or info.forward is None or info.is_grad or not named:
-            cannot = (
-                "has no counterpart in functional source" if self.pure else "cannot be compiled yet"
-            )
+        if info is None or info.forward is None or info.is_grad:
             raise ProgramError(
-                f"{op.type} {cannot}.\n  at {op.source_line}\n  repair: run it with static.Executor()"
+                f"{op.type} cannot be compiled yet.\n  at {op.source_line}\n  repair: run it with static.Executor()"
             )
         p = info.forward
         slots = {s: [names.find(n, self) for n in ns] for s, ns in op.inputs.items()}
         args, attrs = arguments(p, slots, op.attrs, shape_of)
         try:
-            if self.pure:
-                raise Unrecordable("primitives stay as they are")
             values = results(p, self.recorder.kernel(p, args, attrs))
         except Unrecordable:
             values = self.opaque(p, op, names, args, attrs)
@@ -169,8 +153,6 @@ class Lowering:
     def store_all(self) -> None:
         """At the end the parameters change: an error on the way leaves them as they were."""
         self.schedule.stored = {name: value for name, (value, _) in self.stored.items()}
-        if self.pure:
-            return
         values = [self.as_it_is(value) for value, _ in self.stored.values()]
         for (name, (_, op)), value in zip(self.stored.items(), values, strict=True):
             args = self.schedule.state[name], value
@@ -189,7 +171,7 @@ class Lowering:
 
     def as_it_is(self, value: Array) -> Array:
         """The value; a copy, if it looks at a parameter that will change."""
-        changing = [self.schedule.state[n] for n in self.stored if not self.pure]
+        changing = [self.schedule.state[n] for n in self.stored]
         return self.recorder.copy(value) if any(value.shares(s) for s in changing) else value
 
     def constant(self, value: np.ndarray[Any, Any]) -> Array:
@@ -380,7 +362,7 @@ class Lowering:
 
     def in_order(self, value: Array, known: bool = True) -> Array:
         """A value in C order, as what goes from block to block is; ``known`` says that ``like`` tells its order."""
-        if self.pure or (known and value.like is not None and value.like.flags.c_contiguous):
+        if known and value.like is not None and value.like.flags.c_contiguous:
             return value
         like = value.like if value.like is None else np.empty(value.shape, value.dtype)
         ordered = Array(self.recorder, like, value.name)
@@ -447,6 +429,6 @@ def shape_of(array: Array) -> Any:
     return ShapeWhenRun(array) if array.like is None else array.shape
 
 
-def lower(program: Program, fetch: list[str], pure: bool = False) -> Schedule:
+def lower(program: Program, fetch: list[str]) -> Schedule:
     """The schedule of a program of primitives; ``fetch`` names the variables it returns."""
-    return Lowering(program, fetch, pure).schedule
+    return Lowering(program, fetch).schedule

@@ -81,7 +81,7 @@ def test_sizes_of_a_graph_must_be_known():
     assert in_onnx(build, rows=(3, 2)).graph.input
 
 
-def test_a_type_that_is_no_name_of_python_runs_and_has_no_source():
+def test_a_type_that_is_no_name_of_python_runs_on_every_backend():
     def made(x):
         return np.abs(x)
 
@@ -90,16 +90,12 @@ def test_a_type_that_is_no_name_of_python_runs_and_has_no_source():
         program, y = built(lambda x, w: strange(x))
         assert static.Executor().run(program, {"x": -np.ones(2)}, y)[0].tolist() == [1, 1]
         assert static.compile(program, fetch=y)(x=-np.ones(2)).tolist() == [1, 1]
-        uses = {
-            "jax": lambda: static.compile(program, fetch=y, backend="jax")(x=np.ones(2)),
-            "onnx": lambda: static.export_onnx(program, fetch=y),
-        }
-        for use in (use for package, use in uses.items() if find_spec(package)):
-            with pytest.raises(
-                ProgramError, match="^my-op has no counterpart in functional source"
-            ) as caught:
-                use()
-            assert "repair: run it with static.Executor()" in str(caught.value)
+        if find_spec("jax"):
+            step = static.compile(program, fetch=y, backend="jax")
+            assert step(x=-np.ones(2)).tolist() == [1, 1]
+        if find_spec("onnx"):
+            nodes = static.export_onnx(program, fetch=y).graph.node
+            assert "Abs" in [n.op_type for n in nodes]
     finally:
         REGISTRY.pop("my-op")
 

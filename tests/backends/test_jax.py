@@ -1,4 +1,4 @@
-"""backend="jax": the same functional source on NumPy and under jax.jit gives the numbers of the interpreter.
+"""backend="jax": the same pure function on NumPy and under jax.jit gives the numbers of the interpreter.
 
 Run with ``pip install "minigrad[jax]"``; skipped where JAX is not installed.
 """
@@ -15,7 +15,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, optim, static
-from minigrad.backends.functional import NumpySpace, functional_source
+from minigrad.backends.functional import Function, NumpySpace
 from minigrad.backends.lowering import lowered
 from minigrad.errors import ProgramError
 from tests.compiler.test_every_op import program_of
@@ -28,10 +28,9 @@ EVERY = pytest.mark.parametrize("case", CASES, ids=[c.name for c in CASES])
 
 
 def functional(program, feed, fetch_list):
-    """The functional source, read with NumPy."""
+    """The pure function, on NumPy."""
     made = lowered(program, {k: np.shape(v) for k, v in feed.items()}, fetch_list)
-    _, step, names, _ = functional_source(made, fetch_list)
-    return step(NumpySpace(), dict(program.initial), *[feed[n] for n in names])[1]
+    return Function(made, fetch_list)(NumpySpace(), dict(program.initial), feed)[1]
 
 
 def jitted(program, feed, fetch_list):
@@ -47,7 +46,7 @@ def assert_near(found, expected, tolerance):
 
 
 @EVERY
-def test_functional_source_on_numpy_agrees_with_the_interpreter(case):
+def test_the_pure_function_on_numpy_agrees_with_the_interpreter(case):
     program, names = readings.with_gradients(case.traced, case.args)
     found = readings.fetched(functional, program, names, case.args)
     assert_near(found, readings.interpreted(case.traced, case.args), 1e-12)

@@ -1,4 +1,4 @@
-"""A program under `jax.jit`: its functional source, traced by JAX once per set of shapes.
+"""A program under `jax.jit`: as a pure function, traced by JAX once per set of shapes.
 
 ``xp`` is every kernel with jax.numpy in NumPy's place: most are pure functions of NumPy calls and run retargeted,
 the same code with other globals.  What they fill is a `Filled`.  The rest, those that write into views, loop over
@@ -7,9 +7,9 @@ values or check them, have a counterpart in `kernels`.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import jax
@@ -24,22 +24,23 @@ from ...compiler.retarget import Retarget
 from ...errors import MinigradError, ProgramError
 from ...primitives.registry import REGISTRY, Primitive
 from ...static.program.arguments import names_of
-from ...static.program.operator import Operator
 from ...static.program.program import Program
 from ...static.program.variable import Variable
 from ...static.run.feeds import check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
-from ..functional import FILENAME, Function, Values, functional_source
+from ..functional import Function, Values
 from ..lowering import lowered
 from .kernels import COUNTERPARTS, REFUSED
+
+Body = Callable[..., Any]
 
 
 class JaxStep:
     """A program compiled by JAX: call it with the feeds, get what is fetched, as JAX arrays.
 
-    Attributes: ``source``, the function that is traced; ``function``, that function of ``(parameters, feeds)``, for
-    `jax.jit` with shardings of your own; ``parameters``, name → JAX array, replaced in every run; ``history``.
-    A feed may be a JAX array: where it lies on several devices, so does the computation.  An error leaves the
-    parameters as they were.
+    Attributes: ``source``, the program that is traced, as text; ``function``, the same as a function of
+    ``(parameters, feeds)``, for `jax.jit` with shardings of your own; ``parameters``, name → JAX array, replaced in
+    every run; ``history``.  A feed may be a JAX array: where it lies on several devices, so does the computation.
+    An error leaves the parameters as they were.
     """
 
     def __init__(
@@ -53,8 +54,7 @@ class JaxStep:
         self.history: list[str] = []
         self.source = ""
         self.function: Callable[..., Any] | None = None
-        self._built: dict[Any, tuple[str, Any, Any]] = {}
-        self._lines: dict[int, Operator] = {}
+        self._built: dict[Any, tuple[Function, Any, Any]] = {}
         with jax.enable_x64(True):
             self.parameters: dict[str, Any] = {
                 n: jax.numpy.asarray(v) for n, v in start_values(program, executor).items()
@@ -94,26 +94,20 @@ class JaxStep:
         key = tuple(sorted(shapes.items()))
         if key not in self._built:
             with limited_depth():
-                program = lowered(self.program, shapes, self.fetch)
-                source, step, names, self._lines = functional_source(program, self.fetch)
-
-            def function(parameters: Any, feeds: Any) -> Any:
-                return step(self.space, parameters, *(feeds.get(n) for n in names))
-
-            self._built[key] = source, function, jax.jit(function)
+                step = Function(lowered(self.program, shapes, self.fetch), self.fetch)
+            function = partial(step, self.space)
+            self._built[key] = step, function, jax.jit(function)
             said = ", ".join(f"{n} {list(s)}" for n, s in shapes.items()) or "no feeds"
             self.history.append(f"compiled for {said}")
-        self.source, self.function, jitted = self._built[key]
+        self._step, self.function, jitted = self._built[key]
+        self.source = str(self._step.program)
         return jitted
 
     def _untraceable(self, error: Exception) -> str | None:
         """What is said of an operator that asks for values while JAX traces; None for other errors."""
         if not isinstance(error, (jax.errors.JAXTypeError, jax.errors.JAXIndexError)):
             return None
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == FILENAME]
-        op = self._lines.get(frames[-1].lineno or 0) if frames else None
-        if op is None:
-            return None
+        op: Any = self._step.op
         return (
             f"{op.type} needs values that JAX does not know when it traces: a mask as an index, say\n"
             f"  at {op.source_line}\n"
@@ -179,11 +173,11 @@ class JaxSpace:
 
     # -- control flow ------------------------------------------------------------------------
 
-    def cond(self, pred: Any, yes: Function, no: Function) -> Any:
+    def cond(self, pred: Any, yes: Body, no: Body) -> Any:
         """The results of one of two functions."""
         return lax.cond(jnp.all(pred), yes, no)
 
-    def scan(self, step: Function, starts: Values, sequences: Values) -> Any:
+    def scan(self, step: Body, starts: Values, sequences: Values) -> Any:
         """A step for each place of the sequences."""
 
         def one(carried: Values, slices: Values) -> Any:
@@ -193,11 +187,11 @@ class JaxSpace:
         ends, (stacked, carried) = lax.scan(one, starts, sequences)
         return ends, stacked, (carried, sequences, None)
 
-    def while_loop(self, test: Function, step: Function, starts: Values, save: bool) -> Any:
+    def while_loop(self, test: Body, step: Body, starts: Values, save: bool) -> Any:
         """Steps as long as the test holds."""
         if not save:
             more = lambda carried: jnp.all(test(carried))  # noqa: E731
-            return lax.while_loop(more, lambda c: _like(step(c), c), starts), None
+            return lax.while_loop(more, lambda c: _like(step(c)[0], c), starts), None
         if self.max_steps is None:
             raise ProgramError(
                 "the gradient of a while loop needs the values of every step, and JAX must know how many to keep.\n"
@@ -215,7 +209,7 @@ class JaxSpace:
         def one(state: Any) -> Any:
             count, carried, rows = state
             rows = tuple(r.at[count].set(c) for r, c in zip(rows, carried, strict=True))
-            return count + 1, _like(step(carried), carried), rows
+            return count + 1, _like(step(carried)[0], carried), rows
 
         room = tuple(jnp.zeros((limit, *s.shape), s.dtype) for s in starts)
         count, ends, rows = lax.while_loop(more, one, (0, starts, room))
@@ -224,9 +218,7 @@ class JaxSpace:
         )
         return ends, (rows, (), count)
 
-    def loop_grad(
-        self, back: Function, kept: Any, seeds: Values, grads: Values, params: Values
-    ) -> Any:
+    def loop_grad(self, back: Body, kept: Any, seeds: Values, grads: Values, params: Values) -> Any:
         """The steps backwards: gradients of the starts, of what the body reads from outside, of the sequences."""
         rows, sequences, count = kept
         totals = tuple(jnp.zeros_like(p) for p in params)

@@ -1,6 +1,6 @@
 """export_onnx: a Program as an ONNX file, its backward part included.
 
-The functional source of the program runs once on `Symbol`s, and what it leaves behind is the graph.  The feeds are its
+The program runs once, as a pure function, on `Symbol`s, and what it leaves behind is the graph.  The feeds are its
 inputs, the fetched variables its outputs, parameters are stored in it.
 
 Kernels run retargeted, on `OnnxNumPy`.  A few have a counterpart: where ONNX has the very operator (`Conv`, `Erf`),
@@ -26,13 +26,14 @@ from ...primitives.registry import REGISTRY
 from ...static.program.arguments import names_of
 from ...static.program.program import Program
 from ...static.run.feeds import data_of, fed_shapes
-from ..functional import Function, NumpySpace, Values, functional_source
+from ..functional import Function, NumpySpace, Values
 from ..lowering import lowered
 from .kernels import COUNTERPARTS, Kernels
 from .numpy_names import OnnxNumPy, Ufunc
 from .symbol import Graph, NoCounterpart, Symbol, info, names_read
 
 OPSET = 18
+Body = Callable[..., Any]
 
 
 def onnx_model(program: Program, feed: Any, fetch: Any, executor: Any) -> Any:
@@ -48,21 +49,21 @@ def onnx_model(program: Program, feed: Any, fetch: Any, executor: Any) -> Any:
             )
     graph = Graph()
     data = data_of(program)
-    feeds = [Symbol(graph, graph.unique(n), shapes[n], v.dtype) for n, v in data.items()]
+    feeds = {n: Symbol(graph, graph.unique(n), shapes[n], v.dtype) for n, v in data.items()}
     start = start_values(program, executor)
     parameters = {
         n: Symbol(graph, graph.initializer(n, v), v.shape, v.dtype) for n, v in start.items()
     }
     with limited_depth():
-        _, step, *_ = functional_source(lowered(program, shapes, names), names)
-    _, results = step(OnnxSpace(graph), parameters, *feeds)
+        step = Function(lowered(program, shapes, names), names)
+        _, results = step(OnnxSpace(graph), parameters, feeds)
     outputs = [_output(graph, n, v) for n, v in zip(names, results, strict=True)]
     nodes = graph.needed([o.name for o in outputs])
     read = {name for node in nodes for name in names_read(node)}
     graph_proto = helper.make_graph(
         nodes,
         "program",
-        [info(f.name, f) for f in feeds if f.name in read],
+        [info(f.name, f) for f in feeds.values() if f.name in read],
         [info(o.name, o) for o in outputs],
         list(graph.initializers.values()),
     )
@@ -123,7 +124,7 @@ class OnnxSpace(NumpySpace):
 
         return call
 
-    def cond(self, pred: Any, yes: Function, no: Function) -> Values:
+    def cond(self, pred: Any, yes: Body, no: Body) -> Values:
         """An `If`, whose branches see everything around them."""
         branches = {}
         for name, branch in (("then_branch", yes), ("else_branch", no)):
@@ -140,7 +141,7 @@ class OnnxSpace(NumpySpace):
             Symbol(self.graph, n, v.shape, v.dtype) for n, v in zip(names, results, strict=True)
         )
 
-    def while_loop(self, test: Function, step: Function, starts: Values, save: bool) -> Any:
+    def while_loop(self, test: Body, step: Body, starts: Values, save: bool) -> Any:
         """A `Loop` without a limit."""
         if save:
             raise ProgramError(
@@ -154,7 +155,8 @@ class OnnxSpace(NumpySpace):
         count, before = (self.graph.unique(n) for n in ("count", "goes_on"))
         with self.graph.inner() as nodes:
             after = [
-                self.graph.symbol(v, c.dtype) for v, c in zip(step(carried), carried, strict=True)
+                self.graph.symbol(v, c.dtype)
+                for v, c in zip(step(carried)[0], carried, strict=True)
             ]
             again = self.graph.symbol(test(tuple(after)), bool).reshape(())
             results = self._own([again, *after])
