@@ -81,7 +81,8 @@ class Function:
         """Carry out the operators of a block; its names."""
         for op in self.program.blocks[number].ops:
             self.op = op
-            HANDLERS.get(op.type, Function.primitive)(self, xp, op, names)
+            handler: Callable[..., None] = HANDLERS.get(op.type, Function.primitive)
+            handler(self, xp, op, names)
         return names
 
     def primitive(self, xp: Any, op: Operator, names: Names) -> None:
