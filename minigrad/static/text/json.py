@@ -11,8 +11,6 @@
      "initial": {name: base64 of the little-endian bytes, …}}
 
 ``pruned`` and ``backward`` stand there if a backward part was appended.
-
-`loader` reads it back.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from ...errors import ProgramFormatError, refusal
 from ...grad_names import EMPTY
 from ..program.block import Block
 from ..program.op_info import ROLES
-from ..program.operator import BLOCK_ATTRS, Operator
+from ..program.operator import Operator
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
 from ..program.verify import mark_given, verify
@@ -109,7 +107,77 @@ def _bytes_of(value: np.ndarray[Any, Any]) -> str:
 _BYTES = {"{": 240, "[": 100, ",": 80}
 
 
-_KINDS = ("var", "data", "param", "const")
+def _short_text(value: Any) -> bool:
+    """a short text"""
+    return isinstance(value, str) and len(value) <= 400 and value.isprintable()
+
+
+def _place(value: Any) -> bool:
+    """[block, operator]"""
+    return type(value) is list and [type(n) for n in value] == [int, int] and min(value) >= 0
+
+
+def _place_or_null(value: Any) -> bool:
+    """null or [block, operator]"""
+    return value is None or _place(value)
+
+
+def _flag_or_null(value: Any) -> bool:
+    """true, false or null"""
+    return value is None or type(value) is bool
+
+
+_NAMES = {str: [_short_text]}
+#: a type, a test, one of several words, [of each entry], (an entry each), {key: of its value}, {str: of each value}
+_SCHEMA: Any = {
+    "format": frozenset([FORMAT]), "version": frozenset([VERSION]), "history": [_short_text],
+    "inputs": [_short_text], "outputs": [_short_text], "error_clips": {str: object},
+    "pruned": [(_short_text, _short_text, _place)],
+    "backward": [(int, [_short_text], [_short_text], [(_short_text, _short_text)])],
+    "blocks": [{
+        "parent": int, "forward": int,
+        "variables": [
+            (str, frozenset(["var", "data", "param", "const"]), DTYPES, list, _flag_or_null, bool)
+        ],
+        "operators": [{
+            "type": str, "role": frozenset(ROLES), "inputs": _NAMES, "outputs": _NAMES,
+            "attrs": {str: object}, "of": _place_or_null,
+        }],
+    }],
+    "initial": {str: str},
+}  # fmt: skip
+
+
+def _check(value: Any, schema: Any, where: str) -> None:
+    """Errors: `ValueError` unless a value is as the schema says: it is closed."""
+    inside: Any = ()
+    if isinstance(schema, dict):
+        is_open = str in schema
+        good = type(value) is dict and (is_open or value.keys() == schema.keys())
+        wanted = "an object" if is_open else f"an object with the keys {sorted(schema)}"
+        if good:
+            inside = [
+                (v, schema[str if is_open else k], f"{where}, {k!r}") for k, v in value.items()
+            ]
+        elif type(value) is dict:
+            value = sorted(value)
+    elif isinstance(schema, list):
+        good, wanted = type(value) is list, "a list"
+        inside = [(v, schema[0], where) for v in value] if good else ()
+    elif isinstance(schema, tuple):
+        good, wanted = type(value) is list and len(value) == len(schema), f"a list of {len(schema)}"
+        inside = [(v, s, where) for v, s in zip(value, schema, strict=True)] if good else ()
+    elif isinstance(schema, frozenset):
+        good = type(value) in (str, int) and value in schema
+        wanted = " or ".join(map(repr, sorted(schema)))
+    elif isinstance(schema, type):
+        good, wanted = schema is object or type(value) is schema, f"a {schema.__name__}"
+    else:
+        good, wanted = schema(value), schema.__doc__
+    if not good:
+        raise ValueError(f"{where} must be {wanted}, not {value!r:.200}")
+    for each in inside:
+        _check(*each)
 
 
 def from_json(text: str, limit: int = LIMIT) -> Program:
@@ -117,23 +185,22 @@ def from_json(text: str, limit: int = LIMIT) -> Program:
 
     Errors: `ProgramFormatError`, and nothing else, for whatever is not one.
     """
-    try:
-        return mark_given(verify(_program(_parsed(text, limit), limit)))
-    except ProgramFormatError:
-        raise
-    except Exception as error:  # whatever a damaged text provokes
-        raise ProgramFormatError(
-            f"this is no stored program: {error or type(error).__name__}"
-        ) from None
-
-
-def _parsed(text: Any, limit: int) -> Any:
     if not isinstance(text, str):
         what = f"a stored program is a text, not {type(text).__name__}"
         raise refusal(what, "Program.from_json(path.read_text())", ProgramFormatError)
-    objects = sum(size * text.count(mark) for mark, size in _BYTES.items())
-    check_memory(4 * len(text) + objects, limit)
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
+    try:
+        objects = sum(size * text.count(mark) for mark, size in _BYTES.items())
+        check_memory(4 * len(text) + objects, limit)
+        data = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite
+        )
+        if isinstance(data, dict):
+            data = {"pruned": [], "backward": [], **data}
+        _check(data, _SCHEMA, "the file")
+        return mark_given(verify(_program(data, limit)))
+    except Exception as error:  # whatever a damaged text provokes
+        reason = error or type(error).__name__
+        raise ProgramFormatError(f"this is no stored program: {reason}") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -154,130 +221,50 @@ def _finite(digits: str) -> float:
     return value
 
 
-def _shaped(value: Any, what: str, **kinds: Any) -> list[Any]:
-    """The values of an object that has exactly these keys, of these types."""
-    if not isinstance(value, dict) or set(value) != set(kinds):
-        keys = sorted(value) if isinstance(value, dict) else type(value).__name__
-        raise ValueError(f"{what} has the keys {sorted(kinds)}, not {keys!r:.200}")
-    for key, kind in kinds.items():
-        if type(value[key]) is not kind and kind is not object:
-            raise ValueError(
-                f"{what}: {key!r} must be a {kind.__name__}, not {type(value[key]).__name__}"
-            )
-    return [value[key] for key in kinds]
-
-
-def _strings(value: Any, what: str) -> list[str]:
-    if not isinstance(value, list) or not all(
-        isinstance(v, str) and len(v) <= 400 and v.isprintable() for v in value
-    ):
-        raise ValueError(f"{what} must be a list of short texts")
-    return value
-
-
-def _program(data: Any, limit: int) -> Program:
-    noted: dict[str, Any] = {"pruned": [], "backward": []}
-    if isinstance(data, dict):
-        data = {**noted, **data}
-    kinds = {
-        "format": str, "version": int, "history": list, "inputs": list, "outputs": list, "error_clips": dict,
-        "pruned": list, "backward": list, "blocks": list, "initial": dict,
-    }  # fmt: skip
-    form, version, history, inputs, outputs, clips, pruned, backward, blocks, initial = _shaped(
-        data, "the file", **kinds
-    )
-    if (form, version) != (FORMAT, VERSION):
-        raise ValueError(
-            f"the format is {form!r:.80}, version {version}; this reads {FORMAT!r}, version {VERSION}"
-        )
+def _program(data: dict[str, Any], limit: int) -> Program:
+    """All blocks, then all variables, then all operators: each may speak of what came before it."""
     program = Program()
     program.blocks.clear()
-    program.history = _strings(history, "history")
-    _add_blocks(program, blocks, limit)
-    _start_values(program, initial)
-    _add_clips(program, clips)
-    _add_backward(program, pruned, backward)
-    program.inputs = [_known(program, n) for n in _strings(inputs, "inputs")]
-    program.outputs = [_known(program, n) for n in _strings(outputs, "outputs")]
+    program.history = data["history"]
+    for k, part in enumerate(data["blocks"]):
+        if part["parent"] >= k:
+            raise ValueError(f"block {k} lies in block {part['parent']}, which must come before it")
+        program.blocks.append(Block(program, k, part["parent"], part["forward"]))
+    pairs = list(zip(program.blocks, data["blocks"], strict=True))
+    for block, part in pairs:
+        for variable in part["variables"]:
+            _add_variable(block, *variable, limit)
+    links = [
+        (_added(block, item), item["of"]) for block, part in pairs for item in part["operators"]
+    ]
+    for op, of in links:
+        op.forward_op = None if of is None else _operator_at(program, of)
+    known = {v.name for v in program.all_variables()}
+    for name, limits in data["error_clips"].items():
+        pair = from_plain(limits)
+        good = isinstance(pair, list) and [type(v) for v in pair] == [float, float]
+        if name not in known or not good or not pair[0] <= pair[1]:
+            raise ValueError(f"the error clip of {name!r:.80} must be [min, max] of a variable")
+        program.error_clips[name] = (pair[0], pair[1])
+    for grad_op, reason, of in data["pruned"]:
+        program.pruned.append(Pruned(grad_op, reason, _operator_at(program, of)))
+    for block_idx, targets, cut, gradients in data["backward"]:
+        if not 0 <= block_idx < len(program.blocks):
+            raise ValueError(f"a backward call names block {block_idx}, which is not there")
+        call = BackwardCall(block_idx, targets, set(cut), dict(gradients))
+        program.backward_calls.append(call)
+    for name, text in data["initial"].items():
+        program.initial[name] = _start_value(program.blocks[0].vars.get(name), name, text)
+    program.inputs, program.outputs = data["inputs"], data["outputs"]
+    for name in (*program.inputs, *program.outputs):
+        if name not in program.blocks[0].vars:
+            raise ValueError(f"{name!r} is no variable of block 0")
     return program
 
 
-def _add_blocks(program: Program, blocks: list[Any], limit: int) -> None:
-    """All blocks, then all variables, then all operators: each may speak of what came before it."""
-    keys = {"parent": int, "forward": int, "variables": list, "operators": list}
-    parts = [_shaped(block, "a block", **keys) for block in blocks]
-    if not parts:
-        raise ValueError("a program has at least one block")
-    for k, (parent, forward, _, _) in enumerate(parts):
-        before = range(-1, max(k, 1))
-        if parent not in before or (parent < 0) != (k == 0) or forward not in before:
-            raise ValueError(
-                f"block {k} lies in block {parent}, grad of {forward}: both must come before it"
-            )
-        program.blocks.append(Block(program, k, parent, forward))
-    for block, (_, _, variables, _) in zip(program.blocks, parts, strict=True):
-        for item in variables:
-            _add_variable(block, item, limit)
-    links = []
-    for block, (_, _, _, operators) in zip(program.blocks, parts, strict=True):
-        links += [_add_operator(block, item) for item in operators]
-    _link(program, links)
-
-
-def _add_clips(program: Program, clips: dict[str, Any]) -> None:
-    known = {v.name for v in program.all_variables()}
-    for name, limits in clips.items():
-        pair = from_plain(limits)
-        if (
-            name not in known
-            or not isinstance(pair, list)
-            or [type(v) for v in pair] != [float, float]
-        ):
-            raise ValueError(f"the error clip of {name!r:.80} is no pair of numbers for a variable")
-        if not pair[0] <= pair[1]:
-            raise ValueError(f"the error clip of {name!r:.80} needs min <= max")
-        program.error_clips[name] = (pair[0], pair[1])
-
-
-def _add_backward(program: Program, pruned: list[Any], calls: list[Any]) -> None:
-    for item in pruned:
-        if not isinstance(item, list) or len(item) != 3:
-            raise ValueError("what was pruned is a grad op, a reason and an operator")
-        grad_op, reason = _strings(item[:2], "what was pruned")
-        program.pruned.append(Pruned(grad_op, reason, _operator_at(program, item[2])))
-    for call in calls:
-        if not isinstance(call, list) or len(call) != 4:
-            raise ValueError("a backward call is a list of four entries")
-        block, targets, no_grad, pairs = call
-        if type(block) is not int or not 0 <= block < len(program.blocks):
-            raise ValueError("a backward call names a block that is not there")
-        if not isinstance(pairs, list):
-            raise ValueError("gradients are pairs of names")
-        gradients = dict(_strings(pair, "a pair of names") for pair in pairs)
-        cut = set(_strings(no_grad, "names cut"))
-        program.backward_calls.append(
-            BackwardCall(block, _strings(targets, "targets"), cut, gradients)
-        )
-
-
-def _known(program: Program, name: str) -> str:
-    if name not in program.blocks[0].vars:
-        raise ValueError(f"{name!r} is no variable of block 0")
-    return name
-
-
-def _add_variable(block: Block, item: Any, limit: int) -> None:
-    if not isinstance(item, list) or len(item) != 6:
-        raise ValueError("a variable is a list of six entries")
-    name, kind, dtype, shape, stop, derived = item
-    if kind not in _KINDS or not isinstance(dtype, str) or dtype not in DTYPES:
-        raise ValueError(f"{name!r:.80}: unknown kind or dtype {kind!r:.40}, {dtype!r:.40}")
-    if (
-        stop not in (None, True, False)
-        or type(derived) is not bool
-        or (isinstance(stop, int | float) and type(stop) is not bool)
-    ):
-        raise ValueError(f"{name!r:.80}: stop_gradient is true, false or null")
+def _add_variable(
+    block: Block, name: str, kind: str, dtype: str, shape: Any, stop: Any, derived: bool, limit: int
+) -> None:
     persistable = kind in ("param", "const")
     check_shape(shape, 0 if persistable else -1, np.dtype(dtype).itemsize, limit)
     block.create_var(
@@ -286,63 +273,28 @@ def _add_variable(block: Block, item: Any, limit: int) -> None:
     )  # fmt: skip
 
 
-def _slots(value: dict[str, Any], what: str) -> dict[str, list[str]]:
-    return {slot: _strings(names, what) for slot, names in value.items()}
-
-
-def _add_operator(block: Block, item: Any) -> Any:
-    kind, role, inputs, outputs, attrs, of = _shaped(
-        item, "an operator", type=str, role=str, inputs=dict, outputs=dict, attrs=dict, of=object
-    )
-    if role not in ROLES:
-        raise ValueError(f"{role!r:.40} is no role")
-    op = Operator(
-        kind, _slots(inputs, "an input slot"), _slots(outputs, "an output slot"), {}, role
-    )
-    for name, value in attrs.items():
-        op.attrs[name] = from_plain(value)
-        if name in BLOCK_ATTRS and type(value) is not int:
-            raise ValueError(f"{name} is the index of a block")
+def _added(block: Block, item: dict[str, Any]) -> Operator:
+    attrs = {name: from_plain(value) for name, value in item["attrs"].items()}
+    op = Operator(item["type"], item["inputs"], item["outputs"], attrs, item["role"])
     block.ops.append(op)
     block.written.update(n for n in op.output_names if n != EMPTY)
-    return of
+    return op
 
 
-def _link(program: Program, links: list[Any]) -> None:
-    operators = [op for b in program.blocks for op in b.ops]
-    for op, of in zip(operators, links, strict=True):
-        if of is not None:
-            op.forward_op = _operator_at(program, of)
-
-
-def _operator_at(program: Program, of: Any) -> Operator:
+def _operator_at(program: Program, of: list[int]) -> Operator:
     """The operator that ``[block, operator]`` names."""
-    if not isinstance(of, list) or len(of) != 2 or not all(type(n) is int and n >= 0 for n in of):
-        raise ValueError("'of' is null or [block, operator]")
     b, k = of
     if b >= len(program.blocks) or k >= len(program.blocks[b].ops):
         raise ValueError(f"'of' names operator {k} of block {b}, which is not there")
     return program.blocks[b].ops[k]
 
 
-def _start_values(program: Program, initial: dict[str, Any]) -> None:
-    for name, text in initial.items():
-        var = program.blocks[0].vars.get(name)
-        if var is None or not var.persistable or not isinstance(text, str):
-            raise ValueError(
-                f"the start value of {name!r:.80} belongs to no variable that outlives a run"
-            )
-        size = math.prod(var.shape)
-        if len(text) != 4 * -(-size * var.dtype.itemsize // 3):
-            raise ValueError(
-                f"the start value of {name!r:.80} has another size than {var.dtype}{list(var.shape)}"
-            )
-        raw = base64.b64decode(text, validate=True)
-        if len(raw) != size * var.dtype.itemsize or base64.b64encode(raw).decode("ascii") != text:
-            raise ValueError(f"the start value of {name!r:.80} is not well-formed base64")
-        little = np.frombuffer(raw, var.dtype.newbyteorder("<"))
-        if var.dtype.kind == "b" and not set(raw) <= {0, 1}:
-            raise ValueError(
-                f"the start value of {name!r:.80} holds bytes that are no truth values"
-            )
-        program.initial[name] = little.astype(var.dtype).reshape(var.shape)
+def _start_value(var: Variable | None, name: str, text: str) -> np.ndarray[Any, Any]:
+    raw = base64.b64decode(text, validate=True)
+    if var is None or not var.persistable:
+        raise ValueError(f"the start value of {name!r:.80} belongs to nothing that outlives a run")
+    right = len(raw) == math.prod(var.shape) * var.dtype.itemsize
+    plain = base64.b64encode(raw).decode("ascii") == text
+    if not right or not plain or (var.dtype.kind == "b" and not set(raw) <= {0, 1}):
+        raise ValueError(f"the start value of {name!r:.80} holds no {var.dtype}{list(var.shape)}")
+    return np.frombuffer(raw, var.dtype.newbyteorder("<")).astype(var.dtype).reshape(var.shape)
