@@ -25,13 +25,12 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_left, bisect_right
 from typing import Any
 
 import numpy as np
 
 from ...errors import ProgramFormatError, describe, did_you_mean, refusal
-from ...grad_names import EMPTY, GRAD, label_of, variable_of, whole
+from ...grad_names import EMPTY, GRAD, variable_of, whole
 from ..program.block import Block
 from ..program.op_info import (
     CONTROL,
@@ -475,73 +474,27 @@ def _gradients(block: Block, op: Operator) -> dict[str, Variable]:
 
 
 def link_grad_ops(program: Program) -> None:
-    """Give grad ops back the link to what they differentiate: it makes what they read the gradient of.
+    """Give grad ops back the link to what they differentiate: the operator that made what they read the gradient of.
 
-    Where several operators write that name, it is the last one before those whose grad ops came already:
-    a backward part goes through the operators in reverse.
+    Where several of its type wrote that name, it is the last one without a grad op: a backward part goes in reverse.
     """
-    known: dict[int, tuple[dict[str, list[int]], dict[Any, list[int]]]] = {}
     for block in program.blocks:
         source = program.blocks[block.forward_block] if block.forward_block >= 0 else block
-        if source.idx not in known:
-            known[source.idx] = _makers(source)
-        makers, ways = known[source.idx]
-        last, after_copy, copied = len(source.ops), False, False
+        makers: dict[tuple[str, str], list[Operator]] = {}
+        for op in source.ops:
+            for name in op.output_names:
+                makers.setdefault((f"{op.type}_grad", name), []).append(op)
+        waiting = dict(makers)
         for op in block.ops:
             if op.role == "loss":  # another backward part begins
-                last = len(source.ops)
-            plain = op.type.endswith("_grad")
-            if not plain and (op.role != "backward" or op.type == "sum"):
-                continue
-            slots = [
-                n for s, ns in op.inputs.items() if s.endswith("_grad") or not plain for n in ns
-            ]
-            differentiated = [v for v in map(_differentiated, slots) if v is not None]
-            wanted = [v for v in map(_differentiated, op.output_names) if v is not None]
-            # where an input is overwritten, its gradient is set aside first, named for the operator
-            set_aside = label_of(op.output_names[0]) if op.type == "assign" else ""
-            kinds = (op.type if plain else set_aside, None)
-            keys = ((kind, a, b) for kind in kinds for a in differentiated for b in wanted)
-            places = next((ways[key] for key in keys if key in ways), None)
-            if plain and places is None:
-                places = next((makers[n] for n in differentiated if n in makers), None)
-            if places is None:
-                continue
-            # what a rule wrote out has several operators, all of one place; else the last of all
-            reads_copy = after_copy or any(map(label_of, slots))
-            begins = plain or (
-                not reads_copy and (copied or not set(differentiated).isdisjoint(wanted))
-            )
-            after_copy, copied = bool(set_aside), bool(set_aside) or reads_copy
-            place = places[(bisect_left if begins else bisect_right)(places, last) - 1]
-            if _grad_type(source.ops[place]) in kinds:
-                op.forward_op, last = source.ops[place], place
-
-
-def _makers(source: Block) -> tuple[dict[str, list[int]], dict[Any, list[int]]]:
-    """Which operators write a name; which write a name and read another, by the type of their grad op."""
-    makers: dict[str, list[int]] = {}
-    ways: dict[Any, list[int]] = {}
-    for k, op in enumerate(source.ops):
-        for n in op.output_names:
-            if n != EMPTY:
-                makers.setdefault(n, []).append(k)
-            for read in dict.fromkeys(op.input_names if op.type not in CONTROL else ()):
-                for kind in (_grad_type(op), op.type):
-                    ways.setdefault((kind, n, read), []).append(k)
-    return makers, ways
-
-
-def _differentiated(name: str) -> str | None:
-    """The variable whose gradient, or part of it, has this name."""
-    return variable_of(whole(name))
-
-
-def _grad_type(forward: Operator) -> str | None:
-    """The type of the grad op of an operator; None where its primitive has a maker of its own."""
-    primitive = op_info(forward.type).forward
-    own = primitive is not None and primitive.grad_maker is not None
-    return None if own else f"{forward.type}_grad"
+                waiting = dict(makers)
+            gradients = [n for slot in op.inputs if slot.endswith("_grad") for n in op.inputs[slot]]
+            keys = ((op.type, variable_of(whole(n)) or "") for n in gradients)
+            for key in keys:
+                if key in waiting:
+                    *rest, op.forward_op = waiting[key]
+                    waiting[key] = rest or waiting[key]
+                    break
 
 
 def _backward_calls(

@@ -185,23 +185,6 @@ def test_operators_that_read_alike_have_a_grad_op_each():
     assert links(static.parse(str(program))) == links(program)
 
 
-def test_a_gradient_set_aside_belongs_to_the_operator_it_is_named_for():
-    program = static.Program()
-    with static.program_guard(program):
-        static.parameter("w", np.ones(2))
-        block = program.global_block()
-        for kind in ("assign", "sum", "sum", "assign", "sum"):
-            x = "y" if "y" in block.vars else "w"
-            block.append_op(kind, {"x": [x] if kind == "assign" else [x, x, "w"]}, {"out": "y"})
-        static.append_backward(block.var("y").sum())
-    again = static.parse(str(program))
-    forward = program.global_block().ops, again.global_block().ops
-    for op, read in zip(*forward, strict=True):
-        places = [ops.index(o.forward_op) if o.forward_op else None
-                  for ops, o in zip(forward, (op, read), strict=True)]  # fmt: skip
-        assert places[0] == places[1], op
-
-
 def test_a_grad_op_of_another_operator_has_no_link():
     text = (
         HEAD + "y = exp(x)\n  y@GRAD = fill_ones_like(y)\n  x@GRAD = sin_grad(x, out_grad=y@GRAD)"
