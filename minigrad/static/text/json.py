@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ProgramFormatError, refusal
+from ...errors import ProgramFormatError, describe, refusal
 from ...grad_names import EMPTY
 from ..program.block import Block
 from ..program.op_info import ROLES
@@ -160,7 +160,7 @@ def _check(value: Any, schema: Any, where: str) -> None:
                 (v, schema[str if is_open else k], f"{where}, {k!r}") for k, v in value.items()
             ]
         elif type(value) is dict:
-            value = sorted(value)
+            value = ", ".join(sorted(value)[:20])
     elif isinstance(schema, list):
         good, wanted = type(value) is list, "a list"
         inside = [(v, schema[0], where) for v in value] if good else ()
@@ -175,7 +175,8 @@ def _check(value: Any, schema: Any, where: str) -> None:
     else:
         good, wanted = schema(value), schema.__doc__
     if not good:
-        raise ValueError(f"{where} must be {wanted}, not {value!r:.200}")
+        shown = describe(value) if isinstance(value, list) else f"{value!r:.200}"
+        raise ValueError(f"{where} must be {wanted}, not {shown}")
     for each in inside:
         _check(*each)
 
