@@ -234,7 +234,7 @@ def _program(data: dict[str, Any], limit: int) -> Program:
     pairs = list(zip(program.blocks, data["blocks"], strict=True))
     for block, part in pairs:
         for variable in part["variables"]:
-            _add_variable(block, *variable, limit)
+            _add_variable(block, variable, limit)
     links = [
         (_added(block, item), item["of"]) for block, part in pairs for item in part["operators"]
     ]
@@ -263,9 +263,8 @@ def _program(data: dict[str, Any], limit: int) -> Program:
     return program
 
 
-def _add_variable(
-    block: Block, name: str, kind: str, dtype: str, shape: Any, stop: Any, derived: bool, limit: int
-) -> None:
+def _add_variable(block: Block, item: list[Any], limit: int) -> None:
+    name, kind, dtype, shape, stop, derived = item
     persistable = kind in ("param", "const")
     check_shape(shape, 0 if persistable else -1, np.dtype(dtype).itemsize, limit)
     block.create_var(

@@ -473,27 +473,31 @@ def _gradients(block: Block, op: Operator) -> dict[str, Variable]:
     return {name: Variable(block, name, v.shape, v.dtype) for name, v in models.items()}
 
 
+Makers = dict[tuple[str, str], list[Operator]]  #: (type of a grad op, name) → what wrote the name
+
+
 def link_grad_ops(program: Program) -> None:
     """Give grad ops back the link to what they differentiate: the operator that made what they read the gradient of.
 
     Where several of its type wrote that name, it is the last one without a grad op: a backward part goes in reverse.
     """
+    known: dict[int, Makers] = {}
     for block in program.blocks:
         source = program.blocks[block.forward_block] if block.forward_block >= 0 else block
-        makers: dict[tuple[str, str], list[Operator]] = {}
-        for op in source.ops:
-            for name in op.output_names:
-                makers.setdefault((f"{op.type}_grad", name), []).append(op)
-        waiting = dict(makers)
+        if source.idx not in known:
+            makers = known[source.idx] = {}
+            for op in source.ops:
+                for name in op.output_names:
+                    makers.setdefault((f"{op.type}_grad", name), []).append(op)
+        makers, waiting = known[source.idx], Makers()
         for op in block.ops:
             if op.role == "loss":  # another backward part begins
-                waiting = dict(makers)
+                waiting = {}
             gradients = [n for slot in op.inputs if slot.endswith("_grad") for n in op.inputs[slot]]
-            keys = ((op.type, variable_of(whole(n)) or "") for n in gradients)
-            for key in keys:
-                if key in waiting:
-                    *rest, op.forward_op = waiting[key]
-                    waiting[key] = rest or waiting[key]
+            for key in ((op.type, variable_of(whole(n)) or "") for n in gradients):
+                if key in makers:
+                    *rest, op.forward_op = waiting.get(key) or makers[key]
+                    waiting[key] = rest
                     break
 
 
