@@ -4,7 +4,7 @@
 # **Goal.** Understand every word of `tensor(20., grad_fn=<MulBackward0>)`: build the backward
 # graph while the forward runs, and walk it.
 #
-# **Time.** 35 minutes
+# **Time.** 30 minutes
 #
 # **Needs.** step 6, or only Python and the chain rule: this step stands alone
 
@@ -29,8 +29,8 @@
 # tensor(20., grad_fn=<MulBackward0>)
 # ```
 #
-# By the end of this page you will have made this line yourself, walked through the door by hand, and
-# written the engine that walks for you.
+# First we build that graph and walk through the door by hand. Then, after a rest, you write the engine
+# that walks for you.
 
 # %%
 import weakref
@@ -47,13 +47,22 @@ import numpy as np
 #
 # A tensor is an array with a few notes on it:
 #
+# ```python
+# self.data = np.asarray(data, dtype=float)
+# self.requires_grad = requires_grad or grad_fn is not None
+# self.grad = None
+# self.grad_fn = grad_fn
+# ```
+#
 # * `requires_grad`: does anybody want a gradient here?
+# * `grad`: the gradient, once a backward has arrived. It is a tensor too.
 # * `grad_fn`: the node of the backward graph that belongs to the operation that made me. A tensor
 #   that you create has none: it is a **leaf**.
-# * `output_nr`: an operation can have several results. Which one am I?
-# * `grad`: the gradient, once a backward has arrived. It is a tensor too.
+#
+# Nothing else in the class matters yet. (Folded: its text, the signs `+` and `*`, and `as_tensor`, which
+# makes a constant of a plain number.)
 
-# %%
+# %% tags=["folded"]
 class Tensor:
     """An array that knows the way back to the leaves it was computed from."""
 
@@ -106,11 +115,10 @@ def as_tensor(value):
 #
 # A node stands for one operation, seen from behind:
 #
-# * it is **called** with the gradients of the operation's outputs, and returns the gradients of
-#   its inputs: the *pull*;
-# * `next_functions` says where each of these has to go *next*, in the order of backward;
-# * `saved` holds the tensors its formula will need;
-# * `output_shapes` are the shapes of the operation's results. The engine will need them.
+# * `next_functions` says where gradients have to go *next*, in the order of backward;
+# * `saved` holds the tensors that its formula will need;
+# * it is **called** with the gradient of the operation's output, and returns the gradients of its
+#   inputs: the *pull*.
 
 # %%
 class Node:
@@ -132,7 +140,7 @@ class Node:
 
 
 # %% [markdown]
-# The two operations of our example. Plus passes the gradient on and needs to remember nothing. Times
+# Our example has two operations. Plus passes the gradient on and needs to remember nothing. Times
 # needs both factors. They are kept as *tensors*, and the formula is written with tensors. Remember
 # that for step 12.
 
@@ -157,11 +165,11 @@ class MulBackward0(Node):
 # Where does the gradient of a tensor have to go? There are three cases:
 #
 # 1. nobody wants it: to `None`;
-# 2. the tensor was computed: to its `grad_fn`, at the place of this output;
+# 2. the tensor was computed: to its `grad_fn`;
 # 3. the tensor is a leaf: the path ends here, and the gradient must be **added** to `.grad`. That
 #    is the job of a special node, `AccumulateGrad`. It keeps the leaf as `.variable`.
 #
-# An edge is this answer: a pair *(node or None, output index)*.
+# An edge is this answer: a pair *(node or None, index)*. The index is nearly always 0. You will see what it is for.
 
 # %%
 def gradient_edge(tensor):
@@ -193,17 +201,25 @@ class AccumulateGrad(Node):
 
 # %% [markdown]
 # A leaf has **one** AccumulateGrad, however often it is used. It holds it by a *weak reference*, which
-# looks at an object without keeping it alive: otherwise node and leaf would keep each other.
+# looks at an object without keeping it alive. (Otherwise leaf and node would keep each other.)
+#
+# **Predict, then run.** Where does the gradient of the leaf `a` go, and where that of a constant?
+
+# %% tags=["active-ipynb"]
+# print(gradient_edge(a))
+# print(gradient_edge(Tensor(7.)))
 
 # %% [markdown]
 # ## The backward node is made during forward
 #
-# `add` and `mul` compute their result *and* make their backward node at once. A node gets the inputs
+# `add` and `mul` compute their result *and* make its backward node at once. A node gets the inputs
 # first, for the edges; then, by name, what it has to save. `results` puts the two together. It leaves
-# the node out when no input wants a gradient, or when recording is switched off. (Who would switch
-# that off? You will soon see.)
+# the node out when no input wants a gradient, or when recording is off.
+#
+# (Who would switch that off? You will soon see. `with record(False):` does it for a block, like `no_grad`
+# in step 7. It is folded.)
 
-# %%
+# %% tags=["folded"]
 MODE = {"record": True}
 
 
@@ -217,6 +233,7 @@ def record(on):
         MODE["record"] = before
 
 
+# %%
 def results(node, *arrays):
     """The tensors of these arrays, each with the way back through `node`."""
     node.output_shapes = tuple(np.shape(array) for array in arrays)
@@ -290,15 +307,16 @@ def mul(x, y):
 # ## Walk by hand
 #
 # A node can be called. The gradient of `e` with respect to itself is 1.
+#
+# **Predict, then run.** Which two numbers come out?
 
 # %% tags=["active-ipynb", "mistake"]
 # print(e.grad_fn(Tensor(1.)))
 
 # %% [markdown]
-# The numbers are right: $\partial e/\partial c = d = 4$ and $\partial e/\partial d = c = 5$. But
-# look at the ends of the lines. The formula `grad * y` is a multiplication of tensors, and `y` is
-# our `d`, which requires a gradient. So the *gradient* has a `grad_fn` now: backward has built
-# more backward graph.
+# $\partial e/\partial c = d = 4$ and $\partial e/\partial d = c = 5$: right. But look at the ends of
+# the lines. The formula `grad * y` is a multiplication of tensors, and `y` is our `d`, which requires a
+# gradient. So the *gradient* has a `grad_fn` now: backward has built more backward graph.
 #
 # One day you will want that: step 12 is about nothing else. Today it only costs memory, so we switch
 # recording off while we walk.
@@ -312,9 +330,13 @@ def mul(x, y):
 # assert (to_a.data, to_b.data, to_d.data) == (4, 4, 5)
 
 # %% [markdown]
-# ## Let the engine walk: first try
+# **Half-way.** You have made the graph and walked it. Take a rest here; exercise 10b needs no more than
+# this.
 #
-# Take a node, call it, send each part along its edge, until nothing is left.
+# ## First try: follow every path
+#
+# The engine shall do what you just did: take a node, call it, send each part along its edge, until
+# nothing is left.
 
 # %% tags=["active-ipynb", "mistake"]
 # def walk_every_path(node, grad):
@@ -348,17 +370,19 @@ def mul(x, y):
 # print(x.grad, calls, "calls")
 
 # %% [markdown]
-# The gradient 1024 is right, the way there a disaster: two edges lead from each addition to the one
-# before it, and we go on *at once* with half of a gradient. So we walk every **path**. Fifty doublings
-# have $2^{50}$.
+# 1024 is right, the way there a disaster. Two edges lead from each addition to the one before it, and
+# we went on *at once*, with half of a gradient. So we walked every **path**. Fifty doublings have
+# $2^{50}$.
 
 # %% tags=["active-ipynb"]
 # assert calls == 2047 == 2 ** 11 - 1
 
 # %% [markdown]
-# The repair: a node waits until *all* its gradients have arrived. Then it is called once, with
-# their sum. How many will arrive? As many as there are edges that point at it. Count them first,
-# by following `next_functions`.
+# ## The repair: wait until everything has arrived
+#
+# A node waits until *all* its gradients have arrived. Then it is called once, with their sum. How many
+# will arrive? As many as there are edges that point at it. Count them first, by following
+# `next_functions`.
 
 # %%
 def count_edges(root):
@@ -376,11 +400,71 @@ def count_edges(root):
 
 
 # %% [markdown]
-# What arrives is put into the **slot** of the right output, and added when the slot is taken.
-# `walk` keeps three things: how many gradients are still `missing` at each node, what has
-# `arrived`, and which nodes are `ready`, because nothing is missing any more.
+# **Predict, then run.** A leaf that is used twice: how many nodes are there, and how many gradients does
+# each wait for?
 
-# %%
+# %% tags=["active-ipynb"]
+# print((a * a).grad_fn.next_functions)
+# print(count_edges((a * a).grad_fn))
+# first, second = (node for node, _ in (a * a).grad_fn.next_functions)
+# assert first is second
+# assert first is c.grad_fn.next_functions[0][0]      # the same as in c = a + b
+
+# %% [markdown]
+# Two edges to one `AccumulateGrad`, so it waits for two. The root waits for nothing: there we begin.
+#
+# ## Why the second number?
+#
+# One thing is missing before you write the walk. Each edge has said `0` so far. An operation with
+# several *results* needs more. Such a one is `unbind`, which takes an array apart: one node, and the
+# results are numbered. (Folded. Its backward is `stack`, which puts the pieces together again.)
+#
+# ```python
+# return results(UnbindBackward0(x), *(row.copy() for row in x.data))
+# ```
+
+# %% tags=["folded"]
+class UnbindBackward0(Node):
+    """p, q, … = the elements of x along its first axis"""
+
+    def backward(self, *grads):
+        return (stack(*grads),)
+
+
+class StackBackward0(Node):
+    """x = p, q, … along a new first axis"""
+
+    def backward(self, grad):
+        return unbind(grad)
+
+
+def unbind(x):
+    return results(UnbindBackward0(x), *(row.copy() for row in x.data))
+
+
+def stack(*rows):
+    return results(StackBackward0(*rows), np.stack([row.data for row in rows]))[0]
+
+
+# %% tags=["active-ipynb"]
+# x = Tensor([5., 7.], requires_grad=True)
+# p, q = unbind(x)
+# y = q * 3
+# print(q, q.output_nr)
+# print(y.grad_fn.next_functions)
+# assert p.grad_fn is q.grad_fn           # one operation, one node, two outputs
+
+# %% [markdown]
+# `(<UnbindBackward0>, 1)`: the gradient of `q` goes to **slot** 1 of the node. A node has a slot for each
+# result of its operation. `p` is not used, so nothing will arrive at slot 0.
+#
+# ## Your walk
+#
+# Two helpers are folded. `deliver(arrived, edge, grad)` adds a gradient to what has `arrived` at the slot
+# of its edge. (Most of it is a word about shapes that do not fit.) `seed` is the gradient that backward
+# starts with: 1 for a single number.
+
+# %% tags=["folded"]
 def seed(tensor, grad=None):
     """The gradient that backward starts with: 1 for a single number."""
     if not tensor.requires_grad:
@@ -404,7 +488,9 @@ def deliver(arrived, edge, grad):
 
 
 # %% [markdown]
-# **10e. The engine: walk.** Write the loop. As long as a node is ready:
+# **10e. The engine: walk.** `walk` keeps three things: how many gradients are still `missing` at each
+# node, what has `arrived`, and which nodes are `ready`, because nothing is missing any more. Write the
+# loop. As long as a node is ready:
 #
 # 1. Take the node, and take what has `arrived` at it out of the table: a list with one gradient per
 #    slot. Where nothing arrived, the slot holds `None`, and the node wants a zero,
@@ -441,18 +527,16 @@ def walk(edge, grad):
 
 # %% [markdown]
 # <!-- solution 10e -->
-
-# %% [markdown]
+#
 # `walk` knows nodes and edges, and no tensor of the forward. Fifty doublings take an instant.
 
 # %% tags=["active-ipynb"]
-# x = Tensor(1., requires_grad=True)
-# y = x
+# t = s = Tensor(1., requires_grad=True)
 # for _ in range(50):
-#     y = y + y
-# y.backward()
-# print(x.grad.data == 2 ** 50)
-# assert x.grad.data == 2 ** 50
+#     s = s + s
+# s.backward()
+# print(t.grad.data == 2 ** 50)
+# assert t.grad.data == 2 ** 50
 
 # %% [markdown]
 # And our example. The picture shows what arrived at each leaf.
@@ -465,60 +549,7 @@ def walk(edge, grad):
 # mg.draw(e)
 
 # %% [markdown]
-# **Predict, then run.** What if a leaf is used twice? And a constant?
-
-# %% tags=["active-ipynb"]
-# print((a * a).grad_fn.next_functions)
-# print((a * 3).grad_fn.next_functions)
-# first, second = (node for node, _ in (a * a).grad_fn.next_functions)
-# assert first is second
-# assert first is c.grad_fn.next_functions[0][0]      # the same as in c = a + b
-
-# %% [markdown]
-# Two edges to one `AccumulateGrad`; and nobody wants the gradient of the constant, so its edge leads
-# nowhere.
-
-# %% [markdown]
-# ## Why the second number?
-#
-# Each edge has said `0` so far. An operation with several outputs needs more. `unbind` takes an
-# array apart, `stack` puts it together. Each is the other's backward.
-
-# %%
-class UnbindBackward0(Node):
-    """p, q, … = the elements of x along its first axis"""
-
-    def backward(self, *grads):
-        return (stack(*grads),)
-
-
-class StackBackward0(Node):
-    """x = p, q, … along a new first axis"""
-
-    def backward(self, grad):
-        return unbind(grad)
-
-
-def unbind(x):
-    return results(UnbindBackward0(x), *(row.copy() for row in x.data))
-
-
-def stack(*rows):
-    return results(StackBackward0(*rows), np.stack([row.data for row in rows]))[0]
-
-
-# %% tags=["active-ipynb"]
-# x = Tensor([5., 7.], requires_grad=True)
-# p, q = unbind(x)
-# y = q * 3
-# print(q, q.output_nr)
-# print(y.grad_fn.next_functions)
-# assert p.grad_fn is q.grad_fn           # one operation, one node, two outputs
-
-# %% [markdown]
-# `(<UnbindBackward0>, 1)`: the gradient of `q` goes to slot 1.
-#
-# **Predict, then run.** $y = 3 q$, and `p` is not used at all. What is `x.grad`?
+# **Predict, then run.** And $y = 3 q$ from above, where `p` is not used at all. What is `x.grad`?
 
 # %% tags=["active-ipynb"]
 # y.backward()
@@ -526,8 +557,8 @@ def stack(*rows):
 # mg.draw(y)
 
 # %% [markdown]
-# Nothing arrived at slot 0, so the engine put a zero there. (In PyTorch the node makes it. In step 15
-# it returns as `fill_zeros_like`.)
+# Nothing arrived at slot 0, so the engine put a zero there. (In step 15 it returns as
+# `fill_zeros_like`.)
 
 # %% tags=["active-ipynb"]
 # assert list(x.grad.data) == [0, 3]
