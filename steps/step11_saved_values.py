@@ -4,7 +4,7 @@
 # **Goal.** Know what a backward node keeps, why, how many bytes that costs, when it is freed, and
 # what happens when somebody changes it.
 #
-# **Time.** 35 minutes
+# **Time.** 25 minutes
 #
 # **Needs.** step 10
 
@@ -27,7 +27,7 @@
 # And then we can ask the table questions. What has to be kept, for instance?
 #
 # **Predict.** Which values must the node of `sin` keep until backward, and which the node of `mul`? And
-# that of `x + y`? Write it down now: first comes the machinery, then the answer.
+# that of `x + y`? Write it down now. The answer comes in the middle of this step.
 
 # %%
 import weakref
@@ -40,13 +40,29 @@ import numpy as np
 # from minigrad.course import check, why
 
 # %% [markdown]
-# ## The tensor grows a little
+# ## A formula is a text
 #
-# New are the other operators, and `add_`, which *changes* a tensor instead of making a new one.
-# (PyTorch marks such methods with a trailing underscore, too.) Each change is counted in `version`.
-# You will see why. (`# new` stands where a class that you know has changed. Skip the rest.)
+# Python can turn a text into code, and run that code later with the values it is given. `compile` and
+# `eval` do that. And the code knows which names stand in it.
+#
+# **Predict, then run.** Which names are they?
 
-# %%
+# %% tags=["active-ipynb"]
+# code = compile("grad * cos(x)", "sin", "eval")
+# print(code.co_names)
+# print(eval(code, {"grad": 2., "cos": np.cos, "x": 0.}))
+# assert code.co_names == ("grad", "cos", "x")
+
+# %% [markdown]
+# `grad` will arrive from behind, `cos` is a function, and `x` is a value that somebody must have kept. So
+# the text itself says what to keep.
+#
+# Now what we bring along from step 10, folded. Four things in it have grown by a few lines: a tensor has
+# the other signs, too; a node keeps its values as `Saved(tensor, node)`, and hands them to its formula
+# when it is called; and `walk` takes one more argument. Each line that matters will be shown when we
+# need it.
+
+# %% tags=["folded"]
 class Tensor:
     """An array that knows the way back to the leaves it was computed from."""
 
@@ -108,16 +124,7 @@ class Tensor:
         walk(gradient_edge(self), seed(self, grad), retain_graph)
 
 
-# %% [markdown]
-# ## A value that is kept
-#
-# A kept value is a tensor *and* the version it had. When the formula asks for it, the version must
-# still be the same.
-#
-# One case needs care. A node may keep the **result** of its own operation, which holds the node as its
-# `grad_fn`. The two would keep each other alive. So it keeps the array, and the tensor weakly.
-
-# %%
+# %% tags=["folded"]
 class Saved:
     """A tensor kept for a formula, and the version it had."""
 
@@ -138,11 +145,7 @@ class Saved:
         return tensor
 
 
-# %% [markdown]
-# A node unpacks what it kept when it is called, and complains when that is gone. The rest of
-# `Node` is as before.
-
-# %%
+# %% tags=["folded"]
 class Node:
     """One operation seen from behind: gradients of its outputs in, gradients of its inputs out."""
 
@@ -164,10 +167,6 @@ class Node:
     def __repr__(self):
         return f"<{self.name()}>"
 
-
-# %% [markdown]
-# These definitions come from step 10 as they were: constants, edges, the end of the way,
-# recording, counting edges, slots.
 
 # %% tags=["carried"]
 def as_tensor(value):
@@ -282,17 +281,34 @@ def stack(*rows):
     return results(StackBackward0(*rows), np.stack([row.data for row in rows]))[0]
 
 
+# %% tags=["folded"]
+def walk(edge, grad, retain_graph=False):
+    """Follow next_functions from this edge to every leaf, and call each node once."""
+    root = edge[0]
+    missing = count_edges(root)
+    arrived, ready = {}, [root]
+    with record(False):
+        deliver(arrived, edge, grad)
+        while ready:
+            node = ready.pop()
+            grads = [Tensor(np.zeros(shape)) if got is None else got
+                     for got, shape in zip(arrived.pop(node), node.output_shapes, strict=True)]
+            for target, part in zip(node.next_functions, node(*grads), strict=True):
+                if target[0] is None:
+                    continue
+                deliver(arrived, target, part)
+                missing[target[0]] -= 1
+                if missing[target[0]] == 0:
+                    ready.append(target[0])
+            if node.saved and not retain_graph:
+                node.saved = None
+
+
 # %% [markdown]
 # ## A node from the table
 #
-# `TableNode` is the only class left for all operations of the table. It has one formula for each
-# input.
-#
-# A formula is a text. `compile` turns it into code, `eval` runs that code with the values it is
-# given, and `code.co_names` lists the names that stand in it. For `grad * cos(x)` these are `grad`,
-# `cos` and `x`.
-#
-# `backward` puts the kept values into the formulas. An input that wants no gradient gets `None`.
+# `TableNode` is the only class left for all operations of the table. Its `backward` puts the kept values
+# into the formulas, one for each input. An input that wants no gradient gets `None`.
 
 # %%
 class TableNode(Node):
@@ -307,15 +323,11 @@ class TableNode(Node):
 # %% [markdown]
 # ## The table
 #
-# `define` makes a row: a name, the forward, and a formula for each input. It returns the
-# operation. A formula may use the inputs by name, the result as `out`, and the gradient that
-# arrives as `grad`.
+# `define` makes a row: a name, the forward, and a formula for each input. It returns the operation. A
+# formula may use the inputs by name, the result as `out`, and the gradient that arrives as `grad`.
 #
-# `type(name, parents, body)` makes a class without a `class` statement. So each row gets a node
-# class of its own, such as `SinBackward0`.
-#
-# Forward and backward now stand on one line. Read the rows slowly: this is all the calculus that our
-# engine knows. Only one function is missing, `what_to_save`, and it is yours.
+# Each row gets a node class of its own, such as `SinBackward0`. `type(name, parents, body)` makes one
+# without a `class` statement.
 
 # %%
 TABLE = {}
@@ -341,6 +353,11 @@ def define(name, forward, **formulas):
     return operation
 
 
+# %% [markdown]
+# Forward and backward now stand on one line. Read the rows slowly: this is all the calculus that our
+# engine knows.
+
+# %%
 add = define("add", np.add, x="grad", y="grad")
 sub = define("sub", np.subtract, x="grad", y="-grad")
 mul = define("mul", np.multiply, x="grad * y", y="grad * x")
@@ -353,37 +370,11 @@ log = define("log", np.log, x="grad / x")
 tanh = define("tanh", np.tanh, x="grad * (1 - tanh(x) * tanh(x))")
 power = define("pow", lambda x, n: x ** n, x="grad * n * x ** (n - 1)")
 
-
-# %% [markdown]
-# `walk` **frees** what a node kept, as soon as the node has run: the last two lines.
-
-# %%
-def walk(edge, grad, retain_graph=False):
-    """Follow next_functions from this edge to every leaf, and call each node once."""
-    root = edge[0]
-    missing = count_edges(root)
-    arrived, ready = {}, [root]
-    with record(False):
-        deliver(arrived, edge, grad)
-        while ready:
-            node = ready.pop()
-            grads = [Tensor(np.zeros(shape)) if got is None else got
-                     for got, shape in zip(arrived.pop(node), node.output_shapes, strict=True)]
-            for target, part in zip(node.next_functions, node(*grads), strict=True):
-                if target[0] is None:
-                    continue
-                deliver(arrived, target, part)
-                missing[target[0]] -= 1
-                if missing[target[0]] == 0:
-                    ready.append(target[0])
-            if node.saved and not retain_graph:
-                node.saved = None
-
-
 # %% [markdown]
 # ## What has to be kept?
 #
-# The easy answer: everything. Then no formula can lack a value.
+# One function is still missing, `what_to_save`. The easy answer: everything. Then no formula can lack a
+# value.
 
 # %% tags=["active-ipynb"]
 # def what_to_save(node, inputs, out):
@@ -457,7 +448,8 @@ def what_to_save(node, inputs, out):
 # %% [markdown]
 # * Plus keeps nothing. The gradient goes through as it is.
 # * Times keeps both factors, sine its input.
-# * The exponential keeps its *result*: $e^x$ is its own derivative, and it was just computed.
+# * The exponential keeps its *result*: $e^x$ is its own derivative, and it was just computed. (That
+#   result holds the node as its `grad_fn`. So that this is no circle, `Saved` holds it weakly.)
 # * `x * 3` keeps only `y`, the 3. Nobody wants the gradient of the 3, so nobody needs `x`.
 #
 # `sin` in particular. The node of $\sin x$ holds one number, 0.5. When the gradient comes, it
@@ -512,10 +504,22 @@ def what_to_save(node, inputs, out):
 # assert judge(bad_sin, 0.7) > 0.1        # found
 
 # %% [markdown]
+# **Half-way.** Rest here, if you like; exercises 11a and 11b are about the table. The second half asks
+# how long a value is kept, and what happens when somebody changes it.
+#
 # ## Freed after backward
 #
-# Kept values cost memory. A function that follows `next_functions` can count the bytes. An array
-# that two nodes keep counts once.
+# Kept values cost memory. So `walk` lets go of what a node kept, as soon as the node has run:
+#
+# ```python
+# if node.saved and not retain_graph:
+#     node.saved = None
+# ```
+#
+# A function that follows `next_functions` can count the bytes. An array that two nodes keep counts
+# once.
+#
+# **Predict, then run.** How many bytes are kept before backward? (An array has 1000 numbers of 8 bytes.)
 
 # %% tags=["active-ipynb"]
 # def bytes_kept(tensor):
@@ -534,9 +538,8 @@ def what_to_save(node, inputs, out):
 # print(bytes_kept(h), "bytes after")
 
 # %% [markdown]
-# Three arrays of 1000 numbers with 8 bytes each: `w`, its sine, and the result. After backward:
-# nothing. The nodes and the edges are still there. Only the memory is gone, and no dotted line is
-# left.
+# Three arrays: `w`, its sine, and the result. After backward: none. The nodes and the edges are still
+# there. Only the memory is gone, and no dotted line is left.
 
 # %% tags=["active-ipynb", "picture-B"]
 # mg.draw(h)
@@ -548,8 +551,8 @@ def what_to_save(node, inputs, out):
 # h.backward(np.ones(1000))
 
 # %% [markdown]
-# The error names the node, the reason and the remedy. With `retain_graph=True` the first backward
-# keeps everything.
+# A node that is called without its memory says so. With `retain_graph=True` the first backward keeps
+# everything.
 
 # %% tags=["active-ipynb"]
 # x = Tensor(3., requires_grad=True)
@@ -584,7 +587,20 @@ def what_to_save(node, inputs, out):
 # assert x.grad.data == np.cos(1.5)       # wrong, and no one has noticed
 
 # %% [markdown]
-# That is what the version is for. `add_` counts, the node compares.
+# We need somebody who counts. The method `add_` changes a tensor in place, as we did, but counts it.
+# (PyTorch marks such methods with a trailing underscore, too.)
+#
+# ```python
+# self.data += np.asarray(number, dtype=float)
+# self.version += 1
+# ```
+#
+# `Saved` notes the version that its tensor had, and compares when the formula asks for it:
+#
+# ```python
+# if tensor.version != self.version:
+#     raise RuntimeError(
+# ```
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # x = Tensor(0.5, requires_grad=True)
