@@ -198,6 +198,6 @@ def op_error(
         return IndexShapeError(message)
     if isinstance(cause, TypeError | AttributeError) or "to negative integer powers" in what:
         return DTypeError(message)
-    if isinstance(cause, ValueError):
+    if isinstance(cause, ValueError | ZeroDivisionError):
         return ShapeError(message)
     return cause

@@ -34,6 +34,8 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception) -> str:
         return "indices are integers: indices.astype(int)"
     if "object is not callable" in text or "no attribute '__name__'" in text:
         return "pass a function there, as in lambda x: mg.sum(x * x)"
+    if "Cannot interpret" in text:
+        return "sizes are one shape, ((2, 3)); a dtype is float, int, bool or its name"
     if "object is not iterable" in text:
         return "pass a list, a tuple or an array there"
     if isinstance(cause, TypeError | AttributeError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import DTypeError, ShapeError, describe, refusal
+from ..errors import DTypeError, refusal
 from ..primitives.dispatch import EAGER
 from ..primitives.registry import primitive
 
@@ -19,19 +19,6 @@ def leaf(array, requires_grad=False, name=None):
     return EAGER["leaf"](array, requires_grad=requires_grad, name=name)
 
 
-def _one_shape(function, shape, dtype):
-    """The dtype; refuses a second size in its place, and bytes, which NumPy takes for sizes."""
-    if isinstance(shape, bytes | bytearray):
-        raise refusal(f"{shape!r} is no shape", f"{function}((2, 3))", ShapeError)
-    if isinstance(dtype, int | np.integer):
-        raise refusal(
-            f"{function}() takes the sizes as one shape, and {dtype!r} is no dtype",
-            f"{function}(({shape}, {dtype}, …))",
-            DTypeError,
-        )
-    return dtype
-
-
 def zeros(shape, dtype=float, requires_grad=False, name=None):
     """A Tensor of zeros.
 
@@ -39,7 +26,7 @@ def zeros(shape, dtype=float, requires_grad=False, name=None):
     >>> mg.zeros([2])
     tensor([0., 0.])
     """
-    return leaf(np.zeros(shape, _one_shape("zeros", shape, dtype)), requires_grad, name)
+    return leaf(np.zeros(shape, dtype), requires_grad, name)
 
 
 def ones(shape, dtype=float, requires_grad=False, name=None):
@@ -49,7 +36,7 @@ def ones(shape, dtype=float, requires_grad=False, name=None):
     >>> mg.ones([2])
     tensor([1., 1.])
     """
-    return leaf(np.ones(shape, _one_shape("ones", shape, dtype)), requires_grad, name)
+    return leaf(np.ones(shape, dtype), requires_grad, name)
 
 
 def full(shape, fill_value, dtype=None, requires_grad=False, name=None):
@@ -59,7 +46,7 @@ def full(shape, fill_value, dtype=None, requires_grad=False, name=None):
     >>> mg.full([2], 3.0)
     tensor([3., 3.])
     """
-    return leaf(np.full(shape, fill_value, _one_shape("full", shape, dtype)), requires_grad, name)
+    return leaf(np.full(shape, fill_value, dtype), requires_grad, name)
 
 
 def arange(start, stop=None, step=1, dtype=None, requires_grad=False, name=None):
@@ -136,9 +123,6 @@ def full_like(x, fill_value, dtype=None):
     >>> mg.full_like(mg.tensor([2.0, 3.0]), 7)
     tensor([7., 7.])
     """
-    if np.ndim(fill_value) or getattr(fill_value, "requires_grad", False):
-        what = f"full_like fills with one number, not with {describe(fill_value)}"
-        raise refusal(what, "mg.broadcast_to(value, x.shape) keeps its graph", DTypeError)
     ones = ones_like(x, dtype)
     return ones * np.asarray(fill_value).astype(ones.dtype).item()
 

@@ -6,7 +6,7 @@ from string import ascii_letters
 
 import numpy as np
 
-from ..errors import DTypeError, describe, refusal
+from ..errors import DTypeError, refusal
 from ..primitives.registry import primitive
 from .shape import axis_tuple, shape_attr
 
@@ -119,16 +119,7 @@ def tensordot(x, y, axes=2):
     m, n = np.shape(x), np.shape(y)
     count = axes if isinstance(axes, int) else 0
     pair = ((*range(-count, 0),), (*range(count),)) if isinstance(axes, int) else axes
-    try:
-        left, right = (axis_tuple(a, len(s)) for a, s in zip(pair, (m, n), strict=True))
-        fits = all(-1 in (m[a], n[b]) or m[a] == n[b] for a, b in zip(left, right, strict=True))
-    except (IndexError, ValueError):
-        fits = False
-    if not fits:
-        raise refusal(
-            f"tensordot(x: {describe(x)}, y: {describe(y)}, axes={axes!r}) pairs axes of other lengths",
-            "one list of axes of x and one of axes of y, equally long one by one",
-        )
+    left, right = (axis_tuple(a, len(s)) for a, s in zip(pair, (m, n), strict=True))
     first, second = ascii_letters[: len(m)], list(ascii_letters[len(m) : len(m) + len(n)])
     for a, b in zip(left, right, strict=True):
         second[b] = first[a]

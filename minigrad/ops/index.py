@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import IndexShapeError, describe, refusal
 from ..primitives.arguments import Value
 from ..primitives.registry import primitive
 from .shape import axis_tuple, shape_attr, unbroadcast
@@ -68,17 +67,10 @@ def _template(index):
 
 
 def _index_array(part):
-    if isinstance(part, Value) and part.dtype.kind in "iub":
+    if isinstance(part, Value):
         return part
     array = np.asarray(part)
-    if not array.size and array.dtype.kind == "f":
-        return array.astype(np.intp)  # an empty list
-    if array.dtype.kind not in "iub":
-        shown = repr(part) if isinstance(part, str | float) else describe(array)
-        cast = "; index.astype(int)" * (array.dtype.kind == "f")
-        advice = f"numbers, slices, None, ..., integer arrays or a mask of bools{cast}"
-        raise refusal(f"{shown} is no index", advice, IndexShapeError)
-    return array
+    return array.astype(np.intp) if not array.size and array.dtype.kind == "f" else array
 
 
 def filled(template, arrays):
@@ -296,11 +288,6 @@ def scatter_add(x, indices, y, *, axis=0):
             [0., 0.]])
     """
     x, indices = np.asarray(x), np.asarray(indices)
-    if np.shape(y) not in ((), indices.shape):
-        raise ValueError(
-            "y must have the shape of indices, or be one number; "
-            f"repair: a y of shape {list(indices.shape)}"
-        )
     out = x.astype(np.result_type(x, y))
     np.add.at(out, along(indices, out.shape, axis), y)
     return out

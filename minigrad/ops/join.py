@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 
-from ..errors import describe, refusal
 from ..primitives.registry import primitive
 from .index import take
-from .shape import axis_of, axis_tuple, expand_dims, flatten, reshape, shape_attr
+from .shape import axis_tuple, expand_dims, flatten, reshape, shape_attr
 
 __all__ = ["add_n", "concat", "pad", "repeat", "split", "stack", "tile", "unbind"]
 
@@ -24,8 +23,6 @@ def concat(*x, axis=0):
     >>> mg.concat([mg.tensor([1.0, 2.0]), mg.tensor([3.0])])
     tensor([1., 2., 3.])
     """
-    if not x:
-        raise ValueError("there is nothing to join; repair: give at least one value")
     return np.concatenate(x, axis=axis)
 
 
@@ -70,12 +67,7 @@ split.primitive.formula(x="concat(g, axis)")
 def ends(length, parts):
     """Where to cut an axis."""
     if isinstance(parts, int | np.integer):
-        if parts < 1 or length % parts:
-            raise ValueError(
-                f"{length} elements do not make {parts} equal parts; "
-                f"repair: list the lengths, like num_or_sections=[{length // 2}, -1]"
-            )
-        return [length // parts * k for k in range(1, parts)]
+        return parts
     sizes = list(parts)
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = length - sum(sizes) - 1
@@ -96,8 +88,6 @@ def stack(*x, axis=0):
     tensor([[1., 2.],
             [3., 4.]])
     """
-    if not x:
-        raise ValueError("there is nothing to join; repair: give at least one value")
     return np.stack(x, axis=axis)
 
 
@@ -176,14 +166,11 @@ crop.primitive.formula(x="pad(g, pad_width)")
 
 def border(pad_width, ndim):
     pairs = np.asarray(pad_width)
-    if pairs.shape not in ((), (2,), (1, 2), (ndim, 2)) or pairs.dtype.kind not in "iu":
+    fits = pairs.shape in ((), (2,), (1, 2), (ndim, 2)) and pairs.dtype.kind in "iu"
+    if not fits or (pairs < 0).any():
         raise ValueError(
-            f"pad_width={pad_width!r} does not fit {ndim} axes; repair: a number, "
-            f"(before, after), or a pair for each of the {ndim} axes"
-        )
-    if (pairs < 0).any():
-        raise ValueError(
-            f"pad_width={pad_width!r} must not be negative; repair: slice to make smaller"
+            f"pad_width={pad_width!r} does not fit {ndim} axes; repair: a number from 0 on, "
+            "(before, after), or a pair for each axis; slice to make smaller"
         )
     return np.broadcast_to(pairs, (ndim, 2)).tolist()
 
@@ -238,15 +225,10 @@ def repeat(x, repeats, axis=None):
     """
     if axis is None:
         x, axis = reshape(x, shape=(-1,)), 0
-    axis = axis_of("repeat", x, axis)
+    (axis,) = axis_tuple(axis, np.ndim(x))
     if isinstance(repeats, int | np.integer):
         apart = expand_dims(x, axis=axis + 1)
         times = [1] * (axis + 1) + [int(repeats)] + [1] * (np.ndim(x) - axis - 1)
         return flatten(tile(apart, repetitions=times), start=axis, end=axis + 1)
-    places, numbers = np.shape(x)[axis], np.asarray(repeats)
-    if numbers.shape != (places,) or numbers.dtype.kind not in "iu" or numbers.min(initial=0) < 0:
-        raise refusal(
-            f"repeat(x: {describe(x)}, repeats: {describe(numbers)}, axis={axis}) does not say how often",
-            f"a whole number from 0 on, or {places} of them",
-        )
-    return take(x, np.repeat(np.arange(places), numbers), axis=axis)
+    n = np.shape(x)[axis]
+    return take(x, np.repeat(np.arange(n), np.broadcast_to(repeats, n)), axis=axis)

@@ -291,9 +291,6 @@ def diag(x, k=0):
         raise refusal(what, "mg.diagonal(x, axis1=-2, axis2=-1), of each matrix of a stack")
     if len(shape) == 2:
         return diagonal(x, offset=k)
-    if shape[0] < 0:
-        what = f"diag of {describe(x)}: the size of its matrix is open"
-        raise refusal(what, "a vector of a known size, or mg.eye(n) * x")
     n = shape[0] + abs(k)
     return put_diagonal(x, shape=(n, n), offset=k)
 
@@ -305,16 +302,6 @@ def _t(x):
     return swapaxes(x, axis1=-1, axis2=-2)
 
 
-def _square(x):
-    """An array of square matrices; LAPACK would say less of others."""
-    x = np.asarray(x)
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(
-            f"{list(x.shape)} is not a square matrix; repair: the last two axes must be equal"
-        )
-    return x
-
-
 @primitive(infer=like_x)
 def inv(x):
     """Inverse of square matrices.
@@ -324,7 +311,7 @@ def inv(x):
     tensor([[0.5 , 0.  ],
             [0.  , 0.25]])
     """
-    return np.linalg.inv(_square(x))
+    return np.linalg.inv(x)
 
 
 inv.grad(x=lambda out, out_grad: -matmul(matmul(_t(out), out_grad), _t(out)))
@@ -339,7 +326,7 @@ def solve(a, b):
     >>> mg.solve(mg.tensor([[2.0, 0.0], [0.0, 4.0]]), mg.tensor([2.0, 8.0]))
     tensor([1., 2.])
     """
-    return np.linalg.solve(_square(a), b)
+    return np.linalg.solve(a, b)
 
 
 @solve.grad
@@ -364,7 +351,7 @@ def det(x):
     >>> mg.det(mg.tensor([[2.0, 0.0], [0.0, 3.0]]))
     tensor(6.)
     """
-    return np.linalg.det(_square(x))
+    return np.linalg.det(x)
 
 
 det.grad(x=lambda x, out_grad: expand_dims(out_grad, axis=(-1, -2)) * cofactor(x))
@@ -400,7 +387,7 @@ def cholesky(x):
     tensor([[2., 0.],
             [1., 2.]])
     """
-    x = _square(x)
+    x = np.asarray(x)
     return np.linalg.cholesky((x + np.swapaxes(x, -1, -2)) / 2)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import IndexShapeError, describe, refusal
 from ..primitives.registry import primitive
 
 __all__ = [
@@ -84,18 +83,6 @@ def axis_tuple(axis, ndim):
         if not -ndim <= a < ndim:
             raise IndexError(f"axis {a} is out of range for {ndim} axes")
     return tuple([a % ndim for a in axes])
-
-
-def axis_of(op, x, axis):
-    """One axis as a number from 0 on, for a function made of ops.  Errors: `IndexShapeError`."""
-    ndim = len(np.shape(x))
-    try:
-        (axis,) = axis_tuple(axis, ndim)
-    except IndexError as error:
-        what = f"{op}(x: {describe(x)}, axis={axis}) is not possible: {error}"
-        advice = f"axes go from {-ndim} to {ndim - 1} here" if ndim else "x with at least one axis"
-        raise refusal(what, advice, IndexShapeError) from None
-    return axis
 
 
 @primitive(view=True, title="Expand", infer=broadcasted)
@@ -249,21 +236,8 @@ def moveaxis(x, source, destination):
     >>> mg.moveaxis(mg.zeros([2, 3, 4]), 0, -1).shape
     (3, 4, 2)
     """
-    n = np.ndim(x)
-    try:
-        source, destination = axis_tuple(source, n), axis_tuple(destination, n)
-        fits = len({*source}) == len({*destination}) == len(source) == len(destination)
-    except IndexError:
-        fits = False
-    if not fits:
-        raise refusal(
-            f"moveaxis(x: {describe(x)}, source={source}, destination={destination}) has no one place for each axis",
-            f"axes go from {-n} to {n - 1} here; name each once, and one destination for each",
-        )
-    order = [k for k in range(n) if k not in source]
-    for place, axis in sorted(zip(destination, source, strict=True)):
-        order.insert(place, axis)
-    return permute_dims(x, axes=order)
+    numbered = np.broadcast_to(0, range(1, np.ndim(x) + 1))  # each axis as long as its number
+    return permute_dims(x, axes=[n - 1 for n in np.moveaxis(numbered, source, destination).shape])
 
 
 @primitive(view=True)

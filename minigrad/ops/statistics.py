@@ -9,7 +9,7 @@ from ..primitives.registry import primitive
 from .compare import abs
 from .elementwise import exp, safe_div
 from .reduce import count_over, expand_mean, expand_reduced, max, mean, min, reduce_sum
-from .shape import axis_of, reshape
+from .shape import axis_tuple, reshape
 
 __all__ = ["batch_norm", "layer_norm", "logsumexp", "norm", "normalize", "std", "var"]
 
@@ -191,9 +191,6 @@ def layer_norm(x, weight=None, bias=None, axis=-1, eps=1e-5):
     >>> mg.layer_norm(mg.tensor([[1.0, 3.0]]), eps=0.0)
     tensor([[-1.,  1.]])
     """
-    if isinstance(weight, tuple):  # elsewhere the sizes of the axes stand here
-        what = f"layer_norm(weight={weight}): a weight is an array as long as the axis"
-        raise refusal(what, "layer_norm(x, weight, bias, axis=-1)")
     return _scaled(normalize(x, axis=axis, eps=eps), weight, bias)
 
 
@@ -209,7 +206,7 @@ def batch_norm(x, weight=None, bias=None, mean=None, var=None, axis=1, eps=1e-5)
             [ 1.]])
     """
     ndim = len(x.shape)
-    axis = axis_of("batch_norm", x, axis)
+    (axis,) = axis_tuple(axis, ndim)
     wide = tuple(-1 if k == axis else 1 for k in range(ndim))
     if mean is None:
         out = normalize(x, axis=tuple(k for k in range(ndim) if k != axis), eps=eps)

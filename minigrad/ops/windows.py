@@ -17,19 +17,11 @@ def pair(value):
         return value, value
     both = tuple(value) if isinstance(value, tuple | list) else ()
     if len(both) != 2 or not all(isinstance(n, int | np.integer) for n in both):
-        advice = _WORDS.get(value) if isinstance(value, str) else None
         raise ValueError(
             f"{value!r} is neither a whole number nor one for height and one for width; "
-            f"repair: {advice or 'pad(x, pad_width) makes borders of any widths'}"
+            "repair: for windows of odd size, padding=kernel_size // 2 keeps the size"
         )
     return both
-
-
-#: what other libraries call a padding → the number it stands for
-_WORDS = {
-    "same": "dilation * (kernel_size - 1) // 2, for windows of odd size and stride 1",
-    "valid": "padding=0",
-}
 
 
 def output_size(size, kernel, stride, padding, dilation):
@@ -249,28 +241,15 @@ def _check(x, w, groups):
         raise ValueError(
             f"x of shape {list(x.shape)} and filters of shape {list(w.shape)} do not fit in "
             f"{groups} group(s); repair: x is [batch, channels, height, width], "
-            f"w is [out, channels / groups, height, width]{_order(x.shape, w.shape[1:2], groups)}"
+            f"w is [out, channels / groups, height, width]"
         )
-
-
-def _order(shape, width, groups):
-    """What makes images of them, where one step is enough."""
-    channels = [n * groups for n in width]
-    if len(shape) == 3 and channels == [1]:
-        return "; x.expand_dims(1) adds the axis of the channel"
-    last = len(shape) == 4 and channels == [shape[3]]
-    return "; x.permute_dims(0, 3, 1, 2) puts the channels second" if last else ""
 
 
 def _fits(values, shape, filters, stride, padding, dilation):
     """Values must stand one for one behind the windows of an image of ``shape``."""
-    how = pair(stride), pair(padding), pair(dilation)
-    count = output_size(shape[2:], filters[2:], *how)
+    count = output_size(shape[2:], filters[2:], pair(stride), pair(padding), pair(dilation))
     if values.ndim != 4 or list(values.shape[2:]) != count:
-        raise ValueError(
-            f"values of shape {list(values.shape)} do not stand behind {count} windows; "
-            f"repair: one value for each: [batch, channels, {count[0]}, {count[1]}]"
-        )
+        raise ValueError(f"values {list(values.shape)} do not stand behind {count} windows")
 
 
 def _shifted(filters, values, shape, kernel, padding, dilation):

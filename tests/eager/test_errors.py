@@ -352,8 +352,8 @@ REST = {
     ),
     "a rule of a wrong shape": (wrong_rule, ValueError, "finds the op"),
     "a hook of a wrong shape": (wrong_hook, ValueError, "or None to leave it as it is"),
-    "nothing to concat": (lambda: mg.concat([]), ValueError, "nothing to join"),
-    "nothing to stack": (lambda: mg.stack([]), ValueError, "nothing to join"),
+    "nothing to concat": (lambda: mg.concat([]), ValueError, "give at least one value"),
+    "nothing to stack": (lambda: mg.stack([]), ValueError, "give at least one value"),
     "parts that do not fit": (
         lambda: mg.split(leaf([1.0, 2.0, 3.0]), [1, 1]),
         ValueError,

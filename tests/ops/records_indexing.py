@@ -275,7 +275,7 @@ record(
     [
         fails(
             ShapeError,
-            "y must have the shape of indices",
+            "array is not broadcastable",
             np.ones(3),
             np.array([0]),
             np.ones(2),

@@ -27,7 +27,7 @@ record(
     lambda x, pad_width, value: np.pad(x, pad_width, constant_values=value),
     shaped((2, 3), *PADS, more=[s(draw(0, 2), pad_width=1, value=0.0)]),
     [
-        fails(ShapeError, "a pair for each of the 2 axes", np.ones((2, 3)), pad_width=(1, 2, 3)),
+        fails(ShapeError, "a pair for each axis", np.ones((2, 3)), pad_width=(1, 2, 3)),
         fails(ShapeError, "slice to make smaller", np.ones(2), pad_width=-1),
     ],
     holomorphic=True,

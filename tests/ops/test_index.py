@@ -37,11 +37,11 @@ def test_what_is_no_index_is_said():
     assert x[[]].tolist() == []
     assert x[mg.tensor([1, 0])].tolist() == [2.0, 1.0]
     for index, words in [
-        ("a", "'a' is no index"),
-        (0.5, "0.5 is no index"),
-        ([0.5], r"float64\[1\] is no index(.|\n)*a mask of bools; index.astype\(int\)"),
-        (mg.tensor([0.5]), r"float64\[1\] is no index(.|\n)*index.astype\(int\)"),
-        (["a"], r"is no index(.|\n)*a mask of bools$"),
+        ("a", "index: <U1"),
+        (0.5, "index: float64"),
+        ([0.5], r"index: float64\[1\](.|\n)*repair: index.astype\(int\), or a mask of bools"),
+        (mg.tensor([0.5]), r"index: float64\[1\](.|\n)*repair: index.astype\(int\)"),
+        (["a"], r"index: <U1\[1\](.|\n)*a mask of bools$"),
     ]:
         with pytest.raises(IndexShapeError, match=words):
             x[index]

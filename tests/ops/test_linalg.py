@@ -57,7 +57,7 @@ def test_products_of_different_ranks_and_open_sizes():
         a, b = static.data("a", [2, -1]), static.data("b", [3, 4])
         with pytest.raises(ProgramError, match="declare a size that must match"):
             mg.tensordot(a, b, 1)
-        with pytest.raises(ShapeError, match="pairs axes of other lengths"):
+        with pytest.raises(ProgramError, match="could not be broadcast"):
             mg.tensordot(static.data("c", [2, 2]), b, 1)
     for axis in (0, 2, -3):
         with pytest.raises(ShapeError, match=rf"axis={axis}\) needs vectors of three numbers"):
