@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from literate import load, verdict_on
 
+from minigrad.course.check import examine
+
 step = load("step13_registry")
 
 
@@ -164,6 +166,18 @@ def test_the_picture_shows_the_operators_and_the_grad_ops_that_ran():
     assert [n.name for n in nodes if n.kind == "grad_op"] == ["mul_grad", "add_grad"]
     shown = {n.name: n.lines[0] for n in nodes if n.kind == "leaf_gradient"}
     assert shown == {"a@GRAD": "4", "b@GRAD": "4", "d@GRAD": "5"}
+
+
+def test_the_check_of_scale_leaves_the_registry_as_it_was():
+    before = dict(step.OPS)
+
+    def add_scale():
+        step.register("scale", lambda x, *, factor: factor * x, "grad_scale", lambda out_grad: 0)
+
+    for _ in range(2):
+        given = (step.OPS, step.Operator, step.Scope, step.build_grad_op)
+        assert "one with 'scale_grad'" in examine("13a", add_scale, *given).text
+        assert before == step.OPS
 
 
 MUTANTS = {

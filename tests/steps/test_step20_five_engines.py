@@ -10,6 +10,7 @@ from literate import ROOT, load, verdict_on
 
 import minigrad as mg
 from minigrad import data, static
+from minigrad.course.check import examine
 from minigrad.course.checks.step20 import NAME, NUMBER, planted_bug
 from minigrad.primitives.registry import REGISTRY
 
@@ -189,6 +190,15 @@ def test_a_program_survives_the_end_of_its_process():
     )
     expected = step.by_hand(step.MODEL, step.numbers())[1]["v"]
     np.testing.assert_allclose(json.loads(ran.stdout), expected, rtol=0, atol=1e-12)
+
+
+def test_the_check_of_softsign_leaves_the_table_as_it_was():
+    before = dict(REGISTRY)
+    engines = (step.by_links, step.by_grad_fn, step.by_net, step.by_program)
+    rules = (lambda x, out_grad: out_grad, lambda x, wrong_name: wrong_name)
+    for rule in rules:
+        assert not examine("20a", lambda x: x / (1 + np.abs(x)), rule, *engines).passed
+        assert before == REGISTRY
 
 
 MUTANTS = {

@@ -48,9 +48,19 @@ def build_grad_op(build_grad_op, Operator):
 
 @checker("13a")
 def add_scale(add_scale, OPS, Operator, Scope, build_grad_op):
-    for known in ("scale", "scale_grad"):
-        OPS.pop(known, None)
-    add_scale()
+    before = {type: info for type, info in OPS.items() if type not in ("scale", "scale_grad")}
+    try:
+        OPS.clear()
+        OPS.update(before)
+        add_scale()
+        scaled(OPS, Operator, Scope, build_grad_op)
+    finally:
+        OPS.clear()
+        OPS.update(before)
+
+
+def scaled(OPS, Operator, Scope, build_grad_op):
+    """Judge the two operators that add_scale has registered."""
     for wanted in ("scale", "scale_grad"):
         if wanted not in OPS:
             raise Mismatch("the registry", ", ".join(OPS), f"one with {wanted!r}")

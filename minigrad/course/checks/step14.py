@@ -33,13 +33,14 @@ def mirror(mirror, NetOp, Operator):
     add_grad = "{}, {} = add_grad(out_grad=y@GRAD)"
     both = ["layer_grad", add_grad.format("h@GRAD", "b@GRAD"), mul_grad.format("x@GRAD", "w@GRAD")]
     cut = ["layer_grad", add_grad.format("@EMPTY@", "b@GRAD"), "nop"]
-    made, noted = answers("h = x * w", mul, ("", "h"), ("x", "h"), ("xw", "h"), ("", ""))
+    asked = ("", "h"), ("x", "h"), ("xw", "h"), ("", ""), ("xw", "")
+    made, noted = answers("h = x * w", mul, *asked)
     same(
-        "the list of answers for h = x * w: all wanted, x not, x and w not, h@GRAD not known",
+        "the list of answers for h = x * w: all wanted, x not, x and w not, h@GRAD not known, neither",
         made,
-        [both[2], mul_grad.format("@EMPTY@", "w@GRAD"), "nop", "nop"],
+        [both[2], mul_grad.format("@EMPTY@", "w@GRAD"), "nop", "nop", "nop"],
     )
-    expected = [["h@GRAD", "w@GRAD", "x@GRAD"], ["h@GRAD", "w@GRAD"], ["h@GRAD"], []]
+    expected = [["h@GRAD", "w@GRAD", "x@GRAD"], ["h@GRAD", "w@GRAD"], ["h@GRAD"], [], []]
     same("the list of gradients known after each of these", noted, expected)
     made, _ = answers("y = x * w + b", layer, ("", "y"), ("h", "y"), ("xwb", "y"))
     words = "the list of answers for y = x * w + b: all wanted, h not, x and w and b not"
@@ -96,13 +97,14 @@ def flatten(flatten, NetOp, Operator, backward):
             *chain(0, 1),
             NetOp([*chain(1, 2), NetOp(chain(3, 2), "deep")], "middle"),
             NetOp(chain(5, 1)),
+            *chain(6, 1),
         ],
         "nest",
     )
     plain = type(flatten(NetOp(chain(0, 2)))).__name__
     same("the type of what flatten returns for a net without nets", plain, "NetOp")
     before, flat = str(nest), flatten(nest)
-    wanted = [f"v{i + 1} = square(x=v{i})" for i in range(6)]
+    wanted = [f"v{i + 1} = square(x=v{i})" for i in range(7)]
     same("the operators of the flat network", list(map(str, flat.ops)), wanted)
     same("the nest that was given, afterwards,", str(nest), before)
     for no_grad in ((), ("v0",), ("v2",)):

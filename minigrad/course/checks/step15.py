@@ -36,6 +36,11 @@ def add_up(add_up, places, NetOp, Operator):
         *(square("a", "p"), square("b", "p"), square("p", "q")),
         expected=[*p[:2], total, p[2]],
     )
+    repaired(
+        "where one writes b, and then two write p",
+        *(square("a", "b"), square("a", "p"), square("b", "p")),
+        expected=[alone, *p[:2], total],
+    )
     empty = [f"@EMPTY@ = square(x={x})" for x in "ab"]
     repaired(
         "where @EMPTY@ is written twice", *(square(x, "@EMPTY@") for x in "ab"), expected=empty

@@ -27,9 +27,9 @@ def append_backward_ops(append_backward_ops, Program, Operator):
 
     for words, names, lines, expected in (
         (
-            "k = square(a) and e = exp(b), with a seed for each of k and e",
+            "k = square(a) and e = exp(b), with a seed for each, and m = square(e) behind them",
             "ke",
-            [("square", "a", "k"), ("exp", "b", "e")],
+            [("square", "a", "k"), ("exp", "b", "e"), ("square", "e", "m")],
             ["fill_constant", "exp_grad", "square_grad"],
         ),
         (
@@ -73,6 +73,9 @@ def append_backward_ops(append_backward_ops, Program, Operator):
 
 @checker("17a")
 def appended(appended, Program):
+    loss = square(Program)
+    appended(loss)
+    same("the length of the program afterwards", len(loss.block.ops), 3)
     same(
         "the list of lines appended to y = square(x)",
         appended(square(Program)),
@@ -82,9 +85,6 @@ def appended(appended, Program):
         ],
     )
     same("the number of lines appended to e = (a + b) * d", len(appended(product(Program))), 3)
-    loss = square(Program)
-    appended(loss)
-    same("the length of the program afterwards", len(loss.block.ops), 3)
 
 
 @checker("17b")

@@ -90,3 +90,8 @@ WRONG = {
         )
     ],
 }
+
+NAMED = {
+    "14a": [((fc_with_mul, NetOp, Scope, backward), "mul multiplies element by element")],
+    "14c": [(({"x", "w1", "b1"}, NetOp, Operator, backward), "the first layer gets no gradient")],
+}

@@ -130,4 +130,18 @@ WRONG = {
     ],
 }
 
+NAMED = {
+    "15a": [
+        ((three, [11.0, 16.0, 18.0], Scope, backward, places), "the sum is given as it grows"),
+        ((three, [33.0, 15.0, 6.0], Scope, backward, places), "the products are given"),
+    ],
+    "15b": [
+        (
+            (grads("exp", "split", "zero"), Scope, Operator, NetOp),
+            "the zeros are made after they are read",
+        ),
+        ((grads("exp", "short"), Scope, Operator, NetOp), "only one gradient is given"),
+    ],
+}
+
 RIGHT = {"15b": [(grads("zero", "exp", "split"), Scope, Operator, NetOp)]}

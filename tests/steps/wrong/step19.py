@@ -40,6 +40,12 @@ def writes_p_again(body):
     body.append_op("mul", "p", "x", out="p")
 
 
+def asks_what_never_changes(body):
+    body.append_op("less_than", "zero", "n", out="more_next")
+    body.append_op("increment", "i", out="i_next")
+    body.append_op("mul", "x", "p", out="p_next")
+
+
 BRANCH = (branch, append_backward, run)
 POWER = (power_of_x, append_backward, run)
 NESTED = (nested, append_backward)
@@ -57,5 +63,16 @@ WRONG = {
         ({0: -1, 1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5}, *NESTED),  # the block before
         ({0: -1, 1: 0}, *NESTED),
         ([-1, 0, 1, 1, 0, 4, 4], *NESTED),  # a list, in the order of the blocks
+    ],
+}
+
+NAMED = {
+    "19a": [(((11.0, 3.0), (-1.0, -3.0), *BRANCH), "both branches are added up at 3")],
+    "19b": [
+        ((asks_what_never_changes, *POWER), "zero is compared with n"),
+        ((writes_p_again, *POWER), "p is written again"),
+    ],
+    "19c": [
+        (({0: -1, 1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5}, *NESTED), "each block hangs below"),
     ],
 }

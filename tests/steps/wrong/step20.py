@@ -21,6 +21,10 @@ def not_squared(x, out_grad):
     return out_grad / (1 + abs(x))
 
 
+def squares_the_size_alone(x, out_grad):
+    return out_grad / (1 + abs(x) ** 2)
+
+
 def drops_what_arrives(x):
     return 1 / ((1 + abs(x)) * (1 + abs(x)))
 
@@ -58,6 +62,7 @@ WRONG = {
         (soft, each, *ENGINES)
         for each in (
             not_squared,
+            squares_the_size_alone,
             drops_what_arrives,
             only_for_arrays,
             reads_the_result_for_the_input,
@@ -65,4 +70,12 @@ WRONG = {
     ],
     "20b": [(15, "h"), (13, "h"), (12, "k"), (13, "q")],
     "20c": [(each,) for each in (value_instead, always_w, a_list, printed_only)],
+}
+
+NAMED = {
+    "20a": [
+        ((soft, squares_the_size_alone, *ENGINES), "|x| alone is squared in the rule"),
+        ((lambda x: x / (1 + x**2), right, *ENGINES), "the kernel squares x"),
+    ],
+    "20b": [((15, "h"), "number 15 does what it should"), ((13, "q"), "q goes into tanh")],
 }
