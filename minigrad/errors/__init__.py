@@ -171,9 +171,14 @@ def told(what: str, advice: str = "") -> str:
 
 
 def op_error(
-    op_type: str, names: Iterable[str], args: Iterable[Any], attrs: dict[str, Any], cause: Exception
+    op_type: str,
+    names: Iterable[str],
+    args: Iterable[Any],
+    attrs: dict[str, Any],
+    cause: Exception,
+    usual: str = "pass Tensors, arrays or numbers, and attrs of the type the docstring names",
 ) -> Exception:
-    """What to raise when the kernel of an op refuses its arguments."""
+    """What to raise when the kernel of an op refuses its arguments; ``usual`` repairs a wrong type."""
     args = list(args)
     shown = [f"{n}: {describe(a)}" for n, a in zip(names, args, strict=False)]
     shown += [
@@ -193,7 +198,7 @@ def op_error(
         return cause
     what, _, advice = str(cause).partition("; repair: ")
     what = f"{op_type}({', '.join(shown)}) is not possible: {what}"
-    message = told(what, advice or repair(args, attrs, cause))
+    message = told(what, advice or repair(args, attrs, cause, usual))
     if isinstance(cause, IndexError):
         return IndexShapeError(message)
     if isinstance(cause, TypeError | AttributeError) or "to negative integer powers" in what:

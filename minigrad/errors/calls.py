@@ -106,9 +106,11 @@ def _refused(
     cause: Exception,
 ) -> Exception:
     """What to raise where the values of a call are of the wrong kind, and only Python or NumPy say so."""
-    names = [n for n in inspect.signature(function).parameters if n not in ("self", "cls")]
-    is_method = len(names) < len(inspect.signature(function).parameters)
-    return op_error(title, names, args[is_method:], keywords, cause)
+    every = inspect.signature(function).parameters
+    kinds = {n: p.annotation for n, p in every.items() if n not in ("self", "cls")}
+    typed = [f"{n}: {kind}" if isinstance(kind, str) else n for n, kind in kinds.items()]
+    declared = f"{title}({', '.join(typed)})"
+    return op_error(title, kinds, args[len(kinds) < len(every) :], keywords, cause, declared)
 
 
 def checked_constructor(cls: type) -> None:

@@ -21,7 +21,7 @@ def read_tables(path: Path) -> dict[str, dict[str, str]]:
     return tables
 
 
-def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception) -> str:
+def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception, usual: str = "") -> str:
     """How to repair a call whose kernel raised ``cause``; empty if nothing is known.
 
     >>> import numpy as np
@@ -42,7 +42,7 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception) -> str:
         for name in ("axis", "axes"):
             if isinstance(axes := attrs.get(name), list):
                 return f"{name}={tuple(axes)}, a tuple"
-        return "pass Tensors, arrays or numbers, and attrs of the type the docstring names"
+        return usual
     for words, advice in _BY_SHAPES.items():
         if words in text:
             return advice(shapes, attrs)

@@ -13,7 +13,7 @@ a net is a net with the same nesting, in reverse.
 >>> Backward(fc, no_grad={"x"})
 fc_grad:
     z@GRAD = sigmoid_grad(out=y, out_grad=y@GRAD)
-    @EMPTY@, W@GRAD = matmul_grad(x=x, y=W, out_grad=z@GRAD)
+    @EMPTY@, W@GRAD = matmul_grad(x, W, out_grad=z@GRAD)
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ..errors import ProgramError, describe, did_you_mean
 from ..grad_names import EMPTY, GRAD, ZERO
 from ..static.backward.fan_in import rename_writers
 from ..static.backward.grad_ops import Plan, plan_of
+from ..static.program.arguments import several
 from ..static.program.op_info import op_info
 from .operators import NetOp, Operator, Slots, names, places, wrong
 from .rnn import RnnGradOp, RnnOp
@@ -78,7 +79,7 @@ def build_grad_op(op: Operator) -> Operator:
     copied = copied_inputs(op)  # 2
     reads, writes = added_gradients(op)  # 3
     grad_op = Operator(kind, {**copied, **reads}, writes, op.attrs)  # 4
-    grad_op.forward_op, grad_op.source_line = op, op.source_line
+    grad_op.at(op).forward_op = op
     needed = _values_read(op)
     grad_op.reads = tuple(n for slot, listed in copied.items() if slot in needed for n in listed)
     return grad_op
@@ -126,9 +127,7 @@ def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
     if not isinstance(op, Operator):
         what = f"Backward takes an Operator, a NetOp or an RnnOp, not {describe(op)}"
         raise wrong(what, "Backward(NetOp([…])); static.append_backward(loss) in a Program")
-    if not isinstance(no_grad, Iterable):
-        raise wrong(f"no_grad is a set of names, not {describe(no_grad)}", 'no_grad={"x"}')
-    blocked = {no_grad} if isinstance(no_grad, str) else set(no_grad)
+    blocked = set(several(no_grad, "no_grad"))
     known = all_names(op)
     for name in sorted(blocked - known):
         hint = did_you_mean(name, sorted(known))

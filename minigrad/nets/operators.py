@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
+from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_frame
 from ..grad_names import EMPTY, GRAD
-from ..static.program.op_info import bind_slots, list_slots, op_info
+from ..static.program import operator as static_operator
+from ..static.program.arguments import check_operator, slots_of
+from ..static.program.op_info import bind_slots, op_info
 from ..static.run.kernels import run_grad_op, run_kernel
 
 Slots = dict[str, list[str]]
@@ -53,10 +55,10 @@ def wrong(what: str, repair: str = "") -> MinigradError:
 # -- operators ---------------------------------------------------------------------------------
 
 
-class Operator:
+class Operator(static_operator.Operator):
     """One operation, written down: ``Operator("mul", {"x": "a", "y": "b"}, {"out": "c"})``.
 
-    A slot is given one name or a list of names.
+    A slot is given one name or a list of names; what it knows of itself is what an operator of a Program knows.
     Errors: `ProgramError` for an unknown type, slot or attr, with the nearest known one, and for a
     missing name.
 
@@ -66,27 +68,28 @@ class Operator:
     6.0
     """
 
-    forward_op: Operator | None = None  #: what a grad op differentiates
-    reads: tuple[str, ...] | None = None  #: the forward names whose values a grad op needs
     forward: Operator | None = None  #: what the result of `Backward` is the backward of
 
     def __init__(
         self, type: str, inputs: Given, outputs: Given, attrs: Mapping[str, Any] | None = None
     ) -> None:
-        self.type, self.attrs, self.source_line = type, dict(attrs or {}), user_line()
-        self.inputs, self.outputs = _listed(type, inputs), _listed(type, outputs)
+        self._begin(type, attrs)
+        self.inputs = slots_of(inputs, f"inputs of {type}")
+        self.outputs = slots_of(outputs, f"outputs of {type}")
         info = op_info(str(type))
-        if info.forward is None:
-            what = f"{type!r} is for Programs: a net has primitives, NetOps and RnnOps"
-            raise wrong(what, "RnnOp for a loop over a sequence, else a static.Program")
-        for slot, listed in (*self.inputs.items(), *self.outputs.items()):
-            if len(listed) != 1 and slot not in list_slots(info):
-                what = f"the slot {slot!r} of {type} takes one name, not {listed}"
-                raise wrong(what, f'{{{slot!r}: "a"}}')
         bind_slots(info, self.inputs, self.outputs, self.attrs)
+        if not info.is_grad or info.forward is None:  # which may write one name twice
+            check_operator(info, self)
         for slot in info.outputs:
             if slot not in self.outputs and not info.is_grad:
                 raise wrong(f"{type} needs a name for its output {slot!r}", f'{{{slot!r}: "c"}}')
+
+    def _begin(self, type: str, attrs: Mapping[str, Any] | None = None) -> None:
+        """What every operator has besides its slots, the user's line among it."""
+        self.type, self.attrs, self.role = type, dict(attrs or {}), "forward"
+        self.forward_op = self.copy_of = self._reads = None
+        frame = user_frame(3)
+        self.code, self.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
 
     def run(self, scope: Any) -> None:
         """Read the inputs by name, compute, write the outputs by name.
@@ -96,7 +99,7 @@ class Operator:
         """
         slots = {s: [read(scope, n, self) for n in listed] for s, listed in self.inputs.items()}
         try:
-            for slot, values in self.compute(slots).items():
+            for slot, values in self._compute(slots).items():
                 if len(values) != len(self.outputs[slot]):
                     raise ValueError(f"{len(values)} values for {len(self.outputs[slot])} names")
                 for name, value in zip(self.outputs[slot], values, strict=True):
@@ -107,7 +110,7 @@ class Operator:
             where = f"\n  at {self.source_line}"
             raise ProgramError(f"{self} failed with {shown}: {error}{where}") from error
 
-    def compute(self, slots: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    def _compute(self, slots: dict[str, list[Any]]) -> dict[str, list[Any]]:
         """From values by input slot to values by output slot: the kernel, or the gradient rules."""
         info = op_info(self.type)
         p: Any = info.forward
@@ -119,35 +122,9 @@ class Operator:
             zip(p.outputs, [values] if p.list_output else [[v] for v in values], strict=True)
         )
 
-    def __repr__(self) -> str:
-        def text(listed: list[str]) -> str:
-            return listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
-
-        outs = ", ".join(text(listed) for listed in self.outputs.values() if listed)
-        args = [f"{slot}={text(listed)}" for slot, listed in self.inputs.items() if listed]
-        args += [f"{key}={value!r}" for key, value in self.attrs.items()]
-        return f"{outs} = {self.type}({', '.join(args)})"
-
-
-def _listed(type: str, slots: Given) -> Slots:
-    given = slots.values() if isinstance(slots, Mapping) else [None]
-    if not all(isinstance(v, str | Sequence) for v in given):
-        what = f"the slots of {type} and their names are a dictionary, not {slots!r}"
-        raise wrong(what, '{"x": "a"}, and {"out": "b"}')
-    listed = {s: [value] if isinstance(value, str) else list(value) for s, value in slots.items()}
-    for slot, members in listed.items():
-        for name in members:
-            if not isinstance(name, str) or not name:
-                what = f"the slot {slot!r} of {type} takes names, not {describe(name)}"
-                raise wrong(what, f'{{{slot!r}: "a"}}; the value is in the scope, {{"a": …}}')
-    return listed
-
 
 def read(scope: Any, name: str, reader: Any = "") -> Any:
     """The value of a name.  Errors: `ProgramError` with the names that have one."""
-    if not hasattr(scope, "__getitem__"):
-        what = f"operators run on a Scope or a dictionary, not {describe(scope)}"
-        raise wrong(what, f"op.run({{{name!r}: …}})")
     try:
         value = scope[name]
     except KeyError:
@@ -178,11 +155,8 @@ class NetOp(Operator):
     def __init__(
         self, ops: Iterable[Operator], name: str = "net", outputs: Iterable[str] | None = None
     ) -> None:
-        if not isinstance(ops, Iterable) or not isinstance(name, str):
-            what = f"a net is NetOp([operators], name), not NetOp({ops!r}, {name!r})"
-            raise wrong(what, 'NetOp([op, …], "fc")')
-        self.ops, self.type, self.name, self.attrs = list(ops), name, name, {}
-        self.source_line = user_line()
+        self._begin(name)
+        self.ops, self.name = list(ops), name
         for op in self.ops:
             if not isinstance(op, Operator):
                 what = f"a net holds operators and nets, not {describe(op)}"

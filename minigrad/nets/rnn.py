@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import describe, did_you_mean, user_line
+from ..errors import did_you_mean
 from ..grad_names import EMPTY, GRAD, SCOPES
 from .operators import NetOp, Operator, Scope, names, places, read, write, wrong
 
@@ -42,16 +42,8 @@ class RnnOp(Operator):
         outputs: Mapping[str, str],
         last: Mapping[str, str] | None = None,
     ) -> None:
-        self.type, self.attrs, self.source_line = "rnn", {}, user_line()
-        if not isinstance(stepnet, Operator):
-            what = f"the step net of an RnnOp is a NetOp, not {describe(stepnet)}"
-            raise wrong(what, "NetOp([operators of one step])")
+        self._begin("rnn")
         stepnet = stepnet if isinstance(stepnet, NetOp) else NetOp([stepnet], "step")
-        for pre, pair in memories.items():
-            if not isinstance(pair, tuple) or len(pair) != 2:
-                what = f"a memory is written as a pair, not {{{pre!r}: {pair!r}}}"
-                repair = f'{{{pre!r}: ("name at the end of a step", "name of the first value")}}'
-                raise wrong(what, repair)
         self.stepnet = stepnet
         self.sequences, self.stacked, self.last = dict(sequences), dict(outputs), dict(last or {})
         self.starts = {pre: start for pre, (_, start) in memories.items()}
@@ -80,14 +72,9 @@ class RnnOp(Operator):
     def run(self, scope: Any) -> None:
         """Run the step net once per element; keep every step's scope."""
         sequences = [read(scope, name, self) for name in self.inputs["x"]]
-        for name, value in zip(self.inputs["x"], sequences, strict=True):
-            if not value.ndim:
-                what = f"the sequence {name!r} is one number: its first axis is time"
-                raise wrong(what, f"an array with a row per step in the scope: {{{name!r}: […]}}")
-        lengths = [len(s) for s in sequences]
-        if len(set(lengths)) > 1:
-            shown = dict(zip(self.inputs["x"], lengths, strict=True))
-            what = f"sequences of an RnnOp must be equally long, not {shown}"
+        lengths = dict(zip(self.inputs["x"], map(len, sequences), strict=True))
+        if len({*lengths.values()}) > 1:
+            what = f"sequences of an RnnOp must be equally long, not {lengths}"
             raise wrong(what, "cut or fill them up to one length")
         state = {pre: read(scope, start, self) for pre, start in self.starts.items()}
         empty = {now: np.shape(state[pre]) for pre, now in self.memories}
@@ -126,7 +113,8 @@ class RnnGradOp(Operator):
     """
 
     def __init__(self, rnn: RnnOp, stepnet: NetOp, seeds: Mapping[str, str]) -> None:
-        self.type, self.attrs, self.source_line = "rnn_grad", {}, rnn.source_line
+        self._begin("rnn_grad")
+        self.at(rnn)
         self.rnn, self.stepnet, self.seeds = rnn, stepnet, dict(seeds)
         self.forward_op, self.memories = rnn, rnn.memories
         self.inputs = {slot: list(rnn.inputs[slot]) for slot in ("x", "start", "shared")}

@@ -398,7 +398,7 @@ def test_complex_numbers_are_refused_and_never_dropped(call):
 
 @pytest.mark.parametrize("index", [1.5, "a", mg.tensor([0.0, 1.0]), np.array([0.5]), (0, 1.0)])
 def test_what_is_no_index_is_quoted(index):
-    with pytest.raises(IndexError, match=r"(?s)is no index.*test_habits_of_pytorch.py.*repair"):
+    with pytest.raises(IndexError, match=r"(?s)used as indices.*test_habits_of_pytorch.py.*repair"):
         leaf([[1.0, 2.0], [3.0, 4.0]])[index]
 
 

@@ -129,7 +129,7 @@ CALLS = [
     (compiled, "add(x: float64[2], y: float64[3]) is not possible", "repair: sizes are compared from the right"),
     (too_large_a_class, "cross_entropy(x, t) failed: classes from 1 to 5", "in the source, line", "repair: count classes from 0"),
     (lambda: static.Scope()["w"], "'w'"),
-    (lambda: operator(a=np.ones((2, 3)), b=np.ones(2)), "matmul(x=a, y=b) failed with a: float64[2, 3], b: float64[2]"),
+    (lambda: operator(a=np.ones((2, 3)), b=np.ones(2)), "matmul(a, b) failed with a: float64[2, 3], b: float64[2]"),
     (lambda: operator(a=np.ones((2, 3))), "'b' has no value in this scope. Known: 'a'", "read by c = matmul"),
     # stored programs, and programs that somebody changed
     (lambda: from_plain(["slice", 1]), "['slice', 1] is no slice"),
@@ -150,7 +150,7 @@ CALLS = [
     (lambda: parsed("data x: float64[2]", "sin(x)"), "line 3: sin has no name for its result"),
     (lambda: parsed("data x: float64[2] = [1.0, 2.0]"), "line 2: only a constant has a value here"),
     (lambda: building(lambda x: x.program.global_block().append_op("split", {"x": [x]}, {"out": ["a", "b", "c"]})), "split has 2 outputs, 3 names were given for them"),
-    (lambda: Operator("split", {"x": "a"}, {"out": ["b", "c", "d"]}).run({"a": np.ones(4)}), "split(x=a) failed with a: float64[4]: 2 values for 3 names"),
+    (lambda: Operator("split", {"x": "a"}, {"out": ["b", "c", "d"]}).run({"a": np.ones(4)}), "split(a) failed with a: float64[4]: 2 values for 3 names"),
     # compiled, exported, decomposed
     (of_a_branch, "'mul_0' is computed in a branch: compiled programs fetch from the root and from loops", "repair: let cond return it"),
     (without_start_value, "the parameter 'w' has no value", "repair: give static.parameter an init"),
@@ -257,21 +257,20 @@ REPAIRS = [
     (lambda: static.Executor().run(open_sum()[0], scope={}), "scope=static.Scope()"),
     (lambda: static.Executor().run(*open_sum()[::2], memory_limit=1), "smaller shapes, or Executor.run(…, memory_limit=…)"),
     # nets
-    (lambda: Operator("while", {}, {}), "RnnOp for a loop over a sequence, else a static.Program"),
-    (lambda: Operator("exp", {"x": ["a", "b"]}, {"out": "c"}), "{'x': \"a\"}"),
+    (lambda: Operator("while", {}, {}), "static.while_loop"),
+    (lambda: Operator("exp", {"x": ["a", "b"]}, {"out": "c"}), "one name for 'x'"),
     (lambda: Operator("exp", {"x": "a"}, {}), "{'out': \"c\"}"),
-    (lambda: Operator("exp", ["a"], {"out": "b"}), '{"x": "a"}, and {"out": "b"}'),
-    (lambda: Operator("exp", {"x": [1.0]}, {"out": "b"}), "{'x': \"a\"}; the value is in the scope, {\"a\": …}"),
-    (lambda: net_of_one().run(3), "op.run({'a': …})"),
-    (lambda: NetOp(3), 'NetOp([op, …], "fc")'),
+    (lambda: Operator("exp", ["a"], {"out": "b"}), '{"x": variable, "y": ["name"]}'),
+    (lambda: Operator("exp", {"x": [1.0]}, {"out": "b"}), "a Variable, or its name in quotes"),
+    (lambda: net_of_one().run(3), "Operator.run(scope: Any)"),
+    (lambda: NetOp(3), "pass a list, a tuple or an array there"),
     (lambda: NetOp([3]), 'NetOp([Operator("exp", {"x": "a"}, {"out": "b"})])'),
     (lambda: Backward(3), "Backward(NetOp([…])); static.append_backward(loss) in a Program"),
-    (lambda: Backward(net_of_one(), 3), 'no_grad={"x"}'),
+    (lambda: Backward(net_of_one(), 3), "a list like [loss, 'w']"),
     (lambda: Backward(Operator("arg_max", {"x": "a"}, {"out": "b"})), "declare one: the primitive's .grad(x=lambda out_grad: …)"),
-    (lambda: RnnOp(3, {}, {}, {}), "NetOp([operators of one step])"),
-    (lambda: rnn(memory="h0"), "{'h_pre': (\"name at the end of a step\", \"name of the first value\")}"),
+    (lambda: RnnOp(3, {}, {}, {}), 'NetOp([Operator("exp", {"x": "a"}, {"out": "b"})])'),
     (lambda: rnn(sequences=()), 'sequences={"x": "xs"}: x in a step, xs outside'),
-    (lambda: rnn().run({"xs": 1.0, "h0": 0.0}), "an array with a row per step in the scope: {'xs': […]}"),
+    (lambda: rnn().run({"xs": 1.0, "h0": 0.0}), "RnnOp.run(scope: Any)"),
 ]  # fmt: skip
 
 
