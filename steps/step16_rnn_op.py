@@ -4,7 +4,7 @@
 # **Goal.** Run one small network once per element of a sequence, and get the gradient of the whole
 # run, for any length.
 #
-# **Time.** 30 minutes
+# **Time.** 25 minutes
 #
 # **Needs.** step 15 (this step is off the critical path: 17 does not need it)
 
@@ -536,9 +536,9 @@ class RnnGradOp(Operator):
 #
 # For a *known* length there is the other way: write the step net down T times. Every inner name
 # gets the number of its step. `W` keeps its name, so it is shared by all copies, and step 15 takes
-# care of it.
+# care of it. (Folded: `unroll`, which does that.)
 
-# %% tags=["active-ipynb"]
+# %% tags=["active-ipynb", "folded"]
 # def unroll(rnn, T):
 #     """The same computation as one long net: one copy of the step net per step."""
 #     copies = []
@@ -563,9 +563,10 @@ class RnnGradOp(Operator):
 # %% [markdown]
 # `W@GRAD` has four writers, so there are four parts and a `sum` of four.
 #
-# **Predict, then run.** Will the two ways agree to the last digit, for T = 0, 1 and 4?
+# Run both ways, forward and backward. (Folded: two functions that do, and return the last state and
+# the gradients of `W` and `h0`.)
 
-# %% tags=["active-ipynb"]
+# %% tags=["active-ipynb", "folded"]
 # def folded_run(xs, W=0.5, h0=1.0, stepnet=linear_step):
 #     net = NetOp([RnnOp(stepnet(), "xs", "h0", "hs", "hT")])
 #     scope = Scope({"W": W, "h0": h0, "xs": np.array(xs), "hT@GRAD": 1.0})
@@ -582,8 +583,11 @@ class RnnGradOp(Operator):
 #     long.run(scope)
 #     backward(long).run(scope)
 #     return scope[last], scope["W@GRAD"], scope["h0@GRAD"]
-#
-#
+
+# %% [markdown]
+# **Predict, then run.** Will the two agree to the last digit, for T = 0, 1 and 4?
+
+# %% tags=["active-ipynb"]
 # for xs in ([], [1.0], [1.0, 2.0, 3.0, 4.0]):
 #     print(f"T = {len(xs)}   RnnOp   ", *map(float, folded_run(xs)))
 #     if xs:

@@ -3,7 +3,7 @@
 #
 # **Goal.** Make the list of grad ops right, pass by pass: add up, prune, fill zeros, create.
 #
-# **Time.** 30 minutes
+# **Time.** 25 minutes
 #
 # **Needs.** step 17
 
@@ -19,9 +19,9 @@
 # 3. an output is **not used**: its gradient is read and never written;
 # 4. the gradients are **names without variables**.
 #
-# You met the first three in steps 14 and 15, and repaired them for networks in networks. A block is a
-# flat list. There each repair is a **pass**: it goes over the grad ops and leaves better ones. The
-# traversal of step 17 stays as it is; the passes come behind it.
+# You repaired the first three in steps 14 and 15, for networks in networks. A block is a flat list.
+# There each repair is a **pass**: it goes over the grad ops and leaves better ones. The traversal of
+# step 17 stays as it is; the passes come behind it.
 
 # %%
 import inspect
@@ -324,11 +324,11 @@ def append_backward_ops(block, target_block, seeds):
 # use_mine()
 
 # %% [markdown]
-# Four helpers for looking. `raw` is the list of step 17, seed first, in a block of its own. `summed`
-# is the same list after `add_up`. `with_grads` puts a list behind the forward ops, so that we can run
-# and draw it. `diff` shows what a pass did: `-` gone, `+` new.
+# Four helpers for looking, folded. `raw` is the list of step 17, seed first. `summed` is the same list
+# after `add_up`. `with_grads` puts a list behind the forward ops, so that we can run and draw it.
+# `diff` shows what a pass did: `-` gone, `+` new.
 
-# %% tags=["active-ipynb"]
+# %% tags=["active-ipynb", "folded"]
 # def raw(loss):
 #     one = {"shape": (), "value": 1.0}
 #     seed = Operator("fill_constant", {}, {"out": loss.name + GRAD}, one)
@@ -395,9 +395,7 @@ def append_backward_ops(block, target_block, seeds):
 # mg.draw((program, scope))
 
 # %% [markdown]
-# (Fluid puts the `sum` before its first reader, and where nobody reads, as with a parameter, at the
-# end. Nobody asks for it between these two places, so both are right.)
-#
+
 # ## 2. A gradient is not wanted
 #
 # Data needs no gradient: it is marked `stop_gradient=True`.
@@ -639,13 +637,10 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 #
 # Before `torch.compile` optimises anything, its part *AOTAutograd* writes forward and backward into
 # one program, the *joint graph*. It traces the function once with stand-ins for the numbers, and
-# every gradient rule writes its lines behind those of the forward. `primals` are the inputs,
-# `tangents` the seeds.
-#
-# **Predict, then run.** For $y = x\,w^2$, where only $w$ wants a gradient: how many lines will
-# PyTorch's backward have, and which of yours does each belong to?
+# every gradient rule writes its lines behind those of the forward. (Folded: how its lines were
+# recorded.)
 
-# %% tags=["active-ipynb"]
+# %% tags=["active-ipynb", "folded"]
 # import importlib.util
 #
 #
@@ -675,7 +670,14 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 #           "add = add(mul_2, mul_4)"]
 # if importlib.util.find_spec("torch"):
 #     assert joint_graph(lambda x, w: x * w * w, 3.0, 5.0) == theirs
+
+# %% [markdown]
+# `primals` are the inputs, `tangents` the seeds.
 #
+# **Predict, then run.** For $y = x\,w^2$, where only $w$ wants a gradient: how many lines does PyTorch's
+# backward have, and which of yours does each belong to?
+
+# %% tags=["active-ipynb"]
 # mine = {0: [0], 1: [1], 2: [], 3: [2, 3], 4: [4], 5: [5]}        # my op -> their lines
 # for number, op in enumerate(y.block.ops):
 #     there = " and ".join(theirs[line] for line in mine[number]) or "(tangents_1 is given)"
@@ -684,8 +686,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # %% [markdown]
 # Operator by operator, it is your program. Where a `mul_grad` of ours writes two gradients, PyTorch
 # writes two products. The one for $x$ goes to `@EMPTY@` here and is not written at all there. Its `add`
-# is our `sum`. What `torch.compile` does next, it does with both halves in view: it decides which
-# values are kept for the backward, and which are cheaper to compute again.
+# is our `sum`. With both halves in view, `torch.compile` then decides which values are kept for the
+# backward, and which are cheaper to compute again.
 
 # %% [markdown]
 # ## Pass by pass
