@@ -89,7 +89,7 @@ def _short(item: object) -> str:
 def _alike(one: BaseException, other: BaseException) -> bool:
     if isinstance(one, Mismatch) and isinstance(other, Mismatch):
         return one.what == other.what and _equal(one.observed, other.observed)
-    texts = [shown(str(each)) for each in (one, other)]
+    texts = [re.sub(r"tensor\(.*?\)", "…", shown(str(each))) for each in (one, other)]
     if isinstance(one, AttributeError):  # whose attribute Python met first is chance
         texts = [re.sub(r"^'NoneType' .*|'[\w.]+' object", "…", text) for text in texts]
     elif isinstance(one, TypeError):

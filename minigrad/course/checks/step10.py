@@ -75,7 +75,10 @@ def leaves(leaves, Tensor):
     bottom.deepest = stack_depth() + 500
     for _ in range(3000):
         y = y + b
-    compare("leaves of a sum of 3002 terms", leaves(y), [a, b])
+    try:
+        compare("leaves of a sum of 3002 terms", leaves(y), [a, b])
+    except RecursionError:
+        raise Wrong(RECURSION.format(what="through 3000 nodes", per="node")) from None
     y = a
     for _ in range(40):
         y = y + y  # 2**40 paths, 40 nodes
@@ -118,6 +121,8 @@ def crossed(crossed, Tensor):
     x = Tensor([5.0, 7.0], requires_grad=True)
     made = crossed(x)
     same("the list of output indices", [index for _, index in made.grad_fn.next_functions], [1, 0])
+    if None in (node for node, _ in made.grad_fn.next_functions):
+        raise Wrong("an edge leads nowhere, expected two edges to one node")
     first, second = (node for node, _ in made.grad_fn.next_functions)
     if first is not second:
         raise Wrong("the two edges lead to two nodes, expected one node with two outputs")

@@ -25,6 +25,7 @@ def what_to_save(what_to_save, Tensor, Saved):
     x, y, out = (Tensor(number) for number in (2.0, 3.0, 5.0))
     values = {"x": x, "y": y, "out": out}
     for wanted, expected, formulas in (
+        ("x", ["y"], {"x": "grad * y", "y": "grad * out"}),
         ("x", ["x"], {"x": "grad / x"}),
         ("x", ["out"], {"x": "grad * out", "y": "grad * x"}),
         ("x", ["x"], {"x": "grad * cos(x)"}),

@@ -119,9 +119,17 @@ WRONG = {
     ],
 }
 
+
+def printed(v):
+    print(" of ".join([*names(v), "a leaf"]))
+
+
 NAMED = {
     "3a": [((counts_boxes, Variable, Square), "boxes are counted")],
-    "3b": [((leaf_forgotten, Variable, Square, Exp), "the leaf at the end is not named")],
+    "3b": [
+        ((leaf_forgotten, Variable, Square, Exp), "the leaf at the end is not named"),
+        ((printed, Variable, Square, Exp), "the text is printed"),
+    ],
     "3c": [((twice_new, Square), "Square() stands there twice")],
 }
 

@@ -126,6 +126,23 @@ def of_the_box_alone(f, value):
     return box.grad
 
 
+def box_of_a_number(f, value):
+    x = Variable(value)
+    f(x).backward()
+    return x.grad
+
+
+def array_without_a_box(f, value):
+    y = f(np.array(value))
+    y.backward()
+
+
+def raised(thing):
+    if isinstance(thing, float):
+        raise ValueError(f"{thing}: use np.array({thing})")
+    return "a leaf: call backward() on a result" if thing.creator is None else None
+
+
 NAMED = {
     "4a": [
         ((recursive, Variable, Square, Exp), "the function calls itself"),
@@ -136,7 +153,10 @@ NAMED = {
         ((of_the_result, square, exp), "the gradient of the result is returned"),
         ((by_central_difference, square, exp), "f runs twice, to measure it"),
         ((of_the_box_alone, square, exp), "backward() is called on the box that you made"),
+        ((box_of_a_number, square, exp), "the box gets a bare number"),
+        ((array_without_a_box, square, exp), "f gets an array without a box"),
     ],
+    "4c": [((raised, Variable, square), "the advice is raised")],
 }
 
 RIGHT = {

@@ -55,6 +55,12 @@ class DivWithoutGy(Div):
         return 1 / x1, -x0 / x1**2
 
 
+class DivLowerWithoutGy(Div):
+    def backward(self, gy):
+        x0, x1 = self.inputs[0].data, self.inputs[1].data
+        return gy / x1, -x0 / x1**2
+
+
 def never_cleared(x, functions):
     found = []
     for f in functions:
@@ -174,6 +180,7 @@ NAMED = {
         (((SubLikeAdd, Div), Variable), "Sub hands on gy twice"),
         (((Sub, DivWithoutSign), Variable), "the minus of Div is missing"),
         (((Sub, DivWithoutGy), Variable), "Div forgets gy"),
+        (((Sub, DivLowerWithoutGy), Variable), "the lower gradient of Div forgets gy"),
         (((SubAsList, Div), Variable), "the gradients of Sub come as a list"),
     ],
     "5b": [

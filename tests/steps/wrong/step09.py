@@ -80,6 +80,10 @@ def bias_not_summed(n, i, o):
     return right(n, i, o) | {"gb": (n, o)}
 
 
+def brackets_without_a_comma(n, i, o):
+    return right(n, i, o) | {"b": o, "gb": o}
+
+
 def transposed_weight(n, i, o):
     return right(n, i, o) | {"gW": (o, i)}
 
@@ -104,7 +108,10 @@ WRONG = {
     "9c": [(f, Variable) for f in (bias_not_summed, transposed_weight, scalar_seed, without_names)],
 }
 
-NAMED = {"9b": [((keeps_the_axis, Variable, gradcheck), "the summed axes stay")]}
+NAMED = {
+    "9b": [((keeps_the_axis, Variable, gradcheck), "the summed axes stay")],
+    "9c": [((brackets_without_a_comma, Variable), "(o) is a number in brackets")],
+}
 
 RIGHT = {
     "9c": [(lambda *sizes: {key: list(shape) for key, shape in right(*sizes).items()}, Variable)],

@@ -135,3 +135,10 @@ WRONG = {
 }
 
 RIGHT = {"10a": [(layer_by_layer, step.Tensor)]}
+
+NAMED = {
+    "10b": [
+        ((["Mul", "AccumulateGrad", "Add", None], step.Tensor), "the forward name is given"),
+        ((["MulBackward", "AccumulateGrad", "AddBackward", None], step.Tensor), "the 0 at the end"),
+    ],
+}

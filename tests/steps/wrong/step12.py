@@ -75,6 +75,15 @@ def gradient_times_vector(f, numbers, vector):
     return np.array([s.data * v for s, v in zip(slopes, vector, strict=True)])
 
 
+def slopes_without_graph(f, numbers, vector):
+    leaves = leaves_of(numbers)
+    first, *others = step.grad(f(*leaves), *leaves)
+    along = first * vector[0]
+    for slope, v in zip(others, vector[1:], strict=True):
+        along = along + slope * v
+    return np.array([each.data for each in step.grad(along, *leaves)])
+
+
 def without_cross_terms(f, numbers, vector):
     leaves = leaves_of(numbers)
     slopes = step.grad(f(*leaves), *leaves, create_graph=True)
@@ -145,3 +154,5 @@ WRONG = {
 }
 
 RIGHT = {"12a": [(each, rosenbrock) for each in (each_row_anew, by_backward)]}
+
+NAMED = {"12b": [((slopes_without_graph, rosenbrock), "the slopes have no graph")]}
