@@ -203,7 +203,8 @@ register("power", lambda x, *, n: x ** n,
 # *argument* of a call: this `mul` reads `c` and `d`. (A slot holds a *list* of names, nearly always
 # a list of one.)
 #
-# Look for numbers in this class, and for other operators. There are none.
+# Look for numbers in this class, and for other operators. There are none. (Of the helpers, `names` lists
+# all names in a map of slots, and `fill_slots` brings what is given into the order of the registry.)
 
 # %%
 def names(slots):

@@ -79,8 +79,8 @@ register("power", lambda x, *, n: x ** n,
          "power_grad", lambda x, out_grad, *, n: n * x ** (n - 1) * out_grad)
 
 # %% [markdown]
-# The table gets three rows for layers with matrices. `rowwise_add` adds the same row `b` to every
-# row of `x`.
+# The table gets three rows, for layers with matrices. `rowwise_add` adds the row `b` to every row of
+# `x`.
 
 # %%
 # to run this cell again, run the table above it first
@@ -168,7 +168,8 @@ def build_grad_op(op):
 # * its **outputs** are the names that it writes. Those that nobody inside reads again leave the
 #   network: slot `out`. The others are only passed on inside: slot `inner`.
 #
-# (A dictionary stands where you would expect a set: its keys keep their order.)
+# (A dictionary stands where you would expect a set: its keys keep their order. And what is `inner` in a
+# network inside is inner here, too.)
 
 # %%
 class NetOp(Operator):
@@ -266,7 +267,7 @@ class NetOp(Operator):
 # * **Op**: return its gradient operator at once.
 # * **NetOp**: ask every operator inside, last one first, and put the answers into a network.
 #
-# The second rule calls itself. The nesting of the answer mirrors the nesting of the question.
+# The second rule calls itself. So the answer is nested as the question is.
 
 # %% tags=["active-ipynb"]
 # def first_attempt(op):
@@ -528,11 +529,10 @@ def backward(op, no_grad=()):
 # `h_part` kills only one: the product behind it is the first operator of the network. The other
 # question is exercise 14c.
 #
-# One thing can still be improved. Freeze `w1`, `b1` and `x`, and the first layer needs no gradient
-# any more. Still `h@GRAD` is computed by the second layer, and nobody reads it. The walk goes from
-# back to front, so when it is at the second layer, it does not know yet what the first one will
-# say. `append_backward` in the package looks from both sides, and computes only what somebody
-# asked for.
+# One thing can still be improved. Freeze `w1`, `b1` and `x`: the first layer needs no gradient any more,
+# and still the second one computes `h@GRAD`, which nobody reads. The walk goes from back to front, so at
+# the second layer it does not know yet what the first one will say. `append_backward` in the package
+# looks from both sides, and computes only what somebody asked for.
 
 # %% [markdown]
 # ## Exercises

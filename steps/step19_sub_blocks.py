@@ -575,8 +575,8 @@ def run_steps(op, scope, blocks):
 # 3. notes its number in the grad op.
 #
 # What is the seed of a grad block? What comes in is `y@GRAD`: the gradient of what a step handed on.
-# So the seed is an `assign`: `s_next@GRAD = assign(x=y@GRAD)`. Carried values without gradient (`i`,
-# `more`) are left out.
+# So the seed is an `assign`: `s_next@GRAD = assign(x=y@GRAD)`. There is one for each carried value that
+# has a gradient (`flows`): here for `s`, not for `i` and `more`.
 
 # %%
 def make_steps_grad_op(op):

@@ -299,9 +299,9 @@ def by_program(model, values):
 # | **write down** | | | `Backward`, `append_backward` |
 #
 # A table can say anything. So here are the three columns as the engines really made them, for our
-# model, in the order of backward.
+# model, in the order of backward. (The code that reads them off is folded.)
 
-# %% tags=["active-ipynb"]
+# %% tags=["active-ipynb", "folded"]
 # def partners():
 #     _, boxes = by_links(MODEL, numbers())[2]
 #     _, tensors = by_grad_fn(MODEL, numbers())[2]
