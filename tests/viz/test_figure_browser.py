@@ -61,7 +61,7 @@ def test_a_screen_reader_finds_the_picture_its_sentence_and_every_node(show):
     tree = show(picture).locator("body").aria_snapshot()
     assert f'group "{picture.describe().splitlines()[0]}"' in tree
     assert tree.count("- 'img") + tree.count("- img") == len(picture.graph.nodes)
-    assert 'img "a leaf or parameter' in tree
+    assert 'img "a: leaf or parameter' in tree
 
 
 @pytest.mark.parametrize("make", [GRAPHS["three_operations"], GRAPHS["operators_200"]])

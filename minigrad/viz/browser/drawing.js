@@ -1,73 +1,3 @@
-// What both widgets need: elements, and a drawing that is checked before it enters the page.
-
-const ALLOWED = new Set(["svg", "g", "polygon", "polyline", "path", "ellipse", "text", "title", "desc", "style"]);
-
-function make(tag, className, attributes = {}) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
-}
-
-function button(bar, name, label, words) {
-  const made = make("button", `mg-${name}`, { type: "button", "aria-label": label, title: label });
-  made.textContent = words;
-  bar.append(made);
-  return made;
-}
-
-// The drawing was cleaned when it was made; here it is checked once more before it enters the page.
-function drawing(source) {
-  if (!source) return null;
-  const root = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
-  if (root.localName !== "svg") return null;
-  for (const part of [root, ...root.querySelectorAll("*")]) {
-    if (!ALLOWED.has(part.localName)) { part.remove(); continue; }
-    for (const { name } of [...part.attributes]) {
-      if (name.startsWith("on") || name.includes("href")) part.removeAttribute(name);
-    }
-  }
-  return document.importNode(root, true);
-}
-
-// The node of the neutral graph that a group of the drawing stands for.
-function nodeId(group) {
-  return group.id.slice(group.id.lastIndexOf("-") + 1);
-}
-
-// Twins light up together.  In a drawing that stands alone :has() does it; here a class does, because with :has() every
-// change of a frame costs two to three times as much.
-function lightTwins(svg) {
-  for (const style of svg.querySelectorAll("style")) style.textContent = style.textContent.replace(/#\w+:has\([^{]*\{[^}]*\}/g, "");
-  let lit = [];
-  const light = (group) => {
-    for (const each of lit) each.classList.remove("mg-lit");
-    const pair = group && [...group.classList].find((name) => /^t[nfc]r?\d+$/.test(name));
-    lit = pair ? [...svg.getElementsByClassName(pair)] : [];
-    for (const each of lit) each.classList.add("mg-lit");
-  };
-  svg.addEventListener("pointerover", (event) => light(event.target.closest("g.node")));
-  svg.addEventListener("pointerleave", () => light(null));
-}
-
-// A drawing in its window, with the panels around it; without one its words.
-function stage() {
-  const pic = make("div", "mg-pic", { role: "group", "aria-label": "the picture: + and − change its size, arrow keys scroll it" });
-  const zoom = zoomable(pic), details = make("div", "mg-details"), follow = make("div", "mg-follow", { role: "status" });
-  return {
-    pic, zoom, details, follow, say: make("div", "mg-say", { "aria-live": "polite" }),
-    show(svg, words, shows, allowed) {
-      zoom.bar.hidden = !svg;
-      if (!svg) { const text = make("pre"); text.textContent = words; pic.replaceChildren(text); return () => {}; }
-      lightTwins(svg);
-      pic.replaceChildren(svg);
-      zoom.show(svg);
-      followable(svg, follow, allowed);
-      return readable(svg, details, shows);
-    },
-  };
-}
-
 // A drawing in a window: its words are never smaller than can be read, what does not fit is scrolled, dragged or zoomed.
 
 const READABLE = 1.125;                             // pixels for a point of the drawing: the smallest words have 9.5
@@ -75,14 +5,37 @@ const NATURAL = 4 / 3, LARGEST = 6, SMALLEST = 0.02;
 const FASTER = 1.25;                                // one press of + or −
 const EDGE = 40;                                    // pixels around what is looked at
 
+const drawing = (source) => (source ? document.importNode(new DOMParser().parseFromString(source, "image/svg+xml").documentElement, true) : null);
+
+// The drawing in its window, with the panels around it; without one its words.
+function stage() {
+  const pic = make("div", "mg-pic", { role: "group", "aria-label": "the picture: + and − change its size, arrow keys scroll it" });
+  const zoom = zoomable(pic), details = make("div", "mg-details", { role: "status" }), follow = make("div", "mg-follow", { role: "status" });
+  return {
+    pic, zoom, details, follow, say: make("div", "mg-say", { "aria-live": "polite" }),
+    show(svg, words, known, allowed) {
+      zoom.bar.hidden = !svg;
+      if (!svg) { pic.replaceChildren(make("pre")); pic.firstChild.textContent = words; return () => {}; }
+      // With :has(), which lights twins where no script runs, every change of a frame costs two to three times as much.
+      for (const style of svg.querySelectorAll("style")) style.textContent = style.textContent.replace(/#\w+:has\([^{]*\{[^}]*\}/g, "");
+      pic.replaceChildren(svg);
+      zoom.show(svg);
+      followable(svg, follow, allowed);
+      return readable(svg, details, known);
+    },
+  };
+}
+
 function zoomable(pic) {
   const bar = make("div", "mg-zoom", { role: "group", "aria-label": "size of the picture" });
-  const out = button(bar, "out", "smaller (−, or Ctrl and the wheel)", "−"), into = button(bar, "in", "larger (+, or Ctrl and the wheel)", "+");
-  const fit = button(bar, "fit", "show all of it, or words that can be read (0)", "fit");
-  const still = matchMedia("(prefers-reduced-motion: reduce)");
   const map = make("canvas", "mg-map", { role: "img", "aria-label": "map of the whole picture" });
-  bar.prepend(map);
-  let svg = null, wide = 0, high = 0, scale = 1, mode = "read", places = null, wanted = null, seen = 0, later = null;
+  bar.append(map);
+  button(bar, "out", "−", "smaller (−, or Ctrl and the wheel)").onclick = () => by(1 / FASTER);
+  button(bar, "in", "+", "larger (+, or Ctrl and the wheel)").onclick = () => by(FASTER);
+  const fit = button(bar, "fit", "fit", "show all of it, or words that can be read (0)");
+  let svg = null, wide = 0, high = 0, scale = 1, mode = "read", places = null, wanted = null, seen = 0;
+
+  const jump = (left, top) => pic.scrollTo({ left, top, behavior: "instant" });
 
   // The largest scale, up to the natural one, at which all of it is seen.
   function whole() {
@@ -90,23 +43,30 @@ function zoomable(pic) {
     return Math.min(NATURAL, (pic.offsetWidth - 3) / wide, (most - 3) / high);
   }
 
+  // Where every node stands, in points of the drawing: measured once, because measuring in every frame is slow.
+  function placed() {
+    const root = svg.getBoundingClientRect();
+    places ??= new Map([...svg.querySelectorAll("g.node")].map((group) => {
+      const at = group.getBoundingClientRect();
+      return [group, [at.left - root.left, at.top - root.top, at.width, at.height].map((n) => n / scale)];
+    }));
+    return places;
+  }
+
   // A map of a drawing that is larger than its window: where every node is, and what of it is seen.
   function chart() {
     map.hidden = !pic.classList.contains("mg-over") || pic.scrollHeight < 1.6 * pic.clientHeight;
     if (map.hidden) return;
-    if (!places) measure();
     const pen = map.getContext("2d"), ink = getComputedStyle(pic).color, part = Math.min(110 / wide, 150 / high);
-    [map.width, map.height] = [Math.max(60, Math.ceil(wide * part)), Math.ceil(high * part)];
-    const across = map.width / wide, down = map.height / high;
-    const box = (left, top, right, bottom) => [left * across, top * down, Math.max(3, (right - left) * across), Math.max(1, (bottom - top) * down)];
-    for (const [group, sides] of places) {
+    [map.width, map.height] = [Math.max(60, wide * part), high * part];
+    const across = map.width / wide;
+    for (const [group, [left, top, width, height]] of placed()) {
       pen.fillStyle = group.matches(".mg-hit, .mg-here, .active") ? ink : group.matches(".fwd") ? "#0072B2" : "#D55E00";
-      pen.fillRect(...box(...sides));
+      pen.fillRect(left * across, top * part, Math.max(3, width * across), Math.max(1, height * part));
     }
-    const [x, y] = [pic.scrollLeft / scale, pic.scrollTop / scale];
     pen.strokeStyle = ink;
     pen.lineWidth = 2;
-    pen.strokeRect(...box(x, y, x + pic.clientWidth / scale, y + pic.clientHeight / scale));
+    pen.strokeRect(...[pic.scrollLeft * across, pic.scrollTop * part, pic.clientWidth * across, pic.clientHeight * part].map((n) => n / scale));
   }
 
   function set(next) {
@@ -117,8 +77,7 @@ function zoomable(pic) {
     pic.classList.toggle("mg-over", over);
     if (over) pic.setAttribute("tabindex", "0"); else pic.removeAttribute("tabindex");
     fit.setAttribute("aria-pressed", String(mode === "all"));
-    clearTimeout(later);
-    later = setTimeout(chart, 100);                 // after the first frame
+    setTimeout(chart, 100);                         // after the first frame
   }
 
   function resize() {
@@ -128,13 +87,15 @@ function zoomable(pic) {
     if (wanted) follow(wanted);
   }
 
-  // Zoom; the point of the drawing under (x, y) of the window stays there.
-  function by(factor, x = pic.clientWidth / 2, y = pic.clientHeight / 2) {
+  // Zoom; the point of the drawing under (x, y) of the page stays there.
+  function by(factor, x, y) {
     if (!svg) return;
-    const before = scale, left = (pic.scrollLeft + x) / before, top = (pic.scrollTop + y) / before;
+    const box = pic.getBoundingClientRect(), before = scale;
+    const [right, down] = x === undefined ? [pic.clientWidth / 2, pic.clientHeight / 2] : [x - box.left, y - box.top];
+    const left = pic.scrollLeft + right, top = pic.scrollTop + down;
     mode = "own";
     set(scale * factor);
-    pic.scrollTo({ left: left * scale - x, top: top * scale - y, behavior: "instant" });
+    jump(left * scale / before - right, top * scale / before - down);
   }
 
   function toggle() {
@@ -142,48 +103,28 @@ function zoomable(pic) {
     resize();
   }
 
-  // Where every node stands, in points of the drawing: measured once, because measuring in every frame is slow.
-  function measure() {
-    const root = svg.getBoundingClientRect();
-    places = new Map();
-    for (const group of svg.querySelectorAll("g.node")) {
-      const at = group.getBoundingClientRect();
-      places.set(group, [at.left - root.left, at.top - root.top, at.right - root.left, at.bottom - root.top].map((n) => n / scale));
-    }
-  }
-
   // Scroll gently until a node is in view; nothing moves as long as it is.
   function follow(group) {
     wanted = group;
-    if (!svg || !pic.classList.contains("mg-over")) return;
-    if (!places) measure();
-    const at = places.get(group);
-    if (!at) return;
-    const [left, top, right, bottom] = at.map((n) => n * scale);
-    const to = { left: near(pic.scrollLeft, pic.clientWidth, left, right), top: near(pic.scrollTop, pic.clientHeight, top, bottom) };
-    if (to.left !== pic.scrollLeft || to.top !== pic.scrollTop) pic.scrollTo({ ...to, behavior: still.matches ? "instant" : "smooth" });
+    if (!svg || !pic.classList.contains("mg-over") || !placed().has(group)) return;
+    const [left, top, width, height] = placed().get(group).map((n) => n * scale);
+    const near = (now, room, from, long) =>
+      (from >= now + EDGE && from + long <= now + room - EDGE ? now : Math.max(0, from + (long - room) / 2));
+    const to = { left: near(pic.scrollLeft, pic.clientWidth, left, width), top: near(pic.scrollTop, pic.clientHeight, top, height) };
+    if (to.left !== pic.scrollLeft || to.top !== pic.scrollTop) pic.scrollTo(to);
   }
 
-  function near(now, room, from, to) {
-    return from >= now + EDGE && to <= now + room - EDGE ? now : Math.max(0, (from + to - room) / 2);
-  }
-
-  out.onclick = () => by(1 / FASTER);
-  into.onclick = () => by(FASTER);
   fit.onclick = toggle;
   pic.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey) return;   // without them the page scrolls
     event.preventDefault();
-    const box = pic.getBoundingClientRect();
-    by(Math.exp(-event.deltaY / (event.deltaMode ? 20 : 400)), event.clientX - box.left, event.clientY - box.top);
+    by(Math.exp(-event.deltaY / (event.deltaMode ? 20 : 400)), event.clientX, event.clientY);
   }, { passive: false });
-  dragged(pic);
+  dragged(pic, jump);
   pinched(pic, by);
   pic.addEventListener("scroll", () => requestAnimationFrame(chart), { passive: true });
-  map.onpointerdown = map.onpointermove = (event) => {
-    if (!event.buttons) return;
-    const box = map.getBoundingClientRect(), x = (event.clientX - box.left) / box.width, y = (event.clientY - box.top) / box.height;
-    pic.scrollTo({ left: x * wide * scale - pic.clientWidth / 2, top: y * high * scale - pic.clientHeight / 2, behavior: "instant" });
+  map.onpointerdown = map.onpointermove = ({ buttons, offsetX, offsetY }) => {
+    if (buttons) jump(offsetX / map.offsetWidth * wide * scale - pic.clientWidth / 2, offsetY / map.offsetHeight * high * scale - pic.clientHeight / 2);
   };
   const watch = new ResizeObserver(() => { if (pic.offsetWidth !== seen) resize(); });
   watch.observe(pic);
@@ -204,51 +145,47 @@ function zoomable(pic) {
       if (event.key in keys) { keys[event.key](); event.preventDefault(); return true; }
       return event.target === pic && /^(Arrow|Page|Home|End)/.test(event.key);
     },
-    end: () => { clearTimeout(later); watch.disconnect(); },
+    end: () => watch.disconnect(),
   };
 }
 
 // Two fingers change the size of the drawing, not of the page; one finger scrolls it.
 function pinched(pic, by) {
-  const fingers = new Map();
-  const apart = () => { const [a, b] = [...fingers.values()]; return Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY); };
   let before = 0;
-  pic.addEventListener("pointerdown", (event) => {
-    if (event.pointerType !== "touch") return;
-    fingers.set(event.pointerId, event);
-    before = fingers.size === 2 ? apart() : 0;
-  });
-  pic.addEventListener("pointermove", (event) => {
-    if (!fingers.has(event.pointerId)) return;
-    fingers.set(event.pointerId, event);
-    if (fingers.size !== 2 || !before) return;
-    const [a, b] = [...fingers.values()], box = pic.getBoundingClientRect(), now = apart();
-    by(now / before, (a.clientX + b.clientX) / 2 - box.left, (a.clientY + b.clientY) / 2 - box.top);
+  pic.addEventListener("touchmove", ({ touches: [a, b] }) => {
+    const now = b ? Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY) : 0;
+    if (before && now) by(now / before, (a.clientX + b.clientX) / 2, (a.clientY + b.clientY) / 2);
     before = now;
-  });
-  for (const end of ["pointerup", "pointercancel", "pointerleave"]) pic.addEventListener(end, (event) => fingers.delete(event.pointerId));
+  }, { passive: true });
+  pic.addEventListener("touchend", () => { before = 0; });
 }
 
 // Drag with the mouse; a finger scrolls by itself.  A drag is no click on a node.
-function dragged(pic) {
+function dragged(pic, jump) {
   let from = null, moved = false;
   pic.addEventListener("pointerdown", (event) => {
     moved = false;
-    if (event.button || event.pointerType !== "mouse" || !pic.classList.contains("mg-over")) return;
-    from = { x: event.clientX, y: event.clientY, left: pic.scrollLeft, top: pic.scrollTop };
+    const mine = !event.button && event.pointerType === "mouse" && pic.classList.contains("mg-over");
+    from = mine ? { x: event.clientX + pic.scrollLeft, y: event.clientY + pic.scrollTop, event } : null;
   });
   pic.addEventListener("pointermove", (event) => {
     if (!from) return;
-    const x = event.clientX - from.x, y = event.clientY - from.y;
-    if (!moved && Math.abs(x) + Math.abs(y) < 5) return;
-    if (!moved) pic.setPointerCapture(event.pointerId);
-    moved = true;
+    moved ||= Math.hypot(event.clientX - from.event.clientX, event.clientY - from.event.clientY) > 5;
+    if (!moved) return;
+    pic.setPointerCapture(event.pointerId);
     pic.classList.add("mg-dragged");
-    pic.scrollTo({ left: from.left - x, top: from.top - y, behavior: "instant" });
+    jump(from.x - event.clientX, from.y - event.clientY);
   });
   pic.addEventListener("selectstart", (event) => { if (from) event.preventDefault(); });
-  const drop = () => { from = null; pic.classList.remove("mg-dragged"); };
-  pic.addEventListener("pointerup", drop);
-  pic.addEventListener("pointercancel", drop);
+  for (const end of ["pointerup", "pointercancel"]) pic.addEventListener(end, () => { from = null; pic.classList.remove("mg-dragged"); });
   pic.addEventListener("click", (event) => { if (moved) event.stopImmediatePropagation(); moved = false; }, true);
+}
+
+// A frame is as high as what it holds.
+function fitted() {
+  const frame = holder(), root = document.documentElement;
+  if (!frame) return;
+  root.style.setProperty("--mg-high", `${Math.round(0.7 * Math.max(400, window.parent.innerHeight))}px`);
+  root.classList.add("mg-framed");
+  new ResizeObserver(() => { frame.style.height = `${Math.ceil(document.body.getBoundingClientRect().height) + 2}px`; }).observe(document.body);
 }

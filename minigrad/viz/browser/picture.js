@@ -1,38 +1,62 @@
 // A picture in a page: every node is reached by keyboard and read in a panel, and its colours are those of the page.
 
+function make(tag, className, attributes = {}) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+function button(place, name, words, label = words) {
+  const made = make("button", `mg-${name}`, { type: "button", "aria-label": label, title: label });
+  made.textContent = words;
+  place.append(made);
+  return made;
+}
+
+// The node of the neutral graph that a group of the drawing stands for, and the two that a line joins.
+const ID = /^[nfcr]+\d+$/;
+const nodeId = (group) => group.id.slice(group.id.lastIndexOf("-") + 1);
+const endsOf = (line) => [...line.classList].filter((name) => ID.test(name));
+
 // Words in a panel instead of tooltips; one node is in the order of tabs, arrow keys go to the nearest in their direction.
-function readable(svg, panel, shows = () => true) {
-  const nodes = [...svg.querySelectorAll("g.node")];
-  svg.setAttribute("role", "graphics-document group");
-  svg.setAttribute("tabindex", "-1");               // who listens to the focus of its parts would be a stop itself
-  const name = svg.querySelector(":scope > title"); // in an attribute: a title would follow the mouse
-  if (name) { svg.setAttribute("aria-label", name.textContent); svg.removeAttribute("aria-labelledby"); name.remove(); }
-  for (const part of svg.querySelectorAll("g.node, g.edge, g.cluster")) {
-    const title = [...part.children].find((each) => each.localName === "title");
-    if (!title) continue;
-    part.setAttribute("aria-label", title.textContent);
+// Of a part that is not known yet the name is all that is told.
+function readable(svg, panel, known = () => true) {
+  const nodes = [...svg.querySelectorAll("g.node")], told = new Map();
+  for (const title of svg.querySelectorAll("title")) {  // in an attribute: a title would follow the mouse
+    told.set(title.parentNode, title.textContent.split("\n"));
     title.remove();
-    if (!part.classList.contains("node")) { part.setAttribute("aria-hidden", "true"); continue; }
-    part.setAttribute("role", "graphics-symbol img");
-    part.setAttribute("tabindex", part === nodes[0] ? "0" : "-1");
   }
+  svg.setAttribute("role", "graphics-document group");
+  svg.setAttribute("aria-label", told.get(svg)[0]);
+  svg.setAttribute("tabindex", "-1");               // who listens to the focus of its parts would be a stop itself
+  for (const part of svg.querySelectorAll("g.edge, g.cluster")) part.setAttribute("aria-hidden", "true");
+  for (const node of nodes) node.setAttribute("role", "graphics-symbol img");
+  nodes[0]?.setAttribute("tabindex", "0");
   let pinned = null;
   const tell = (part) => {
-    const [name, ...facts] = part && shows(part) ? part.getAttribute("aria-label").split("\n") : [];
-    const bold = document.createElement("b");
-    bold.textContent = name || "";
-    panel.replaceChildren(...(name ? [bold, `  ${facts.join(" · ")}`] : []));
+    const [name, ...facts] = part && known(part) ? told.get(part) : [""], bold = make("b");
+    bold.textContent = name;
+    panel.replaceChildren(bold, facts.length ? `  ${facts.join(" · ")}` : "");
+    svg.querySelectorAll(".mg-lit").forEach((each) => each.classList.remove("mg-lit"));
+    const pair = part && [...part.classList].find((word) => word[0] === "t" && ID.test(word.slice(1)));
+    if (pair) svg.querySelectorAll(`.${pair}`).forEach((each) => each.classList.add("mg-lit"));
   };
-  const choose = (part) => {
-    pinned = part;
-    for (const each of nodes) each.setAttribute("tabindex", each === part ? "0" : "-1");
-    tell(part);
+  const name = () => {
+    for (const node of nodes) {
+      const [first, ...facts] = told.get(node), words = known(node) && facts.length ? `${first}: ${facts.join("; ")}` : first;
+      if (node.getAttribute("aria-label") !== words) node.setAttribute("aria-label", words);
+    }
+    tell(pinned);
   };
-  const over = (event) => tell(event.target.closest("g.node, g.edge, g.cluster") || pinned);
-  svg.addEventListener("pointerover", over);
+  svg.addEventListener("pointerover", (event) => tell(event.target.closest("g.node, g.edge, g.cluster") || pinned));
   svg.addEventListener("pointerleave", () => tell(pinned));
-  svg.addEventListener("focusin", (event) => { const part = event.target.closest("g.node"); if (part) choose(part); });
   svg.addEventListener("click", (event) => event.target.closest("g.node")?.focus());
+  svg.addEventListener("focusin", (event) => {
+    pinned = event.target.closest("g.node") || pinned;
+    for (const each of nodes) each.setAttribute("tabindex", each === pinned ? "0" : "-1");
+    tell(pinned);
+  });
   svg.addEventListener("keydown", (event) => {
     const part = event.target.closest("g.node"), to = part && beside(nodes, part, event.key);
     if (!to || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -40,48 +64,8 @@ function readable(svg, panel, shows = () => true) {
     event.stopPropagation();
     to.focus();
   });
-  return () => tell(pinned);
-}
-
-// Follow the gradient: a leaf knows the paths by which its gradient came; what is off them fades, and the panel tells the
-// factors, what each path brought and the sum.  Enter on a leaf follows, Escape lets go.
-function followable(svg, panel, allowed = () => true) {
-  const parts = [...svg.querySelectorAll("g.node, g.edge")];
-  const nodeOf = (part) => part.id.slice(part.id.lastIndexOf("-") + 1);
-  const nodesOf = (part) => (part.classList.contains("node") ? [nodeOf(part)] : [...part.classList].filter((c) => /^n\d+$/.test(c)));
-  const show = (paths) => {
-    const pairs = new Set(paths.flatMap(({ nodes }) => nodes.flatMap((n, i) => [n, `${n} ${nodes[i + 1]}`])));
-    for (const part of parts) part.classList.toggle("mg-off", paths.length > 0 && !pairs.has(nodesOf(part).join(" ")));
-  };
-  const letGo = () => { show([]); panel.replaceChildren(); panel.hidden = true; };
-  const make = (tag, name) => { const made = document.createElement(tag); made.className = name; return made; };
-  const button = (words, act) => { const made = make("button", "mg-path"); made.type = "button"; made.textContent = words; made.onclick = act; return made; };
-  const follow = (leaf) => {
-    if (!allowed(nodeOf(leaf))) return;
-    const told = JSON.parse(leaf.dataset.paths), head = make("strong", ""), list = make("ol", "");
-    head.textContent = told.sum;
-    for (const path of told.paths) {
-      const item = make("li", "");
-      item.append(button(`${path.gave}  by  ${path.steps.join(" → ")}`, () => show([path])));
-      list.append(item);
-    }
-    panel.replaceChildren(head, list, button("let go (Esc)", letGo));
-    panel.hidden = false;
-    show(told.paths);
-  };
-  panel.hidden = true;
-  for (const leaf of svg.querySelectorAll("g.node[data-paths]")) {
-    leaf.addEventListener("click", (event) => { if (allowed(nodeOf(leaf))) { event.followed = true; follow(leaf); } });
-    leaf.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter") return;
-      event.preventDefault();
-      event.stopPropagation();
-      follow(leaf);
-    });
-  }
-  const escape = (event) => { if (event.key === "Escape" && !panel.hidden) { event.stopPropagation(); letGo(); } };
-  svg.addEventListener("keydown", escape);
-  panel.addEventListener("keydown", escape);
+  name();
+  return name;
 }
 
 // The nearest node in the direction of an arrow key.
@@ -90,25 +74,73 @@ function beside(nodes, from, key) {
   if (!way) return null;
   const middle = (part) => { const box = part.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; };
   const [x, y] = middle(from);
-  let best = null, least = Infinity;
-  for (const part of nodes) {
-    const [u, v] = middle(part), along = (u - x) * way[0] + (v - y) * way[1], across = Math.abs((u - x) * way[1]) + Math.abs((v - y) * way[0]);
-    if (along > 4 && along + 2 * across < least) { least = along + 2 * across; best = part; }
+  const far = nodes.map((part) => {
+    const [u, v] = middle(part), along = (u - x) * way[0] + (v - y) * way[1];
+    return along > 4 ? along + 2 * (Math.abs((u - x) * way[1]) + Math.abs((v - y) * way[0])) : Infinity;
+  });
+  const least = Math.min(...far);
+  return least < Infinity ? nodes[far.indexOf(least)] : null;
+}
+
+// Follow the gradient: a leaf knows the paths by which its gradient came; what is off them fades, and the panel tells the
+// factors, what each path brought and the sum.  Enter on a leaf follows, Escape lets go.
+function followable(svg, panel, allowed = () => true) {
+  const parts = [...svg.querySelectorAll("g.node, g.edge")];
+  const keep = (paths) => {
+    const on = new Set(paths.flatMap(({ nodes }) => nodes.flatMap((n, i) => [n, `${n} ${nodes[i + 1]}`])));
+    for (const part of parts) {
+      const words = part.matches(".node") ? nodeId(part) : endsOf(part).join(" ");
+      part.classList.toggle("mg-off", paths.length > 0 && !on.has(words));
+    }
+  };
+  const letGo = () => { keep([]); panel.replaceChildren(); panel.hidden = true; };
+  const follow = (leaf) => {
+    const { sum, paths } = JSON.parse(leaf.dataset.paths), head = make("strong"), list = make("ol");
+    head.textContent = sum;
+    for (const path of paths) {
+      const item = make("li");
+      button(item, "path", `${path.gave}  by  ${path.steps.join(" → ")}`).onclick = () => keep([path]);
+      list.append(item);
+    }
+    panel.replaceChildren(head, list);
+    button(panel, "path", "let go (Esc)").onclick = letGo;
+    panel.hidden = false;
+    keep(paths);
+  };
+  panel.hidden = true;
+  const chosen = (event) => {
+    const leaf = event.target.closest("[data-paths]");
+    if (!leaf || !allowed(leaf) || (event.type === "keydown" && event.key !== "Enter")) return;
+    event.preventDefault();                         // the player's click on a node is not meant
+    if (event.type === "keydown") event.stopPropagation();
+    follow(leaf);
+  };
+  svg.addEventListener("click", chosen);
+  svg.addEventListener("keydown", chosen);
+  for (const place of [svg, panel]) {
+    place.addEventListener("keydown", (event) => { if (event.key === "Escape" && !panel.hidden) { event.stopPropagation(); letGo(); } });
   }
-  return best;
+}
+
+// A picture among others in a page, with its panels.
+function figured(figure) {
+  const details = make("figcaption", "mg-details", { role: "status" }), follow = make("div", "mg-follow", { role: "status" });
+  const svg = figure.querySelector("svg");
+  figure.append(details, follow);
+  readable(svg, details);
+  followable(svg, follow);
+  themed(figure);
 }
 
 // Whether what lies behind an element is dark: the page's own theme, whatever switches it.
 function isDark(element) {
-  const page = element.ownerDocument, canvas = page.createElement("i");
-  canvas.style.backgroundColor = "Canvas"; // what the page is drawn on where nothing in it has a colour
+  const page = element.ownerDocument, canvas = page.createElement("i"), behind = [];
+  canvas.style.backgroundColor = "Canvas";          // what the page is drawn on where nothing in it has a colour
   page.documentElement.append(canvas);
-  const behind = [canvas];
   for (let at = element; at; at = at.parentElement) behind.push(at);
-  const colours = behind.map((at) => (page.defaultView.getComputedStyle(at).backgroundColor.match(/[\d.]+/g) || []).map(Number));
+  const colours = [...behind, canvas].map((at) => page.defaultView.getComputedStyle(at).backgroundColor.match(/[\d.]+/g).map(Number));
   canvas.remove();
-  const [below, ...above] = colours, opaque = ([, , b, a = 1]) => a > 0.5 && b !== undefined;
-  const [r, g, b] = above.find(opaque) || below;
+  const [r, g, b] = colours.find(([, , , opaque = 1]) => opaque > 0.5);
   return 0.299 * r + 0.587 * g + 0.114 * b < 110;
 }
 
@@ -131,13 +163,4 @@ function themed(element) {
   }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", set);
   set();
-}
-
-// A frame is as high as what it holds.
-function fitted() {
-  const frame = holder(), root = document.documentElement;
-  if (!frame) return;
-  root.style.setProperty("--mg-high", `${Math.round(0.7 * Math.max(400, window.parent.innerHeight))}px`);
-  root.classList.add("mg-framed");
-  new ResizeObserver(() => { frame.style.height = `${Math.ceil(document.body.getBoundingClientRect().height) + 2}px`; }).observe(document.body);
 }

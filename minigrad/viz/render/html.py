@@ -59,13 +59,10 @@ def figure(svg: str, png: bytes | None = None) -> str:
     Where a page shows neither styles nor scripts, the pixels are left.
     """
     return (
-        f'<figure class="mg-figure">{_still(png, _text("picture.css"))}{svg}'
-        '<figcaption class="mg-details"></figcaption><div class="mg-follow" role="status"></div>'
-        f"</figure><script>(() => {{{_text('picture.js')}"
+        f'<figure class="mg-figure">{_still(png, _text("picture.css"))}{svg}</figure>'
+        f"<script>(() => {{{_text('picture.js')}"
         'for (const figure of document.querySelectorAll("figure.mg-figure:not(.mg-read)")) {'
-        'figure.classList.add("mg-read"); themed(figure);'
-        'readable(figure.querySelector("svg"), figure.querySelector(".mg-details")); '
-        'followable(figure.querySelector("svg"), figure.querySelector(".mg-follow")); }'
+        ' figure.classList.add("mg-read"); figured(figure); }'
         "})();</script>"
     )
 
