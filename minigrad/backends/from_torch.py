@@ -11,10 +11,11 @@ import contextlib
 import inspect
 import io
 import operator
+import re
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -156,71 +157,49 @@ class _Translation:
         return needed
 
     def _refuse_unknown(self, needed: set[Any]) -> None:
-        fed = self._fed()
-        unknown = [
-            n for n in _calls(self.exported.graph)
-            if n in needed and _name(n) not in TABLE and (n in fed or _name(n) in _RANDOM)
-        ]  # fmt: skip
-        if unknown:
-            self._refuse({n: "" for n in unknown})
-
-    def _fed(self) -> set[Any]:
-        """The nodes that are not constant."""
+        """What is made of constants alone torch computes itself, unless it is random."""
         constants = self.exported.graph_signature.inputs_to_buffers
         fed: set[Any] = set()
+        unknown = {}
         for node in self.exported.graph.nodes:
             given = node.op == "placeholder" and node.name not in constants
             if given or not fed.isdisjoint(node.all_input_nodes):
                 fed.add(node)
-        return fed
+        for node in _calls(self.exported.graph):
+            name = _name(node)
+            if node in needed and name not in TABLE and (node in fed or name in _RANDOM):
+                unknown[node] = ""
+        if unknown:
+            self._refuse(unknown)
 
     def _refuse(self, unknown: dict[Any, str]) -> None:
-        counts = Counter(
-            f"aten.{_name(n)}{f' with {why}' if why else ''}" for n, why in unknown.items()
-        )
-        lines = {f"aten.{_name(n)}": _users_line(n) for n in unknown}
-        told = "".join(
-            f"\n  {name}, {times} time{'s' * (times > 1)}{lines[name.partition(' with ')[0]]}"
-            for name, times in counts.items()
-        )
-        what = f"these operations of the function have no counterpart here:{told}"
-        raise refusal(
-            what,
-            "write them in operations that mg has, or leave that part in PyTorch",
-            ProgramError,
-        )
+        told = {f"\n  aten.{_name(n)}{why}{_users_line(n)}": n for n, why in unknown.items()}
+        what = f"these operations of the function have no counterpart here:{''.join(told)}"
+        advice = "write them in operations that mg has, or leave that part in PyTorch"
+        raise refusal(what, advice, ProgramError)
 
     def _placeholder(self, node: Any) -> None:
-        signature = self.exported.graph_signature
-        if node.name in signature.inputs_to_parameters:
-            value = self.exported.state_dict[signature.inputs_to_parameters[node.name]]
-            stored = self.exported.state_dict.items()
-            name = next(n for n, v in stored if v is value)  # the first of a weight that is shared
-            known = self.program.global_block().find_var(name)
-            if known is None:
-                trains = bool(value.requires_grad)
-                known = self.program.add_persistable(name, _array(value), trains)
-            self.values[node] = known
-        elif node.name in signature.inputs_to_buffers:
-            name = signature.inputs_to_buffers[node.name]
-            stored = self.exported.state_dict
-            self.values[node] = stored[name] if name in stored else self.exported.constants[name]
-            self.buffers[id(self.values[node])] = name
-        elif node.name in signature.inputs_to_lifted_tensor_constants:
-            name = signature.inputs_to_lifted_tensor_constants[node.name]
+        signature, stored = self.exported.graph_signature, self.exported.state_dict
+        block = self.program.global_block()
+        if name := signature.inputs_to_parameters.get(node.name):
+            value = stored[name]
+            name = next(n for n, v in stored.items() if v is value)  # the first of a shared weight
+            known = block.find_var(name)
+            self.values[node] = self._parameter(name, value) if known is None else known
+        elif name := signature.inputs_to_buffers.get(node.name):
+            value = stored[name] if name in stored else self.exported.constants[name]
+            self.values[node], self.buffers[id(value)] = value, name
+        elif name := signature.inputs_to_lifted_tensor_constants.get(node.name):
             value = self.exported.constants[name]
-            if value.requires_grad:
-                value = self.program.add_persistable(name, _array(value), True)
-            self.values[node] = value
+            self.values[node] = self._parameter(name, value) if value.requires_grad else value
         else:
             example = node.meta["val"]
-            self.values[node] = self.program.global_block().create_var(
-                node.name,
-                tuple(example.shape),
-                _dtype(example.dtype),
-                is_data=True,
-                derived_stop=True,
-            )
+            shape, dtype = tuple(example.shape), _dtype(example.dtype)
+            how = {"is_data": True, "derived_stop": True}
+            self.values[node] = block.create_var(node.name, shape, dtype, **how)
+
+    def _parameter(self, name: str, value: Any) -> Variable:
+        return self.program.add_persistable(name, _array(value), bool(value.requires_grad))
 
     def _call(self, node: Any) -> Any:
         known = self.torch.fx.node.map_arg
@@ -233,18 +212,16 @@ class _Translation:
         try:
             result = TABLE[_name(node)](*self._plain(args), **self._plain(kwargs))
         except NotImplementedError as error:
-            self._refuse({node: str(error)})
+            self._refuse({node: f" with {error}"})
         return self._checked(node, result)
 
     def _checked(self, node: Any, result: Any) -> Any:
         """The result in torch's dtype; a shape that differs is a defect here, and said."""
         expected = node.meta["val"]
-        if isinstance(result, list | tuple):
-            return [
-                r if not isinstance(r, Variable) else self._same(node, r, e)
-                for r, e in zip(result, expected, strict=False)
-            ]
-        return self._same(node, result, expected)
+        if not isinstance(result, list | tuple):
+            return self._same(node, result, expected)
+        pairs = zip(result, expected, strict=False)
+        return [self._same(node, r, e) if isinstance(r, Variable) else r for r, e in pairs]
 
     def _same(self, node: Any, result: Any, expected: Any) -> Any:
         if tuple(result.shape) != tuple(expected.shape):
@@ -269,15 +246,12 @@ class _Translation:
         if isinstance(value, Variable):
             return value
         array = _array(value)
-        if (name := self.buffers.get(id(value), "")) and self.program.global_block().find_var(name):
-            return self.program.global_block().find_var(name)
-        if array.ndim == 0 and not name:
+        if name := self.buffers.get(id(value)):
+            known = self.program.global_block().find_var(name)
+            return self.program.add_persistable(name, array, False) if known is None else known
+        if array.ndim == 0:
             return array.item() if array.dtype.kind in "fib" else array
-        return (
-            self.program.add_persistable(name, array, False)
-            if name
-            else self.program.constant(array)
-        )
+        return self.program.constant(array)
 
 
 def _array(tensor: Any) -> np.ndarray[Any, Any]:
@@ -293,12 +267,6 @@ def _dtype(dtype: Any) -> str:
 def _users_line(node: Any) -> str:
     """The last line of the trace that is not torch's own."""
     home = sys.modules["torch"].__path__[0]
-    trace = (node.meta.get("stack_trace") or "").splitlines()
-    own = [
-        k for k, line in enumerate(trace) if line.strip().startswith("File") and home not in line
-    ]
-    if not own:
-        return ""
-    place, text = trace[own[-1]].split('"'), trace[own[-1] + 1 : own[-1] + 2]
-    number = place[2].split("line ")[1].split(",")[0]
-    return f", at {place[1].rpartition('/')[2]}:{number}: {' '.join(text).strip()}"
+    lines = re.findall(r'File "(.*)", line (\d+).*\n\s*(.*)', node.meta.get("stack_trace") or "")
+    own = [line for line in lines if home not in line[0]]
+    return ", at {}:{}: {}".format(Path(own[-1][0]).name, *own[-1][1:]) if own else ""
