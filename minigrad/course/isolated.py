@@ -13,16 +13,14 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import stat
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +32,6 @@ from .notebook import Notebook
 SECONDS, OUTPUT, PROCESSES, MEMORY = 300.0, 10_000_000, 64, 8 << 30
 _RESULT, _LONGEST_RESULT = "result.json", 1_000_000
 _PACKAGE = Path(__file__).resolve().parents[1]
-_BECOME_REAPER = 36  # PR_SET_CHILD_SUBREAPER of Linux
 
 
 @dataclass(frozen=True)
@@ -83,15 +80,14 @@ def run_all(
     steps = {path: Path("steps") / path.name for path in course.steps.glob("*.py")}
     snapshot = Snapshot([*package, *steps, *handed_in])
     copy = {place: snapshot.contents[path] for path, place in (package | steps).items()}
-    family = _Family()
 
     def one(index: int) -> Outcome:
-        outcome = _run(notebooks[index], copy, family)
+        outcome = _run(notebooks[index], copy)
         done(index)
         return outcome
 
     execute.warm_up()
-    with family, ThreadPoolExecutor(execute.KERNELS) as pool:
+    with ThreadPoolExecutor(execute.KERNELS) as pool:
         outcomes = list(pool.map(one, range(len(notebooks))))
     return outcomes, snapshot.restore()
 
@@ -103,7 +99,7 @@ def _files(package: Path) -> Iterator[Path]:
             yield path
 
 
-def _run(notebook: Notebook, copy: dict[Path, bytes], family: _Family) -> Outcome:
+def _run(notebook: Notebook, copy: dict[Path, bytes]) -> Outcome:
     folder = Path(tempfile.mkdtemp(prefix="minigrad-"))
     try:
         for place, content in copy.items():
@@ -117,8 +113,7 @@ def _run(notebook: Notebook, copy: dict[Path, bytes], family: _Family) -> Outcom
             "TMPDIR": str(folder / "tmp"),
         }
         command = [sys.executable, "-m", f"{__package__}.isolated", str(folder)]
-        stopped = family.run(command, folder, environment)
-        return _result(folder / _RESULT, stopped)
+        return _result(folder / _RESULT, _limited(command, folder, environment))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -141,108 +136,47 @@ def _result(path: Path, stopped: str | None) -> Outcome:
 _NOT_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-@dataclass
-class _Family:
-    """The processes that we started, and those that they left to us."""
-
-    ours: set[int] = field(default_factory=set)
-    older: set[int] = field(default_factory=set)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __enter__(self) -> None:
-        become_reaper(True)
-        self.older = {pid for pid, parent in _parents().items() if parent == os.getpid()}
-
-    def __exit__(self, *_: object) -> None:
-        self._end_orphans()
-        become_reaper(False)
-
-    def run(self, command: list[str], folder: Path, environment: dict[str, str]) -> str | None:
-        """Run a command to its end, or to a limit: then the limit, in words."""
-        with self.lock:
-            process = subprocess.Popen(
-                command,
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            self.ours.add(process.pid)
-        stopped, end = None, time.monotonic() + SECONDS
-        try:
-            while process.poll() is None and stopped is None:
-                if time.monotonic() > end:
-                    stopped = f"stopped after {SECONDS:g} seconds"
-                elif (count := len(_descendants(process.pid))) > PROCESSES:
-                    stopped = f"stopped with {count} processes; {PROCESSES} are allowed"
-                else:
-                    time.sleep(0.1)
-        finally:
-            _end(process.pid)
-            process.wait()
-            with self.lock:
-                self.ours.discard(process.pid)
-            self._end_orphans()
-        return stopped
-
-    def _end_orphans(self) -> None:
-        """End what notebooks left behind: it became a child of ours when its own parent ended."""
-        with self.lock:
-            for pid, parent in _parents().items():
-                if parent == os.getpid() and pid not in self.ours | self.older:
-                    _end(pid)
-                    with contextlib.suppress(OSError):
-                        os.waitpid(pid, 0)
+def _limited(command: list[str], folder: Path, environment: dict[str, str]) -> str | None:
+    """Run a command to its end, or to a limit: then the limit, in words."""
+    silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    end = time.monotonic() + SECONDS
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, start_new_session=True, **silent
+    )
+    try:
+        while process.poll() is None:
+            if time.monotonic() > end:
+                return f"stopped after {SECONDS:g} seconds"
+            if (count := len(_family(environment))) > PROCESSES:
+                return f"stopped with {count} processes; {PROCESSES} are allowed"
+            time.sleep(0.3)
+        return None
+    finally:
+        _end(environment)
+        process.wait()
 
 
-def become_reaper(on: bool) -> None:
-    """Whether orphans among our descendants become our children, where the system can do that."""
-    if sys.platform == "linux":
-        import ctypes
+def _family(environment: dict[str, str]) -> set[Any]:
+    """The processes of a notebook: all of them were given its folder for temporary files."""
+    import psutil  # type: ignore[import-untyped]  # ipykernel brings it
 
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_BECOME_REAPER, int(on), 0, 0, 0)
+    def is_ours(process: Any) -> bool:
+        return (process.info["environ"] or {}).get("TMPDIR") == environment["TMPDIR"]
+
+    return set(filter(is_ours, psutil.process_iter(["environ"])))
 
 
-def _end(root: int) -> None:
-    """Kill a process and all of its descendants: first none may start another, then they go."""
-    known: set[int] = set()
-    while more := {root, *_descendants(root)} - known:
-        for pid in more:
-            _send(pid, signal.SIGSTOP)
+def _end(environment: dict[str, str]) -> None:
+    """Kill the processes of a notebook: first none may start another, then they go."""
+    known: set[Any] = set()
+    while more := _family(environment) - known:
         known |= more
-    for pid in known:
-        _send(pid, signal.SIGKILL)
-
-
-def _send(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)
-
-
-def _descendants(root: int) -> set[int]:
-    children: dict[int, list[int]] = {}
-    for pid, parent in _parents().items():
-        children.setdefault(parent, []).append(pid)
-    found, todo = set(), [root]
-    while todo:
-        for pid in children.get(todo.pop(), ()):
-            found.add(pid)
-            todo.append(pid)
-    return found
-
-
-def _parents() -> dict[int, int]:
-    """Every running process and its parent, where the system tells (Linux)."""
-    parents = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            state, parent = entry.read_text().rpartition(")")[2].split()[:2]
-            if state != "Z":
-                parents[int(entry.parent.name)] = int(parent)
-    return parents
+        for process in more:
+            with contextlib.suppress(Exception):
+                process.suspend()  # unless it has ended, or may not be touched
+    for process in known:
+        with contextlib.suppress(Exception):
+            process.kill()
 
 
 def _limit_memory() -> None:
@@ -255,7 +189,6 @@ def _limit_memory() -> None:
 
 def _execute(folder: Path) -> None:
     """The other side: execute the notebook of a folder, and write what its checks said."""
-    become_reaper(True)  # so that those who look for our descendants find all of them
     _limit_memory()
     notebook: dict[str, Any] = json.loads((folder / "notebook.json").read_text(encoding="utf-8"))
     [ran] = execute.run_all([notebook], folder, go_on=True, most_output=OUTPUT)
