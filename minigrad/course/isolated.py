@@ -138,10 +138,15 @@ _NOT_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 def _limited(command: list[str], folder: Path, environment: dict[str, str]) -> str | None:
     """Run a command to its end, or to a limit: then the limit, in words."""
-    silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     end = time.monotonic() + SECONDS
     process = subprocess.Popen(
-        command, cwd=folder, env=environment, start_new_session=True, **silent
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         while process.poll() is None:

@@ -23,7 +23,7 @@ class Shown:
         return {"text/plain": str(self)}
 
 
-USES = "use(s) of it, a path to each"
+PATH, USE = "path", "use"  # what is told one by one
 
 
 @dataclass(repr=False)
@@ -40,7 +40,7 @@ class Explanation(Shown):
     repair: str = ""
     start: Any = field(default=None, compare=False)  # the node backward began at: what `draw` draws
     leaf: Any = field(default=None, compare=False)
-    kind: str = "path(s)"  # or `USES`, where one path is told for each
+    kind: str = PATH  # or `USE`, with one path to each
     gradient: str = ""  # its name, where operators make it: ``paths`` name them, without values
     count: int = 0  # how many paths there are, where not all are told
     remarks: list[str] = field(default_factory=list)
@@ -58,7 +58,9 @@ class Explanation(Shown):
         return "\n".join(f"  {text}" for text in self.remarks)
 
     def __str__(self) -> str:
-        ways = f", from {self.count or len(self.paths)} {self.kind}:" if self.paths else ""
+        count = self.count or len(self.paths)
+        ways = f", from {count} {self.kind}{'s' * (count > 1)}" if self.paths else ""
+        ways += " of it, a path to each" * (self.kind == USE) + ":" if ways else ""
         if self.reason:
             gap = "" if self.reason.startswith("\n") else " "
             lines = [f"{self.name} has no gradient:{gap}{self.reason}"]
@@ -80,10 +82,13 @@ class Explanation(Shown):
 
 
 class Explanations(Shown, list[Any]):
-    """One explanation after the other."""
+    """One explanation after the other; what is said of how they were found is said once."""
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self))
+        told = "\n".join(map(str, self)).split("\n")
+        how = table()["forgotten"]["reason"]
+        first = next((k for k, line in enumerate(told) if how in line), 0)
+        return "\n".join(line for k, line in enumerate(told) if how not in line or k == first)
 
 
 def as_array(value: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .explanation import USES, Explanation, as_array, short, table
+from .explanation import USE, Explanation, as_array, short, table
 
 MOST_PATHS = 24  #: more are not followed one by one
 MOST_PULLS = 1000  #: nor are they where so many rules would run
@@ -74,7 +74,7 @@ def traced(
         told.paths = list(zip(labels([t for t, _ in trails]), shares, strict=True))
     else:
         told.paths = [(way(root, n, k), as_array(g)) for n, k, g in parts[:MOST_PATHS]]
-        told.kind, told.count = USES, len(parts)
+        told.kind, told.count = USE, len(parts)
     return told
 
 

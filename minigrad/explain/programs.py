@@ -34,7 +34,7 @@ def explain(variable: Variable, scope: Any = None) -> Explanation:
     ...     h.stop_gradient = True
     ...     pairs = static.append_backward(h * mg.relu(w))
     >>> print(explain(w))
-    the gradient of w is w@GRAD, from 1 path(s):
+    the gradient of w is w@GRAD, from 1 path:
       w → #1 relu → relu_0 → #2 mul → mul_0
     >>> print(explain(v))
     v has no gradient: stop_gradient at exp_0, which #0 exp makes of v

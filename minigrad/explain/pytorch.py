@@ -26,7 +26,7 @@ from ..viz.adapters.torch_facts import (
     tensor_names,
     title,
 )
-from .explanation import USES, Explanation, Explanations, because
+from .explanation import USE, Explanation, Explanations, because
 from .paths import advice, count_paths, difference, flows, size_of, traced, uses
 from .source_cuts import Code, Cut, code_around, code_of, cuts, users
 
@@ -430,7 +430,7 @@ class Case:
         note = f"(backward has freed the graph: {because(name, 'forgotten').reason})"
         if graph.state[0] == "hooked":
             note = "(saved_tensors_hooks or checkpoint hold its values: they are not run again)"
-        told = Explanation(name, grad, paths, kind=USES).remark(note)
+        told = Explanation(name, grad, paths, kind=USE).remark(note)
         told.remark(*self._suspects(grad, graph, place))
         return told.remark(self._not_updated(x))
 

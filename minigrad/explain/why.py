@@ -13,7 +13,7 @@ from ..errors import DTypeError, describe, refusal, user_frame
 from ..primitives.arguments import Value
 from ..viz.adapters.names import Names, caller_variables
 from ..viz.adapters.torch_facts import kind_of
-from .explanation import USES, Explanation, Explanations, because
+from .explanation import USE, Explanation, Explanations, because
 from .linked import is_linked, paths_to
 from .paths import difference, traced, uses
 from .rerun import nodes_below, remembered_values
@@ -32,7 +32,7 @@ def why(x: Any, output: Any = None) -> Any:
     >>> y = x * x + 2 * x
     >>> y.backward()
     >>> print(mg.why(x))
-    the gradient of x is 8., from 3 path(s):
+    the gradient of x is 8., from 3 paths:
                 2.  by  AddBackward0[1] → MulBackward0[1]
                 3.  by  AddBackward0[0] → MulBackward0[0]
                 3.  by  AddBackward0[0] → MulBackward0[1]
@@ -115,13 +115,13 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
             end = None if output is None else (output.name or "the output", output)
             told = traced(name, (root, index, seed), [*nodes], place, end)
         else:
-            told.kind = USES
+            told.kind = USE
             told.remark(f"({because(name, 'forgotten').reason})")
             told.paths = uses(root, nodes, place)
     if told.total is None:
         return because(name, "gave_none", node=root.name())
     told.start, told.leaf = root, x
-    if told.kind != USES or complete:
+    if told.kind != USE or complete:
         told.total = wrap(np.asarray(told.total))
         _compare(told, x, output is None, any(n.hooks is not None for n in nodes))
     return told

@@ -24,7 +24,7 @@ def explained(build, **options):
 def test_every_path_of_a_gradient_is_shown():
     text = explained(lambda x, w, v: ((mg.exp(w) * v + mg.sin(w)).sum(), w))
     assert text.splitlines() == [
-        "the gradient of w is w@GRAD, from 2 path(s):",
+        "the gradient of w is w@GRAD, from 2 paths:",
         "  w → #0 exp → exp_0 → #1 mul → mul_0 → #3 add → add_0 → #4 reduce_sum → reduce_sum_0",
         "  w → #2 sin → sin_0 → #3 add → add_0 → #4 reduce_sum → reduce_sum_0",
     ]
@@ -36,7 +36,7 @@ def test_paths_that_part_behind_the_first_operator_are_counted_and_shown():
         return (h + mg.sin(h)).sum(), w
 
     assert explained(skip).splitlines() == [
-        "the gradient of w is w@GRAD, from 2 path(s):",
+        "the gradient of w is w@GRAD, from 2 paths:",
         "  w → #0 exp → exp_0 → #1 sin → sin_0 → #2 add → add_0 → #3 reduce_sum → reduce_sum_0",
         "  w → #0 exp → exp_0 → #2 add → add_0 → #3 reduce_sum → reduce_sum_0",
     ]
@@ -50,7 +50,7 @@ def test_more_paths_than_can_be_shown_are_counted():
         return h.sum(), w
 
     lines = explained(doubled).splitlines()
-    assert lines[0].endswith("from 1024 path(s):")
+    assert lines[0].endswith("from 1024 paths:")
     assert lines[-1] == "  … and 1016 more"
     assert len(lines) == 10
 
@@ -176,11 +176,11 @@ def test_all_paths_are_shown_if_there_are_no_more_than_eight(prog):
         nine = mg.sin(at) + mg.cos(at) + mg.tanh(at)
     static.append_backward(eight.sum() + nine.sum())
     lines = why(w)
-    assert (lines[0], len(lines)) == ("the gradient of w is w@GRAD, from 8 path(s):", 9)
+    assert (lines[0], len(lines)) == ("the gradient of w is w@GRAD, from 8 paths:", 9)
     assert len(set(lines)) == 9
     lines = why(v)
     assert (lines[0], lines[-1], len(lines)) == (
-        "the gradient of v is v@GRAD, from 9 path(s):",
+        "the gradient of v is v@GRAD, from 9 paths:",
         "  … and 1 more",
         10,
     )
@@ -203,13 +203,13 @@ def test_a_value_on_the_way_has_its_paths_from_where_it_is_made(prog):
     b = h + a
     static.append_backward(b.sum(), no_grad_set={"sin_0"})
     end = "→ #1 add → add_1 → #4 add → add_2 → #5 reduce_sum → reduce_sum_0"
-    assert why(w) == ["the gradient of w is w@GRAD, from 1 path(s):", f"  w → #0 add → add_0 {end}"]
+    assert why(w) == ["the gradient of w is w@GRAD, from 1 path:", f"  w → #0 add → add_0 {end}"]
     assert why(v) == [
-        "the gradient of v is v@GRAD, from 2 path(s):",
+        "the gradient of v is v@GRAD, from 2 paths:",
         f"  v → #0 add → add_0 {end}",
         f"  v {end}",
     ]
-    assert why(h) == ["the gradient of add_0 is add_0@GRAD, from 1 path(s):", f"  add_0 {end}"]
+    assert why(h) == ["the gradient of add_0 is add_0@GRAD, from 1 path:", f"  add_0 {end}"]
     assert why(b)[1:] == ["  add_2 → #5 reduce_sum → reduce_sum_0"]
     assert why(prog.global_block().var("reduce_sum_0"))[1:] == ["  reduce_sum_0"]
 
@@ -262,7 +262,7 @@ def test_the_last_call_counts(prog):
     assert why(w)[0] == "w has no gradient:"
     assert "  dead branch: no operator before the loss reads reduce_sum_0" in why(w)
     assert why(v) == [
-        "the gradient of v is v@GRAD@2, from 1 path(s):",
+        "the gradient of v is v@GRAD@2, from 1 path:",
         "  v → #5 sin → sin_0 → #6 reduce_sum → reduce_sum_1",
     ]
 
@@ -280,7 +280,7 @@ def test_a_gradient_inside_a_loop_is_explained_there(prog):
     _, out = static.while_loop(lambda i, s: i < 2, body, [0, x])
     inside, target = seen
     path = "  x@step_0 → #0 mul → mul_0 → #1 mul → mul_1 → #2 reduce_sum → reduce_sum_0"
-    assert why(inside) == ["the gradient of x@step_0 is x@step_0@GRAD, from 1 path(s):", path]
+    assert why(inside) == ["the gradient of x@step_0 is x@step_0@GRAD, from 1 path:", path]
     assert why(target)[1:] == ["  reduce_sum_0"]
     assert why(w) == [
         "w has no gradient: nobody asked for it: it is not in parameter_list, or not trainable"
@@ -301,14 +301,14 @@ def test_a_variable_of_a_block_without_a_backward_part_has_none(prog):
     assert why(inside[0]) == [
         f"{inside[0].name} has no gradient: no backward part was appended yet: static.append_backward(loss)"
     ]
-    assert why(w)[0] == "the gradient of w is w@GRAD, from 1 path(s):"
+    assert why(w)[0] == "the gradient of w is w@GRAD, from 1 path:"
 
 
 def test_names_that_want_no_gradient_end_a_way_and_others_go_on(prog):
     _, w, v = named(prog)
     a, b = mg.split(w, 2)
     static.append_backward((a * v[:1] + b).sum(), no_grad_set=["split_1"])
-    assert why(w)[0] == "the gradient of w is w@GRAD, from 1 path(s):"
+    assert why(w)[0] == "the gradient of w is w@GRAD, from 1 path:"
     assert "split_0" in why(w)[1]
     assert why(b) == ["split_1 has no gradient: it is in no_grad_set"]
 

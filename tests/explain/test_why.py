@@ -125,7 +125,7 @@ def test_many_paths_are_grouped_by_their_last_step():
     found = mg.why(x)
     assert float(found.total) == 1024.0
     assert len(found.paths) == 1
-    assert "from 1 use(s) of it, a path to each:" in str(found)
+    assert "from 1 use of it, a path to each:" in str(found)
 
 
 def test_a_hook_or_an_earlier_backward_is_named_where_grad_differs():
@@ -233,7 +233,7 @@ def test_a_variable_of_linked_nodes_is_explained_by_its_links():
     assert "backward has not come to it by Square → Square[0]" in mg.why(x, y).reason
     assert "no path leads" in mg.why(Variable(), y).reason
     x.grad = 4.0
-    assert str(mg.why(x, y)).splitlines()[0] == "the gradient of x is 4., from 1 path(s):"
+    assert str(mg.why(x, y)).splitlines()[0] == "the gradient of x is 4., from 1 path:"
     assert "pass the output" in mg.why(x).note
 
 
@@ -255,7 +255,7 @@ def test_paths_are_followed_one_by_one_up_to_the_limit_and_grouped_beyond():
         for _ in range(count - 1):
             y = y + x
         found = mg.why(x, y)
-        assert "path(s):" in str(found) if count == MOST_PATHS else "use(s) of it" in str(found)
+        assert "paths:" in str(found) if count == MOST_PATHS else "uses of it" in str(found)
         assert len(found.paths) == MOST_PATHS
         assert ("… and 1 more" in str(found)) == (count > MOST_PATHS)
         assert float(found.total) == count
@@ -460,7 +460,7 @@ def test_values_that_are_forgotten_are_a_question_mark():
     y.backward()
     text = str(mg.why(x))
     assert "?  by  SumBackward0 → ExpBackward0[0]" in text
-    assert "from 1 use(s) of it" in text
+    assert "from 1 use of it" in text
     assert text.startswith("the gradient of x is float64[3000], sum 8154.8")
 
 
@@ -494,6 +494,13 @@ def test_what_holds_values_is_explained_value_by_value():
         assert len(mg.why(holder)) == count
 
 
+def test_how_gradients_are_known_is_said_once_for_a_module():
+    model = nn.Sequential(nn.Linear(3, 2), mg.exp, nn.Linear(2, 1))
+    out = model(mg.tensor(np.ones((3000, 3)))).sum()
+    out.backward()
+    assert str(mg.why(model)).count("how much each gave is known with") == 1
+
+
 def test_an_array_has_no_gradient_to_explain():
     with pytest.raises(DTypeError, match=r"no Tensor and no Variable in float64\[2\]"):
         mg.why(np.ones(2))
@@ -504,7 +511,7 @@ def test_a_value_without_a_name_is_called_by_the_callers_variable_or_by_its_plac
     weight.name = None
     y = weight * weight
     y.backward()
-    assert str(mg.why(weight, y)).startswith("the gradient of weight is 4., from 2 path(s):")
+    assert str(mg.why(weight, y)).startswith("the gradient of weight is 4., from 2 paths:")
     model = mg.nn.Sequential(mg.nn.Linear(2, 1), mg.nn.ReLU())
     assert [each.name for each in mg.why(model)] == ["layers.0.weight", "layers.0.bias"]
 

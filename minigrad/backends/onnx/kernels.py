@@ -21,8 +21,18 @@ def counterpart(function: Any) -> Any:
     return function
 
 
-def _floating(x: Any) -> Any:
-    return x if x.dtype.kind == "f" else x.astype(float)
+def _node(op: str) -> Callable[..., Any]:
+    """One node of floating-point numbers."""
+
+    def call(_: Kernels, x: Any, **attrs: Any) -> Any:
+        return (x if x.dtype.kind == "f" else x.astype(float)).node(op, **attrs)
+
+    return call
+
+
+#: kernels for which ONNX has the very operator
+NODES = {"sigmoid": "Sigmoid", "erf": "Erf", "softmax": "Softmax", "log_softmax": "LogSoftmax"}
+COUNTERPARTS |= {name: _node(op) for name, op in NODES.items()}
 
 
 class Kernels:
@@ -34,28 +44,8 @@ class Kernels:
     # -- elementwise -----------------------------------------------------------------------
 
     @counterpart
-    def relu(self, x):
-        return x.node("Relu")
-
-    @counterpart
-    def sigmoid(self, x):
-        return _floating(x).node("Sigmoid")
-
-    @counterpart
-    def erf(self, x):
-        return _floating(x).node("Erf")
-
-    @counterpart
     def gelu(self, x):
         return x * (0.5 + 0.5 * (x * 0.5**0.5).node("Erf"))
-
-    @counterpart
-    def softmax(self, x, *, axis=-1):
-        return _floating(x).node("Softmax", axis=axis)
-
-    @counterpart
-    def log_softmax(self, x, *, axis=-1):
-        return _floating(x).node("LogSoftmax", axis=axis)
 
     @counterpart
     def dropout(self, x, seed, *, p=0.5):
@@ -104,7 +94,7 @@ class Kernels:
 
     @counterpart
     def cross_entropy(self, x, target, *, axis=-1):
-        rows = self.log_softmax(x, axis=axis)
+        rows = COUNTERPARTS["log_softmax"](self, x, axis=axis)
         target = self.graph.symbol(target, np.int64)
         picked = self.np.take_along_axis(rows, self.np.expand_dims(target, axis), axis)
         return -self.np.add.reduce(picked, axis=None) / float(max(picked.size, 1))
@@ -112,23 +102,15 @@ class Kernels:
     # -- windows; in double precision, which runtimes have no Conv for, the kernel's own columns ------
 
     @counterpart
-    def conv2d(self, x, w, b=None, *, groups=1, **windows):
+    def conv2d(self, x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
         if x.dtype != np.float32:
             return NotImplemented
-        how = _windows(**windows)
-        shape = (x.shape[0], w.shape[0], *output_size(x.shape[2:], w.shape[2:], *how))
+        step, border, reach = pair(stride), pair(padding), pair(dilation)
+        size = output_size(x.shape[2:], w.shape[2:], step, border, reach)
+        how = {"kernel_shape": w.shape[2:], "strides": step, "pads": border * 2, "dilations": reach}
         inputs = [x, w] if b is None else [x, w, b]
-        return self.graph.node("Conv", inputs, shape, x.dtype, **_attributes(w, how, groups))
-
-    @counterpart
-    def conv2d_input(self, x, w, *, shape, groups=1, **windows):
-        if x.dtype != np.float32:
-            return NotImplemented
-        how = _windows(**windows)
-        sizes = zip(shape[2:], x.shape[2:], w.shape[2:], *how, strict=True)
-        rest = [n - ((m - 1) * s - 2 * p + d * (k - 1) + 1) for n, m, k, s, p, d in sizes]
-        attributes = {**_attributes(w, how, groups), "output_padding": rest}
-        return self.graph.node("ConvTranspose", [x, w], shape, x.dtype, **attributes)
+        shape = (x.shape[0], w.shape[0], *size)
+        return self.graph.node("Conv", inputs, shape, x.dtype, group=groups, **how)
 
     @counterpart
     def max_pool2d(self, x, *, kernel_size, stride=None, padding=0):
@@ -137,18 +119,3 @@ class Kernels:
         size = output_size(x.shape[2:], kernel, step, border, (1, 1))
         shape = (*x.shape[:2], *size)
         return x.node("MaxPool", shape=shape, kernel_shape=kernel, strides=step, pads=border * 2)
-
-
-def _windows(*, stride=1, padding=0, dilation=1):
-    return pair(stride), pair(padding), pair(dilation)
-
-
-def _attributes(w, how, groups):
-    """How windows lie, as ONNX says it."""
-    names = {
-        "kernel_shape": w.shape[2:],
-        "strides": how[0],
-        "pads": how[1] * 2,
-        "dilations": how[2],
-    }
-    return {**names, "group": groups}

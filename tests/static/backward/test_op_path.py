@@ -243,7 +243,7 @@ def test_a_pruned_program_answers_why_for_the_gradients_that_it_keeps():
         static.append_backward((h + 1.0 + mg.sin(u)).sum())
     var = program.prune(["w@GRAD"]).global_block().var
     assert str(mg.why(var("w"))) == (
-        "the gradient of w is w@GRAD, from 1 path(s):\n"
+        "the gradient of w is w@GRAD, from 1 path:\n"
         "  w → #0 exp → exp_0 → #1 mul → mul_0 → #2 add → add_0 → #4 add → add_1"
     ), "the sum is gone"
     assert "u@GRAD was pruned away" in str(mg.why(var("u")))
