@@ -65,9 +65,7 @@ def test_the_name_and_the_gradient_of_a_linked_variable_are_shown():
     x.grad = Box()
     x.grad.data = np.array(7.0)  # a gradient that is a variable itself
     assert str(mg.why(x)).startswith("the gradient of w is 7.\n")
-    assert (
-        str(mg.why(x, y)) == "the gradient of w is 7., from 1 path:\n             ?  by  One[0]"
-    )
+    assert str(mg.why(x, y)) == "the gradient of w is 7., from 1 path:\n             ?  by  One[0]"
 
 
 def test_an_engine_with_grad_fn_is_followed_along_next_functions():
