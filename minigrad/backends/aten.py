@@ -1,7 +1,7 @@
 """What each operation of PyTorch (ATen) is in ops of this package: one function per operation.
 
 A function takes what the operation takes, in its order: Variables, arrays and numbers; torch's dtypes come
-as NumPy's names.  Most operations of one or two values are called the same on both sides (`SAME`).  What torch
+as NumPy's names.  Most operations of one or two values are one op here (`aten.ini`).  What torch
 takes apart into these needs no row of its own, unless a gradient or a reader would lose by it.
 """
 
@@ -10,40 +10,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from configparser import ConfigParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import ops as mg
 
-#: operations with the same name and the same arguments in the same places
-SAME = [
-    "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos",
-    "cosh", "det", "erf", "exp", "expm1", "floor", "isinf", "isnan", "log", "log10", "log1p", "log2",
-    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "maximum",
-    "minimum", "mul", "neg", "pow", "reciprocal", "relu", "round", "sigmoid", "sign", "silu",
-    "sin", "sinh", "sqrt", "square", "sub", "tan", "tanh", "where",
-]  # fmt: skip
-
-#: other names for one or two values
-RENAMED = {
-    "mm": "matmul", "bmm": "matmul", "eq": "equal", "ne": "not_equal", "gt": "greater", "lt": "less",
-    "ge": "greater_equal", "le": "less_equal", "bitwise_not": "logical_not", "bitwise_and": "logical_and",
-    "bitwise_or": "logical_or", "clone": "assign", "lift_fresh_copy": "assign", "remainder": "mod",
-    "linalg_inv_ex": "inv",
-}  # fmt: skip
-
-#: the same along axes, ``dim`` there
-ALONG = {
-    "sum": "sum", "mean": "mean", "prod": "prod", "amax": "max", "amin": "min", "argmax": "argmax",
-    "logsumexp": "logsumexp",
-}  # fmt: skip
-
+_names = ConfigParser()
+_names.read(Path(__file__).with_name("aten.ini"), encoding="utf-8")
 _REDUCTIONS = ("none", "mean", "sum")
 
 TABLE: dict[str, Callable[..., Any]] = {
-    **{name: getattr(mg, name) for name in SAME},
-    **{name: getattr(mg, to) for name, to in RENAMED.items() if hasattr(mg, to)},
+    name: getattr(mg, to)
+    for name, to in [*((n, n) for n in _names["same"]["names"].split()), *_names["renamed"].items()]
 }
 
 
@@ -63,7 +44,7 @@ def _along(function: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-TABLE |= {name: _along(getattr(mg, to)) for name, to in ALONG.items()}
+TABLE |= {name: _along(getattr(mg, to)) for name, to in _names["along"].items()}
 
 
 def _scaled(x: Any, alpha: float) -> Any:
@@ -83,7 +64,9 @@ TABLE |= {
     "cumsum": lambda x, dim, *, dtype=None: mg.cumsum(x, axis=dim),
     "_softmax": lambda x, dim, half: mg.softmax(x, axis=dim),
     "_log_softmax": lambda x, dim, half: mg.log_softmax(x, axis=dim),
-    "topk": lambda x, k, dim=-1, largest=True, sorted=True: mg.topk(x, k=k, axis=dim, largest=largest),
+    "topk": lambda x, k, dim=-1, largest=True, sorted=True: mg.topk(
+        x, k=k, axis=dim, largest=largest
+    ),
     "einsum": lambda equation, operands: mg.einsum(equation.replace(" ", ""), *operands),
     "addmm": lambda b, x, y, *, beta=1, alpha=1: _scaled(b, beta) + _scaled(mg.matmul(x, y), alpha),
     "view": lambda x, size: mg.reshape(x, shape=tuple(size)),
@@ -95,14 +78,16 @@ TABLE |= {
     "index_select": lambda x, dim, index: mg.take(x, index, axis=dim),
     "index": lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
     "flip": lambda x, dims: mg.flip(x, axis=tuple(dims)),
-    "diagonal": lambda x, offset=0, dim1=0, dim2=1: mg.diagonal(x, offset=offset, axis1=dim1, axis2=dim2),
+    "diagonal": lambda x, offset=0, dim1=0, dim2=1: mg.diagonal(
+        x, offset=offset, axis1=dim1, axis2=dim2
+    ),
     "_to_copy": lambda x, *, dtype=None, **where: x if dtype is None else mg.astype(x, dtype),
     "fill": lambda x, value: mg.full(x.shape, value, dtype=x.dtype),
     "full_like": lambda x, value, **how: np.full(x.shape, value, how.get("dtype") or x.dtype),
     "copy": lambda x, y, non_blocking=False: mg.broadcast_to(y, shape=tuple(x.shape)),
     "native_dropout": lambda x, p, train: (mg.dropout(x, p=p) if train else x, None),
     "mse_loss": lambda x, y, reduction=1: mg.mse(x, y, reduction=_REDUCTIONS[reduction]),
-}  # fmt: skip
+}
 
 
 @op
