@@ -4,7 +4,7 @@
 # **Goal.** Run one small network through every engine of the course, see that they agree to the
 # last digits, and train it on real images.
 #
-# **Time.** 35 minutes
+# **Time.** 30 minutes
 #
 # **Needs.** steps 12, 15 and 18; the pictures alone need only step 10
 
