@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..compiler.memory import start_values
+from ..compiler.memory import start_memory
 from ..compiler.program_passes import climb, limited_depth
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
 from ..static.program.arguments import names_of
@@ -85,8 +85,8 @@ def to_c(
         what = f"the size of {open_sizes[0]!r} is open: C is written for known sizes"
         raise refusal(what, f"feed={{{open_sizes[0]!r}: (…)}}, an array or its shape", ProgramError)
     with limited_depth():
-        values = start_values(program, None)
-        return Writer(lowered(program, shapes, fetch), fetch, values, exact, max_steps).text()
+        memory = start_memory(program, None)
+        return Writer(lowered(program, shapes, fetch), fetch, memory, exact, max_steps).text()
 
 
 def export_onnx(

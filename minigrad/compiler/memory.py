@@ -31,22 +31,29 @@ class Memory:
     slabs: list[list[str]]
     places: dict[str, int]
 
+    def in_order(self) -> dict[str, int]:
+        """All parameters as they lie in memory, and the byte where each begins."""
+        first = self.arrays[STATE].ctypes.data
+        begins = {name: a.ctypes.data - first for name, a in self.parameters.items()}
+        return dict(sorted(begins.items(), key=lambda item: item[1]))
+
 
 def start_memory(program: Program, executor: Executor | None) -> Memory:
-    """Lay out the persistable variables: what is updated alike side by side, what is only read elsewhere."""
+    """Lay out the persistable variables: what is updated alike side by side, what is only read behind all of it."""
     start, slabs = start_values(program, executor), state_slabs(program)
     in_slabs = {name for names in slabs for name in names}
     written = {n for block in program.blocks for op in block.ops for n in op.output_names}
-    written -= in_slabs
-    alone = [[name] for name in start if name in written]
-    size, places = 0, {}
+    alone = [[name] for name in start if name not in in_slabs]
+    alone.sort(key=lambda names: names[0] not in written)
+    size, state, places = 0, 0, {}
     for names in slabs + alone:
         places[slab_name(names)] = size
         dtype = start[names[0]].dtype
         size += in_slab(dtype, [start[n].shape for n in names])[0] * dtype.itemsize
         size += -size % ALIGN
+        state = size if names[0] in written else state
     block = aligned_zeros(size, np.uint8)
-    arrays = {STATE: block}
+    arrays = {STATE: block[:state]}
     for names in slabs + alone:
         first, dtype = places[slab_name(names)], start[names[0]].dtype
         length, parts = in_slab(dtype, [start[n].shape for n in names])
@@ -57,6 +64,7 @@ def start_memory(program: Program, executor: Executor | None) -> Memory:
             part[...] = start[name]
             start[name] = part
             places[name] = first + begin * dtype.itemsize
+    places = {name: begin for name, begin in places.items() if begin < state}
     return Memory(start, {**arrays, **start}, slabs, places)
 
 
@@ -160,5 +168,5 @@ def in_slab(
     for shape in shapes:
         size = int(np.prod(shape))
         places.append((at, at + size))
-        at += -(-size // step) * step
+        at += max(-(-size // step), 1) * step
     return at, places

@@ -209,6 +209,24 @@ def test_steps_go_on_from_each_other_and_share_an_executors_parameters():
     assert step(feed) == 0
 
 
+def test_a_program_that_sorts_is_a_numpy_step_and_says_so():
+    program = static.Program()
+    with static.program_guard(program):
+        x, w = static.data("x", [-1, 3]), static.parameter("w", np.ones(3))
+        fixed = static.parameter("fixed", [2.0], trainable=False)
+        loss = mg.square(mg.sort(x * w * fixed)).sum()
+        mg.optim.Adam(lr=0.1).minimize(loss)
+    step, other = static.compile(program, fetch=loss, backend="c"), static.Executor()
+    for k in range(3):
+        feed = {"x": np.random.default_rng(k).normal(size=(2 + k, 3))}
+        np.testing.assert_allclose(step(feed), other.run(program, feed, [loss])[0])
+    assert (
+        step.history[0]
+        == "in NumPy, which is faster: sort cannot be said in C: np.sort has no counterpart here"
+    )
+    assert "sort cannot be said in C" in refused(static.to_c, program, {"x": (2, 3)}, loss)
+
+
 def test_the_gradient_of_a_loop_in_a_loop_knows_how_often_each_inner_one_ran():
     program = static.Program()
     with static.program_guard(program):

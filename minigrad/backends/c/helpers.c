@@ -1,31 +1,5 @@
-//// pairwise  the sum of n numbers in the order in which NumPy adds them up
-static T pairwise_T(const T *x, long n, long step) {
-    if (n < 8) {
-        T sum = 0;
-        for (long i = 0; i < n; i++)
-            sum += x[i * step];
-        return sum;
-    }
-    if (n > 128) {
-        const long half = n / 2 - n / 2 % 8;
-        return pairwise_T(x, half, step) + pairwise_T(x + half * step, n - half, step);
-    }
-    T r[8];
-    for (int k = 0; k < 8; k++)
-        r[k] = x[k * step];
-    long i = 8;
-    for (; i < n - n % 8; i += 8)
-        for (int k = 0; k < 8; k++)
-            r[k] += x[(i + k) * step];
-    T sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
-    for (; i < n; i++)
-        sum += x[i * step];
-    return sum;
-}
-
-//// floor_divide  the quotient, rounded down
+//// floor_divide f  the quotient, rounded down
 static T floor_divide_T(T a, T b) {
-#if IS_FLOAT
     if (b == 0)
         return a / b;
     T rest = (T)fmod(a, b), ratio = (a - rest) / b;
@@ -35,33 +9,36 @@ static T floor_divide_T(T a, T b) {
         return (T)copysign(0, a / b);
     const T down = (T)floor(ratio);
     return ratio - down > (T)0.5 ? down + 1 : down;
-#else
+}
+
+//// floor_divide i  the quotient, rounded down
+static T floor_divide_T(T a, T b) {
     if (b == 0)
         return 0;
     if (b + 1 == 0)
         return (T)(0 - a);
     return (T)(a / b - (a % b != 0 && (a < 0) != (b < 0)));
-#endif
 }
 
-//// remainder  what floor_divide leaves; its sign is that of the divisor
+//// remainder f  what floor_divide leaves; its sign is that of the divisor
 static T remainder_T(T a, T b) {
-#if IS_FLOAT
     T rest = (T)fmod(a, b);
     if (b == 0)
         return rest;
     if (rest == 0)
         return (T)copysign(0, b);
     return (b < 0) != (rest < 0) ? rest + b : rest;
-#else
+}
+
+//// remainder i  what floor_divide leaves; its sign is that of the divisor
+static T remainder_T(T a, T b) {
     if (b == 0 || b + 1 == 0)
         return 0;
     const T rest = (T)(a % b);
     return (T)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
-#endif
 }
 
-//// power  a whole number to a whole power
+//// power i  a whole number to a whole power
 static T power_T(T a, T b) {
     T out = 1;
     for (; b > 0; b = (T)(b / 2), a = (T)(a * a))
@@ -70,7 +47,7 @@ static T power_T(T a, T b) {
     return out;
 }
 
-//// logaddexp  log(exp(a) + exp(b))
+//// logaddexp f  log(exp(a) + exp(b))
 static T logaddexp_T(T a, T b) {
     if (a == b)
         return a + (T)0.6931471805599453094;
@@ -78,34 +55,12 @@ static T logaddexp_T(T a, T b) {
     return gap > 0 ? a + (T)log1p(exp(-gap)) : gap <= 0 ? b + (T)log1p(exp(gap)) : gap;
 }
 
-//// argsort  the places of n numbers in order; equal ones stay in theirs, NaN comes last
-static void argsort_T(long n, const T *x, long step, int64_t *order, long to) {
-    for (long i = 0; i < n; i++) {
-        const T v = x[i * step];
-#if IS_FLOAT
-        const int last = v != v;
-#else
-        const int last = 0;
-#endif
-        long k = i;
-        for (; k > 0 && !last && !(x[order[(k - 1) * to] * step] <= v); k--)
-            order[k * to] = order[(k - 1) * to];
-        order[k * to] = i;
-    }
-}
-
-//// whole  a floating-point number as a whole one; what does not fit becomes the least one
+//// whole f  a floating-point number as a whole one; what does not fit becomes the least one
 static int64_t whole_T(T x) {
     return x >= (T)-9223372036854775808.0 && x < (T)9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
 
-//// loop  a loop of NumPy's, which whoever loads this may set
-typedef struct {
-    void (*run)(const void **, const intptr_t *, const intptr_t *, void *);
-    void *data;
-} loop;
-
-//// each  a function of n numbers that lie xs apart
+//// each_NAME f  a function of n numbers that lie xs apart
 loop numpy_NAME_T = {0, 0};
 
 static void each_NAME_T(long n, const T *x, long xs, T *out, long outs) {
@@ -118,10 +73,10 @@ static void each_NAME_T(long n, const T *x, long xs, T *out, long outs) {
         out[i * outs] = EXPRESSION;
 }
 
-//// each2  a function of n pairs of numbers that lie xs and ys apart
+//// pairs_NAME fi  a function of n pairs of numbers that lie xs and ys apart; with outs = 0 a reduction
 loop numpy_NAME_T = {0, 0};
 
-static void each_NAME_T(long n, const T *x, long xs, const T *y, long ys, T *out, long outs) {
+static void pairs_NAME_T(long n, const T *x, long xs, const T *y, long ys, T *out, long outs) {
     const long size = sizeof(T);
     if (numpy_NAME_T.run) {
         const intptr_t steps[] = {xs * size, ys * size, outs * size};
@@ -132,20 +87,7 @@ static void each_NAME_T(long n, const T *x, long xs, const T *y, long ys, T *out
         out[i * outs] = EXPRESSION;
 }
 
-//// along  the greatest (the least) of y and n numbers that lie xs apart
-loop numpy_NAME_T = {0, 0};
-
-static T along_NAME_T(T y, const T *x, long n, long xs) {
-    if (numpy_NAME_T.run) {
-        numpy_NAME_T.run((const void *[]){&y, x, &y}, (intptr_t[]){n}, (intptr_t[]){0, xs * (long)sizeof(T), 0}, numpy_NAME_T.data);
-        return y;
-    }
-    for (long i = 0; i < n; i++)
-        y = EXPRESSION;
-    return y;
-}
-
-//// product  c = a b, of m x k and k x n numbers; rows of a lie ai apart, its columns ak
+//// product fi  c = a b, of m x k and k x n numbers; rows of a lie ai apart, its columns ak
 loop numpy_matmul_T = {0, 0};
 
 static void product_T(long m, long n, long k, const T *a, long ai, long ak, const T *b, long bk, long bj, T *c, long ci, long cj) {

@@ -1,0 +1,345 @@
+"""What each call of the schedule is in C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...compiler.memory import refusal
+from ...compiler.schedule import Array, Call
+from .expressions import TYPES, expression, literal, neutral, table
+from .nests import Element, Place, axes_of, looped, shown
+from .page import Page, Unsayable
+
+#: functions and kernels of the table beside the ufuncs
+NAMED = {"np.where": "where", "np.clip": "clip", "np.round": "rint", "erf": "erf", "gelu": "gelu"}
+COPIES = {np.array, np.asarray, np.ndarray.astype, np.copyto}
+MOVES = {
+    np.roll, np.tile, np.tril, np.triu, np.flip, np.diagonal, np.moveaxis, np.swapaxes, np.transpose, np.expand_dims,
+    np.concatenate, np.stack,
+}  # fmt: skip
+#: multiplications of a product that is written as loops, and the columns it then has
+SMALL, TINY, NARROW = 1 << 16, 4096, 64
+#: a sum of fewer numbers is a loop of its own: NumPy adds up so few one after the other, too
+FEW = 8
+
+
+class Calls(Page):
+    """Calls become lines and parts."""
+
+    def call(self, call: Call) -> None:
+        """By the kind of a call, or by what its function is."""
+        function, args, out = call.function, call.args, call.out
+        owner = getattr(function, "__self__", None)
+        if call.kind in ("view", "fill", "check"):
+            getattr(self, call.kind)(call)
+        elif function is np.matmul or function is np.dot:
+            self.product(call)
+        elif isinstance(owner, np.ufunc):
+            getattr(self, function.__name__)(owner, call)
+        elif isinstance(function, np.ufunc) and not call.kwargs:
+            types = [a.dtype if hasattr(a, "dtype") else type(a) for a in args]
+            *dtypes, result = function.resolve_dtypes((*types, None))
+            self.formula(call, function.__name__, args, dtypes, result)
+        elif function in COPIES:
+            copied = function is np.copyto
+            self.line(self.place(args[0]) if copied else self.out(call), "{0}", [args[copied]])
+        elif function in MOVES:
+            self.moved(call)
+        elif call.path in NAMED:
+            dtypes = [out.dtype] * len(args)
+            dtypes[0] = np.dtype(bool) if function is np.where else out.dtype
+            self.formula(call, NAMED[call.path], args, dtypes, out.dtype)
+        elif call.path in ("[]", "np.take", "np.take_along_axis"):
+            self.line(self.out(call), "{0}", [self.looked_up(call)[0]])
+        elif call.path == "[]=":
+            self.write(call, "{1}")
+        elif call.path == "np.einsum" and call.kind != "opaque":
+            self.einsum(call, *args)
+        else:
+            sorts = function in (np.sort, np.argsort)
+            raise Unsayable(f"{call.path} has no counterpart here", slow=sorts)
+
+    def out(self, call: Call) -> Place:
+        """Where the result goes."""
+        return self.place(call.into) if call.into is not None else self.new(call.out)
+
+    def formula(self, call: Call, name: str, args: Any, dtypes: list[Any], result: Any) -> None:
+        """An expression of the table, on operands brought to the dtypes of its loop."""
+        text, out = expression(name, dtypes[-1]), self.out(call)
+        rounded = call.function is np.round and any(args[1:])
+        if (
+            text is None
+            or call.kwargs
+            or rounded
+            or not {d.name for d in [*dtypes, result]} <= TYPES.keys()
+        ):
+            raise Unsayable(f"there is no C for {call.path} on {dtypes[-1]}")
+        if table().has_option("loops", name) and result.kind == "f" and out.view.dtype == result:
+            places = [self.converted(a, result).element(out.view.shape) for a in args]
+            self.each(name, [*places, out.element()], out.view.shape, out.element())
+        else:
+            self.line(out, text, args, dtypes, result)
+
+    def converted(self, value: Any, dtype: np.dtype[Any]) -> Place:
+        """A value in memory, in a dtype."""
+        if not isinstance(value, Array):
+            return self.place(np.asarray(value, dtype))
+        if value.dtype == dtype:
+            return self.place(value)
+        out = self.member(np.empty(value.shape, dtype), value.name)
+        self.copy(out, value)
+        return out
+
+    def view(self, call: Call) -> None:
+        """Other elements of the same memory; a copy where there is no such view."""
+        source, like = self.place(call.args[0]), call.args[0].like
+        strided = call.function is np.lib.stride_tricks.as_strided
+        if strided and like.strides != source.view.strides:
+            laid_out = self.member(like)
+            self.copy(laid_out, source)
+            source = laid_out
+        view = call.function(source.view, *call.args[1:], **call.kwargs)
+        if np.may_share_memory(view, source.view) or not view.size:
+            self.put(call.out, source.shown(view))
+        else:
+            out = self.new(call.out, view)
+            self.copy(out.shown(out.view.reshape(source.view.shape)), source)
+
+    def fill(self, call: Call) -> None:
+        """Memory of one value."""
+        out, value = self.new(call.out), call.args[1]
+        if value is not None:
+            if not {id(r) for r in call.out.roots} & self.changed:
+                self.known[out.ref] = literal(value, out.view.dtype)
+            self.line(out, "{0}", [value])
+
+    def check(self, call: Call) -> None:
+        """A condition without which the kernel raises."""
+        condition, expected, args, attrs = call.args
+        place = self.place(condition)
+        test = f"if ({'!' if expected else ''}{place.first})"
+        self.part([test, self.fail(refusal(call.function), args, attrs)], [place], [], fails=True)
+
+    # -- sums over axes, and products -------------------------------------------------------------
+
+    def reduce(self, ufunc: Any, call: Call) -> None:
+        """A sum over axes, with any operator; along the innermost one NumPy's loop, which has an order of its own."""
+        x, out, kwargs, name = self.place(call.args[0]), self.out(call), call.kwargs, ufunc.__name__
+        dtype, shape = out.view.dtype, x.view.shape
+        text = expression(name, dtype)
+        if kwargs.keys() - {"axis", "keepdims", "initial", "dtype"} or text is None:
+            raise Unsayable(f"{call.path} with {', '.join(kwargs)}")
+        axis, first = kwargs.get("axis", 0), kwargs.get("initial")
+        summed = tuple(range(len(shape))) if axis is None else axis if shape else ()
+        given = out.view if kwargs.get("keepdims") else np.expand_dims(out.view, summed)
+        to, each = out.shown(np.broadcast_to(given, shape)).element(), x.element()
+        first = neutral(ufunc, dtype) if first is None else first
+        axes = axes_of(shape, [to, each, to], each)
+        few = FEW if self.exact or ufunc is not np.add else 256
+        if axes and dtype.kind == "f" and x.view.dtype == dtype:
+            _, count, k = axes[-1]
+            if count >= few and not to.strides[k]:
+                self.copy(out, first)
+                self.each(name, [to, each, to], shape, each)
+                return
+        text = text.replace("{0}", "{out}").replace("{1}", "{0}")
+        self.line(out, text, [x], shape=shape, start=literal(first, dtype), to=to)
+
+    def accumulate(self, ufunc: Any, call: Call) -> None:
+        """Sums so far along an axis."""
+        out = self.out(call)
+        x = self.converted(call.args[0], out.view.dtype)
+        views = (np.moveaxis(p.view, call.kwargs.get("axis", 0), 0) for p in (x, out))
+        x, out = (p.shown(v) for p, v in zip((x, out), views, strict=True))
+        self.copy(out.shown(out.view[:1]), x.shown(x.view[:1]))
+        before, each, to = out.view[:-1], x.view[1:], out.view[1:]
+        elements = [p.shown(v).element() for p, v in ((out, before), (x, each), (out, to))]
+        self.each(ufunc.__name__, elements, to.shape, elements[-1])
+
+    def product(self, call: Call) -> None:
+        """Matrix products, of stacks, too."""
+        a, b = (self.place(x) for x in call.args)
+        c = self.out(call)
+        if call.function is np.dot and max(a.view.ndim, b.view.ndim) > 2:
+            raise Unsayable("np.dot of stacks")
+        if b.view.ndim == 1:
+            b, c = b.shown(b.view[:, None]), c.shown(c.view[..., None])
+        if call.args[0].ndim == 1:
+            a, c = a.shown(a.view[None]), c.shown(c.view[..., None, :])
+        *batch, m, n = c.view.shape
+        k, dtype, letters = a.view.shape[-1], c.view.dtype, "abcdefgh"[: len(batch)]
+        turned = b.strides[-1] != 1 and n > 1
+        small = not self.exact and n <= NARROW and m * n * k <= (TINY if turned else SMALL)
+        if small or not k or dtype.kind == "b" or not a.view.dtype == b.view.dtype == dtype:
+            if small and turned and m > 1:
+                turned, b = b, self.member(np.empty(b.view.shape, dtype))
+                self.copy(b, turned)
+            own = [letters[len(letters) + 2 - p.view.ndim :] for p in (a, b)]
+            rows = "m"
+            if small and n > 1 and m % 2 == 0:  # two rows at once: their sums stay in registers
+                rows, half = "mr", (m // 2, 2)
+                a, c = (
+                    p.shown(p.view.reshape(*p.view.shape[:-2], *half, p.view.shape[-1]))
+                    for p in (a, c)
+                )
+            self.contract(
+                c, f"{letters}{rows}n", [(a, f"{own[0]}{rows}k"), (b, f"{own[1]}kn")], len(rows)
+            )
+            return
+        wide = [p.shown(np.broadcast_to(p.view, (*batch, *p.view.shape[-2:]))) for p in (a, b, c)]
+        firsts = [p.shown(p.view[..., 0, 0]).element() for p in wide] if c.view.size else []
+        axes = axes_of(tuple(batch), firsts, None)
+        steps = [
+            f"&{shown(e, axes)}, {p.strides[-2]}, {p.strides[-1]}"
+            for e, p in zip(firsts, wide, strict=False)
+        ]
+        text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(steps)});"
+        if firsts:
+            self.part(looped(axes, [text]), [a, b], [c])
+
+    def contract(
+        self, out: Place, labels: str, factors: list[tuple[Place, str]], inner: int = 1
+    ) -> None:
+        """Products added up over the letters that ``out`` does not have: around ``inner`` of its own."""
+        letters = dict.fromkeys("".join(said for _, said in factors))
+        order = [*labels[:-inner], *(c for c in letters if c not in labels), *labels[-inner:]]
+        sizes = dict.fromkeys(order, 1)
+        for place, said in factors:
+            sizes |= {c: n for c, n in zip(said, place.view.shape, strict=True) if n != 1}
+        if out.view.dtype.kind not in "fiu" or len(set(labels)) != len(labels):
+            raise Unsayable(f"products of {out.view.dtype} with these axes")
+
+        def element(place: Place, said: str) -> Element:
+            axes = list(zip(place.strides, place.view.shape, said, strict=True))
+            steps = tuple(sum(s for s, n, d in axes if d == c and n > 1) for c in order)
+            return place.element()._replace(strides=steps)
+
+        text = "{out} + " + " * ".join(f"{{{k}}}" for k in range(len(factors)))
+        elements = [element(*factor) for factor in factors]
+        self.line(
+            out, text, elements, shape=tuple(sizes.values()), start="0", to=element(out, labels)
+        )
+
+    def einsum(self, call: Call, subscripts: str, *xs: Any) -> None:
+        """A sum of products over named axes."""
+        given, arrow, labels = subscripts.replace(" ", "").partition("->")
+        if "." in subscripts:
+            raise Unsayable("its axes are not all named")
+        if not arrow:
+            labels = "".join(sorted(c for c in set(given) - {","} if given.count(c) == 1))
+        factors = [(self.place(x), said) for x, said in zip(xs, given.split(","), strict=True)]
+        self.contract(self.out(call), labels, factors)
+
+    # -- elements in other places -------------------------------------------------------------------
+
+    def moved(self, call: Call) -> None:
+        """Elements in another place: the function moves numbers, which say what comes from where; 0 is a zero."""
+        given, *more = call.args
+        sources = [self.place(a) for a in (given if isinstance(given, list | tuple) else [given])]
+        sizes = [p.view.size for p in sources]
+        ends = np.cumsum([1, *sizes])
+        numbers = [
+            np.arange(a, b).reshape(p.view.shape)
+            for a, b, p in zip(ends, ends[1:], sources, strict=False)
+        ]
+        chosen = call.function(
+            numbers if isinstance(given, list | tuple) else numbers[0], *more, **call.kwargs
+        )
+        out = self.out(call)
+        if len(sources) == 1:
+            source = sources[0]
+            element = self.chosen(source, np.concatenate([[0], offsets(source).ravel()])[chosen])
+            if chosen.all():
+                self.line(out, "{0}", [element])
+            else:
+                dtypes = out.view.dtype, np.dtype(bool)
+                self.line(out, "{1} ? {0} : 0", [element, chosen != 0], dtypes)
+            return
+        back = np.argsort(chosen, axis=None)
+        for source, begin in zip(sources, ends - 1, strict=False):
+            where = back[begin : begin + source.view.size].reshape(source.view.shape)
+            to = self.chosen(out, offsets(out).ravel()[where])
+            self.line(out, "{0}", [source], shape=source.view.shape, to=to)
+
+    def chosen(self, x: Place, at: Any) -> Element:
+        """Elements in places that are known: a view where they lie regularly, a table else."""
+        first = int(at.flat[0]) if at.size else 0
+        seconds = [
+            np.moveaxis(at, k, 0)[min(1, n - 1)].flat[0] for k, n in enumerate(at.shape) if at.size
+        ]
+        strides = tuple(int(s) - first for s in seconds) or (0,) * at.ndim
+        element = Element(x.ref, x.view.dtype, strides, first, x.at)
+        if np.array_equal(grid(at.shape, strides, first), at):
+            return element
+        table = self.place(at.astype(np.int32)).element()
+        return element._replace(strides=(0,) * at.ndim, offset=0, looked_up=((table, 0, 1),))
+
+    def looked_up(self, call: Call) -> tuple[Element, Any]:
+        """The element of ``x[index]`` for each index of the result, and its shape; ``call`` raises else."""
+        (x, index), axis = (*map(self.place, call.args[:1]), call.args[1]), call.kwargs.get("axis")
+        if call.path == "np.take":
+            if axis is None:
+                x, axis = x.shown(x.view.reshape(-1)), 0
+                if not np.may_share_memory(x.view, x.base):
+                    raise Unsayable("take from what does not lie in one piece")
+            index = (*[slice(None)] * (axis % x.view.ndim), index)
+        elif call.path == "np.take_along_axis":
+            axis = int(call.args[2])
+            own: list[Any] = list(np.ogrid[tuple(slice(n) for n in x.view.shape)])
+            own[axis] = index
+            index = tuple(own)
+        index = index if isinstance(index, tuple) else (index,)
+        parts = [self.place(p) if isinstance(p, Array) else p for p in index]
+        zero = [np.zeros(p.view.shape, int) if isinstance(p, Place) else p for p in parts]
+        at = offsets(x)[tuple(zero)]
+        element = self.chosen(x, at)
+        for k, place in enumerate(parts):
+            if not isinstance(place, Place):
+                continue
+            if place.view.dtype.kind not in "iu":
+                raise Unsayable("a mask chooses how many")
+            behind = [p for p in parts[k:] if p is not None]
+            before = [p for p in parts[:k] if p is not None]
+            axis = x.view.ndim - len(behind) if any(p is Ellipsis for p in before) else len(before)
+            shape = list(x.view.shape)
+            length, shape[axis] = shape[axis], place.view.size
+            self.check_range(place, length, call)
+            along = [-1 if a == axis else 1 for a in range(len(shape))]
+            every = np.broadcast_to(offsets(place).reshape(along), shape)
+            own = [*zero[:k], np.arange(place.view.size).reshape(place.view.shape), *zero[k + 1 :]]
+            up = self.chosen(place, every[tuple(own)]), length, x.strides[axis]
+            element = element._replace(looked_up=(*element.looked_up, up))
+        return element, at.shape
+
+    def check_range(self, index: Place, length: int, call: Call) -> None:
+        """Leave if an index points outside."""
+        element = index.element()
+        axes = axes_of(index.view.shape, [element], element)
+        at = shown(element, axes)
+        leave = self.fail(call.function, call.args, call.kwargs)
+        test = looped(axes, [f"if ({at} < -{length} || {at} >= {length})", leave])
+        self.part(test, [index], [], fails=True)
+
+    def write(self, call: Call, text: str) -> None:
+        """Values into places that are looked up, one after the other: {1} is a value, {0} what is there."""
+        out = self.place(call.args[0])
+        element, shape = self.looked_up(call)
+        text = text.replace("{0}", "{out}").replace("{1}", "{0}")
+        self.line(out, text, [call.args[2]], shape=shape, start="", to=element)
+
+    def at(self, ufunc: Any, call: Call) -> None:
+        """``np.add.at``."""
+        self.write(call, str(expression(ufunc.__name__, call.args[0].dtype)))
+
+
+def grid(shape: Any, strides: Any, first: int) -> Any:
+    """``first + i * strides[0] + j * strides[1] + …`` for every index."""
+    axes = zip(np.indices(shape, sparse=True), strides, strict=True)
+    return sum((index * step for index, step in axes), start=np.full(shape, first))
+
+
+def offsets(place: Place) -> Any:
+    """For each element its place in the member."""
+    return grid(place.view.shape, place.strides, place.offset)

@@ -1,0 +1,130 @@
+"""One number in C: its type, how it is written, the expressions of `ufuncs.ini` and the functions of `helpers.c`."""
+
+from __future__ import annotations
+
+import re
+from configparser import ConfigParser
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+TYPES = {"bool": "uint8_t", "float64": "double", "float32": "float"}
+TYPES |= {f"{sign}int{n}": f"{sign}int{n}_t" for sign in ("", "u") for n in (8, 16, 32, 64)}
+DTYPES = {ctype: np.dtype(name) for name, ctype in TYPES.items()}
+
+
+def cast(text: str, given: np.dtype[Any], wanted: np.dtype[Any]) -> str:
+    """An expression in another type.
+
+    >>> cast("x", np.dtype(float), np.dtype(bool)), cast("x", np.dtype(bool), np.dtype(float))
+    ('(x != 0)', '(double)x')
+    """
+    if given == wanted:
+        return text
+    if wanted.kind == "b":
+        return f"({text} != 0)"
+    if given.kind == "f" and wanted.kind in "iu":
+        text = f"whole_{TYPES[given.name]}({text})"
+    return f"({TYPES[wanted.name]}){text}"
+
+
+def literal(value: Any, dtype: np.dtype[Any]) -> str:
+    """A number in C.
+
+    >>> literal(0.1, np.dtype("float32")), literal(-2, np.dtype("int64")), literal(float("inf"), np.dtype(float))
+    ('0.1f', '(-2)', 'INFINITY')
+    """
+    if dtype.kind == "f":
+        number = dtype.type(value)
+        text = str(number) + "f" * (dtype.itemsize == 4)
+        if not np.isfinite(number):
+            text = "NAN" if np.isnan(number) else "INFINITY" if number > 0 else "-INFINITY"
+    else:
+        text = str(int(value))
+        if int(value) == -(2**63):
+            return "INT64_MIN"
+        if abs(int(value)) >= 2**31:
+            text = f"{'U' * (dtype.kind == 'u')}INT64_C({text})"
+    return f"({text})" if text.startswith("-") else text
+
+
+def neutral(ufunc: Any, dtype: np.dtype[Any]) -> Any:
+    """What a reduction of nothing comes to."""
+    if ufunc not in (np.maximum, np.minimum):
+        return ufunc.identity
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return limits.min if ufunc is np.maximum else limits.max
+    least, greatest = (-np.inf, np.inf) if dtype.kind == "f" else (0, 1)
+    return least if ufunc is np.maximum else greatest
+
+
+@cache
+def table() -> ConfigParser:
+    """What NumPy's functions are in C."""
+    found = ConfigParser(interpolation=None)
+    found.optionxform = str  # type: ignore[assignment,method-assign]
+    found.read_string(Path(__file__).with_name("ufuncs.ini").read_text(encoding="utf-8"))
+    return found
+
+
+def expression(name: str, dtype: np.dtype[Any]) -> str | None:
+    """The C of a function of numbers of a dtype.
+
+    >>> expression("tanh", np.dtype("float32")), expression("tanh", np.dtype(int))
+    ('tanhf({0})', None)
+    """
+    kind = "i" if dtype.kind == "u" else dtype.kind
+    for section in ["loops"] * (kind == "f") + [kind, "any"]:
+        if table().has_option(section, name):
+            text = table()[section][name].replace("{T}", TYPES[dtype.name])
+            return text.replace("{f}", "f" * (dtype.itemsize == 4))
+    return None
+
+
+@cache
+def helpers() -> list[tuple[str, str, str, str]]:
+    """The functions of `helpers.c`: name, for which kinds of numbers, what it does, the text."""
+    text = Path(__file__).with_name("helpers.c").read_text(encoding="utf-8")
+    return re.findall(r"^//// (\w+) ([fi]+)  (.*)\n((?:(?!////).*\n)+)", text, re.M)
+
+
+@cache
+def functions() -> set[str]:
+    """What no variable may be called: functions, and variables of loops."""
+    texts = [text for kind in table().sections() for text in table()[kind].values()]
+    words = {word for text in texts for word in re.findall(r"[a-z]\w+", text)}
+    words |= {f"{w}f" for w in words} | {f"{h}_{t}" for h, *_ in helpers() for t in DTYPES}
+    return words | {"p", "s", "f", "row", "sum", *LETTERS}
+
+
+#: variables of loops
+LETTERS = [*"ijklmnqruvw", *(f"i{k}" for k in range(32))]
+
+
+def helpers_in(text: str) -> str:
+    """The helper functions that a text calls, for the types it calls them with."""
+    out = ""
+    for helper, kinds, about, code in reversed(helpers()):
+        for ctype, dtype in DTYPES.items():
+            call = rf"\b{helper}_{ctype}\(".replace("NAME", r"(\w+)")
+            fits = ("f" if dtype.kind == "f" else "i") in kinds
+            calls = re.finditer(call, text + out) if fits else ()
+            for name in sorted({(*m.groups(), "")[0] for m in calls}):
+                each = str(expression(name, dtype)).format("x[i * xs]", "y[i * ys]")
+                said = code.strip().replace("EXPRESSION", each).replace("NAME", name)
+                said = re.sub(r"\bT\b|(?<=_)T\b", ctype, said)
+                out = f"/* {about} */\n{said}\n\n{out}"
+    return (LOOP if "loop numpy_" in out else "") + out
+
+
+LOOP = """\
+/* a loop of NumPy's, which whoever loads this may set */
+typedef struct {
+    void (*run)(const void **, const intptr_t *, const intptr_t *, void *);
+    void *data;
+} loop;
+
+"""

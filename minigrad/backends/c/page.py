@@ -1,0 +1,197 @@
+"""Memory and parts of a page of C: where every Array is, and what is done to it in order."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from ...compiler.lower import Lowering
+from ...compiler.memory import Memory
+from ...compiler.passes.cse import merge_common_calls, one_value_each
+from ...compiler.passes.dce import tidy
+from ...compiler.schedule import Array, arrays_in, changed_memory, current
+from ...compiler.syntax import Identifiers, clean
+from ...errors import ProgramError
+from ...static.program.program import Program
+from .expressions import TYPES, cast, functions, literal
+from .nests import Element, Line, Part, Parts, Place, axes_of, looped, shown
+
+#: words that no member may have
+RESERVED = (
+    "step parameters memory feeds loop auto break case char const continue default do double else enum extern float"
+    " for goto if inline int long register restrict return short signed sizeof static struct switch typedef union"
+    " unsigned void volatile while main errno"
+)
+MACROS = re.compile(
+    r"(U?INT|FP_|M_|MATH_|HUGE|NAN|INFINITY|PTRDIFF|SIZE|SIG|WCHAR|WINT)[A-Z0-9_]*|\w+_t|numpy_\w+"
+)
+TABLE = 1 << 16  #: elements of a table of known numbers
+
+
+class Unsayable(Exception):
+    """There is no C for a call here; ``slow``, because NumPy is faster."""
+
+    def __init__(self, why: str, slow: bool = False) -> None:
+        super().__init__(why)
+        self.kind = Slower if slow else ProgramError
+
+
+class Slower(ProgramError):
+    """NumPy does that faster."""
+
+
+class Page(Identifiers):
+    """What is written on: members of the structs, tables, parts."""
+
+    def __init__(self, program: Program, fetch: list[str], memory: Memory, exact: bool) -> None:
+        super().__init__(Lowering(program, fetch, limit=1000).schedule, RESERVED.split())
+        for change in (one_value_each, merge_common_calls, tidy):
+            change(self.schedule)
+        self.exact = exact
+        self.op: Any = None
+        self.places: dict[int, Any] = {}  # id of an Array → its Place, or what a loop saved
+        self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
+        self.known: dict[str, str] = {}  # member that holds one number all the time → the number
+        self.tables: dict[Any, tuple[Place, str]] = {}
+        self.failures: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = []
+        self.kept: set[str] = set()
+        self.changed = changed_memory(self.schedule.items)
+        self.parts = Parts()
+        for name in memory.in_order():
+            place = self.member(memory.parameters[name], name, "p")
+            self.kept.add(place.ref)
+            if name in self.schedule.state:
+                self.put(self.schedule.state[name], place)
+        for name, array in self.schedule.feeds.items():
+            if array.like is None:
+                raise ProgramError(f"the size of {name!r} is open: C is written for known sizes")
+            self.put(array, self.member(array.like, name, "f"))
+
+    def unique(self, wanted: str) -> str:
+        """An identifier nobody has, and no macro."""
+        return super().unique(wanted + "_v" if MACROS.fullmatch(wanted) else wanted)
+
+    # -- memory ---------------------------------------------------------------------------------
+
+    def put(self, array: Array, place: Any) -> None:
+        """Note where an Array is."""
+        self.places[id(array)] = place
+        self.keep.append(array)
+
+    def new(self, array: Array, like: Any = None) -> Place:
+        """Memory for an Array, as it lies in NumPy's."""
+        like = array.like if like is None else like
+        if like is None:
+            raise Unsayable("its size is known only when it runs")
+        place = self.member(like, array.name)
+        self.put(array, place)
+        return place
+
+    def member(self, like: Any, wanted: str = "", section: str = "s") -> Place:
+        """A member for an array."""
+        if like.dtype.name not in TYPES:
+            raise Unsayable(f"there are no {like.dtype} in this C")
+        name = self.unique(clean(wanted) if wanted else "t1")
+        like = np.empty_like(like)
+        self.members[section].append(Place(f"{section}->{name}", like, like))
+        return self.members[section][-1]
+
+    def place(self, value: Any) -> Place:
+        """Where an Array is; an array that is known now is in a table."""
+        if isinstance(value, Place):
+            return value
+        if isinstance(value, Array):
+            array = current(value, self.schedule.same)
+            if id(array) not in self.places:
+                raise Unsayable("it reads what is no array")
+            return self.places[id(array)]  # type: ignore[no-any-return]
+        table = np.array(value, order="C")
+        if table.dtype.name not in TYPES or table.size > TABLE:
+            raise Unsayable(f"it holds {table.size:,} known numbers of {table.dtype}")
+        key = table.dtype.name, table.shape, table.tobytes()
+        if key not in self.tables:
+            name, ctype = self.unique("k1"), TYPES[table.dtype.name]
+            numbers = ", ".join(literal(v, table.dtype) for v in table.ravel().tolist()) or "0"
+            text = f"static const {ctype} {name}[] = {{{numbers}}};"
+            self.tables[key] = Place(name, table, table), text
+        return self.tables[key][0]
+
+    # -- lines and parts ------------------------------------------------------------------------
+
+    def line(
+        self,
+        out: Place,
+        text: str,
+        operands: Any,
+        dtypes: Any = (),
+        result: Any = None,
+        shape: Any = None,
+        start: Any = None,
+        to: Any = None,
+    ) -> None:
+        """``out = text``, in which {0}, {1}, … are operands: Arrays, Places, Elements or numbers.
+
+        Args: ``dtypes``, what each operand is brought to, and ``result``, what the text is of (else as ``out``);
+        ``start``, see `Line`; ``to``, the element that is written.
+        """
+        shape = out.view.shape if shape is None else shape
+        if not math.prod(shape) and start is None:
+            return
+        dtype = out.view.dtype
+        elements: list[Any] = []
+        texts: list[str] = []
+        for k, value in enumerate(operands):
+            wanted = given = dtypes[k] if dtypes else dtype
+            element: Any = value
+            if isinstance(value, Element):
+                given = value.dtype
+            elif not isinstance(value, Array | Place) and np.ndim(value) == 0:
+                element = literal(value, wanted)
+            else:
+                place = self.place(value)
+                given = place.view.dtype
+                element = self.known.get(place.ref) or place.element(shape)
+            elements.append(element)
+            texts.append(cast(f"{{{k}}}", given, wanted))
+        said = re.sub(r"\{(\d)\}", lambda m: texts[int(m[1])], text)
+        result = dtype if result is None else result
+        if result.kind in "iu" and result.itemsize < 4 and text != "{0}":
+            said = f"({TYPES[result.name]})({said})"
+        if result != dtype:
+            said = cast(f"({said})", result, dtype)
+        name = out.name + "_" * (out.name in functions())
+        line = Line(name, TYPES[dtype.name], to or out.element(), said, elements, self.op, start)
+        self.parts.line(shape, line, out.ref.startswith("p->"))
+
+    def copy(self, out: Place, source: Any) -> None:
+        """``out[...] = source``, in the dtype of ``out``."""
+        if out != source:
+            self.line(out, "{0}", [source])
+
+    def part(
+        self, write: Any, reads: Any, writes: Any, fails: bool = False, inner: Any = ()
+    ) -> None:
+        """A piece: its lines, or a function that writes them."""
+        read, wrote = ({p.ref for p in places} for places in (reads, writes))
+        lines = write if callable(write) else lambda: write
+        part = Part(lines, read, wrote, self.op, fails, inner)
+        self.parts.add(part, part.reads, part.writes)
+
+    def each(self, name: str, elements: list[Element], shape: Any, by: Element) -> None:
+        """A function of elements, the last of which it writes, by NumPy's loop along the innermost axis."""
+        *outer, (_, count, axis) = axes_of(shape, elements, by) or [("i", 1, None)]
+        steps = [0 if axis is None else e.strides[axis] for e in elements]
+        given = [f"&{shown(e, outer)}, {s}" for e, s in zip(elements, steps, strict=True)]
+        helper = f"{'pairs' if len(elements) == 3 else 'each'}_{name}_{TYPES[by.dtype.name]}"
+        if math.prod(shape):
+            run = f"{helper}({count}, {', '.join(given)});"
+            self.part(looped(outer, [run]), elements[:-1], elements[-1:])
+
+    def fail(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """The statement that leaves; ``function`` then raises the error of NumPy's kernel."""
+        self.failures.append((function, args, kwargs, self.op))
+        self.kept |= {self.place(a).ref for a in arrays_in((args, kwargs))}
+        return f"    return {len(self.failures)};"
