@@ -13,7 +13,7 @@
 
 # %% [markdown]
 # In step 14 every variable was read once. Real networks share everywhere: the same weight in two
-# layers, the same input on two paths, `x * x`. Boxes can do that since step 5. Can names?
+# layers, the same input on two paths, `x * x`. Boxes have coped with that since step 5. Can names?
 #
 # First what we bring along, folded.
 
@@ -264,8 +264,7 @@ def mirror(op, no_grad, known):
 # print("W@GRAD" in scope)
 
 # %% [markdown]
-# Nothing is lost any more. But `W@GRAD`, the name that everybody will ask for, is written by
-# nobody now.
+# Nothing is lost any more. But now nobody writes `W@GRAD`, the name that everybody will ask for.
 #
 # ## Second repair: add
 #
@@ -289,8 +288,8 @@ def mirror(op, no_grad, known):
 #
 # ## Where does the sum go?
 #
-# We appended it at the end. Is that always right? Here is the diamond of step 6: $a = x^2$, then
-# $a$ goes two ways, $b = a^2$ and $c = a^2$, and $y = b + c$. At $x = 2$ the derivative is 64.
+# We appended it at the end. Is that always right? In the diamond of step 6, $a = x^2$ goes two ways,
+# $b = a^2$ and $c = a^2$, and $y = b + c$. At $x = 2$ the derivative is 64.
 #
 # **Predict, then run.** The two parts of `a@GRAD` are summed at the very end. What does
 # `square_grad` for `x` find?
@@ -314,9 +313,8 @@ def mirror(op, no_grad, known):
 # %% [markdown]
 # `W` was a leaf: nobody inside the network reads its gradient. `a` is in the middle, and its
 # gradient is read on the way. So the sum belongs **directly behind the last writer**. There all
-# parts exist, and no reader has come yet: a reader of `a@GRAD` is the gradient of the operator
-# that made `a`, and in the reversed order it comes after the gradients of all operators that
-# *read* `a`.
+# parts exist, and no reader has come yet: in the reversed order, the operator that *made* `a` comes
+# after all those that *read* it.
 #
 # Now in code. `places` lists every operator of a nest in the order of running, with the network it
 # stands in.

@@ -480,7 +480,7 @@ class BlockOp(Operator):
 #
 # Each step gets a scope of its own, whose parent is the scope outside:
 #
-# * carried values are put in fresh;
+# * carried values are put in at its start;
 # * shared values are found by looking up;
 # * what the body writes stays in the step scope.
 #
