@@ -257,9 +257,9 @@ def functions_behind(y):
 
 
 # %% [markdown]
-# Which of them come first? Links alone are slow to answer that. So every function notes a number on the
-# way forward, its *generation*. A function that takes only leaves has generation 1. Every other one
-# has 1 more than the highest generation among the makers of its inputs:
+# Which of them comes first? A number tells, which every function notes on the way forward: its
+# *generation*. A function that takes only leaves has generation 1. Every other one has 1 more than the
+# highest generation among the makers of its inputs:
 #
 # ```python
 # makers = [x.creator for x in inputs if x.creator is not None]

@@ -119,6 +119,8 @@ def as_tensor(value):
 # * `saved` holds the tensors that its formula will need;
 # * it is **called** with the gradient of the operation's output, and returns the gradients of its
 #   inputs: the *pull*.
+#
+# (The `output_shapes` are for the engine, which comes later.)
 
 # %%
 class Node:
@@ -169,7 +171,8 @@ class MulBackward0(Node):
 # 3. the tensor is a leaf: the path ends here, and the gradient must be **added** to `.grad`. That
 #    is the job of a special node, `AccumulateGrad`. It keeps the leaf as `.variable`.
 #
-# An edge is this answer: a pair *(node or None, index)*. The index is nearly always 0. You will see what it is for.
+# An edge is this answer: a pair *(node or None, index)*. The index is nearly always 0. You will see
+# what it is for.
 
 # %%
 def gradient_edge(tensor):
@@ -416,8 +419,9 @@ def count_edges(root):
 # ## Why the second number?
 #
 # One thing is missing before you write the walk. Each edge has said `0` so far. An operation with
-# several *results* needs more. Such a one is `unbind`, which takes an array apart: one node, and the
-# results are numbered. (Folded. Its backward is `stack`, which puts the pieces together again.)
+# several *results* needs more. Such a one is `unbind`, which takes an array apart. Its results share one
+# node, and each of them knows its number, `output_nr`. (Folded. The backward of `unbind` is `stack`,
+# which puts the pieces together again.)
 #
 # ```python
 # return results(UnbindBackward0(x), *(row.copy() for row in x.data))
@@ -564,7 +568,9 @@ def walk(edge, grad):
 # assert list(x.grad.data) == [0, 3]
 
 # %% [markdown]
-# Is the index all that keeps `p` and `q` apart? Erase it, and walk again.
+# Is the index all that keeps `p` and `q` apart? We set it to 0 and walk again.
+#
+# **Predict, then run.** Where does the 3 arrive now?
 
 # %% tags=["active-ipynb", "mistake"]
 # unbind_node, _ = y.grad_fn.next_functions[0]

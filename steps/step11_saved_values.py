@@ -57,7 +57,7 @@ import numpy as np
 # `grad` will arrive from behind, `cos` is a function, and `x` is a value that somebody must have kept. So
 # the text itself says what to keep.
 #
-# Now what we bring along from step 10, folded. Four things in it have grown by a few lines: a tensor has
+# Now what we bring along from step 10, folded. Three things in it have grown by a few lines: a tensor has
 # the other signs, too; a node keeps its values as `Saved(tensor, node)`, and hands them to its formula
 # when it is called; and `walk` takes one more argument. Each line that matters will be shown when we
 # need it.
@@ -623,19 +623,23 @@ def what_to_save(node, inputs, out):
 # assert x.grad.data == np.cos(0.5)
 
 # %% [markdown]
-# Is changing in place always an error? No. It depends on what was kept: `exp` keeps its result, so its
-# *input* may change.
+# Is changing in place always an error?
+#
+# **Predict, then run.** The same with `exp`. Does it complain, is it wrong, or is it right?
 
 # %% tags=["active-ipynb"]
 # x = Tensor(0.5, requires_grad=True)
 # h = x * 1
 # y = exp(h)
-# h.add_(1)                               # harmless: exp does not look at h again
+# h.add_(1)
 # y.backward()
 # print(x.grad.data == np.exp(0.5))
 # assert x.grad.data == np.exp(0.5)
 
 # %% [markdown]
+# Right, and no complaint: `exp` keeps its *result* and does not look at `h` again. It depends on what was
+# kept.
+#
 # ## Explore: keep the result, or compute it again?
 #
 # The exponential could also be written with its input: `grad * exp(x)`. The gradient is the same, the
