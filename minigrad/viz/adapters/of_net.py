@@ -7,24 +7,15 @@ frame.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...grad_names import EMPTY, GRAD, base, is_gradient
 from ..graph.format import NOT_YET, explain_value, format_value
 from ..graph.graph import Graph, Node
 from .follow import follow_names
-from .wiring import (
-    Placed,
-    Wiring,
-    flat,
-    gradient_look,
-    is_scopes,
-    link_rest,
-    saved_lines,
-    told,
-    twins,
-)
+from .sheets import Sheet, drawn
+from .wiring import Placed, dropped_op, flat, gradient_look, is_scopes
 
 
 def is_net(x: Any) -> bool:
@@ -62,84 +53,70 @@ def leaves(op: Any) -> list[Any]:
 
 def of_net(x: Any, values: Mapping[str, Any] | None = None) -> Graph:
     """The picture of an operator, a net, or of a net and its backward net."""
-    forward, backward = sides(x)
-    drawing = NetDrawing(Graph(), forward, backward, values or {})
-    drawing.draw(forward, "forward")
-    drawing.draw(backward, "backward")
-    drawing.finish()
-    for f, g in drawing.step_nets():
-        of_step_net(drawing, f, g)
-    follow_names(drawing.graph, values or {})
-    told(drawing.graph, "Net", {0: drawing.wiring})
-    return drawing.graph
+    first = NetSheet(Graph(), sides(x), values or {})
+    drawn("Net", first, first.dropped)
+    follow_names(first.graph, values or {})
+    return first.graph
 
 
-class NetDrawing:
-    """One name space of nets: both sides share the names."""
+class NetSheet(Sheet):
+    """The two sides of a net, or one side of a net that an operator runs once per step."""
+
+    kind = "net"
 
     def __init__(
-        self, graph: Graph, forward: Any, backward: Any, values: Mapping[str, Any], step: str = ""
+        self,
+        graph: Graph,
+        nets: tuple[Any, Any],
+        values: Mapping[str, Any],
+        owner: Placed | None = None,
     ) -> None:
-        self.graph, self.values, self.step = graph, values, step
-        self.shared: set[str] = set()
-        self.outer: dict[str | None, tuple[str, ...]] = {None: ()}
-        self.wiring = Wiring(graph, self.look)
-        self.found: dict[str, Placed] = {}
-        self.nops: list[tuple[Any, Node]] = []
-        ops = leaves(forward) if forward is not None else []
-        self.written = {name for op in ops for name in flat(op.outputs)}
-        self.read = {name for op in ops for name in flat(op.inputs)}
-        grads = leaves(backward) if backward is not None else []
-        self.wanted = {base(name) for op in grads for name in flat(op.outputs) if name != EMPTY}
-        self.mirrored = forward is not None and backward is not None
+        super().__init__(graph, owner)
+        self.nets, self.values = nets, values
+        self.loop = owner is not None
+        self.words = f"in #{owner.node.number} {owner.op.type}: " if owner is not None else ""
+        self.dropped: list[tuple[Any, Node]] = []
+        self.written, self.read, self.wanted = set[str](), set[str](), set[str]()
 
-    # -- nodes
+    def draw(self) -> None:
+        """Frames for nets, boxes for operators, in the order in which they run."""
+        forward, backward = ([] if net is None else leaves(net) for net in self.nets)
+        self.written = {name for op in forward for name in flat(op.outputs)}
+        self.read = {name for op in forward for name in flat(op.inputs)}
+        self.wanted = {base(name) for op in backward for name in flat(op.outputs)}
+        for side, net in zip(("forward", "backward"), self.nets, strict=True):
+            self._side(side, [(net, None)] if net is not None else [])
 
-    def draw(self, op: Any, side: str) -> None:
-        """One side: frames for nets, boxes for operators, in the order in which they run."""
-        stack: list[tuple[Any, str | None]] = [] if op is None else [(op, None)]
+    def _side(self, side: str, stack: list[tuple[Any, str | None]]) -> None:
         number = 0
         while stack:
             at, parent = stack.pop()
-            if hasattr(at, "ops") and at.ops:
-                region = self.frame(at, side, parent)
-                stack.extend((inner, region) for inner in reversed(at.ops))
-                continue
-            region = parent or self.frame(at, side, None)
-            if hasattr(at, "ops"):
-                self.nop(at, side, region)
-            else:
-                self.wiring.add(
-                    at, number, region, backward=side == "backward", bold=hasattr(at, "stepnet")
-                )
+            inner = getattr(at, "ops", ())
+            region = parent if parent and not inner else self.frame(at, side, parent)
+            stack.extend((op, region) for op in reversed(inner))
+            if not hasattr(at, "ops"):
+                self.wiring.add(at, number, region, side)
                 number += 1
+            elif not inner:  # an empty net stands where a gradient is not wanted
+                made_for = getattr(at, "forward_op", None) or getattr(at, "forward", None)
+                reason = "NOP: no gradient wanted"
+                self.dropped.append(
+                    (made_for, dropped_op(self.graph, called(at), reason, side, region))
+                )
 
     def frame(self, op: Any, side: str, parent: str | None) -> str:
         """The frame of a net, inside its holder's."""
-        word = "NetOp" if hasattr(op, "ops") else "operator"
-        label = self.step or f"{word} {getattr(op, 'name', None) or op.type}"
-        made = self.graph.region(label, side=side, parent=parent, strong=bool(self.step))
-        self.outer[made.id] = (*self.outer[parent], made.id)
-        return made.id
-
-    def nop(self, op: Any, side: str, region: str) -> None:
-        """An empty net stands where a gradient is not wanted."""
-        name = getattr(op, "name", None) or op.type
-        node = self.graph.node(
-            "pruned",
-            name,
-            side=side,
-            region=region,
-            lines=("NOP: no gradient wanted",),
-            tooltip=f"{name} is an empty net: it computes nothing",
-        )
-        self.nops.append((op, node))
+        label = f"{'NetOp' if hasattr(op, 'ops') else 'operator'} {called(op)}"
+        if self.owner is not None and parent is None:
+            words = "step net, once per step"
+            words = "step net backwards, last step first" if self.backward else words
+            label = f"{self.owner.op.type} #{self.owner.node.number}: {words}"
+        strong = self.owner is not None and parent is None
+        return self.graph.region(label, side=side, parent=parent, strong=strong).id
 
     def look(self, name: str, written: bool) -> tuple[str, str, str, str]:
         """Kind, value, words and tooltip of a name."""
-        kind, word = (
-            self.gradient(name, written) if is_gradient(name) else self.value(name, written)
-        )
+        kind, word = (self.gradient if is_gradient(name) else self.value)(name, written)
         unknown = NOT_YET if self.values and name != EMPTY else ""
         value = format_value(self.values[name]) if name in self.values else unknown
         tooltip = f"{name} | {explain_value(self.values[name])}" if name in self.values else name
@@ -148,95 +125,43 @@ class NetDrawing:
     def value(self, name: str, written: bool) -> tuple[str, str]:
         if is_scopes(name):
             return "scopes", ""
-        if self.step:
-            return ("data", "shared") if name in self.shared else ("value", "")
+        if self.owner is not None:
+            return ("data", "shared") if self.shared(name) else ("value", "")
         if written:
             return ("value", "") if name in self.read else ("output", "")
-        return ("leaf" if name in self.wanted or not self.mirrored else "data"), ""
+        return ("leaf" if name in self.wanted or None in self.nets else "data"), ""
 
     def gradient(self, name: str, written: bool) -> tuple[str, str]:
-        kind, word = gradient_look(name, bool(self.step) or base(name) in self.written)
-        if kind in ("gradient", "leaf_gradient") and self.step and base(name) in self.shared:
-            return "renamed", "+= over steps"
-        if kind in ("gradient", "leaf_gradient") and not (self.step or written):
-            return "seed", "given"
-        return kind, word
+        inside = self.owner is not None
+        kind, word = gradient_look(name, inside or base(name) in self.written)
+        given = kind in ("gradient", "leaf_gradient") and not inside and not written
+        return ("seed", "given") if given else (kind, word)
 
-    # -- both sides
+    def inside(self, placed: Placed) -> Iterator[Sheet]:
+        net = getattr(placed.op, "stepnet", None)
+        if net is not None:
+            nets = (None, net) if placed.backward else (net, None)
+            yield NetSheet(self.graph, nets, {}, placed)
 
     def finish(self) -> None:
-        """Regions of the values, twins, saved values."""
-        self.wiring.finish(self.outer)
-        forward = [p for p in self.wiring.placed if not p.backward]
-        backward = [p for p in self.wiring.placed if p.backward]
-        self.found = twins(self.graph, forward, backward)
-        self.nop_twins(forward)
-        link_rest(self.graph, self.wiring, self.wiring)
-        saved_lines(self.graph, backward, self.found)
-        self.lift_interface()
-
-    def lift_interface(self) -> None:
         """What enters or leaves the whole net stands in the outermost frame."""
-        for nodes in self.wiring.versions.values():
-            for node in nodes:
-                path = self.outer[node.region]
-                if path and (
-                    node.id not in self.wiring.writer or node.kind in ("output", "leaf_gradient")
-                ):
-                    node.region = path[0]
+        super().finish()
+        for node in (n for nodes in self.wiring.versions.values() for n in nodes):
+            path = self.wiring.path(node.region)
+            ends = node.id not in self.wiring.writer or node.kind in ("output", "leaf_gradient")
+            node.region = path[0] if path and ends else node.region
 
-    def nop_twins(self, forward: list[Placed]) -> None:
-        """An empty net belongs to the operator it was made for, where it says so."""
-        for op, node in self.nops:
-            made_for = getattr(op, "forward_op", None) or getattr(op, "forward", None)
-            for p in forward:
-                if p.op is made_for and p.node.twin is None:
-                    self.graph.link(p.node, node)
+    def shared(self, name: str) -> bool:
+        return self.owner is not None and name in flat(self.owner.op.inputs)
 
-    def step_nets(self) -> list[tuple[Placed | None, Placed | None]]:
-        """The operators that run a net of their own step by step: (forward, its grad op)."""
-        runs = [p for p in self.wiring.placed if hasattr(p.op, "stepnet")]
-        grad_of = {f.node.id: g for g in runs if (f := self.found.get(g.node.id))}
-        found: list[tuple[Placed | None, Placed | None]] = []
-        found += [(p, grad_of.get(p.node.id)) for p in runs if not p.backward]
-        return found + [(None, p) for p in runs if p.backward and p.node.id not in self.found]
+    def handed_over(self) -> list[tuple[str, str]]:
+        """The states that an operator carries from step to step: its ``memories`` {start: end}."""
+        op = self.owner.op if self.owner is not None else None
+        said = getattr(op, "memories", None) or getattr(op, "attrs", {}).get("memories") or ()
+        pairs = [tuple(m)[:2] for m in (said.items() if isinstance(said, dict) else said)]
+        return [(s + GRAD, e + GRAD) if self.backward else (e, s) for s, e in pairs]
 
 
-# ---- a net that runs once per step ----------------------------------------------------------
-
-
-def of_step_net(outer: NetDrawing, f: Placed | None, g: Placed | None) -> None:
-    """The net inside an operator that runs it T times, below, in a frame of its own."""
-    forward, backward = (p.op.stepnet if p else None for p in (f, g))
-    inner = NetDrawing(outer.graph, forward, backward, {})
-    inner.shared = {name for p in (f, g) if p for name in flat(p.op.inputs)}  # parameters
-    for owner, net, side, words in (
-        (f, forward, "forward", "step net, once per step"),
-        (g, backward, "backward", "step net backwards, last step first"),
-    ):
-        if owner is None:
-            continue
-        inner.step = f"{owner.op.type} #{owner.node.number}: {words}"
-        start = len(inner.wiring.placed)
-        inner.draw(net, side)
-        for first in inner.wiring.placed[start : start + 1]:
-            outer.graph.edge(owner.node, first.node, "sub_block")
-    inner.finish()
-    for owner, word in ((f, "next step"), (g, "previous step")):
-        for pre, now in memories(owner.op) if owner else ():
-            carry(inner, pre, now, word)
-
-
-def memories(op: Any) -> list[tuple[str, str]]:
-    """(name at the start of a step, name at its end) of the states carried from step to step."""
-    said = getattr(op, "memories", None) or op.attrs.get("memories") or ()
-    return [tuple(m)[:2] for m in (said.items() if isinstance(said, dict) else said)]
-
-
-def carry(drawing: NetDrawing, pre: str, now: str, word: str) -> None:
-    """The thick line from the state at the end of a step to the state at the start of the next."""
-    if word == "previous step":
-        pre, now = now + GRAD, pre + GRAD
-    nodes = drawing.wiring.versions
-    if pre in nodes and now in nodes:
-        drawing.graph.edge(nodes[now][-1], nodes[pre][0], "loop", label=word)
+def called(op: Any) -> str:
+    """The name of an operator or a net."""
+    return str(getattr(op, "name", None) or op.type)

@@ -8,7 +8,7 @@ classes and `minigrad.static` both do.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,19 +17,16 @@ from ..graph.format import explain_value, format_shape, format_value
 from ..graph.graph import Graph, Node, Region
 from .follow import follow_names
 from .inside import add_word, show_value
+from .sheets import Sheet, drawn
 from .wiring import (
     Placed,
-    Wiring,
+    dropped_op,
     flat,
     gradient_look,
     is_scopes,
-    link_rest,
     loops,
     makes_gradients,
     op_kind,
-    saved_lines,
-    told,
-    twins,
 )
 
 
@@ -54,290 +51,100 @@ def of_program(
     ``detail="pruned"`` also shows the grad ops that were dropped, from the records in
     ``program.pruned``: (type, reason, forward op).
     """
-    drawing = ProgramDrawing(Facts(program, values or {}, record))
-    drawing.blocks()
-    if detail == "pruned":
-        drawing.ghosts(getattr(program, "pruned", ()))
-    drawing.mirror()
-    follow_names(drawing.graph, values or {})
-    drawing.not_run()
-    told(drawing.graph, "Program", {idx: s.wiring for idx, s in drawing.sheets.items()})
-    return drawing.graph
+    facts = Facts(program, values or {}, record)
+    first = BlockSheet(facts, Graph(), program.blocks[0])
+    sheets = drawn("Program", first, _dropped(first) if detail == "pruned" else ())
+    follow_names(first.graph, values or {})
+    for sheet in sheets if record is not None else ():
+        _not_run(facts, sheet)
+    return first.graph
 
 
-@dataclass
-class Sheet:
-    """One block on paper: its names, its regions, and the operator that holds it."""
+class BlockSheet(Sheet):
+    """One block: a frame for each side."""
 
-    block: Any
-    wiring: Wiring
-    owner: Placed | None = None
-    attr: str = ""  # the attr of the owner that names the block
-    regions: dict[str, Region] = field(default_factory=dict)  # forward, backward, optimize
+    kind = "block"
 
-    @property
-    def backward(self) -> bool:
-        return self.owner is not None and self.owner.backward
+    def __init__(
+        self, facts: Facts, graph: Graph, block: Any, owner: Placed | None = None, attr: str = ""
+    ) -> None:
+        super().__init__(graph, owner, attr)
+        self.facts, self.block, self.words = facts, block, f"block {block.idx} "
+        self.loop = owner is not None and loops(owner.op)
+        self.regions: dict[str, Region] = {}  # forward, backward, optimize
 
-    @property
-    def loop(self) -> bool:
-        return self.owner is not None and loops(self.owner.op)
+    def draw(self) -> None:
+        """Each operator on the side that its role says, with the values that it wrote."""
+        for number, op in enumerate(self.block.ops):
+            role = getattr(op, "role", "forward")
+            backward = self.backward or role == "backward" or makes_gradients(op)
+            part = "backward" if backward else "optimize" if role == "optimize" else "forward"
+            placed = self.wiring.add(op, number, self.region(part), part)
+            placed.node.data["place"] = (self.block.idx, number)
+            for name, value in self.facts.written_by.get((self.block.idx, number), {}).items():
+                if name in placed.outs:
+                    show_value(placed.outs[name], value)
 
+    def inside(self, placed: Placed) -> Iterator[Sheet]:
+        for attr, block in held_blocks(placed.op, self.facts.program):
+            yield BlockSheet(self.facts, self.graph, block, placed, attr)
 
-class ProgramDrawing:
-    """Builds the graph of one program, block by block, from block 0 down."""
-
-    def __init__(self, facts: Facts) -> None:
-        self.facts, self.program = facts, facts.program
-        self.graph = Graph()
-        self.sheets: dict[int, Sheet] = {}
-
-    # -- blocks
-
-    def blocks(self) -> None:
-        """Draw block 0, then the blocks its operators hold, and so on; never by recursion."""
-        waiting: list[tuple[Any, Placed | None, str]] = [(self.program.blocks[0], None, "")]
-        for block, owner, attr in waiting:  # grows while it is walked
-            wiring = Wiring(self.graph, Looks(self.facts, block))
-            sheet = self.sheets[block.idx] = Sheet(block, wiring, owner, attr)
-            for number, op in enumerate(block.ops):
-                placed = self.place(sheet, op, number)
-                for name, held in held_blocks(op, self.program):
-                    placed.node.bold = True
-                    waiting.append((held, placed, name))
-        for sheet in self.sheets.values():
-            sheet.wiring.finish({r.id: (r.id,) for r in sheet.regions.values()} | {None: ()})
-            self.join(sheet)
-
-    def place(self, sheet: Sheet, op: Any, number: int) -> Placed:
-        """One operator in its block, on the side that its role says, with the values that it wrote."""
-        role = getattr(op, "role", "forward")
-        backward = sheet.backward or role == "backward" or makes_gradients(op)
-        part = "backward" if backward else "optimize" if role == "optimize" else "forward"
-        placed = sheet.wiring.add(
-            op,
-            number,
-            self.region(sheet, part),
-            backward=backward,
-            update=part == "optimize",
-        )
-        placed.node.data["place"] = (sheet.block.idx, number)
-        for name, value in self.facts.written_by.get((sheet.block.idx, number), {}).items():
-            if name in placed.outs:
-                show_value(placed.outs[name], value)
-        return placed
-
-    def region(self, sheet: Sheet, part: str) -> str:
-        """The frame of one side of a block, made when its first operator comes."""
-        if part not in sheet.regions:
+    def region(self, part: str) -> str:
+        """The frame of one side of the block, made when its first operator comes."""
+        if part not in self.regions:
             side = "forward" if part == "forward" else "backward"
-            sheet.regions[part] = self.graph.region(
-                region_label(sheet, part), side=side, strong=sheet.owner is not None
+            self.regions[part] = self.graph.region(
+                self.label(part), side=side, strong=self.owner is not None
             )
-        return sheet.regions[part].id
+        return self.regions[part].id
 
-    def join(self, sheet: Sheet) -> None:
-        """The line from an operator to the block it holds, and the values that go round in it."""
-        nodes = [n for p in sheet.wiring.placed for n in (*p.ins.values(), p.node)]
-        if sheet.owner is not None and nodes:
-            self.graph.edge(sheet.owner.node, nodes[0], "sub_block")
-        if sheet.owner is not None and sheet.regions:
-            label = next(iter(sheet.regions.values())).label
-            sheet.owner.node.data.setdefault("holds", {})[sheet.block.idx] = label
-        if sheet.loop:
-            carry(self.graph, sheet)
+    def label(self, part: str) -> str:
+        """What stands on the frame of one side."""
+        block, owner = self.block, self.owner
+        if owner is None:
+            made_by = "grad ops appended by append_backward"
+            words = {"forward": "forward ops", "backward": made_by, "optimize": "optimizer ops"}
+            return f"block {block.idx}: {words[part]}"
+        parent = getattr(block.parent, "idx", block.parent)
+        forward = getattr(block, "forward_block", -1)
+        link = f"{self.attr} of" if forward in (-1, None) else f"forward block {forward}, in"
+        holder = f"#{owner.node.number} {owner.op.type}"
+        what = "loop body" if self.loop else "branch"
+        if self.backward:
+            what = "one step backwards" if self.loop else "branch backwards"
+        what = "condition" if self.attr == "cond_block" else what
+        return f"block {block.idx} (parent {parent}, {link} {holder}): {what}"
 
-    # -- both sides
+    def join(self) -> None:
+        """Values that go round: the last version of this step is the first of the next."""
+        super().join()
+        if self.owner is not None and self.regions:
+            label = next(iter(self.regions.values())).label
+            self.owner.node.data.setdefault("holds", {})[self.block.idx] = label
+        for name, nodes in self.wiring.versions.items() if self.loop else ():
+            first, last = nodes[0], nodes[-1]
+            from_outside = first.id not in self.wiring.writer
+            if first is not last and from_outside:
+                self.went_round(last, first)
+            elif not self.backward and not from_outside and name not in self.block.vars:
+                add_word(last, "next")  # the condition, above all: the loop itself reads it
 
-    def ghosts(self, records: Iterable[Any]) -> None:
-        """The grad ops that were dropped, each with its reason."""
-        sheet = self.sheets[self.program.blocks[0].idx]
-        for kind, reason, forward_op in records:
-            node = self.graph.node(
-                "pruned",
-                kind,
-                lines=(f"pruned: {reason}",),
-                side="backward",
-                region=self.region(sheet, "backward"),
-                tooltip=f"{kind} was dropped: {reason}",
-            )
-            self.ghost_twin(node, forward_op)
+    def shared(self, name: str) -> bool:
+        return name not in self.facts.carried.get(self.block.idx, ())
 
-    def ghost_twin(self, node: Node, forward_op: Any) -> None:
-        """Link the node of a grad op that was dropped with the operator whose it would have been."""
-        for p in (p for s in self.sheets.values() for p in s.wiring.placed):
-            if p.op is forward_op and p.node.side == "forward" and p.node.twin is None:
-                self.graph.link(p.node, node)
+    def handed_over(self) -> list[tuple[str, str]]:
+        """Attrs of the loop say it as ``carry`` {start: end}, or as the lists ``carried`` and ``next``."""
+        op = self.owner.op if self.owner is not None else None
+        attrs = getattr(op, "attrs", None) or {}
+        following = attrs.get("carry", {})
+        if op is None or not self.backward:
+            lists = zip(attrs.get("next", ()), attrs.get("carried", ()), strict=False)
+            return [*((end, start) for start, end in following.items()), *lists]
+        seeds = zip(following, op.inputs.get("out_grad", ()), strict=False)
+        lists = zip(attrs.get("carried_grad", ()), attrs.get("next_grad", ()), strict=False)
+        return [*((start + GRAD, end) for start, end in seeds), *lists]
 
-    def mirror(self) -> None:
-        """Link each grad op and each gradient with its twin, then draw what is saved."""
-        every = [p for s in self.sheets.values() for p in s.wiring.placed]
-        backward = [p for p in every if p.backward]
-        forward = [p for p in every if p.node.side == "forward"]
-        found = twins(self.graph, forward, backward)
-        for sheet in self.sheets.values():
-            partner = self.partner(sheet, found)
-            if partner is not None:
-                link_rest(self.graph, partner.wiring, sheet.wiring)
-                if sheet.loop and sheet.backward:
-                    add_over_steps(self.graph, partner, sheet)
-        saved_lines(self.graph, backward, found)
-
-    def partner(self, sheet: Sheet, found: dict[str, Placed]) -> Sheet | None:
-        """The sheet that holds the forward side of this one."""
-        if sheet.owner is None or not sheet.backward:
-            return sheet
-        owner = found.get(sheet.owner.node.id)
-        held = dict(held_blocks(owner.op, self.program)) if owner else {}
-        block = held.get(sheet.attr)
-        return self.sheets.get(block.idx) if block is not None else None
-
-    def not_run(self) -> None:
-        """Blocks that the run did not enter, and operators that it did not reach, are grey."""
-        if self.facts.record is None:
-            return
-        for sheet in self.sheets.values():
-            entered = sheet.block.idx in self.facts.entered
-            for region in sheet.regions.values() if not entered else ():
-                region.label += ": did not run"
-            for placed in sheet.wiring.placed:
-                if placed.node.data["place"] not in self.facts.written_by:
-                    for node in (placed.node, *placed.outs.values()):
-                        node.state = "pending"
-            for node in (n for nodes in sheet.wiring.versions.values() for n in nodes):
-                if not entered and node.id not in sheet.wiring.writer:
-                    node.state = "pending"
-
-
-# ---- blocks that operators hold ----------------------------------------------------------------
-
-
-def held_blocks(op: Any, program: Any) -> list[tuple[str, Any]]:
-    """(attr, block) for the blocks an operator holds: attrs called ``…block``, index or block."""
-    attrs = getattr(op, "attrs", None) or {}
-    held = [(k, v) for k, v in attrs.items() if k.endswith("block") and v is not None]
-    return [(k, program.blocks[b] if isinstance(b, int) else b) for k, b in held]
-
-
-def region_label(sheet: Sheet, part: str) -> str:
-    """What stands on the frame of one side of a block."""
-    block, owner = sheet.block, sheet.owner
-    if owner is None:
-        made_by = "grad ops appended by append_backward"
-        words = {"forward": "forward ops", "backward": made_by, "optimize": "optimizer ops"}
-        return f"block {block.idx}: {words[part]}"
-    parent = getattr(block.parent, "idx", block.parent)
-    forward = getattr(block, "forward_block", -1)
-    link = f"{sheet.attr} of" if forward in (-1, None) else f"forward block {forward}, in"
-    holder = f"#{owner.node.number} {owner.op.type}"
-    return f"block {block.idx} (parent {parent}, {link} {holder}): {what_it_is(sheet)}"
-
-
-def what_it_is(sheet: Sheet) -> str:
-    """What a block does for the operator that holds it."""
-    if sheet.attr == "cond_block":
-        return "condition"
-    if sheet.loop:
-        return "one step backwards" if sheet.backward else "loop body"
-    return "branch backwards" if sheet.backward else "branch"
-
-
-def carry(graph: Graph, sheet: Sheet) -> None:
-    """Values that go round: the last version of this iteration is the first of the next."""
-    versions = sheet.wiring.versions
-    for name, nodes in versions.items():
-        first, last = nodes[0], nodes[-1]
-        from_outside = first.id not in sheet.wiring.writer
-        if first is not last and from_outside:
-            go_round(graph, sheet, last, first)
-        elif not sheet.backward and not from_outside and name not in sheet.block.vars:
-            add_word(last, "next")  # the condition, above all: the loop itself reads it
-    for end, start in handed_over(sheet):
-        if end in versions and start in versions and end != start:
-            go_round(graph, sheet, versions[end][-1], versions[start][0])
-
-
-def go_round(graph: Graph, sheet: Sheet, end: Node, start: Node) -> None:
-    """One value that an iteration hands on."""
-    add_word(end, "before the step" if sheet.backward else "next")
-    if sheet.backward:
-        add_word(start, "after the step")
-    word = "previous step" if sheet.backward else "next step"
-    graph.edge(end, start, "loop", label=word)
-
-
-def handed_over(sheet: Sheet) -> list[tuple[str, str]]:
-    """(name at the end, name at the start of the next iteration), where the loop says so.
-
-    Its attrs say it as ``carry`` {start: end}, or as the lists ``carried`` and ``next``.
-    """
-    op = sheet.owner.op if sheet.owner is not None else None
-    attrs = getattr(op, "attrs", None) or {}
-    following = attrs.get("carry", {})
-    if op is None or not sheet.backward:
-        lists = zip(attrs.get("next", ()), attrs.get("carried", ()), strict=False)
-        return [*((end, start) for start, end in following.items()), *lists]
-    seeds = zip(following, op.inputs.get("out_grad", ()), strict=False)
-    lists = zip(attrs.get("carried_grad", ()), attrs.get("next_grad", ()), strict=False)
-    return [*((start + GRAD, end) for start, end in seeds), *lists]
-
-
-def add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:
-    """Gradients of what every iteration reads and none writes are added up over the iterations."""
-    added: set[str] = set()
-    for name, nodes in backward.wiring.versions.items():
-        read = forward.wiring.versions.get(base(name), [])
-        only_read = len(read) == 1 and read[0].id not in forward.wiring.writer
-        only_read = only_read and base(name) not in dict(handed_over(forward)).values()
-        if is_gradient(name) and len(nodes) == 1 and only_read:
-            nodes[0].kind = "renamed"
-            add_word(nodes[0], "+= over steps")
-            added.add(nodes[0].id)
-    for edge in graph.edges if added else ():
-        if edge.head in added and edge.kind == "grad":
-            edge.kind = "accumulate"
-
-
-# ---- How the variables of a program look: which kind of node, the value or the shape, a few words ----
-
-
-@dataclass
-class Facts:
-    """What is known about a program before anything is drawn."""
-
-    program: Any
-    values: Mapping[str, Any] = field(default_factory=dict)
-    record: Any = None  # what a run of this program did, step by step
-
-    def __post_init__(self) -> None:
-        self.written_by: dict[tuple[int, int], Mapping[str, Any]] = {}  # (block, operator) last
-        self.entered: dict[int, Mapping[str, Any]] = {}  # what a block found, last
-        for step in self.record.steps if self.record is not None else ():
-            if step.kind == "enter":
-                self.entered[step.block] = step.values
-            elif step.kind == "op":
-                self.written_by[step.block, step.number] = step.values
-        self.loss = loss_names(self.program)
-        self.written = written_names(self.program)
-        self.carried = carried_names(self.program)
-        self.handed_on = {name for names in self.carried.values() for name in names}
-        self.scopes = scope_words(self.program)
-
-    def found_by(self, block: Any, written: bool) -> Mapping[str, Any]:
-        """The values of names when a block was entered last; else those at the end of the run."""
-        if self.record is None:
-            return self.values
-        return {} if written else self.entered.get(block.idx, {})
-
-
-@dataclass
-class Looks:
-    """Kind, value, words and tooltip of the names of one block."""
-
-    facts: Facts
-    block: Any
-
-    def __call__(self, name: str, written: bool) -> tuple[str, str, str, str]:
+    def look(self, name: str, written: bool) -> tuple[str, str, str, str]:
         if name == EMPTY:
             return "data", "", "no gradient", "no gradient is wanted here"
         home, var = find_var(self.facts.program, self.block, name)
@@ -378,6 +185,66 @@ class Looks:
         return gradient_look(
             name, home in self.facts.written or home in self.facts.handed_on or is_gradient(home)
         )
+
+
+def _dropped(first: BlockSheet) -> Iterator[tuple[Any, Node]]:
+    """The grad ops that were dropped, each with its reason."""
+    for kind, reason, forward_op in getattr(first.facts.program, "pruned", ()):
+        region = first.region("backward")
+        yield forward_op, dropped_op(first.graph, kind, f"pruned: {reason}", "backward", region)
+
+
+def _not_run(facts: Facts, sheet: Any) -> None:
+    """Blocks that the run did not enter, and operators that it did not reach, are grey."""
+    entered = sheet.block.idx in facts.entered
+    for region in sheet.regions.values() if not entered else ():
+        region.label += ": did not run"
+    for placed in sheet.wiring.placed:
+        if placed.node.data["place"] not in facts.written_by:
+            for node in (placed.node, *placed.outs.values()):
+                node.state = "pending"
+    for node in (n for nodes in sheet.wiring.versions.values() for n in nodes):
+        if not entered and node.id not in sheet.wiring.writer:
+            node.state = "pending"
+
+
+def held_blocks(op: Any, program: Any) -> list[tuple[str, Any]]:
+    """(attr, block) for the blocks an operator holds: attrs called ``…block``, index or block."""
+    attrs = getattr(op, "attrs", None) or {}
+    held = [(k, v) for k, v in attrs.items() if k.endswith("block") and v is not None]
+    return [(k, program.blocks[b] if isinstance(b, int) else b) for k, b in held]
+
+
+# ---- How the variables of a program look: which kind of node, the value or the shape, a few words ----
+
+
+@dataclass
+class Facts:
+    """What is known about a program before anything is drawn."""
+
+    program: Any
+    values: Mapping[str, Any] = field(default_factory=dict)
+    record: Any = None  # what a run of this program did, step by step
+
+    def __post_init__(self) -> None:
+        self.written_by: dict[tuple[int, int], Mapping[str, Any]] = {}  # (block, operator) last
+        self.entered: dict[int, Mapping[str, Any]] = {}  # what a block found, last
+        for step in self.record.steps if self.record is not None else ():
+            if step.kind == "enter":
+                self.entered[step.block] = step.values
+            elif step.kind == "op":
+                self.written_by[step.block, step.number] = step.values
+        self.loss = loss_names(self.program)
+        self.written = written_names(self.program)
+        self.carried = carried_names(self.program)
+        self.handed_on = {name for names in self.carried.values() for name in names}
+        self.scopes = scope_words(self.program)
+
+    def found_by(self, block: Any, written: bool) -> Mapping[str, Any]:
+        """The values of names when a block was entered last; else those at the end of the run."""
+        if self.record is None:
+            return self.values
+        return {} if written else self.entered.get(block.idx, {})
 
 
 def scope_words(program: Any) -> dict[tuple[int, str], str]:

@@ -75,15 +75,14 @@ class Wiring:
         self,
         op: Any,
         number: int,
-        region: str | None,
-        *,
-        backward: bool = False,
-        update: bool = False,
-        bold: bool = False,
+        region: str,
+        part: str = "forward",
     ) -> Placed:
-        """Draw one operator with what it reads and writes; an ``update`` stands among gradients."""
-        side = "backward" if backward or update else "forward"
-        kind = "op" if update else op_kind(op, backward)
+        """Draw one operator with what it reads and writes: ``part`` is "forward", "backward" or
+        "optimize", whose updates stand among the gradients.
+        """
+        side = "forward" if part == "forward" else "backward"
+        kind = op_kind(op, part == "backward")
         more, lines = attr_words(op)
         inside = operation(slots_of(op) if kind in ("op", "grad_op") else ())
         lines += inside["lines"] if kind == "grad_op" else ()
@@ -94,11 +93,10 @@ class Wiring:
             side=side,
             region=region,
             number=number,
-            bold=bold,
             tooltip=op_words(op),
             data=inside["data"],
         )
-        done = Placed(op, node, backward)
+        done = Placed(op, node, part == "backward")
         self.placed.append(done)
         wanted = read_names(op) if side == "backward" else set()
         for port, name in ported(op.inputs):
@@ -143,20 +141,31 @@ class Wiring:
 
     # -- after the last operator
 
-    def finish(self, outer: Mapping[str | None, tuple[str, ...]]) -> None:
-        """Put every value into its region and tell versions apart.
-
-        ``outer`` maps a region to its path from the root.
-        """
+    def finish(self) -> None:
+        """Put every value into its region and tell versions apart."""
         for nodes in self.versions.values():
             for node in nodes:
-                node.region = common(self.touched.get(node.id, []), outer)
+                node.region = self.common(self.touched.get(node.id, []))
             for node in nodes[:-1] if nodes[0].name != EMPTY else ():
                 if not node.data.get("recorded"):
                     forget_value(node)
             written = [n for n in nodes if n.id in self.writer and n.name != EMPTY]
             for k, node in enumerate(written if len(written) > 1 else ()):
                 add_word(node, self.version_word(node, k, written))
+
+    def common(self, regions: list[str | None]) -> str | None:
+        """The innermost region around all of these; where there is none, the first one's."""
+        first, *others = [self.path(region) for region in dict.fromkeys(regions)] or [()]
+        shared = [region for region in first if all(region in path for path in others)]
+        return (shared or first or (None,))[-1]
+
+    def path(self, region: str | None) -> tuple[str, ...]:
+        """A region, after those around it."""
+        found: list[str] = []
+        while region is not None:
+            found.append(region)
+            region = self.graph.regions[region].parent
+        return (*reversed(found),)
 
     def version_word(self, node: Node, k: int, written: list[Node]) -> str:
         """What tells one version from the next: the loop between them, or its number."""
@@ -180,21 +189,6 @@ def line_kind(op: Node, value: Node) -> str:
     if value.kind == "renamed" or op.kind in ("sum", "accumulate"):
         return "accumulate"
     return "grad" if value.kind in GRADIENT_KINDS or op.kind != "op" else "flow"
-
-
-def common(regions: list[str | None], outer: Mapping[str | None, tuple[str, ...]]) -> str | None:
-    """The innermost region around all of these; where there is none, the first one's."""
-    if not regions:
-        return None
-    shared = outer[regions[0]]
-    for region in regions[1:]:
-        path = outer[region]
-        n = next(
-            (i for i, (a, b) in enumerate(zip(shared, path, strict=False)) if a != b),
-            min(len(shared), len(path)),
-        )
-        shared = shared[:n]
-    return shared[-1] if shared else regions[0]
 
 
 # ---- Which grad op belongs to which operator, which gradient to which value ----
@@ -280,17 +274,10 @@ def saved_lines(graph: Graph, backward: list[Placed], found: dict[str, Placed]) 
                 graph.edge(value, g.node, "saved")
 
 
-def told(graph: Graph, kind: str, blocks: Mapping[int, Wiring]) -> None:
-    """Title and the order of events, for readers who do not see the picture."""
-    placed = [each for block in blocks.values() for each in block.placed]
-    grads = sum(each.backward for each in placed)
-    counts = [f"{len(placed) - grads} ops"]
-    counts += [f"{grads} grad ops"] if grads or kind == "Program" else []
-    counts += [f"{len(blocks)} blocks"] if len(blocks) > 1 else []
-    graph.title = f"{kind}: {', '.join(counts)}"
-    for number, block in blocks.items():
-        inside = f"block {number} " if len(blocks) > 1 else ""
-        graph.steps += [f"{inside}#{p.node.number} {op_words(p.op)}" for p in block.placed]
+def dropped_op(graph: Graph, name: str, reason: str, side: str, region: str) -> Node:
+    """An operator that is not there, with the reason."""
+    about = {"lines": (reason,), "tooltip": f"{name} is not there: {reason}"}
+    return graph.node("pruned", name, side=side, region=region, **about)
 
 
 # ---- What operators and the names they read and write say of themselves, by the spelling of programs ----
