@@ -92,7 +92,7 @@ class NetSheet(Sheet):
         while stack:
             at, parent = stack.pop()
             inner = getattr(at, "ops", ())
-            region = parent if parent and not inner else self.frame(at, side, parent)
+            region = parent if parent and not inner else self.net_frame(at, side, parent)
             stack.extend((op, region) for op in reversed(inner))
             if not hasattr(at, "ops"):
                 self.wiring.add(at, number, region, side)
@@ -104,15 +104,16 @@ class NetSheet(Sheet):
                     (made_for, dropped_op(self.graph, called(at), reason, side, region))
                 )
 
-    def frame(self, op: Any, side: str, parent: str | None) -> str:
+    def net_frame(self, op: Any, side: str, parent: str | None) -> str:
         """The frame of a net, inside its holder's."""
         label = f"{'NetOp' if hasattr(op, 'ops') else 'operator'} {called(op)}"
         if self.owner is not None and parent is None:
             words = "step net, once per step"
             words = "step net backwards, last step first" if self.backward else words
             label = f"{self.owner.op.type} #{self.owner.node.number}: {words}"
-        strong = self.owner is not None and parent is None
-        return self.graph.region(label, side=side, parent=parent, strong=strong).id
+        if parent is not None:
+            return self.graph.region(label, side=side, parent=parent).id
+        return self.frame(label, side=side).id
 
     def look(self, name: str, written: bool) -> tuple[str, str, str, str]:
         """Kind, value, words and tooltip of a name."""

@@ -93,9 +93,7 @@ class BlockSheet(Sheet):
         """The frame of one side of the block, made when its first operator comes."""
         if part not in self.regions:
             side = "forward" if part == "forward" else "backward"
-            self.regions[part] = self.graph.region(
-                self.label(part), side=side, strong=self.owner is not None
-            )
+            self.regions[part] = self.frame(self.label(part), side=side)
         return self.regions[part].id
 
     def label(self, part: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...grad_names import base, is_gradient
-from ..graph.graph import Graph, Node
+from ..graph.graph import Graph, Node, Region
 from .inside import add_word
 from .wiring import Placed, Wiring, link_rest, op_words, saved_lines, twins
 
@@ -38,6 +38,11 @@ class Sheet:
     def inside(self, placed: Placed) -> Iterator[Sheet]:
         """The sheets of what an operator holds."""
         raise NotImplementedError
+
+    def frame(self, label: str, side: str) -> Region:
+        """The frame of one of its sides."""
+        holder = None if self.owner is None else self.owner.node.id
+        return self.graph.region(label, side=side, holder=holder, strong=holder is not None)
 
     def finish(self) -> None:
         """All its operators are drawn: values get their frames, versions their words."""

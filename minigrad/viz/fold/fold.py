@@ -8,12 +8,11 @@ not change.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 
 from ..graph.format import shorten, visible
 from ..graph.graph import Graph, Node, is_op
-from .opening import closed, frames_around, holders_of, near, parted, without
+from .opening import Opening, closed, frames_around, near, split
 from .segments import Segment, chunks, contracted, modules, segments, size_of
 
 FULL = 150  # nodes drawn in full
@@ -22,85 +21,41 @@ _TIGHTER, _FEWEST = 0.8, 8  # nodes that a picture may have when it is folded mo
 MODULES = 80  # nodes drawn before frames of modules are closed
 
 
-@dataclass
-class Openings:
-    """What was opened in a folded picture: frames by id, and steps in the order they were made.
-
-    A step is ("show", operations to draw in full) or ("part", the operations of a segment).
-    """
-
-    frames: set[str] = field(default_factory=set)
-    steps: list[tuple[str, frozenset[str]]] = field(default_factory=list)
-
-    def show(self, graph: Graph, ops: Iterable[str]) -> None:
-        """Draw these operations in full, whatever frames they stand in."""
-        ops = frozenset(ops)
-        self.frames |= frames_around(graph, ops)
-        self.steps.append(("show", ops))
-
-    def part(self, ops: Iterable[str]) -> None:
-        """Draw a segment as several smaller ones, or in full if it is small."""
-        self.steps.append(("part", frozenset(ops)))
-
-
 def folded(
-    graph: Graph, detail: str = "auto", openings: Openings | None = None, most: int = FULL
+    graph: Graph, detail: str = "auto", openings: Iterable[Opening] = (), most: int = FULL
 ) -> Graph:
     """The graph as ``detail`` asks for it: "full", "folded", or, where it has more than
     ``most`` nodes, folded until it has not; with what was opened in it.
-    """
-    by_module = any(r.folds for r in graph.regions.values())
-    if by_module and detail in ("auto", "folded") and len(graph.nodes) > MODULES:
-        return _by_module(graph, openings or Openings(), most)
-    if detail == "full" or (detail != "folded" and len(graph.nodes) <= most):
-        return graph
-    return _folded(graph, openings or Openings(), most)
-
-
-def _by_module(graph: Graph, openings: Openings, most: int) -> Graph:
-    """The frames of modules closed, but for those that are open; what stands outside folds for itself."""
-    shut = closed(graph, openings.frames)
-    if len(shut.nodes) <= most and not openings.steps:
-        return shut
-    return _opened(shut, segments(shut), openings)
-
-
-def _folded(graph: Graph, openings: Openings, most: int) -> Graph:
-    """Fold more and more until the picture is small: modules and repeats, frames, then neighbours.
 
     How it is folded does not depend on what is opened, so that a picture does not jump.
     """
-    ways = [(contracted(graph, found), found) for found in (*modules(graph), segments(graph))]
-    for plain, found in sorted(ways, key=lambda way: -len(way[0].nodes)):
-        if len(plain.nodes) <= most:
-            return _opened(graph, found, openings) if openings.steps else plain
-    shut = closed(graph)
-    if shut is not graph:
-        found = segments(shut)
-        plain = contracted(shut, found)
-        small = len(plain.nodes) <= most
-        if small and not (openings.steps or openings.frames):
-            return plain
-        found = found if small else chunks(shut, most)
-        return _framed(closed(graph, openings.frames), found, openings)
-    return _opened(graph, chunks(graph, most), openings)
+    by_module = detail in ("auto", "folded") and any(r.folds for r in graph.regions.values())
+    few = MODULES if by_module else most
+    if detail == "full" or (detail != "folded" and len(graph.nodes) <= few):
+        return graph
+    found = None if by_module else _small(graph, [*modules(graph), segments(graph)], most)
+    if found is not None:
+        return contracted(graph, split(graph, found, openings))
+    shut = closed(graph)  # frames are closed, and what stands outside folds for itself
+    found = _small(shut, [[]] if by_module else [segments(shut)], most)
+    found = (segments(shut) if by_module else chunks(shut, most)) if found is None else found
+    frames = {r for o in openings if o.what != "part" for r in frames_around(graph, o.ids)}
+    if frames:
+        holders = {graph.regions[r].holder or f"c{r}" for r in frames}
+        graph = closed(graph, frames)
+        if len(graph.nodes) > most:
+            found = [*found, *(s for s in segments(graph) if s.ops[0].region in frames)]
+        openings = [*openings, Opening("show", frozenset(holders))]
+    else:
+        graph = shut
+    return contracted(graph, split(graph, found, openings))
 
 
-def _framed(graph: Graph, found: list[Segment], openings: Openings) -> Graph:
-    """The picture with some frames open: their operators stand outside of segments, and what is
-    inside folds for itself.
-    """
-    inside = [s for s in segments(graph) if s.ops[0].region in openings.frames]
-    holders = {n.id for r, n in holders_of(graph).items() if r in openings.frames}
-    return _opened(graph, [*found, *inside], openings, holders)
-
-
-def _opened(
-    graph: Graph, found: list[Segment], openings: Openings, shown: Collection[str] = ()
-) -> Graph:
-    for what, ops in openings.steps:
-        found = (without if what == "show" else parted)(graph, found, ops)
-    return contracted(graph, without(graph, found, shown) if shown else found)
+def _small(graph: Graph, ways: Iterable[list[Segment]], most: int) -> list[Segment] | None:
+    """The way of folding that shows most and is not too large."""
+    sizes = [(len(contracted(graph, found).nodes), found) for found in ways]
+    fit = [each for each in sizes if each[0] <= most]
+    return max(fit, key=lambda each: each[0])[1] if fit else None
 
 
 # ---- What is opened in a folded picture, step by step: open a box, find a name, fold back ----
@@ -125,17 +80,14 @@ class View:
 
     def __init__(self, whole: Graph, detail: str = "auto", expand: Iterable[str] = ()) -> None:
         self.whole, self.detail, self.most = whole, detail, FULL
-        self.openings = Openings()
-        if expand:
-            self.openings.show(whole, expand)
-        self._kept = (len(self.openings.steps), frozenset(self.openings.frames))
-        self._before: list[tuple[int, frozenset[str]]] = []
+        self.openings = [Opening("show", frozenset(expand))] if expand else []
+        self._kept = len(self.openings)
         self._refold()
 
     @property
     def opened(self) -> int:
         """How many openings can be undone."""
-        return len(self._before)
+        return len(self.openings) - self._kept
 
     def turn(self, direction: str) -> None:
         """Draw from left to right ("LR") or from top to bottom ("TB")."""
@@ -164,16 +116,15 @@ class View:
         for name in box.data.get("members", ()):
             yield self.whole.nodes[name]
 
-    def inside(self, name: str) -> frozenset[str]:
+    def inside(self, name: str, what: str = "members") -> frozenset[str]:
         """What a box and its twin hold: they open together."""
         box = self.graph.nodes[name]
         both = (box, self.graph.nodes.get(box.twin or "", box))
-        return frozenset(member for each in both for member in each.data.get("members", ()))
+        return frozenset(held for each in both for held in each.data.get(what, ()))
 
     def with_open(self, name: str) -> tuple[View, str]:
         """Another view, with a box open, and what was done."""
         other = copy.copy(self)
-        other.openings, other._before = copy.deepcopy(self.openings), [*self._before]
         return other, other.open(name)
 
     def found(self, text: str) -> dict[str, int]:
@@ -203,12 +154,10 @@ class View:
         box = self.graph.nodes.get(name)
         if box is None or "members" not in box.data:
             return "There is nothing to open."
-        self._mark()
         if "regions" in box.data:
-            self.openings.frames |= set(box.data["regions"])
+            self._open("frames", box.data["regions"])
         else:
-            self.openings.part(box.data["segment"])
-        self._fold()
+            self._open("part", self.inside(name, "segment"))
         parts = [n for n in self.graph.nodes.values() if n.kind == "folded" and n.side == box.side]
         inside = set(box.data["members"])
         boxes = [n for n in parts if inside & set(n.data.get("members", ()))]
@@ -221,44 +170,34 @@ class View:
         match = next((m for m in self.members(box) if _holds(m, text)), None) if box else None
         if match is None:
             return "", f"Nothing called {shorten(text, 40)} in there."
-        self._mark()
-        shown = near(self.whole, match)
-        self.openings.show(self.whole, shown)
-        self._fold()
+        shown = near(self.whole, [match])
+        self._open("show", shown)
         where = next((n for n in (match.id, *sorted(shown)) if n in self.graph.nodes), "")
         return where, f"Found {shorten(_called(match), 60)}; its neighbours are open, too."
 
     def back(self) -> str:
         """Undo the last opening."""
-        if not self._before:
+        if not self.opened:
             return "Everything is folded."
-        self._return_to(self._before.pop())
+        self.openings = self.openings[:-1]
+        self._refold()
         return "Folded back."
 
     def fold_all(self) -> str:
         """Undo all openings."""
-        self._before.clear()
-        self._return_to(self._kept)
-        return "Everything is folded."
-
-    def _mark(self) -> None:
-        self._before.append((len(self.openings.steps), frozenset(self.openings.frames)))
-
-    def _return_to(self, mark: tuple[int, frozenset[str]]) -> None:
-        del self.openings.steps[mark[0] :]
-        self.openings.frames = set(mark[1])
+        self.openings = self.openings[: self._kept]
         self._refold()
+        return "Everything is folded."
 
     def _refold(self) -> None:
         self.graph = folded(self.whole, self.detail, self.openings, self.most)
 
-    def _fold(self) -> None:
-        """Fold with the new opening; the oldest ones close when the picture would be too large."""
+    def _open(self, what: str, ids: Iterable[str]) -> None:
+        """One more opening; the oldest ones close when the picture would be too large."""
+        self.openings = [*self.openings, Opening(what, frozenset(ids))]
         self._refold()
-        while len(self.graph.nodes) > OPENED and len(self._before) > 1:
-            gone = self._before[1][0] - self._before[0][0]
-            del self.openings.steps[self._before[0][0] : self._before[1][0]]
-            self._before = [(n - gone, frames) for n, frames in self._before[1:]]
+        while len(self.graph.nodes) > OPENED and self.opened > 1:
+            self.openings = self.openings[: self._kept] + self.openings[self._kept + 1 :]
             self._refold()
 
 

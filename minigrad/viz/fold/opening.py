@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from itertools import groupby
+from typing import Any, NamedTuple
 
-from ..graph.graph import Graph, Links, Node, copied, is_op
-from .segments import Segment, joined, mirrored, size_of
+from ..graph.graph import Graph, Links, Node, Region, is_op
+from .segments import Segment, box_of, drawn_with, mirrored, size_of
 
 AROUND = 2  # operations shown before and after each one that was found
 MOST = 40  # operations drawn in full
 PARTS = 10  # pieces of a segment that is opened but too large to draw in full
+
+
+class Opening(NamedTuple):
+    """What was opened: "frames" by their ids, the operations of a box for a "part", or those to "show"."""
+
+    what: str
+    ids: frozenset[str]
 
 
 def found_ops(graph: Graph, text: str) -> set[str]:
@@ -20,8 +29,13 @@ def found_ops(graph: Graph, text: str) -> set[str]:
     The text is the name of a value, of an operation, its number ("#17"), or how the label of a
     frame begins ("block 2").  Raises `ValueError`, with the nearest names, if there is none.
     """
-    every = [n for n in graph.nodes.values() if is_op(n)]
-    hits = _hits(graph, every, text)
+    frames = {r.id for r in graph.regions.values() if r.label.startswith(text)}
+    hits = [
+        n
+        for n in graph.nodes.values()
+        if text in (n.name, n.data.get("called"))
+        or (is_op(n) and (f"#{n.number}" == text or n.region in frames))
+    ]
     if not hits:
         known = {n.name for n in graph.nodes.values() if n.name}
         alike = difflib.get_close_matches(text, sorted(known), 3)
@@ -30,110 +44,63 @@ def found_ops(graph: Graph, text: str) -> set[str]:
             f"nothing called {text!r} in this graph{advice}. expand takes the name of a value or "
             "an operation, a number like '#17', or the label of a frame like 'block 2'"
         )
-    return _with_twins(graph, every, hits[:MOST])
+    return near(graph, hits)
 
 
-def near(graph: Graph, node: Node) -> set[str]:
-    """The operations to draw in full so that a node is seen, with their neighbours and twins."""
-    every = [n for n in graph.nodes.values() if is_op(n)]
+def near(graph: Graph, hits: Iterable[Node]) -> set[str]:
+    """The operations to draw in full so that nodes are seen, with their neighbours and twins."""
     links = Links(graph)
-    around = [*links.before[node.id], *links.after[node.id]]
-    hits = [node] if is_op(node) else [n for n in around if is_op(n)]
-    return _with_twins(graph, every, hits[:MOST])
-
-
-def _with_twins(graph: Graph, every: list[Node], hits: list[Node]) -> set[str]:
-    shown = [op.id for op in _with_neighbours(every, hits)][: 2 * MOST]
-    twins = [twin for n in shown if (twin := graph.nodes[n].twin) in graph.nodes and twin]
-    return {*shown, *twins}
-
-
-def _hits(graph: Graph, ops: list[Node], text: str) -> list[Node]:
-    regions = {r.id for r in graph.regions.values() if r.label.startswith(text)}
-    links = Links(graph)
-    values = {n.id for n in graph.nodes.values() if n.name == text and not is_op(n)}
-    return [
+    touching = [
         op
-        for op in ops
-        if text in (op.name, op.data.get("called"))
-        or f"#{op.number}" == text
-        or op.region in regions
-        or any(n.id in values for n in (*links.before[op.id], *links.after[op.id]))
+        for hit in hits
+        for op in ([hit] if is_op(hit) else [*links.before[hit.id], *links.after[hit.id]])
     ]
-
-
-def _with_neighbours(ops: list[Node], hits: list[Node]) -> list[Node]:
-    """The found operations and those that stand next to them, on the same side."""
-    shown: dict[str, Node] = {}
-    wanted = {n.id for n in hits}
+    wanted = {op.id for op in touching[:MOST] if is_op(op)}
+    shown: dict[str, None] = {}
     for side in ("forward", "backward"):
-        row = [n for n in ops if n.side == side]
+        row = [n for n in graph.nodes.values() if is_op(n) and n.side == side]
         for i, op in enumerate(row):
             if op.id in wanted:
-                around = row[max(0, i - AROUND) : i + AROUND + 1]
-                shown |= {n.id: n for n in around if n.region == op.region}
-    return list(shown.values())
+                beside = row[max(0, i - AROUND) : i + AROUND + 1]
+                shown |= {n.id: None for n in beside if n.region == op.region}
+    first = [*shown][: 2 * MOST]
+    twins = [twin for n in first if (twin := graph.nodes[n].twin) in graph.nodes and twin]
+    return {*first, *twins}
 
 
-def without(graph: Graph, segments: list[Segment], shown: Collection[str]) -> list[Segment]:
-    """The segments without the operations to show; what lies before and after stays folded."""
-    return _cut(graph, segments, lambda segment: _pieces(segment.ops, shown))
+def split(graph: Graph, segments: list[Segment], openings: Iterable[Opening]) -> list[Segment]:
+    """The segments without what was opened, each piece with its twin; what lies before and after
+    stays folded.
+    """
+    for what, ids in openings:
+        made: list[Segment] = []
+        for segment in segments if what != "frames" else ():
+            if segment.side == "backward" and segment.twin is not None:
+                continue  # comes back with the pieces of its twin
+            for piece in _pieces(segment, ids, what == "part"):
+                twin = mirrored(graph, piece)
+                made += [piece] if twin is None else [piece, twin]
+        segments = made if what != "frames" else segments
+    return segments
 
 
-def parted(graph: Graph, segments: list[Segment], ops: Collection[str]) -> list[Segment]:
-    """The segments with one of them, named by its operations, in smaller pieces; in full if small."""
-
-    def parts(segment: Segment) -> list[list[Node]]:
-        mine = {n.id for n in segment.ops}
-        twins = {n.id for n in segment.twin.ops} if segment.twin is not None else set()
-        return _parts(segment) if ops in (mine, twins) else [segment.ops]
-
-    return _cut(graph, segments, parts)
-
-
-def _cut(
-    graph: Graph, segments: list[Segment], parts: Callable[[Segment], list[list[Node]]]
-) -> list[Segment]:
-    """Every segment in its parts, each with its twin."""
-    made: list[Segment] = []
-    for segment in segments:
-        if segment.side == "backward" and segment.twin is not None:
-            continue  # comes back with the parts of its twin
-        for ops in parts(segment):
-            piece = Segment(ops, segment.path, _period(segment, ops))
-            twin = mirrored(graph, piece)
-            made += [piece] if twin is None else [piece, twin]
-    return made
-
-
-def _parts(segment: Segment) -> list[list[Node]]:
-    """Up to `PARTS` pieces of about the same length, of whole repeats; none for a small segment."""
-    count = len(segment.ops)
-    if count <= MOST:
-        return []
-    period = segment.period or 1
-    length = period * -(-count // (period * PARTS))
-    pieces = [segment.ops[at : at + length] for at in range(0, count, length)]
-    return [piece for piece in pieces if len(piece) > 1]
-
-
-def _pieces(ops: list[Node], shown: Collection[str]) -> list[list[Node]]:
-    """Runs of two or more neighbours of which none is shown."""
-    runs: list[list[Node]] = [[]]
-    for op in ops:
-        if op.id in shown:
-            runs.append([])
-        else:
-            runs[-1].append(op)
-    return [run for run in runs if len(run) > 1]
-
-
-def _period(segment: Segment, ops: list[Node]) -> int:
-    """That of the segment, if the piece is made of whole repeats; else 0."""
-    period = segment.period
-    whole = period and len(ops) % period == 0 and len(ops) > period
-    start = next(i for i, n in enumerate(segment.ops) if n is ops[0])
-    return period if whole and start % period == 0 else 0
+def _pieces(segment: Segment, ids: Collection[str], part: bool) -> Iterator[Segment]:
+    """A segment without some operations; if it is opened in parts, up to `PARTS` pieces of these, of
+    about the same length and of whole repeats, or none where they are few.
+    """
+    at, period = 0, segment.period or 1
+    for hit, run in groupby(segment.ops, lambda n: n.id in ids or n.twin in ids):
+        ops = [*run]
+        length = len(ops)
+        if hit:
+            few = not part or length <= MOST
+            length = 0 if few else period * -(-length // (period * PARTS))
+        for start in range(0, len(ops), length) if length else ():
+            piece = ops[start : start + length]
+            whole = (at + start) % period == 0 == len(piece) % period and len(piece) > period
+            if len(piece) > 1:
+                yield Segment(piece, segment.path, segment.period if whole else 0)
+        at += len(ops)
 
 
 # ---- Frames closed into one node: the sub-block of an operator, a net inside a net ----
@@ -141,23 +108,23 @@ def _period(segment: Segment, ops: list[Node]) -> int:
 
 def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
     """The graph with its inner frames closed, except those whose ids are in ``opened``."""
-    holders = holders_of(graph)
-    closing = {r for r in graph.regions if r in holders or graph.regions[r].parent}
-    closing -= set(opened)
-    if not closing:
-        return graph
-    ways = {r: _way(graph, holders, closing, r) for r in graph.regions}
+    closing = _inner(graph) - set(opened)
+    outermost = {r: [at for at in _outwards(graph, r) if at in closing][-1:] for r in graph.regions}
     inside: dict[str, list[Node]] = {}
     for node in graph.nodes.values():
-        if node.region is not None and ways[node.region]:
-            inside.setdefault(ways[node.region], []).append(node)
-    small = copied(graph, [n for n in graph.nodes.values() if not (n.region and ways[n.region])])
-    boxes = {r: _box(graph, small, holders, r, nodes) for r, nodes in inside.items()}
-    small.nodes |= {box.id: box for box in boxes.values()}
+        for frame in outermost[node.region] if node.region is not None else ():
+            inside.setdefault(frame, []).append(node)
+    if not inside:
+        return graph
+    boxes: dict[str, Node] = {}
+    place: dict[str, str] = {}
+    for frame, nodes in inside.items():
+        box = _closed_box(graph, boxes, graph.regions[frame], nodes)
+        boxes[box.id] = box
+        place |= {n.id: box.id for n in nodes}
     _pair(boxes.values())
-    place = {n.id: boxes[r].id for r, nodes in inside.items() for n in nodes}
-    small.edges = [e for e in joined(graph, place) if e.head in small.nodes]
-    small.regions = {r.id: r for r in graph.regions.values() if not ways[r.id]}
+    small = drawn_with(graph, boxes.values(), place)
+    small.regions = {r: frame for r, frame in graph.regions.items() if not outermost[r]}
     small.notes.append(
         f"{len(graph.regions) - len(small.regions)} frames are closed, "
         f"with {len(graph.nodes) - len(small.nodes)} of {len(graph.nodes)} nodes"
@@ -173,72 +140,35 @@ def _pair(boxes: Iterable[Node]) -> None:
             box.twin, twin.twin = twin.id, box.id
 
 
-def holders_of(graph: Graph) -> dict[str, Node]:
-    """Frame of a sub-block -> the operator that holds it."""
-    found: dict[str, Node] = {}
-    by_label: dict[str, Node] = {}
-    for edge in graph.edges:
-        if edge.kind == "sub_block":
-            region = edge.head if edge.head in graph.regions else graph.nodes[edge.head].region
-            tail = graph.nodes[edge.tail]
-            if region is not None and region != tail.region:
-                found.setdefault(region, tail)
-                by_label.setdefault(graph.regions[region].label, tail)
-    for frame in graph.regions.values():  # the second side of a sub-block has no line of its own
-        if frame.strong and frame.parent is None and frame.label in by_label:
-            found.setdefault(frame.id, by_label[frame.label])
-    return found
+def _outwards(graph: Graph, region: str | None) -> Iterator[str]:
+    """A frame, then those around it, from the inside out."""
+    while region is not None:
+        yield region
+        frame = graph.regions[region]
+        region = graph.nodes[frame.holder].region if frame.holder else frame.parent
 
 
-def frames_around(graph: Graph, ops: Collection[str]) -> set[str]:
-    """The frames these nodes stand in, with those that hold them."""
-    holders = holders_of(graph)
-    found: set[str] = set()
-    for op in ops:
-        at = graph.nodes[op].region
-        while at is not None and at not in found:
-            found.add(at)
-            at = holders[at].region if at in holders else graph.regions[at].parent
-    return found
+def frames_around(graph: Graph, ids: Iterable[str]) -> set[str]:
+    """The inner frames that these nodes stand in, and these frames, with those that hold them."""
+    at = {i if i in graph.regions else graph.nodes[i].region for i in ids}
+    return {frame for region in at for frame in _outwards(graph, region)} & _inner(graph)
 
 
-def _way(graph: Graph, holders: dict[str, Node], closing: set[str], region: str) -> str:
-    """The outermost closed frame around a frame, itself included; empty if none is."""
-    found, at, seen = "", region, set()
-    while at and at not in seen:
-        seen.add(at)
-        found = at if at in closing else found
-        at = (holders[at].region if at in holders else graph.regions[at].parent) or ""
-    return found
+def _inner(graph: Graph) -> set[str]:
+    return {r.id for r in graph.regions.values() if r.holder or r.parent}
 
 
-def _box(
-    graph: Graph, small: Graph, holders: dict[str, Node], region: str, nodes: list[Node]
-) -> Node:
+def _closed_box(graph: Graph, boxes: dict[str, Node], frame: Region, nodes: list[Node]) -> Node:
     """The node that stands for a closed frame: the operator that holds it, or a box of its own."""
-    count = size_of([n for n in nodes if is_op(n)])
-    members = [n.id for n in nodes]
-    frame = graph.regions[region]
-    if region in holders:
-        held = small.nodes[holders[region].id]
-        words = f"{count} operations in {frame.label.split(' (')[0]}"
-        data = held.data | {
-            "ops": held.data.get("ops", 1) + count,
-            "members": [*held.data.get("members", ()), *members],
-            "regions": [*held.data.get("regions", ()), region],
-        }
-        small.nodes[held.id] = replace(held, data=data, lines=(*held.lines, words), bold=True)
-        return small.nodes[held.id]
-    kind = "parameters" if all(n.kind == "leaf" for n in nodes) else "values"
-    words = f"{count} operations" if count else f"{len(nodes)} {kind}"
-    data = {"ops": count, "members": members, "regions": [region]}
-    return Node(
-        f"c{region}",
-        "folded",
-        frame.label,
-        lines=(words,),
-        side=frame.side,
-        region=frame.parent,
-        tooltip=words,
-        data=data,
-    )
+    count, members = size_of([n for n in nodes if is_op(n)]), [n.id for n in nodes]
+    data: dict[str, Any] = {"ops": count, "members": members, "regions": [frame.id]}
+    if frame.holder is None:
+        kind = "parameters" if all(n.kind == "leaf" for n in nodes) else "values"
+        words = f"{count} operations" if count else f"{len(nodes)} {kind}"
+        about = {"side": frame.side, "region": frame.parent}
+        return box_of(f"c{frame.id}", frame.label, words, data, **about)
+    held = boxes.get(frame.holder) or graph.nodes[frame.holder]
+    words = f"{count} operations in {frame.label.split(' (')[0]}"
+    data = {key: held.data.get(key, type(new)()) + new for key, new in data.items()}
+    data["ops"] += "ops" not in held.data  # the operator itself
+    return replace(held, data=held.data | data, lines=(*held.lines, words), bold=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -57,15 +58,35 @@ class Segment:
         return f"{count}: {kinds_of(self.ops)}" if self.path and not self.period else count
 
 
+Cut = Callable[[list[Node]], list[Segment]]
+
+
 def segments(graph: Graph) -> list[Segment]:
-    """Repeated runs of operations, forward, and the backward operations that belong to them."""
-    found: list[Segment] = []
-    for ops in _runs_by_region(graph, "forward"):
-        found += _repeats(ops)
+    """Repeated runs of operations."""
+    return _on_both_sides(graph, _repeats)
+
+
+def chunks(graph: Graph, most: int) -> list[Segment]:
+    """Pieces of a graph without repeats: neighbours in the order in which they run, in all about
+    ``most`` nodes.
+    """
+    every = sum(len(ops) for ops in _runs_by_region(graph, "forward") if len(ops) > 1)
+    size = max(2, -(-every // max(1, most // _NODES)))
+
+    def cut(ops: list[Node]) -> list[Segment]:
+        parts = [ops[at : at + size] for at in range(0, len(ops), size)]
+        return [Segment(part) for part in parts if len(part) > 1]
+
+    return _on_both_sides(graph, cut)
+
+
+def _on_both_sides(graph: Graph, cut: Cut) -> list[Segment]:
+    """Segments of forward operations, the backward ones that belong to them, and those of the rest."""
+    found = [segment for ops in _runs_by_region(graph, "forward") for segment in cut(ops)]
     found += [twin for s in found if (twin := mirrored(graph, s)) is not None]
     taken = {n.id for s in found for n in s.ops}
     for ops in _runs_by_region(graph, "backward"):
-        found += _repeats([n for n in ops if n.id not in taken])
+        found += cut([n for n in ops if n.id not in taken])
     return found
 
 
@@ -142,24 +163,6 @@ def modules(graph: Graph) -> Iterator[list[Segment]]:
             yield found + [t for s in found if (t := mirrored(graph, s)) is not None]
 
 
-def chunks(graph: Graph, most: int) -> list[Segment]:
-    """Pieces of a graph without repeats: neighbours in the order in which they run, in all about
-    ``most`` nodes.
-    """
-    every = [ops for ops in _runs_by_region(graph, "forward") if len(ops) > 1]
-    size = max(2, -(-sum(map(len, every)) // max(1, most // _NODES)))
-    found = _cut_up(every, size)
-    found += [twin for s in found if (twin := mirrored(graph, s)) is not None]
-    taken = {n.id for s in found for n in s.ops}
-    rest = _runs_by_region(graph, "backward")
-    return found + _cut_up([[n for n in ops if n.id not in taken] for ops in rest], size)
-
-
-def _cut_up(runs: list[list[Node]], size: int) -> list[Segment]:
-    parts = [ops[at : at + size] for ops in runs for at in range(0, len(ops), size)]
-    return [Segment(part) for part in parts if len(part) > 1]
-
-
 def _listed(names: list[str]) -> str:
     return ", ".join(names if len(names) <= 5 else [*names[:3], "…", names[-1]])
 
@@ -191,25 +194,35 @@ def contracted(graph: Graph, segments: list[Segment]) -> Graph:
     if not segments:
         return graph
     owner = _members(graph, segments)
-    small = copied(graph, [n for n in graph.nodes.values() if n.id not in owner])
-    nodes = {id(s): _folded_node(f"f{i}", s) for i, s in enumerate(segments)}
-    for segment in segments:
-        if segment.twin is not None:
-            nodes[id(segment)].twin = nodes[id(segment.twin)].id
+    names = {id(s): f"f{i}" for i, s in enumerate(segments)}
+    inside: dict[str, list[str]] = {name: [] for name in names.values()}
     for member, s in owner.items():
-        nodes[id(s)].data["members"].append(member)
-    for box in nodes.values():
-        _count_leaves(graph, box)
-        box.data["members"] = list(_whole_members(graph, box.data["members"]))
-    small.nodes |= {n.id: n for n in nodes.values()}
-    small.edges = joined(graph, {member: nodes[id(s)].id for member, s in owner.items()})
-    _drop_ports(small)
+        inside[names[id(s)]].append(member)
+    boxes = [_folded_box(graph, names[id(s)], s, inside[names[id(s)]]) for s in segments]
+    for box, segment in zip(boxes, segments, strict=True):
+        box.twin = names[id(segment.twin)] if segment.twin is not None else None
+    small = drawn_with(graph, boxes, {member: names[id(s)] for member, s in owner.items()})
     small.notes.append(
         f"{len(owner)} of {len(graph.nodes)} nodes are folded into {len(segments)}: "
         + "; ".join(s.name for s in segments[:3])
         + ("; …" if len(segments) > 3 else "")
     )
     return small
+
+
+def drawn_with(graph: Graph, boxes: Iterable[Node], place: dict[str, str]) -> Graph:
+    """The graph with boxes, in the ``place`` of nodes that they hold."""
+    small = copied(graph, [n for n in graph.nodes.values() if n.id not in place])
+    small.nodes |= {box.id: box for box in boxes}
+    small.edges = _joined(graph, place)
+    _drop_ports(small)
+    return small
+
+
+def box_of(name: str, label: str, words: str, data: dict[str, Any], **fields: Any) -> Node:
+    """A node that stands for others: ``data`` says for which, and how many operations they are."""
+    size = f"{data['ops']} operations" if data["ops"] else words
+    return Node(name, "folded", label, lines=(words,), tooltip=size, data=data, **fields)
 
 
 def _members(graph: Graph, segments: list[Segment]) -> dict[str, Segment]:
@@ -273,21 +286,16 @@ def _has_many(links: Links, node: Node) -> bool:
     return is_op(node) and max(len(links.before[node.id]), len(links.after[node.id])) > _MANY
 
 
-def _folded_node(name: str, segment: Segment) -> Node:
-    return Node(
-        name,
-        "folded",
-        segment.name,
-        lines=(segment.words,),
-        side=segment.side,
-        region=segment.ops[0].region,
-        tooltip=said_size(segment.ops),
-        data={
-            "ops": size_of(segment.ops),
-            "segment": [n.id for n in segment.ops],
-            "members": [],
-        },
-    )
+def _folded_box(graph: Graph, name: str, segment: Segment, members: list[str]) -> Node:
+    data = {
+        "ops": size_of(segment.ops),
+        "segment": [n.id for n in segment.ops],
+        "members": [*_whole_members(graph, members)],
+    }
+    about = {"side": segment.side, "region": segment.ops[0].region}
+    box = box_of(name, segment.name, segment.words, data, **about)
+    box.lines += _leaves_in([graph.nodes[m] for m in members], segment.side)
+    return box
 
 
 def _whole_members(graph: Graph, members: Iterable[str]) -> Iterator[str]:
@@ -299,19 +307,20 @@ def _whole_members(graph: Graph, members: Iterable[str]) -> Iterator[str]:
         yield from node.data.get("members", ())
 
 
-def _count_leaves(graph: Graph, box: Node) -> None:
+def _leaves_in(nodes: list[Node], side: str) -> tuple[str, ...]:
     """How many parameters or gradients of parameters are inside: ``w0 … w9: 10 parameters``."""
-    inside = [graph.nodes[m] for m in box.data["members"]]
-    leaves = [n.name for n in inside if n.kind == "leaf"]
-    grads = [n.data.get("called", n.name) for n in inside if ends_at_leaf(n)]
+    leaves = [n.name for n in nodes if n.kind == "leaf"]
+    grads = [n.data.get("called", n.name) for n in nodes if ends_at_leaf(n)]
+    lines = []
     for names, what in ((leaves, "parameter"), (grads, "gradient")):
         if names:
-            names = names if box.side == "forward" else names[::-1]
+            names = names if side == "forward" else names[::-1]
             ends = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
-            box.lines += (f"{ends}: {len(names)} {what}{'s' * (len(names) > 1)}",)
+            lines.append(f"{ends}: {len(names)} {what}{'s' * (len(names) > 1)}")
+    return tuple(lines)
 
 
-def joined(graph: Graph, place: dict[str, str]) -> list[Edge]:
+def _joined(graph: Graph, place: dict[str, str]) -> list[Edge]:
     """Lines between what is left; several lines between the same two folded ends are one."""
     lines: dict[tuple[str, str, str], Edge] = {}
     times: Counter[tuple[str, str, str]] = Counter()

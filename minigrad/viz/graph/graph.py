@@ -106,6 +106,7 @@ class Region:
     label: str
     side: str = "forward"
     parent: str | None = None
+    holder: str | None = None  # the operator whose sub-block it is
     strong: bool = False  # a sub-block: saturated fill, heavier border
     folds: bool = False  # a module: closed where the picture is large
 
