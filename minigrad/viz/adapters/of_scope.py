@@ -17,6 +17,7 @@ from typing import Any
 from ...grad_names import is_gradient
 from ..graph.format import explain_value, format_value
 from ..graph.graph import Graph
+from .frames import put_into_frames
 from .inside import value
 
 FEW_STEPS = 4  # step scopes of a loop that are drawn; the rest is counted
@@ -176,36 +177,33 @@ def is_module(x: Any) -> bool:
 def of_module(module: Any, values: bool = True) -> Graph:
     """The picture of a module before it is called; call it and draw the result for its graph."""
     graph = Graph(title=type(module).__name__)
-    frames = {"": graph.region(type(module).__name__).id}
+    region = graph.region(type(module).__name__).id
+    paths, titles = {}, {}
     total = 0
     for path, tensor in module.named_parameters():
-        place, _, name = path.rpartition(".")
+        *place, name = path.split(".")
         grad = getattr(tensor, "grad", None)
-        graph.node(
+        node = graph.node(
             "leaf" if getattr(tensor, "requires_grad", True) else "data",
             name,
             lines=(format_value(tensor), f"grad {format_value(grad)}") if values else (),
-            region=_frame(graph, module, frames, place),
+            region=region,
             tooltip=f"{path}: {explain_value(tensor)}\ngradient: {explain_value(grad)}",
         )
+        paths[node.id], at = tuple(place), module
+        for depth, key in enumerate(place, 1):
+            at = (
+                at[int(key)]
+                if key.isdigit() and hasattr(at, "__getitem__")
+                else getattr(at, key, at)
+            )
+            if is_module(at):  # and no list of layers
+                titles[*place[:depth],] = f"{'.'.join(place[:depth])}: {type(at).__name__}"
         total += math.prod(tensor.shape)
+    put_into_frames(graph, paths, titles)
     graph.notes.append(
         f"{total:,} numbers in {len(graph.nodes)} parameters; "
         "call the module and draw what it returns to see its graph"
     )
     graph.steps = [n.tooltip.splitlines()[0] for n in graph.nodes.values()]
     return graph
-
-
-def _frame(graph: Graph, module: Any, frames: dict[str, str], path: str) -> str:
-    """The frame of a layer, inside the frames of those that hold it."""
-    at, known = module, ""
-    for key in path.split(".") if path else ():
-        outer, known = frames[known], f"{known}.{key}".lstrip(".")
-        at = at[int(key)] if key.isdigit() and hasattr(at, "__getitem__") else getattr(at, key, at)
-        if known not in frames and not is_module(at):
-            frames[known] = outer  # a list of layers
-        elif known not in frames:
-            label = f"{known}: {type(at).__name__}"
-            frames[known] = graph.region(label, parent=outer, folds=True).id
-    return frames[known]

@@ -1,0 +1,87 @@
+"""Frames for modules: a picture's nodes, put into nested frames by the paths of their modules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import takewhile
+from typing import Any
+
+from ..graph.graph import Graph, Links
+
+Path = tuple[str, ...]
+
+
+def put_into_frames(graph: Graph, paths: Mapping[str, Path], titles: Mapping[Path, str]) -> None:
+    """Each node, by its id, into the innermost frame around its path, its twin beside it; ``titles`` names
+    the paths that have a frame.
+    """
+    regions: dict[tuple[Path, str | None], str] = {}
+
+    def frame(path: Path, base: str | None, side: str) -> str | None:
+        path = _titled(path, titles)
+        if not path:
+            return base
+        if (path, base) not in regions:
+            outer = frame(path[:-1], base, side)
+            about: dict[str, Any] = {"side": side, "parent": outer, "folds": True}
+            regions[path, base] = graph.region(titles[path], **about).id
+        return regions[path, base]
+
+    for name, path in paths.items():
+        node = graph.nodes[name]
+        twin = graph.nodes.get(node.twin or "")
+        for each in (node,) if twin is None or twin.id in paths else (node, twin):
+            each.region = frame(path, each.region, each.side)
+
+
+def _titled(path: Path, titles: Mapping[Path, str]) -> Path:
+    while path and path not in titles:
+        path = path[:-1]
+    return path
+
+
+def frames_of_modules(graph: Graph, homes: Mapping[str, Path], titles: dict[Path, str]) -> None:
+    """A frame for every module, by the ``homes`` of parameters, each by the id of its node.
+
+    An operation that reads a parameter belongs to the module that holds it, one between two such
+    operations to the module that holds both.
+    """
+    links = Links(graph)
+    for name, path in homes.items():  # what ran several times, as the cell of an RNN, folds better
+        for depth in range(1, len(path) + 1 if len(links.after[name]) > 2 else 0):
+            titles.pop(path[:depth], None)
+    paths = _paths(graph, links, homes, titles)
+    for node in graph.nodes.values():
+        if node.kind == "accumulate" and node.twin is None:  # stands before a gradient
+            value = links.after[node.id][0].twin
+            paths |= {node.id: paths[value]} if value in paths else {}
+    put_into_frames(graph, paths, titles)
+
+
+def _paths(
+    graph: Graph, links: Links, homes: Mapping[str, Path], titles: Mapping[Path, str]
+) -> dict[str, Path]:
+    """The module of every operation, by its parameters or by those around it, and of what it reads and gives."""
+    ops = [n for n in graph.nodes.values() if n.kind == "op"]
+    own: list[Path] = [
+        next((homes[n.id] for n in links.before[op.id] if n.id in homes), ()) for op in ops
+    ]
+    following = list(own)
+    for k in reversed(range(len(ops) - 1)):
+        following[k] = own[k] or following[k + 1]
+    paths: dict[str, Path] = {}
+    before: Path = ()
+    for op, mine, after in zip(ops, own, following, strict=True):
+        before = mine or before
+        both = takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))
+        shared = tuple(key for key, _ in both)
+        inner = next(
+            (before[:d] for d in range(len(shared) + 1, len(before)) if before[:d] in titles), ()
+        )
+        makers = [m.id for n in links.before[op.id] for m in links.before[n.id]]
+        ends = inner and any(paths.get(m, ())[: len(inner)] == inner for m in makers)
+        paths[op.id] = mine or (inner if ends else shared)
+        beside = [n for n in links.before[op.id] if n.kind == "data"]
+        beside += [n for n in links.after[op.id] if n.kind == "value"]
+        paths |= {n.id: paths[op.id] for n in beside}
+    return {**paths, **homes}
