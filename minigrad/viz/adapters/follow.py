@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +16,6 @@ import numpy as np
 
 from ..graph.format import format_number, format_value, norm, same_value, unwrap
 from ..graph.graph import Edge, Graph, Node, ends_at_leaf, is_op
-from .formula import NotUnderstood, computed, literal
 from .inside import Slot, summands, total
 
 _MOST_WAYS, _MOST_NODES = 24, 400  # more are not followed one by one
@@ -136,18 +136,10 @@ def follow_names(graph: Graph, values: Mapping[str, Any]) -> None:
         for slot in (s for s in slots if s.output == name.name):
             line.slot = f"[{line.tail_port}]" if len(slots) > 1 else ""
             line.rule = slot.rule
-            line.pull = _pull(slot, values)
+            line.pull = partial(_pull, slot, values)
     follow(graph)
 
 
-def _pull(slot: Slot, values: Mapping[str, Any]) -> Any:
+def _pull(slot: Slot, values: Mapping[str, Any], g: Any) -> Any:
     """What a slot makes of another gradient."""
-
-    def pull(g: Any) -> Any:
-        try:
-            known = {k: values.get(n, literal(n)) for k, n in slot.reads.items()}
-            return None if slot.formula is None else computed(slot.formula, known | {"g": g})
-        except (NotUnderstood, TypeError, ValueError, KeyError):
-            return None
-
-    return pull
+    return slot.made_of({"g": g}, values)

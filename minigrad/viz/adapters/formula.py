@@ -156,8 +156,11 @@ def _read(method: Any, inputs: tuple[str, ...], name: str) -> Formula | None:
         own, *names = _parameters(method)
         called = numbered("g", len(names)) if static else names
         known: dict[str, ast.expr] = dict(zip(names, map(ast.Name, called), strict=True))
-        known[own] = ast.Name("self")
-        results = _returned(method, known, inputs)
+        known |= {f"{own}.inputs[{k}]": ast.Name(name) for k, name in enumerate(inputs)}
+        known |= {f"{own}.input": ast.Name(name) for name in inputs[:1]}
+        known |= {own: ast.Name("self")}
+        known |= {text: ast.Name("y") for text in (f"{own}.output", f"{own}.outputs[0]")}
+        results = _returned(method, known)
         formula = Formula(results, numbered(name, len(results)))
         return formula if all(formula.lines()) else None
     except (NotUnderstood, RecursionError, ValueError):
@@ -195,80 +198,43 @@ def _body(method: Any) -> list[ast.stmt]:
     return tree.body[0].body
 
 
-def _returned(
-    method: Any, known: dict[str, ast.expr], inputs: tuple[str, ...]
-) -> tuple[ast.expr, ...]:
-    method = inspect.unwrap(method) if method is not None else None
-    for statement in _body(method):
+def _returned(method: Any, known: dict[str, ast.expr]) -> tuple[ast.expr, ...]:
+    """The results of a method in what is ``known`` of names, and of texts like ``self.inputs[0]``."""
+    for statement in _body(inspect.unwrap(method) if method is not None else None):
         match statement:
             case ast.Expr(ast.Constant(str())):
                 pass
-            case ast.Assign([target], value):
-                _assign(target, value, known, inputs)
+            case ast.Assign([ast.Name(name)], value):
+                known[name] = resolved(value, known)
+            case ast.Assign([ast.Tuple(targets)], value):
+                places = [ast.Subscript(value, ast.Constant(k)) for k in range(len(targets))]
+                parts = value.elts if isinstance(value, ast.Tuple) else places
+                names = [t.id for t in targets if isinstance(t, ast.Name)]
+                known |= dict(zip(names, [resolved(p, known) for p in parts], strict=True))
             case ast.Return(ast.Tuple(parts)):
-                return tuple(resolved(p, known, inputs) for p in parts)
+                return tuple(resolved(part, known) for part in parts)
             case ast.Return(ast.expr() as value):
-                return (resolved(value, known, inputs),)
+                return (resolved(value, known),)
             case _:
                 raise NotUnderstood
     raise NotUnderstood
 
 
-def _assign(
-    target: ast.expr, value: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]
-) -> None:
-    match target, value:
-        case ast.Name(name), _:
-            known[name] = resolved(value, known, inputs)
-        case ast.Tuple(targets), ast.Tuple(values) if len(targets) == len(values):
-            found = [resolved(v, known, inputs) for v in values]
-            known |= {_name_of(t): v for t, v in zip(targets, found, strict=True)}
-        case ast.Tuple(targets), ast.Attribute(ast.Name(), "saved_tensors"):
-            known |= {_name_of(t): ast.Name(f"saved{k}") for k, t in enumerate(targets)}
-        case ast.Tuple(targets), ast.Attribute(ast.Name("self"), "inputs") if len(targets) == len(
-            inputs
-        ):
-            known |= {_name_of(t): ast.Name(n) for t, n in zip(targets, inputs, strict=True)}
-        case _:
-            raise NotUnderstood
-
-
-def _name_of(target: ast.expr) -> str:
-    if not isinstance(target, ast.Name):
-        raise NotUnderstood
-    return target.id
-
-
-def resolved(node: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]) -> ast.expr:
-    """The expression with local names, ``self.input.data`` and the like replaced by what they stand
-    for.
-    """
-    again = functools.partial(resolved, known=known, inputs=inputs)
+def resolved(node: ast.expr, known: Mapping[str, ast.expr]) -> ast.expr:
+    """The expression with names, ``self.input.data`` and the like replaced by what they stand for."""
+    again = functools.partial(resolved, known=known)
+    text = ast.unparse(node)
+    if text in known:
+        return known[text]
     match node:
-        case ast.Attribute(value, "data"):
+        case ast.Attribute(value, "data") | ast.Call(value, [], []):  # a weak reference, called
             return again(value)
-        case ast.Attribute(ast.Name("self"), "input") if inputs:
-            return ast.Name(inputs[0])
-        case ast.Subscript(ast.Attribute(ast.Name("self"), "inputs"), ast.Constant(int() as i)) if (
-            i < len(inputs)
-        ):
-            return ast.Name(inputs[i])
-        case ast.Attribute(ast.Name("self"), "output") | ast.Subscript(
-            ast.Attribute(ast.Name("self"), "outputs"), ast.Constant(0)
-        ):
-            return ast.Name("y")
-        case ast.Call(value, [], []):
-            return again(value)  # a weak reference, called
         case ast.Subscript(ast.Attribute(ast.Name(), "saved_tensors"), ast.Constant(int() as i)):
             return ast.Name(f"saved{i}")
-        case ast.Attribute(ast.Name(holder), name) if holder == "self" or (
-            isinstance(known.get(holder), ast.Name) and known[holder].id == "self"  # type: ignore[attr-defined]
-        ):
-            return ast.Attribute(ast.Name("self"), name)
-        case ast.Name(name):
-            if name not in known:
-                raise NotUnderstood
-            return known[name]
+        case ast.Attribute(value, name):
+            inner = again(value)
+            if name in ("T", "shape") or (isinstance(inner, ast.Name) and inner.id == "self"):
+                return ast.Attribute(inner, name)
         case ast.BinOp(left, sign, right):
             return ast.BinOp(again(left), sign, again(right))
         case ast.UnaryOp(ast.USub(), value):
@@ -277,12 +243,9 @@ def resolved(node: ast.expr, known: dict[str, ast.expr], inputs: tuple[str, ...]
             return ast.Compare(again(left), [sign], [again(right)])
         case ast.Call(ast.Attribute(ast.Name(), name) | ast.Name(name), arguments, []):
             return ast.Call(ast.Name(name), [again(a) for a in arguments], [])
-        case ast.Attribute(value, "T" | "shape" as name):
-            return ast.Attribute(again(value), name)
         case ast.Constant(int() | float() | None):
             return node
-        case _:
-            raise NotUnderstood
+    raise NotUnderstood
 
 
 # ---- Gradient rules as formulas: ``mul.grad(x=lambda y, out_grad: out_grad * y)`` reads ``g·y`` ----
@@ -314,11 +277,11 @@ def _expression(function: Callable[..., Any], slot: str) -> ast.expr | None:
     known |= {n: ast.Name("g") for n in known if n.endswith("_grad")}
     try:
         if function.__name__ != "<lambda>":
-            (body,) = _returned(function, known, ())
+            (body,) = _returned(function, known)
             return body if written(body) else None
         for keyword in _lambdas(code.co_filename).get(code.co_firstlineno, ()):
             if keyword.arg == slot and isinstance(keyword.value, ast.Lambda):
-                body = resolved(keyword.value.body, known, ())
+                body = resolved(keyword.value.body, known)
                 return body if written(body) else None
     except (NotUnderstood, RecursionError, ValueError):
         pass

@@ -16,9 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.format import LONGEST_NAME, NOT_YET, explain_value, format_value, strip, unwrap
+from ..graph.format import (
+    LONGEST_NAME,
+    NOT_YET,
+    explain_value,
+    format_value,
+    same_value,
+    strip,
+    unwrap,
+)
 from ..graph.graph import Node
-from .formula import literal, put_in, written
+from .formula import NotUnderstood, computed, literal, put_in, written
 
 Fields = dict[str, Any]
 
@@ -68,6 +76,15 @@ class Slot:
         numbers = slot.numbers() if result else ""
         numbers = "" if numbers.replace("−", "-") == result else numbers
         return slot._equal(slot.name, slot.rule, numbers, result)
+
+    def made_of(self, gradients: Mapping[str, Any], now: Mapping[str, Any] | None = None) -> Any:
+        """What comes of other gradients, by name; None where the formula is no arithmetic."""
+        values = {**(self._at(now or {}) if self.output else self).values, **gradients}
+        try:
+            with np.errstate(all="ignore"):
+                return None if self.formula is None else computed(self.formula, values)
+        except (NotUnderstood, TypeError, ValueError, KeyError):
+            return None
 
     def _at(self, now: Mapping[str, Any]) -> Slot:
         values = {k: now.get(n, literal(n)) for k, n in self.reads.items()}
@@ -154,6 +171,22 @@ def summands(parts: Sequence[Any]) -> str:
     texts = [f"({text})" if text[0] == "-" else text for text in map(format_value, parts)]
     words = " + ".join(texts)
     return words if len(words) <= LONGEST_NAME else f"{len(parts)} parts"
+
+
+def meeting(parts: Sequence[Any], grad: Any, shown: bool) -> Fields:
+    """The fields of the place where gradients meet: added up, or, in an engine that assigns, one of
+    them lost.
+    """
+    whole, last = total(parts), parts[-1]
+    lost = whole is not None and same_value(grad, last) and not same_value(grad, whole)
+    words = ", then ".join(map(format_value, parts)) if lost else summands(parts)
+    words = words if shown else ""
+    return {
+        "name": "=" if lost else "+=",
+        "lines": tuple(filter(None, (words, "the earlier one is lost" if lost else ""))),
+        "tooltip": f"{len(parts)} gradients meet",
+        "data": {"live": ((words, ""),)},
+    }
 
 
 def total(parts: Sequence[Any]) -> Any:

@@ -35,7 +35,7 @@ from .formula import (
     rule_formula,
     saved_names,
 )
-from .inside import Slot, accumulated, operation, saved, summands, total, value
+from .inside import Slot, accumulated, meeting, operation, saved, total, value
 from .names import Names, operands
 
 _BETWEEN = "call retain_grad() before backward to keep the gradient of a tensor in between"
@@ -180,9 +180,8 @@ class Drawing:
         self.between[node, number] = self.arrives[node, number] = made
         self.between_grads[node, number] = grad
         if len(parts) > 1:
-            words = summands(parts) if self.values and not hooked else ""
-            words = words or f"{len(parts)} parts"
-            plus = self._node("accumulate", "+=", lines=(words,))
+            parts = [None] * len(parts) if hooked else parts
+            plus = self._node("accumulate", **meeting(parts, grad, self.values))
             self.arrives[node, number] = plus
             self.graph.edge(plus, made, "accumulate", carries=grad)
 
@@ -205,7 +204,7 @@ class Drawing:
 
     # nodes
 
-    def _node(self, kind: str, name: str, **fields: Any) -> Node:
+    def _node(self, kind: str, name: str = "", **fields: Any) -> Node:
         return self.graph.node(kind, name, side="backward", region=self.region, **fields)
 
     def _accumulator(self, node: Any) -> Node:

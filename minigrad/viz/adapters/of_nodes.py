@@ -11,23 +11,22 @@ import inspect
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ..graph.format import NOT_YET, explain_value, format_value, same_value, unwrap
+from ..graph.format import NOT_YET, explain_value, unwrap
 from ..graph.graph import Graph, Node
 from .follow import follow
 from .formula import (
     LONGEST,
-    Formula,
     backward_formula,
     forward_formula,
     input_names,
     numbered,
     own_numbers,
 )
-from .inside import Fields, Slot, operation, summands, total, value
+from .inside import Fields, Slot, meeting, operation, value
 from .names import Names
 from .watching import watch
 
@@ -45,10 +44,14 @@ def of_run(run: watch, names: Names, values: bool = True) -> Graph:
         else:
             made = latest.get(id(event.function)) or linked_call(event.function)
             backs.append(Back(made, snapshot.inputs, snapshot.outputs))
-    graph = _drawn(Values(names, values), calls, backs)
+    read = {id(v) for call in calls for v in call.inputs}
+    ends = {id(v) for call in calls for v in call.outputs} - read
+    drawing = Drawing(names, values, ends)
+    drawing.forward(calls)
+    drawing.backward(backs)
     if not backs:
-        graph.notes.append("backward: nothing to walk yet")
-    return graph
+        drawing.graph.notes.append("backward: nothing to walk yet")
+    return drawing.finished()
 
 
 def of_links(roots: Iterable[Any], names: Names, values: bool = True) -> Graph:
@@ -59,17 +62,14 @@ def of_links(roots: Iterable[Any], names: Names, values: bool = True) -> Graph:
     roots = list(roots)
     calls = calls_behind(roots)
     grads = {id(v): getattr(v, "grad", None) for c in calls for v in (*c.inputs, *c.outputs)}
-    backs = [back_of(call, grads) for call in reversed(calls)]
-    return _drawn(Values(names, values, roots), calls, backs)
-
-
-def _drawn(forward: Values, calls: list[Call], backs: list[Back]) -> Graph:
-    """Forward in the order of calls, backward in the order of theirs."""
-    forward.draw(calls)
-    Gradients(forward).draw(backs)
-    graph = forward.graph
-    graph.title = ", ".join([n.name for n in graph.nodes.values() if n.kind == "output"][:3])
-    return graph
+    drawing = Drawing(names, values, set(map(id, roots)))
+    for root in roots:
+        if getattr(root, "creator", None) is None:
+            drawing.value(root)
+    drawing.forward(calls)
+    drawing.creators()
+    drawing.backward([back_of(call, grads) for call in reversed(calls)])
+    return drawing.finished()
 
 
 # ---- Calls of functions, and how to find them by the links that linked nodes keep ----
@@ -92,7 +92,7 @@ class Back:
 
     call: Call
     gys: tuple[Any, ...]
-    gxs: tuple[Any, ...] | None
+    gxs: tuple[Any, ...]  # None for what is not known
 
 
 def variable_like(thing: Any) -> bool:
@@ -156,7 +156,8 @@ def back_of(call: Call, grads: Mapping[int, Any]) -> Back:
     formula = backward_formula(call.function)
     known = call.values | named_gradients(call.function, gys)
     ready = bool(gys) and all(g is not None for g in gys)
-    return Back(call, gys, formula.compute(known) if formula and ready else None)
+    gxs = formula.compute(known) if formula and ready else None
+    return Back(call, gys, gxs or (None,) * len(call.inputs))
 
 
 def named_values(call: Call, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> dict[str, Any]:
@@ -173,276 +174,205 @@ def named_gradients(function: Any, gys: tuple[Any, ...]) -> dict[str, Any]:
     return dict(zip(code.co_varnames[1 : code.co_argcount], gys, strict=False))
 
 
-# ---- The forward side of linked nodes: variables, and the functions that made them ----
+# ---- The drawing: variables and functions, and beside them the gradients and the calls of backward ----
 
 
-class Values:
-    """Draws variables and calls in the order in which they ran; remembers the node of each."""
+class Drawing:
+    """Draws calls in the order in which they ran; remembers the nodes of each variable."""
 
-    def __init__(self, names: Names, values: bool, roots: list[Any] | None = None) -> None:
+    def __init__(self, names: Names, values: bool, ends: set[int]) -> None:
+        self.names, self.values, self.ends = names, values, ends
         self.graph = Graph()
-        self.region = self.graph.region("forward: variables and functions").id
-        self.names, self.values = names, values
-        self.roots = roots
+        self.graph.region("forward: variables and functions")
         self.variables: dict[int, Any] = {}  # keeps every variable alive while its id is a key
-        self.value_nodes: dict[int, Node] = {}
-        self.op_nodes: dict[int, Node] = {}  # by id of the call
+        self.nodes: dict[int, Node] = {}  # by id of the variable
+        self.ops: dict[int, Node] = {}  # by id of the call
         self.functions: dict[int, Node] = {}  # by id of the function object
+        self.gradients: dict[int, Node] = {}  # by id of the variable
+        self.arrives: dict[int, Node] = {}  # the same, or the place where several meet
 
-    def draw(self, calls: list[Call]) -> None:
-        """All calls, and roots that nobody made."""
-        outer = self._outer(calls)
-        for root in self.roots or ():
-            if getattr(root, "creator", None) is None:
-                self._value(root, outer)
-        for call in calls:
-            self._forward(call, outer)
-        self._creator_links()
+    def finished(self) -> Graph:
+        """The picture, with its title."""
+        outputs = [n.name for n in self.graph.nodes.values() if n.kind == "output"]
+        self.graph.title = ", ".join(outputs[:3])
+        return self.graph
 
-    def _outer(self, calls: list[Call]) -> set[int]:
-        """Variables that are results: the roots, or what no function reads."""
-        if self.roots is not None:
-            return {id(v) for v in self.roots}
-        read = {id(v) for c in calls for v in c.inputs}
-        return {id(v) for c in calls for v in c.outputs} - read
+    def node(self, kind: str, name: str = "", side: str = "forward", **fields: Any) -> Node:
+        region = "r0" if side == "forward" else "r1"
+        return self.graph.node(kind, name, side=side, region=region, **fields)
 
-    def _value(self, variable: Any, outer: set[int], made: bool = False) -> Node:
+    def value(self, variable: Any, made: bool = False) -> Node:
+        """The node of a variable; what nobody made is a leaf, unless no gradient is wanted for it."""
         key = id(variable)
-        if key not in self.value_nodes:
+        if key not in self.nodes:
             self.variables[key] = variable
-            end = "output" if key in outer else "value"
-            self.value_nodes[key] = self.graph.node(
-                end if made else _start_kind(variable),
-                self.names(variable),
-                region=self.region,
-                **value(variable, self.values),
+            fixed = getattr(variable, "requires_grad", True) is False
+            kind = "leaf" if variable_like(variable) and not fixed else "data"
+            if made:
+                kind = "output" if key in self.ends else "value"
+            inside = value(variable, self.values)
+            name = self.names(variable)
+            self.nodes[key] = self.node(kind, name, **inside)
+        return self.nodes[key]
+
+    def forward(self, calls: list[Call]) -> None:
+        """Functions with what they read and make."""
+        for call in calls:
+            inputs = [
+                self.value(v, made=getattr(v, "creator", None) is not None) for v in call.inputs
+            ]
+            formula = forward_formula(call.function)
+            name, called = type(call.function).__name__, self.names.known(call.function)
+            op = self.node(
+                "op",
+                name,
+                lines=formula.lines() if formula else (),
+                tooltip=f"the function object {called}" if called not in ("", name) else "",
             )
-        return self.value_nodes[key]
+            self.ops[id(call)] = self.functions[id(call.function)] = op
+            for node in inputs:
+                self.graph.edge(node, op)
+            outputs = [self.value(v, made=True) for v in call.outputs]
+            for node in outputs:
+                self.graph.edge(op, node, "weak" if call.weak else "flow")
+            self.say(name, inputs, outputs)
 
-    def _forward(self, call: Call, outer: set[int]) -> None:
-        inputs = [
-            self._value(v, outer, made=getattr(v, "creator", None) is not None) for v in call.inputs
-        ]
-        formula = forward_formula(call.function)
-        kind = type(call.function).__name__
-        called = self.names.known(call.function)
-        op = self.graph.node(
-            "op",
-            kind,
-            region=self.region,
-            lines=formula.lines() if formula else (),
-            tooltip=f"the function object {called}" if called and called != kind else "",
-        )
-        self.op_nodes[id(call)] = self.functions[id(call.function)] = op
-        for node in inputs:
-            self.graph.edge(node, op)
-        outputs = [self._value(v, outer, made=True) for v in call.outputs]
-        for node in outputs:
-            self.graph.edge(op, node, "weak" if call.weak else "flow")
-        self.say(f"{kind}: {names_of(inputs)} to {names_of(outputs)}", outputs)
-
-    def _creator_links(self) -> None:
-        """Draw a creator that does not know its output: one function object used twice, or an
-        output that is gone.
+    def creators(self) -> None:
+        """A creator that does not know its output: one function object used twice, or an output
+        that is gone.
         """
         joined = {(e.tail, e.head) for e in self.graph.edges}
-        for key, node in self.value_nodes.items() if self.roots is not None else ():
+        for key, node in self.nodes.items():
             op = self.functions.get(id(getattr(self.variables[key], "creator", None)))
             if op is not None and (op.id, node.id) not in joined:
                 self.graph.edge(op, node, "ref", label="creator")
 
-    def keep(self, variable: Any) -> None:
-        """Hold a variable that backward reached; draw it if forward did not."""
-        self.variables.setdefault(id(variable), variable)
-        if id(variable) not in self.value_nodes:
-            self._value(variable, set())
+    def say(self, name: str, takes: list[Node], gives: list[Node]) -> None:
+        """A step in words, with the values that came out."""
+        ends = [", ".join(n.name for n in nodes) or "nothing" for nodes in (takes, gives)]
+        values = [n.lines[0] for n in gives if n.lines and n.lines[0] != NOT_YET]
+        result = f" = {', '.join(values)}" if values else ""
+        self.graph.steps.append(f"{name}: {' to '.join(ends)}{result}")
 
-    def say(self, step: str, results: list[Node]) -> None:
-        """Add a step in words, with the values that came out."""
-        values = [n.lines[0] for n in results if n.lines and n.lines[0] != NOT_YET]
-        self.graph.steps.append(f"{step} = {', '.join(values)}" if values else step)
+    # -- backward
 
-
-def _start_kind(variable: Any) -> str:
-    """What nobody made: a leaf, unless no gradient is wanted for it."""
-    fixed = getattr(variable, "requires_grad", True) is False
-    return "leaf" if variable_like(variable) and not fixed else "data"
-
-
-def names_of(nodes: Iterable[Node]) -> str:
-    """Their names in one line."""
-    return ", ".join(n.name for n in nodes) or "nothing"
-
-
-# ---- The backward side of linked nodes: the gradients, where they meet, and the calls of backward ----
-
-
-class Gradients:
-    """Draws the calls of backward in their order, each below the call that it belongs to."""
-
-    def __init__(self, forward: Values) -> None:
-        self.forward, self.graph = forward, forward.graph
-        self.gradients: dict[int, Node] = {}  # by id of the variable
-        self.meets: dict[int, Node] = {}
-        self.region = ""
-
-    def draw(self, backs: list[Back]) -> None:
-        """First the gradients, then what gives and takes them."""
+    def backward(self, backs: list[Back]) -> None:
+        """First the gradients, then the calls of backward, each beside the call that it belongs to."""
         if not backs:
             return
-        self.region = self.graph.region("backward: gradients", side="backward").id
-        self._gradients(backs, self._parts(backs))
+        self.graph.region("backward: gradients", side="backward")
+        arriving: dict[int, list[Any]] = defaultdict(list)
         for back in backs:
-            self._backward(back)
-        follow(self.graph)
-
-    def _parts(self, backs: list[Back]) -> dict[int, list[Any]]:
-        """What arrives at each variable, in order; None where a part is not known."""
-        parts: dict[int, list[Any]] = defaultdict(list)
-        for back in backs:
-            gxs = back.gxs if back.gxs is not None else (None,) * len(back.call.inputs)
-            for variable, gx in zip(back.call.inputs, gxs, strict=False):
-                self.forward.keep(variable)
-                parts[id(variable)].append(gx)
-        return parts
-
-    def _gradients(self, backs: list[Back], parts: Mapping[int, list[Any]]) -> None:
-        """A node for every gradient, and one more where several gradients meet."""
+            for variable, gx in zip(back.call.inputs, back.gxs, strict=False):
+                self.variables[id(variable)] = variable
+                arriving[id(variable)].append(gx)
         for back in backs:
             for variable, gy in zip(back.call.outputs, back.gys, strict=False):
-                self.forward.keep(variable)
-                self._gradient(variable, gy, seed=id(variable) not in parts)
-        for key, arriving in parts.items():
-            variable = self.forward.variables[key]
-            node = self._gradient(variable, None)
-            if len(arriving) > 1:
-                self.meets[key] = self._meeting(variable, node, arriving)
+                self.gradient(variable, arriving[id(variable)], gy)
+        for key, parts in arriving.items():
+            self.gradient(self.variables[key], parts)
+        for back in backs:
+            self.call_of_backward(back)
+        follow(self.graph)
 
-    def _gradient(self, variable: Any, gy: Any, seed: bool = False) -> Node:
-        key = id(variable)
-        if key not in self.gradients:
-            twin = self.forward.value_nodes[key]
-            grad = getattr(variable, "grad", None)
-            grad = gy if grad is None and seed else grad
-            kind = "leaf_gradient" if twin.kind in ("leaf", "data") else "gradient"
-            node = self.graph.node(
-                "seed" if seed else kind,
-                f"{twin.name}.grad",
-                side="backward",
-                region=self.region,
-                **value(grad, self.forward.values, seed),
+    def gradient(self, variable: Any, parts: list[Any], gy: Any = None) -> None:
+        """The gradient of a variable, after the place where its parts meet; the seed has no parts."""
+        key, grad = id(variable), getattr(variable, "grad", None)
+        if key in self.gradients:
+            return
+        twin = self.value(variable)
+        kind = "leaf_gradient" if twin.kind in ("leaf", "data") else "gradient"
+        grad = gy if grad is None and not parts else grad
+        inside = value(grad, self.values, seed=not parts)
+        made = self.node(kind if parts else "seed", f"{twin.name}.grad", "backward", **inside)
+        self.graph.link(twin, made)
+        self.gradients[key] = self.arrives[key] = made
+        if len(parts) > 1:
+            plus = self.arrives[key] = self.node(
+                "accumulate", side="backward", **meeting(parts, grad, self.values)
             )
-            self.graph.link(twin, node)
-            self.gradients[key] = node
-        return self.gradients[key]
+            self.graph.edge(plus, made, "accumulate", carries=unwrap(grad))
 
-    def _meeting(self, variable: Any, gradient: Node, arriving: list[Any]) -> Node:
-        """The place where gradients meet: added up, or, in an engine that assigns, one of them
-        lost.
-        """
-        grad, wanted = unwrap(getattr(variable, "grad", None)), total(arriving)
-        lost = (
-            wanted is not None
-            and grad is not None
-            and same_value(grad, arriving[-1])
-            and not same_value(grad, wanted)
-        )
-        words = ", then ".join(map(format_value, arriving)) if lost else summands(arriving)
-        words = words if self.forward.values else ""
-        node = self.graph.node(
-            "accumulate",
-            "=" if lost else "+=",
-            lines=tuple(filter(None, (words, "the earlier one is lost" if lost else ""))),
-            data={"live": ((words, ""),)},
-            side="backward",
-            region=self.region,
-            tooltip=f"{len(arriving)} gradients meet",
-        )
-        self.graph.edge(node, gradient, "accumulate", carries=grad)
-        return node
-
-    def _backward(self, back: Back) -> None:
-        call = back.call
-        twin = self.forward.op_nodes.get(id(call))
-        formula = backward_formula(call.function)
-        again = twin is not None and twin.twin is not None
-        inside = self._inside(back, formula)
-        inside["lines"] += ("called again",) if again else ()
-        op = self.graph.node(
-            "grad_op",
-            f"{type(call.function).__name__}.backward",
-            **inside,
-            side="backward",
-            region=self.region,
-            tooltip="\n".join(
-                f"gradient out: {explain_value(g)}" for g in back.gxs or () if g is not None
-            ),
-        )
+    def call_of_backward(self, back: Back) -> None:
+        """One call, with lines from the gradients that it takes and to those that it gives."""
+        call, twin = back.call, self.ops.get(id(back.call))
+        slots = slots_of(back)
+        inside = said(back, slots, self.values)
+        inside["lines"] += ("called again",) if twin is not None and twin.twin is not None else ()
+        given = [f"gradient out: {explain_value(g)}" for g in back.gxs if g is not None]
+        name = f"{type(call.function).__name__}.backward"
+        op = self.node("grad_op", name, "backward", tooltip="\n".join(given), **inside)
         if twin is not None:
-            op.twin = twin.id
-            twin.twin = twin.twin or op.id
-        for variable, gy in zip(call.outputs, back.gys, strict=False):
-            self.graph.edge(self.gradients[id(variable)], op, "grad", carries=unwrap(gy))
-        gxs = back.gxs if back.gxs is not None else (None,) * len(call.inputs)
-        rules = formula.lines() if formula is not None else ()
-        for k, (variable, gx) in enumerate(zip(call.inputs, gxs, strict=False)):
-            meeting = self.meets.get(id(variable))
+            op.twin, twin.twin = twin.id, twin.twin or op.id
+        sources, targets = (
+            [self.gradients[id(v)] for v in ends if id(v) in self.gradients]
+            for ends in (call.outputs, call.inputs)
+        )
+        for source, gy in zip(sources, back.gys, strict=False):
+            self.graph.edge(source, op, "grad", carries=unwrap(gy))
+        several = len(back.gxs) > 1
+        for k, (variable, gx) in enumerate(zip(call.inputs, back.gxs, strict=False)):
+            there = self.arrives[id(variable)]
+            slot = slots[k] if len(slots) == len(back.gxs) else Slot(None, {})
             self.graph.edge(
                 op,
-                meeting or self.gradients[id(variable)],
-                "accumulate" if meeting else "grad",
+                there,
+                "accumulate" if there.kind == "accumulate" else "grad",
                 carries=unwrap(gx),
-                slot=f"[{k}]" if len(gxs) > 1 else "",
-                rule=rules[k].partition(" = ")[2] if len(rules) == len(gxs) else "",
-                pull=partial(self._again, back, formula, k),
+                slot=f"[{k}]" if several else "",
+                rule=slot.rule,
+                pull=partial(_again, slot, call.function) if len(back.gys) == 1 else None,
             )
-        self._saved(call, formula, op)
-        targets = [self.gradients[id(v)] for v in call.inputs if id(v) in self.gradients]
-        sources = [self.gradients[id(v)] for v in call.outputs if id(v) in self.gradients]
-        self.forward.say(f"{op.name}: {names_of(sources)} to {names_of(targets)}", targets)
+        for variable in read_by(call):
+            self.graph.edge(self.nodes[id(variable)], op, "saved")
+        self.say(name, sources, targets)
 
-    def _again(self, back: Back, formula: Formula | None, k: int, gy: Any) -> Any:
-        """What a call of backward would give of another gradient, where its formula is arithmetic."""
-        if formula is None or len(back.gys) != 1:
-            return None
-        function = back.call.function
-        known = back.call.values | own_numbers(function) | named_gradients(function, (gy,))
-        given = formula.compute(known)
-        return given[k] if given is not None and len(given) == len(formula.results) > k else None
 
-    def _inside(self, back: Back, formula: Formula | None) -> Fields:
-        """The formula, and the numbers put in; without a formula what came out."""
-        function = back.call.function
-        gxs = (back.gxs if self.forward.values else None) or ()
-        stated = _stated_formula(function)
-        if stated or formula is None:
-            names = numbered("gx", len(gxs))
-            inside = operation(
-                Slot(None, {}, result=g, name=n) for n, g in zip(names, gxs, strict=True)
-            )
-            return inside | {"lines": (*filter(None, [stated]), *inside["lines"])}
-        values = back.call.values | own_numbers(function) | named_gradients(function, back.gys)
-        results = gxs if len(gxs) == len(formula.results) else [None] * len(formula.results)
-        slots = [
-            Slot(expression, {}, values, gx, name=name)
-            for name, expression, gx in zip(formula.names, formula.results, results, strict=True)
-        ]
-        inside = operation(slots)
-        if len(slots) == 1:  # the gradient stands beside it, the numbers here
-            numbers = f"= {slots[0].numbers()}" if self.forward.values else ""
-            numbers = numbers if 2 < len(numbers) <= LONGEST else ""
-            inside["lines"] = tuple(filter(None, (*formula.lines(), numbers)))
-            inside["data"]["live"] = ((numbers, ""),)
-        return inside
+# ---- What a call of backward says ----
 
-    def _saved(self, call: Call, formula: Formula | None, op: Node) -> None:
-        """A dotted line from every forward value that the formula of the gradient reads."""
-        reads = set(formula.reads()) if formula else set()
-        named = dict(zip(input_names(call.function), call.inputs, strict=False))
-        named |= {"y": call.outputs[0]} if len(call.outputs) == 1 else {}
-        tails = {id(v): v for name, v in named.items() if name in reads}
-        for key in tails:
-            self.graph.edge(self.forward.value_nodes[key], op, "saved")
+
+def slots_of(back: Back) -> list[Slot]:
+    """What a call gives: formulas with the numbers put in, where its code is a formula."""
+    function, formula = back.call.function, backward_formula(back.call.function)
+    if formula is None or _stated_formula(function):
+        names = numbered("gx", len(back.gxs))
+        return [Slot(None, {}, result=g, name=n) for n, g in zip(names, back.gxs, strict=True)]
+    values = back.call.values | own_numbers(function) | named_gradients(function, back.gys)
+    count = len(formula.results)
+    results = back.gxs if len(back.gxs) == count else [None] * count
+    return [
+        Slot(expression, {}, values, gx, name=name)
+        for name, expression, gx in zip(formula.names, formula.results, results, strict=True)
+    ]
+
+
+def said(back: Back, slots: list[Slot], shown: bool) -> Fields:
+    """The fields of a call of backward: the formula that its class states, else that of its code."""
+    slots = slots if shown else [replace(slot, result=None) for slot in slots]
+    inside = operation(s for s in slots if s.formula is not None or s.result is not None)
+    stated = _stated_formula(back.call.function)
+    if len(slots) == 1 and slots[0].formula is not None:
+        # the gradient stands beside it, the numbers here
+        numbers = f"= {slots[0].numbers()}" if shown else ""
+        numbers = numbers if 2 < len(numbers) <= LONGEST else ""
+        formula = replace(slots[0], result=None).text
+        inside["lines"], inside["data"]["live"] = (formula, numbers), ((numbers, ""),)
+    inside["lines"] = tuple(filter(None, (stated, *inside["lines"])))
+    return inside
+
+
+def read_by(call: Call) -> list[Any]:
+    """The variables that the formula of the gradient reads."""
+    formula = backward_formula(call.function)
+    named = dict(zip(input_names(call.function), call.inputs, strict=False))
+    named |= {"y": call.outputs[0]} if len(call.outputs) == 1 else {}
+    reads = formula.reads() if formula is not None else ()
+    return [*{id(v): v for name, v in named.items() if name in reads}.values()]
+
+
+def _again(slot: Slot, function: Any, gy: Any) -> Any:
+    """What a call would give of another gradient."""
+    return slot.made_of(named_gradients(function, (gy,)))
 
 
 def _stated_formula(function: Any) -> str:
