@@ -14,7 +14,8 @@ import heapq
 import itertools
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -75,261 +76,103 @@ def _start(root: Any) -> Root:
     return root, root.grad_fn, output_number(root)
 
 
-class Drawing:
-    """Builds the graph: forward in the order in which it ran, backward in the order of the walk."""
-
-    def __init__(self, things: Iterable[Any], names: Names, values: bool | str) -> None:
-        starts = [_start(thing) for thing in things]
-        roots = [s for s in starts if s[1] is not None]
-        walk = Walk(node for _, node, _ in roots)
-        self.roots, self.values = roots, bool(values)
-        self.every_gradient = values == "grad"
-        self.graph = Graph()
-        self.walk = walk
-        self.tensors = Tensors(self.graph, names, self.values, self.walk, roots)
-        self.region = self.graph.region(
-            "backward: grad_fn, [i] in next_functions", side="backward"
-        ).id
-        self.nodes: dict[Any, Node] = {}  # the backward nodes
-        self.given: dict[Key, Any] = {}  # (node, slot) -> what it gave
-        self.slots: dict[Any, dict[int, Slot]] = {}
-        self.between_grads: dict[Key, Any] = {}
-        self.between: dict[Key, Node] = {}  # gradients of tensors in between
-        self.arrives: dict[Key, Node] = {}  # the same, or the sum before it
-        self.readers: dict[Key, list[tuple[Any, int]]] = {}
-        self.seeds: dict[Any, Any] = {}
-        self.pull: Callable[..., Any] | None = None
-        self._draw([tensor for tensor, node, _ in starts if node is None])
-
-    def _draw(self, loose: list[Any]) -> None:
-        order = self.walk.order
-        self.seeds = self._look_back()
-        for tensor in loose:
-            self.tensors.leaf(tensor)
-        self.tensors.draw()
-        starts = self.starts = {
-            (n, k): self._seed(n, k, self.seeds.get(n)) for _, n, k in self.roots
-        }
-        for node in order:
-            self._gradients_of(node, starts)
-            self.nodes[node] = self._accumulator(node) if accumulates(node) else self._grad_op(node)
-        for node in order:
-            self._edges(node)
-        for (node, _), seed in starts.items():
-            self.graph.edge(seed, self.nodes[node], "grad", carries=self.seeds.get(node))
-        self._words(loose)
-        self._references()
-        follow(self.graph)
-
-    def _words(self, loose: list[Any]) -> None:
-        outputs = [n.name for n in self.graph.nodes.values() if n.kind == "output"]
-        self.graph.title = ", ".join(outputs)
-        if loose and not self.walk.order:
-            self.graph.notes.append(
-                "no grad_fn: nothing was computed from something that requires a gradient"
-            )
-            del self.graph.regions[self.region]
-        ran = any(n.kind == "accumulate" and n.twin and _known(n) for n in self.nodes.values())
-        if ran and any(not _known(n) for n in self.between.values()):
-            self.graph.notes.append(f"— is not known: {_BETWEEN}")
-
-    def _look_back(self) -> dict[Any, Any]:
-        """What is still known of the forward pass and of the last backward, of a graph that is
-        drawn in full; gives the seeds.
-        """
-        seeds = {}
-        for _, node, _ in self.roots if self.values and len(self.walk.order) <= FULL else ():
-            tell = getattr(node, "remembered", None)
-            known = tell(self.tensors.numbers()) if callable(tell) else {}
-            seeds[node] = known.get("seed")
-            self.given |= known.get("gradients", {})
-            self.tensors.values_of |= known.get("values", {})
-            self.pull = known.get("pull")
-            self.tensors.remembered |= known.get("saved", {})
-        return seeds
-
-    # gradients that flow
-
-    def _seed(self, node: Any, number: int, seed: Any) -> Node:
-        """The gradient that backward starts with."""
-        result = self.tensors.result(node, number)
-        inside = value(seed, seed=True) if seed is not None else {"lines": ("seed",)}
-        inside |= {"tooltip": "the gradient that backward starts with"}
-        made = self._node("seed", f"{result.name}.grad", **inside)
-        self.graph.link(result, made)
-        return made
-
-    def _gradients_of(self, node: Any, starts: dict[Key, Node]) -> None:
-        """The gradients of the tensors that a node made: those that are kept, or every one."""
-        outputs = () if accumulates(node) else sorted(self.tensors.read.get(node, ()))
-        for number in outputs:
-            kept = torch_facts.kept_grad(self.tensors.known.get((node, number)))
-            wanted = self.every_gradient or (self.values and kept is not None)
-            if wanted and (node, number) not in starts:
-                self._between(node, number, kept)
-
-    def _between(self, node: Any, number: int, kept: Any) -> None:
-        """The gradient of a tensor in between, and the sum where several parts of it arrive."""
-        parts = self._parts(node, number)
-        hooked = getattr(node, "hooks", None) is not None  # and may change what arrives
-        grad = kept if kept is not None or hooked else total(parts)
-        tensor = self.tensors.result(node, number)
-        inside = value(grad, self.values) | ({"tooltip": _BETWEEN} if grad is None else {})
-        made = self._node("gradient", f"{tensor.name}.grad", **inside)
-        self.graph.link(tensor, made)
-        self.between[node, number] = self.arrives[node, number] = made
-        self.between_grads[node, number] = grad
-        if len(parts) > 1:
-            parts = [None] * len(parts) if hooked else parts
-            plus = self._node("accumulate", **meeting(parts, grad, self.values))
-            self.arrives[node, number] = plus
-            self.graph.edge(plus, made, "accumulate", carries=grad)
-
-    def _parts(self, node: Any, number: int) -> list[Any]:
-        """What each reader of a tensor gave in the last backward, or the seed; None where it is
-        forgotten.
-        """
-        seed = self.seeds.get(node)
-        return [seed] * (seed is not None) + [
-            self.given.get((reader, slot)) for reader, slot in self._readers(node, number)
-        ]
-
-    def _readers(self, node: Any, number: int) -> list[tuple[Any, int]]:
-        if not self.readers:
-            for reader in self.walk.order:
-                for slot, (target, k) in enumerate(self.walk.next(reader)):
-                    if target is not None:
-                        self.readers.setdefault((target, k), []).append((reader, slot))
-        return self.readers.get((node, number), [])
-
-    # nodes
-
-    def _node(self, kind: str, name: str = "", **fields: Any) -> Node:
-        return self.graph.node(kind, name, side="backward", region=self.region, **fields)
-
-    def _accumulator(self, node: Any) -> Node:
-        leaf = self.tensors.leaf(node.variable)
-        grad = getattr(node.variable, "grad", None)
-        name = f"{leaf.name}.grad"
-        inside = accumulated(name, grad, self._parts(node, 0), self.values)
-        made = self._node("accumulate", title_of(node), **inside)
-        self.graph.link(leaf, made)
-        leaf.data["leaf"] = made.data["leaf"] = node.variable
-        return made
-
-    def _grad_op(self, node: Any) -> Node:
-        slots = self.slots[node] = self._slots_of(node)
-        made = self._node(
-            "grad_op",
-            title_of(node),
-            tooltip=saved(self.walk.saved(node)),
-            **operation(slots.values(), ports=len(self.walk.next(node)) > 1),
-        )
-        self.graph.link(self.tensors.ops[node], made)
-        return made
-
-    def _slots_of(self, node: Any) -> dict[int, Slot]:
-        """What each slot that somebody wants computes, in the names of the tensors, and what it
-        gave: with its number in front where a node has several.
-        """
-        edges = self.walk.next(node)
-        names, values = self.tensors.called(node)
-        arrived = total(self._parts(node, 0))
-        values |= {} if arrived is None else {"g": arrived}
-        slots = {}
-        for i, expression in enumerate(slot_formulas(node, len(edges))):
-            if edges[i][0] is not None:
-                others = [n for s, n in names.items() if s[-1] == "]" and f"[{i}]" not in s]
-                listed = {"k": str(i), "others": ", ".join(others)}
-                mark = f"[{i}] " if len(edges) > 1 else ""
-                came = self.given.get((node, i))
-                slots[i] = Slot(expression, {**listed, **names}, values, came, mark)
-        return slots
-
-    # lines
-
-    def _edges(self, node: Any) -> None:
-        """One line per entry of ``next_functions``, through the gradient where that is drawn, and a
-        dotted one per saved value that can be reached.
-        """
-        here = self.nodes[node]
-        slots = self.slots.get(node, {})
-        for i, (target, number) in enumerate(self.walk.next(node)):
-            if target is not None:
-                many = len(self.tensors.read.get(target, ())) > 1
-                there = self.arrives.get((target, number)) or self.nodes[target]
-                sums = there.kind == "accumulate" and not accumulates(target)
-                self.graph.edge(
-                    here,
-                    there,
-                    "accumulate" if sums else "grad",
-                    tail_port=slots[i].text if here.ports else None,
-                    carries=self.given.get((node, i)),
-                    slot=f"[{i}]",
-                    rule=slots[i].rule if i in slots else "",
-                    pull=functools.partial(self.pull, node, i) if self.pull is not None else None,
-                    label=f"output {number}" if many else "",
-                )
-        for number in self.tensors.read.get(node, ()) if self.between else ():
-            if (node, number) in self.between:
-                grad = self.between_grads[node, number]
-                self.graph.edge(self.between[node, number], here, "grad", carries=grad)
-        for tensor in self.tensors.saved_by(node):
-            self.graph.edge(tensor, here, "saved")
-
-    def _references(self) -> None:
-        """AccumulateGrad.variable; tensor.grad_fn is the dashed line of the twins."""
-        for place in self.nodes.values():
-            if place.kind == "accumulate" and place.twin is not None:
-                self.graph.edge(place, self.graph.nodes[place.twin], "ref")
-
-
-def _known(gradient: Node) -> bool:
-    return not any(NOT_YET in line for line in gradient.lines)
-
-
-# ---- The forward side of a grad_fn graph: the tensors that can still be reached, and the operations ----
-
-
 _GONE = "not known any more: nobody holds it, and no gradient rule keeps it"
 Key = tuple[Any, int]  # a tensor that was computed: (its grad_fn, which output)
 Root = tuple[Any, Any, int]  # (tensor or None, node, output)
 
 
-class Tensors:
-    """Draws tensors and operations, in the order in which they ran."""
+class Drawing:
+    """Builds the graph: forward in the order in which it ran, backward in the order of the walk."""
 
-    def __init__(
-        self, graph: Graph, names: Names, values: bool, walk: Walk, roots: Sequence[Root]
-    ) -> None:
-        self.graph, self.names, self.values = graph, names, values
-        self.walk, self.roots = walk, roots
-        self.region = graph.region("forward: tensors").id
+    def __init__(self, things: Iterable[Any], names: Names, values: bool | str) -> None:
+        starts = [_start(thing) for thing in things]
+        self.roots = [s for s in starts if s[1] is not None]
+        self.walk = Walk(node for _, node, _ in self.roots)
+        self.names, self.values, self.every_gradient = names, bool(values), values == "grad"
+        self.graph = Graph()
+        self.graph.region("forward: tensors")
+        self.graph.region("backward: grad_fn, [i] in next_functions", side="backward")
+        # forward
         self.known: dict[Key, Any] = {}  # the tensors that somebody still holds
-        self.read: dict[Any, set[int]] = {}  # which outputs of a node somebody reads or holds
+        self.read: dict[Any, set[int]] = defaultdict(
+            set
+        )  # outputs of a node that somebody reads or holds
         self.drawn: dict[Any, Node] = {}
         self.ops: dict[Any, Node] = {}
         self.inputs: dict[Any, dict[str, Node]] = {}  # of an operation, by slot
         self.remembered: dict[Any, Mapping[str, Any]] = {}  # saved values of nodes that let go
         self.arrays: dict[str, Any] = {}  # of drawn tensors, by id of the node
         self.values_of: dict[Key, Any] = {}  # what operations gave, as far as it is known
-        self.operands = {n: operands(n, names) for n in walk.order if len(walk.order) <= FULL}
+        small = len(self.walk.order) <= FULL
+        self.operands = {n: operands(n, names) for n in self.walk.order if small}
+        # backward
+        self.nodes: dict[Any, Node] = {}  # the backward nodes
+        self.given: dict[Key, Any] = {}  # (node, slot) -> what it gave
+        self.slots: dict[Any, dict[int, Slot]] = {}
+        self.between_grads: dict[Key, Any] = {}
+        self.between: dict[Key, Node] = {}  # gradients of tensors in between
+        self.arrives: dict[Key, Node] = {}  # the same, or the sum before it
+        self.starts: dict[Key, Node] = {}  # the seeds
+        self.seeds: dict[Any, Any] = {}
+        self.pull: Callable[..., Any] | None = None
+        self._draw([tensor for tensor, node, _ in starts if node is None])
+
+    def _draw(self, loose: list[Any]) -> None:
+        order = self.walk.order
+        if self.values and len(order) <= FULL:
+            self._look_back()
+        for tensor in loose:
+            self.leaf(tensor)
+        self._find()
+        for node in reversed(order):
+            if not accumulates(node):
+                self._operation(node)
+        for _, node, number in self.roots:
+            self.starts[node, number] = self._seed(node, number, self.seeds.get(node))
+        for node in order:
+            self._gradients_of(node)
+            self.nodes[node] = self._accumulator(node) if accumulates(node) else self._grad_op(node)
+        for node in order:
+            self._edges(node)
+        for (node, _), seed in self.starts.items():
+            self.graph.edge(seed, self.nodes[node], "grad", carries=self.seeds.get(node))
+        for place in self.nodes.values():  # AccumulateGrad.variable
+            if place.kind == "accumulate" and place.twin is not None:
+                self.graph.edge(place, self.graph.nodes[place.twin], "ref")
+        self._words(bool(loose))
+        follow(self.graph)
+
+    def _words(self, loose: bool) -> None:
+        outputs = [n.name for n in self.graph.nodes.values() if n.kind == "output"]
+        self.graph.title = ", ".join(outputs)
+        if loose and not self.walk.order:
+            self.graph.notes.append(
+                "no grad_fn: nothing was computed from something that requires a gradient"
+            )
+            del self.graph.regions["r1"]
+        ran = any(n.kind == "accumulate" and n.twin and _known(n) for n in self.nodes.values())
+        if ran and any(not _known(n) for n in self.between.values()):
+            self.graph.notes.append(f"— is not known: {_BETWEEN}")
+
+    def _look_back(self) -> None:
+        """What is still known of the forward pass and of the last backward."""
+        for _, node, _ in self.roots:
+            tell = getattr(node, "remembered", None)
+            known = tell(self.numbers()) if callable(tell) else {}
+            self.seeds[node] = known.get("seed")
+            self.given |= known.get("gradients", {})
+            self.values_of |= known.get("values", {})
+            self.pull = known.get("pull")
+            self.remembered |= known.get("saved", {})
+
+    # -- the forward side: the tensors that can still be reached, and the operations
 
     def numbers(self) -> dict[tuple[Any, str], Any]:
         """The numbers that stand where an operation was written: (node, slot) → number."""
-        found = {(n, s): literal(t) for n in self.walk.order for s, t in self.written(n).items()}
+        found = {
+            (n, s): literal(t) for n in self.walk.order for s, t in self.operands.get(n, {}).items()
+        }
         return {key: value for key, value in found.items() if value is not None}
-
-    def written(self, node: Any) -> dict[str, str]:
-        """What an operation was called with, as it was written."""
-        return self.operands.get(node, {})
-
-    def draw(self) -> None:
-        """Everything but leaves that stand alone."""
-        self._find()
-        for node in reversed(self.walk.order):
-            if not accumulates(node):
-                self._operation(node)
 
     def _find(self) -> None:
         """Tensors of this graph that are held by the roots, by saved values, or by variables of the
@@ -346,7 +189,7 @@ class Tensors:
         edges = [edge for reader in order for edge in self.walk.next(reader)]
         for node, number in [*edges, *self.known, *((n, k) for _, n, k in self.roots)]:
             if node is not None:
-                self.read.setdefault(node, set()).add(number)
+                self.read[node].add(number)
 
     def _operation(self, node: Any) -> None:
         """One forward operation: its inputs, a box, its outputs."""
@@ -356,12 +199,12 @@ class Tensors:
         primitive = getattr(node, "primitive", None)
         inputs |= {s: self._constant(node, s) for s in _unslotted(primitive) if s not in inputs}
         drawn = self.inputs[node] = {s: n for s, n in inputs.items() if n is not None}
-        about = {"region": self.region, "lines": first_line(node)}
+        about = {"region": "r0", "lines": first_line(node)}
         op = self.graph.node("op", forward_name(node), **about)
         self.ops[node] = op
         for place in drawn.values():
             self.graph.edge(place, op)
-        results = [self.result(node, k) for k in sorted(self.read.get(node, ()))]
+        results = [self.result(node, k) for k in sorted(self.read[node])]
         for result in results:
             self.graph.edge(op, result)
         if len(results) == 1 and self.values:
@@ -386,7 +229,7 @@ class Tensors:
             tensor = self.values_of.get((node, number)) if holder is None else holder
             root = any(n is node and k == number for _, n, k in self.roots)
             name = self.names(key if holder is None else holder)
-            self.drawn[key] = self._node("output" if root else "value", name, tensor)
+            self.drawn[key] = self._tensor("output" if root else "value", name, tensor)
         return self.drawn[key]
 
     def leaf(self, tensor: Any) -> Node:
@@ -394,7 +237,7 @@ class Tensors:
         key = ("leaf", id(tensor))
         if key not in self.drawn:
             kind = "leaf" if getattr(tensor, "requires_grad", True) else "data"
-            self.drawn[key] = self._node(kind, self.names(tensor), tensor)
+            self.drawn[key] = self._tensor(kind, self.names(tensor), tensor)
         return self.drawn[key]
 
     def _constant(self, node: Any, slot: str) -> Node | None:
@@ -402,7 +245,7 @@ class Tensors:
         nothing was given for it.
         """
         saved = self.saved(node)
-        value, text = saved.get(slot), self.written(node).get(slot, "")
+        value, text = saved.get(slot), self.operands.get(node, {}).get(slot, "")
         name = self.names.known(value) if value is not None else ""
         single = literal(text) is not None
         name = name or ("" if single else shorten(text))
@@ -412,23 +255,23 @@ class Tensors:
         if value is None and not text and absent:
             return None
         if alone and not name:  # a number is called by its value
-            return self._node("data", alone, None, explain_value(alone))
+            return self._tensor("data", alone, None, explain_value(alone))
         key = ("data", id(value))
         if value is None or key not in self.drawn:
             called = name or f"{slot} of {forward_name(node)}"
-            self.drawn[key] = self._node("data", called, value)
+            self.drawn[key] = self._tensor("data", called, value)
         return self.drawn[key]
 
     def saved(self, node: Any) -> Mapping[str, Any]:
         """What a node keeps, or kept when backward ran."""
         return self.walk.saved(node) or self.remembered.get(node, {})
 
-    def _node(self, kind: str, name: str, tensor: Any, tooltip: str = "") -> Node:
+    def _tensor(self, kind: str, name: str, tensor: Any, tooltip: str = "") -> Node:
         """A tensor with its value; without one if it is gone: it was computed, so no dash."""
         inside = value(tensor, self.values and tensor is not None)
         tooltip = tooltip or ("" if tensor is not None else _GONE)
         inside["tooltip"] = tooltip or inside["tooltip"]
-        made = self.graph.node(kind, name, region=self.region, **inside)
+        made = self.graph.node(kind, name, region="r0", **inside)
         self.arrays[made.id] = unwrap(tensor)
         return made
 
@@ -467,6 +310,126 @@ class Tensors:
         result = self.drawn.get(("tensor", node, 0))
         return result if name in ("out", "y", "result") else None
 
+    # -- the backward side
+
+    def _seed(self, node: Any, number: int, seed: Any) -> Node:
+        """The gradient that backward starts with."""
+        inside = value(seed, seed=True) if seed is not None else {"lines": ("seed",)}
+        inside |= {"tooltip": "the gradient that backward starts with"}
+        return self._gradient("seed", self.result(node, number), **inside)
+
+    def _gradient(self, kind: str, tensor: Node, **inside: Any) -> Node:
+        made = self._node(kind, f"{tensor.name}.grad", **inside)
+        self.graph.link(tensor, made)
+        return made
+
+    def _gradients_of(self, node: Any) -> None:
+        """The gradients of the tensors that a node made: those that are kept, or every one; and the
+        sum where several parts of one arrive.
+        """
+        for number in () if accumulates(node) else sorted(self.read[node]):
+            key = (node, number)
+            kept = torch_facts.kept_grad(self.known.get(key))
+            wanted = self.every_gradient or (self.values and kept is not None)
+            if not wanted or key in self.starts:
+                continue
+            parts = self._parts(node, number)
+            if getattr(node, "hooks", None) is not None:  # and may change what arrives
+                parts = [None] * len(parts)
+            grad = total(parts) if kept is None else kept
+            inside = value(grad, self.values) | ({"tooltip": _BETWEEN} if grad is None else {})
+            tensor = self.result(node, number)
+            made = self._gradient("gradient", tensor, **inside)
+            self.between[key] = self.arrives[key] = made
+            self.between_grads[key] = grad
+            if len(parts) > 1:
+                plus = self._node("accumulate", **meeting(parts, grad, self.values))
+                self.arrives[key] = plus
+                self.graph.edge(plus, made, "accumulate", carries=grad)
+
+    def _parts(self, node: Any, number: int) -> list[Any]:
+        """What each reader of a tensor gave in the last backward, or the seed; None where it is
+        forgotten.
+        """
+        seed = self.seeds.get(node)
+        gave = [self.given.get(reader) for reader in self.walk.readers[node, number]]
+        return [seed] * (seed is not None) + gave
+
+    def _node(self, kind: str, name: str = "", **fields: Any) -> Node:
+        return self.graph.node(kind, name, side="backward", region="r1", **fields)
+
+    def _accumulator(self, node: Any) -> Node:
+        leaf = self.leaf(node.variable)
+        grad = getattr(node.variable, "grad", None)
+        name = f"{leaf.name}.grad"
+        inside = accumulated(name, grad, self._parts(node, 0), self.values)
+        made = self._node("accumulate", title_of(node), **inside)
+        self.graph.link(leaf, made)
+        leaf.data["leaf"] = made.data["leaf"] = node.variable
+        return made
+
+    def _grad_op(self, node: Any) -> Node:
+        slots = self.slots[node] = self._slots_of(node)
+        made = self._node(
+            "grad_op",
+            title_of(node),
+            tooltip=saved(self.walk.saved(node)),
+            **operation(slots.values(), ports=len(self.walk.next(node)) > 1),
+        )
+        self.graph.link(self.ops[node], made)
+        return made
+
+    def _slots_of(self, node: Any) -> dict[int, Slot]:
+        """What each slot that somebody wants computes, in the names of the tensors, and what it
+        gave: with its number in front where a node has several.
+        """
+        edges = self.walk.next(node)
+        names, values = self.called(node)
+        arrived = total(self._parts(node, 0))
+        values |= {} if arrived is None else {"g": arrived}
+        slots = {}
+        for i, expression in enumerate(slot_formulas(node, len(edges))):
+            if edges[i][0] is not None:
+                others = [n for s, n in names.items() if s[-1] == "]" and f"[{i}]" not in s]
+                listed = {"k": str(i), "others": ", ".join(others)}
+                mark = f"[{i}] " if len(edges) > 1 else ""
+                came = self.given.get((node, i))
+                slots[i] = Slot(expression, {**listed, **names}, values, came, mark)
+        return slots
+
+    def _edges(self, node: Any) -> None:
+        """One line per entry of ``next_functions``, through the gradient where that is drawn, and a
+        dotted one per saved value that can be reached.
+        """
+        here = self.nodes[node]
+        slots = self.slots.get(node, {})
+        for i, (target, number) in enumerate(self.walk.next(node)):
+            if target is not None:
+                many = len(self.read[target]) > 1
+                there = self.arrives.get((target, number)) or self.nodes[target]
+                sums = there.kind == "accumulate" and not accumulates(target)
+                self.graph.edge(
+                    here,
+                    there,
+                    "accumulate" if sums else "grad",
+                    tail_port=slots[i].text if here.ports else None,
+                    carries=self.given.get((node, i)),
+                    slot=f"[{i}]",
+                    rule=slots[i].rule if i in slots else "",
+                    pull=functools.partial(self.pull, node, i) if self.pull is not None else None,
+                    label=f"output {number}" if many else "",
+                )
+        for number in self.read[node] if self.between else ():
+            if (node, number) in self.between:
+                grad = self.between_grads[node, number]
+                self.graph.edge(self.between[node, number], here, "grad", carries=grad)
+        for tensor in self.saved_by(node):
+            self.graph.edge(tensor, here, "saved")
+
+
+def _known(gradient: Node) -> bool:
+    return not any(NOT_YET in line for line in gradient.lines)
+
 
 # ---- What the nodes of a grad_fn graph tell about themselves, and the order of the walk ----
 
@@ -480,7 +443,12 @@ class Walk:
         #: the ``next_functions`` of a node, and what it keeps for its formula, by name; None when it was freed
         self.next = functools.cache(operator.attrgetter("next_functions"))
         self.saved = functools.cache(saved_values)
+        #: (node, output) → who reads it: (node, slot)
+        self.readers: dict[tuple[Any, int], list[tuple[Any, int]]] = defaultdict(list)
         self.order = self._sorted(list(dict.fromkeys(starts)))
+        for reader in self.order:
+            for slot, (target, number) in enumerate(self.next(reader)):
+                self.readers[target, number].append((reader, slot))
 
     def _sorted(self, nodes: list[Any]) -> list[Any]:
         """A node after all that feed it: newest first where nodes know their sequence number; an

@@ -30,7 +30,7 @@ def of_torch(roots: Iterable[Any], names: Names, values: bool | str = True) -> G
 
 def _tell_shapes(drawing: Drawing) -> None:
     """Values that nobody holds any more have a shape still: their node knows it."""
-    for key, node in drawing.tensors.drawn.items():
+    for key, node in drawing.drawn.items():
         if key[0] == "tensor" and not node.lines and drawing.values:
             about = key[1]._input_metadata[key[2]]
             node.lines = (f"{format_shape(about.shape)} {str(about.dtype).removeprefix('torch.')}",)
@@ -40,7 +40,7 @@ def _leave_out_what_is_not_there(drawing: Drawing) -> None:
     """A convolution without bias has a slot for it all the same."""
     gone = set()
     for fn in drawing.walk.order:
-        for name, value in drawing.tensors.inputs.get(fn, {}).items():
+        for name, value in drawing.inputs.get(fn, {}).items():
             sizes = getattr(fn, f"_saved_{name}_sym_sizes_opt", True)
             gone |= {value.id} if value.kind == "data" and sizes in (None, (0,), ()) else set()
     graph = drawing.graph
@@ -61,6 +61,6 @@ def _frames(drawing: Drawing, modules: Mapping[str, Any]) -> None:
             lists = type(inner).__name__ in ("ModuleList", "ModuleDict")
             if len(at) > 1 and [*inner.children()] and not lists:
                 titles[at] = f"{'.'.join(at)}: {type(inner).__name__}"
-    drawn = drawing.tensors.drawn.items()
+    drawn = drawing.drawn.items()
     homes = {n.id: paths[key[1]] for key, n in drawn if key[0] == "leaf" and key[1] in paths}
     frames_of_modules(drawing.graph, homes, titles)
