@@ -20,7 +20,7 @@ from weakref import ref
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, describe, refusal, told
+from ..errors import DTypeError, GradError, ShapeError, describe, refusal, told
 from ..primitives.arguments import as_list
 from ..primitives.dispatch import EAGER
 from ..primitives.registry import Primitive
@@ -263,14 +263,10 @@ def _seed(out: Any, seed: Any, create: bool) -> Any:
     else:
         array, advice = getattr(seed, "_data", seed), f"gradient=… of shape {list(out.shape)}"
         array = np.asarray(array)
-        if array.dtype.kind not in "fiub":
-            what = f"the seed {describe(array)} must hold real numbers"
-            raise refusal(what, advice, DTypeError)
-        if array.shape != out.shape:
-            what = (
-                f"the seed {describe(array)} must have the shape of the output, {list(out.shape)}"
-            )
-            raise refusal(what, advice)
+        is_real = array.dtype.kind in "fiub"
+        if not is_real or array.shape != out.shape:
+            what = f"the seed {describe(array)} must hold real numbers, in the shape of the output"
+            raise refusal(what, advice, ShapeError if is_real else DTypeError)
         array = array.astype(out._data.dtype, copy=False)
     if not create:
         return array

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import DTypeError, GradError, describe, refusal, user_line
+from ..errors import GradError, user_line
 from .mode import enable_grad, saved_tensors_hooks
 from .tensor import Tensor
 
@@ -26,9 +26,6 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
     >>> x.grad
     tensor(6.)
     """
-    if not callable(function):
-        what = f"checkpoint was given {describe(function)} as its function"
-        raise refusal(what, "mg.checkpoint(function, x): it calls function(x)", DTypeError)
     again = _Again(function, args)
     with saved_tensors_hooks(again.number, again.value):
         return function(*args)

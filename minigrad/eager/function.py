@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import (
     DTypeError,
     GradError,
+    MinigradError,
     ProgramError,
     ShapeError,
     describe,
@@ -157,23 +158,18 @@ class FunctionNode(Several):
             self.ctx._node = None
 
     def _run(self, grads: list[Any]) -> list[Any]:
-        for version_now, version in self.versions:
-            if version_now() != version:
-                raise GradError(
-                    f"a tensor saved by {self.name()} was changed in place afterwards\n  made at "
-                    f"{self.where()}\n  repair: use the out-of-place form"
-                )
+        if any(version_now() != version for version_now, version in self.versions):
+            what = f"a tensor saved by {self.name()} was changed in place afterwards"
+            raise self._wrong(what, "use the out-of-place form")
         result = self.function.backward(self.ctx, *grads)
         found = list(result) if isinstance(result, tuple | list) else [result]
         while len(found) > len(self.shapes) and found[-1] is None:
             found.pop()  # more None than arguments say nothing wrong
         if len(found) != len(self.shapes):
-            raise GradError(
-                f"{self.function.__name__}.backward returned {len(found)} gradient(s), forward "
-                f"took {len(self.shapes)} argument(s).\n"
-                f"  made at {self.where()}\n  repair: return one gradient per argument of forward, "
-                "None where there is none"
-            )
+            what = f"{self.function.__name__}.backward returned {len(found)} gradient(s), "
+            what += f"forward took {len(self.shapes)} argument(s)."
+            advice = "return one gradient per argument of forward, None where there is none"
+            raise self._wrong(what, advice)
         out: list[Any] = []
         for k, (value, edge, shape) in enumerate(zip(found, self.edges, self.shapes, strict=True)):
             if edge is None or value is None:
@@ -181,14 +177,17 @@ class FunctionNode(Several):
                 continue
             value = value if isinstance(value, Tensor) else wrap(np.asarray(value))
             if value.shape != shape:
-                raise ShapeError(
-                    f"{self.function.__name__}.backward returned {describe(value)} as gradient "
-                    f"{k}, the argument has the shape {list(shape)}.\n"
-                    f"  made at {self.where()}\n  repair: a gradient has the shape of its value "
-                    "(sum over broadcast axes)"
-                )
+                what = f"{self.function.__name__}.backward returned {describe(value)} as gradient {k}, "
+                what += f"the argument has the shape {list(shape)}."
+                advice = "a gradient has the shape of its value (sum over broadcast axes)"
+                raise self._wrong(what, advice, ShapeError)
             out.append(value)
         return out
+
+    def _wrong(
+        self, what: str, advice: str, error: type[MinigradError] = GradError
+    ) -> MinigradError:
+        return error(f"{what}\n  made at {self.where()}\n  repair: {advice}")
 
 
 class Function:

@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, ShapeError, describe, refusal, user_frame, user_line
+from ..errors import (
+    DTypeError,
+    GradError,
+    MinigradError,
+    ShapeError,
+    describe,
+    refusal,
+    user_frame,
+    user_line,
+)
 from .grad_fn import Leaf, Node, Output, next_seq, unpack
 from .mode import MODE
 
@@ -26,6 +35,7 @@ _newest = 0
 ALONE = 3
 #: what refers to the array of an operand that no other Tensor has: the operand, two lists, a local name, the count
 HELD = 5
+OUT_OF_PLACE = "use the out-of-place form (y = y + 1)"
 
 
 def newest_change() -> int:
@@ -97,18 +107,14 @@ def _has_graph(tensor: Any, operands: list[Any]) -> bool:
     return MODE.get().grad and any(t._node is not None for t in (tensor, *operands))
 
 
-def _out_of_place() -> str:
-    return f"\n  at {user_line()}\n  repair: use the out-of-place form (y = y + 1)"
-
-
-def _two_graphs(tensor: Any) -> str:
+def _two_graphs(tensor: Any) -> MinigradError:
+    """What to raise where a change would be seen by a Tensor whose graph knows nothing of it."""
     what = "has views" if memory_of(tensor._data) is tensor._data else "is a view of another Tensor"
-    return (
-        f"{describe(tensor)}{f' ({tensor.name})' if tensor.name else ''} {what}: an in-place "
-        "change "
-        f"would change both, and only one of their graphs.\n  at {user_line()}\n"
-        f"  repair: use the out-of-place form (y = y + 1), index on the left (y[0] = y[0] * 2), or "
-        f"change a clone()"
+    shown = f"{describe(tensor)}{f' ({tensor.name})' if tensor.name else ''} {what}"
+    return refusal(
+        f"{shown}: an in-place change would change both, and only one of their graphs.",
+        f"{OUT_OF_PLACE}, index on the left (y[0] = y[0] * 2), or change a clone()",
+        GradError,
     )
 
 
@@ -121,7 +127,7 @@ def augment(tensor: Any, function: Any, other: Any) -> Any:
     is_view = memory_of(tensor._data) is not tensor._data
     if is_view and _is_shared(tensor, operands, 0):
         if not _is_put_back():
-            raise GradError(_two_graphs(tensor))
+            raise _two_graphs(tensor)
         return function(tensor, other)
     return change(tensor, function, other)
 
@@ -170,7 +176,7 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
         sys.getrefcount(data) > HELD for data in arrays.values()
     )  # Tensors that hold them, too
     if others or _is_shared(tensor, operands, len(arrays)):
-        raise GradError(_two_graphs(tensor))
+        raise _two_graphs(tensor)
     before, node, retained = tensor._data, tensor._node, tensor.retains_grad
     memory = before
     if memory.__class__ is not np.ndarray or not memory.flags.writeable:
@@ -216,20 +222,19 @@ def _views_among(operands: list[Any], tensor: Any) -> list[tuple[Any, Any]]:
     if any(
         o._node.__class__ is Leaf or (o._node is not None and o._data is memory) for o in others
     ):
-        raise GradError(_two_graphs(tensor))
+        raise _two_graphs(tensor)
     return [(o, o._data) for o in others]
 
 
 def _check_fit(result: Any, memory: Any) -> None:
     if result.shape != memory.shape:
-        raise ShapeError(
-            f"an in-place op cannot change the shape {list(memory.shape)} to "
-            f"{list(result.shape)}{_out_of_place()}"
+        what = (
+            f"an in-place op cannot change the shape {list(memory.shape)} to {list(result.shape)}"
         )
+        raise refusal(what, OUT_OF_PLACE, ShapeError)
     if not np.can_cast(result.dtype, memory.dtype, "same_kind"):
-        raise DTypeError(
-            f"an in-place op cannot turn {memory.dtype} into {result.dtype}{_out_of_place()}"
-        )
+        what = f"an in-place op cannot turn {memory.dtype} into {result.dtype}"
+        raise refusal(what, OUT_OF_PLACE, DTypeError)
 
 
 def _write(memory: Any, values: Any) -> None:

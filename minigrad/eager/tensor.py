@@ -99,13 +99,11 @@ class Tensor(Operators):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if not isinstance(value, Tensor | None):
-            what = f"x.grad is a Tensor or None, not {describe(value)}"
-            raise refusal(what, "x.grad = mg.tensor(...)", DTypeError)
-        if value is not None and (value.shape, value.dtype) != (self.shape, self.dtype):
-            kind = ShapeError if value.shape != self.shape else DTypeError
+        alike = isinstance(value, Tensor) and value.dtype == self.dtype
+        if value is not None and not (alike and value.shape == self.shape):
             what = f"the gradient of {describe(self)} cannot be {describe(value)}"
-            raise refusal(what, "a gradient has the shape and the dtype of its value", kind)
+            advice = "a Tensor of the shape and the dtype of its value, or None"
+            raise refusal(what, advice, ShapeError if alike else DTypeError)
         self._grad = value
 
     @property
@@ -164,17 +162,11 @@ class Tensor(Operators):
     # -- copies ----------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not self.is_leaf:
-            raise refusal(
-                f"only leaves can be copied deeply, {describe(self)} is part of a graph",
-                "x.detach().clone() copies the values",
-                GradError,
-            )
-        made = Tensor(self._data, self.requires_grad, name=self.name)
+        _, values, slots = self.__reduce__()
+        made = memo[id(self)] = Tensor(*values)
         made._grad = None if self.grad is None else wrap(np.array(self.grad._data))
-        if self._frozen:
+        if slots:
             made._cut = "frozen"
-        memo[id(self)] = made
         return made
 
     def __reduce__(self) -> Any:
@@ -231,18 +223,9 @@ class Tensor(Operators):
                 GradError,
             )
         if wanted and self._data.dtype.kind != "f":
-            isreal = self._data.dtype.kind != "c"
-            advice = (
-                "pass dtype=float, or write the numbers as 1.0 instead of 1"
-                if isreal
-                else "keep the real and the imaginary part as two Tensors"
-            )
-            raise refusal(
-                f"only real floating-point Tensors can require grad, not {describe(self)}"
-                f"{'' if isreal else ' (complex)'}",
-                advice,
-                DTypeError,
-            )
+            what = f"only real floating-point Tensors can require grad, not {describe(self)}"
+            advice = "pass dtype=float, or write the numbers as 1.0 instead of 1"
+            raise refusal(what, advice, DTypeError)
         if bool(wanted) == (self._node is not None):
             return []
         return (
@@ -515,13 +498,7 @@ class Tensor(Operators):
         >>> tensor([[7.5]]).item()
         7.5
         """
-        if self._data.size != 1:
-            raise refusal(
-                f"item() needs one element, {describe(self)} has {self._data.size}",
-                "use tolist(), or index first",
-                DTypeError,
-            )
-        return self._data.item()
+        return self._one("item")
 
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers.
@@ -610,13 +587,7 @@ class Tensor(Operators):
     def __format__(self, spec: str) -> str:
         if not spec:
             return str(self)
-        if self._data.size != 1:
-            raise refusal(
-                f"the format {spec!r} is for one number, not for {describe(self)}",
-                "format one element (x[0]), or print x.detach().numpy().round(2)",
-                DTypeError,
-            )
-        return format(self._data.item(), spec)
+        return format(self._one("format"), spec)
 
 
 class Count(int):

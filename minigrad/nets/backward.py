@@ -127,7 +127,7 @@ def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
     if not isinstance(op, Operator):
         what = f"Backward takes an Operator, a NetOp or an RnnOp, not {describe(op)}"
         raise wrong(what, "Backward(NetOp([…])); static.append_backward(loss) in a Program")
-    blocked = set(several(no_grad, "no_grad"))
+    blocked = set(several(no_grad))
     known = all_names(op)
     for name in sorted(blocked - known):
         hint = did_you_mean(name, sorted(known))

@@ -74,8 +74,8 @@ class Operator(static_operator.Operator):
         self, type: str, inputs: Given, outputs: Given, attrs: Mapping[str, Any] | None = None
     ) -> None:
         self._begin(type, attrs)
-        self.inputs = slots_of(inputs, f"inputs of {type}")
-        self.outputs = slots_of(outputs, f"outputs of {type}")
+        self.inputs = slots_of(inputs)
+        self.outputs = slots_of(outputs)
         info = op_info(str(type))
         bind_slots(info, self.inputs, self.outputs, self.attrs)
         if not info.is_grad or info.forward is None:  # which may write one name twice

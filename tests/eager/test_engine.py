@@ -51,7 +51,7 @@ def test_no_seed_for_one_element_and_a_seed_in_the_shape_of_the_output_otherwise
     y = leaf([1.0, 2.0])
     (y * y).backward(mg.tensor([1.0, 10.0]))
     assert y.grad.tolist() == [2.0, 40.0]
-    with pytest.raises(ValueError, match=r"must have the shape of the output, \[2\]"):
+    with pytest.raises(ValueError, match=r"in the shape of the output"):
         (y * y).backward(mg.tensor([1.0]))
 
 

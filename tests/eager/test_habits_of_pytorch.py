@@ -145,8 +145,8 @@ def test_a_view_that_nobody_shares_may_change():
 @pytest.mark.parametrize(
     ("value", "kind", "text"),
     [
-        (3, TypeError, "a Tensor or None, not 3"),
-        (np.zeros(2), TypeError, r"not float64\[2\]"),
+        (3, TypeError, "cannot be 3"),
+        (np.zeros(2), TypeError, r"cannot be float64\[2\]"),
         (mg.zeros((3,)), ValueError, r"float64\[2\] cannot be float64\[3\]"),
         (mg.zeros((2,), dtype=np.float32), TypeError, "shape and the dtype"),
     ],
@@ -314,12 +314,12 @@ def test_unary_plus_and_exclusive_or():
     ("call", "kind", "text"),
     [
         (lambda: [1, 2][mg.tensor(1.0)], TypeError, "no index"),
-        (lambda: f"{leaf([1.0, 2.0]):.2f}", TypeError, r"'\.2f' is for one number"),
+        (lambda: f"{leaf([1.0, 2.0]):.2f}", TypeError, "format"),
         (lambda: list(mg.tensor(1.0)), TypeError, "cannot be iterated over"),
         (lambda: leaf().register_hook(3), TypeError, "a hook is a function, not 3"),
         (lambda: pickle.dumps(leaf() * 2), RuntimeError, "only leaves"),
         (lambda: copy.deepcopy(leaf() * 2), RuntimeError, "only leaves"),
-        (lambda: mg.tensor(1j, requires_grad=True), TypeError, "real and the imaginary part"),
+        (lambda: mg.tensor(1j, requires_grad=True), TypeError, "only real floating-point"),
         (lambda: mg.tensor(k for k in range(3)), TypeError, r"list\(x\) for a generator"),
     ],
 )

@@ -17,7 +17,7 @@ from ...gc_paused import gc_paused
 from ...grad_names import GradNames, free_names
 from ...ops.shape import fits
 from ...primitives.arguments import as_list
-from ..program.arguments import check_callable, name_of, names_of, several
+from ..program.arguments import name_of, names_of, several
 from ..program.block import Block
 from ..program.op_info import find_info
 from ..program.operator import Operator
@@ -62,8 +62,6 @@ def append_backward(
     block = check_loss(loss)
     program = block.program
     callbacks = as_list(callbacks or [])
-    for callback in callbacks:
-        check_callable(callback, "a callback")
     with program.transaction(), gc_paused():
         no_grad = no_grad_names(block, no_grad_set)
         parameters = _parameters(program, parameter_list)
@@ -174,9 +172,7 @@ def check_loss(loss: Any) -> Block:
     """The block of the loss.  Errors: `ProgramError` unless it is a scalar that an operator of the program made."""
     if not isinstance(loss, Variable):
         repair = "a Variable of a Program"
-        if isinstance(loss, str):
-            repair = f"the Variable of that name: program.global_block().var({loss!r})"
-        elif hasattr(loss, "backward"):
+        if hasattr(loss, "backward"):
             repair = "loss.backward(), then optimizer.step(); a Program has Variables"
         what = f"append_backward starts from a Variable, not from {describe(loss)}"
         raise refusal(what, repair, ProgramError)
@@ -205,7 +201,7 @@ def _parameters(program: Program, parameter_list: Iterable[Any] | None) -> list[
     if parameter_list is None:
         return program.parameters()
     parameters = []
-    for item in several(parameter_list, "parameter_list"):
+    for item in several(parameter_list):
         name = name_of(item, "parameter_list")
         var = program.global_block().vars.get(name)
         if var is None:

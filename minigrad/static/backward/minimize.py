@@ -6,12 +6,12 @@ update operators write the parameter's own name.  A run that fails changes none 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...errors import ProgramError, describe, refusal
+from ...errors import ProgramError, refusal
 from ...primitives.registry import REGISTRY
 from ..program.block import Block
 from ..program.control_flow import same_types
@@ -49,7 +49,6 @@ def minimize(
     >>> executor.scope["w"]
     array([0.25, 0.5 ])
     """
-    _check_optimizer(optimizer, "minimize")
     program = getattr(loss, "program", None)
     if not isinstance(program, Program):
         append_backward(loss)  # says what is wrong with the loss
@@ -82,7 +81,6 @@ def apply_gradients(optimizer: Any, pairs: Pairs) -> None:
     >>> executor.scope["w"], executor.scope["v"]
     (array(0.), array(1.))
     """
-    _check_optimizer(optimizer, "apply_gradients")
     checked = _checked_pairs(pairs)
     if not checked:
         what = "apply_gradients has no pairs: nothing would be trained"
@@ -90,17 +88,6 @@ def apply_gradients(optimizer: Any, pairs: Pairs) -> None:
     block = _root_block(checked[0][0].program, "apply_gradients")
     with block.program.transaction(), block.program.role_guard("optimize"):
         _update(block, optimizer, checked)
-
-
-def _check_optimizer(optimizer: Any, name: str) -> None:
-    a_class = isinstance(optimizer, type)
-    if a_class or not isinstance(getattr(optimizer, "memory", None), Mapping):
-        shown = f"the class {optimizer.__name__}" if a_class else describe(optimizer)
-        what = f"{name} takes an optimizer, not {shown}"
-        rest = "optim.SGD(lr=0.1).apply_gradients(pairs)"
-        if name == "minimize":
-            rest = "static.minimize(optim.SGD(lr=0.1), loss)"
-        raise refusal(what, rest, ProgramError)
 
 
 def _root_block(program: Program, name: str) -> Block:
@@ -114,18 +101,7 @@ def _root_block(program: Program, name: str) -> Block:
 def _checked_pairs(pairs: Any) -> Pairs:
     """The pairs as a list.  Errors: `ProgramError` unless each is a parameter and a gradient of its shape."""
     advice = "the pairs that static.append_backward(loss) returns"
-    if not isinstance(pairs, list | tuple):
-        what = f"pairs is a list of (parameter, gradient), not {describe(pairs)}"
-        raise refusal(what, advice, ProgramError)
-    for pair in pairs:
-        if (
-            not isinstance(pair, list | tuple)
-            or len(pair) != 2
-            or not all(isinstance(v, Variable) for v in pair)
-        ):
-            what = f"pairs is a list of (parameter, gradient), with {describe(pair)} in it"
-            raise refusal(what, advice, ProgramError)
-        parameter, gradient = pair
+    for parameter, gradient in pairs:
         parameter.program.as_variable(gradient, parameter.program.current_block())
         if not parameter.persistable:
             what = f"{parameter.name!r} does not outlive a run, so it cannot be trained"

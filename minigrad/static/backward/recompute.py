@@ -44,7 +44,7 @@ def recompute_segments(
 
 
 def _names(block: Block, checkpoints: Iterable[Any]) -> set[str]:
-    names = [name_of(item, "checkpoints") for item in several(checkpoints, "checkpoints")]
+    names = [name_of(item, "checkpoints") for item in several(checkpoints)]
     for name in names:
         if name not in block.vars:
             raise ProgramError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MinigradError, ProgramError, describe, did_you_mean, refusal, told, user_line
@@ -15,19 +14,16 @@ if TYPE_CHECKING:
     from .program import Program
 
 
-def several(given: Any, what: str) -> list[Any]:
+def several(given: Any) -> list[Any]:
     """The items of a list, tuple, set …; one Variable or name counts as a list of one, None as none at all.
 
-    >>> several("w", "fetch_list"), several(("w", "b"), "fetch_list"), several(None, "fetch_list")
+    >>> several("w"), several(("w", "b")), several(None)
     (['w'], ['w', 'b'], [])
     """
     if given is None:
         return []
     if isinstance(given, Variable | str):
         return [given]
-    if not isinstance(given, Iterable):
-        what = f"{what} is a list of Variables or names, not {describe(given)}"
-        raise refusal(what, "a list like [loss, 'w']", ProgramError)
     return list(given)
 
 
@@ -49,7 +45,7 @@ def unwritten(name: str) -> MinigradError:
 
 def names_of(program: Program, given: Any, what: str, root: bool = False) -> list[str]:
     """The names that were given, all of them known (with ``root``, in block 0).  Errors: `ProgramError`."""
-    names = [name_of(item, what) for item in several(given, what)]
+    names = [name_of(item, what) for item in several(given)]
     blocks = program.blocks[:1] if root else program.blocks
     for name in names:
         if not any(name in b.vars for b in blocks):
@@ -65,17 +61,11 @@ def names_of(program: Program, given: Any, what: str, root: bool = False) -> lis
 _BUILDERS = {"while": "while_loop", "cond": "cond", "recurrent": "static_rnn"}
 
 
-def slots_of(given: Any, what: str) -> dict[str, list[str]]:
+def slots_of(given: Any) -> dict[str, list[str]]:
     """``{"x": variable or name or list}`` as ``{"x": [names]}``.  Errors: `ProgramError`."""
-    if not isinstance(given or {}, Mapping):
-        raise refusal(
-            f"the {what} are a dict, slot → names, not {describe(given)}",
-            '{"x": variable, "y": ["name"]}',
-            ProgramError,
-        )
     slots = {}
     for slot, names in (given or {}).items():
-        slots[slot] = [name_of(n, f"slot {slot!r}") for n in several(names, f"slot {slot!r}")]
+        slots[slot] = [name_of(n, f"slot {slot!r}") for n in several(names)]
     return slots
 
 
@@ -117,10 +107,3 @@ def _check_reads(info: OpInfo, op: Operator) -> None:
                 f"inputs={{{name!r}: …}}, the name it has for {op.type.removesuffix('_grad')}",
                 ProgramError,
             )
-
-
-def check_callable(function: Any, what: str) -> None:
-    """Errors: `ProgramError` unless ``function`` can be called."""
-    if not callable(function):
-        advice = f"{what}=lambda …: …, or the name of a function without calling it"
-        raise refusal(f"{what} is a function, not {describe(function)}", advice, ProgramError)

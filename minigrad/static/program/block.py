@@ -121,7 +121,7 @@ class Block:
         input that nothing has written, and for shapes the op does not accept; then the block is as before.
         """
         info = op_info(type)
-        named, outs = slots_of(inputs, f"inputs of {type}"), slots_of(outputs, f"outputs of {type}")
+        named, outs = slots_of(inputs), slots_of(outputs)
         op = Operator(type, named, outs, bind_slots(info, named, outs, dict(attrs or {})))
         op.role = self.program.role if role is None else role
         check_operator(info, op)

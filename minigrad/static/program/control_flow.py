@@ -25,7 +25,6 @@ from ...ops.index import getitem, setitem
 from ...ops.shape import fits
 from ...primitives.arguments import as_list
 from ...primitives.registry import REGISTRY
-from .arguments import check_callable
 from .block import Block
 from .infer import Type, common
 from .operator import Operator
@@ -65,17 +64,15 @@ def while_loop(
     >>> static.Executor().run(prog, fetch_list=[s])
     [array(32.)]
     """
-    check_callable(cond, "cond")
-    check_callable(body, "body")
     program = default_program()
     outer = program.current_block()
-    starts = [as_start(program, outer, v) for v in sequence(loop_vars, "loop_vars")]
+    starts = [as_start(program, outer, v) for v in as_list(loop_vars)]
     if not starts:
         what = "while_loop needs at least one loop variable"
         raise refusal(what, "loop_vars=[0], which counts the steps", ProgramError)
     block, carried = body_block(program, outer, starts)
     with program.block_guard(block):
-        returned = sequence(body(*carried), "the loop body's result")
+        returned = as_list(body(*carried))
         next_ = next_values(program, block, returned, starts, "the loop body")
     cond_block = program.create_block(block.idx)
     with program.block_guard(cond_block):
@@ -121,8 +118,6 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
     >>> static.Executor().run(prog, feed={"x": -3.0}, fetch_list=[y])
     [array(3.)]
     """
-    check_callable(true_fn, "true_fn")
-    check_callable(false_fn, "false_fn")
     program = default_program()
     outer = program.current_block()
     pred = _one_bool(program, outer, pred, "cond decides on one bool")
@@ -192,13 +187,6 @@ def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[],
     >>> [static.Executor().run(prog, {"x": v}, [y])[0].item() for v in (-2.0, 0.0, 3.0)]
     [2.0, 9.0, 3.0]
     """
-    check_callable(default, "default")
-    if not isinstance(cases, list | tuple) or not all(
-        isinstance(c, list | tuple) and len(c) == 2 for c in cases
-    ):
-        what = "switch takes a list of pairs (condition, function)"
-        advice = "static.switch([(x > 0, lambda: x)], default=lambda: -x)"
-        raise refusal(what, advice, ProgramError)
     if not cases:
         return default()
     (pred, function), rest = cases[0], cases[1:]
@@ -221,8 +209,6 @@ def if_else(
     >>> static.Executor().run(prog, {"x": [1.0, -2.0, 3.0]}, [y])
     [array([10., -0., 30.])]
     """
-    check_callable(true_fn, "true_fn")
-    check_callable(false_fn, "false_fn")
     program = default_program()
     mask = program.as_variable(mask, program.current_block())
     if mask.dtype.kind != "b" or len(mask.shape) != 1:
@@ -262,11 +248,10 @@ def static_rnn(
     >>> static.Executor().run(prog, feed={"x": np.array([1.0, 2.0, 3.0])}, fetch_list=[sums, last])
     [array([1., 3., 6.]), array(6.)]
     """
-    check_callable(step, "step")
     program = default_program()
     outer = program.current_block()
     seqs = _sequences(program, outer, inputs)
-    starts = [as_start(program, outer, v) for v in sequence(states, "states")]
+    starts = [as_start(program, outer, v) for v in as_list(states)]
     block, carried = body_block(program, outer, starts)
     slices = [handed_in(block, v, v.shape[1:], v.dtype.kind != "f") for v in seqs]
     with program.block_guard(block):
@@ -276,7 +261,7 @@ def static_rnn(
                 f"the step of static_rnn returns (outputs, next_states), not {describe(returned)}"
             )
             raise refusal(what, "return [out, …], [state, …]", ProgramError)
-        outs, states_ = (sequence(r, "a result of the step") for r in returned)
+        outs, states_ = map(as_list, returned)
         outs = own_names(block, [program.as_variable(v, block) for v in outs])
         next_ = next_values(program, block, states_, starts, "the step", {v.name for v in outs})
     attrs = {
@@ -298,7 +283,7 @@ def static_rnn(
 
 
 def _sequences(program: Program, outer: Block, inputs: Any) -> list[Variable]:
-    seqs = [program.as_variable(v, outer) for v in sequence(inputs, "inputs")]
+    seqs = [program.as_variable(v, outer) for v in as_list(inputs)]
     if not seqs or any(not v.shape for v in seqs):
         what = "static_rnn needs sequences: Variables with time as axis 0"
         raise refusal(what, "inputs=[x] with x of shape [steps, …]", ProgramError)
@@ -321,9 +306,6 @@ def create_array(capacity: int, shape: Iterable[int] = (), dtype: Any = "float64
     [array([0., 1., 4., 9.])]
     """
     sizes = (capacity, *shape)
-    if not all(isinstance(n, int) and n >= 0 for n in sizes):
-        what = f"create_array needs known sizes, not {list(sizes)}"
-        raise refusal(what, "static.create_array(4, [3]): four values of shape [3]", ProgramError)
     attrs = {"shape": sizes, "dtype": np.dtype(dtype).name}
     block = default_program().current_block()
     array: Variable = block.append_primitive(REGISTRY["fill_constant"], (), attrs)
@@ -366,16 +348,6 @@ def array_length(array: Variable) -> int:
     3
     """
     return len(array)
-
-
-def sequence(value: Any, what: str) -> list[Any]:
-    """Several values as a list; one value as a list of one."""
-    if isinstance(value, list | tuple):
-        return list(value)
-    if what == "loop_vars":
-        what = f"loop_vars is a list of Variables or numbers, not {describe(value)}"
-        raise refusal(what, "loop_vars=[0, x]", ProgramError)
-    return [value]
 
 
 def as_start(program: Program, outer: Block, value: Any) -> Variable:
@@ -421,9 +393,6 @@ def next_values(
         )
     results = []
     for k, (start, value) in enumerate(zip(starts, values, strict=True)):
-        if value is None:
-            what = f"{what} returns None for loop variable {k}"
-            raise refusal(what, "return the next value of every loop variable", ProgramError)
         number = isinstance(value, int | float)
         result = program.as_variable(np.asarray(value, start.dtype) if number else value, block)
         if not same_types(start, result):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ProgramError, describe, refusal
+from ...errors import ProgramError, refusal
 from ...grad_names import CONSTANT
 from ..program.arguments import names_of
 from ..program.program import Program
@@ -73,14 +73,8 @@ class Executor:
         Errors: `ProgramError` before the first operator runs, for unknown or missing feeds and fetches; an error on
         the way leaves all parameters as they were.
         """
-        if not isinstance(program, Program):
-            what = f"Executor.run takes a Program, not {describe(program)}"
-            raise refusal(what, "executor.run(program, feed={…}, fetch_list=[…])", ProgramError)
         fetch = names_of(program, fetch_list, "fetch_list")
         fed = fed_arrays(program, {} if feed is None else feed)
-        if scope is not None and not isinstance(scope, Scope):
-            what = f"scope is a static.Scope, not {describe(scope)}"
-            raise refusal(what, "scope=static.Scope()", ProgramError)
         missing, constants = self._start_values(program)
         self._check(program, fed, fetch)
         updates = Scope(self.scope)

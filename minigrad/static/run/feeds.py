@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
+from ...errors import MinigradError, ProgramError, did_you_mean, refusal, user_line
 from ..program.arguments import name_of, several
 from ..program.program import Program
 from ..program.variable import Variable
@@ -39,9 +39,6 @@ def fed_arrays(program: Program, feed: Any, kept: Any = ()) -> dict[str, Any]:
     They are contiguous: where an array lies decides in which order it is added up, which is to be the same wherever
     the program runs.  Errors: `ProgramError`.
     """
-    if not isinstance(feed, Mapping):
-        what = f"feed is a dict, name → array, not {describe(feed)}"
-        raise refusal(what, "feed={'x': …}", ProgramError)
     arrays = {}
     for key, value in feed.items():
         var = _data(program, key)
@@ -58,7 +55,7 @@ def fed_shapes(program: Program, feed: Any) -> dict[str, Shape]:
     """
     shapes = {name: var.shape for name, var in data_of(program).items()}
     if not isinstance(feed, Mapping):
-        for name in several(feed, "feed"):
+        for name in several(feed):
             _data(program, name)
         return shapes
     for key, value in feed.items():
