@@ -29,7 +29,7 @@ from ...static.run.feeds import data_of, fed_shapes
 from ..functional import Function, NumpySpace, Values
 from ..lowering import lowered
 from .kernels import COUNTERPARTS, Kernels
-from .numpy_names import OnnxNumPy, Ufunc
+from .numpy_names import OnnxNumPy
 from .symbol import Graph, NoCounterpart, Symbol, info, names_read
 
 OPSET = 18
@@ -97,9 +97,7 @@ class OnnxSpace(NumpySpace):
         self.graph, self.numpy = graph, OnnxNumPy(graph)
         self.kernels = Kernels(graph, self.numpy)
         self.retarget = Retarget(
-            self.numpy,
-            lambda p, inputs, attrs: getattr(self, p.type)(*inputs, **attrs),
-            lambda ufunc: Ufunc(graph, ufunc),
+            self.numpy, lambda p, inputs, attrs: getattr(self, p.type)(*inputs, **attrs)
         )
 
     def __getattr__(self, type: str) -> Callable[..., Any]:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import pairwise
+from collections.abc import Callable
+from itertools import accumulate, pairwise
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,40 +25,19 @@ MOVING = {
 
 
 class OnnxNumPy:
-    """The names of NumPy that kernels use; others are NumPy's own, for what is known without values."""
+    """What kernels call np: NumPy, whose functions ask a Symbol what they do; what makes arrays makes Symbols."""
+
+    ndarray = Symbol
 
     def __init__(self, graph: Graph) -> None:
-        self.graph, graph.numpy = graph, self
-        self.lib = SimpleNamespace(stride_tricks=self)
-        self.linalg = _Linalg()
-        self.ndarray, self.generic = Symbol, np.generic
+        self.graph, graph.functions = graph, Functions(graph)
+        self.lib = SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=self._as_strided))
 
     def __getattr__(self, name: str) -> Any:
-        function = getattr(np, name)
-        if isinstance(function, np.ufunc):
-            return Ufunc(self.graph, function)
-        if not callable(function) or isinstance(function, type):
-            return function
-        return self._moving(function, name) if name in MOVING else _plain(function, name)
-
-    def _moving(self, function: Any, name: str) -> Any:
-        """A function that puts elements elsewhere: what it does to an array of their places says how."""
-
-        def call(x: Any, *args: Any, **how: Any) -> Any:
-            if not isinstance(x, Symbol):
-                return function(x, *args, **how)
-            if MOVING[name] == "shape":
-                return x.reshape(function(x.like, *args, **how).shape)
-            if MOVING[name] == "axes":  # the k-th axis has the length k + 2
-                turned = function(np.broadcast_to(0, tuple(range(2, x.ndim + 2))), *args, **how)
-                return x.transpose([n - 2 for n in turned.shape])
-            places = np.arange(x.size).reshape(x.shape)
-            return x.picked(self.graph.symbol(np.array(function(places, *args, **how))))
-
-        return call
+        return getattr(np, name)
 
     def asarray(self, x: Any, dtype: Any = None) -> Any:
-        return x.astype(dtype or x.dtype) if isinstance(x, Symbol) else self.array(x, dtype)
+        return x.astype(dtype or x.dtype) if isinstance(x, Symbol) else np.array(x, dtype)
 
     def array(self, x: Any, dtype: Any = None) -> Any:
         if isinstance(x, Symbol):
@@ -86,11 +65,39 @@ class OnnxNumPy:
     def full_like(self, x: Any, value: Any) -> Any:
         return self.full(x.shape, value, x.dtype)
 
-    def shape(self, x: Any) -> Any:
-        return x.shape if isinstance(x, Symbol) else np.shape(x)
+    def _as_strided(self, x: Any, shape: Any, strides: Any, writeable: bool = True) -> Any:
+        """Windows, as places of the flat value."""
+        return self.graph.functions.moved(np.lib.stride_tricks.as_strided, x, shape, strides)
 
-    def size(self, x: Any) -> Any:
-        return x.size if isinstance(x, Symbol) else np.size(x)
+
+class Functions:
+    """NumPy's functions on Symbols."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def call(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """What a function of NumPy is that has a Symbol among its arguments."""
+        name = function.__name__
+        if name in MOVING:
+            return self.moved(function, *args, **kwargs)
+        if not hasattr(Functions, name):
+            path = f"{function.__module__}.{name}".removeprefix("numpy.")
+            raise NoCounterpart(f"ONNX has no counterpart of np.{path}")
+        return getattr(self, name)(*args, **kwargs)
+
+    def moved(self, function: Any, x: Symbol, *args: Any, **how: Any) -> Any:
+        """With elements elsewhere: what a function does to an array of their places says where."""
+        kind = MOVING[function.__name__]
+        if kind == "shape":
+            return x.reshape(function(x.like, *args, **how).shape)
+        if kind == "axes":  # the k-th axis has the length k + 2
+            turned = function(np.broadcast_to(0, tuple(range(2, x.ndim + 2))), *args, **how)
+            return x.transpose([n - 2 for n in turned.shape])
+        places = np.arange(x.size).reshape(x.shape)
+        return x.picked(self.graph.symbol(np.array(function(places, *args, **how))))
+
+    shape, size = attrgetter("shape"), attrgetter("size")
 
     def result_type(self, *values: Any) -> Any:
         return np.result_type(*(v.dtype if isinstance(v, Symbol) else v for v in values))
@@ -102,12 +109,10 @@ class OnnxNumPy:
         return self.graph.node("Where", inputs, like.shape, like.dtype)
 
     def clip(self, x: Any, low: Any, high: Any) -> Any:
-        x = x if low is None else self.maximum(x, low)
-        return x if high is None else self.minimum(x, high)
+        x = x if low is None else np.maximum(x, low)
+        return x if high is None else np.minimum(x, high)
 
     def broadcast_to(self, x: Any, shape: Any) -> Any:
-        if not isinstance(x, Symbol):
-            return np.broadcast_to(x, shape)
         return x.expand((shape,) if isinstance(shape, int) else shape)
 
     def concatenate(self, parts: Any, axis: int = 0) -> Any:
@@ -117,22 +122,18 @@ class OnnxNumPy:
 
     def stack(self, parts: Any, axis: int = 0) -> Any:
         parts = [self.graph.symbol(p) for p in parts]
-        return self.concatenate([self.expand_dims(p, axis) for p in parts], axis)
+        return np.concatenate([np.expand_dims(p, axis) for p in parts], axis)
 
     def split(self, x: Any, ends: Any, axis: int = 0) -> list[Any]:
-        cuts = [0, *(int(e) for e in ends), x.shape[axis]]
+        sizes = map(len, np.split(np.arange(x.shape[axis]), ends))
         before = (slice(None),) * (axis % x.ndim)
-        return [x[(*before, slice(a, b))] for a, b in pairwise(cuts)]
-
-    def as_strided(self, x: Any, shape: Any, strides: Any, writeable: bool = True) -> Any:
-        """Windows, as places of the flat value."""
-        return self._moving(np.lib.stride_tricks.as_strided, "as_strided")(x, shape, strides)
+        return [x[(*before, slice(a, b))] for a, b in pairwise([0, *accumulate(sizes)])]
 
     def tril(self, x: Any, k: int = 0) -> Any:
-        return self.where(_triangle(x, k), x, 0)
+        return np.where(_triangle(x, k), x, 0)
 
     def triu(self, x: Any, k: int = 0) -> Any:
-        return self.where(_triangle(x, k - 1), 0, x)
+        return np.where(_triangle(x, k - 1), 0, x)
 
     def take(self, x: Any, indices: Any, axis: Any = None) -> Any:
         x, axis = (x.reshape(-1), 0) if axis is None else (x, axis % x.ndim)
@@ -165,11 +166,14 @@ class OnnxNumPy:
         return self.argmax(x, axis, keepdims, "ArgMin")
 
     def dot(self, x: Any, y: Any) -> Any:
-        return self.matmul(x, y)
+        return x @ y
+
+    def det(self, x: Any) -> Any:
+        return x.node("Det", shape=x.shape[:-2])
 
     def any(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         hits = x.astype(bool).astype(np.int64)
-        return self.greater(self.add.reduce(hits, axis=axis, keepdims=keepdims), 0)
+        return self._reduce(np.add, hits, axis, keepdims=keepdims) > 0
 
     def all(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return self.any(x.astype(bool).node("Not"), axis, keepdims).node("Not")
@@ -178,96 +182,67 @@ class OnnxNumPy:
         scale = 10.0**decimals
         return (x * scale).node("Round") / scale if decimals else x.node("Round")
 
-    @contextmanager
-    def errstate(self, **kwargs: Any) -> Iterator[None]:
-        """There is nothing that could warn."""
-        yield
+    # -- ufuncs, which call this themselves where an operand is a Symbol -------------------
 
-
-def _triangle(x: Any, k: int) -> Any:
-    return np.tri(x.shape[-2], x.shape[-1], k, bool)
-
-
-class _Linalg:
-    """``np.linalg``: of it, ONNX has the determinant."""
-
-    def __getattr__(self, name: str) -> Any:
-        return _plain(getattr(np.linalg, name), f"linalg.{name}")
-
-    def det(self, x: Any) -> Any:
-        return x.node("Det", shape=x.shape[:-2])
-
-
-def _plain(function: Any, name: str) -> Any:
-    """A function of NumPy for numbers; with a Symbol it has no counterpart."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(a, Symbol) for a in (*args, *kwargs.values())):
-            raise NoCounterpart(f"ONNX has no counterpart of np.{name}")
-        return function(*args, **kwargs)
-
-    return call
-
-
-class Ufunc:
-    """``np.add`` on Symbols, arrays and numbers, with its ``reduce``, ``accumulate`` and ``at``."""
-
-    def __init__(self, graph: Graph, function: np.ufunc) -> None:
-        self.graph, self.function, self.name = graph, function, function.__name__
-
-    def __call__(self, *args: Any, out: Any = None) -> Any:
-        if not any(isinstance(a, Symbol) for a in args):
-            return self.function(*args)
-        if len(args) > self.function.nin:
-            *args, out = args  # type: ignore[assignment]
-        result = self._result(*args)
+    def ufunc(
+        self, function: np.ufunc, method: str, *args: Any, out: Any = None, **how: Any
+    ) -> Any:
+        """``np.add`` and its kin, and their ``reduce``, ``accumulate`` and ``at``."""
+        if method != "__call__":
+            return getattr(self, f"_{method}")(function, *args, **how)
+        result = self._applied(function, *args)
         if out is None:
             return result
-        out.put(result)
-        return out
+        out[0].put(result)
+        return out[0]
 
-    def _result(self, *args: Any) -> Any:
+    def _applied(self, function: np.ufunc, *args: Any) -> Any:
         with np.errstate(all="ignore"):
-            like = np.asarray(
-                self.function(*(a.like if isinstance(a, Symbol) else a for a in args))
-            )
-        if self.name in COMPOSED:
-            return COMPOSED[self.name](self.graph.numpy, *args)
+            like = np.asarray(function(*(a.like if isinstance(a, Symbol) else a for a in args)))
+        if function.__name__ in COMPOSED:
+            return COMPOSED[function.__name__](*args)
         for section, dtype in (("same", like.dtype), ("compare", _common(args)), ("logic", bool)):
-            if op := OPERATORS[section].get(self.name):
+            if op := OPERATORS[section].get(function.__name__):
                 inputs = [self.graph.symbol(a, dtype) for a in args]
                 return self.graph.node(op, inputs, like.shape, like.dtype)
-        raise NoCounterpart(f"ONNX has no counterpart of np.{self.name}")
+        raise NoCounterpart(f"ONNX has no counterpart of np.{function.__name__}")
 
-    def reduce(
-        self, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, **_: Any
-    ) -> Any:  # fmt: skip
-        """Along axes."""
+    def _reduce(
+        self,
+        function: Any,
+        x: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        keepdims: bool = False,
+        **_: Any,
+    ) -> Any:
         axes = axis_tuple(axis, x.ndim)
-        like = self.function.reduce(x.like, axis=axes, keepdims=keepdims)
+        like = function.reduce(x.like, axis=axes, keepdims=keepdims)
         if not x.size:
             raise NoCounterpart("ONNX has no reduction over no elements")
         inputs = [x.astype(like.dtype), np.array(axes, np.int64)]
         how = {"keepdims": int(keepdims), "noop_with_empty_axes": 1}
-        return self.graph.node(
-            OPERATORS["reduce"][self.name], inputs, like.shape, like.dtype, **how
-        )
+        op = OPERATORS["reduce"][function.__name__]
+        return self.graph.node(op, inputs, like.shape, like.dtype, **how)
 
-    def accumulate(self, x: Any, axis: Any = 0, dtype: Any = None) -> Any:
-        """Running along an axis."""
+    def _accumulate(self, function: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None) -> Any:
         x = x.astype(dtype or x.dtype)
-        if self.function is np.add:
+        if function is np.add:
             return x.node("CumSum", np.int64(axis % x.ndim))
         rows: list[Any] = []
-        for row in self.graph.numpy.moveaxis(x, axis, 0):
-            rows.append(self(rows[-1], row) if rows else row)
-        return self.graph.numpy.stack(rows, axis=axis)
+        for row in np.moveaxis(x, axis, 0):
+            rows.append(function(rows[-1], row) if rows else row)
+        return np.stack(rows, axis=axis)
 
-    def at(self, out: Any, index: Any, value: Any) -> None:
-        """``out[index] += value``, where an index may repeat."""
+    def _at(self, function: np.ufunc, out: Any, index: Any, value: Any) -> None:
+        """``np.add.at``, where an index may repeat."""
         parts = index if isinstance(index, tuple) else (index,)
         places = flat_places(self.graph, out.shape, parts)
         out.put(out.placed(places, self.graph.symbol(value, out.dtype), reduction="add"))
+
+
+def _triangle(x: Any, k: int) -> Any:
+    return np.tri(x.shape[-2], x.shape[-1], k, bool)
 
 
 def _common(args: tuple[Any, ...]) -> Any:
@@ -276,49 +251,50 @@ def _common(args: tuple[Any, ...]) -> Any:
     return np.dtype(np.int32) if common.kind == "b" else common
 
 
-def _alike(xp: Any, *args: Any) -> list[Any]:
+def _alike(*args: Any) -> list[Any]:
     """Operands in their common dtype."""
-    common = xp.result_type(*args)
-    return [xp.graph.symbol(a, common) for a in args]
+    graph, common = next(a.graph for a in args if isinstance(a, Symbol)), np.result_type(*args)
+    return [graph.symbol(a, common) for a in args]
 
 
-def _logaddexp(xp: Any, x: Any, y: Any) -> Any:
-    far = xp.absolute(xp.subtract(x, y))
-    return xp.maximum(x, y) + xp.log1p(xp.exp(-far))
+def _logaddexp(x: Any, y: Any) -> Any:
+    far = np.absolute(np.subtract(x, y))
+    return np.maximum(x, y) + np.log1p(np.exp(-far))
 
 
-def _arctan2(xp: Any, y: Any, x: Any) -> Any:
-    y, x = xp.graph.symbol(y), xp.graph.symbol(x)
-    turned = xp.where(y < 0, -np.pi, np.pi).astype(xp.result_type(y, x))
-    angle = xp.arctan(y / x) + xp.where(x < 0, turned, 0.0)
-    return xp.where(xp.logical_and(x == 0, y == 0), 0.0, angle)
+def _arctan2(y: Any, x: Any) -> Any:
+    y, x = _alike(y, x)
+    turned = np.where(y < 0, -np.pi, np.pi).astype(np.result_type(y, x))
+    angle = np.arctan(y / x) + np.where(x < 0, turned, 0.0)
+    return np.where(np.logical_and(x == 0, y == 0), 0.0, angle)
 
 
-def _remainder(xp: Any, x: Any, y: Any) -> Any:
-    x, y = _alike(xp, x, y)
+def _remainder(x: Any, y: Any) -> Any:
+    x, y = _alike(x, y)
     if x.dtype.kind == "f":
-        return x - xp.floor_divide(x, y) * y
-    return xp.graph.node("Mod", [x, y], np.broadcast_shapes(x.shape, y.shape), x.dtype)
+        return x - np.floor_divide(x, y) * y
+    return x.graph.node("Mod", [x, y], np.broadcast_shapes(x.shape, y.shape), x.dtype)
 
 
-def _floor_divide(xp: Any, x: Any, y: Any) -> Any:
-    x, y = _alike(xp, x, y)
+def _floor_divide(x: Any, y: Any) -> Any:
+    x, y = _alike(x, y)
     if x.dtype.kind == "f":
-        return xp.floor(x / y)
-    exact = x - xp.remainder(x, y)  # ONNX divides integers towards zero
-    return xp.graph.node("Div", [exact, y], exact.shape, x.dtype)
+        return np.floor(x / y)
+    exact = x - np.remainder(x, y)  # ONNX divides integers towards zero
+    return x.graph.node("Div", [exact, y], exact.shape, x.dtype)
 
 
 #: ufunc → how it is put together; logarithms and exponentials near 0 lose what log1p and expm1 would keep
 COMPOSED: dict[str, Callable[..., Any]] = {
-    "not_equal": lambda xp, x, y: xp.equal(x, y).node("Not"),
-    "log1p": lambda xp, x: xp.log(1.0 + x),
-    "expm1": lambda xp, x: xp.exp(x) - 1.0,
-    "log2": lambda xp, x: xp.log(x) / float(np.log(2.0)),
-    "log10": lambda xp, x: xp.log(x) / float(np.log(10.0)),
-    "isfinite": lambda xp, x: xp.less(xp.absolute(x), np.inf),
-    "isinf": lambda xp, x: xp.equal(xp.absolute(x), np.inf),
-    "isnan": lambda xp, x: xp.not_equal(x, x),
+    "not_equal": lambda x, y: np.equal(x, y).node("Not"),
+    "invert": lambda x: x.astype(bool).node("Not"),
+    "log1p": lambda x: np.log(1.0 + x),
+    "expm1": lambda x: np.exp(x) - 1.0,
+    "log2": lambda x: np.log(x) / float(np.log(2.0)),
+    "log10": lambda x: np.log(x) / float(np.log(10.0)),
+    "isfinite": lambda x: np.less(np.absolute(x), np.inf),
+    "isinf": lambda x: np.equal(np.absolute(x), np.inf),
+    "isnan": lambda x: np.not_equal(x, x),
     "logaddexp": _logaddexp,
     "arctan2": _arctan2,
     "remainder": _remainder,

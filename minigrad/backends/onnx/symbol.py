@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from ...errors import ProgramError
@@ -30,14 +31,14 @@ class NoCounterpart(ProgramError):
         self.repair = repair or "other ops; or static.compile(program), which takes every op"
 
 
-class Symbol:
+class Symbol(NDArrayOperatorsMixin):
     """A value in the graph that behaves like an array: operators, indices, reshape, astype.
 
     Writing into a Symbol makes a new value and lets the Symbol stand for it; what it is a view of gets the value, too.
     So kernels that fill arrays run as they are.
     """
 
-    __array_ufunc__ = None
+    __hash__ = object.__hash__  # ``==`` is a node like any other operator
 
     def __init__(self, graph: Any, name: str, shape: Any, dtype: Any) -> None:
         self.graph, self.name = graph, name
@@ -95,7 +96,7 @@ class Symbol:
 
     def dot(self, other: Any) -> Any:
         """The matrix product."""
-        return self.graph.numpy.matmul(self, other)
+        return self @ other
 
     def expand(self, shape: Any) -> Symbol:
         """Repeated along new and stretched axes."""
@@ -173,11 +174,11 @@ class Symbol:
         )
         return changed.reshape(self.shape)  # type: ignore[no-any-return]
 
-    def __neg__(self) -> Any:
-        return self.node("Neg")
+    def __array_ufunc__(self, *call: Any, **how: Any) -> Any:
+        return self.graph.functions.ufunc(*call, **how)
 
-    def __invert__(self) -> Any:
-        return self.astype(bool).node("Not")
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return self.graph.functions.call(function, args, kwargs)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -238,21 +239,6 @@ def _axes(parts: tuple[Any, ...], ndim: int) -> dict[int, int]:
     return axes
 
 
-def _method(name: str, mirrored: bool = False) -> Any:
-    def method(self: Symbol, other: Any) -> Any:
-        args = (other, self) if mirrored else (self, other)
-        return getattr(self.graph.numpy, name)(*args)
-
-    return method
-
-
-for _sign, _ufunc in (OPERATORS["signs"] | OPERATORS["orders"]).items():
-    setattr(Symbol, f"__{_sign}__", _method(_ufunc))
-for _sign, _ufunc in OPERATORS["signs"].items():
-    setattr(Symbol, f"__r{_sign}__", _method(_ufunc, mirrored=True))
-Symbol.__hash__ = object.__hash__  # type: ignore[method-assign]
-
-
 class Graph:
     """Nodes and initializers, in order; `node` adds one and gives its result."""
 
@@ -260,7 +246,7 @@ class Graph:
         self.nodes: list[NodeProto] = []
         self.initializers: dict[str, TensorProto] = {}
         self.taken: set[str] = set()
-        self.numpy: Any = None  # NumPy's names, as functions that add nodes here
+        self.functions: Any = None  # what NumPy's functions add here
         self.scope = ""  # the primitive that is being written
         self._known: dict[Any, str] = {}
 
