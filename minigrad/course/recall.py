@@ -1,70 +1,24 @@
-"""``minigrad recall``: a few questions on fresh random graphs, spaced over days.
-
-Each kind of question belongs to a step, is asked about a graph that did not exist before, and is
-answered by the engines of the package: nothing here knows a rule of differentiation.
-"""
+"""``minigrad recall``: a few questions on fresh random graphs, spaced over days."""
 
 from __future__ import annotations
 
-import contextlib
 import random
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-import minigrad as mg
-from minigrad import nets, static
-from minigrad.nets.operators import places
-
 from . import progress
 from .launch import need
+from .questions import KINDS, Question
 
 SECONDS = 180.0
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is asked, what is right, and what else could be said; no choices: a number."""
-
-    text: str
-    right: str
-    choices: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        lettered = zip("abcdef", self.choices, strict=False)
-        return "\n".join([self.text, *(f"  {letter}  {choice}" for letter, choice in lettered)])
-
-    def is_right(self, said: str) -> bool:
-        """Whether this is the answer: a number, a choice, or its letter."""
-        if not self.choices:
-            try:
-                return bool(np.isclose(float(said), float(self.right)))
-            except ValueError:
-                return False
-        lettered = dict(zip("abcdef", self.choices, strict=False))
-        return lettered.get(said.strip().lower(), said.strip()) == self.right
-
-
-_KINDS: dict[str, tuple[int, Callable[[random.Random], Question]]] = {}
-
-
-def _asked_from(step: int) -> Callable[[Callable[[random.Random], Question]], Any]:
-    def enter(make: Callable[[random.Random], Question]) -> Callable[[random.Random], Question]:
-        _KINDS[make.__name__] = (step, make)
-        return make
-
-    return enter
-
-
 def kinds(last: int) -> list[str]:
     """The kinds of questions of the steps up to this one."""
-    return [name for name, (step, _) in _KINDS.items() if step <= last]
+    return [*KINDS][:last]
 
 
 def question(kind: str, seed: int) -> Question:
@@ -73,314 +27,7 @@ def question(kind: str, seed: int) -> Question:
     >>> question("slope_of_a_chain", 0).choices
     ()
     """
-    return _KINDS[kind][1](random.Random(seed))
-
-
-def _choice(text: str, right: str, others: Sequence[str], dice: random.Random) -> Question:
-    wrong = [each for each in dict.fromkeys(others) if each != right]
-    choices = [right, *dice.sample(wrong, min(3, len(wrong)))]
-    dice.shuffle(choices)
-    return Question(text, right, tuple(choices))
-
-
-def _formula(dice: random.Random, names: Sequence[str]) -> str:
-    """Two operations, in which some name is used twice."""
-    a, b = dice.choice(names), dice.choice(names)
-    shapes = ("{a} * {b} + {a}", "({a} + {b}) * {a}", "{a} * {a} + {b}", "({a} + {a}) * {b}")
-    return dice.choice(shapes).format(a=a, b=b)
-
-
-def _slope(y: Any, x: Any) -> Any:
-    """The gradient of x, itself to be differentiated."""
-    return mg.grad(y, [x], create_graph=True)[0]
-
-
-def _leaves(dice: random.Random, names: Sequence[str]) -> dict[str, Any]:
-    return {name: mg.tensor(float(dice.randint(2, 6)), requires_grad=True) for name in names}
-
-
-def _at(leaves: dict[str, Any]) -> str:
-    return " and ".join(f"{name} = {leaf.item():g}" for name, leaf in leaves.items())
-
-
-@_asked_from(1)
-def how_far_to_move(dice: random.Random) -> Question:
-    x, n = dice.randint(2, 5), dice.randint(3, 5)
-    box = mg.tensor(float(x), requires_grad=True)
-    slope = _slope(box**n, box).item()
-
-    def error(eps: str) -> float:
-        e = float(eps)
-        return float(abs(((x + e) ** n - (x - e) ** n) / (2 * e) - slope))
-
-    steps = dice.sample(["1e-2", "1e-5", "1e-9", "1e-13"], 3)
-    text = f"The central difference of x ** {n} at {x}: which eps comes nearest to the slope?"
-    return _choice(text, min(steps, key=error), steps, dice)
-
-
-@_asked_from(2)
-def slope_of_a_chain(dice: random.Random) -> Question:
-    x = mg.tensor(float(dice.randint(1, 4)), requires_grad=True)
-    functions = {"3 * ({})": 3, "({}) ** 2": 2, "({}) + 5": 5}
-    text, y = "x", x
-    for form in dice.sample(list(functions), 2):
-        text = form.format(text)
-        y = eval(form.format("y"), {"y": y})
-    slope = _slope(y, x).item()
-    return Question(f"y = {text}. What is the gradient of x at {x.item():g}?", f"{slope:g}")
-
-
-def _chain(dice: random.Random) -> tuple[str, list[str], list[str]]:
-    """A chain in words, its functions, and who is met on the way back; the leaf is None."""
-    names = dice.sample(["exp", "sin", "cos", "tanh", "sigmoid"], 4)
-    y: Any = mg.tensor(0.5, requires_grad=True)
-    for name in names:
-        y = getattr(mg, name)(y)
-    node, met = y.grad_fn, []
-    while node.next_functions:
-        met.append(node.name().removesuffix("Backward0").lower())
-        node = node.next_functions[0][0]
-    return "y is made of x by " + ", then ".join(names), names, [*met, "None"]
-
-
-@_asked_from(3)
-def behind_the_links(dice: random.Random) -> Question:
-    text, names, met = _chain(dice)
-    back = dice.randint(1, 4)
-    asked = f"{text}. What is y{'.creator.input' * back}.creator?"
-    return _choice(asked, met[back], [*names, "None"], dice)
-
-
-@_asked_from(4)
-def who_runs_first(dice: random.Random) -> Question:
-    text, names, met = _chain(dice)
-    return _choice(f"{text}. Whose backward runs first?", met[0], names, dice)
-
-
-@_asked_from(5)
-def used_twice(dice: random.Random) -> Question:
-    leaves = _leaves(dice, "xy")
-    formula = _formula(dice, "xy")
-    name = dice.choice([each for each in "xy" if each in formula])
-    right = f"{_slope(eval(formula, dict(leaves)), leaves[name]).item():g}"
-    return Question(f"z = {formula}, at {_at(leaves)}. What is {name}.grad?", right)
-
-
-@_asked_from(6)
-def waits_for(dice: random.Random) -> Question:
-    uses = dice.randint(2, 5)
-    with static.program_guard(static.Program()) as program:
-        x = static.parameter("x", np.ones(1))
-        a = x * 2.0
-        terms = [a * float(k) for k in range(uses)]
-        static.append_backward(mg.sum(sum(terms[1:], terms[0])))
-    sums = [op for op in program.global_block().ops if op.type == "sum"]
-    text = f"a = 2 * x is used by {uses} functions. How many gradients must arrive before its own runs?"
-    return Question(text, str(len(sums[0].input_names)))
-
-
-@_asked_from(7)
-def not_recorded(dice: random.Random) -> Question:
-    x = mg.tensor(float(dice.randint(2, 5)), requires_grad=True)
-    recorded, formula = dice.random() < 0.5, dice.choice(["a * x", "a + x", "a * a + x"])
-    with contextlib.nullcontext() if recorded else mg.no_grad():
-        a = x * x
-    how = "as usual" if recorded else "under no_grad()"
-    text = f"a = x * x is computed {how}, then y = {formula}. What is x.grad at x = {x.item():g}?"
-    return Question(text, f"{_slope(eval(formula, {'a': a, 'x': x}), x).item():g}")
-
-
-#: Formulas, and what learners write as the rule of y.
-_RULES = {
-    "x / y": ("-gy * x / y ** 2", "gy * x / y ** 2", "-gy / y ** 2", "gy / y"),
-    "x * y": ("gy * x", "gy * y", "x", "gy * x * y"),
-    "x - y": ("-gy", "gy", "-gy * y", "-1"),
-    "x ** 2 / y": ("-gy * (x / y) ** 2", "2 * gy * x / y", "-gy * x / y ** 2", "gy * x ** 2"),
-}
-
-
-@_asked_from(8)
-def which_rule_passes(dice: random.Random) -> Question:
-    formula, (x, y) = dice.choice(list(_RULES)), dice.sample(range(2, 7), 2)
-    leaves = {"x": mg.tensor(float(x)), "y": mg.tensor(float(y), requires_grad=True)}
-    slope = 7 * _slope(eval(formula, dict(leaves)), leaves["y"]).item()
-    numbers = {"x": x, "y": y, "gy": 7}
-    [right] = [rule for rule in _RULES[formula] if np.isclose(eval(rule, numbers), slope)]
-    text = f"z = {formula}, at {_at(leaves)}. Which rule for y will gradcheck accept?"
-    return _choice(text, right, _RULES[formula], dice)
-
-
-@_asked_from(9)
-def shape_of_a_gradient(dice: random.Random) -> Question:
-    rows, columns = dice.randint(2, 4), dice.randint(5, 7)
-    shape = dice.choice([(columns,), (rows, 1), (1, columns), ()])
-    b = mg.tensor(np.ones(shape), requires_grad=True)
-    slope = _slope((mg.tensor(np.ones((rows, columns))) * b).sum(), b)
-    others = [(rows, columns), (columns,), (rows, 1), (1, columns), ()]
-    text = f"x has the shape {(rows, columns)}, b {shape}. Which shape has b.grad after x * b?"
-    return _choice(text, str(slope.shape), [str(each) for each in others], dice)
-
-
-@_asked_from(10)
-def behind_the_door(dice: random.Random) -> Question:
-    leaves = _leaves(dice, "ab")
-    formula = dice.choice(["a * b + {}", "(a + b) * {}", "(a - b) / {}", "a * (b - {})"])
-    formula = formula.format(dice.choice(["a", "b", "3"]))
-    node = eval(formula, dict(leaves)).grad_fn
-    names = [target.name() if target else "None" for target, _ in node.next_functions]
-    at = dice.randrange(len(names))
-    others = ["AddBackward0", "MulBackward0", "SubBackward0", "AccumulateGrad", "None", node.name()]
-    text = f"z = {formula}. What is z.grad_fn.next_functions[{at}][0]?"
-    return _choice(text, names[at], others, dice)
-
-
-@_asked_from(11)
-def what_is_saved(dice: random.Random) -> Question:
-    leaves = _leaves(dice, "xy")
-    form = dice.choice(
-        ["x + y", "x * y", "mg.exp(x)", "mg.log(x)", "x * 3.0", "mg.tanh(x)", "x / 2.0"]
-    )
-    node = eval(form, {**leaves, "mg": mg}).grad_fn
-    told = {False: "nothing", True: ", ".join(sorted(node.saved))}[bool(node.saved)]
-    others = ["nothing", "x", "y", "x, y", "out", "out, y"]
-    return _choice(f"What does the node of {form.replace('mg.', '')} save?", told, others, dice)
-
-
-@_asked_from(12)
-def second_derivative(dice: random.Random) -> Question:
-    x, n = mg.tensor(float(dice.randint(1, 3)), requires_grad=True), dice.randint(2, 4)
-    second = _slope(_slope(x**n, x), x)
-    text = f"What is the second derivative of x ** {n} at {x.item():g}?"
-    return Question(text, f"{second.item():g}")
-
-
-@_asked_from(14)
-def left_of_a_network(dice: random.Random) -> Question:
-    last = dice.choice(["tanh", "exp", "sin"])
-    lines = (("mul", "xw", "h"), ("add", "hb", "s"), (last, "s", "y"))
-    net = nets.NetOp(
-        [
-            nets.Operator(type, dict(zip("xy", reads, strict=False)), {"out": out})
-            for type, reads, out in lines
-        ]
-    )
-
-    def left(no_grad: str) -> str:
-        ops = [op.type for _, op in places(nets.NetOp([nets.Backward(net, no_grad.split())]))]
-        return ", ".join(ops) or "none"
-
-    cases = ["x", "w", "x w", "h", "b h", "s", "x b"]
-    no_grad = dice.choice(cases)
-    text = f"h = x * w, s = h + b, y = {last}(s). Which grad operators are left of its backward"
-    asked = f"{text} with no_grad = {{{', '.join(no_grad.split())}}}?"
-    return _choice(asked, left(no_grad), [left(each) for each in cases], dice)
-
-
-def _program(dice: random.Random, uses: int) -> tuple[Any, list[Any]]:
-    """A program that multiplies `uses` inputs by one parameter, and the operators of its backward."""
-    with static.program_guard(static.Program()) as program:
-        w = static.parameter("w", np.ones(3))
-        parts = [static.data(f"x{k}", [3]) * w for k in range(uses)]
-        if dice.random() < 0.5:
-            parts[0] = mg.exp(parts[0])
-        static.append_backward(mg.sum(sum(parts[1:], parts[0])))
-    return program, [op for op in program.global_block().ops if op.role == "backward"]
-
-
-@_asked_from(13)
-def slots_of_a_grad_op(dice: random.Random) -> Question:
-    type = dice.choice(["mul", "exp", "add", "tanh", "log"])
-    with static.program_guard(static.Program()) as program:
-        a, b = (static.parameter(name, np.ones(2)) for name in "ab")
-        out = getattr(mg, type)(a, b) if type in ("mul", "add") else getattr(mg, type)(a)
-        static.append_backward(mg.sum(out))
-    op = next(op for op in program.global_block().ops if op.type == f"{type}_grad")
-    right = ", ".join(op.inputs)
-    others = ["out_grad", "x, out_grad", "out, out_grad", "x, y, out_grad", "x, out, out_grad"]
-    return _choice(f"Which slots does {type}_grad read?", right, others, dice)
-
-
-@_asked_from(15)
-def parts_of_a_sum(dice: random.Random) -> Question:
-    uses = dice.randint(2, 6)
-    _, backward = _program(dice, uses)
-    [op] = [op for op in backward if op.type == "sum"]
-    text = f"{uses} products share w. How many names does the sum of w@GRAD read?"
-    return Question(text, str(len(op.input_names)))
-
-
-@_asked_from(16)
-def back_through_time(dice: random.Random) -> Question:
-    T, W = dice.randint(2, 4), dice.randint(2, 3)
-    xs, h = [mg.tensor(1.0, requires_grad=True) for _ in range(T)], mg.tensor(0.0)
-    for x in xs:
-        h = h * float(W) + x
-    step = dice.randrange(T)
-    text = f"The step net h = {W} * h + x runs {T} times. What is the gradient of the last h"
-    return Question(f"{text} for the x of step {step}, counted from 0?", f"{_slope(h, xs[step]):g}")
-
-
-@_asked_from(17)
-def last_appended(dice: random.Random) -> Question:
-    program, backward = _program(dice, uses=1)
-    forward = [op.type for op in program.global_block().ops if op.role == "forward"]
-    text = f"The operators {', '.join(forward)} write the loss. Which grad op is appended last?"
-    return _choice(text, backward[-1].type, [f"{each}_grad" for each in [*forward, "add"]], dice)
-
-
-@_asked_from(18)
-def what_is_pruned(dice: random.Random) -> Question:
-    middle = dice.choice(["exp", "tanh", "sin"])
-
-    def backward(*no_grad: str) -> list[str]:
-        with static.program_guard(static.Program()) as program:
-            x, w, v = (static.parameter(name, np.ones(2)) for name in "xwv")
-            a = x * w
-            b = getattr(mg, middle)(a)
-            names = {"a": a.name, "b": b.name, "w": w.name, "v": v.name}
-            static.append_backward(mg.sum(b * v), no_grad_set={names[each] for each in no_grad})
-        return [op.type for op in program.global_block().ops if op.role == "backward"]
-
-    every = backward()
-
-    def gone(*no_grad: str) -> str:
-        return ", ".join((Counter(every) - Counter(backward(*no_grad))).elements()) or "none"
-
-    cases = [("a",), ("b",), ("w",), ("v",), ("b", "v")]
-    no_grad = dice.choice(cases)
-    text = f"a = x * w, b = {middle}(a), loss = sum(b * v). Which grad ops does no_grad_set"
-    asked = f"{text} = {{{', '.join(no_grad)}}} take away?"
-    return _choice(asked, gone(*no_grad), [gone(*each) for each in cases], dice)
-
-
-@_asked_from(19)
-def gradient_through_a_loop(dice: random.Random) -> Question:
-    n, x, w = dice.randint(0, 3), mg.tensor(2.0), mg.tensor(3.0, requires_grad=True)
-    y = x
-    for _ in range(n):
-        y = y * w
-    slope = _slope(y, w).item() if n else 0.0
-    text = f"y = y * w, n times, in a while. From y = 2, with w = 3 and n = {n}: what is w@GRAD?"
-    return Question(text, f"{slope:g}")
-
-
-@_asked_from(20)
-def by_another_name(dice: random.Random) -> Question:
-    types = dice.sample(["exp", "sin", "tanh", "sqrt", "log"], 3)
-    node_of = dice.choice(types)
-
-    def model(x: Any) -> Any:
-        for type in types:
-            x = getattr(mg, type)(x)
-        return x
-
-    with static.program_guard(static.Program()) as program:
-        static.append_backward(mg.sum(model(static.parameter("x", np.full(2, 0.5)))))
-    grad_ops = [op for op in program.global_block().ops if op.type.endswith("_grad")]
-    right = next(str(op) for op in grad_ops if op.type == f"{node_of}_grad")
-    text = f"x goes through {', '.join(types)}. Which line does what the node"
-    asked = f"{text} {node_of.title()}Backward0 does?"
-    return _choice(asked, right, [str(op) for op in grad_ops], dice)
+    return KINDS[kind](random.Random(seed))
 
 
 _OPEN: list[Question] = []
@@ -388,7 +35,7 @@ _OPEN: list[Question] = []
 
 def ask_why(step: int) -> None:
     """Print a question of this step, and how to answer it."""
-    for kind in (name for name, (each, _) in _KINDS.items() if each == step):
+    for kind in kinds(step)[step - 1 :]:
         _OPEN[:] = [question(kind, random.randrange(10**9))]
         print(f"Say why, then see. {_OPEN[0]}\nwhy(…) says whether that is it.")
 
