@@ -395,7 +395,6 @@ def append_backward_ops(block, target_block, seeds):
 # mg.draw((program, scope))
 
 # %% [markdown]
-
 # ## 2. A gradient is not wanted
 #
 # Data needs no gradient: it is marked `stop_gradient=True`.
