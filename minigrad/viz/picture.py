@@ -294,11 +294,11 @@ def view_of_any(x: Any, detail: str, values: bool | str, names: Names, expand: s
 
 def whole_of(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     """The graph of anything that `draw` takes, with nothing folded."""
-    from .adapters.sources import source_of
+    from .adapters.sources import graph_behind
 
     _checked("detail", detail, ("auto", "full", "folded", "pruned"))
     _checked("values", values, (True, False, "grad"))
-    return source_of(x)(x, detail, values, names)
+    return graph_behind(x, detail, values, names)
 
 
 def _checked(what: str, given: Any, known: tuple[Any, ...]) -> Any:

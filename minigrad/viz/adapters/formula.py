@@ -14,7 +14,7 @@ import linecache
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ class Formula:
 
     results: tuple[ast.expr, ...]
     names: tuple[str, ...]  # what the results are called: gx, or gx0, gx1
+    #: what the method itself calls the tensors that were saved: {"saved0": "x"}
+    saved: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @functools.lru_cache(maxsize=1024)  # noqa: B019 - formulas are few, and made once per class
     def lines(self) -> tuple[str, ...]:
@@ -113,21 +115,6 @@ def function_formula(cls: type) -> Formula | None:
     return _read(inspect.getattr_static(cls, "backward", None), (), "gx")
 
 
-@functools.lru_cache(maxsize=1024)
-def saved_names(cls: type) -> dict[str, str]:
-    """What ``backward`` itself calls the tensors that ``forward`` saved: ``{"saved0": "x"}``."""
-    try:
-        body = _body(inspect.getattr_static(cls, "backward").__func__)
-    except (NotUnderstood, AttributeError):
-        return {}
-    found: dict[str, str] = {}
-    for statement in body:
-        match statement:
-            case ast.Assign([ast.Tuple(targets)], ast.Attribute(_, "saved_tensors")):
-                found |= {f"saved{k}": ast.unparse(t) for k, t in enumerate(targets)}
-    return found
-
-
 def own_numbers(holder: Any) -> dict[str, Any]:
     """The numbers that an object keeps as attributes: ``{"self.c": 2.0}``."""
     held = getattr(holder, "__dict__", {}).items()
@@ -154,14 +141,16 @@ def _read(method: Any, inputs: tuple[str, ...], name: str) -> Formula | None:
     method = method.__func__ if static else method
     try:
         own, *names = _parameters(method)
-        called = numbered("g", len(names)) if static else names
-        known: dict[str, ast.expr] = dict(zip(names, map(ast.Name, called), strict=True))
+        gradients = numbered("g", len(names)) if static else names
+        known: dict[str, ast.expr] = dict(zip(names, map(ast.Name, gradients), strict=True))
         known |= {f"{own}.inputs[{k}]": ast.Name(name) for k, name in enumerate(inputs)}
         known |= {f"{own}.input": ast.Name(name) for name in inputs[:1]}
         known |= {own: ast.Name("self")}
         known |= {text: ast.Name("y") for text in (f"{own}.output", f"{own}.outputs[0]")}
         results = _returned(method, known)
-        formula = Formula(results, numbered(name, len(results)))
+        first = reversed(known.items())
+        called = {v.id: n for n, v in first if isinstance(v, ast.Name) and v.id.startswith("saved")}
+        formula = Formula(results, numbered(name, len(results)), called)
         return formula if all(formula.lines()) else None
     except (NotUnderstood, RecursionError, ValueError):
         return None

@@ -34,7 +34,6 @@ from .formula import (
     number_text,
     own_numbers,
     rule_formula,
-    saved_names,
 )
 from .inside import Slot, accumulated, meeting, operation, saved, total, value
 from .names import Names, operands
@@ -283,7 +282,8 @@ class Drawing:
         if not hasattr(node, "function"):
             known = hasattr(node, "primitive") or is_torchs(node)
             return (names if known else {}), dict(self.saved(node))
-        names, values = saved_names(node.function), own_numbers(node.ctx)
+        formula, values = function_formula(node.function), own_numbers(node.ctx)
+        names = {} if formula is None else dict(formula.saved)
         for k, argument in enumerate(node.saved_from):
             place = self.inputs[node].get(f"input {argument}")
             if place is not None:
@@ -298,9 +298,6 @@ class Drawing:
 
     def _place_of(self, node: Any, name: str, value: Any) -> Node | None:
         """The drawn tensor that a saved value is: by identity, else by the name of its slot."""
-        grad_fn = getattr(value, "grad_fn", None) if not isinstance(value, np.ndarray) else None
-        if grad_fn is not None:
-            return self.drawn.get(("tensor", grad_fn, output_number(value)))
         if ("leaf", id(value)) in self.drawn:
             return self.drawn["leaf", id(value)]
         if name in self.inputs.get(node, {}):
