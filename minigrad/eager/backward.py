@@ -22,11 +22,11 @@ import numpy as np
 
 from ..errors import DTypeError, GradError, ShapeError, describe, refusal, told
 from ..primitives.arguments import as_list
-from ..primitives.dispatch import EAGER
+from ..primitives.dispatch import EAGER, check_finite
 from ..primitives.registry import Primitive
 from .grad_fn import AccumulateGrad, Hooks, Leaf, Output, no_graph_reason, unpack
 from .inplace import check_versions, newest_change
-from .mode import MODE, check_finite, enable_grad
+from .mode import MODE, enable_grad
 from .tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -388,8 +388,9 @@ class Walk:
         if self.anomaly:
             for p in grads:
                 if p is not None:
-                    value, args = getattr(p, "_data", p), tuple(g) if n.several else (g,)
-                    check_finite(n.name(), value, args, n.where(), "made (backward)")
+                    args = {f"gradient {k}": x for k, x in enumerate(g if n.several else [g])}
+                    value, title = getattr(p, "_data", p), f"backward of {n.name()}"
+                    check_finite(title, value, args, n.where())
         n.give(grads)
 
     def _pull(self, n: Any, g: Any) -> Any:

@@ -13,9 +13,7 @@ from inspect import iscoroutinefunction, isgeneratorfunction
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
-from ..errors import AnomalyError, DTypeError, describe, refusal
+from ..errors import DTypeError, describe, refusal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,20 +174,6 @@ class detect_anomaly(_Switch):
     """
 
     changes = MappingProxyType({"anomaly": True})
-
-
-def check_finite(op_type: str, value: Any, args: tuple[Any, ...], line: str, verb: str) -> None:
-    """Raise `AnomalyError` if a value holds a NaN or an infinity."""
-    if np.isfinite(value).all():
-        return
-    what = "nan" if np.isnan(value).any() else "inf"
-    inputs = ", ".join(
-        describe(a) if np.ndim(getattr(a, "_data", a)) else f"{getattr(a, '_data', a)}"
-        for a in args
-    )
-    raise AnomalyError(
-        f"{op_type} {verb} {what} from ({inputs})\n  at {line}\n  this is the first op that did"
-    )
 
 
 class saved_tensors_hooks(_Switch):

@@ -36,7 +36,7 @@ import numpy as np
 from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
 from ..primitives.arguments import REQUIRED, Value, frozen
-from ..primitives.dispatch import EAGER, FIRST_CALL, answer
+from ..primitives.dispatch import EAGER, FIRST_CALL, answer, check_finite
 from ..primitives.registry import STARRED, Primitive, Rule, by_position, of_package
 from .grad_fn import (
     FREED,
@@ -50,7 +50,7 @@ from .grad_fn import (
     next_seq,
     parts_of,
 )
-from .mode import GRAD, MODE, Mode, check_finite
+from .mode import GRAD, MODE, Mode
 from .tensor import Tensor, masked, wrap
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
@@ -565,7 +565,8 @@ def observe(
     if mode.recorder is not None:
         mode.recorder(node.primitive, args, attrs, outs)
     if mode.anomaly:
-        check_finite(node.primitive.type, outs[0]._data, args, node.where(), "made")
+        named = dict(zip(node.primitive.slot_names(len(args)), args, strict=True))
+        check_finite(node.primitive.type, outs[0]._data, named, node.where())
     if mode.saved_hooks is not None:
         for slot in node.saved_slots:
             setattr(node, slot, packed(getattr(node, slot), *mode.saved_hooks))

@@ -17,11 +17,13 @@ to `answer`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import op_error
+import numpy as np
+
+from ..errors import AnomalyError, describe, op_error
 from .arguments import LISTED, Value
 
 if TYPE_CHECKING:
@@ -64,6 +66,20 @@ def compute(
     except Exception as error:
         slots = primitive.slot_names(len(args))
         raise op_error(primitive.type, slots, args, attrs, error) from error
+
+
+def check_finite(
+    title: str, value: Any, args: Mapping[str, Any], line: str, place: str = ""
+) -> None:
+    """Raise `AnomalyError` if a value holds a NaN or an infinity; ``args``: what it was made from, by name."""
+    if np.isfinite(value).all():
+        return
+    what = "nan" if np.isnan(value).any() else "inf"
+    plain = {name: getattr(a, "_data", a) for name, a in args.items()}
+    shown = [f"{n} = {describe(a) if np.ndim(a) else a}" for n, a in plain.items()]
+    raise AnomalyError(
+        f"{title} made {what}{place} from ({', '.join(shown)})\n  at {line}\n  this is the first op that did"
+    )
 
 
 def public_function(primitive: Primitive, called: str) -> FunctionType:

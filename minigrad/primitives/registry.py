@@ -162,11 +162,6 @@ class Primitive(Arguments):
         return f"<primitive {self.type}>"
 
 
-OPTIONS = (
-    "type", "outputs", "list_output", "broadcasts", "view", "nondiff", "infer", "grad_maker", "title",
-)  # fmt: skip
-
-
 def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Turn a NumPy function into a primitive and enter it in the registry.
 
@@ -195,10 +190,6 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
     """
     if kernel is None:
         return lambda k: primitive(k, **options)
-    for option in options:
-        if option not in OPTIONS:
-            what = f"a primitive has no option {option!r}{did_you_mean(option, OPTIONS)}"
-            raise refusal(what, "leave it out; attrs are keyword-only parameters", RuleError)
     name = options.pop("type", kernel.__name__)
     if name in REGISTRY and not _same_definition(REGISTRY[name].kernel, kernel):
         where = REGISTRY[name].kernel.__module__

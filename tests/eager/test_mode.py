@@ -36,9 +36,9 @@ def test_what_is_not_finite_is_an_error_in_anomaly_mode_only():
             mg.sqrt(zero).sum().backward()
             assert np.isinf(zero.grad.tolist()).all()
         with mg.detect_anomaly():
-            with pytest.raises(AnomalyError, match=r"log made nan from \(float64\[2\]\)\n"):
+            with pytest.raises(AnomalyError, match=r"log made nan from \(x = float64\[2\]\)\n"):
                 mg.log(x)
-            with pytest.raises(AnomalyError, match=r"log made nan from \(-1.0\)\n"):
+            with pytest.raises(AnomalyError, match=r"log made nan from \(x = -1.0\)\n"):
                 mg.log(x[1])
 
 
@@ -76,7 +76,7 @@ def test_detect_anomaly_in_backward():
         y = mg.sqrt(x)
         with (
             mg.detect_anomaly(),
-            pytest.raises(AnomalyError, match="SqrtBackward0 made .backward. inf"),
+            pytest.raises(AnomalyError, match="backward of SqrtBackward0 made inf"),
         ):
             y.backward()
     assert x.grad is None

@@ -106,7 +106,7 @@ CALLS = [
     (lambda: mg.data.Alphabet("ab").encode("z"), "'z' is not among the characters 'ab'", "repair: an Alphabet"),
     (lambda: mg.data.windows(np.arange(3), 9), "windows(length=9, every=1) of a sequence of 3", "repair: the length must be from 1 to 2"),
     (lambda: mg.saved_tensors_hooks(3, 4), "saved_tensors_hooks takes two functions, not 3", "repair: pack and unpack"),
-    (lambda: mg.primitive(lambda x: x, typ="third"), "a primitive has no option 'typ'; did you mean 'type'?", "repair: leave it out"),
+    (lambda: mg.primitive(saved_of_a_walked_node, typ="third"), "primitive(", "unexpected keyword argument 'typ'", "repair: primitive(kernel"),
     (lambda: mg.exp.grad(y=lambda out_grad: out_grad), "'exp' has no input 'y'", "repair: a rule is given by the name"),
     # names and calls
     (lambda: mg.tensor([1.0]).view(1), "a Tensor has no attribute 'view'", "repair: x.reshape(shape)"),

@@ -90,7 +90,7 @@ def test_one_op_that_reads_a_value_twice_writes_two_temporaries():
 def test_one_list_that_holds_a_value_twice_gives_two_temporaries_in_one_slot():
     lines = backward_of(lambda x, w, v: mg.concat([w, w]).sum())
     assert lines[2:] == [
-        "[w@GRAD@RENAME@0, w@GRAD@RENAME@1] = split(concat_0@GRAD, num_or_sections=(2, 2))",
+        "[w@GRAD@RENAME@0, w@GRAD@RENAME@1] = concat_grad([w, w], out_grad=concat_0@GRAD)",
         "w@GRAD = sum([w@GRAD@RENAME@0, w@GRAD@RENAME@1])",
     ]
 
@@ -149,7 +149,7 @@ def test_the_unused_half_of_a_split_is_zero_right_before_its_reader():
     assert lines[2:] == [
         "split_0@GRAD = exp_grad(out=exp_0, out_grad=exp_0@GRAD)",
         "split_1@GRAD = fill_zeros_like(split_1)",
-        "w@GRAD = concat([split_0@GRAD, split_1@GRAD])",
+        "w@GRAD = split_grad(out_grad=[split_0@GRAD, split_1@GRAD])",
     ]
 
 
@@ -265,10 +265,10 @@ def test_the_passes_can_be_looked_at_one_by_one():
     backward_of(lambda x, w, v: (mg.split(w * w, 2)[0]).sum(), trace=trace)
     assert [name for name, _ in trace] == ["raw", "added up", "zeros filled in", "with variables"]
     kinds = {name: [op.type for op in ops] for name, ops in trace}
-    assert kinds["raw"] == ["fill_constant", "reduce_sum_grad", "concat", "mul_grad"]
+    assert kinds["raw"] == ["fill_constant", "reduce_sum_grad", "split_grad", "mul_grad"]
     assert kinds["added up"] == [*kinds["raw"], "sum"]
     assert kinds["zeros filled in"] == [
-        "fill_constant", "reduce_sum_grad", "fill_zeros_like", "concat", "mul_grad", "sum",
+        "fill_constant", "reduce_sum_grad", "fill_zeros_like", "split_grad", "mul_grad", "sum",
     ]  # fmt: skip
     raw = dict(trace)["raw"][-1]
     assert raw.output_names == ["w@GRAD", "w@GRAD"]

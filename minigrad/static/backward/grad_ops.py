@@ -3,7 +3,7 @@
 The default maker reads everything off the gradient rules: the grad op of ``mul`` is ``mul_grad``,
 with an input slot for each name the rules of the *wanted* inputs read and an output slot for each
 wanted gradient. A primitive may have a maker of its own (``grad_maker``) that reuses forward ops:
-the grad op of ``split`` is ``concat``.
+the grad op of ``assign`` is ``assign``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from ...grad_names import EMPTY, GradNames, part
 from ...primitives.registry import REGISTRY, Primitive
@@ -144,38 +143,10 @@ def default_grad_op(
 Made = list[Operator] | None
 
 
-def _grad(op: Operator, kind: str, source: list[str], out: list[str], **attrs: Any) -> Operator:
-    grad_op = Operator(kind, {"x": source}, {"out": out}, attrs, "backward", op)
+def _grad(op: Operator, kind: str, source: list[str], out: list[str]) -> Operator:
+    grad_op = Operator(kind, {"x": source}, {"out": out}, {}, "backward", op)
     grad_op.reads = ()
     return grad_op
-
-
-def of_split(
-    block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
-) -> Made:
-    """The gradients of the parts, joined."""
-    attrs = {k: v for k, v in op.attrs.items() if k == "axis"}
-    parts = [grad_name(n) for n in op.outputs["out"]]
-    return [_grad(op, "concat", parts, [grad_name(op.inputs["x"][0])], **attrs)]
-
-
-def of_concat(
-    block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
-) -> Made:
-    """The gradient, cut where the values were joined; not where they were made flat or their lengths are known only
-    later, nor where some parts are unwanted: a `split` without names for all parts could not be differentiated again.
-    """
-    axis = op.attrs.get("axis", 0)
-    if axis is None:
-        return None
-    lengths = [block.var(n).shape[axis] for n in op.inputs["x"]]
-    if -1 in lengths or not wanted.issuperset(op.inputs["x"]):
-        return None
-    out = [grad_name(n) for n in op.inputs["x"]]
-    attrs: dict[str, Any] = {"num_or_sections": tuple(lengths)}
-    if axis:
-        attrs["axis"] = axis
-    return [_grad(op, "split", [grad_name(op.outputs["out"][0])], out, **attrs)]
 
 
 def of_sum(
@@ -193,5 +164,5 @@ def of_assign(
     return [_grad(op, "assign", [grad_name(op.outputs["out"][0])], [grad_name(op.inputs["x"][0])])]
 
 
-for _maker in (of_split, of_concat, of_sum, of_assign):
+for _maker in (of_sum, of_assign):
     REGISTRY[_maker.__name__.removeprefix("of_")].grad_maker = _maker

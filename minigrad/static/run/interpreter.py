@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import AnomalyError, MinigradError, ProgramError, describe, refusal
+from ...errors import MinigradError, ProgramError, describe, refusal
 from ...errors.repair import repair
 from ...grad_names import EMPTY, GRAD
+from ...primitives.dispatch import check_finite
 from ...primitives.registry import Primitive
 from ..program.arguments import unwritten
 from ..program.block import Block
@@ -128,23 +129,11 @@ class Run:
         )
 
     def _finite(self, k: int, op: Operator, scope: Scope) -> None:
+        args = {n: scope.find(n) for n in op.input_names if n != EMPTY}
         for name in op.output_names:
             value = scope.find(name)
-            if (
-                isinstance(value, np.ndarray)
-                and value.dtype.kind == "f"
-                and not np.isfinite(value).all()
-            ):
-                inputs = ", ".join(
-                    f"{n} = {describe(scope.find(n)) if np.ndim(scope.find(n)) else scope.find(n)}"
-                    for n in op.input_names
-                    if n != EMPTY
-                )
-                what = "nan" if np.isnan(value).any() else "inf"
-                raise AnomalyError(
-                    f"#{k} {op.type} made {what} in {name!r} from ({inputs})\n  at {op.source_line}\n"
-                    f"  this is the first operator that did"
-                )
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+                check_finite(f"#{k} {op.type}", value, args, op.source_line, f" in {name!r}")
 
 
 def _explained(place: str, op: Operator, scope: Scope, error: Exception) -> ProgramError:
