@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from html import unescape
 from typing import Any
 
@@ -40,16 +41,20 @@ def svg_facts(svg: str) -> list[str]:
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    if old["cell_type"] != new["cell_type"]:
-        return f"a {old['cell_type']} cell, now a {new['cell_type']} cell"
-    if _text(old["source"]) != _text(new["source"]):
-        return "its source differs: " + _first(
-            _text(old["source"]).splitlines(), _text(new["source"]).splitlines()
-        )
-    if old["metadata"] != new["metadata"]:
-        return "its metadata differ: " + _first([old["metadata"]], [new["metadata"]])
-    before, now = facts(old), facts(new)
-    return "" if before == now else "its outputs differ: " + _first(_flat(before), _flat(now))
+    for part, say in _PARTS.items():
+        before, now = _flat(say(old)), _flat(say(new))
+        if before != now:
+            return f"its {part}: {_first(before, now)}"
+    return ""
+
+
+#: what is compared of a cell, in this order
+_PARTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "kind differs": lambda cell: cell["cell_type"],
+    "source differs": lambda cell: _text(cell["source"]),
+    "metadata differ": lambda cell: cell["metadata"],
+    "outputs differ": facts,
+}
 
 
 def _output_facts(output: dict[str, Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import math
 import os
 import re
@@ -153,7 +154,7 @@ async def _run(notebook: Notebook, root: Path, go_on: bool, most_output: float) 
         if client.printed > most_output:
             kind, text = "TooMuchOutput", f"it printed more than {most_output:,} characters"
         stopped = Failure(reached[-1], kind, text, "")
-    made: Notebook = _plain(node)
+    made: Notebook = json.loads(json.dumps(node))  # without the classes of nbformat
     return Ran(_cleaned(made, root), stopped or _failure(made))
 
 
@@ -164,13 +165,6 @@ def _length(content: Any) -> int:
     if isinstance(content, list):
         return sum(map(_length, content))
     return len(content) if isinstance(content, str) else 0
-
-
-def _plain(value: Any) -> Any:
-    """Plain dictionaries and lists instead of nbformat's."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
 def _failure(notebook: Notebook) -> Failure | None:

@@ -99,22 +99,16 @@ class Course:
     def _named(self, word: str) -> Iterator[Step]:
         stem = Path(word).stem
         span = re.fullmatch(r"(\d+)(?:-(\d+))?", stem)
-        if stem == "start" and self.start.exists():
-            yield read_step(self.start)
-        elif span:
-            first, last = int(span[1]), int(span[2] or span[1])
-            chosen = [n for n in self.paths if first <= n <= last]
-            if not chosen:
-                raise CourseError(f"no step {word}; the course has {spans(self.paths)}")
-            yield from map(self.step, chosen)
-        elif named := [
-            n for n, path in self.paths.items() if path.stem == stem or path.stem[:6] == stem
-        ]:
-            yield self.step(named[0])
-        elif pages := [path for path in self.pages if path.stem == stem]:
-            yield read_step(pages[0])
+        if span:
+            last = int(span[2] or span[1])
+            found = [path for n, path in self.paths.items() if int(span[1]) <= n <= last]
         else:
-            raise CourseError(f"{word!r} names no step; write a number (3), a range (1-4) or start")
+            every = [self.start, *self.paths.values(), *self.pages]
+            found = [p for p in every if p.exists() and stem in (p.stem, p.stem[:6])]
+        if not found:
+            advice = f"write a number, a range (1-4) or start; the course has {spans(self.paths)}"
+            raise CourseError(f"{word!r} names no step; {advice}")
+        yield from map(read_step, found)
 
 
 def spans(numbers: Iterable[int]) -> str:

@@ -18,22 +18,10 @@ from pathlib import Path
 from .errors import CourseError
 
 #: Tags a cell may carry, besides the id of an exercise (``ex-3a``).
-TAGS = frozenset(
-    {
-        "active-ipynb",
-        "carried",
-        "engine",
-        "exercise",
-        "folded",
-        "growth",
-        "interactive",
-        "mistake",
-        "picture-F",
-        "picture-B",
-        "raises-exception",
-        "steps",
-    }
-)
+TAGS = {
+    "active-ipynb", "carried", "engine", "exercise", "folded", "growth", "interactive", "mistake",
+    "picture-F", "picture-B", "raises-exception", "steps",
+}  # fmt: skip
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 _MARKER = re.compile(r"# %%(?P<kind> \[markdown\])?(?P<title>[^=\[]*?)(?P<tags>\s+tags=.*)?\s*$")
@@ -213,19 +201,12 @@ def _verify(path: Path, cells: Iterable[Cell]) -> None:
 
 
 def _verify_markers(path: Path, cell: Cell) -> None:
-    opened = 0
-    for number, line in enumerate([*cell.source.splitlines(), ""], cell.line):
-        said = ""
-        if line.strip() == BEGIN:
-            if opened:
-                said = f"{BEGIN!r} again before the {END!r} of line {opened}"
-            elif "exercise" not in cell.tags:
-                said = f'{BEGIN!r} outside an exercise; add the tags "exercise", "ex-…"'
-            opened = number
-        elif line.strip() == END:
-            said = "" if opened else f"{END!r} without {BEGIN!r} above it"
-            opened = 0
-        if said:
-            raise CourseError(said, path, number)
-    if opened:
-        raise CourseError(f"{BEGIN!r} without {END!r} below it", path, opened)
+    numbered = enumerate(cell.source.splitlines(), cell.line)
+    marks = [(number, line.strip()) for number, line in numbered if line.strip() in (BEGIN, END)]
+    if marks and "exercise" not in cell.tags:
+        said = f'{marks[0][1]!r} outside an exercise; add the tags "exercise", "ex-…"'
+        raise CourseError(said, path, marks[0][0])
+    for k, (number, mark) in enumerate(marks):
+        follows = marks[k + 1][1] if k + 1 < len(marks) else ""
+        if mark != (BEGIN, END)[k % 2] or (mark == BEGIN and follows == ""):
+            raise CourseError(f"{mark!r} alone: {BEGIN!r} and {END!r} stand in pairs", path, number)

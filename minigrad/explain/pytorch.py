@@ -279,10 +279,6 @@ class Case:
         end = graph.end
         root = max((m for m in self.modules if name.startswith(f"{m}.")), key=len, default=name)
         found = self._cuts({root}, end, name.removeprefix(root).lstrip("."))
-        for other, t in self._ends(x, graph.output):
-            if self.graph(t).place(x) and (node := _reader(graph, t)):
-                line = f" ({found[0].line})" if found else ""
-                return because(name, "off_path_shares", end=end, node=node, other=other, line=line)
         if found:
             text = "; ".join(f"{c.what} at {c.line}" for c in found[:3])
             return because(name, "off_path_cut", end=end, cuts=text, advice=found[0].repair)
@@ -482,18 +478,3 @@ class Case:
         if users:
             return because(name, "used_and_zeroed", optimizer=users[0])
         return because(name, "nothing_computed")
-
-
-def _reader(graph: TorchGraph, tensor: Any) -> str:
-    """The node of a graph that saved the memory of a tensor, which is itself not in the graph."""
-    memory = storage(tensor)
-    if not memory or graph.place(tensor) is not None:
-        return ""
-    for node in graph.all:
-        try:
-            saved = node.saved.values()
-        except RuntimeError:
-            continue
-        if any(kind_of(v) == "tensor" and storage(v) == memory for v in saved):
-            return node.name()
-    return ""

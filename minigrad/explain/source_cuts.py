@@ -137,8 +137,7 @@ def cuts(
     ['h.detach()']
     """
     statements = list(_statements(code.body, code.result))
-    starts = {*starts, *_methods(starts, code.namespace)}
-    tainted = _closure(starts, statements, forward=True)
+    tainted = _closure(set(starts), statements, forward=True)
     every = {t for s in statements for t in s.targets}
     needed = every if ends is None else _closure(set(ends), statements, forward=False)
     found: list[Cut] = []
@@ -195,16 +194,6 @@ def _parameters(function: Any, call: ast.Call, tainted: set[str]) -> set[str]:
     values = {n: v.values() if isinstance(v, dict) else v for n, v in given.items()}
     several = {n: v if isinstance(v, Iterable) else (v,) for n, v in values.items()}
     return {n for n, nodes in several.items() if any(_mentions(v, tainted) for v in nodes)}
-
-
-def _methods(starts: Iterable[str], namespace: Mapping[str, Any]) -> set[str]:
-    """The methods of the user's that use what their objects hold: ``trainer.step``, for ``trainer.model``."""
-    found = set()
-    for base, _, held in (s.partition(".") for s in starts):
-        for name, method in vars(type(namespace.get(base))).items() if held else ():
-            if held.split(".")[0] in getattr(getattr(method, "__code__", None), "co_names", ()):
-                found.add(f"{base}.{name}")
-    return found
 
 
 def _resolved(node: ast.expr, namespace: Mapping[str, Any]) -> Any:

@@ -61,7 +61,7 @@ def test_the_pixels_of_an_image_are_no_content():
         (notebook(outputs=[]), "its outputs differ: no longer 'shows'"),
         (notebook(source="draw(x)"), "its source differs: 'draw(y)', now 'draw(x)'"),
         (notebook(metadata={"tags": ["a"]}), "its metadata differ"),
-        (notebook(cell_type="raw"), "a code cell, now a raw cell"),
+        (notebook(cell_type="raw"), "its kind differs: 'code', now 'raw'"),
     ],
 )
 def test_other_content_is_said(now, said):

@@ -78,17 +78,17 @@ BAD = {
     "a solution without its end": (
         exercise("def f():", "    ### BEGIN SOLUTION", "    return 1", 'check("90a", f)'),
         3,
-        "'### BEGIN SOLUTION' without '### END SOLUTION'",
+        "'### BEGIN SOLUTION' alone: '### BEGIN SOLUTION' and '### END SOLUTION' stand in pairs",
     ),
     "an end without its solution": (
         exercise("def f():", "    return 1", "    ### END SOLUTION", 'check("90a", f)'),
         4,
-        "'### END SOLUTION' without '### BEGIN SOLUTION'",
+        "'### END SOLUTION' alone: ",
     ),
     "a solution in a solution": (
         exercise("### BEGIN SOLUTION", "### BEGIN SOLUTION", "### END SOLUTION", 'check("90a", 1)'),
         3,
-        "again before the '### END SOLUTION' of line 2",
+        "'### BEGIN SOLUTION' alone: ",
     ),
     "a solution outside an exercise": (
         '# %% tags=["active-ipynb"]\n# ### BEGIN SOLUTION\n# x = 1\n# ### END SOLUTION',
