@@ -19,9 +19,19 @@ from .errors import CourseError
 
 #: Tags a cell may carry, besides the id of an exercise (``ex-3a``).
 TAGS = {
-    "active-ipynb", "carried", "engine", "exercise", "folded", "growth", "interactive", "mistake",
-    "picture-F", "picture-B", "raises-exception", "steps",
-}  # fmt: skip
+    "active-ipynb",
+    "carried",
+    "engine",
+    "exercise",
+    "folded",
+    "growth",
+    "interactive",
+    "mistake",
+    "picture-F",
+    "picture-B",
+    "raises-exception",
+    "steps",
+}
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 _MARKER = re.compile(r"# %%(?P<kind> \[markdown\])?(?P<title>[^=\[]*?)(?P<tags>\s+tags=.*)?\s*$")
