@@ -44,7 +44,8 @@ def built_together(seeds: Any) -> dict[int, list[Any]]:
     steps: dict[int, list[Any]] = {seed: [] for seed in seeds}
     for exact in (True, False):
         texts: list[str] = []
-        with mock.patch.object(c_step, "load", lambda text, exact, t=texts: t.append(text)):
+        loads = mock.patch.object(c_step, "load", lambda text, exact, t=texts: t.append(text))
+        with loads, mock.patch.object(c_step, "FEWEST", 0):
             for seed in seeds:
                 steps[seed].append(random_steps.in_c(random_steps.draw(seed), exact))
         with tempfile.TemporaryDirectory() as folder:
@@ -78,5 +79,5 @@ def connected(library: Any, text: str, k: int) -> Any:
         loop = (ctypes.c_void_p * 2).in_dll(library, f"{name}_of_{k}")
         loop[:] = build.numpy_loop(function, ctype)
     function = library[f"step_of_{k}"]
-    function.argtypes, function.restype = [ctypes.c_void_p] * 3, ctypes.c_int
+    function.restype = ctypes.c_int
     return function

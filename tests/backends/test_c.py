@@ -15,6 +15,7 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.backends.c import build
+from minigrad.backends.c import step as c_step
 from minigrad.errors import MinigradError, ProgramError
 from tests.compiler import random_steps
 from tests.compiler.test_every_op import chosen, program_of
@@ -41,7 +42,8 @@ REFUSED = {
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch, tmp_path_factory):
-    """Compilers that do not try hard, and a cache of their own."""
+    """Compilers that do not try hard, and a cache of their own; the smallest programs, too, in C."""
+    monkeypatch.setattr(c_step, "FEWEST", 0)
     monkeypatch.setattr(build, "FLAGS", [f if f != "-O3" else "-O1" for f in build.FLAGS])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
 
@@ -225,6 +227,29 @@ def test_a_program_that_sorts_is_a_numpy_step_and_says_so():
         == "in NumPy, which is faster: sort cannot be said in C: np.sort has no counterpart here"
     )
     assert "sort cannot be said in C" in refused(static.to_c, program, {"x": (2, 3)}, loss)
+
+
+def test_a_few_calls_of_numpy_stay_calls_of_numpy_and_the_step_says_so(monkeypatch):
+    monkeypatch.setattr(c_step, "FEWEST", 3)
+    one, four = (built(lambda x, w: mg.tanh(x)), built(lambda x, w: mg.tanh(mg.exp(x * w) - 2.0)))
+    assert (
+        one.history[0] == "in NumPy, which is faster: 1 calls of NumPy take no longer than one of C"
+    )
+    assert four.history == ["compiled for x [2]"]
+
+
+def test_what_is_fed_may_be_a_parameter_and_what_nobody_reads_need_not_be_fed():
+    program = static.Program()
+    with static.program_guard(program):
+        x, w = static.data("x", [2000]), static.parameter("w", np.arange(2000.0))
+        static.data("unread", [3], np.int64)
+        loss = (x * w).sum()
+        mg.optim.SGD(lr=1.0).minimize(loss)
+    step = static.compile(program, fetch=[loss, x], backend="c")
+    before = step.parameters["w"].copy()
+    _, fed = step(x=step.parameters["w"])
+    np.testing.assert_array_equal(fed, before)
+    np.testing.assert_array_equal(step.parameters["w"], 0)
 
 
 def test_the_gradient_of_a_loop_in_a_loop_knows_how_often_each_inner_one_ran():
@@ -452,6 +477,7 @@ def test_a_full_folder_is_passed_over_and_nothing_is_left_in_it(monkeypatch, tmp
     monkeypatch.setattr(build.Path, "write_text", write_text)
     assert built(lambda x, w: x * 1.07)(x=np.ones(2))[0] == 1.07
     monkeypatch.undo()
+    monkeypatch.setattr(c_step, "FEWEST", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     says = "echo 'fatal error: error writing: No space left on device' >&2; exit 1"
     cc = f'case "$*" in *{tmp_path}*) {says};; esac; exec gcc "$@"'
@@ -465,18 +491,19 @@ def test_a_full_folder_is_passed_over_and_nothing_is_left_in_it(monkeypatch, tmp
 
 def test_a_damaged_file_is_built_again(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    code = "import minigrad as mg, numpy as np\nfrom minigrad import static\np = static.Program()\nwith static.program_guard(p):\n    y = static.data('x', [2]) * 1.06\nprint(static.compile(p, fetch=y, backend='c')(x=np.ones(2))[0])"
+    code = "import minigrad as mg, numpy as np\nfrom minigrad import static\np = static.Program()\nwith static.program_guard(p):\n    y = static.data('x', [2]) * 1.06\n    for _ in range(4): y = -y\nprint(static.compile(p, fetch=y, backend='c')(x=np.ones(2))[0])"
     for damage in (None, b"", b"\x7fELF nonsense"):
         for path in tmp_path.glob("minigrad/c/*.so"):
             if damage is not None:
                 path.write_bytes(damage)
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert done.stdout == "1.06\n", done.stderr
+        assert len(list(tmp_path.glob("minigrad/c/*.so"))) >= 1
 
 
 def test_two_processes_build_the_same(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    code = "import minigrad as mg, numpy as np\nfrom minigrad import static\np = static.Program()\nwith static.program_guard(p):\n    y = mg.tanh(static.data('x', [2]))\nprint(static.compile(p, fetch=y, backend='c')(x=np.zeros(2))[0])"
+    code = "import minigrad as mg, numpy as np\nfrom minigrad import static\np = static.Program()\nwith static.program_guard(p):\n    y = static.data('x', [2])\n    for _ in range(4): y = mg.tanh(y)\nprint(static.compile(p, fetch=y, backend='c')(x=np.zeros(2))[0])"
     runs = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         for _ in range(3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ...compiler.memory import refusal
 from ...compiler.schedule import Array, Call
 from .expressions import TYPES, expression, literal, neutral, table
-from .nests import Element, Place, axes_of, looped, shown
+from .nests import LONGEST_ROW, Element, Place, axes_of, looped, shown
 from .page import Page, Unsayable
 
 #: functions and kernels of the table beside the ufuncs
@@ -20,7 +21,7 @@ MOVES = {
     np.concatenate, np.stack,
 }  # fmt: skip
 #: multiplications of a product that is written as loops, and the columns it then has
-SMALL, TINY, NARROW = 1 << 16, 4096, 64
+SMALL, NARROW = 1 << 16, 64
 #: a sum of fewer numbers is a loop of its own: NumPy adds up so few one after the other, too
 FEW = 8
 
@@ -137,10 +138,9 @@ class Calls(Page):
         to, each = out.shown(np.broadcast_to(given, shape)).element(), x.element()
         first = neutral(ufunc, dtype) if first is None else first
         axes = axes_of(shape, [to, each, to], each)
-        few = FEW if self.exact or ufunc is not np.add else 256
         if axes and dtype.kind == "f" and x.view.dtype == dtype:
             _, count, k = axes[-1]
-            if count >= few and not to.strides[k]:
+            if count >= (LONGEST_ROW + 1 if to.strides[k] else FEW):
                 self.copy(out, first)
                 self.each(name, [to, each, to], shape, each)
                 return
@@ -170,12 +170,11 @@ class Calls(Page):
             a, c = a.shown(a.view[None]), c.shown(c.view[..., None, :])
         *batch, m, n = c.view.shape
         k, dtype, letters = a.view.shape[-1], c.view.dtype, "abcdefgh"[: len(batch)]
-        turned = b.strides[-1] != 1 and n > 1
-        small = not self.exact and n <= NARROW and m * n * k <= (TINY if turned else SMALL)
+        small = not self.exact and n <= NARROW and m * n * k <= SMALL
+        if small and b.strides[-1] != 1 and n > 1:
+            b = self.in_rows(b)
+            small = b.strides[-1] == 1
         if small or not k or dtype.kind == "b" or not a.view.dtype == b.view.dtype == dtype:
-            if small and turned and m > 1:
-                turned, b = b, self.member(np.empty(b.view.shape, dtype))
-                self.copy(b, turned)
             own = [letters[len(letters) + 2 - p.view.ndim :] for p in (a, b)]
             rows = "m"
             if small and n > 1 and m % 2 == 0:  # two rows at once: their sums stay in registers
@@ -199,6 +198,16 @@ class Calls(Page):
         if firsts:
             self.part(looped(axes, [text]), [a, b], [c])
 
+    def in_rows(self, b: Place) -> Place:
+        """A parameter whose rows lie in memory: parameters change last, so one copy is enough."""
+        if not b.ref.startswith("p->") or self.parts is not self.root:
+            return b
+        key = b.ref, b.view.shape, b.strides, b.offset
+        if key not in self.turned:
+            self.turned[key] = self.member(np.empty(b.view.shape, b.view.dtype))
+            self.copy(self.turned[key], b)
+        return self.turned[key]
+
     def contract(
         self, out: Place, labels: str, factors: list[tuple[Place, str]], inner: int = 1
     ) -> None:
@@ -219,7 +228,13 @@ class Calls(Page):
         text = "{out} + " + " * ".join(f"{{{k}}}" for k in range(len(factors)))
         elements = [element(*factor) for factor in factors]
         self.line(
-            out, text, elements, shape=tuple(sizes.values()), start="0", to=element(out, labels)
+            out,
+            text,
+            elements,
+            shape=tuple(sizes.values()),
+            start="0",
+            to=element(out, labels),
+            alone=True,
         )
 
     def einsum(self, call: Call, subscripts: str, *xs: Any) -> None:
@@ -230,6 +245,9 @@ class Calls(Page):
         if not arrow:
             labels = "".join(sorted(c for c in set(given) - {","} if given.count(c) == 1))
         factors = [(self.place(x), said) for x, said in zip(xs, given.split(","), strict=True)]
+        sizes = {c: n for p, said in factors for c, n in zip(said, p.view.shape, strict=True)}
+        if math.prod(sizes.values()) > SMALL:
+            raise Unsayable(f"more than {SMALL:,} products are added up elsewhere", slow=True)
         self.contract(self.out(call), labels, factors)
 
     # -- elements in other places -------------------------------------------------------------------

@@ -129,6 +129,7 @@ class Line:
     operands: list[Element | str]
     op: Operator | None
     start: str | None  # what a sum over axes begins with; "" if it goes on from what is there
+    alone: bool = False  # whether it shares its loops with nothing
 
     def reads(self) -> list[Element]:
         """Operands in memory."""
@@ -218,10 +219,10 @@ class Parts:
         line.operands = [o.along(axes) if isinstance(o, Element) else o for o in line.operands]
         after = [self.wrote.get(key, -1) for key in reads | writes]
         after += [self.read.get(key, -1) for key in writes]
-        kind = shape, line.op is not None and line.op.role == "optimize"
+        kind = shape, line.alone, line.op is not None and line.op.role == "optimize"
         k: Any = self.nests.get(kind, -1)
         nest: Any = self.parts[k] if k >= 0 else None
-        if nest is None or k < max(after) or not nest.takes(line):
+        if nest is None or k < max(after) or line.alone or not nest.takes(line):
             self.nests[kind], k, nest = len(self.parts), None, Nest(line.op, shape)
         nest.add(line)
         self.add(nest, reads, writes, k)

@@ -58,8 +58,9 @@ class Page(Identifiers):
         self.tables: dict[Any, tuple[Place, str]] = {}
         self.failures: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = []
         self.kept: set[str] = set()
+        self.turned: dict[Any, Place] = {}  # a parameter by rows
         self.changed = changed_memory(self.schedule.items)
-        self.parts = Parts()
+        self.parts = self.root = Parts()
         for name in memory.in_order():
             place = self.member(memory.parameters[name], name, "p")
             self.kept.add(place.ref)
@@ -131,6 +132,7 @@ class Page(Identifiers):
         shape: Any = None,
         start: Any = None,
         to: Any = None,
+        alone: bool = False,
     ) -> None:
         """``out = text``, in which {0}, {1}, … are operands: Arrays, Places, Elements or numbers.
 
@@ -163,7 +165,9 @@ class Page(Identifiers):
         if result != dtype:
             said = cast(f"({said})", result, dtype)
         name = out.name + "_" * (out.name in functions())
-        line = Line(name, TYPES[dtype.name], to or out.element(), said, elements, self.op, start)
+        line = Line(
+            name, TYPES[dtype.name], to or out.element(), said, elements, self.op, start, alone
+        )
         self.parts.line(shape, line, out.ref.startswith("p->"))
 
     def copy(self, out: Place, source: Any) -> None:

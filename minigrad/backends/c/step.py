@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 import numpy as np
 
 from ...compiler.memory import STATE, aligned_zeros, too_many_steps
 from ...compiler.pipeline import explained
-from ...compiler.schedule import replace_arrays
+from ...compiler.schedule import Call, replace_arrays
 from ...compiler.step import Step
 from ...errors import ProgramError
 from ...static.program.program import Program
@@ -18,7 +19,11 @@ from .nests import Place
 from .page import Slower
 from .text import Writer, padded
 
-COPIED = 1 << 15  #: bytes: a smaller feed is copied, which takes less time than to ask where it is
+COPIED = 1 << 13  #: bytes: a smaller feed is copied, which takes less time than to ask where it is
+FEWEST = (
+    3  #: calls of NumPy that are worth a call of C; where no array has 1,000 elements, one more
+)
+CPYTHON = sys.implementation.name == "cpython"
 
 
 class CStep(Step):
@@ -44,15 +49,22 @@ class BuiltC:
 
     def __init__(self, program: Program, step: CStep) -> None:
         self.writer = Writer(program, step.fetch, step.memory, step.exact, step.max_steps)
+        calls = self.writer.schedule.items
+        calls = [c for c in calls if getattr(c, "kind", "") not in ("view", "fill")]
+        arrays = [a for c in calls if isinstance(c, Call) for a in c.touches()]
+        small = all(a.size < 1000 for a in arrays)
+        if len(calls) < FEWEST + small and all(isinstance(c, Call) for c in calls):
+            raise Slower(f"{len(calls)} calls of NumPy take no longer than one of C")
         self.text, self.names = self.writer.text(), self.writer.table
         self.function = load(self.text, step.exact)
-        #: a feed: small ones are copied to memory of the step, large ones are read where they are
         self.fed = [np.empty_like(m.base) for m in self.writer.members["f"]]
-        self.addresses = (ctypes.c_void_p * len(self.fed))(*[a.ctypes.data for a in self.fed])
+        self.addresses = (ctypes.c_void_p * len(self.fed))(*map(data_pointer, self.fed))
         members = self.writer.members["s"]
         *begins, size = np.cumsum([0, *(padded(m.base) for m in members)]).tolist()
         memory, state = aligned_zeros(max(size, 64), np.uint8), step.memory.arrays[STATE]
-        self.pointers = [ctypes.c_void_p(block.ctypes.data) for block in (state, memory)]
+        first = state.ctypes.data
+        self.state = first, first + state.nbytes
+        self.pointers = ctypes.c_void_p(first), ctypes.c_void_p(memory.ctypes.data)
         #: member → the block it lies in, and where it begins there
         self.begins = {m.ref: (memory, begin) for m, begin in zip(members, begins, strict=True)}
         for member, name in zip(self.writer.members["p"], step.memory.in_order(), strict=True):
@@ -85,12 +97,19 @@ class BuiltC:
 
     def run(self, *values: Any) -> list[Any]:
         """Run it once.  C changes parameters after everything that may fail, and no signal is seen in between."""
-        for k, (own, value) in enumerate(zip(self.fed, values, strict=True)):
-            if own.nbytes < COPIED:
-                own[...] = value
-            else:
-                self.fed[k] = value = np.require(value, None, ["C", "A"])
-                self.addresses[k] = value.ctypes.data
+        for k, value in enumerate(values):
+            if value is None:  # nothing reads it
+                continue
+            if value.nbytes < COPIED:
+                self.fed[k][...] = value
+                continue
+            if not value.flags.carray:
+                value = np.require(value, None, ["C", "A"])
+            at = data_pointer(value)
+            if self.state[0] <= at < self.state[1]:  # a parameter, which changes while it is read
+                value = value.copy()
+                at = data_pointer(value)
+            self.fed[k], self.addresses[k] = value, at
         if failed := self.function(*self.pointers, self.addresses):
             self.fail(failed)
         return [r.copy() for r in self.results]
@@ -112,3 +131,10 @@ class BuiltC:
     def explained(self, error: Exception) -> Exception:
         """C raises nothing by itself."""
         return error
+
+
+def data_pointer(array: Any) -> int:
+    """Where the elements of an array are; ``array.ctypes`` takes ten times as long."""
+    if CPYTHON:  # the first member of ``PyArrayObject`` in numpy/ndarraytypes.h
+        return ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value or 0
+    return int(array.ctypes.data)
