@@ -54,7 +54,7 @@ import numpy as np
 # A number such as `0.5` has no room for anything else: we cannot write its gradient on it.
 # So we put it in a box. The box has one field today. In the next step it gets a second one.
 #
-# What lies in a box is always a NumPy array, here `np.array(0.5)`, an array with one number in it.
+# Into a box we put a NumPy array, here `np.array(0.5)`, an array with one number in it.
 # Later the same boxes will hold larger ones.
 
 # %%

@@ -405,6 +405,61 @@ def sum_to_shape(array, shape):
 # mg.draw(y)
 
 # %% [markdown]
+# ## Stretched, and summed back
+#
+# **Choose two shapes.** A solid cell is a number of the small array. A dashed cell is a copy of it,
+# with the same name. The gradients of a number and of its copies are added.
+
+# %% tags=["active-ipynb", "interactive"]
+# from minigrad.course.explore import FORWARD, explore, figure
+#
+# SHAPES = {str(shape): shape for shape in [(2,), (), (3,), (1, 3), (2, 1), (2, 3)]}
+#
+#
+# def stretched(left, right):
+#     """Two operands as NumPy stretches them, and the sums of the way back."""
+#     shapes = [SHAPES[left], SHAPES[right]]
+#     try:
+#         result = np.broadcast_shapes(*shapes)
+#     except ValueError:
+#         return f"{left} and {right} do not fit: an axis must be equal, or 1, or missing"
+#     plot, axes = figure(7, 3)
+#     rows, columns = (1, 1, *result)[-2:]
+#     words = []
+#     for side, (shape, name) in enumerate(zip(shapes, "xy")):
+#         numbers = np.broadcast_to(np.arange(np.prod(shape, dtype=int)).reshape(shape), result)
+#         for (row, column), number in np.ndenumerate(numbers.reshape(rows, columns)):
+#             again = number in numbers.ravel()[:row * columns + column]
+#             corner = column + side * (columns + 1.5), -row
+#             axes.add_patch(plot_cell(corner, again))
+#             axes.annotate(f"{name}{number}", (corner[0] + 0.5, corner[1] + 0.5), ha="center",
+#                           va="center", color="#808080")
+#         padded = (1,) * (len(result) - len(shape)) + shape
+#         summed = [str(axis) for axis, n in enumerate(result) if n != padded[axis]]
+#         back = f"sum its gradient over axis {', '.join(summed)}" if summed else "no sum needed"
+#         words.append(f"{name}: {shape} → {result}, {back}")
+#     axes.set(xlim=(-0.2, 2 * columns + 1.7), ylim=(-rows + 0.8, 1.2), aspect="equal",
+#              title="\n".join(words))
+#     axes.set_axis_off()
+#     plot.set_label("; ".join(words))
+#     x, y = (Variable(np.ones(shape)) for shape in shapes)
+#     (x * y).backward()
+#     assert (x.grad.shape, y.grad.shape) == tuple(shapes)
+#     return plot
+#
+#
+# def plot_cell(corner, again):
+#     """A solid cell for a number, a dashed one for its copies."""
+#     from matplotlib.patches import Rectangle
+#
+#     fill, line = ("11", "--") if again else ("55", "-")
+#     return Rectangle(corner, 0.94, 0.94, facecolor=FORWARD + fill, edgecolor=FORWARD,
+#                      linestyle=line)
+#
+#
+# explore(stretched, left=[*reversed(SHAPES)], right=["(3,)", *(s for s in SHAPES if s != "(3,)")])
+
+# %% [markdown]
 # ## Functions that change the shape
 #
 # | forward | backward |
@@ -465,6 +520,22 @@ class Transpose(Function):
     def backward(self, gy):
         return gy.T
 
+
+# %% [markdown]
+# **Predict, then run.** Each row is summed, and then squared. Which shape has `x.grad`, and which
+# numbers are in it?
+
+# %% tags=["active-ipynb"]
+# x = Variable(np.array([[1.0, 2.0], [3.0, 4.0]]))
+# square(x.sum(axis=1)).sum().backward()
+# print(x.grad)
+# assert x.grad.tolist() == [[6, 6], [14, 14]]
+
+# %% [markdown]
+# The sums are 3 and 7, and their gradients 6 and 14. Each is copied to the two numbers of its row.
+#
+# **Half-way.** Rest here, if you like. The second half has the matrix product, a judge for arrays,
+# and a first model.
 
 # %% [markdown]
 # ## The matrix product
@@ -542,61 +613,6 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #     print(gradcheck(f, x))
 # print(gradcheck(lambda x, w, b: square(x @ w + b), x, w, b))
 # assert gradcheck(lambda b: square(b.broadcast_to(4, 2)).sum(axis=1), b)
-
-# %% [markdown]
-# ## Stretched, and summed back
-#
-# **Choose two shapes.** A solid cell is a number of the small array. A dashed cell is a copy of it,
-# with the same name. The gradients of a number and of its copies are added.
-
-# %% tags=["active-ipynb", "interactive"]
-# from minigrad.course.explore import FORWARD, explore, figure
-#
-# SHAPES = {str(shape): shape for shape in [(2,), (), (3,), (1, 3), (2, 1), (2, 3)]}
-#
-#
-# def stretched(left, right):
-#     """Two operands as NumPy stretches them, and the sums of the way back."""
-#     shapes = [SHAPES[left], SHAPES[right]]
-#     try:
-#         result = np.broadcast_shapes(*shapes)
-#     except ValueError:
-#         return f"{left} and {right} do not fit: an axis must be equal, or 1, or missing"
-#     plot, axes = figure(7, 3)
-#     rows, columns = (1, 1, *result)[-2:]
-#     words = []
-#     for side, (shape, name) in enumerate(zip(shapes, "xy")):
-#         numbers = np.broadcast_to(np.arange(np.prod(shape, dtype=int)).reshape(shape), result)
-#         for (row, column), number in np.ndenumerate(numbers.reshape(rows, columns)):
-#             again = number in numbers.ravel()[:row * columns + column]
-#             corner = column + side * (columns + 1.5), -row
-#             axes.add_patch(plot_cell(corner, again))
-#             axes.annotate(f"{name}{number}", (corner[0] + 0.5, corner[1] + 0.5), ha="center",
-#                           va="center", color="#808080")
-#         padded = (1,) * (len(result) - len(shape)) + shape
-#         summed = [str(axis) for axis, n in enumerate(result) if n != padded[axis]]
-#         back = f"sum its gradient over axis {', '.join(summed)}" if summed else "no sum needed"
-#         words.append(f"{name}: {shape} → {result}, {back}")
-#     axes.set(xlim=(-0.2, 2 * columns + 1.7), ylim=(-rows + 0.8, 1.2), aspect="equal",
-#              title="\n".join(words))
-#     axes.set_axis_off()
-#     plot.set_label("; ".join(words))
-#     x, y = (Variable(np.ones(shape)) for shape in shapes)
-#     (x * y).backward()
-#     assert (x.grad.shape, y.grad.shape) == tuple(shapes)
-#     return plot
-#
-#
-# def plot_cell(corner, again):
-#     """A solid cell for a number, a dashed one for its copies."""
-#     from matplotlib.patches import Rectangle
-#
-#     fill, line = ("11", "--") if again else ("55", "-")
-#     return Rectangle(corner, 0.94, 0.94, facecolor=FORWARD + fill, edgecolor=FORWARD,
-#                      linestyle=line)
-#
-#
-# explore(stretched, left=[*reversed(SHAPES)], right=["(3,)", *(s for s in SHAPES if s != "(3,)")])
 
 # %% [markdown]
 # ## A line through points

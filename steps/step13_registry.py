@@ -292,6 +292,9 @@ class Operator:
 # assert scope["e"] == e.data == 20.0
 
 # %% [markdown]
+# **Half-way.** Rest here, if you like; exercise 13b needs no more than this. So far a computation is
+# written down and run. The second half writes down its gradient.
+#
 # ## The gradient operator: four processes
 #
 # `mul` has a gradient operator (**grad op** for short), `mul_grad`. What does it read, what does it

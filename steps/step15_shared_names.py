@@ -420,6 +420,8 @@ def add_up(net):
 # explore(figure, repair=presses("repair"))
 
 # %% [markdown]
+# **Half-way.** Rest here, if you like. That was too many writers; the other case is none.
+#
 # ## The other case: a gradient that nobody writes
 #
 # `split` cuts `x` into two halves, `a` and `b`. We use only `a`:
@@ -473,7 +475,8 @@ def fill_zeros(net, given):
 # ## backward, complete
 #
 # Three passes: mirror, fill zeros, add up. (The lines with `written` and `again` refuse a network that
-# writes a name twice. More on that below.)
+# writes a name twice. More on that below. And the last line: a single operator that needed no repair
+# comes back as it is, without a network around it.)
 
 # %%
 def backward(op, no_grad=()):

@@ -318,7 +318,7 @@ class Block(NetOp):
 
 # %% [markdown]
 # By a trick: it runs the op once on ones, looks at the shape of what comes out, and throws the
-# numbers away.
+# numbers away. (What an op without a grad op makes is marked `stop_gradient`.)
 #
 # ## Program
 #
@@ -387,6 +387,9 @@ def run(program, values):
 # print(run(program, values)["e"], run(program, {"a": 1.0, "b": 1.0, "d": 7.0})["e"])
 
 # %% [markdown]
+# **Half-way.** Rest here, if you like. So far a program is described and run. The second half writes
+# its backward part.
+#
 # ## The backward part: first attempt
 #
 # `build_grad_op` of step 13 makes the grad op of an op. We add a note for the reader, and for pictures:

@@ -184,7 +184,7 @@ NAMED = {
         (((SubAsList, Div), Variable), "the gradients of Sub come as a list"),
     ],
     "5b": [
-        ((never_cleared, Variable), "x is never cleared"),
+        ((never_cleared, Variable), "x is not cleared before the first walk"),
         ((cleared_once, Variable), "x is cleared once"),
         ((measured, Variable), "the slopes are measured"),
     ],
