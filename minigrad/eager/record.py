@@ -75,20 +75,15 @@ def has_several(p: Primitive) -> bool:
     return p.list_output or len(p.outputs) > 1
 
 
-def apply_source(p: Primitive, checked: bool = True) -> str:
-    """The text of ``apply``.
-
-    What a call gives besides is refused, with the names that are known, if it is ``checked``: to look for it costs a
-    sign like ``+``, which never gives anything else, a twentieth of its time.  Of a primitive with a list slot it is
-    given all arguments and binds them itself.
-    """
+def apply_source(p: Primitive) -> str:
+    """The text of ``apply``; of a primitive with a list slot it is given all arguments and binds them itself."""
     slots, defaults = len(p.inputs), list(p.attrs.values())
     several, places = has_several(p), [p.inputs.index(n) for n in p.differentiable]
     is_view = p.view and places[:1] == [0] and p.inputs[0] != p.list_input
     xs = "".join(f"{_star(p, k)}x{k}, " for k in range(slots))
     attrs = f"_attrs(({''.join(f'a{k}, ' for k in range(len(defaults)))}))"
     call = f"primitive, ({xs}), {attrs}"
-    w = Writer(f"def apply({_parameters(p, checked)}):")
+    w = Writer(f"def apply({_parameters(p)}):")
     if p.list_input:
         w("args, attrs = primitive.bind(args, attrs)")
         if slots > 1:
@@ -96,11 +91,10 @@ def apply_source(p: Primitive, checked: bool = True) -> str:
         w(f"{xs}= args")
         if defaults:
             w(f"{''.join(f'a{k}, ' for k in range(len(defaults)))}= attrs.values()")
-    elif checked:
+    else:
         _write_by_name(p, w)
-    if not p.list_input:
         for k, default in enumerate(defaults):
-            if checked and default is REQUIRED:
+            if default is REQUIRED:
                 w(f"if a{k} is REQUIRED: raise _call_error({slots + k})")
     for k, n in enumerate(p.inputs):
         edge, none = (f"; e{k} = x{k}._node", f"; e{k} = None") if n in p.rules else ("", "")
@@ -174,15 +168,13 @@ def apply_source(p: Primitive, checked: bool = True) -> str:
     return w.text
 
 
-def _parameters(p: Primitive, checked: bool) -> str:
+def _parameters(p: Primitive) -> str:
     """All by position: what is given by name is looked for in ``named``, so that a call that does not fit gets here."""
     if p.list_input:
         return "primitive, args, attrs"
     inputs = [f"x{k}=None" if n in p.optional else f"x{k}=REQUIRED" for k, n in enumerate(p.inputs)]
     every = [*inputs, *(f"a{k}=REQUIRED" for k in range(len(p.attrs)))]
-    return ", ".join(
-        [*every, *(["/"] if every else []), *(["*more", "**named"] if checked else [])]
-    )
+    return ", ".join([*every, *(["/"] if every else []), "*more", "**named"])
 
 
 def _write_by_name(p: Primitive, w: Writer) -> None:
@@ -374,17 +366,15 @@ def node_class(primitive: Primitive) -> type[Node]:
 
 
 def specialise(primitive: Primitive) -> None:
-    """Replace the code of the primitive's public functions by its fast version."""
-    for public in filter(None, (primitive.function, primitive.operator)):
-        text = apply_source(primitive, checked=public is primitive.function)
-        fast = _compile(text, "apply", public.__globals__, primitive)
-        if primitive.list_input:  # which binds its arguments as `answer` does
-            public.__globals__["answer"] = fast
-            continue
-        public.__code__ = fast.__code__.replace(
-            co_name=public.__name__, co_qualname=public.__qualname__
-        )
-        public.__defaults__ = public.__globals__["_defaults"]
+    """Replace the code of the primitive's public function by its fast version."""
+    public = primitive.function
+    fast = _compile(apply_source(primitive), "apply", public.__globals__, primitive)
+    if primitive.list_input:  # which binds its arguments as `answer` does
+        public.__globals__["answer"] = fast
+        return
+    names = {"co_name": public.__name__, "co_qualname": public.__qualname__}
+    public.__code__ = fast.__code__.replace(**names)
+    public.__defaults__ = public.__globals__["_defaults"]
 
 
 def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primitive) -> Any:

@@ -71,9 +71,6 @@ class Primitive(Arguments):
     grad_maker: Callable[..., Any] | None = None
     title: str = ""  # eager name of its node, without "Backward0": "Sum" for reduce_sum
     function: Any = None  # the public function: `mg.exp`
-    operator: Any = (
-        None  # the same for Python's sign, which always gives as many values as it takes
-    )
     node_class: Any = None  # of its nodes; the eager engine makes it with the first one
     doc: str = ""
 
@@ -130,8 +127,8 @@ class Primitive(Arguments):
     def forget(self) -> None:
         """What was written for this primitive is written anew."""
         self.node_class = None
-        for public in filter(None, (self.function, self.operator)):
-            forget(public)
+        if self.function is not None:
+            forget(self.function)
 
     def legal_reads(self) -> list[str]:
         """Every name a rule of this primitive may use."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..errors import DTypeError, describe, refusal
 from .arguments import Value
-from .dispatch import public_function
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 
@@ -86,9 +85,9 @@ _MT = """The last two axes swapped.
 def install(functions: dict[str, Callable[..., Any]]) -> None:
     """Give `Operators` its operators and methods; called once, when the functions are there."""
     for dunder, name in OPERATORS.items():
-        setattr(Operators, dunder, _operator(functions[name]))
+        setattr(Operators, dunder, functions[name])
     for dunder, name in REFLECTED.items():
-        setattr(Operators, dunder, _swapped(_operator(functions[name]), dunder))
+        setattr(Operators, dunder, _swapped(functions[name], dunder))
     for dunder in _OF_TRUTH:
         setattr(Operators, dunder, _of_truth(getattr(Operators, dunder), dunder))
     for name in METHODS:
@@ -97,16 +96,6 @@ def install(functions: dict[str, Callable[..., Any]]) -> None:
     Operators.T = property(functions["permute_dims"], doc=_T)  # type: ignore[attr-defined]
     Operators.mT = property(lambda x: swap(x, -1, -2), doc=_MT)  # type: ignore[attr-defined]
     Operators.__hash__ = object.__hash__  # type: ignore[method-assign]
-
-
-def _operator(function: Any) -> Any:
-    """The function of a sign: that of its primitive, which is made here, or what looks at its arguments first."""
-    primitive = getattr(function, "primitive", None)
-    if primitive is None:
-        return function
-    if primitive.operator is None:
-        primitive.operator = public_function(primitive, function.__name__)
-    return primitive.operator
 
 
 def _swapped(function: Callable[..., Any], dunder: str) -> Callable[..., Any]:
