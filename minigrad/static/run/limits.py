@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import chain, repeat, zip_longest
 from typing import Any
 
@@ -34,41 +35,32 @@ def broadcast_size(shapes: Iterable[Shape]) -> int:
     return math.prod(max(1, *sizes) for sizes in zip_longest(*map(reversed, shapes), fillvalue=1))
 
 
-def _product(a: Shape, b: Shape, rows: int, columns: int) -> int:
-    """Matrices with these sizes as rows and columns, one for each pair that broadcasting makes."""
-    return broadcast_size([a[:-2], b[:-2]]) * rows * columns
+def _rows(shape: Shape) -> Shape:
+    return shape[:-1][-1:]
 
 
-def _at(shape: Shape, axis: int) -> int:
-    return shape[axis] if len(shape) >= -axis else 1
+def _last(shape: Shape) -> Shape:
+    return shape[-1:]
 
 
-def _matmul(s: Shapes, attrs: dict[str, Any]) -> int:
-    (x,), (y,) = s["x"], s["y"]
-    return _product(x, y, _at(x, -2), _at(y, -1) if len(y) > 1 else 1)
+#: products that an operator makes: a factor and the axis of it that stays, the other and its axis
+_PRODUCTS: dict[str, list[tuple[str, Callable[[Shape], Shape], str, Callable[[Shape], Shape]]]] = {
+    "matmul": [("x", _rows, "y", lambda shape: _last(shape[1:]))],
+    "matmul_nt": [("x", _rows, "y", _rows)],
+    "matmul_tn": [("x", _last, "y", _last)],
+    "matmul_grad": [("out_grad", _rows, "y", _rows), ("x", _last, "out_grad", _last)],
+    "linear": [("x", _rows, "w", _last)],
+}
 
 
-def _matmul_grad(s: Shapes, attrs: dict[str, Any]) -> int:
-    (g,), sizes = s["out_grad"], [1]
-    if "y" in s:  # which is read for the gradient of x, and the other way round
-        (y,) = s["y"]
-        sizes.append(_product(g, y, _at(g, -2), _at(y, -2)))
-    if "x" in s:
-        (x,) = s["x"]
-        sizes.append(_product(x, g, _at(x, -1), _at(g, -1)))
+def _products(op_type: str, s: Shapes, attrs: dict[str, Any]) -> int:
+    """The largest product, of matrices or of stacks of them; a factor that is not read makes none."""
+    sizes = [1]
+    for a, of_a, b, of_b in _PRODUCTS[op_type]:
+        if a in s and b in s:
+            (x,), (y,) = s[a], s[b]
+            sizes.append(broadcast_size([x[:-2], y[:-2]]) * math.prod(of_a(x) + of_b(y)))
     return max(sizes)
-
-
-def _product_along(rows: int, columns: int) -> Callable[..., int]:
-    """Of products with one factor turned: the axis of each that stays."""
-    return lambda s, attrs: _product(
-        s["x"][0], s["y"][0], _at(s["x"][0], rows), _at(s["y"][0], columns)
-    )
-
-
-def _linear(s: Shapes, attrs: dict[str, Any]) -> int:
-    (x,), (w,) = s["x"], s["w"]
-    return math.prod(x[:-1]) * _at(w, -1)
 
 
 def _einsum(s: Shapes, attrs: dict[str, Any]) -> int:
@@ -158,9 +150,8 @@ def _parts(s: Shapes, attrs: dict[str, Any]) -> int:
 
 
 LARGER: dict[str, Callable[..., int]] = {
-    "matmul": _matmul, "matmul_nt": _product_along(-2, -2), "matmul_tn": _product_along(-1, -1), "linear": _linear,
-    "einsum": _einsum,
-    "matmul_grad": _matmul_grad, "fill_constant": lambda s, attrs: _asked(attrs), "tile": _tile, "pad": _pad,
+    **{product: partial(_products, product) for product in _PRODUCTS},
+    "einsum": _einsum, "fill_constant": lambda s, attrs: _asked(attrs), "tile": _tile, "pad": _pad,
     "take": _take, "conv2d": _padded, "avg_pool2d": _padded, "max_pool2d": _padded, "max_pick": _padded,
     "max_unpool": _padded, "conv_transpose2d": _transposed, "getitem": _indexed, "gather": _indexed, "split": _parts,
 }  # fmt: skip
