@@ -52,7 +52,7 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
 _PARTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "kind differs": lambda cell: cell["cell_type"],
     "source differs": lambda cell: _text(cell["source"]),
-    "metadata differ": lambda cell: cell["metadata"],
+    "metadata differ": lambda cell: json.dumps(cell["metadata"], sort_keys=True),
     "outputs differ": facts,
 }
 

@@ -45,9 +45,7 @@ class Growth:
     @property
     def new(self) -> list[str]:
         """Definitions that were not there; a new class counts once, with its methods."""
-        return [
-            name for name in self.now if name not in self.old and _owner(name) in (None, *self.old)
-        ]
+        return _outermost([name for name in self.now if name not in self.old])
 
     @property
     def changed(self) -> list[str]:
@@ -58,27 +56,23 @@ class Growth:
     def kept(self) -> list[str]:
         """Definitions carried over; a class of which nothing changed counts once."""
         same = [name for name in self.now if name in self.old and self._equal(name)]
-        whole = {
-            name for name in same if self._inside(self.old, name) == self._inside(self.now, name)
-        }
-        return [name for name in same if name in whole and _owner(name) not in whole]
+        inside = [[_inside(table, name) for table in (self.old, self.now)] for name in same]
+        return _outermost([n for n, (a, b) in zip(same, inside, strict=True) if a == b])
 
     @property
     def gone(self) -> list[str]:
         """Definitions that are there no more; a class counts once."""
-        return [
-            name for name in self.old if name not in self.now and _owner(name) in (None, *self.now)
-        ]
+        return _outermost([name for name in self.old if name not in self.now])
+
+    def rows(self) -> list[tuple[str, list[str]]]:
+        """All of this, with its words."""
+        return [(word, getattr(self, word)) for word in ("new", "changed", "kept", "gone")]
 
     def patch(self, name: str) -> str:
         """The difference of one definition, line by line, with two lines around each change."""
         before, now = (self.old[name].text.splitlines(), self.now[name].text.splitlines())
         lines = list(difflib.unified_diff(before, now, lineterm="", n=2))[2:]
         return "\n".join(line for i, line in enumerate(lines) if i or not line.startswith("@@"))
-
-    @staticmethod
-    def _inside(table: dict[str, Definition], name: str) -> dict[str, str]:
-        return {key: each.code for key, each in table.items() if key.startswith(f"{name}.")}
 
     def _equal(self, name: str) -> bool:
         return self.old[name].code == self.now[name].code
@@ -107,14 +101,8 @@ def table(growth: Growth | None) -> str:
     """The growth table in markdown: names only, for the text asks before it shows code."""
     if growth is None:
         return "*This step begins a new file: nothing is carried over.*"
-    rows = [
-        ("new", growth.new),
-        ("changed", growth.changed),
-        ("kept", growth.kept),
-        ("gone", growth.gone),
-    ]
     lines = [f"| since {growth.since} | definitions |", "|---|---|"]
-    lines += [f"| {word} | {_names(names)} |" for word, names in rows]
+    lines += [f"| {word} | {_names(names)} |" for word, names in growth.rows()]
     return "\n".join(lines)
 
 
@@ -122,8 +110,7 @@ def plain(growth: Growth | None) -> str:
     """The same in plain text: what the tests pin and ``minigrad diff`` prints."""
     if growth is None:
         return "starts fresh\n"
-    rows = [(word, getattr(growth, word)) for word in ("new", "changed", "kept", "gone")]
-    head = "".join(f"{word:8} {', '.join(names) or '-'}\n" for word, names in rows)
+    head = "".join(f"{word:8} {', '.join(names) or '-'}\n" for word, names in growth.rows())
     return head + "".join(f"\n{name}\n{growth.patch(name)}\n" for name in growth.changed)
 
 
@@ -178,8 +165,13 @@ def _text(source: str, node: ast.stmt) -> str:
     return dedent("".join(line for line in lines if line.strip() not in (BEGIN, END)))
 
 
-def _owner(name: str) -> str | None:
-    return name.rpartition(".")[0] or None
+def _inside(table: dict[str, Definition], name: str) -> dict[str, str]:
+    return {key: each.code for key, each in table.items() if key.startswith(f"{name}.")}
+
+
+def _outermost(names: list[str]) -> list[str]:
+    """Without what stands in a class that is named, too."""
+    return [name for name in names if name.rpartition(".")[0] not in names]
 
 
 def _names(names: Sequence[str]) -> str:

@@ -41,6 +41,11 @@ def test_a_notebook_equals_itself_however_its_texts_are_split():
     assert differences(notebook(), other) == []
 
 
+def test_the_order_of_metadata_is_no_content():
+    one, other = {"jupyter": {}, "tags": ["a"]}, {"tags": ["a"], "jupyter": {}}
+    assert differences(notebook(metadata=one), notebook(metadata=other)) == []
+
+
 def test_a_layout_is_no_content():
     assert differences(notebook(), changed("image/svg+xml", PICTURE.format(width=99, x=7))) == []
 

@@ -165,9 +165,6 @@ class Functions:
     def argmin(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return self.argmax(x, axis, keepdims, "ArgMin")
 
-    def dot(self, x: Any, y: Any) -> Any:
-        return x @ y
-
     def det(self, x: Any) -> Any:
         return x.node("Det", shape=x.shape[:-2])
 
