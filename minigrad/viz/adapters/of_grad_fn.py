@@ -14,9 +14,8 @@ import heapq
 import itertools
 import operator
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -298,8 +297,11 @@ class Drawing:
 
     def _place_of(self, node: Any, name: str, value: Any) -> Node | None:
         """The drawn tensor that a saved value is: by identity, else by the name of its slot."""
-        if ("leaf", id(value)) in self.drawn:
-            return self.drawn["leaf", id(value)]
+        made_by = None if isinstance(value, np.ndarray) else getattr(value, "grad_fn", None)
+        leaf = ("leaf", id(value))
+        key = leaf if made_by is None else ("tensor", made_by, output_number(value))
+        if key in self.drawn:
+            return self.drawn[key]
         if name in self.inputs.get(node, {}):
             return self.inputs[node][name]
         if name.isdigit() and hasattr(node, "saved_from"):
@@ -451,28 +453,25 @@ class Walk:
         """A node after all that feed it: newest first where nodes know their sequence number; an
         AccumulateGrad where its last feeder stands.
         """
-        sorter: TopologicalSorter[Any] = TopologicalSorter()
+        feeders: Counter[Any] = Counter()
         seen = set(nodes)
         for node in nodes:  # grows while it is walked
-            sorter.add(node)
             for target, _ in self.next(node):
                 if target is not None:
-                    sorter.add(target, node)
+                    feeders[target] += 1
                     nodes += [target] if target not in seen else []
                     seen.add(target)
-        try:
-            sorter.prepare()
-        except CycleError:
-            return nodes
         places, order = itertools.count(), []
-        ready: list[tuple[float, int, Any]] = []
-        while sorter.is_active():
-            for node in sorter.get_ready():
-                heapq.heappush(ready, (-_age(node), next(places), node))
+        ready = [(-_age(node), next(places), node) for node in nodes if not feeders[node]]
+        heapq.heapify(ready)
+        while ready:
             *_, node = heapq.heappop(ready)
             order.append(node)
-            sorter.done(node)
-        return order
+            for target, _ in self.next(node):
+                feeders[target] -= 1
+                if target is not None and not feeders[target]:
+                    heapq.heappush(ready, (-_age(target), next(places), target))
+        return order if len(order) == len(nodes) else nodes  # they go round
 
 
 def _age(node: Any) -> float:
