@@ -12,7 +12,7 @@ from typing import Any
 from ...grad_names import base, is_gradient
 from ..graph.graph import Graph, Node, Region
 from .inside import add_word
-from .wiring import Placed, Wiring, link_rest, op_words, saved_lines, twins
+from .wiring import Placed, Wiring, link_rest, op_words, twins
 
 
 class Sheet:
@@ -103,7 +103,7 @@ def drawn(kind: str, first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> list[
 
 
 def _mirror(graph: Graph, sheets: list[Sheet], dropped: Iterable[tuple[Any, Node]]) -> None:
-    """Link each grad op and each gradient with its twin, then draw what is saved."""
+    """Link each grad op and each gradient with its twin."""
     every = [p for sheet in sheets for p in sheet.wiring.placed]
     backward = [p for p in every if p.backward]
     forward = {id(p.op): p for p in every if p.node.side == "forward"}
@@ -121,7 +121,6 @@ def _mirror(graph: Graph, sheets: list[Sheet], dropped: Iterable[tuple[Any, Node
             link_rest(graph, partner.wiring, sheet.wiring)
         if partner is not None and sheet.loop and sheet.backward:
             _add_over_steps(graph, partner, sheet)
-    saved_lines(graph, backward, found)
 
 
 def _add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:

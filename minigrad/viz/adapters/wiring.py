@@ -33,8 +33,6 @@ class Placed:
     backward: bool
     ins: dict[str, Node] = field(default_factory=dict)
     outs: dict[str, Node] = field(default_factory=dict)
-    saved: list[str] = field(default_factory=list)  # forward names a grad op reads
-    shape_only: list[str] = field(default_factory=list)  # … and those it reads for their shape
 
 
 #: (name, whether an op writes it) -> (kind, value as text or nothing, a few words, tooltip)
@@ -71,13 +69,7 @@ class Wiring:
 
     # -- operators
 
-    def add(
-        self,
-        op: Any,
-        number: int,
-        region: str,
-        part: str = "forward",
-    ) -> Placed:
+    def add(self, op: Any, number: int, region: str, part: str = "forward") -> Placed:
         """Draw one operator with what it reads and writes: ``part`` is "forward", "backward" or
         "optimize", whose updates stand among the gradients.
         """
@@ -98,16 +90,20 @@ class Wiring:
         )
         done = Placed(op, node, part == "backward")
         self.placed.append(done)
-        wanted = read_names(op) if side == "backward" else set()
+        wanted = read_names(op) if side == "backward" and kind != "zeros" else set()
+        reads, shapes = dict[str, None](), dict[str, None]()
         for port, name in ported(op.inputs):
             if side == "forward" or is_gradient(name):
                 self._line(done, name, port, "in")
             else:
-                needed = name in wanted and kind != "zeros"
-                (done.saved if needed else done.shape_only).append(name)
+                (reads if name in wanted else shapes)[name] = None
         for port, name in ported(op.outputs):
             self._line(done, name, port, "out")
-        self._chips(done)
+        node.reads = tuple(reads)
+        if shapes and kind == "zeros":
+            node.lines += (f"like {next(iter(shapes))}",)
+        elif shapes:
+            node.tooltip += f" | only the shape of: {', '.join(shapes)}"
         return done
 
     def _line(self, done: Placed, name: str, port: str, way: str) -> None:
@@ -127,17 +123,6 @@ class Wiring:
                 value.kind = "zero"
             self.writer[value.id] = done
             self.graph.edge(node, value, line_kind(node, value), tail_port=port)
-
-    def _chips(self, done: Placed) -> None:
-        """``reads h, w`` on a grad op; what it reads for the shape only goes to the tooltip."""
-        done.saved = list(dict.fromkeys(done.saved))
-        done.node.reads = tuple(done.saved)
-        if done.node.kind == "zeros" and done.shape_only:
-            done.node.lines += (f"like {done.shape_only[0]}",)
-        elif done.shape_only:
-            done.node.tooltip += (
-                f" | only the shape of: {', '.join(dict.fromkeys(done.shape_only))}"
-            )
 
     # -- after the last operator
 
@@ -195,7 +180,8 @@ def line_kind(op: Node, value: Node) -> str:
 
 
 def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[str, Placed]:
-    """Link each grad op with the operator it differentiates, each gradient with its value.
+    """Link each grad op with the operator it differentiates, each gradient with its value, and what
+    is saved with what reads it.
 
     Returns grad op node id -> the forward operator.  An op's own ``forward_op`` decides; where
     there is none, a grad op belongs to the last operator not yet taken that wrote the base of a
@@ -216,8 +202,17 @@ def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[s
                     graph.link(twin.node, g.node)
                 else:
                     g.node.twin = twin.node.id  # one operator, several grad ops
-    _link_values(graph, backward, found, reads=True)
-    _link_values(graph, backward, found, reads=False)
+    pairs = [(g, found[g.node.id]) for g in backward if g.node.id in found]
+    # what a grad op reads belongs to an output of its operator, what it writes to an input
+    ends = [(g.ins, f.outs) for g, f in pairs] + [(g.outs, f.ins) for g, f in pairs]
+    for gradients, values in ends:
+        for name, node in gradients.items():
+            value = values.get(base(name))
+            if value and not value.twin and not node.twin and node.kind not in ("renamed", "data"):
+                graph.link(value, node)
+    for g, f in pairs:  # a dotted line for each value that is read; the drawing keeps the near ones
+        for value in filter(None, [f.ins.get(name) or f.outs.get(name) for name in g.node.reads]):
+            graph.edge(value, g.node, "saved")
     return found
 
 
@@ -231,21 +226,6 @@ def by_names(g: Placed, writers: dict[str, list[Placed]]) -> Placed | None:
     return None
 
 
-def _link_values(
-    graph: Graph, backward: list[Placed], found: dict[str, Placed], reads: bool
-) -> None:
-    """A gradient that a grad op reads belongs to an output of its operator, else to an input."""
-    for g in backward:
-        f = found.get(g.node.id)
-        if f is None:
-            continue
-        for name, node in (g.ins if reads else g.outs).items():
-            value = (f.outs if reads else f.ins).get(base(name))
-            if value is None or value.twin or node.twin or node.kind in ("renamed", "data"):
-                continue
-            graph.link(value, node)
-
-
 def link_rest(graph: Graph, forward: Wiring, backward: Wiring) -> None:
     """The gradients that no grad op reads or writes directly: sums of parts, given seeds."""
     for name, nodes in backward.versions.items():
@@ -257,21 +237,6 @@ def link_rest(graph: Graph, forward: Wiring, backward: Wiring) -> None:
         free = [v for v in values if v.twin is None and v.side == "forward"]
         if free:
             graph.link(free[0], last)
-
-
-# ---- saved values ---------------------------------------------------------------------------
-
-
-def saved_lines(graph: Graph, backward: list[Placed], found: dict[str, Placed]) -> None:
-    """A dotted line for each forward value a grad op reads; the drawing keeps the near ones."""
-    for g in backward:
-        f = found.get(g.node.id)
-        if f is None:
-            continue
-        for name in g.saved:
-            value = f.ins.get(name) or f.outs.get(name)
-            if value is not None:
-                graph.edge(value, g.node, "saved")
 
 
 def dropped_op(graph: Graph, name: str, reason: str, side: str, region: str) -> Node:
