@@ -77,27 +77,20 @@ def put_in(expression: ast.expr, values: Mapping[str, Any]) -> str:
     missing or has many elements, and where it is no arithmetic.
     """
     texts = {n: format_value(v) for n, v in values.items() if getattr(v, "size", 1) <= FEW}
-    texts = {n: text for n, text in texts.items() if text != NOT_YET}
-    plain = (ast.Subscript, ast.Attribute)
-    arithmetic = not any(
-        (isinstance(n, plain) and not _own_number(n))
-        or (isinstance(n, ast.Call) and not _is_sum(n))
-        for n in ast.walk(expression)
-    )
-    known = all(texts.get(n) for n in names_in(expression) if n != "self")
+    known = all(texts.get(n, NOT_YET) != NOT_YET for n in names_in(expression) if n != "self")
     single = isinstance(expression, ast.Name | ast.Constant)
-    return written(expression, texts) if arithmetic and known and not single else ""
+    if single or not known or not all(map(_arithmetic, ast.walk(expression))):
+        return ""
+    return written(expression, texts)
 
 
-def _own_number(node: ast.AST) -> bool:
-    """``self.c``, or a transposed value."""
-    return isinstance(node, ast.Attribute) and (
-        node.attr == "T" or (isinstance(node.value, ast.Name) and node.value.id == "self")
-    )
-
-
-def _is_sum(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id in _SCHOOL
+def _arithmetic(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(_, "T") | ast.Attribute(ast.Name("self")):
+            return True
+        case ast.Call(ast.Name(name)):
+            return name in _SCHOOL
+    return not isinstance(node, (ast.Attribute, ast.Subscript, ast.Call))
 
 
 def forward_formula(function: Any) -> Formula | None:
@@ -295,36 +288,33 @@ def _lambdas(path: str) -> dict[int, list[ast.keyword]]:
 
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-_SIGNS: dict[type, tuple[str, int]] = {
-    ast.Add: (" + ", 1), ast.Sub: (" − ", 1), ast.Mult: ("·", 2), ast.Div: (" / ", 2),
-    ast.MatMult: (" @ ", 2), ast.Mod: (" % ", 2), ast.FloorDiv: (" // ", 2),
-}  # fmt: skip
-#: what a sign is called as an operation
-OPERATORS: dict[str, type[ast.operator]] = {
-    "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "div": ast.Div, "pow": ast.Pow,
-    "matmul": ast.MatMult, "mod": ast.Mod, "floor_divide": ast.FloorDiv,
-}  # fmt: skip
+#: what a sign is called as an operation, how it is written, how tightly it holds, what computes it
+_OPERATIONS: tuple[tuple[str, type[ast.operator], str, int, Any], ...] = (
+    ("add", ast.Add, " + ", 1, np.add),
+    ("sub", ast.Sub, " − ", 1, np.subtract),
+    ("mul", ast.Mult, "·", 2, np.multiply),
+    ("div", ast.Div, " / ", 2, np.divide),
+    ("pow", ast.Pow, "^", 3, np.power),
+    ("matmul", ast.MatMult, " @ ", 2, np.matmul),
+    ("mod", ast.Mod, " % ", 2, np.mod),
+    ("floor_divide", ast.FloorDiv, " // ", 2, np.floor_divide),
+)
+OPERATORS = {name: sign for name, sign, *_ in _OPERATIONS}
+_SIGNS = {sign: (text, level) for _, sign, text, level, _ in _OPERATIONS}
+_DO = {sign: do for *_, sign, _, _, do in _OPERATIONS}
 _COMPARE: dict[type, str] = {
-    ast.Gt: ">", ast.Lt: "<", ast.GtE: "≥", ast.LtE: "≤", ast.Eq: "=", ast.NotEq: "≠",
-}  # fmt: skip
-_DO: dict[type, Any] = {
-    ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide,
-    ast.Pow: np.power, ast.MatMult: np.matmul,
-}  # fmt: skip
+    ast.Gt: ">",
+    ast.Lt: "<",
+    ast.GtE: "≥",
+    ast.LtE: "≤",
+    ast.Eq: "=",
+    ast.NotEq: "≠",
+}
 _FUNCTIONS = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "abs", "square"})
 #: and all that a formula with numbers put in may call
-_SCHOOL = _FUNCTIONS | {
-    "sum",
-    "mean",
-    "sigmoid",
-    "sign",
-    "floor",
-    "cosh",
-    "sinh",
-    "softmax",
-    "where",
-    "maximum",
-}
+_SCHOOL = _FUNCTIONS.union(
+    ["sum", "mean", "sigmoid", "sign", "floor", "cosh", "sinh", "softmax", "where", "maximum"],
+)
 #: functions that school writes between two values
 _BETWEEN = {"convolve": "∗", "correlate": "⋆"}
 #: and functions that it knows by a letter

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import takewhile
 from typing import Any
 
 from ..graph.graph import Graph, Links
@@ -63,9 +62,10 @@ def _paths(
 ) -> dict[str, Path]:
     """The module of every operation, by its parameters or by those around it, and of what it reads and gives."""
     ops = [n for n in graph.nodes.values() if n.kind == "op"]
-    own: list[Path] = [
-        next((homes[n.id] for n in links.before[op.id] if n.id in homes), ()) for op in ops
-    ]
+    own: list[Path] = []
+    for op in ops:
+        read = [homes[n.id] for n in links.before[op.id] if n.id in homes]
+        own.append(read[0] if read else ())
     following = list(own)
     for k in reversed(range(len(ops) - 1)):
         following[k] = own[k] or following[k + 1]
@@ -73,14 +73,17 @@ def _paths(
     before: Path = ()
     for op, mine, after in zip(ops, own, following, strict=True):
         before = mine or before
-        both = takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))
-        shared = tuple(key for key, _ in both)
-        inner = next(
-            (before[:d] for d in range(len(shared) + 1, len(before)) if before[:d] in titles), ()
-        )
+        shared = 0
+        while before[shared : shared + 1] == after[shared : shared + 1] != ():
+            shared += 1
+        inner: Path = ()
+        for depth in range(shared + 1, len(before)):
+            if before[:depth] in titles:
+                inner = before[:depth]
+                break
         makers = [m.id for n in links.before[op.id] for m in links.before[n.id]]
         ends = inner and any(paths.get(m, ())[: len(inner)] == inner for m in makers)
-        paths[op.id] = mine or (inner if ends else shared)
+        paths[op.id] = mine or (inner if ends else before[:shared])
         beside = [n for n in links.before[op.id] if n.kind == "data"]
         beside += [n for n in links.after[op.id] if n.kind == "value"]
         paths |= {n.id: paths[op.id] for n in beside}

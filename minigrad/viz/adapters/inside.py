@@ -102,7 +102,7 @@ def operation(slots: Iterable[Slot], ports: bool = False) -> Fields:
     """The fields of an operation: what each slot computes and gave, one line or one port each."""
     slots = tuple(slots)
     texts = [slot.text for slot in slots]
-    ran = [(t, s.before) for t, s in zip(texts, slots, strict=True) if s.result is not None]
+    ran = [(slot.text, slot.before) for slot in slots if slot.result is not None]
     fields: Fields = {"data": {"live": tuple(ran), "slots": slots}}
     if ports:
         return fields | {"ports": tuple((text, "out") for text in texts)}

@@ -167,10 +167,13 @@ class Drawing:
 
     def numbers(self) -> dict[tuple[Any, str], Any]:
         """The numbers that stand where an operation was written: (node, slot) → number."""
-        found = {
-            (n, s): literal(t) for n in self.walk.order for s, t in self.operands.get(n, {}).items()
-        }
-        return {key: value for key, value in found.items() if value is not None}
+        found = {}
+        for node, written in self.operands.items():
+            for slot, text in written.items():
+                number = literal(text)
+                if number is not None:
+                    found[node, slot] = number
+        return found
 
     def _find(self) -> None:
         """Tensors of this graph that are held by the roots, by saved values, or by variables of the

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -61,14 +61,13 @@ def of_links(roots: Iterable[Any], names: Names, values: bool = True) -> Graph:
     """
     roots = list(roots)
     calls = calls_behind(roots)
-    grads = {id(v): getattr(v, "grad", None) for c in calls for v in (*c.inputs, *c.outputs)}
     drawing = Drawing(names, values, set(map(id, roots)))
     for root in roots:
         if getattr(root, "creator", None) is None:
             drawing.value(root)
     drawing.forward(calls)
     drawing.creators()
-    drawing.backward([back_of(call, grads) for call in reversed(calls)])
+    drawing.backward([back_of(call) for call in reversed(calls)])
     return drawing.finished()
 
 
@@ -150,9 +149,9 @@ def _strong(reference: Any) -> Any:
     return reference() if isinstance(reference, weakref.ref) else reference
 
 
-def back_of(call: Call, grads: Mapping[int, Any]) -> Back:
+def back_of(call: Call) -> Back:
     """What the walk computes, or will: from the gradients the variables hold."""
-    gys = tuple(unwrap(grads[id(v)]) for v in call.outputs)
+    gys = tuple(unwrap(getattr(v, "grad", None)) for v in call.outputs)
     formula = backward_formula(call.function)
     known = call.values | named_gradients(call.function, gys)
     ready = bool(gys) and all(g is not None for g in gys)

@@ -247,9 +247,12 @@ class Facts:
 
 def scope_words(program: Any) -> dict[tuple[int, str], str]:
     """What the step scopes that an operator writes hold, by block and name."""
-    ops = [(block.idx, op) for block in program.blocks for op in block.ops]
-    words = {False: "values of the branch", True: "values of each step"}
-    return {(b, n): words[loops(op)] for b, op in ops for n in flat(op.outputs) if is_scopes(n)}
+    words: dict[tuple[int, str], str] = {}
+    for block in program.blocks:
+        for op in block.ops:
+            what = "values of each step" if loops(op) else "values of the branch"
+            words |= {(block.idx, name): what for name in flat(op.outputs) if is_scopes(name)}
+    return words
 
 
 def carried_names(program: Any) -> dict[int, set[str]]:

@@ -135,8 +135,10 @@ def formulas_of(node: Any, count: int) -> tuple[ast.expr | None, ...]:
     """The formula of each of ``count`` gradients; None where none is known."""
     inputs, *texts = _table().get(stem(node), [""])
     texts = texts if inputs else texts * count  # a list of inputs: the same for each
-    numbers = {k: ast.Constant(v) for k, v in attributes(node).items() if type(v) in (int, float)}
-    return (*(_with_numbers(t, numbers) for t in texts[:count]), *[None] * (count - len(texts)))
+    kept = attributes(node).items()
+    numbers = {name: ast.Constant(v) for name, v in kept if type(v) in (int, float)}
+    known = [_with_numbers(text, numbers) for text in texts[:count]]
+    return (*known, *[None] * (count - len(texts)))
 
 
 def _with_numbers(text: str, numbers: Mapping[str, ast.expr]) -> ast.expr:

@@ -204,15 +204,18 @@ def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[s
                     g.node.twin = twin.node.id  # one operator, several grad ops
     pairs = [(g, found[g.node.id]) for g in backward if g.node.id in found]
     # what a grad op reads belongs to an output of its operator, what it writes to an input
-    ends = [(g.ins, f.outs) for g, f in pairs] + [(g.outs, f.ins) for g, f in pairs]
+    ends = [(g.ins, f.outs) for g, f in pairs]
+    ends += [(g.outs, f.ins) for g, f in pairs]
     for gradients, values in ends:
         for name, node in gradients.items():
             value = values.get(base(name))
             if value and not value.twin and not node.twin and node.kind not in ("renamed", "data"):
                 graph.link(value, node)
     for g, f in pairs:  # a dotted line for each value that is read; the drawing keeps the near ones
-        for value in filter(None, [f.ins.get(name) or f.outs.get(name) for name in g.node.reads]):
-            graph.edge(value, g.node, "saved")
+        for name in g.node.reads:
+            value = f.ins.get(name) or f.outs.get(name)
+            if value is not None:
+                graph.edge(value, g.node, "saved")
     return found
 
 

@@ -50,11 +50,10 @@ def found_ops(graph: Graph, text: str) -> set[str]:
 def near(graph: Graph, hits: Iterable[Node]) -> set[str]:
     """The operations to draw in full so that nodes are seen, with their neighbours and twins."""
     links = Links(graph)
-    touching = [
-        op
-        for hit in hits
-        for op in ([hit] if is_op(hit) else [*links.before[hit.id], *links.after[hit.id]])
-    ]
+    touching: list[Node] = []
+    for hit in hits:
+        around = [*links.before[hit.id], *links.after[hit.id]]
+        touching += [hit] if is_op(hit) else around
     wanted = {op.id for op in touching[:MOST] if is_op(op)}
     shown: dict[str, None] = {}
     for side in ("forward", "backward"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -144,23 +145,25 @@ def modules(graph: Graph) -> Iterator[list[Segment]]:
     innermost modules first.  An operator without parameters goes with the one before it.
     """
     links = Links(graph)
-    runs: list[list[tuple[list[str], Node]]] = []
+    paths: dict[str, list[str]] = {}
     for ops in _runs_by_region(graph, "forward"):
         path: list[str] = []
-        runs.append([])
         for op in ops:
             names = [n.name for n in links.before[op.id] if n.kind == "leaf" and "." in n.name]
             path = names[0].split(".")[:-1] if names else path
-            runs[-1].append((path, op))
-    for depth in range(max((len(p) for row in runs for p, _ in row), default=0), 0, -1):
-        parts = [
-            (".".join(path), [op for _, op in part])
-            for row in runs
-            for path, part in groupby(row, key=lambda placed: placed[0][:depth])
-        ]
-        found = [Segment(ops, path) for path, ops in parts if path and len(ops) > 1]
-        if len(found) > 1 and size_of(n for s in found for n in s.ops) >= _FEWEST * len(found):
-            yield found + [t for s in found if (t := mirrored(graph, s)) is not None]
+            paths[op.id] = path
+
+    def cut(depth: int, ops: list[Node]) -> list[Segment]:
+        runs = groupby(ops, lambda op: paths.get(op.id, [])[:depth])
+        found = [Segment([*run], ".".join(path)) for path, run in runs]
+        return [s for s in found if s.path and len(s.ops) > 1]
+
+    for depth in range(max(map(len, paths.values()), default=0), 0, -1):
+        found = _on_both_sides(graph, partial(cut, depth))
+        forward = [s for s in found if s.side == "forward"]
+        size = sum(size_of(s.ops) for s in forward)
+        if len(forward) > 1 and size >= _FEWEST * len(forward):
+            yield found
 
 
 def _listed(names: list[str]) -> str:
@@ -170,7 +173,8 @@ def _listed(names: list[str]) -> str:
 def kinds_of(ops: Iterable[Node]) -> str:
     """The most common kinds of operations: ``mul, tanh``."""
     kinds = Counter(n.name for n in ops)
-    return ", ".join([k for k, _ in kinds.most_common(_KINDS)] + ["…"] * (len(kinds) > _KINDS))
+    named = [kind for kind, _ in kinds.most_common(_KINDS)]
+    return ", ".join([*named, "…"] if len(kinds) > _KINDS else named)
 
 
 def said_size(ops: Iterable[Node]) -> str:
@@ -259,7 +263,8 @@ def _segment_of(
     """
     before, after = links.before[node.id], links.after[node.id]
     outside = [n for n in (*before, *after) if n.id not in owner and not _has_many(links, n)]
-    makers, readers = ([owner[n.id] for n in near if n.id in owner] for near in (before, after))
+    makers = [owner[n.id] for n in before if n.id in owner]
+    readers = [owner[n.id] for n in after if n.id in owner]
     if outside or (ends_at_leaf(node) and node.twin not in owner):
         return None
     if not before and (len(after) > 1 or node.id in kept):
@@ -283,7 +288,8 @@ def _goes_in(links: Links, segment: Segment) -> list[Node]:
 
 def _has_many(links: Links, node: Node) -> bool:
     """An operation of so many lines that they are not drawn one by one: a sum of parts, a stack."""
-    return is_op(node) and max(len(links.before[node.id]), len(links.after[node.id])) > _MANY
+    lines = max(len(links.before[node.id]), len(links.after[node.id]))
+    return is_op(node) and lines > _MANY
 
 
 def _folded_box(graph: Graph, name: str, segment: Segment, members: list[str]) -> Node:
