@@ -2,7 +2,7 @@
 # # Step 5. Many inputs, and the same box twice
 #
 # **Goal.** Functions of two inputs, `+` and `*`, and a gradient that is right when a variable is
-# used more than once. (Also `t + t`, where `t` was itself computed? That needs step 6.)
+# used more than once. (Where that variable was itself computed, it takes step 6, too.)
 #
 # **Time.** 25 minutes
 #
@@ -36,16 +36,17 @@ import numpy as np
 #
 # ## The variable
 #
-# Two signs, `+` and `*`, for two new functions. `cleargrad` makes a box forget its gradient; why
-# it is needed, you will see at the end. (From here on `# new` stands where a class that you know has
-# changed. Read those lines, skip the rest.)
+# From here on `# new` stands where a class that you know has changed. Read those lines, skip the rest.
+# Here they are in three places:
 #
-# `backward` changed in its inner lines: it serves *all* inputs of a function. A function of one
-# input still returns a single gradient, so two lines make a tuple of it. And `strict=True`
-# complains when there are not as many gradients as inputs.
+# * `backward` serves *all* inputs of a function. (One of a single input still returns a single
+#   gradient, so two lines make a tuple of it. `strict=True` complains when there are not as many
+#   gradients as inputs.)
+# * `__add__` and `__mul__` are the signs `+` and `*`, for two new functions.
+# * `cleargrad` makes a box forget its gradient. The section before the exercises shows why.
 #
-# One line is new: `accumulate(x, gx)`, "x gets the gradient gx". What it has to do is the question
-# of this step, and you will write it. Until then it does what step 4 did: it assigns.
+# In `backward` stands the question of this step: `accumulate(x, gx)`, "x gets the gradient gx". You will
+# write it. Until then it does what step 4 did: it assigns.
 
 # %% tags=["active-ipynb"]
 # def accumulate(x, gx):

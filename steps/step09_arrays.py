@@ -542,8 +542,8 @@ class Transpose(Function):
 #
 # $y = x W$ with shapes $(n, i)$, $(i, o)$, $(n, o)$. One number of the result is $y_{rc} = \sum_k
 # x_{rk} W_{kc}$. So $x_{rk}$ moves every number in row $r$ of $y$, by $W_{kc}$ each, and its
-# gradient collects them: $\sum_c gy_{rc} W_{kc}$. That is row $r$ of $gy$ times column $k$ of
-# $W^T$. In the same way $W_{kc}$ moves column $c$ of $y$:
+# gradient collects them: $\sum_c gy_{rc} W_{kc}$. Since $W_{kc} = (W^T)_{ck}$, that is row $r$ of
+# $gy$ times column $k$ of $W^T$. In the same way $W_{kc}$ moves column $c$ of $y$:
 #
 # * $gx = gy\, W^T$, of shape $(n, o)(o, i) = (n, i)$;
 # * $gW = x^T gy$, of shape $(i, n)(n, o) = (i, o)$.

@@ -22,8 +22,8 @@
 #
 # Until now everything was made of **objects** that point to each other. From here on everything is
 # made of **names**, and backward is not walked but **written down**. Why? Because `torch.compile` does
-# exactly this. We follow the clearest account there is: the design documents of PaddlePaddle's engine
-# of 2017 ("the documents").
+# this, as steps 17 and 18 will show. We follow the clearest account there is: the design documents of
+# PaddlePaddle's engine of 2017 ("the documents").
 #
 # The mathematics does not change. We take $e = (a + b) \cdot d$ with $a = 2$, $b = 3$, $d = 4$. Four
 # things are new, and they come one by one: a **scope** (names and values), a **registry** (what `mul`

@@ -424,7 +424,7 @@ def make_grad_op(op):
 # block = wrong.blocks[0]
 # block.append_op("square", "e", out="m")
 # block.ops.append(Operator("fill_constant", {}, {"out": "e@GRAD"}, {"shape": (), "value": 1.0}))
-# for op in block.ops[2::-1]:
+# for op in block.ops[2::-1]:                     # the three forward ops, last one first
 #     block.ops.append(make_grad_op(op))
 # print(wrong)
 # run(wrong, values)

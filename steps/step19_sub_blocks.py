@@ -615,8 +615,8 @@ def make_steps_grad_op(op):
 #
 # Two functions change. `make_grad_op`, which `append_backward_ops` asks, asks back. And `adjust` goes
 # into the grad blocks. It notes their **parent**, the block that holds the grad op, and hands on what
-# they get from it: these gradients are `given`. (A name that a block declares itself hides the same
-# name outside, so its own `stop_gradient` counts: exercise 19b shows why.)
+# they get from it: these gradients are `given`. (What is unwanted outside is unwanted inside. Only
+# for names that the block declares itself its own `stop_gradient` counts: exercise 19b shows why.)
 
 # %%
 def make_grad_op(op):
