@@ -164,9 +164,9 @@ def refusal(what: str, advice: str, error: type[MinigradError] = ShapeError) -> 
     return error(told(what, advice))
 
 
-def told(what: str, advice: str = "") -> str:
-    """The text of an error: what is wrong, the user's line, the repair."""
-    line = user_line()
+def told(what: str, advice: str = "", line: str | None = None) -> str:
+    """The text of an error: what is wrong, the line (the user's, if no other is given), the repair."""
+    line = user_line() if line is None else line
     return what + (f"\n  at {line}" if line else "") + (f"\n  repair: {advice}" if advice else "")
 
 
@@ -177,6 +177,7 @@ def op_error(
     attrs: dict[str, Any],
     cause: Exception,
     usual: str = "pass Tensors, arrays or numbers, and attrs of the type the docstring names",
+    line: str | None = None,
 ) -> Exception:
     """What to raise when the kernel of an op refuses its arguments; ``usual`` repairs a wrong type."""
     args = list(args)
@@ -191,14 +192,14 @@ def op_error(
         what = f"{op_type}({', '.join(shown)}) is not possible: an axis is a whole number"
         two = {"reduce_max": "mg.maximum(x, y)", "reduce_min": "mg.minimum(x, y)"}.get(op_type)
         advice = f"{two} takes two values, element by element" if two else "axis=0"
-        return DTypeError(told(what, advice))
+        return DTypeError(told(what, advice, line))
     while isinstance(cause, MinigradError) and isinstance(inner, Exception) and inner is not cause:
         cause, inner = inner, inner.__cause__  # an op inside the kernel of this one
     if isinstance(cause, MinigradError):
         return cause
     what, _, advice = str(cause).partition("; repair: ")
     what = f"{op_type}({', '.join(shown)}) is not possible: {what}"
-    message = told(what, advice or repair(args, attrs, cause, usual))
+    message = told(what, advice or repair(args, attrs, cause, usual), line)
     if isinstance(cause, IndexError):
         return IndexShapeError(message)
     if isinstance(cause, TypeError | AttributeError) or "to negative integer powers" in what:

@@ -18,7 +18,7 @@ from ..grad_names import EMPTY, GRAD
 from ..static.program import operator as static_operator
 from ..static.program.arguments import check_operator, slots_of
 from ..static.program.op_info import bind_slots, op_info
-from ..static.run.kernels import run_grad_op, run_kernel
+from ..static.run.kernels import refused, run_grad_op, run_kernel
 
 Slots = dict[str, list[str]]
 Given = Mapping[str, str | Sequence[str]]
@@ -105,10 +105,7 @@ class Operator(static_operator.Operator):
                 for name, value in zip(self.outputs[slot], values, strict=True):
                     write(scope, name, value)
         except (ValueError, TypeError, IndexError, ArithmeticError) as error:
-            pairs = zip(names(self.inputs), names(slots), strict=True)
-            shown = ", ".join(f"{name}: {describe(value)}" for name, value in pairs)
-            where = f"\n  at {self.source_line}"
-            raise ProgramError(f"{self} failed with {shown}: {error}{where}") from error
+            raise refused(self, slots, error, line=self.source_line) from error
 
     def _compute(self, slots: dict[str, list[Any]]) -> dict[str, list[Any]]:
         """From values by input slot to values by output slot: the kernel, or the gradient rules."""

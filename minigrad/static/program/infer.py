@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import MinigradError, ProgramError, op_error, refusal
+from ...errors import MinigradError, ProgramError, refusal
 from ...grad_names import EMPTY
 from ...ops.shape import fits
 from ...primitives.registry import Primitive
-from ..run.kernels import run_grad_op, run_kernel
+from ..run.kernels import refused, run_grad_op, run_kernel
 from ..run.limits import MEMORY, check_room
 from .op_info import not_one_name, op_info
 from .variable import Variable, check_name, plain_variable
@@ -194,7 +194,7 @@ def _computed_types(
         except MinigradError:
             raise
         except Exception as error:
-            raise ProgramError(_refusal(op, variables, error)) from error
+            raise refused(op, variables, error) from error
     same = all(
         -1 not in shape and dtype.kind != "b" for ts in given.values() for shape, dtype in ts
     )
@@ -202,7 +202,7 @@ def _computed_types(
     trials = [_try(run, op, p, variables, *trial) for trial in (_TRIALS[:1] if same else _TRIALS)]
     if len(trials[0]) != len(trials[-1]):
         reason = ValueError("how many values it gives depends on a size -1: declare that size")
-        raise ProgramError(_refusal(op, variables, reason))
+        raise refused(op, variables, reason)
     return [(common(a.shape, b.shape), a.dtype) for a, b in zip(trials[0], trials[-1], strict=True)]
 
 
@@ -244,18 +244,11 @@ def _try(
     except MinigradError:
         raise
     except Exception as error:
-        message = _refusal(op, variables, error)
+        message = str(refused(op, variables, error))
         if any(-1 in v.shape for vs in variables.values() for v in vs):
             message += f"\n  a size -1 can be any number, and {size} does not fit: declare a size that must match"
         raise ProgramError(message) from error
     return [np.asarray(a) for a in out]
-
-
-def _refusal(op: Operator, variables: dict[str, list[Variable]], error: Exception) -> str:
-    flat = [v for vs in variables.values() for v in vs]
-    names = [s for s, vs in variables.items() for _ in vs]
-    attrs = {k: v for k, v in op.attrs.items() if v is not None}
-    return str(op_error(op.type, names, flat, attrs, error))
 
 
 def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, mask: bool = True) -> Any:

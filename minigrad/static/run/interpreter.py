@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ...errors import MinigradError, ProgramError, describe, refusal
-from ...errors.repair import repair
 from ...grad_names import EMPTY, GRAD
 from ...primitives.dispatch import check_finite
 from ...primitives.registry import Primitive
@@ -21,7 +20,7 @@ from ..program.block import Block
 from ..program.op_info import find_info
 from ..program.operator import Operator
 from ..program.program import Program
-from .kernels import run_grad_op, run_kernel, targets
+from .kernels import refused, run_grad_op, run_kernel, targets
 from .limits import HELD, LARGER, MEMORY, check_room, endless
 from .scope import Record, Scope
 
@@ -66,7 +65,8 @@ class Run:
             except MinigradError:
                 raise
             except Exception as error:
-                raise _explained(f"#{k} {op.type}", op, scope, error) from error
+                values = {s: [*map(scope.find, names)] for s, names in op.inputs.items()}
+                raise refused(op, values, error, f"#{k} ", op.source_line) from error
             if record is not None:
                 record.ran(block, k, op, scope, turn)
             if self.check_finite:
@@ -134,18 +134,6 @@ class Run:
             value = scope.find(name)
             if isinstance(value, np.ndarray) and value.dtype.kind == "f":
                 check_finite(f"#{k} {op.type}", value, args, op.source_line, f" in {name!r}")
-
-
-def _explained(place: str, op: Operator, scope: Scope, error: Exception) -> ProgramError:
-    """What a kernel refused, with what it was given, the line that made the operator, and the repair."""
-    values = {slot: [scope.find(n) for n in names] for slot, names in op.inputs.items()}
-    shown = {slot: [*map(describe, listed)] for slot, listed in values.items()}
-    what, _, advice = (str(error) or type(error).__name__).partition("; repair: ")
-    advice = advice or repair([v for listed in values.values() for v in listed], op.attrs, error)
-    return ProgramError(
-        f"{place}({shown}) failed: {what}\n  at {op.source_line}"
-        + (f"\n  repair: {advice}" if advice else "")
-    )
 
 
 def run_cond(run: Run, op: Operator, scope: Scope) -> None:

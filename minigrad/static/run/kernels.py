@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...errors import ProgramError, op_error, told
 from ...grad_names import EMPTY
 from ...ops.shape import sum_to, unbroadcast
 from ...primitives.registry import Primitive
@@ -132,3 +133,19 @@ def _shapes_of(values: list[Any]) -> list[Any]:
     if any(isinstance(s, ShapeOf) for s in shapes):
         return [ShapeOf(v.name) for v in values]
     return shapes
+
+
+def refused(
+    op: Operator,
+    values: Mapping[str, Sequence[Any]],
+    error: Exception,
+    place: str = "",
+    line: str | None = None,
+) -> ProgramError:
+    """What to raise where the kernel or a rule of an operator refuses its values, given by slot."""
+    slots = [slot for slot, listed in values.items() for _ in listed]
+    flat, called = [v for listed in values.values() for v in listed], f"{place}{op.type}"
+    found = op_error(called, slots, flat, op.attrs, error, line=line)
+    if found is error:
+        return ProgramError(told(f"{called} failed: {error or type(error).__name__}", "", line))
+    return ProgramError(str(found))
