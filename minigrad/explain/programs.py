@@ -131,48 +131,31 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, l
     An operator that reads a value twice counts once.
     """
     name, ops = variable.name, block.ops[: call.begin(block)]
-    onward = _onward(block, ops, call)
+    targets = {*call.targets} - call.no_grad
     version: dict[str, int] = {}  # of a name: the number of values it had
     steps: dict[_Value, list[tuple[int, _Value]]] = {}  # what reads a value, and what it makes
     for k, op in enumerate(ops):
-        reads = {n: (n, version.get(n, 0)) for n in onward.get(k, ())}
+        flows = connections(block, op, call.no_grad).items()
+        pairs = [(n, out) for out, inputs in flows for n in inputs]
+        reads = {n: (n, version.get(n, 0)) for n, _ in pairs}
         version |= {n: version.get(n, 0) + 1 for n in op.output_names}
-        for n, value in reads.items():
-            steps.setdefault(value, []).extend((k, (out, version[out])) for out in onward[k][n])
+        for n, out in pairs:
+            steps.setdefault(reads[n], []).append((k, (out, version[out])))
     begin = (name, 0 if variable.is_data or variable.persistable else min(version.get(name, 0), 1))
     ways: dict[_Value, int] = {}
     for value in reversed(steps):  # what follows an operator is counted before it
-        ways[value] = (value[0] in call.targets) + sum(
-            ways.get(out, out[0] in call.targets) for _, out in steps[value]
+        ways[value] = (value[0] in targets) + sum(
+            ways.get(out, out[0] in targets) for _, out in steps[value]
         )
     shown: list[str] = []
     waiting = [(begin, name)]
     while waiting and len(shown) < MOST_PATHS:
         value, text = waiting.pop()
-        if value[0] in call.targets:
+        if value[0] in targets:
             shown.append(text)
-        further = [s for s in steps.get(value, ()) if ways.get(s[1], s[1][0] in call.targets)]
+        further = [s for s in steps.get(value, ()) if ways.get(s[1], s[1][0] in targets)]
         waiting += [(out, f"{text} → #{k} {ops[k].type} → {out[0]}") for k, out in further[::-1]]
-    return ways.get(begin, int(name in call.targets)), shown
-
-
-def _onward(
-    block: Block, ops: list[Operator], call: BackwardCall
-) -> dict[int, dict[str, list[str]]]:
-    """The operators whose gradients matter: index → input → the outputs whose gradients flow to it."""
-    needed, onward = set(call.targets) - call.no_grad, dict[int, dict[str, list[str]]]()
-    for k in reversed(range(len(ops))):
-        if needed.isdisjoint(ops[k].output_names):
-            continue
-        ways: dict[str, list[str]] = {}
-        for out, inputs in connections(block, ops[k], call.no_grad).items():
-            if out in needed:
-                for name in inputs:
-                    ways.setdefault(name, []).append(out)
-        if ways:
-            onward[k] = ways
-            needed |= ways.keys()
-    return onward
+    return ways.get(begin, int(name in targets)), shown
 
 
 def _cuts(block: Block, variable: Variable, call: BackwardCall) -> list[str]:
