@@ -28,7 +28,7 @@ from ...static.program.program import Program
 from ...static.run.feeds import data_of, fed_shapes
 from ..functional import Function, NumpySpace, Values
 from ..lowering import lowered
-from .kernels import COUNTERPARTS, Kernels
+from .kernels import COUNTERPARTS
 from .numpy_names import OnnxNumPy
 from .symbol import Graph, NoCounterpart, Symbol, info, names_read
 
@@ -95,7 +95,6 @@ class OnnxSpace(NumpySpace):
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.numpy = graph, OnnxNumPy(graph)
-        self.kernels = Kernels(graph, self.numpy)
         self.retarget = Retarget(
             self.numpy, lambda p, inputs, attrs: getattr(self, p.type)(*inputs, **attrs)
         )
@@ -107,7 +106,7 @@ class OnnxSpace(NumpySpace):
         def call(*args: Any, **attrs: Any) -> Any:
             before, self.graph.scope = self.graph.scope, type
             try:
-                out = own(self.kernels, *args, **attrs) if own else NotImplemented
+                out = own(*args, **attrs) if own else NotImplemented
                 if out is NotImplemented:
                     out = self.retarget.of(p.kernel)(*args, **attrs)
             except NoCounterpart as error:

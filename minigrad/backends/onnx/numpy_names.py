@@ -45,8 +45,7 @@ class OnnxNumPy:
         return np.array(x, dtype)
 
     def full(self, shape: Any, value: Any, dtype: Any = None) -> Any:
-        small = self.graph.symbol(np.asarray(value, dtype))
-        return self.array(small.expand((shape,) if isinstance(shape, int) else shape))
+        return self.array(self.graph.full(shape, value, dtype))
 
     def zeros(self, shape: Any, dtype: Any = float) -> Any:
         return self.full(shape, 0, dtype)

@@ -278,6 +278,11 @@ class Graph:
             self._known[key] = self.initializer(self.unique("constant"), array)
         return Symbol(self, self._known[key], array.shape, array.dtype)
 
+    def full(self, shape: Any, value: Any, dtype: Any = None) -> Symbol:
+        """One value everywhere."""
+        one = self.symbol(np.asarray(value, dtype))
+        return one.expand((shape,) if isinstance(shape, int) else shape)
+
     def initializer(self, name: str, array: Any) -> str:
         """An array that is stored in the file."""
         self.taken.add(name)
