@@ -722,9 +722,10 @@ def what_to_save(node, inputs, out):
 
 # %% [markdown]
 # **In order.** Below lies the backward part of $y = \tanh(x \cdot w) \cdot x$, in a heap, and
-# some lines do not belong. A line is one call of a node, with the saved values that it reads. (What
-# meets at `x` has the names `…@RENAME@0` and `…@RENAME@1` until `sum` adds it.) Say the letters in the
-# order in which they must run, such as `puzzle("cab")`. It is run, drawn, and judged.
+# some lines do not belong. A line is one call of a node, with the saved values that it reads:
+# `tanh_0@GRAD` is the gradient of what `tanh` made. (At the end `reduce_sum` makes one number of the
+# result. What meets at `x` has the names `…@RENAME@0` and `…@RENAME@1` until `sum` adds it.) Say the
+# letters in the order in which they must run, such as `puzzle("cab")`. It is run, drawn, and judged.
 
 # %% tags=["active-ipynb"]
 # from minigrad.course.parsons import Parsons

@@ -635,8 +635,9 @@ def backward(op, no_grad=()):
 
 # %% [markdown]
 # **In order.** Below lies the backward part of $y = (x \cdot w) \cdot w$, in a heap, and some
-# lines do not belong. The lines are grad operators, as in this step. Say the letters in the order
-# in which they must run, such as `puzzle("cab")`. It is run, drawn, and judged.
+# lines do not belong. The lines are grad operators, as in this step. (At the end `reduce_sum` makes
+# one number of the result: its line comes first.) Say the letters in the order in which they must
+# run, such as `puzzle("cab")`. It is run, drawn, and judged.
 
 # %% tags=["active-ipynb"]
 # from minigrad.course.parsons import Parsons
