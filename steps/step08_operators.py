@@ -502,7 +502,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # %% [markdown]
 # (`rosenbrock` knows nothing about variables. It takes plain numbers just as well.)
 #
-# **Move the start** to another place. Where is it fast, and where does it crawl?
+# **Move the start** to another place. Where is it fast, and where does it crawl? (The rate is smaller
+# here, 0.0004, so that the way down the wall can be seen.)
 
 # %% tags=["active-ipynb", "interactive"]
 # from ipywidgets import FloatSlider

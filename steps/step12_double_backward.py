@@ -432,7 +432,8 @@ def walk(edge, grad, retain_graph=None, create_graph=False, wanted=()):
 # found.update({each: grads[each[1]] for each in wanted if each[0] is node})
 # ```
 #
-# `grad` asks for the edges of its inputs.
+# `grad` asks for the edges of its inputs. (It has its name from PyTorch. In a row of the table `grad`
+# is still the gradient that comes in.)
 
 # %%
 def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):

@@ -303,7 +303,7 @@ class NetOp(Operator):
 # print(frozen)
 
 # %% [markdown]
-# **Predict, then run.** The gradient stops at `h`. What will the two operators behind it do?
+# **Predict, then run.** The gradient stops at `h`. What will the two operators of the first layer do?
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
 # scope = Scope(x=1.0, w1=2.0, b1=0.5, w2=3.0, b2=-1.0)

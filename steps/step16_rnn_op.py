@@ -365,7 +365,8 @@ def backward(op, no_grad=()):
 # the scope outside.
 #
 # `RnnOp` reads a sequence (slot `x`), a first state (slot `start`) and whatever else the step net
-# asks for (slot `shared`). It writes two things: all states in one array, and the last state.
+# asks for (slot `shared`). It writes two things: all states in one array, `hs` below, and the last
+# state, `hT`. And it leaves the list of its step scopes under the name `hs@SCOPES`.
 
 # %%
 class RnnOp(Operator):

@@ -467,8 +467,9 @@ def append_backward_ops(block, target_block, seeds):
 # * `gradients`: the gradients it reads, and which of them are `missing`, since nobody made them.
 #
 # Write the second half. By rule 1 or rule 2 the op goes, and a line says why: `dropped.append((op,
-# reason))`, with the reason in the words above. An op that stays gets its missing gradients right
-# before it, made by `Operator("fill_zeros_like", {"x": the forward name}, {"out": the gradient})`.
+# reason))`. The reason is `"nobody wants what it writes"` or `"only zeros come in"`. An op that stays
+# gets its missing gradients right before it, made by
+# `Operator("fill_zeros_like", {"x": the forward name}, {"out": the gradient})`.
 # (`w@GRAD@RENAME@1` is a part of the gradient of `w`: its forward name is `w`.) Then comes the op
 # itself, a `copy(op)` with the `outputs` found above. What they write is `made` from now on.
 

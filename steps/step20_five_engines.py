@@ -17,8 +17,7 @@
 # by a program that writes its own backward part (17 to 19).
 #
 # This last step puts them side by side. We begin a new file, and for the first time we import the
-# engines of the package itself. They are your engines, with more operations, more error messages,
-# and more tests.
+# engines of the package: yours, with more operations, error messages and tests.
 
 # %%
 import numpy as np
@@ -93,8 +92,8 @@ def by_hand(model, values):
 #
 # Steps 3 to 9: each result knows its creator. The mathematics of an operation now comes from the
 # **table of the package**: a kernel, and one rule for each input. (Step 13 had one rule for all inputs
-# of an operation. Here a gradient that nobody wants is not computed.) The parameter names of a rule
-# say what it reads.
+# of an operation. With one for each, an engine can leave out a gradient that nobody wants.) The
+# parameter names of a rule say what it reads, such as `out`, or a shape, `x_shape`.
 
 # %% tags=["active-ipynb"]
 # import inspect
@@ -279,9 +278,12 @@ def by_program(model, values):
 # explore(show, engine=[*list(ENGINES)[2:], *list(ENGINES)[:2]], tenths=(-20, 20, 5))
 
 # %% [markdown]
+# In the program they are `tanh_grad`, a `sum` and `fill_constant`; with `grad_fn`, `TanhBackward0`,
+# `AccumulateGrad`, and the 1 that `backward()` puts in.
+#
 # ## The dictionary
 #
-# Eight words, and what they are in each engine. Read a row from left to right.
+# Eight words, and what they are in each engine.
 #
 # | what | linked nodes | grad_fn | net, program |
 # |---|---|---|---|
@@ -428,9 +430,8 @@ def read_digits(images, parameters):
 # explore(curves, epochs=(1, len(losses), len(losses) - 1))
 
 # %% [markdown]
-# The first epochs do most of it: the loss drops, and the accuracy jumps. After that it improves by
-# a few digits only. (The curve of the loss is ragged: each point is the loss of the last 32
-# images of its epoch.)
+# The first epochs do most of it. After that the accuracy improves by a few digits only. (The curve of
+# the loss is ragged: each point is the loss of the last 32 images of its epoch.)
 
 # %% tags=["active-ipynb"]
 # assert losses[0] - losses[4] > abs(losses[4] - losses[-1])

@@ -89,7 +89,8 @@ def _short(item: object) -> str:
 def _alike(one: BaseException, other: BaseException) -> bool:
     if isinstance(one, Mismatch) and isinstance(other, Mismatch):
         return one.what == other.what and _equal(one.observed, other.observed)
-    texts = [re.sub(r"tensor\(.*?\)", "…", shown(str(each))) for each in (one, other)]
+    no_place = (re.sub(r"\n  at .*", "", str(each)) for each in (one, other))  # whose line it is
+    texts = [re.sub(r"tensor\(.*?\)", "…", shown(text)) for text in no_place]
     if isinstance(one, AttributeError):  # whose attribute Python met first is chance
         texts = [re.sub(r"^'NoneType' .*|'[\w.]+' object", "…", text) for text in texts]
     elif isinstance(one, TypeError):

@@ -116,7 +116,7 @@ def verify_order(words, y, order):
             if x.creator is not None and place[x.creator] < place[user]:
                 raise Mismatch(
                     f"in the order of {words}, number {place[x.creator]}",
-                    f"a {type(x.creator).__name__} before the {type(user).__name__} that uses it",
+                    f"{type(x.creator).__name__}, before the {type(user).__name__} that uses it",
                     "users first",
                 )
 

@@ -117,6 +117,24 @@ def walked_forward(x):
     return x.grad
 
 
+def seeded_with_the_box(x):
+    A, B, C = Exp(), Square(), Exp()
+    a = A(x)
+    b = B(a)
+    y = C(b)
+    b.grad = C.backward(y)
+    a.grad = B.backward(b.grad)
+    x.grad = A.backward(a.grad)
+    return x.grad
+
+
+def who_should_have_come(order):
+    for letter, expected in zip(order, "CBA", strict=True):
+        if letter != expected:
+            return expected
+    return None
+
+
 WRONG = {
     "2a": [
         (OwnSlope, Variable),
@@ -134,11 +152,13 @@ WRONG = {
             measured,
             by_formula,
             walked_forward,
+            seeded_with_the_box,
         )
     ],
     "2c": [
         (lambda order: None if order == "CBA" else order[0],),
         (lambda order: None if order[0] == "C" else order[0],),
+        (who_should_have_come,),
     ],
 }
 
@@ -153,7 +173,9 @@ NAMED = {
         ((nothing_kept, Variable, Exp, Square), "the gradient is returned but not kept"),
         ((by_formula, Variable, Exp, Square), "the gradient is measured or written as a formula"),
         ((walked_forward, Variable, Exp, Square), "backward runs in the order of forward"),
+        ((seeded_with_the_box, Variable, Exp, Square), "the first backward gets the box y"),
     ],
+    "2c": [((who_should_have_come,), "the answer is the letter that should have come")],
 }
 
 RIGHT = {

@@ -101,6 +101,12 @@ def out_of_the_box(x):
     return Variable(np.asarray((up - down) / (up + down)))
 
 
+def exp_of_a_box(x):
+    up = np.exp(x)
+    down = np.exp(-x)
+    return (up - down) / (up + down)
+
+
 def bare_numbers(x):
     return np.tanh(x.data)
 
@@ -160,6 +166,7 @@ WRONG = {
         ((lambda x: TanhWithoutGy()(x), two, one), Variable, functions_behind),
         ((first, out_of_the_box, one), Variable, functions_behind),
         ((first, bare_numbers, one), Variable, functions_behind),
+        ((first, exp_of_a_box, one), Variable, functions_behind),
         ((first, two, two), Variable, functions_behind),
         ((first, two, sigmoid_instead), Variable, functions_behind),
     ],
@@ -172,7 +179,8 @@ NAMED = {
             (TanhOfAReference, "the weak reference is not called"),
             (TanhOfABox, "the rule computes with the box y"),
         )
-    ],
+    ]
+    + [(((first, exp_of_a_box, one), Variable, functions_behind), "np.exp is called on a box")],
 }
 
 RIGHT = {

@@ -75,6 +75,7 @@ WRONG = {
 NAMED = {
     "20a": [
         ((soft, squares_the_size_alone, *ENGINES), "|x| alone is squared in the rule"),
+        ((soft, only_for_arrays, *ENGINES), "the rule calls NumPy: only arrays can go in"),
         ((lambda x: x / (1 + x**2), right, *ENGINES), "the kernel squares x"),
     ],
     "20b": [((15, "h"), "number 15 does what it should"), ((13, "q"), "q goes into tanh")],
