@@ -120,7 +120,8 @@ def as_tensor(value):
 # * it is **called** with the gradient of the operation's output, and returns the gradients of its
 #   inputs: the *pull*.
 #
-# (The `output_shapes` are for the engine, which comes later.)
+# It is made from the inputs of the operation, for the edges, and, by name, from what it has to save.
+# (The function `gradient_edge` comes next, and the engine, which needs the `output_shapes`, later.)
 
 # %%
 class Node:
@@ -215,9 +216,8 @@ class AccumulateGrad(Node):
 # %% [markdown]
 # ## The backward node is made during forward
 #
-# `add` and `mul` compute their result *and* make its backward node at once. A node gets the inputs
-# first, for the edges; then, by name, what it has to save. `results` puts the two together. It leaves
-# the node out when no input wants a gradient, or when recording is off.
+# `add` and `mul` compute their result *and* make its backward node at once. `results` puts the two
+# together. It leaves the node out when no input wants a gradient, or when recording is off.
 #
 # (Who would switch that off? You will soon see. `with record(False):` does it for a block, like `no_grad`
 # in step 7. It is folded.)

@@ -324,8 +324,8 @@ class NetOp(Operator):
 # * when none of its outputs has a known gradient: nothing comes in, so nothing can go out;
 # * or when none of its inputs wants a gradient: nobody would read the result.
 #
-# (The document's "all outputs" may mean those of the forward operator or those of its gradient
-# operator. These are the two readings.)
+# (The document does not say whose "all outputs" it means: those of the operator, or those of its
+# gradient operator. So there are two rules.)
 #
 # ## A name for nothing
 #

@@ -633,63 +633,6 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # The pass created five variables, and `x@GRAD` is not among them.
 
 # %% [markdown]
-# ## The same in `torch.compile`
-#
-# Before `torch.compile` optimises anything, its part *AOTAutograd* writes forward and backward into
-# one program, the *joint graph*. It traces the function once with stand-ins for the numbers, and
-# every gradient rule writes its lines behind those of the forward. (Folded: how its lines were
-# recorded.)
-
-# %% tags=["active-ipynb", "folded"]
-# import importlib.util
-#
-#
-# def joint_graph(f, *numbers):
-#     """AOTAutograd's joint graph as lines; the last number wants a gradient."""
-#     import torch
-#     from functorch.compile import aot_function, default_partition
-#
-#     lines = []
-#
-#     def noted(graph, inputs, **options):
-#         lines.extend(f"{node.name} = {node.target.__name__.split('.')[0]}"
-#                      f"({', '.join(map(str, node.args))})"
-#                      for node in graph.graph.nodes if node.op == "call_function")
-#         return default_partition(graph, inputs, **options)
-#
-#     tensors = [torch.tensor(n, requires_grad=n is numbers[-1]) for n in numbers]
-#     aot_function(f, lambda g, _: g, lambda g, _: g, partition_fn=noted)(*tensors).backward()
-#     return lines
-#
-#
-# theirs = ["mul = mul(primals_1, primals_2)",         # recorded with PyTorch 2.13.0
-#           "mul_1 = mul(mul, primals_2)",
-#           "mul_2 = mul(tangents_1, mul)",
-#           "mul_3 = mul(tangents_1, primals_2)",
-#           "mul_4 = mul(mul_3, primals_1)",
-#           "add = add(mul_2, mul_4)"]
-# if importlib.util.find_spec("torch"):
-#     assert joint_graph(lambda x, w: x * w * w, 3.0, 5.0) == theirs
-
-# %% [markdown]
-# `primals` are the inputs, `tangents` the seeds.
-#
-# **Predict, then run.** For $y = x\,w^2$, where only $w$ wants a gradient: how many lines does PyTorch's
-# backward have, and which of yours does each belong to?
-
-# %% tags=["active-ipynb"]
-# mine = {0: [0], 1: [1], 2: [], 3: [2, 3], 4: [4], 5: [5]}        # my op -> their lines
-# for number, op in enumerate(y.block.ops):
-#     there = " and ".join(theirs[line] for line in mine[number]) or "(tangents_1 is given)"
-#     print(f"{op!s:72}{there}")
-
-# %% [markdown]
-# Operator by operator, it is your program. Where a `mul_grad` of ours writes two gradients, PyTorch
-# writes two products. The one for $x$ goes to `@EMPTY@` here and is not written at all there. Its `add`
-# is our `sum`. With both halves in view, `torch.compile` then decides which values are kept for the
-# backward, and which are cheaper to compute again.
-
-# %% [markdown]
 # ## Pass by pass
 #
 # One program that needs everything. `w` is split, one half is used twice, the other not at all;
@@ -735,6 +678,63 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # %% [markdown]
 # With `m` blocked, everything behind it goes by rule 2: the second `mul_grad`, the `sum`,
 # `split_grad`, and with it the zeros.
+
+# %% [markdown]
+# ## The same in `torch.compile`
+#
+# Before `torch.compile` optimises anything, its part *AOTAutograd* writes forward and backward into
+# one program, the *joint graph*. It traces the function once with stand-ins for the numbers, and
+# every gradient rule writes its lines behind those of the forward. (Folded: how its lines were
+# recorded.)
+
+# %% tags=["active-ipynb", "folded"]
+# import importlib.util
+#
+#
+# def joint_graph(f, *numbers):
+#     """AOTAutograd's joint graph as lines; the last number wants a gradient."""
+#     import torch
+#     from functorch.compile import aot_function, default_partition
+#
+#     lines = []
+#
+#     def noted(graph, inputs, **options):
+#         lines.extend(f"{node.name} = {node.target.__name__.split('.')[0]}"
+#                      f"({', '.join(map(str, node.args))})"
+#                      for node in graph.graph.nodes if node.op == "call_function")
+#         return default_partition(graph, inputs, **options)
+#
+#     tensors = [torch.tensor(n, requires_grad=n is numbers[-1]) for n in numbers]
+#     aot_function(f, lambda g, _: g, lambda g, _: g, partition_fn=noted)(*tensors).backward()
+#     return lines
+#
+#
+# theirs = ["mul = mul(primals_1, primals_2)",         # recorded with PyTorch 2.13.0
+#           "mul_1 = mul(mul, primals_2)",
+#           "mul_2 = mul(tangents_1, mul)",
+#           "mul_3 = mul(tangents_1, primals_2)",
+#           "mul_4 = mul(mul_3, primals_1)",
+#           "add = add(mul_2, mul_4)"]
+# if importlib.util.find_spec("torch"):
+#     assert joint_graph(lambda x, w: x * w * w, 3.0, 5.0) == theirs
+
+# %% [markdown]
+# `primals` are the inputs, `tangents` the seeds.
+#
+# **Predict, then run.** For $y = x\,w^2$, where only $w$ wants a gradient: how many lines does PyTorch's
+# backward have, and which of yours (under *All of it*) does each belong to?
+
+# %% tags=["active-ipynb"]
+# mine = {0: [0], 1: [1], 2: [], 3: [2, 3], 4: [4], 5: [5]}        # my op -> their lines
+# for number, op in enumerate(y.block.ops):
+#     there = " and ".join(theirs[line] for line in mine[number]) or "(tangents_1 is given)"
+#     print(f"{op!s:72}{there}")
+
+# %% [markdown]
+# Four, and operator by operator it is your program. Where a `mul_grad` of ours writes two gradients, PyTorch
+# writes two products. The one for $x$ goes to `@EMPTY@` here and is not written at all there. Its `add`
+# is our `sum`. With both halves in view, `torch.compile` then decides which values are kept for the
+# backward, and which are cheaper to compute again.
 
 # %% [markdown]
 # ## Exercises
