@@ -117,8 +117,6 @@ def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
     _fits(x, shape, w.shape, stride, padding, dilation)
     filters = np.swapaxes(w.reshape(groups, len(w) // groups, -1), 1, 2)
     values = x.reshape(len(x), groups, filters.shape[2], *x.shape[2:])
-    if pair(stride) == (1, 1):
-        return _shifted(filters, values, shape, w.shape[2:], pair(padding), pair(dilation))
     places = x.shape[2] * x.shape[3]  # -1 could be anything where the batch is empty
     columns = np.matmul(filters, values.reshape(*values.shape[:3], places))
     columns = columns.reshape(len(x), shape[1], *w.shape[2:], *x.shape[2:])
@@ -250,26 +248,6 @@ def _fits(values, shape, filters, stride, padding, dilation):
     count = output_size(shape[2:], filters[2:], pair(stride), pair(padding), pair(dilation))
     if values.ndim != 4 or list(values.shape[2:]) != count:
         raise ValueError(f"values {list(values.shape)} do not stand behind {count} windows")
-
-
-def _shifted(filters, values, shape, kernel, padding, dilation):
-    """The way back to the input for windows that move by one.
-
-    With rows as long as those of the image, a place in the window is a shift of everything at once.
-    """
-    (p, q), (h, w), (rows, cols) = padding, shape[2:], values.shape[3:]
-    tall, wide = h + 2 * p, w + 2 * q
-    long = np.zeros((*values.shape[:4], wide), values.dtype)
-    long[..., :cols] = values
-    columns = np.matmul(filters, long.reshape(*long.shape[:3], rows * wide))
-    columns = columns.reshape(*shape[:2], *kernel, rows * wide)
-    beyond = (kernel[1] - 1) * dilation[1]
-    out = np.zeros((*shape[:2], tall * wide + beyond), columns.dtype)
-    for i, j in np.ndindex(*kernel):
-        start = i * dilation[0] * wide + j * dilation[1]
-        out[:, :, start : start + rows * wide] += columns[:, :, i, j]
-    image = out[:, :, : tall * wide].reshape(*shape[:2], tall, wide)
-    return image[:, :, p : p + h, q : q + w]
 
 
 # -- pooling: slice by slice ---------------------------------------------------------------

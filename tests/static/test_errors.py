@@ -286,7 +286,7 @@ def test_a_name_read_before_it_is_written(prog):
     block.append_op("exp", {"x": "late"}, {"out": "h"})
     block.ops[-2:] = block.ops[:-3:-1]
     feed = {"x": np.ones((2, 3))}
-    with pytest.raises(ProgramError, match="exp reads 'late' before anything wrote it"):
+    with pytest.raises(ProgramError, match="'late' is read before anything wrote it"):
         static.Executor().run(prog, feed)
     with pytest.raises(ProgramError, match="#4 exp: it reads 'late' before anything wrote it"):
         static.verify(prog)

@@ -265,4 +265,4 @@ def test_where_memory_ends_the_error_is_ours(monkeypatch):
     for _ in range(2):
         with pytest.raises(ProgramError, match=r"repair: smaller|MemoryError"):
             static.Executor().run(program, {"x0": np.ones(2)}, program.outputs)
-        monkeypatch.setattr(run_module, "_explained", no_memory)
+        monkeypatch.setattr(run_module, "refused", no_memory)

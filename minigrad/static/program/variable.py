@@ -95,6 +95,13 @@ class Variable(Operators):
         return self._stop is True
 
     @property
+    def kind(self) -> str:
+        """What it is declared as: "data", "param", "const" or "var"."""
+        if self.persistable:
+            return "param" if self.trainable else "const"
+        return "data" if self.is_data else "var"
+
+    @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(self.shape)

@@ -16,7 +16,7 @@ from ...errors import ProgramError, refusal
 from ...grad_names import CONSTANT
 from ..program.arguments import names_of
 from ..program.program import Program
-from .feeds import fed_arrays, not_fed, not_set
+from .feeds import check_all_fed, fed_arrays, not_set
 from .interpreter import Run
 from .limits import MEMORY, STEP_LIMIT
 from .scope import Record, Scope, outer_reads
@@ -112,22 +112,11 @@ class Executor:
     def _check(self, program: Program, fed: dict[str, Any], fetch: list[str]) -> None:
         """What is missing is found before the first operator runs."""
         known = fed.keys() | program.initial.keys() | self.scope.values.keys()
+        check_all_fed(program, known, fetch)
         root = program.global_block()
-        readers = outer_reads(root)
-        for name in (*readers, *(n for n in fetch if n not in root.written)):
-            var = root.vars.get(name)
-            if name in known or var is None:
-                continue
-            if var.is_data:
-                raise not_fed(var)
-            if var.persistable:
+        for name in (*outer_reads(root), *(n for n in fetch if n not in root.written)):
+            if name not in known and name in root.vars and root.vars[name].persistable:
                 raise not_set(name)
-            if name in readers:
-                op = readers[name]
-                raise ProgramError(
-                    f"{op.type} reads {name!r} before anything wrote it.\n  at {op.source_line}\n"
-                    f"  repair: append the op that computes {name!r} before it"
-                )
 
 
 def _copies(values: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Every way of running a program asks here, so what one of them takes or refuses, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ def fed_shapes(program: Program, feed: Any) -> dict[str, Shape]:
     return shapes
 
 
-def check_all_fed(program: Program, fed: Iterable[str], fetch: list[str]) -> None:
+def check_all_fed(program: Program, fed: Container[str], fetch: list[str]) -> None:
     """Whatever operators of any block read, or the caller fetches, is fed.  Errors: `ProgramError`."""
     unfed = [var for name, var in data_of(program).items() if name not in fed]
     if unfed:

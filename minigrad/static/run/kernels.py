@@ -147,5 +147,7 @@ def refused(
     flat, called = [v for listed in values.values() for v in listed], f"{place}{op.type}"
     found = op_error(called, slots, flat, op.attrs, error, line=line)
     if found is error:
-        return ProgramError(told(f"{called} failed: {error or type(error).__name__}", "", line))
+        return ProgramError(
+            told(f"{called} failed: {str(error) or type(error).__name__}", "", line)
+        )
     return ProgramError(str(found))

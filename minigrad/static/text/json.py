@@ -78,10 +78,7 @@ def _block_text(block: Block, place: dict[int, list[int]]) -> str:
 
 
 def _variable_data(v: Variable) -> list[Any]:
-    kind = (
-        "data" if v.is_data else ("param" if v.trainable else "const") if v.persistable else "var"
-    )
-    return [v.name, kind, v.dtype.name, list(v.shape), v._stop, v._derived_stop]
+    return [v.name, v.kind, v.dtype.name, list(v.shape), v._stop, v._derived_stop]
 
 
 def _operator_data(op: Operator, place: dict[int, list[int]]) -> dict[str, Any]:

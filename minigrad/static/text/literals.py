@@ -21,18 +21,18 @@ _TAGS = ("slice", "tuple", "array", "ellipsis", "dtype", "float", "list")
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-def to_plain(value: Any) -> Any:
-    """Plain data for an attr.  Errors: `TypeError` for what has no plain form.
+def to_plain(value: Any, tuples: bool = False) -> Any:
+    """Plain data for an attr; ``tuples`` stay, for a text.  Errors: `TypeError` for what has no plain form.
 
     >>> to_plain((slice(0, 3), ...))
     ['tuple', ['slice', 0, 3, None], ['ellipsis']]
     """
+    if not isinstance(value, tuple | list):
+        return _scalar(value)
+    plain = [to_plain(v, tuples) for v in value]
     if isinstance(value, tuple):
-        return ["tuple", *(to_plain(v) for v in value)]
-    if isinstance(value, list):
-        plain = [to_plain(v) for v in value]
-        return ["list", *plain] if plain and plain[0] in _TAGS else plain
-    return _scalar(value, to_plain)
+        return tuple(plain) if tuples else ["tuple", *plain]
+    return ["list", *plain] if plain and plain[0] in _TAGS else plain
 
 
 def to_text(value: Any) -> Any:
@@ -41,15 +41,10 @@ def to_text(value: Any) -> Any:
     >>> to_text((slice(0, 3), 1))
     (['slice', 0, 3, None], 1)
     """
-    if isinstance(value, tuple):
-        return tuple(to_text(v) for v in value)
-    if isinstance(value, list):
-        plain = [to_text(v) for v in value]
-        return ["list", *plain] if plain and plain[0] in _TAGS else plain
-    return _scalar(value, to_text)
+    return to_plain(value, tuples=True)
 
 
-def _scalar(value: Any, plain: Any) -> Any:
+def _scalar(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | str | int):
@@ -57,11 +52,11 @@ def _scalar(value: Any, plain: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else ["float", str(value)]
     if isinstance(value, slice):
-        return ["slice", plain(value.start), plain(value.stop), plain(value.step)]
+        return ["slice", *map(_scalar, (value.start, value.stop, value.step))]
     if value is Ellipsis:
         return ["ellipsis"]
     if isinstance(value, np.ndarray) and value.dtype.name in DTYPES:
-        return ["array", value.dtype.name, list(value.shape), plain(value.reshape(-1).tolist())]
+        return ["array", value.dtype.name, list(value.shape), to_plain(value.reshape(-1).tolist())]
     if isinstance(value, np.dtype) or (
         isinstance(value, type) and issubclass(value, np.generic | float | int)
     ):

@@ -126,15 +126,9 @@ def _value_of(block: Block, v: Variable) -> str:
 
 
 def _declaration(v: Variable) -> str:
-    if v.is_data:
-        kind = "data"
-    elif v.persistable:
-        kind = "param" if v.trainable else "const"
-    else:
-        kind = "var"
     sizes = ", ".join(map(str, v.shape))
     flag = "" if v._stop is None else " stop" if v._stop else " grad"
-    return f"{kind} {v.name}: {v.dtype.name}[{sizes}]{flag}"
+    return f"{v.kind} {v.name}: {v.dtype.name}[{sizes}]{flag}"
 
 
 def format_op(op: Operator) -> str:
