@@ -93,7 +93,8 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
             except CourseError as error:  # one that is broken does not stop the others
                 unread.append(str(error))
     handed_in = [path for each in answers.values() for path in each.values() if path.is_file()]
-    outcomes, put_back = _isolated([targets[name] for _, name in places], notebooks, handed_in)
+    with _progress([targets[name] for _, name in places]) as done:
+        outcomes, put_back = isolated.run_all(notebooks, find_course(), handed_in, done)
     verdicts: dict[str, dict[str, str]] = {learner: {} for learner in answers}
     for (learner, _), outcome in zip(places, outcomes, strict=True):
         verdicts[learner] |= outcome.verdicts
@@ -209,14 +210,6 @@ def _executed(
         return []
     with _progress(targets) as done:
         return execute.run_all(notebooks, targets[0].course.root, go_on=go_on, done=done)
-
-
-def _isolated(
-    targets: Sequence[Target], notebooks: Sequence[Notebook], handed_in: Sequence[Path]
-) -> tuple[list[isolated.Outcome], list[Path]]:
-    """Execute each notebook alone, with a progress bar."""
-    with _progress(targets) as done:
-        return isolated.run_all(notebooks, find_course(), handed_in=handed_in, done=done)
 
 
 @contextlib.contextmanager

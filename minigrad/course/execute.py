@@ -63,7 +63,18 @@ def run_all(
     that has run. One that prints more than ``most_output`` characters is stopped.
     """
     warm_up()
-    return asyncio.run(_run_all(notebooks, root, go_on, done, most_output))
+    slots = asyncio.Semaphore(KERNELS)
+
+    async def one(index: int, notebook: Notebook) -> Ran:
+        async with slots:
+            ran = await _run(notebook, root, go_on, most_output)
+        done(index)
+        return ran
+
+    async def every() -> list[Ran]:
+        return list(await asyncio.gather(*(one(*each) for each in enumerate(notebooks))))
+
+    return asyncio.run(every())
 
 
 def verdicts(made: Notebook) -> dict[str, str]:
@@ -80,24 +91,6 @@ def verdicts(made: Notebook) -> dict[str, str]:
 def plain_text(text: str) -> str:
     """Text without colours."""
     return _ANSI.sub("", text)
-
-
-async def _run_all(
-    notebooks: Sequence[Notebook],
-    root: Path,
-    go_on: bool,
-    done: Callable[[int], None],
-    most_output: float,
-) -> list[Ran]:
-    slots = asyncio.Semaphore(KERNELS)
-
-    async def one(index: int, notebook: Notebook) -> Ran:
-        async with slots:
-            ran = await _run(notebook, root, go_on, most_output)
-        done(index)
-        return ran
-
-    return list(await asyncio.gather(*(one(i, notebook) for i, notebook in enumerate(notebooks))))
 
 
 async def _run(notebook: Notebook, root: Path, go_on: bool, most_output: float) -> Ran:

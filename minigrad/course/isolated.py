@@ -68,9 +68,8 @@ def _content(path: Path) -> bytes | None:
 def run_all(
     notebooks: Sequence[Notebook],
     course: Course,
-    *,
-    handed_in: Sequence[Path] = (),
-    done: Callable[[int], None] = lambda _: None,
+    handed_in: Sequence[Path],
+    done: Callable[[int], None],
 ) -> tuple[list[Outcome], list[Path]]:
     """Execute notebooks, each alone; the outcomes, and the files that they changed and we put back.
 

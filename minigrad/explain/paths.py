@@ -327,38 +327,29 @@ def difference(name: str, grad: Any, total: Any, hook: str) -> tuple[str, str]:
     ``hook``: where one is, if any.
     """
     a, b = as_array(grad), as_array(total)
-    size, scale = size_of(a), size_of(b)
-    if a.shape != b.shape or not np.isfinite(scale) or not np.isfinite(size):
-        return "", ""
-    if abs(a - b).max(initial=0) <= _NEAR * max(scale, 1e-30):
+    size, scale, added = size_of(a), size_of(b), table()["ways"]["added up"]
+
+    def near(rest: Any, size: float) -> bool:
+        return bool(abs(rest).max(initial=0) <= _NEAR * max(size, 1e-30))
+
+    if a.shape != b.shape or not np.isfinite([size, scale]).all() or near(a - b, scale):
         return "", ""
     if hook:
         return f"(.grad is {short(grad)}: a hook {hook} changed it)", "remove() the hook"
     ratio = float((a * b).sum() / (b * b).sum()) if scale else 0.0
-    alike = (
-        bool(scale)
-        and a.size > 1
-        and abs(a - ratio * b).max() <= _NEAR * max(abs(ratio) * scale, 1e-30)
-    )
+    alike = scale > 0 and a.size > 1 and near(a - ratio * b, abs(ratio) * scale)
     if alike and ratio > 1.5 and abs(ratio - round(ratio)) < _NEAR:
-        times = f"{ratio:.0f}"
-        text = (
-            f"(.grad is {times} times that: {times} backward passes added up without zero_grad())"
-        )
-        return text, table()["ways"]["added up"]
+        passes = f"{ratio:.0f} backward passes added up without zero_grad()"
+        return f"(.grad is {ratio:.0f} times that: {passes})", added
     if size == 0:
-        return (
-            "(.grad is 0: zero_grad(set_to_none=False), clipping to 0 or a hook has set it so)",
-            "",
-        )
+        text = "zero_grad(set_to_none=False), clipping to 0 or a hook has set it so"
+        return f"(.grad is 0: {text})", ""
     if alike:
         clip = "clip_grad_norm_ scales gradients" if 0 < ratio < 1 else "something scaled it"
-        text = f"(.grad is {ratio:.4g} times that: {clip}; so do a loss scale and a division)"
-        return text, ""
-    if bool((abs(a - b.clip(-size, size)) <= _NEAR * size).all()):
+        text = f"{ratio:.4g} times that: {clip}; so do a loss scale and a division"
+        return f"(.grad is {text})", ""
+    if near(a - b.clip(-size, size), size):
         return f"(.grad is that, clipped to ±{size:.4g}: clip_grad_value_)", ""
-    text = (
-        f"(.grad is {short(grad)}: earlier backward passes were added to it without zero_grad(), or "
-        "another output, a hook or an update in place made the difference)"
-    )
-    return text, table()["ways"]["added up"]
+    text = "earlier backward passes were added to it without zero_grad(), or another output"
+    text += ", a hook or an update in place made the difference"
+    return f"(.grad is {short(grad)}: {text})", added
