@@ -16,13 +16,6 @@ import numpy as np
 from ...ops.shape import axis_tuple
 from .symbol import OPERATORS, Graph, NoCounterpart, Symbol, flat_places
 
-#: functions that move elements, and what says how: the shape, the order of axes, the place of each
-MOVING = {
-    "reshape": "shape", "expand_dims": "shape", "squeeze": "shape",
-    "transpose": "axes", "swapaxes": "axes", "moveaxis": "axes",
-    "flip": "places", "roll": "places", "tile": "places", "diagonal": "places", "as_strided": "places",
-}  # fmt: skip
-
 
 class OnnxNumPy:
     """What kernels call np: NumPy, whose functions ask a Symbol what they do; what makes arrays makes Symbols."""
@@ -78,7 +71,7 @@ class Functions:
     def call(self, function: Any, args: Any, kwargs: Any) -> Any:
         """What a function of NumPy is that has a Symbol among its arguments."""
         name = function.__name__
-        if name in MOVING:
+        if name in OPERATORS["moving"]:
             return self.moved(function, *args, **kwargs)
         if not hasattr(Functions, name):
             path = f"{function.__module__}.{name}".removeprefix("numpy.")
@@ -87,7 +80,7 @@ class Functions:
 
     def moved(self, function: Any, x: Symbol, *args: Any, **how: Any) -> Any:
         """With elements elsewhere: what a function does to an array of their places says where."""
-        kind = MOVING[function.__name__]
+        kind = OPERATORS["moving"][function.__name__]
         if kind == "shape":
             return x.reshape(function(x.like, *args, **how).shape)
         if kind == "axes":  # the k-th axis has the length k + 2
