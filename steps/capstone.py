@@ -536,9 +536,9 @@ def by_judge(function, values, name, eps=1e-6):
 #     columns = {"linked nodes": boxes[name].grad, "grad_fn": tensors[name].grad.numpy(),
 #                "net": scope[f"{name}@GRAD"], "program": found[f"{name}@GRAD"]}
 #     truth = by_judge(mine, VALUES, name)
-#     for engine, gradient in columns.items():
-#         assert np.max(np.abs(gradient - columns["program"])) < 1e-12, (name, engine)
-#         assert np.allclose(gradient, truth, rtol=1e-5, atol=1e-7), (name, engine)
+#     for column, gradient in columns.items():
+#         assert np.max(np.abs(gradient - columns["program"])) < 1e-12, (name, column)
+#         assert np.allclose(gradient, truth, rtol=1e-5, atol=1e-7), (name, column)
 #     print(f"{name}: four engines and the judge agree")
 
 # %% [markdown]

@@ -99,15 +99,18 @@ class Traced:
         self.value, self.name, self.lines = value, name, lines
 
     def __add__(self, other):
-        self.lines += [(new := self.fresh(), 1.0, self.name), (new, 1.0, other.name)]
+        new = self.fresh()
+        self.lines += [(new, 1.0, self.name), (new, 1.0, other.name)]
         return Traced(self.value + other.value, new, self.lines)
 
     def __mul__(self, other):
-        self.lines += [(new := self.fresh(), other.value, self.name), (new, self.value, other.name)]
+        new = self.fresh()
+        self.lines += [(new, other.value, self.name), (new, self.value, other.name)]
         return Traced(self.value * other.value, new, self.lines)
 
     def sin(self):
-        self.lines += [(new := self.fresh(), np.cos(self.value), self.name)]
+        new = self.fresh()
+        self.lines += [(new, np.cos(self.value), self.name)]
         return Traced(np.sin(self.value), new, self.lines)
 
     def fresh(self):

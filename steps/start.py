@@ -30,7 +30,7 @@
 #
 # <!-- steps -->
 #
-# **Beside the path**, after step 6: [forward mode, and JAX's way](forward.ipynb), in 20 minutes.
+# **Beside the path**, after step 6: [forward mode, and JAX's way](forward.ipynb), in 15 minutes.
 #
 # **The capstone**, after step 20: train [a GPT on your engine](capstone.ipynb), bring a function of
 # your own, see it in five pictures, and hunt a planted bug.

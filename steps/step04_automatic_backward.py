@@ -407,13 +407,17 @@ def numerical_diff(f, x, eps=1e-4):
 # check("4c", advice, Variable, square)
 
 # %% [markdown]
-# **In order.** Below lies the backward part of a chain: $y = e^{x^2} \cdot w$, in a heap, and
-# one line does not belong. A line is one call of `backward`: `exp_0@GRAD` is the gradient of what
-# `exp` made, and a call writes what stands left of the `=`. In the brackets stands what it reads:
-# `exp_grad` reads the result `exp_0`, because $e^x$ is its own slope. At the end of the chain
-# `reduce_sum` makes one number of the result, so its line passes the seed on. The line of the product
-# has two factors to serve: each gets the *other* factor, times what comes in. Say the letters in the
-# order in which they must run, such as `puzzle("cab")`. It is run, drawn, and judged.
+# **In order.** In a heap below lies the backward part of $y = e^{x^2} \cdot w$: a line is one call of
+# `backward`, and one line does not belong. This is how to read them:
+#
+# * `exp_0` is what `exp` gave, and `exp_0@GRAD` its gradient. Left of the `=` stands what is written.
+# * `exp_grad` is the `backward` of `exp`. In the brackets stands what it reads: its own result,
+#   because $e^x$ is its own slope, and the gradient that comes in.
+# * `mul_grad` has two factors to serve: each gets the *other* factor, times what comes in.
+# * `reduce_sum_grad` passes the seed on.
+#
+# Say the letters in the order in which they must run, such as `puzzle("cab")`. It is run, drawn, and
+# judged.
 
 # %% tags=["active-ipynb"]
 # from minigrad.course.parsons import Parsons

@@ -478,6 +478,9 @@ def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
 # assert abs(y.data - np.sin(0.5)) < 1e-15
 
 # %% [markdown]
+# **Half-way.** Rest here, if you like. That was the whole mechanism; now come the places where it ends, and
+# what it is good for.
+#
 # ## When a derivative ends
 #
 # The derivatives of $x^2$ are $2x$, $2$, $0$. At $x = 0$ they are 0, 2, 0. In step 11 the row of

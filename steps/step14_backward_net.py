@@ -282,6 +282,8 @@ class NetOp(Operator):
 # That works. But `x` is data: nobody needs `x@GRAD`. And perhaps we want to train the second layer
 # only. We need a second argument: `no_grad`, the names whose gradient is not wanted.
 #
+# **Half-way.** Rest here, if you like. The second half is about what need not be computed.
+#
 # ## Leaving out: second attempt
 #
 # The rule in the design document is short: when all outputs of an operator are in the no-gradient

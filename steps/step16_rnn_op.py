@@ -422,6 +422,8 @@ class RnnOp(Operator):
 # %% [markdown]
 # A step scope cannot be thrown away when its step is over: **the backward pass comes back to it.**
 #
+# **Half-way.** Rest here, if you like. So far the loop runs forward, and remembers.
+#
 # ## The gradient operator
 #
 # The step net is a network, so `backward(stepnet)` is known: one step backwards. The gradient of

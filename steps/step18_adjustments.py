@@ -556,6 +556,9 @@ def remove_no_grad_branch(ops, no_grad, given=()):
 # mg.draw((program, scope))
 
 # %% [markdown]
+# **Half-way.** Rest here, if you like. Three adjustments change what is computed; the fourth only gives
+# names a home.
+#
 # ## 4. Names without variables
 #
 # The new ops write `w@GRAD`. No block knows this name:

@@ -281,6 +281,8 @@ def by_program(model, values):
 # In the program they are `tanh_grad`, a `sum` and `fill_constant`; with `grad_fn`, `TanhBackward0`,
 # `AccumulateGrad`, and the 1 that `backward()` puts in.
 #
+# **Half-way.** Rest here, if you like.
+#
 # ## The dictionary
 #
 # Eight words, and what they are in each engine.
