@@ -114,17 +114,9 @@ def own_numbers(holder: Any) -> dict[str, Any]:
     return {f"self.{n}": v for n, v in held if isinstance(v, int | float)}
 
 
-@functools.lru_cache(maxsize=1024)
-def _names(method: Any) -> tuple[str, ...]:
-    try:
-        return _parameters(method)[1:]
-    except NotUnderstood:
-        return ()
-
-
 def input_names(function: Any) -> tuple[str, ...]:
     """The parameter names of ``forward``: what the inputs are called in formulas."""
-    return _names(getattr(type(function), "forward", None))
+    return _parameters(getattr(type(function), "forward", None))[1:]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -160,14 +152,15 @@ def numbered(name: str, count: int) -> tuple[str, ...]:
     return (name,) if count == 1 else tuple(f"{name}{i}" for i in range(count))
 
 
+@functools.lru_cache(maxsize=1024)
 def _parameters(method: Any) -> tuple[str, ...]:
+    """The names of the parameters of a method; none where it takes any number of them."""
     try:
         parameters = list(inspect.signature(method).parameters.values())
-    except (TypeError, ValueError) as error:
-        raise NotUnderstood from error
-    if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
-        raise NotUnderstood
-    return tuple(p.name for p in parameters)
+    except (TypeError, ValueError):
+        return ()
+    plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    return tuple(p.name for p in parameters) if plain else ()
 
 
 def _body(method: Any) -> list[ast.stmt]:
@@ -258,29 +251,26 @@ def _expression(function: Callable[..., Any], slot: str) -> ast.expr | None:
     known: dict[str, ast.expr] = {n: ast.Name(n) for n in code.co_varnames[: code.co_argcount]}
     known |= {n: ast.Name("g") for n in known if n.endswith("_grad")}
     try:
-        if function.__name__ != "<lambda>":
+        if function.__name__ == "<lambda>":
+            body = resolved(_lambdas(code.co_filename)[code.co_firstlineno, slot], known)
+        else:
             (body,) = _returned(function, known)
-            return body if written(body) else None
-        for keyword in _lambdas(code.co_filename).get(code.co_firstlineno, ()):
-            if keyword.arg == slot and isinstance(keyword.value, ast.Lambda):
-                body = resolved(keyword.value.body, known)
-                return body if written(body) else None
-    except (NotUnderstood, RecursionError, ValueError):
-        pass
-    return None
+        return body if written(body) else None
+    except (NotUnderstood, RecursionError, ValueError, KeyError):
+        return None
 
 
 @functools.lru_cache(maxsize=64)
-def _lambdas(path: str) -> dict[int, list[ast.keyword]]:
-    """Line → the keywords of calls whose value is a lambda that begins there."""
+def _lambdas(path: str) -> dict[tuple[int, str | None], ast.expr]:
+    """(line, keyword) → the body of the lambda that begins there."""
     try:
         tree = ast.parse("".join(linecache.getlines(path)))
     except (SyntaxError, ValueError):
         return {}
-    found: dict[int, list[ast.keyword]] = {}
+    found: dict[tuple[int, str | None], ast.expr] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.keyword) and isinstance(node.value, ast.Lambda):
-            found.setdefault(node.value.lineno, []).append(node)
+            found.setdefault((node.value.lineno, node.arg), node.value.body)
     return found
 
 

@@ -23,13 +23,6 @@ class Event(NamedTuple):
     outputs: tuple[Any, ...]
 
 
-class Snapshot(NamedTuple):
-    """The arrays of one call at the time of the call: later changes in place do not reach them."""
-
-    inputs: tuple[Any, ...]
-    outputs: tuple[Any, ...]
-
-
 class watch:
     """Observe ``__call__``, ``forward`` and ``backward`` of classes while a block runs.
 
@@ -52,7 +45,8 @@ class watch:
             raise TypeError(f"watch needs classes, such as watch(Function); got {classes!r}")
         self.classes = classes
         self.events: list[Event] = []
-        self.snapshots: list[Snapshot] = []
+        #: the same with the arrays as they were: later changes in place do not reach them
+        self.snapshots: list[Event] = []
         self.inner: list[Event] = []
         self.names: dict[str, Any] = {}  # variables of the caller that hold what was seen
         # the calls that have not ended: (kind, id of the function)
@@ -85,25 +79,19 @@ class watch:
 
     def _wrap_family(self, cls: type) -> None:
         """Wrap what the class and its subclasses define themselves."""
-        pending, seen = [cls], set()
-        while pending:
-            cls = pending.pop()
-            if cls in seen:
-                continue
-            seen.add(cls)
-            self._wrap(cls)
-            pending += type.__subclasses__(cls)
+        family = [cls]
+        for each in family:  # grows while it is walked
+            self._wrap(each)
+            inner: list[type] = type.__subclasses__(each)
+            family += [c for c in inner if c not in family]
 
     def _wrap(self, cls: type) -> None:
         for name in ("__call__", "forward", "backward"):
             method = cls.__dict__.get(name, _MISSING)
             if callable(method) and not self._observes(method):
                 self._before.append((cls, name, method))
-                setattr(
-                    cls,
-                    name,
-                    self._observed(method, "backward" if name == "backward" else "forward"),
-                )
+                kind = "backward" if name == "backward" else "forward"
+                setattr(cls, name, self._observed(method, kind))
 
     def _observed(self, method: Callable[..., Any], kind: str) -> Callable[..., Any]:
         @functools.wraps(method)
@@ -114,14 +102,21 @@ class watch:
             call = (kind, id(function))
             if call in self._open:  # forward inside __call__, or super().backward()
                 return method(function, *inputs, **keywords)
-            before = tuple(_copied(i) for i in inputs)
+            before = tuple(map(_copied, inputs))
             self._open.append(call)
             try:
                 result = method(function, *inputs, **keywords)
             finally:
                 if call in self._open:
                     self._open.remove(call)
-            self._record(kind, function, inputs, before, _as_tuple(result))
+            outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+            event = Event(kind, function, inputs, outputs)
+            if kind == "forward" and any(name == "backward" for name, _ in self._open):
+                self.inner.append(event)
+            else:
+                self.events.append(event)
+                copies = tuple(map(_copied, outputs))
+                self.snapshots.append(Event(kind, function, before, copies))
             return result
 
         observed._watched = self  # type: ignore[attr-defined]
@@ -134,25 +129,6 @@ class watch:
                 return True
             method = method.__wrapped__
         return False
-
-    def _record(
-        self,
-        kind: str,
-        function: Any,
-        inputs: tuple[Any, ...],
-        before: tuple[Any, ...],
-        outputs: tuple[Any, ...],
-    ) -> None:
-        event = Event(kind, function, inputs, outputs)
-        if kind == "forward" and any(name == "backward" for name, _ in self._open):
-            self.inner.append(event)
-            return
-        self.events.append(event)
-        self.snapshots.append(Snapshot(before, tuple(_copied(o) for o in outputs)))
-
-
-def _as_tuple(result: Any) -> tuple[Any, ...]:
-    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 
 def _copied(value: Any) -> Any:
