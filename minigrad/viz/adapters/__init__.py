@@ -3,7 +3,9 @@
 sources         which adapter draws what; names: what things are called
 of_nodes        linked nodes (the course's engines), by their links or as `watching` saw them run
 of_grad_fn      the grad_fn graphs of Tensors
-of_program      Programs; of_net: nets of operators; both are drawn by sheets, and name what they read and write: wiring
+of_torch        those of PyTorch, with frames for modules: frames
+of_program      Programs; of_net: nets of operators; both are drawn by sheets, and name what they
+                read and write: wiring
 of_scope        scopes, registries, modules
 inside          what a node says: its lines, ports and words, from these facts
 formula         formulas in school notation, from the code of rules

@@ -107,10 +107,8 @@ class Drawing:
         self.nodes: dict[Any, Node] = {}  # the backward nodes
         self.given: dict[Key, Any] = {}  # (node, slot) -> what it gave
         self.slots: dict[Any, dict[int, Slot]] = {}
-        self.between_grads: dict[Key, Any] = {}
-        self.between: dict[Key, Node] = {}  # gradients of tensors in between
-        self.arrives: dict[Key, Node] = {}  # the same, or the sum before it
-        self.starts: dict[Key, Node] = {}  # the seeds
+        self.gradients: dict[Key, tuple[Node, Any]] = {}  # seeds, and of tensors in between
+        self.arrives: dict[Key, Node] = {}  # the node of one in between, or the sum before it
         self.seeds: dict[Any, Any] = {}
         self.pull: Callable[..., Any] | None = None
         self._draw([tensor for tensor, node, _ in starts if node is None])
@@ -126,14 +124,12 @@ class Drawing:
             if not accumulates(node):
                 self._operation(node)
         for _, node, number in self.roots:
-            self.starts[node, number] = self._seed(node, number, self.seeds.get(node))
+            self._seed(node, number, self.seeds.get(node))
         for node in order:
             self._gradients_of(node)
             self.nodes[node] = self._accumulator(node) if accumulates(node) else self._grad_op(node)
         for node in order:
             self._edges(node)
-        for (node, _), seed in self.starts.items():
-            self.graph.edge(seed, self.nodes[node], "grad", carries=self.seeds.get(node))
         for place in self.nodes.values():  # AccumulateGrad.variable
             if place.kind == "accumulate" and place.twin is not None:
                 self.graph.edge(place, self.graph.nodes[place.twin], "ref")
@@ -149,7 +145,7 @@ class Drawing:
             )
             del self.graph.regions["r1"]
         ran = any(n.kind == "accumulate" and n.twin and _known(n) for n in self.nodes.values())
-        if ran and any(not _known(n) for n in self.between.values()):
+        if ran and any(not _known(n) for n, _ in self.gradients.values()):
             self.graph.notes.append(f"— is not known: {_BETWEEN}")
 
     def _look_back(self) -> None:
@@ -314,11 +310,12 @@ class Drawing:
 
     # -- the backward side
 
-    def _seed(self, node: Any, number: int, seed: Any) -> Node:
+    def _seed(self, node: Any, number: int, seed: Any) -> None:
         """The gradient that backward starts with."""
         inside = value(seed, seed=True) if seed is not None else {"lines": ("seed",)}
         inside |= {"tooltip": "the gradient that backward starts with"}
-        return self._gradient("seed", self.result(node, number), **inside)
+        made = self._gradient("seed", self.result(node, number), **inside)
+        self.gradients[node, number] = made, seed
 
     def _gradient(self, kind: str, tensor: Node, **inside: Any) -> Node:
         made = self._node(kind, f"{tensor.name}.grad", **inside)
@@ -333,7 +330,7 @@ class Drawing:
             key = (node, number)
             kept = torch_facts.kept_grad(self.known.get(key))
             wanted = self.every_gradient or (self.values and kept is not None)
-            if not wanted or key in self.starts:
+            if not wanted or key in self.gradients:
                 continue
             parts = self._parts(node, number)
             if getattr(node, "hooks", None) is not None:  # and may change what arrives
@@ -342,8 +339,7 @@ class Drawing:
             inside = value(grad, self.values) | ({"tooltip": _BETWEEN} if grad is None else {})
             tensor = self.result(node, number)
             made = self._gradient("gradient", tensor, **inside)
-            self.between[key] = self.arrives[key] = made
-            self.between_grads[key] = grad
+            self.gradients[key], self.arrives[key] = (made, grad), made
             if len(parts) > 1:
                 plus = self._node("accumulate", **meeting(parts, grad, self.values))
                 self.arrives[key] = plus
@@ -421,10 +417,10 @@ class Drawing:
                     pull=functools.partial(self.pull, node, i) if self.pull is not None else None,
                     label=f"output {number}" if many else "",
                 )
-        for number in self.read[node] if self.between else ():
-            if (node, number) in self.between:
-                grad = self.between_grads[node, number]
-                self.graph.edge(self.between[node, number], here, "grad", carries=grad)
+        for number in sorted(self.read[node]):
+            if (node, number) in self.gradients:
+                gradient, grad = self.gradients[node, number]
+                self.graph.edge(gradient, here, "grad", carries=grad)
         for tensor in self.saved_by(node):
             self.graph.edge(tensor, here, "saved")
 
