@@ -206,7 +206,9 @@ class Drawing:
             self.graph.edge(op, result)
         if len(results) == 1 and self.values:
             values = {slot: self.arrays.get(place.id) for slot, place in drawn.items()}
-            values |= {s: literal(n.name) for s, n in drawn.items() if literal(n.name) is not None}
+            for slot, place in drawn.items():
+                number = literal(place.name)
+                values |= {} if number is None else {slot: number}
             names = {slot: place.name for slot, place in drawn.items()}
             call, came = call_formula(forward_name(node), drawn), self.arrays.get(results[0].id)
             op.data["slots"] = (Slot(call, names, values, came, name=results[0].name),)

@@ -76,7 +76,9 @@ class NetSheet(Sheet):
         self.loop = owner is not None
         self.words = f"in #{owner.node.number} {owner.op.type}: " if owner is not None else ""
         self.dropped: list[tuple[Any, Node]] = []
-        self.written, self.read, self.wanted = set[str](), set[str](), set[str]()
+        self.written: set[str] = set()
+        self.read: set[str] = set()
+        self.wanted: set[str] = set()
 
     def draw(self) -> None:
         """Frames for nets, boxes for operators, in the order in which they run."""

@@ -335,7 +335,8 @@ def slots_of(back: Back) -> list[Slot]:
     function, formula = back.call.function, backward_formula(back.call.function)
     if formula is None or _stated_formula(function):
         names = numbered("gx", len(back.gxs))
-        return [Slot(None, {}, result=g, name=n) for n, g in zip(names, back.gxs, strict=True)]
+        given = zip(names, back.gxs, strict=True)
+        return [Slot(None, {}, result=gx, name=name) for name, gx in given]
     values = back.call.values | own_numbers(function) | named_gradients(function, back.gys)
     count = len(formula.results)
     results = back.gxs if len(back.gxs) == count else [None] * count

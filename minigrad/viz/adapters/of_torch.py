@@ -42,7 +42,8 @@ def _leave_out_what_is_not_there(drawing: Drawing) -> None:
     for fn in drawing.walk.order:
         for name, value in drawing.inputs.get(fn, {}).items():
             sizes = getattr(fn, f"_saved_{name}_sym_sizes_opt", True)
-            gone |= {value.id} if value.kind == "data" and sizes in (None, (0,), ()) else set()
+            if value.kind == "data" and sizes in (None, (0,), ()):
+                gone.add(value.id)
     graph = drawing.graph
     graph.edges = [e for e in graph.edges if e.tail not in gone]
     for name in gone:

@@ -91,7 +91,8 @@ class Wiring:
         done = Placed(op, node, part == "backward")
         self.placed.append(done)
         wanted = read_names(op) if side == "backward" and kind != "zeros" else set()
-        reads, shapes = dict[str, None](), dict[str, None]()
+        reads: dict[str, None] = {}
+        shapes: dict[str, None] = {}
         for port, name in ported(op.inputs):
             if side == "forward" or is_gradient(name):
                 self._line(done, name, port, "in")
@@ -268,7 +269,9 @@ def slots_of(op: Any) -> list[Slot]:
         return []
     names = {slot: n[0] for slot, n in op.inputs.items() if len(n) == 1}
     arriving = [n for slot, n in names.items() if slot.endswith("_grad")]
-    names |= {a: format_number(v) for a, v in op.attrs.items() if isinstance(v, int | float)}
+    for attr, number in op.attrs.items():
+        if isinstance(number, int | float):
+            names[attr] = format_number(number)
     names |= dict(zip(["g"], arriving, strict=False))
     outputs = [(port, name) for port, name in ported(op.outputs) if name != EMPTY]
     if op.type == primitive.type:

@@ -108,7 +108,10 @@ def _pieces(segment: Segment, ids: Collection[str], part: bool) -> Iterator[Segm
 def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
     """The graph with its inner frames closed, except those whose ids are in ``opened``."""
     closing = _inner(graph) - set(opened)
-    outermost = {r: [at for at in _outwards(graph, r) if at in closing][-1:] for r in graph.regions}
+    outermost: dict[str, list[str]] = {}
+    for region in graph.regions:
+        shut = [frame for frame in _outwards(graph, region) if frame in closing]
+        outermost[region] = shut[-1:]
     inside: dict[str, list[Node]] = {}
     for node in graph.nodes.values():
         for frame in outermost[node.region] if node.region is not None else ():

@@ -167,7 +167,9 @@ def modules(graph: Graph) -> Iterator[list[Segment]]:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(names if len(names) <= 5 else [*names[:3], "…", names[-1]])
+    if len(names) > 5:
+        names = [*names[:3], "…", names[-1]]
+    return ", ".join(names)
 
 
 def kinds_of(ops: Iterable[Node]) -> str:
@@ -202,9 +204,12 @@ def contracted(graph: Graph, segments: list[Segment]) -> Graph:
     inside: dict[str, list[str]] = {name: [] for name in names.values()}
     for member, s in owner.items():
         inside[names[id(s)]].append(member)
-    boxes = [_folded_box(graph, names[id(s)], s, inside[names[id(s)]]) for s in segments]
-    for box, segment in zip(boxes, segments, strict=True):
-        box.twin = names[id(segment.twin)] if segment.twin is not None else None
+    boxes = []
+    for segment in segments:
+        name = names[id(segment)]
+        box = _folded_box(graph, name, segment, inside[name])
+        box.twin = None if segment.twin is None else names[id(segment.twin)]
+        boxes.append(box)
     small = drawn_with(graph, boxes, {member: names[id(s)] for member, s in owner.items()})
     small.notes.append(
         f"{len(owner)} of {len(graph.nodes)} nodes are folded into {len(segments)}: "
