@@ -46,16 +46,16 @@ def graph():
 @needs_worker
 def test_one_worker_makes_many_pictures(worker_only):
     layout.layout(SMALL)
-    before = layout._WORKERS["pygraphviz"].process.pid
+    before = layout._WORKER.process.pid
     assert all(layout.layout(SMALL) for _ in range(5))
-    assert layout._WORKERS["pygraphviz"].process.pid == before
+    assert layout._WORKER.process.pid == before
 
 
 @needs_worker
 def test_a_worker_that_died_is_replaced(worker_only):
     layout.layout(SMALL)
-    layout._WORKERS["pygraphviz"].process.kill()
-    layout._WORKERS["pygraphviz"].process.wait()
+    layout._WORKER.process.kill()
+    layout._WORKER.process.wait()
     assert layout.layout(SMALL)
 
 
@@ -69,19 +69,19 @@ def test_a_picture_that_takes_too_long_is_given_up_and_the_next_one_works(worker
 @needs_worker
 def test_source_that_is_not_dot_gives_none_and_the_worker_lives_on(worker_only):
     layout.layout(SMALL)
-    before = layout._WORKERS["pygraphviz"].process.pid
+    before = layout._WORKER.process.pid
     assert layout.layout("digraph { a -> ") is None
     assert layout.layout(SMALL)
-    assert layout._WORKERS["pygraphviz"].process.pid == before
+    assert layout._WORKER.process.pid == before
 
 
 @needs_worker
 def test_a_forked_process_does_not_use_the_worker_of_its_parent(worker_only, monkeypatch):
     layout.layout(SMALL)
-    parents = layout._WORKERS["pygraphviz"].process
-    monkeypatch.setattr(layout._WORKERS["pygraphviz"], "owner", os.getpid() + 1)
+    parents = layout._WORKER.process
+    monkeypatch.setattr(layout._WORKER, "owner", os.getpid() + 1)
     assert layout.layout(SMALL)
-    assert layout._WORKERS["pygraphviz"].process is not parents
+    assert layout._WORKER.process is not parents
     assert parents.poll() is None
     parents.kill(), parents.wait(), parents.stdin.close(), parents.stdout.close()
 
@@ -99,7 +99,7 @@ def test_every_format_is_what_it_says(form, start):
 def test_the_same_source_gives_the_same_bytes_in_a_fresh_worker(worker_only):
     source = Picture(graph()).dot
     first = layout.layout(source)
-    layout._WORKERS["pygraphviz"].close()
+    layout._WORKER.close()
     assert layout.layout(source) == first
 
 
@@ -120,14 +120,13 @@ def test_a_dot_program_is_given_the_source_and_its_answer_is_the_picture(monkeyp
         f"#!{sys.executable}\n"
         "import runpy, sys\n"
         f"open({str(told)!r}, 'w').write(' '.join(sys.argv[1:]))\n"
-        f"picture = runpy.run_path({str(worker)!r})['by_libraries']\n"
+        f"picture = runpy.run_path({str(worker)!r})['draw']\n"
         "picture('digraph { a }', 'svg')\n"
         "sys.stdout.buffer.write(picture(sys.stdin.read(), sys.argv[2][2:]))\n"
     )
     fake.chmod(0o755)
     drawn = layout.layout(SMALL)
     monkeypatch.setattr(layout, "ENGINES", ("dot",))
-    layout._WORKERS["dot"].close()  # it would remember the path of today
     monkeypatch.setenv("PATH", str(tmp_path))
     assert layout.available()
     assert layout.layout(SMALL) == drawn
@@ -144,7 +143,6 @@ def test_a_program_that_cannot_be_started_is_no_engine(monkeypatch, tmp_path):
     fake.write_bytes(b"\x7fELF not really")
     fake.chmod(0o755)
     monkeypatch.setattr(layout, "ENGINES", ("dot",))
-    layout._WORKERS["dot"].close()  # it would remember the path of today
     monkeypatch.setenv("PATH", str(tmp_path))
     assert layout.layout(SMALL) is None
 
@@ -155,7 +153,7 @@ def test_an_unknown_format_is_refused_with_the_known_ones():
 
 
 def test_source_beyond_the_limit_is_not_tried(monkeypatch):
-    monkeypatch.setattr(layout, "_WORKERS", {})
+    monkeypatch.setattr(layout, "_ASK", {})
     assert layout.layout("x" * (layout.SIZE_LIMIT + 1)) is None
 
 

@@ -1,4 +1,4 @@
-"""Titles of frames: lines pass behind the plate they stand on."""
+"""Titles of frames: lines pass behind the rim around them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def title(root):
     return float(found.get("x")), [e.tag.removeprefix(SVG) for e in root[0]]
 
 
-def test_a_title_stands_before_the_lines_on_a_plate():
+def test_a_title_stands_before_the_lines_with_a_rim_around_it():
     root = drawing(50, 15, 30, 45)
     clear_titles(root)
     x, order = title(root)
     assert x == 8
-    assert order == ["g", "g", "g", "g", "polygon", "text"]
-    assert root[0][-2].get("fill") == "#EEEEEE"
+    assert order == ["g", "g", "g", "g", "text"]
+    assert root[0][-1].get("stroke") == "#EEEEEE"
 
 
 def test_a_drawing_without_frames_is_left_alone():

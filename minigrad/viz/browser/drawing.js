@@ -65,7 +65,6 @@ function zoomable(pic) {
       pen.fillRect(left * across, top * part, Math.max(3, width * across), Math.max(1, height * part));
     }
     pen.strokeStyle = ink;
-    pen.lineWidth = 2;
     pen.strokeRect(...[pic.scrollLeft * across, pic.scrollTop * part, pic.clientWidth * across, pic.clientHeight * part].map((n) => n / scale));
   }
 

@@ -32,7 +32,7 @@ function readable(svg, panel, known = () => true) {
   svg.setAttribute("tabindex", "-1");               // who listens to the focus of its parts would be a stop itself
   for (const part of svg.querySelectorAll("g.edge, g.cluster")) part.setAttribute("aria-hidden", "true");
   for (const node of nodes) node.setAttribute("role", "graphics-symbol img");
-  nodes[0]?.setAttribute("tabindex", "0");
+  const stop = (node) => nodes.forEach((each) => each.setAttribute("tabindex", each === node ? "0" : "-1"));
   let pinned = null;
   const tell = (part) => {
     const [name, ...facts] = part && known(part) ? told.get(part) : [""], bold = make("b");
@@ -54,7 +54,7 @@ function readable(svg, panel, known = () => true) {
   svg.addEventListener("click", (event) => event.target.closest("g.node")?.focus());
   svg.addEventListener("focusin", (event) => {
     pinned = event.target.closest("g.node") || pinned;
-    for (const each of nodes) each.setAttribute("tabindex", each === pinned ? "0" : "-1");
+    stop(pinned);
     tell(pinned);
   });
   svg.addEventListener("keydown", (event) => {
@@ -64,6 +64,7 @@ function readable(svg, panel, known = () => true) {
     event.stopPropagation();
     to.focus();
   });
+  stop(nodes[0]);
   name();
   return name;
 }

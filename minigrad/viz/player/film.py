@@ -116,21 +116,17 @@ class Film:
             return None
         for line, _ in live_lines(op) if op.side == "backward" else ():
             rule, sign, result = line.rpartition(" = ")
+            if sign and "called" in op.data:
+                return {"node": op.id, "what": f"What is {visible(rule)} now?", "answer": result}
             if sign:
                 return _asked(op.id, f"{visible(op.name)}: {visible(rule)}", result)
-        return _asked(op.id, "", op.name)
+        # one for the operator itself shows no box before it is answered
+        what = "Which operator comes next?"
+        return {"node": op.id, "what": what, "answer": op.name, "operator": op.name}
 
 
 def _asked(node: str, what: str, answer: str) -> dict[str, str]:
-    """A question; one for the ``operator`` itself shows no box before it is answered."""
-    if what:
-        return {"node": node, "what": f"{what} = ?", "answer": answer}
-    return {
-        "node": node,
-        "what": "Which operator comes next?",
-        "answer": answer,
-        "operator": answer,
-    }
+    return {"node": node, "what": f"{what} = ?", "answer": answer}
 
 
 def _beside(text: str, other: str) -> list[tuple[str, str]]:

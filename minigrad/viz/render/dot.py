@@ -12,7 +12,7 @@ import html
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any
 
 from ..graph.format import LONGEST_LINE, LONGEST_NAME, WIDEST, shorten, wrapped
@@ -33,7 +33,6 @@ from ..graph.style import (
 )
 from .rank import far_reads, layers
 
-_LARGE = 120  # nodes; half as many as lines
 _MARGIN = 11  # points between a frame and what stands in it
 _APART = 14  # points between two nodes, or a node and a line
 _TITLE, _NOTE = 40, 88  # letters in a row of the title of a frame, of a note
@@ -52,8 +51,6 @@ _GRAPH = _TYPE | {
 }
 _NODE = _TYPE | {"fontsize": "12", "margin": "0.09,0.045", "height": "0.3", "width": "0.5"}
 _EDGE = _TYPE | {"fontsize": "10", "arrowsize": "0.7"}
-#: for a large graph: lines behind the boxes, and fewer rounds: seconds, not minutes
-_FAST = {"nslimit": "1", "nslimit1": "1", "mclimit": "0.2", "outputorder": "edgesfirst"}
 
 
 def to_dot(
@@ -70,11 +67,10 @@ def to_dot(
 
     dropped, far, rows = _places(graph)
     at = {name: i for i, row in enumerate(rows) for name in row}
-    look = _GRAPH | _SPACE[graph.direction] | (_FAST if _is_large(graph) else {})
+    look = _GRAPH | _SPACE[graph.direction]
     look |= ({"bgcolor": PAPER} if paper else {}) | ({"dpi": str(dpi)} if dpi else {})
     drawing = graphviz.Digraph("minigrad", graph_attr=look, node_attr=_NODE, edge_attr=_EDGE)
-    _sides(drawing, graph, at)  # first: what is named first stands on the left
-    _columns_of_frames(drawing, graph, far)
+    _columns(drawing, graph, far, rows)
     for i, edge in enumerate(graph.edges):
         if i not in dropped:
             _edge(drawing, graph, edge, at)
@@ -122,26 +118,6 @@ def _one_rank(drawing: Any, nodes: list[str]) -> None:
             row.node(node)
 
 
-def _sides(drawing: Any, graph: Graph, at: dict[str, int]) -> None:
-    """Unseen lines from two points to the first nodes of each side: they keep forward on the left,
-    or above in "LR".
-    """
-    sides: dict[str, list[Node]] = {"forward": [], "backward": []}
-    for node in graph.nodes.values():
-        sides[node.side].append(node)
-    if not graph.regions or not all(sides.values()):
-        return
-    with drawing.subgraph(graph_attr={"rank": "min"}) as top:
-        for side in sides:
-            top.node(side, "", style="invis", width="0", height="0", margin="0")
-    drawing.edge(*sides, style="invis")
-    for side, nodes in sides.items():
-        first = min(at[n.id] for n in nodes)
-        for node in nodes:
-            if at[node.id] <= first + 1:
-                drawing.edge(side, node.id, style="invis", weight="0")
-
-
 def _ladder(drawing: Any, ranks: list[list[str]]) -> None:
     """Ranks one below the other; an empty one leaves room for a title."""
     for rank in filter(None, ranks):
@@ -154,14 +130,10 @@ def _ladder(drawing: Any, ranks: list[list[str]]) -> None:
             drawing.edge(above[0], below[0], style="invis", weight="0", minlen="2")
 
 
-def _is_large(graph: Graph) -> bool:
-    return len(graph.nodes) > _LARGE or len(graph.edges) > 2 * _LARGE
-
-
 # Nodes ---------------------------------------------------------------
 
 
-def _node(drawing: Any, graph: Graph, node: Node, far: tuple[str, ...]) -> None:
+def _node(drawing: Any, node: Node, far: tuple[str, ...]) -> None:
     """One node: its look is that of its row in the table, whatever stands inside."""
     style = node_style(node)
     look = ["filled", "dashed" * style.dashed, "rounded" * style.rounded]
@@ -183,7 +155,7 @@ def _node(drawing: Any, graph: Graph, node: Node, far: tuple[str, ...]) -> None:
         facts["peripheries"] = str(style.peripheries)
     if node.kind == "folded" or style.rounded:
         facts["margin"] = "0.15,0.08"  # room for the words inside three borders, or round corners
-    drawing.node(node.id, label(graph, node, far), **facts)
+    drawing.node(node.id, label(node, far), **facts)
 
 
 def node_classes(node: Node) -> list[str]:
@@ -215,8 +187,9 @@ def _edge(drawing: Any, graph: Graph, edge: Edge, at: dict[str, int]) -> None:
     above, below = (head, tail) if style.reversed else (tail, head)
     if not style.constraint or (edge.head in graph.nodes and at[above.id] > at[below.id]):
         facts["constraint"] = "false"
-    if style.constraint and (weight := _weight(edge, tail, head)):
-        facts["weight"] = weight
+    leaf = tail.kind in ("leaf", "data") or head.kind == "leaf_gradient"
+    if style.constraint and edge.kind in ("flow", "weak", "grad") and not leaf:
+        facts["weight"] = "2"  # the way through the operators is straight, leaves stand beside it
     facts |= _arrow(style.head, style.reversed)
     if edge.kind == "sub_block" and head.region:
         facts["lhead"] = f"cluster_{_frame_of(graph, edge, head)}"
@@ -225,15 +198,6 @@ def _edge(drawing: Any, graph: Graph, edge: Edge, at: dict[str, int]) -> None:
     if style.reversed:
         ends.reverse()
     drawing.edge(*ends, **facts)
-
-
-def _weight(edge: Edge, tail: Node, head: Node) -> str:
-    """How much a line wants to be short and straight; the parts of a sum stand next to it, so that
-    none of them stands between an operator and its grad op.
-    """
-    if edge.kind in ("flow", "weak", "grad"):
-        return "1" if tail.kind in ("leaf", "data") or head.kind == "leaf_gradient" else "6"
-    return "6" if (tail.kind, head.kind) == ("renamed", "sum") else ""
 
 
 def _head(graph: Graph, edge: Edge) -> Node:
@@ -307,21 +271,39 @@ def _names_read(graph: Graph, edges: Iterable[Edge]) -> dict[str, tuple[str, ...
 # Frames ----------------------------------------------------------------
 
 
-def _columns_of_frames(drawing: Any, graph: Graph, far: dict[str, tuple[str, ...]]) -> None:
-    """Everything forward on one side, everything backward on the other, whatever stands below."""
+def _columns(
+    drawing: Any, graph: Graph, far: dict[str, tuple[str, ...]], rows: list[list[str]]
+) -> None:
+    """Frames of forward on the left, or above in "LR", those of backward on the other side: each
+    side starts with a point, several frames stand in an unseen one, and a line between the points
+    keeps the order.
+    """
+    _nodes(drawing, graph, None, far)
     frames = [r for r in graph.regions.values() if r.parent is None]
-    if graph.direction == "LR" or len(frames) < 3:
-        _inside(drawing, graph, None, far)
-        return
-    for node in graph.nodes.values():
-        if node.region is None:
-            _node(drawing, graph, node, far.get(node.id, ()))
-    for side in ("forward", "backward"):
-        unseen = {"style": "invis", "margin": "0"}
-        with drawing.subgraph(name=f"cluster_{side}", graph_attr=unseen) as column:
-            for region in frames:
-                if region.side == side:
+    sides = [side for side in ("forward", "backward") if any(r.side == side for r in frames)]
+    for side in sides:
+        mine = [r for r in frames if r.side == side]
+        name, look = f"cluster_{side}", {"style": "invis", "margin": "0"}
+        if len(mine) == 1:
+            name, look = f"cluster_{mine[0].id}", _region(mine[0])
+        with drawing.subgraph(name=name, graph_attr=look) as column:
+            column.node(side, "", style="invis", width="0", height="0", margin="0")
+            if len(mine) == 1:
+                _inside(column, graph, mine[0].id, far)
+            else:
+                for region in mine:
                     _frame(column, graph, region, far)
+        first = next((n for row in rows for n in row if graph.nodes[n].side == side), side)
+        drawing.edge(side, first, style="invis", weight="0")
+    if len(sides) == 2:
+        with drawing.subgraph(graph_attr={"rank": "min"}) as top:
+            top.edge(*sides, style="invis")
+
+
+def _nodes(drawing: Any, graph: Graph, parent: str | None, far: dict[str, tuple[str, ...]]) -> None:
+    for node in graph.nodes.values():
+        if node.region == parent:
+            _node(drawing, node, far.get(node.id, ()))
 
 
 def _inside(
@@ -330,26 +312,22 @@ def _inside(
     """The nodes and regions that stand directly in a region, or in none. Regions nest only as deep
     as a program does.
     """
-    here = [n for n in graph.nodes.values() if n.region == parent]
-    if parent is not None and graph.direction == "LR":
-        here.reverse()  # in a frame Graphviz puts the last one on top
-    for node in here:
-        _node(drawing, graph, node, far.get(node.id, ()))
+    _nodes(drawing, graph, parent, far)
     for region in graph.regions.values():
         if region.parent == parent:
             _frame(drawing, graph, region, far)
 
 
 def _frame(drawing: Any, graph: Graph, region: Region, far: dict[str, tuple[str, ...]]) -> None:
-    look = _region(graph, region)
+    look = _region(region)
     with drawing.subgraph(name=f"cluster_{region.id}", graph_attr=look) as frame:
         _inside(frame, graph, region.id, far)
 
 
-def _region(graph: Graph, region: Region) -> dict[str, str]:
+def _region(region: Region) -> dict[str, str]:
     style = region_style(region)
     backward = region.side == "backward"
-    side = "RIGHT" if backward and graph.direction == "TB" else "LEFT"
+    side = "RIGHT" if backward else "LEFT"
     return {
         "id": region.id,
         "class": f"mg region {'bwd' if backward else 'fwd'}",
@@ -360,7 +338,7 @@ def _region(graph: Graph, region: Region) -> dict[str, str]:
         "margin": str(_MARGIN),
         "label": f"<{_rows_of(region.label, side, 80, _TITLE)}>" if region.label else "",
         "labeljust": side[0].lower(),
-        "labelloc": "b" if backward and graph.direction == "LR" else "t",
+        "labelloc": "t",
     }
 
 
@@ -385,18 +363,12 @@ def has_slots(node: Node) -> bool:
     )
 
 
-def label(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
+def label(node: Node, far: tuple[str, ...]) -> str:
     """The label of a node; ``far`` are names it reads that no line leads to."""
     if has_slots(node):
-        return f"<{_table(graph, node, far)}>"
-    title = _title(node)
-    rows = _rows(node, far)
-    if (
-        not is_op(node)
-        and graph.direction == "TB"
-        and rows
-        and len(node.name) + sum(map(len, node.lines)) <= _BESIDE
-    ):
+        return f"<{_table(node, far)}>"
+    title, rows = _title(node), _rows(node, far)
+    if not is_op(node) and rows and len(node.name) + sum(map(len, node.lines)) <= _BESIDE:
         return f"<{title} {' '.join(rows)}>"
     return f"<{_cells([title, *rows], pad=0)}>"
 
@@ -420,54 +392,46 @@ def _rows(node: Node, far: tuple[str, ...]) -> list[str]:
 
 def _rows_of(text: object, align: str, limit: int = LONGEST_LINE, width: int = WIDEST) -> str:
     """A text in as many rows as it needs; each is a text of its own in the drawing."""
-    if not align:
-        return "<BR/>".join(map(quote, wrapped(shorten(text, limit), width)))
-    end = f'<BR ALIGN="{align}"/>'
     rows = [quote(row) for row in wrapped(shorten(text, limit), width)]
-    return rows[0] if len(rows) == 1 else "".join(row + end for row in rows)
+    if len(rows) == 1 or not align:
+        return "<BR/>".join(rows)
+    return "".join(f'{row}<BR ALIGN="{align}"/>' for row in rows)
 
 
-def _small(text: str, align: str = "") -> str:
+def _small(text: str, align: str = "", limit: int = LONGEST_LINE, width: int = WIDEST) -> str:
     # an empty element is an error, and the whole label would be lost
-    shown = _rows_of(text, align) or " "
+    shown = _rows_of(text, align, limit, width) or " "
     return f'<FONT POINT-SIZE="10" COLOR="{SMALL_TEXT}">{shown}</FONT>'
 
 
-def _table(graph: Graph, node: Node, far: tuple[str, ...]) -> str:
-    middle = _cells([_title(node), *_rows(node, far)], pad=2 if graph.direction == "TB" else 4)
+def _table(node: Node, far: tuple[str, ...]) -> str:
     first, last = ("in", "out") if node.side == "forward" else ("out", "in")
-    parts = [_slots(graph, node, first), middle, _slots(graph, node, last)]
-    cells = [f"<TD>{part}</TD>" for part in parts if part]
-    rows = (
-        f"<TR>{''.join(cells)}</TR>"
-        if graph.direction == "LR"
-        else "".join(f"<TR>{c}</TR>" for c in cells)
-    )
+    middle = _cells([_title(node), *_rows(node, far)], pad=2)
+    parts = filter(None, [_slots(node, first), middle, _slots(node, last)])
+    rows = "".join(f"<TR><TD>{part}</TD></TR>" for part in parts)
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{rows}</TABLE>'
 
 
-def _slots(graph: Graph, node: Node, way: str) -> str:
+def _slots(node: Node, way: str) -> str:
     """The named ports on one side of an op: in a column if they are formulas, or from left to right."""
-    column = graph.direction == "LR" or any(" " in name for name, _ in node.ports)
-    align = ' ALIGN="LEFT"' if column and graph.direction == "TB" else ""
-    cells = [
+    column = any(" " in name for name, _ in node.ports)
+    align, between = (' ALIGN="LEFT"', "</TR><TR>") if column else ("", "")
+    cells = between.join(
         f'<TD PORT="p{i}" CELLPADDING="2"{align}>{_small(name, "LEFT" if column else "")}</TD>'
         for i, (name, w) in enumerate(node.ports)
         if w == way
-    ]
-    if not cells:
-        return ""
-    rows = "".join(f"<TR>{c}</TR>" for c in cells) if column else f"<TR>{''.join(cells)}</TR>"
-    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">{rows}</TABLE>'
+    )
+    table = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">'
+    return f"{table}<TR>{cells}</TR></TABLE>" if cells else ""
 
 
 def _widths(graph: Graph, far: dict[str, tuple[str, ...]]) -> dict[str, float]:
-    return {n.id: _width(graph, n, far) for n in graph.nodes.values()}
+    return {n.id: _width(n, far) for n in graph.nodes.values()}
 
 
-def _width(graph: Graph, node: Node, far: dict[str, tuple[str, ...]]) -> float:
+def _width(node: Node, far: dict[str, tuple[str, ...]]) -> float:
     """About how wide a node will be, in points."""
-    text = label(graph, node, far.get(node.id, ()))
+    text = label(node, far.get(node.id, ()))
     rows = re.split(r"<BR[^>]*>|</?TR>", text)
     letters = max(
         len(html.unescape(re.sub(r"<[^>]*>", "", row))) * (8.0 if "<B>" in row else 6.2)
@@ -496,65 +460,34 @@ def notes_and_legend(graph: Graph, legend: bool) -> str:
     graph has, all of them for a graph without nodes.  Empty if there is nothing to say.
     """
     rows = [
-        f'<TR><TD ALIGN="LEFT" COLSPAN="4">{_fine_print(quote(row, _NOTE))}</TD></TR>'
+        f'<TR><TD ALIGN="LEFT" COLSPAN="4">{_small(note, "LEFT", 2 * _NOTE, _NOTE)}</TD></TR>'
         for note in graph.notes
-        for row in wrapped(shorten(note, 2 * _NOTE), _NOTE)
     ]
     if legend:
-        rows += _in_pairs([*_node_marks(graph), *_edge_marks(graph)])
+        nodes = {n.kind for n in graph.nodes.values()} or set(NODE_STYLES)
+        lines = {e.kind for e in graph.edges} if graph.nodes else set(EDGE_STYLES)
+        if any(n.twin and is_op(n) for n in graph.nodes.values()):
+            lines.add("twin")
+        cells = [_mark(_swatch(s), s.meaning) for kind, s in NODE_STYLES.items() if kind in nodes]
+        cells += [_mark(_stroke(s), s.meaning) for kind, s in EDGE_STYLES.items() if kind in lines]
+        pairs = zip_longest(cells[::2], cells[1::2], fillvalue='<TD COLSPAN="2"></TD>')
+        rows += [f"<TR>{left}{right}</TR>" for left, right in pairs]
     return f'<TABLE BORDER="1" {_FRAME}>{"".join(rows)}</TABLE>' if rows else ""
 
 
-def _fine_print(text: str) -> str:
-    return f'<FONT POINT-SIZE="10" COLOR="{SMALL_TEXT}">{text}</FONT>'
-
-
-def _in_pairs(cells: list[str]) -> list[str]:
-    empty = '<TD COLSPAN="2"></TD>'
-    cells = cells + [empty] * (len(cells) % 2)
-    return [f"<TR>{left}{right}</TR>" for left, right in zip(cells[::2], cells[1::2], strict=True)]
-
-
-def _node_marks(graph: Graph) -> list[str]:
-    here = {n.kind for n in graph.nodes.values()} or set(NODE_STYLES)
-    return [
-        _mark(_swatch(style), quote(style.meaning, 60))
-        for kind, style in NODE_STYLES.items()
-        if kind in here
-    ]
-
-
-def _edge_marks(graph: Graph) -> list[str]:
-    here = {e.kind for e in graph.edges}
-    if not graph.nodes:
-        here = set(EDGE_STYLES)
-    here |= {"twin"} if any(n.twin and is_op(n) for n in graph.nodes.values()) else set()
-    return [
-        _mark(_stroke(style), quote(style.meaning, 60))
-        for kind, style in EDGE_STYLES.items()
-        if kind in here
-    ]
-
-
 def _mark(sign: str, meaning: str) -> str:
-    return f'{sign}<TD ALIGN="LEFT">{_fine_print(meaning)}</TD>'
+    return f'<TD>{sign}</TD><TD ALIGN="LEFT">{_small(meaning, width=60)}</TD>'
 
 
 def _swatch(style: NodeStyle) -> str:
-    look = [
-        *(["ROUNDED"] if style.shape != "box" or style.rounded else []),
-        *(["DASHED"] if style.dashed else []),
-    ]
-    border = f'BORDER="{max(1, round(style.width))}" COLOR="{style.stroke}" BGCOLOR="{style.fill}"'
-    inner = (
-        f'<TABLE {border} CELLBORDER="{int(style.peripheries > 1)}" CELLSPACING="1" '
-        'CELLPADDING="1" '
-        f'STYLE="{",".join(look)}">'
-        f'<TR><TD WIDTH="26" HEIGHT="8"></TD></TR></TABLE>'
+    look = "ROUNDED," * (style.shape != "box" or style.rounded) + "DASHED" * style.dashed
+    return (
+        f'<TABLE BORDER="{max(1, round(style.width))}" COLOR="{style.stroke}" '
+        f'BGCOLOR="{style.fill}" CELLBORDER="{int(style.peripheries > 1)}" CELLSPACING="1" '
+        f'CELLPADDING="1" STYLE="{look}"><TR><TD WIDTH="26" HEIGHT="8"></TD></TR></TABLE>'
     )
-    return f"<TD>{inner}</TD>"
 
 
 def _stroke(style: EdgeStyle) -> str:
     end = " " if style.head == "none" else "▶"
-    return f'<TD><FONT COLOR="{style.stroke}">{_LINES[style.line]}{end}</FONT></TD>'
+    return f'<FONT COLOR="{style.stroke}">{_LINES[style.line]}{end}</FONT>'

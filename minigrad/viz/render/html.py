@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent.parent / "browser"
 #: of a picture that opens without a kernel: drawings of what is in its boxes, nodes in all, and the
 #: lines of one: more take seconds to lay out
-_DRAWINGS, _DRAWN, _LINES = 12, 400, 150
+_DRAWINGS, _DRAWN, _LINES = 12, 400, 250
 
 Draw = Callable[[View], str | None]
 
@@ -125,7 +125,7 @@ def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
             inside = each.inside(box)
             if inside not in number and room > 0 and len(views) <= _DRAWINGS:
                 opened, words = each.with_open(box)
-                if len(opened.graph.edges) <= _LINES:
+                if len(opened.graph.edges) <= _LINES and len(opened.graph.nodes) <= room:
                     number[inside] = len(views)
                     views.append((opened, words))
                     room -= len(opened.graph.nodes)
@@ -181,8 +181,8 @@ def _done(view: View, question: dict[str, Any]) -> tuple[str, str]:
 def _shown(view: View, svg: str | None, focus: str = "", message: str = "") -> dict[str, Any]:
     """What the browser shows."""
     folds = view.folds()
-    many = f"{len(folds)} folded boxes: open" if len(folds) > 1 else "A folded box: open"
-    advice = f"{many} with a click, or with Enter where it has the focus." if folds else ""
+    boxes = f"{len(folds)} folded boxes" if len(folds) > 1 else "A folded box"
+    advice = f"{boxes}: a click or Enter opens one." if folds else ""
     return {
         "svg": svg or "",
         "title": view.graph.title,

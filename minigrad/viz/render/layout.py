@@ -1,15 +1,13 @@
 """Where things stand: Graphviz in a child process, under a time limit.
 
-Three engines are tried: the libraries that the ``pygraphviz`` wheel carries (15 to 40 ms for a picture), and the
-``dot`` program, through the ``graphviz`` package. Each has a worker that stays alive. Where Python runs in a browser,
-Viz.js does it in the page. With none of them there is no layout and the caller draws in text. No shell, no file name
-from a user.
+Three engines are tried: the libraries that the ``pygraphviz`` wheel carries (15 to 40 ms for a picture), in a worker
+that stays alive, and the ``dot`` program. Where Python runs in a browser, Viz.js does it in the page. With none of
+them there is no layout and the caller draws in text. No shell, no file name from a user.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
 import hashlib
 import importlib
@@ -17,7 +15,6 @@ import importlib.util
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -64,10 +61,9 @@ def available() -> bool:
 
 
 class _Worker:
-    """The child process of an engine: started on first use, killed when it takes too long."""
+    """The child process with the libraries: started on first use, killed when it takes too long."""
 
-    def __init__(self, engine: str) -> None:
-        self.engine = engine
+    def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self.owner = 0
         self.lock = threading.Lock()
@@ -75,7 +71,7 @@ class _Worker:
     def ask(self, source: str, form: str, limit: float) -> bytes | None:
         with self.lock:
             process = self._alive()
-            timer = threading.Timer(limit, _kill, (process,))
+            timer = threading.Timer(limit, process.kill)
             timer.start()
             try:
                 return _exchange(process, source.encode(), form)
@@ -90,7 +86,7 @@ class _Worker:
         if self.process is None or not mine or self.process.poll() is not None:
             if mine:
                 self.close()
-            self.process, self.owner = _start(self.engine), os.getpid()
+            self.process, self.owner = _start(), os.getpid()
         return self.process
 
     def close(self) -> None:
@@ -98,7 +94,7 @@ class _Worker:
         process, self.process = self.process, None
         if process is None or self.owner != os.getpid():
             return
-        _kill(process)
+        process.kill()
         process.wait()
         for pipe in (process.stdin, process.stdout):
             try:
@@ -108,25 +104,16 @@ class _Worker:
                 pass
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a worker, and the program that it runs."""
-    with contextlib.suppress(ProcessLookupError):
-        if hasattr(os, "killpg") and process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-
-
-def _start(engine: str) -> subprocess.Popen[bytes]:
+def _start() -> subprocess.Popen[bytes]:
     worker = Path(__file__).with_name("layout_worker.py")
     # -P: the folder of the worker must not shadow modules of the standard library
     return subprocess.Popen(
-        [sys.executable, "-P", str(worker), engine],
+        [sys.executable, "-P", str(worker)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=_environment(),
-        start_new_session=True,  # a group of its own: killed as a whole
+        start_new_session=True,  # the interrupt of a terminal is not for it
     )
 
 
@@ -141,6 +128,18 @@ def _exchange(process: subprocess.Popen[bytes], source: bytes, form: str) -> byt
     reply = json.loads(process.stdout.readline())
     made = process.stdout.read(reply["bytes"])
     return made if not reply["problem"] else None
+
+
+def _by_program(source: str, form: str, limit: float) -> bytes | None:
+    """The ``dot`` program; the source goes to its standard input."""
+    command, env = ["dot", "-Kdot", f"-T{form}"], _environment()
+    try:
+        done = subprocess.run(
+            command, input=source.encode(), capture_output=True, check=True, timeout=limit, env=env
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout
 
 
 def _by_page(source: str, form: str, _limit: float) -> bytes | None:
@@ -196,7 +195,10 @@ _FOUND: dict[str, Callable[[], bool]] = {
     "dot": lambda: bool(sys.executable) and shutil.which("dot") is not None,
     "viz.js": lambda: importlib.util.find_spec("minigrad_viz") is not None,
 }
-_WORKERS = {engine: _Worker(engine) for engine in ("pygraphviz", "dot")}
-_ASK = {engine: worker.ask for engine, worker in _WORKERS.items()} | {"viz.js": _by_page}
-for _worker in _WORKERS.values():
-    atexit.register(_worker.close)
+_WORKER = _Worker()
+_ASK: dict[str, Callable[[str, str, float], bytes | None]] = {
+    "pygraphviz": _WORKER.ask,
+    "dot": _by_program,
+    "viz.js": _by_page,
+}
+atexit.register(_WORKER.close)

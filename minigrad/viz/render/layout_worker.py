@@ -1,19 +1,18 @@
 """A child process that lays out graphs: it reads requests from standard input and writes pictures
 to standard output.
 
-It is run as a file with the name of an engine, imports nothing of minigrad, and dies with its
-parent (its input ends). A request is one line of JSON with the format and the number of bytes of
+It is run as a file, imports nothing of minigrad, and dies with its parent (its input ends). A
+request is one line of JSON with the format and the number of bytes of
 DOT that follow; a reply is one line of JSON, then the bytes of the picture.
 """
 
 import json
 import os
 import sys
-from collections.abc import Callable
 from typing import BinaryIO
 
 
-def by_libraries(source: str, form: str) -> bytes:
+def draw(source: str, form: str) -> bytes:
     """Lay out DOT with the Graphviz libraries that the pygraphviz wheel carries."""
     import pygraphviz
 
@@ -24,21 +23,13 @@ def by_libraries(source: str, form: str) -> bytes:
         graph.close()
 
 
-def by_program(source: str, form: str) -> bytes:
-    """Lay out DOT with the ``dot`` program; the source goes to its standard input."""
-    import graphviz
-
-    names = dict(zip(("format", "renderer", "formatter"), form.split(":"), strict=False))
-    return bytes(graphviz.Source(source).pipe(**names))
-
-
-def serve(picture: Callable[[str, str], bytes], requests: BinaryIO, replies: BinaryIO) -> None:
+def serve(requests: BinaryIO, replies: BinaryIO) -> None:
     """Answer until the input ends."""
     while line := requests.readline():
         request = json.loads(line)
         source = requests.read(request["bytes"]).decode()
         try:
-            drawn, problem = picture(source, request["format"]), ""
+            drawn, problem = draw(source, request["format"]), ""
         except Exception as error:  # the reply says what went wrong: this process lives on
             drawn, problem = b"", f"{type(error).__name__}: {error}"
         reply = json.dumps({"bytes": len(drawn), "problem": problem})
@@ -52,10 +43,8 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    picture = by_program if sys.argv[1:] == ["dot"] else by_libraries
-    if picture is by_libraries:
-        picture("digraph { a }", "svg")  # the first graph of a process loses its default labels
-    serve(picture, sys.stdin.buffer, replies)
+    draw("digraph { a }", "svg")  # the first graph of a process loses its default labels
+    serve(sys.stdin.buffer, replies)
 
 
 if __name__ == "__main__":

@@ -219,34 +219,14 @@ def style_sheet(graph: Graph, prefix: str, width: float = 0.0) -> str:
 # ---- Titles of frames that no line runs through ----
 
 
-_LETTER, _THIN = 0.63, 0.36  # widths of letters, of the font's size
-_THIN_ONES = frozenset(" !'(),-./:;I[]fijlrt|·")
-_ABOVE, _BELOW = 0.85, 0.3  # what a line of words takes above and below its foot
-
-
 def clear_titles(root: ET.Element) -> None:
-    """Put the titles of frames before the lines, each row on a plate in the colour of its frame."""
+    """Put the titles of frames before the lines, with a rim in the colour of their frame."""
     sheet = root.find(f"{{{SVG}}}g")
     for frame in [g for g in root.iter(f"{{{SVG}}}g") if "cluster" in g.get("class", "").split()]:
         shape = frame.find(f"{{{SVG}}}path")
         for row in frame.findall(f"{{{SVG}}}text"):
-            if sheet is None or shape is None or row.get("text-anchor") != "start":
-                continue
-            x, y, size = (float(row.get(k, "0")) for k in ("x", "y", "font-size"))
-            right, top, bottom = (
-                x + size * _width(row.text or ""),
-                y - _ABOVE * size,
-                y + _BELOW * size,
-            )
-            corners = ((x, top), (right, top), (right, bottom), (x, bottom))
-            plate = {"fill": shape.get("fill", "none"), "stroke": "none"}
-            plate["points"] = " ".join(f"{a:.2f},{b:.2f}" for a, b in corners)
-            frame.remove(row)
-            ET.SubElement(sheet, f"{{{SVG}}}polygon", plate)
-            sheet.append(row)
-
-
-def _width(words: str) -> float:
-    """About how wide a text is, in sizes of its font: the browser that sets it knows exactly."""
-    thin = sum(letter in _THIN_ONES for letter in words)
-    return _LETTER * (len(words) - thin) + _THIN * thin
+            if sheet is not None and shape is not None:
+                frame.remove(row)
+                rim = {"stroke": shape.get("fill", "none"), "stroke-width": "6"}
+                row.attrib |= rim | {"stroke-linejoin": "round", "paint-order": "stroke"}
+                sheet.append(row)
