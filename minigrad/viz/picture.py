@@ -27,7 +27,6 @@ from .render.words import describe, to_text
 
 _MOST_FOR_PNG = 150  # nodes
 _MOST_PIXELS = 8_000_000
-_DPI, _SMALL_DPI = 96, 72
 #: of a page: estimated so narrow, a drawing fits; estimated so wide, it is not even tried
 _NO_DOUBT, _NO_HOPE = 0.7, 1.15
 
@@ -65,14 +64,9 @@ class Picture:
 
     def _surely_fits(self) -> bool:
         """Is there no need to lay it out to know that it is not folded more?"""
-        return (
-            bool(self.view.opened)
-            or self.view.detail == "full"
-            or (
-                self.view.graph.direction == "LR"
-                or estimated_width(self.view.graph) < _NO_DOUBT * WIDEST
-            )
-        )
+        view = self.view
+        asked = bool(view.opened) or view.detail == "full" or view.graph.direction == "LR"
+        return asked or estimated_width(view.graph) < _NO_DOUBT * WIDEST
 
     @property
     def dot(self) -> str:
@@ -122,21 +116,18 @@ class Picture:
 
     @property
     def png(self) -> bytes | None:
-        """The drawing as pixels, transparent."""
-        return layout.layout(self._dot(dpi=self._dpi(_DPI)), "png")
+        """The drawing as pixels, transparent: fewer for a drawing that would be too large."""
+        head = (self.svg or "")[:1000]
+        sizes = [int(n) for n in re.findall(r'(?:width|height)="(\d+)pt"', head)]
+        dpi = min(96, int(72 * math.sqrt(_MOST_PIXELS / math.prod(sizes or [1]))))
+        return layout.layout(self._dot(dpi=max(8, dpi)), "png")
 
     def small_png(self) -> bytes | None:
         """Pixels on white paper in few bytes, for viewers that show no SVG; None of a large graph."""
         if len(self.graph.nodes) > _MOST_FOR_PNG:
             return None
-        small = self._dot(dpi=self._dpi(_SMALL_DPI), paper=True)
+        small = self._dot(dpi=72, paper=True)
         return layout.layout(small, layout.SMALL_PNG) or layout.layout(small, "png")
-
-    def _dpi(self, most: int) -> int:
-        """Dots per inch: fewer for a drawing that would be too large."""
-        head = (self.svg or "")[:1000]
-        sizes = [int(n) for n in re.findall(r'(?:width|height)="(\d+)pt"', head)]
-        return max(8, min(most, int(72 * math.sqrt(_MOST_PIXELS / math.prod(sizes or [1])))))
 
     @functools.cached_property
     def widget(self) -> Any:
@@ -144,11 +135,8 @@ class Picture:
         return explorer(self.view, self._svg_of)
 
     def _svg_of(self, view: View) -> str | None:
-        return (
-            self.svg
-            if view.graph is self.graph
-            else Picture(view.graph, legend=self.legend, view=view).svg
-        )
+        same = view.graph is self.graph
+        return self.svg if same else Picture(view.graph, legend=self.legend, view=view).svg
 
     @property
     def interactive(self) -> bool:

@@ -514,8 +514,3 @@ def test_a_value_without_a_name_is_called_by_the_callers_variable_or_by_its_plac
     assert str(mg.why(weight, y)).startswith("the gradient of weight is 4., from 2 paths:")
     model = mg.nn.Sequential(mg.nn.Linear(2, 1), mg.nn.ReLU())
     assert [each.name for each in mg.why(model)] == ["layers.0.weight", "layers.0.bias"]
-
-
-def test_old_names_of_a_player_say_what_stands_there():
-    with pytest.raises(AttributeError, match=r"a Player has no widget; a player needs none: show"):
-        _ = mg.play(leaf(2.0) * 2.0).widget

@@ -92,11 +92,6 @@ class Player:
         """What happens, in order."""
         return self.film.events
 
-    def __getattr__(self, name: str) -> Any:
-        gone = "a player needs none: show it, or player.save('player.html')"
-        how = f"; {gone}" if name in ("frame", "frames", "widget") else ""
-        raise AttributeError(f"a Player has no {name}{how}")
-
     def save(self, path: str | Path) -> Path:
         """Write one HTML file that plays on its own; `ValueError` for another ending,
         `FileNotFoundError` for a folder that is not there.

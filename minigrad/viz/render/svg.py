@@ -91,19 +91,15 @@ def _tag(element: ET.Element) -> str:
 
 
 def _allowed(element: ET.Element) -> dict[str, str]:
-    kept = _harmless(element)
-    size = kept.get("font-size", "")
-    if re.fullmatch(r"\d+(\.\d+)?", size) and float(size) <= _SMALL:
-        kept["font-size"] = f"{float(size) * _TIGHTER:.2f}"
-    return kept
-
-
-def _harmless(element: ET.Element) -> dict[str, str]:
-    return {
+    kept = {
         k: v
         for k, v in element.attrib.items()
         if k in ATTRIBUTES and _HARMLESS.fullmatch(v) and "url" not in v.lower()
     }
+    size = kept.get("font-size", "")
+    if re.fullmatch(r"\d+(\.\d+)?", size) and float(size) <= _SMALL:
+        kept["font-size"] = f"{float(size) * _TIGHTER:.2f}"
+    return kept
 
 
 def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
@@ -113,21 +109,11 @@ def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
         classes = part.get("class", "").split()
         mine = part.get("id", "")
         part.attrib.pop("id", None)
-        if classes[:1] == ["graph"]:
-            _drop_background(part)
         if mine in graph.nodes:
             node = graph.nodes[mine]
             part.set("id", f"{prefix}-{mine}")
-            part.set(
-                "class",
-                " ".join(
-                    [
-                        "node",
-                        *node_classes(node),
-                        *([f"t{_pair(node.id, node.twin)}"] if node.twin else []),
-                    ]
-                ),
-            )
+            twin = [f"t{_pair(node.id, node.twin)}"] if node.twin else []
+            part.set("class", " ".join(["node", *node_classes(node), *twin]))
             _title(part, describe_node(graph, node))
             if "paths" in node.data:  # the browser follows them
                 part.set("data-paths", json.dumps(node.data["paths"]))
@@ -152,34 +138,17 @@ def _title(part: ET.Element, words: str) -> None:
     part.insert(0, title)
 
 
-def _drop_background(part: ET.Element) -> None:
-    """Graphviz draws a sheet behind the graph even when it is transparent."""
-    for child in list(part):
-        if (
-            _tag(child) == "polygon"
-            and child.get("fill") in ("none", "transparent", "white")
-            and child.get("stroke") in ("none", "transparent")
-        ):
-            part.remove(child)
-
-
 def _introduce(graph: Graph, root: ET.Element, prefix: str) -> None:
     root.set("id", prefix)
     root.set("class", "mg-picture")
     root.set("role", "img")
-    words = describe(graph)
     root.set("aria-labelledby", f"{prefix}-title")
     root.set("aria-describedby", f"{prefix}-desc")
-    heads = (
-        ("title", words.split("\n", 1)[0]),
-        ("desc", words),
-        ("style", style_sheet(graph, prefix, _readable_width(root))),
-    )
+    words, style = describe(graph), style_sheet(graph, prefix, _readable_width(root))
+    heads = (("title", words.split("\n", 1)[0]), ("desc", words), ("style", style))
     for place, (tag, text) in enumerate(heads):
-        made = ET.Element(f"{{{SVG}}}{tag}")
+        made = ET.Element(f"{{{SVG}}}{tag}", {} if tag == "style" else {"id": f"{prefix}-{tag}"})
         made.text = text
-        if tag != "style":
-            made.set("id", f"{prefix}-{tag}")
         root.insert(place, made)
 
 
