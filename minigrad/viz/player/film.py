@@ -117,12 +117,20 @@ class Film:
         for line, _ in live_lines(op) if op.side == "backward" else ():
             rule, sign, result = line.rpartition(" = ")
             if sign and "called" in op.data:
-                return {"node": op.id, "what": f"What is {visible(rule)} now?", "answer": result}
+                return {
+                    "node": op.id,
+                    "what": f"What is {visible(rule)} now?",
+                    "answer": result,
+                }
             if sign:
                 return _asked(op.id, f"{visible(op.name)}: {visible(rule)}", result)
         # one for the operator itself shows no box before it is answered
-        what = "Which operator comes next?"
-        return {"node": op.id, "what": what, "answer": op.name, "operator": op.name}
+        return {
+            "node": op.id,
+            "what": "Which operator comes next?",
+            "answer": op.name,
+            "operator": op.name,
+        }
 
 
 def _asked(node: str, what: str, answer: str) -> dict[str, str]:

@@ -283,11 +283,21 @@ def _columns(
     sides = [side for side in ("forward", "backward") if any(r.side == side for r in frames)]
     for side in sides:
         mine = [r for r in frames if r.side == side]
-        name, look = f"cluster_{side}", {"style": "invis", "margin": "0"}
         if len(mine) == 1:
-            name, look = f"cluster_{mine[0].id}", _region(mine[0])
+            name = f"cluster_{mine[0].id}"
+            look = _region(mine[0])
+        else:
+            name = f"cluster_{side}"
+            look = {"style": "invis", "margin": "0"}
         with drawing.subgraph(name=name, graph_attr=look) as column:
-            column.node(side, "", style="invis", width="0", height="0", margin="0")
+            column.node(
+                side,
+                "",
+                style="invis",
+                width="0",
+                height="0",
+                margin="0",
+            )
             if len(mine) == 1:
                 _inside(column, graph, mine[0].id, far)
             else:

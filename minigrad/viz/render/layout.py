@@ -132,10 +132,14 @@ def _exchange(process: subprocess.Popen[bytes], source: bytes, form: str) -> byt
 
 def _by_program(source: str, form: str, limit: float) -> bytes | None:
     """The ``dot`` program; the source goes to its standard input."""
-    command, env = ["dot", "-Kdot", f"-T{form}"], _environment()
     try:
         done = subprocess.run(
-            command, input=source.encode(), capture_output=True, check=True, timeout=limit, env=env
+            ["dot", "-Kdot", f"-T{form}"],
+            input=source.encode(),
+            capture_output=True,
+            check=True,
+            timeout=limit,
+            env=_environment(),
         )
     except (OSError, subprocess.SubprocessError):
         return None

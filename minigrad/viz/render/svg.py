@@ -144,8 +144,12 @@ def _introduce(graph: Graph, root: ET.Element, prefix: str) -> None:
     root.set("role", "img")
     root.set("aria-labelledby", f"{prefix}-title")
     root.set("aria-describedby", f"{prefix}-desc")
-    words, style = describe(graph), style_sheet(graph, prefix, _readable_width(root))
-    heads = (("title", words.split("\n", 1)[0]), ("desc", words), ("style", style))
+    words = describe(graph)
+    heads = (
+        ("title", words.split("\n", 1)[0]),
+        ("desc", words),
+        ("style", style_sheet(graph, prefix, _readable_width(root))),
+    )
     for place, (tag, text) in enumerate(heads):
         made = ET.Element(f"{{{SVG}}}{tag}", {} if tag == "style" else {"id": f"{prefix}-{tag}"})
         made.text = text
@@ -196,6 +200,10 @@ def clear_titles(root: ET.Element) -> None:
         for row in frame.findall(f"{{{SVG}}}text"):
             if sheet is not None and shape is not None:
                 frame.remove(row)
-                rim = {"stroke": shape.get("fill", "none"), "stroke-width": "6"}
-                row.attrib |= rim | {"stroke-linejoin": "round", "paint-order": "stroke"}
+                row.attrib |= {
+                    "stroke": shape.get("fill", "none"),
+                    "stroke-width": "6",
+                    "stroke-linejoin": "round",
+                    "paint-order": "stroke",
+                }
                 sheet.append(row)
