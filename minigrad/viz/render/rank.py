@@ -95,7 +95,9 @@ def layers(graph: Graph, widths: dict[str, float]) -> list[list[str]]:
         shelf = _Shelf(graph, groups, widths)
         for name in _in_order(graph, row, above):
             shelf.put(name, above[name])
-        found += [[n for name in rank for n in groups[name]] for rank in shelf.ranks] + [[]]
+        for rank in shelf.ranks:
+            found.append([n for name in rank for n in groups[name]])
+        found.append([])
     return found[:-1]
 
 
@@ -139,7 +141,8 @@ class _Shelf:
         places = [self.last + 1, self.last] if lowest < 0 and self.ranks and not op else []
         rank = next((r for r in places if self.fits(name, r)), -1)
         if rank < 0:
-            rank = max(lowest, self.last + 1 if op and self.ranks else 0, min(places, default=0))
+            after = self.last + 1 if op and self.ranks else 0
+            rank = max(lowest, after, min(places, default=0))
             while not self.fits(name, rank):
                 rank += 1
         while rank >= len(self.ranks):

@@ -186,16 +186,18 @@ def _op_row(links: Links, node: Node) -> Row:
     out = list({n.id: n for n in links.after[node.id]}.values())
     number = f"#{node.number} " if node.number is not None else ""
     left = ", ".join(dict.fromkeys(_named(n) for n in out))
-    call = (
-        f"{number}{shorten(node.name, 60)}({', '.join(_named(n) for n in links.before[node.id])})"
-    )
+    takes = ", ".join(_named(n) for n in links.before[node.id])
+    call = f"{number}{shorten(node.name, 60)}({takes})"
+    if left:
+        call = f"{left} = {call}"
     values = "; ".join(visible(line) for n in out for line in n.lines)
-    remarks = [
-        *map(visible, node.lines),
-        *([f"reads {', '.join(map(visible, node.reads))}"] if node.reads else []),
-    ]
-    remarks += [NODE_STYLES[n.kind].meaning for n in out[:1] if n.kind in _SAID]
-    return f"{left} = {call}" if left else call, values, "; ".join(remarks)
+    remarks = [visible(line) for line in node.lines]
+    if node.reads:
+        reads = ", ".join(map(visible, node.reads))
+        remarks.append(f"reads {reads}")
+    if out and out[0].kind in _SAID:
+        remarks.append(NODE_STYLES[out[0].kind].meaning)
+    return call, values, "; ".join(remarks)
 
 
 def _named(node: Node) -> str:
@@ -203,5 +205,10 @@ def _named(node: Node) -> str:
 
 
 def _aligned(rows: list[Row]) -> list[str]:
-    widths = [min(_WIDEST, max((len(row[i]) for row in rows), default=0)) for i in (0, 1)]
-    return [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows]
+    first = min(_WIDEST, max((len(row[0]) for row in rows), default=0))
+    second = min(_WIDEST, max((len(row[1]) for row in rows), default=0))
+    lines = []
+    for left, value, remark in rows:
+        line = f"{left:<{first}}  {value:<{second}}  {remark}"
+        lines.append(line.rstrip())
+    return lines
