@@ -65,8 +65,9 @@ class Picture:
     def _surely_fits(self) -> bool:
         """Is there no need to lay it out to know that it is not folded more?"""
         view = self.view
-        asked = bool(view.opened) or view.detail == "full" or view.graph.direction == "LR"
-        return asked or estimated_width(view.graph) < _NO_DOUBT * WIDEST
+        if view.opened or view.detail == "full" or view.graph.direction == "LR":
+            return True
+        return estimated_width(view.graph) < _NO_DOUBT * WIDEST
 
     @property
     def dot(self) -> str:

@@ -51,8 +51,13 @@ def _ends(graph: Graph) -> str:
 
 def _listed(names: list[str]) -> str:
     names = list(dict.fromkeys(names))
-    shown = names[:4] + ([f"{len(names) - 4} more"] if len(names) > 4 else [])
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    shown = names[:4]
+    if len(names) > 4:
+        shown.append(f"{len(names) - 4} more")
+    if len(shown) == 1:
+        return shown[0]
+    first = ", ".join(shown[:-1])
+    return f"{first} and {shown[-1]}"
 
 
 def ordered_ops(graph: Graph) -> list[Node]:
@@ -74,9 +79,12 @@ def describe_op(links: Links, node: Node) -> str:
     """One operation: what goes in, what comes out."""
     into = ", ".join(called(n) for n in links.before[node.id]) or "nothing"
     out = ", ".join(called(n) for n in links.after[node.id]) or "nothing"
-    reads = f", reads {', '.join(node.reads)}" if node.reads else ""
-    extra = f" ({'; '.join(node.lines)})" if node.lines else ""
-    return f"{called(node)}: {into} to {out}{reads}{extra}"
+    told = f"{called(node)}: {into} to {out}"
+    if node.reads:
+        told += f", reads {', '.join(node.reads)}"
+    if node.lines:
+        told += f" ({'; '.join(node.lines)})"
+    return told
 
 
 def called(node: Node) -> str:
