@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -166,35 +165,30 @@ class Calls(Page):
             raise Unsayable("np.dot of stacks")
         if b.view.ndim == 1:
             b, c = b.shown(b.view[:, None]), c.shown(c.view[..., None])
-        if call.args[0].ndim == 1:
+        if a.view.ndim == 1:
             a, c = a.shown(a.view[None]), c.shown(c.view[..., None, :])
         *batch, m, n = c.view.shape
-        k, dtype, letters = a.view.shape[-1], c.view.dtype, "abcdefgh"[: len(batch)]
+        k, dtype = a.view.shape[-1], c.view.dtype
         small = not self.exact and n <= NARROW and m * n * k <= SMALL
         if small and b.strides[-1] != 1 and n > 1:
             b = self.in_rows(b)
             small = b.strides[-1] == 1
         if small or not k or dtype.kind == "b" or not a.view.dtype == b.view.dtype == dtype:
-            own = [letters[len(letters) + 2 - p.view.ndim :] for p in (a, b)]
-            rows = "m"
-            if small and n > 1 and m % 2 == 0:  # two rows at once: their sums stay in registers
-                rows, half = "mr", (m // 2, 2)
-                a, c = (
-                    p.shown(p.view.reshape(*p.view.shape[:-2], *half, p.view.shape[-1]))
-                    for p in (a, c)
-                )
-            self.contract(
-                c, f"{letters}{rows}n", [(a, f"{own[0]}{rows}k"), (b, f"{own[1]}kn")], len(rows)
+            two = 2 if m % 2 == 0 and n > 1 else 1  # rows at once, whose sums stay in registers
+            x, out = (
+                p.view.reshape(*p.view.shape[:-2], m // two, two, p.view.shape[-1]) for p in (a, c)
             )
+            x, y = x.swapaxes(-1, -2)[..., None], b.view[..., None, :, None, :]
+            self.products(c, out[..., None, :, :], a.shown(x), b.shown(y))
             return
         wide = [p.shown(np.broadcast_to(p.view, (*batch, *p.view.shape[-2:]))) for p in (a, b, c)]
         firsts = [p.shown(p.view[..., 0, 0]).element() for p in wide] if c.view.size else []
         axes = axes_of(tuple(batch), firsts, None)
-        steps = [
-            f"&{shown(e, axes)}, {p.strides[-2]}, {p.strides[-1]}"
-            for e, p in zip(firsts, wide, strict=False)
+        given = [
+            f"&{shown(first, axes)}, {place.strides[-2]}, {place.strides[-1]}"
+            for first, place in zip(firsts, wide, strict=False)
         ]
-        text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(steps)});"
+        text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(given)});"
         if firsts:
             self.part(looped(axes, [text]), [a, b], [c])
 
@@ -208,34 +202,14 @@ class Calls(Page):
             self.copy(self.turned[key], b)
         return self.turned[key]
 
-    def contract(
-        self, out: Place, labels: str, factors: list[tuple[Place, str]], inner: int = 1
-    ) -> None:
-        """Products added up over the letters that ``out`` does not have: around ``inner`` of its own."""
-        letters = dict.fromkeys("".join(said for _, said in factors))
-        order = [*labels[:-inner], *(c for c in letters if c not in labels), *labels[-inner:]]
-        sizes = dict.fromkeys(order, 1)
-        for place, said in factors:
-            sizes |= {c: n for c, n in zip(said, place.view.shape, strict=True) if n != 1}
-        if out.view.dtype.kind not in "fiu" or len(set(labels)) != len(labels):
-            raise Unsayable(f"products of {out.view.dtype} with these axes")
-
-        def element(place: Place, said: str) -> Element:
-            axes = list(zip(place.strides, place.view.shape, said, strict=True))
-            steps = tuple(sum(s for s, n, d in axes if d == c and n > 1) for c in order)
-            return place.element()._replace(strides=steps)
-
+    def products(self, out: Place, to: Any, *factors: Place) -> None:
+        """Products added up over the axes that ``to``, a view of ``out``, does not have."""
+        if out.view.dtype.kind not in "fiu":
+            raise Unsayable(f"products of {out.view.dtype}")
+        shape = np.broadcast_shapes(*(p.view.shape for p in factors))
         text = "{out} + " + " * ".join(f"{{{k}}}" for k in range(len(factors)))
-        elements = [element(*factor) for factor in factors]
-        self.line(
-            out,
-            text,
-            elements,
-            shape=tuple(sizes.values()),
-            start="0",
-            to=element(out, labels),
-            alone=True,
-        )
+        into = out.shown(np.broadcast_to(to, shape)).element()
+        self.line(out, text, factors, shape=shape, start="0", to=into, alone=True)
 
     def einsum(self, call: Call, subscripts: str, *xs: Any) -> None:
         """A sum of products over named axes."""
@@ -244,11 +218,17 @@ class Calls(Page):
             raise Unsayable("its axes are not all named")
         if not arrow:
             labels = "".join(sorted(c for c in set(given) - {","} if given.count(c) == 1))
-        factors = [(self.place(x), said) for x, said in zip(xs, given.split(","), strict=True)]
-        sizes = {c: n for p, said in factors for c, n in zip(said, p.view.shape, strict=True)}
-        if math.prod(sizes.values()) > SMALL:
+        order = labels + "".join(sorted(set(given) - {*labels, ","}))
+        factors, out = [], self.out(call)
+        for x, said in zip(map(self.place, xs), given.split(","), strict=True):
+            own = "".join(c for c in order if c in said)
+            # a view, of diagonals, too
+            view = np.einsum(f"{said}->{own}", x.view) if said else x.view
+            axes = [slice(None) if c in said else None for c in order]
+            factors.append(x.shown(view[(*axes, ...)]))
+        if np.broadcast(*(p.view for p in factors)).size > SMALL:
             raise Unsayable(f"more than {SMALL:,} products are added up elsewhere", slow=True)
-        self.contract(self.out(call), labels, factors)
+        self.products(out, out.view[(..., *[None] * (len(order) - len(labels)))], *factors)
 
     # -- elements in other places -------------------------------------------------------------------
 
