@@ -126,16 +126,22 @@ class Calls(Page):
 
     def reduce(self, ufunc: Any, call: Call) -> None:
         """A sum over axes, with any operator; along the innermost one NumPy's loop, which has an order of its own."""
-        x, out, kwargs, name = self.place(call.args[0]), self.out(call), call.kwargs, ufunc.__name__
-        dtype, shape = out.view.dtype, x.view.shape
+        name, kwargs = ufunc.__name__, call.kwargs
+        x = self.place(call.args[0])
+        out = self.out(call)
+        shape = x.view.shape
+        dtype = out.view.dtype
         text = expression(name, dtype)
         if kwargs.keys() - {"axis", "keepdims", "initial", "dtype"} or text is None:
             raise Unsayable(f"{call.path} with {', '.join(kwargs)}")
-        axis, first = kwargs.get("axis", 0), kwargs.get("initial")
+        axis = kwargs.get("axis", 0)
+        first = kwargs.get("initial")
         summed = tuple(range(len(shape))) if axis is None else axis if shape else ()
         given = out.view if kwargs.get("keepdims") else np.expand_dims(out.view, summed)
-        to, each = out.shown(np.broadcast_to(given, shape)).element(), x.element()
-        first = neutral(ufunc, dtype) if first is None else first
+        to = out.shown(np.broadcast_to(given, shape)).element()
+        each = x.element()
+        if first is None:
+            first = neutral(ufunc, dtype)
         axes = axes_of(shape, [to, each, to], each)
         if axes and dtype.kind == "f" and x.view.dtype == dtype:
             _, count, k = axes[-1]
@@ -150,12 +156,12 @@ class Calls(Page):
         """Sums so far along an axis."""
         out = self.out(call)
         x = self.converted(call.args[0], out.view.dtype)
-        views = (np.moveaxis(p.view, call.kwargs.get("axis", 0), 0) for p in (x, out))
-        x, out = (p.shown(v) for p, v in zip((x, out), views, strict=True))
+        axis = call.kwargs.get("axis", 0)
+        x, out = (p.shown(np.moveaxis(p.view, axis, 0)) for p in (x, out))
         self.copy(out.shown(out.view[:1]), x.shown(x.view[:1]))
-        before, each, to = out.view[:-1], x.view[1:], out.view[1:]
-        elements = [p.shown(v).element() for p, v in ((out, before), (x, each), (out, to))]
-        self.each(ufunc.__name__, elements, to.shape, elements[-1])
+        before, to = (out.shown(v) for v in (out.view[:-1], out.view[1:]))
+        elements = [p.element() for p in (before, x.shown(x.view[1:]), to)]
+        self.each(ufunc.__name__, elements, to.view.shape, elements[-1])
 
     def product(self, call: Call) -> None:
         """Matrix products, of stacks, too."""
@@ -236,8 +242,7 @@ class Calls(Page):
         """Elements in another place: the function moves numbers, which say what comes from where; 0 is a zero."""
         given, *more = call.args
         sources = [self.place(a) for a in (given if isinstance(given, list | tuple) else [given])]
-        sizes = [p.view.size for p in sources]
-        ends = np.cumsum([1, *sizes])
+        ends = np.cumsum([1, *(p.view.size for p in sources)])
         numbers = [
             np.arange(a, b).reshape(p.view.shape)
             for a, b, p in zip(ends, ends[1:], sources, strict=False)
@@ -276,7 +281,8 @@ class Calls(Page):
 
     def looked_up(self, call: Call) -> tuple[Element, Any]:
         """The element of ``x[index]`` for each index of the result, and its shape; ``call`` raises else."""
-        (x, index), axis = (*map(self.place, call.args[:1]), call.args[1]), call.kwargs.get("axis")
+        x, index = self.place(call.args[0]), call.args[1]
+        axis = call.kwargs.get("axis")
         if call.path == "np.take":
             if axis is None:
                 x, axis = x.shown(x.view.reshape(-1)), 0
