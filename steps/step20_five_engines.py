@@ -33,7 +33,7 @@ from minigrad.static import net
 # %% [markdown]
 # ## The model, written down once
 #
-# Two layers that **share** their weights `w`, and a square error. The model is a plain list. Each
+# Two layers that **share** their weights `w`, and a square error, as a plain list. Each
 # row is one operation: its type, the names it reads, the name it writes.
 
 # %%
@@ -58,8 +58,8 @@ def numbers():
 
 
 # %% [markdown]
-# Each engine below is a function of `model` and `values`. It returns three things: the loss, the
-# gradients of the parameters, and what there is to draw.
+# Each engine below is a function of `model` and `values`. It returns the loss, the gradients of the
+# parameters, and what there is to draw.
 #
 # ## Engine 1: by hand
 #
