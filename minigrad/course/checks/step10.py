@@ -60,6 +60,10 @@ def walk(walk, Tensor, Node):
     node.output_shapes = ((), ())
     walk((node, 0), Tensor(3.0))
     close("a.grad behind a node with two outputs, of which one is used", a.grad.data, 6.0)
+    a.grad = None
+    second = Tensor(5.0, grad_fn=node, output_nr=1)
+    walk(((second * 4.0).grad_fn, 0), Tensor(1.0))
+    close("a.grad behind the second output of that node, times 4", a.grad.data, 4.0)
 
 
 @checker("10a")

@@ -92,6 +92,11 @@ def one(x):
     return 1 - 2 / (exp(2 * x) + 1)
 
 
+def without_brackets(x):
+    e = exp(2 * x)
+    return 1 - 2 / e + 1
+
+
 def sigmoid_instead(x):
     return 1 / (1 + exp(-x))
 
@@ -168,6 +173,7 @@ WRONG = {
         ((first, bare_numbers, one), Variable, functions_behind),
         ((first, exp_of_a_box, one), Variable, functions_behind),
         ((first, two, two), Variable, functions_behind),
+        ((first, two, without_brackets), Variable, functions_behind),
         ((first, two, sigmoid_instead), Variable, functions_behind),
     ],
 }
@@ -180,7 +186,10 @@ NAMED = {
             (TanhOfABox, "the rule computes with the box y"),
         )
     ]
-    + [(((first, exp_of_a_box, one), Variable, functions_behind), "np.exp is called on a box")],
+    + [
+        (((first, exp_of_a_box, one), Variable, functions_behind), "np.exp is called on a box"),
+        (((first, two, without_brackets), Variable, functions_behind), "brackets are missing"),
+    ],
 }
 
 RIGHT = {
