@@ -160,3 +160,9 @@ def test_notes_stand_in_a_box_and_not_on_the_page():
     dot = to_dot(g)
     assert "folded: 10 &lt;b&gt;" in dot
     assert dot.rindex("BGCOLOR") < dot.rindex("folded: 10")
+
+
+def test_a_note_as_long_as_its_row_is_not_cut():
+    g = chain()
+    g.notes.append("41 numbers in 4 parameters; call it and draw what it returns to see its graph")
+    assert g.notes[0] in to_dot(g)

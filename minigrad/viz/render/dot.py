@@ -189,7 +189,7 @@ def _edge(drawing: Any, graph: Graph, edge: Edge, at: dict[str, int]) -> None:
         facts["constraint"] = "false"
     leaf = tail.kind in ("leaf", "data") or head.kind == "leaf_gradient"
     if style.constraint and edge.kind in ("flow", "weak", "grad") and not leaf:
-        facts["weight"] = "2"  # the way through the operators is straight, leaves stand beside it
+        facts["weight"] = "6"  # the way through the operators is straight, leaves stand beside it
     facts |= _arrow(style.head, style.reversed)
     if edge.kind == "sub_block" and head.region:
         facts["lhead"] = f"cluster_{_frame_of(graph, edge, head)}"
@@ -402,7 +402,7 @@ def _rows(node: Node, far: tuple[str, ...]) -> list[str]:
 
 def _rows_of(text: object, align: str, limit: int = LONGEST_LINE, width: int = WIDEST) -> str:
     """A text in as many rows as it needs; each is a text of its own in the drawing."""
-    rows = [quote(row) for row in wrapped(shorten(text, limit), width)]
+    rows = [quote(row, limit) for row in wrapped(shorten(text, limit), width)]
     if len(rows) == 1 or not align:
         return "<BR/>".join(rows)
     return "".join(f'{row}<BR ALIGN="{align}"/>' for row in rows)
