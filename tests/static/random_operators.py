@@ -416,9 +416,13 @@ def copies(program: Any, names: list[str], drawn: bool) -> None:
             raise Mismatch(f"{kind}: another text")
         for a, b in zip(values, run(copy, names), strict=True):
             same(a, b, kind)
-        written = [n for op in program.global_block().ops for n in op.output_names]
-        twice = kind == "text" and len({*written}) < len(written)  # whose grad op is not said there
-        if drawn and not twice and shown(copy) != shown(program):
+        ops = [op for block in program.blocks for op in block.ops]
+        written = [n for op in ops for n in op.output_names]
+        # a text does not say whose they are: grad ops of overwritten names, and those without a type of their own
+        unsaid = len({*written}) < len(written) or any(
+            op.forward_op is not None and not op.type.endswith("_grad") for op in ops
+        )
+        if drawn and not (kind == "text" and unsaid) and shown(copy) != shown(program):
             raise Mismatch(f"{kind}: another picture")
     if names:
         pruned = program.prune(names)
