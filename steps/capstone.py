@@ -404,8 +404,8 @@ def feed_of(values, wanted):
 # write. In its place stands the judge of step 1. Four engines follow, and the fifth picture is
 # text: the program's own listing.
 #
-# **Linked nodes** replay the program, one object for each operation. They are the same forty lines
-# as in step 20. Two things are new: a number in the program itself is a constant, and where
+# **Linked nodes** replay the program, one object for each operation, as in step 20. Two things are
+# new: a number in the program itself is a constant, and where
 # shapes were stretched, the gradient is summed back (step 9).
 
 # %%

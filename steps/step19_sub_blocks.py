@@ -566,6 +566,8 @@ def run_steps(op, scope, blocks):
 # No: 54 and 27 are right. `s` is another value in every step, so each gradient belongs to that value
 # alone. `w` is one value for all steps, so all parts belong to it.
 #
+# **Rest here**, if you like: the idea is complete. What follows lets the program write it down.
+#
 # ### The grad op holds the grad block
 #
 # Now let the program write our two lines. For each block that an op holds, `make_steps_grad_op`
@@ -574,7 +576,8 @@ def run_steps(op, scope, blocks):
 # 2. fills it with `append_backward_ops`, the function that called it: a recursion;
 # 3. notes its number in the grad op.
 #
-# What is the seed of a grad block? What comes in is `y@GRAD`: the gradient of what a step handed on.
+# What is the seed of a grad block? What comes in is `y@GRAD`, in every step another number: the gradient
+# of what this step handed on.
 # So the seed is an `assign`: `s_next@GRAD = assign(x=y@GRAD)`. There is one for each carried value that
 # has a gradient (`flows`): here for `s`, not for `i` and `more`.
 
