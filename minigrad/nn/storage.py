@@ -6,12 +6,15 @@ sum of the declared sizes is limited.
 
 from __future__ import annotations
 
+import io
 import math
 import zipfile
+from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +24,7 @@ from ..static.text.literals import DTYPES
 from .module import Module, StateError
 
 LIMIT = 4 * 2**30  #: bytes that a file may declare
-RATIO = 200  #: how far compression may shrink an array
+RATIO = 200  #: how far compression may shrink arrays
 LONGEST = 65_000  #: bytes of a name
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -48,18 +51,19 @@ def save(state: Module | Mapping[str, Any], path: str | Path) -> None:
     ['weight', 'bias']
     """
     if not isinstance(state, Module | Mapping):
-        has = hasattr(state, "state_dict")
-        advice = "nn.save(optimizer.state_dict(), path)" if has else "nn.save(model, path)"
         what = f"a module or a mapping from names to arrays is stored, not {describe(state)}"
+        advice = "nn.save(model, path), nn.save(optimizer.state_dict(), path)"
         raise refusal(what, advice, StateError)
     ending = _ending(path)
-    values = state.state_dict() if isinstance(state, Module) else dict(state)
+    values = state.state_dict() if isinstance(state, Module) else state
     arrays = {name: _numbers(name, value) for name, value in values.items()}
     if ending == ".npz":
         with replacing(path) as file, zipfile.ZipFile(file, "w") as whole:
-            for name, array in arrays.items():  # no dates: the same state, the same bytes
-                member = zipfile.ZipInfo(name + ".npy", (1980, 1, 1, 0, 0, 0))
-                with whole.open(member, "w", force_zip64=array.nbytes > 2**31 - 4096) as place:
+            for (
+                name,
+                array,
+            ) in arrays.items():  # open() knows no date: the same state, the same bytes
+                with whole.open(name + ".npy", "w", force_zip64=True) as place:
                     np.lib.format.write_array(place, array, allow_pickle=False)
     else:
         stored = _safetensors().save(arrays)
@@ -72,27 +76,19 @@ def _numbers(name: Any, value: Any) -> np.ndarray[Any, Any]:
     if not _is_name(name):
         what = f"{name!r:.80} is no name that a file can hold"
         raise refusal(what, "short names of plain letters", StateError)
-    try:
-        array = np.asarray(getattr(value, "_data", value), order="C")
-    except ValueError as error:  # lists of unequal lengths
-        raise refusal(f"{name!r} is no array: {error}", "arrays of numbers", StateError) from None
-    if array.dtype.name not in DTYPES:
-        nested = isinstance(value, Mapping)
-        advice = "a file for each state" if nested else "arrays of numbers, by name"
-        raise refusal(f"{name!r} is {describe(array)}: a state holds numbers", advice, StateError)
-    return array
+    with suppress(ValueError):  # of lists of unequal lengths, which are no array
+        value = np.asarray(getattr(value, "_data", value), order="C")
+    if not isinstance(value, np.ndarray) or value.dtype.name not in DTYPES:
+        what = f"{name!r} is {describe(value)}: a state holds numbers"
+        raise refusal(what, "arrays of numbers, by name; a file for each state", StateError)
+    return value
 
 
 def _is_name(name: Any) -> bool:
-    """Whether a file can hold this name: a short text of whole characters that files of weights do not use."""
-    try:
-        size = len(name.encode())
-    except (
-        AttributeError,
-        UnicodeEncodeError,
-    ):  # half of a pair of surrogates has no form in a file
-        return False
-    return size <= LONGEST and "\0" not in name and name != "__metadata__"
+    """Whether every file can hold this name, and not for anything else."""
+    stored = name.encode(errors="ignore") if isinstance(name, str) else b""  # half pairs are lost
+    whole = stored.decode() == name and len(stored) <= LONGEST
+    return whole and b"\0" not in stored and name != "__metadata__"
 
 
 def load(path: str | Path, limit: int = LIMIT) -> dict[str, np.ndarray[Any, Any]]:
@@ -119,18 +115,38 @@ def load(path: str | Path, limit: int = LIMIT) -> dict[str, np.ndarray[Any, Any]
     for name, array in state.items():
         if not _is_name(name):
             raise _unsound(f"{Path(path).name} holds {name!r:.80}, which is no name")
-        _check_dtype(name, array.shape, array.dtype)
+        _check_dtype(name, array.dtype)
     return state
 
 
 def _load_npz(path: str | Path, limit: int) -> dict[str, np.ndarray[Any, Any]]:
     with zipfile.ZipFile(path) as whole:
         members = whole.infolist()
-        _check_members(path, members)
-        total = sum(_declared(whole, m) for m in members)
-        if total > limit:
-            _too_large(path, f"declares {total}", limit)
+        for name, times in Counter(m.filename for m in members).items():
+            if times > 1 or not name.endswith(".npy"):
+                what = f"{Path(path).name} holds {name!r}"
+                raise _unsound(f"{what}: a state holds each array once, as .npy")
+        size = sum(m.file_size for m in members)
+        _check_size(path, size, limit)
+        stored = Path(path).stat().st_size
+        if size > RATIO * stored:  # packed too well, or members share their bytes
+            growth = f"grows from {stored} to {size} bytes"
+            raise _unsound(f"{Path(path).name} {growth}: no honest arrays")
         return {m.filename.removesuffix(".npy"): _read(whole, m) for m in members}
+
+
+def _read(whole: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray[Any, Any]:
+    """An array, of no more memory than its member has bytes."""
+    with whole.open(member) as stored:
+        content = stored.read(member.file_size)
+    file = io.BytesIO(content)
+    shape, by_columns, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+    _check_dtype(member.filename, dtype)
+    size, there = math.prod(shape) * dtype.itemsize, len(content) - file.tell()
+    if size != there:
+        raise _unsound(f"{member.filename!r} declares {size} bytes and has {there}")
+    order: Literal["F", "C"] = "F" if by_columns else "C"
+    return np.ndarray(shape, dtype, content, file.tell(), order=order).copy(order)
 
 
 def _ending(path: str | Path) -> str:
@@ -147,52 +163,15 @@ def _unsound(what: str) -> MinigradError:
     return refusal(what, "a file that nn.save wrote", StateError)
 
 
-def _check_members(path: str | Path, members: list[zipfile.ZipInfo]) -> None:
-    """Each array once, not more compressed than numbers can be, and all of them in the file."""
-    names: set[str] = set()
-    for m in members:
-        if not m.filename.endswith(".npy") or m.filename in names:
-            what = f"{Path(path).name} holds {m.filename!r}"
-            raise _unsound(f"{what}: a state holds each array once, as .npy")
-        names.add(m.filename)
-        if m.file_size > RATIO * max(m.compress_size, 1) + 4096:
-            growth = f"from {m.compress_size} to {m.file_size} bytes"
-            raise _unsound(f"{m.filename!r} grows {growth}: no honest array")
-    stored, size = sum(m.compress_size for m in members), Path(path).stat().st_size
-    if stored > size:
-        raise _unsound(f"{Path(path).name} has {size} bytes, its members {stored}: they overlap")
+def _check_dtype(name: str, dtype: Any) -> None:
+    if dtype.name not in DTYPES:
+        raise _unsound(f"{name!r} is of {dtype}: a state holds numbers")
 
 
-def _declared(whole: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
-    """The bytes an array will take, from its header alone."""
-    with whole.open(member) as file:
-        version = np.lib.format.read_magic(file)
-        if version not in _HEADERS:
-            raise _unsound(f"{member.filename!r} has version {version} of the format, not 1 or 2")
-        shape, _, dtype = _HEADERS[version](file)
-        _check_dtype(member.filename, shape, dtype)
-        size = math.prod(shape) * dtype.itemsize
-        there = member.file_size - file.tell()
-        if size != there:
-            raise _unsound(f"{member.filename!r} declares {size} bytes and has {there}")
-    return size
-
-
-def _check_dtype(name: str, shape: tuple[int, ...], dtype: Any) -> None:
-    if dtype.name not in DTYPES or min(shape, default=0) < 0:
-        raise _unsound(f"{name!r} holds {dtype}{list(shape)}: a state holds numbers")
-
-
-def _too_large(path: str | Path, what: str, limit: int) -> NoReturn:
-    what = f"{Path(path).name} {what} bytes, the limit is {limit}"
-    raise refusal(what, "load(path, limit=…)", StateError)
-
-
-def _read(whole: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray[Any, Any]:
-    with whole.open(member) as file:
-        array: np.ndarray[Any, Any] = np.lib.format.read_array(file, allow_pickle=False)
-        file.read()  # to the end, where the sum of the bytes is compared
-    return array
+def _check_size(path: str | Path, size: int, limit: int) -> None:
+    if size > limit:
+        what = f"{Path(path).name} declares {size} bytes, the limit is {limit}"
+        raise refusal(what, "load(path, limit=…)", StateError)
 
 
 def _safetensors() -> Any:
@@ -205,7 +184,5 @@ def _safetensors() -> Any:
 
 def _load_safetensors(path: str | Path, limit: int) -> dict[str, np.ndarray[Any, Any]]:
     library = _safetensors()
-    size = Path(path).stat().st_size  # nothing is compressed: what it holds is not larger
-    if size > limit:
-        _too_large(path, f"has {size}", limit)
+    _check_size(path, Path(path).stat().st_size, limit)  # nothing in it is compressed
     return dict(library.load_file(str(path)))

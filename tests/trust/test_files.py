@@ -158,7 +158,7 @@ UNFIT = {
     "more digits than files have": ({"a": np.ones(2, "longdouble")}, "a state holds numbers"),
     "dates": ({"a": np.zeros(2, "M8[s]")}, "a state holds numbers"),
     "objects": ({"a": object()}, "a state holds numbers"),
-    "lists of unequal lengths": ({"a": [[1.0], [1.0, 2.0]]}, "is no array"),
+    "lists of unequal lengths": ({"a": [[1.0], [1.0, 2.0]]}, "a list of 2: a state holds numbers"),
     "a state in a state": ({"a": {"b": 1.0}}, "a state holds numbers"),
 }
 

@@ -36,7 +36,6 @@ ALLOWED = {
     ("eager/backward.py", "os"): "what a fork does with the lock of walks",
     ("errors/__init__.py", "os"): "paths, to find the user's line",
     ("atomic.py", "os"): "a finished file takes the place of the old one",
-    ("nn/storage.py", "os"): "whether a path can be the name of a file",
     (
         "static/__init__.py",
         "import_module",
