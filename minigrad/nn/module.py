@@ -18,14 +18,14 @@ import numpy as np
 
 from ..atomic import set_all
 from ..eager.tensor import Tensor, tensor
-from ..errors import DTypeError, MinigradError, describe, did_you_mean, refusal
+from ..errors import DTypeError, ShapeError, describe, did_you_mean, refusal
 from ..errors.calls import checked_constructor, misfit
 from ..errors.other_libraries import TABLES, missing
 from ..primitives.values import Operators
 
 
-class StateError(MinigradError, ValueError):
-    """A stored state does not fit the module.
+class StateError(ShapeError):
+    """A stored state does not fit the module or the optimizer.
 
     >>> from minigrad import nn
     >>> nn.Linear(3, 2).load_state_dict({"wieght": [1.0], "bias": [0.0, 0.0]})      # doctest: +ELLIPSIS
@@ -198,20 +198,9 @@ class Module:
         Errors: `StateError` for a missing or unknown path, another shape, or another kind of number.
         """
         tensors = dict(self.named_tensors())
-        if not isinstance(state, Mapping):
-            what = f"a state is a mapping from paths to arrays, not {describe(state)}"
-            raise refusal(what, "model.load_state_dict(nn.load(path))", StateError)
-        for path in state:
-            if path not in tensors:
-                what = f"this {type(self).__name__} has no {path!r}{did_you_mean(path, tensors)}"
-                raise refusal(what, _RENAME, StateError)
-        changes: list[tuple[Any, str, Any]] = []
-        for path, at in tensors.items():
-            if path not in state:
-                what = f"the state has no {path!r}{did_you_mean(path, state)}"
-                raise refusal(what, _ADD, StateError)
-            changes += replaced(at, _fitting(path, at, state[path]))
-        set_all(changes)
+        own = {path: at._data for path, at in tensors.items()}
+        values = fitting_state(f"this {type(self).__name__}", own, state)
+        set_all([c for path, at in tensors.items() for c in replaced(at, values[path])])
 
     def __repr__(self) -> str:
         lines, waiting = [], [(0, "", self)]
@@ -222,10 +211,6 @@ class Module:
             inside = [(depth + 1, f"{key}: ", at) for key, at in _inner_modules(module)]
             waiting += reversed(inside)
         return "\n".join(lines)
-
-
-_RENAME = "state.pop(path), or rename it: state[new] = state.pop(old)"
-_ADD = "model.load_state_dict({**model.state_dict(), **state}) keeps what the module has"
 
 
 def _join(path: str, key: Any) -> str:
@@ -273,15 +258,33 @@ def replaced(at: Tensor, array: np.ndarray[Any, Any]) -> list[tuple[Any, str, An
     return [(at, "_grad", at.grad), (at, "_data", array), (at, "_exposed", False)]
 
 
-def _fitting(path: str, at: Tensor, value: Any) -> np.ndarray[Any, Any]:
-    array = np.asarray(getattr(value, "_data", value))
-    number = array.dtype.kind in "fiub" and np.can_cast(array.dtype, at.dtype, "same_kind")
-    if array.shape != at.shape or not number:
-        shown = describe(array)
-        what = f"{path!r} is {shown} in the state, the module has {describe(at)}"
-        turned = " (weights of PyTorch are transposed: weight.T)" * (array.shape == at.shape[::-1])
-        raise refusal(what, f"a model of the same sizes{turned}", StateError)
-    return array.astype(at.dtype)
+def fitting_state(
+    owner: str, own: Mapping[str, Any], state: Any
+) -> dict[str, np.ndarray[Any, Any]]:
+    """A state to take over, each value of the dtype that its owner has.  Errors: `StateError`."""
+    if not isinstance(state, Mapping):
+        what = f"a state is a mapping from names to arrays, not {describe(state)}"
+        raise refusal(what, "load_state_dict(nn.load(path))", StateError)
+    for name in state:
+        if name not in own:
+            what = f"{owner} has no {name!r}{did_you_mean(name, own)}"
+            advice = "state.pop(name), or rename it: state[new] = state.pop(old)"
+            raise refusal(what, advice, StateError)
+    values = {}
+    for name, held in own.items():
+        if name not in state:
+            what = f"the state has no {name!r}{did_you_mean(name, state)}"
+            advice = "the state of one of the same kind; {**model.state_dict(), **state} keeps what the model has"
+            raise refusal(what, advice, StateError)
+        array = np.asarray(getattr(state[name], "_data", state[name]))
+        number = array.dtype.kind in "fiub" and np.can_cast(array.dtype, held.dtype, "same_kind")
+        if array.shape != held.shape or not number:
+            what = f"{name!r} is {describe(array)} in the state, expected {describe(held)}"
+            turned = held.shape != array.shape == held.shape[::-1]
+            hint = " (weights of PyTorch are transposed: weight.T)" * turned
+            raise refusal(what, f"the same parameters in the same sizes{hint}", StateError)
+        values[name] = array.astype(held.dtype)
+    return values
 
 
 # -- Tensors of a module as Variables of a Program -------------------------------------------

@@ -10,30 +10,31 @@ import numpy as np
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, GradError, describe, did_you_mean, refusal
 
+#: numbers of steps, which are above 0
+_STEPS = ("steps", "every", "step_size", "total_iters", "T_max")
+#: shares of what was before, which are below 1
+_SHARES = ("momentum", "mu", "beta1", "beta2", "rho")
 #: name → a value that makes sense
 ADVICE = {
     "lr": "0.01, or a schedule: lr=optim.cosine(0.01, steps=1000)",
     "rate": "0.1; an optimizer is given the schedule: SGD(model, lr=optim.cosine(0.1, steps=1000))",
     "weight_decay": "0.0001",
     "momentum": "0.9", "mu": "0.9", "beta1": "0.9", "beta2": "0.999", "rho": "0.99", "epsilon": "1e-8", "limit": "1.0",
+    **dict.fromkeys(_STEPS, "1000"),
 }  # fmt: skip
 
 
-def check_steps(name: str, value: Any) -> None:
-    """A number above 0.  Errors: `ArgumentError` that quotes it."""
-    if not _real(value) or not value > 0:
-        raise refusal(
-            f"{name} is {describe(value)}: give a number of steps above 0",
-            f"{name}=1000",
-            ArgumentError,
-        )
-
-
-def check_number(name: str, value: Any, below: float = float("inf")) -> None:
-    """A real number from 0 on.  Errors: `ArgumentError` that quotes it."""
-    if not _real(value) or not 0 <= value < below:
-        end = "" if below == float("inf") else f" and below {below}"
-        what = f"{name} is {describe(value)}: give a number of at least 0{end}"
+def check_number(name: str, value: Any) -> None:
+    """A real number in the range that the name has.  Errors: `ArgumentError` that quotes it."""
+    real = isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
+    if name in _STEPS:
+        fits, wanted = real and value > 0, "of steps above 0"
+    elif name in _SHARES:
+        fits, wanted = real and 0 <= value < 1, "of at least 0 and below 1"
+    else:
+        fits, wanted = real and 0 <= value < float("inf"), "of at least 0"
+    if not fits:
+        what = f"{name} is {describe(value)}: give a number {wanted}"
         raise refusal(what, f"{name}={ADVICE.get(name, '0.1')}", ArgumentError)
 
 
@@ -41,9 +42,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     """Numbers from 0 on, those that share out below 1; a rate may be a schedule.  Errors: `ArgumentError`."""
     for name, value in options.items():
         if name in ADVICE and not (name == "lr" and callable(value)):
-            check_number(
-                name, value, 1 if name in ("mu", "rho", "beta1", "beta2") else float("inf")
-            )
+            check_number(name, value)
 
 
 #: options of a group by the names that constructors have for them
@@ -73,22 +72,15 @@ def group_of(
     return whole
 
 
-def _real(value: Any) -> bool:
-    number = isinstance(value, int | float | np.floating | np.integer)
-    return number and not isinstance(value, bool)
-
-
 def leaves(parameters: Any) -> list[Tensor]:
     """The Tensors of a module or a list; none for None.  Errors: `GradError`."""
     if parameters is None:
         return []
-    if isinstance(parameters, Tensor):
-        raise refusal("parameters is one Tensor", "a list of Tensors, or a module", GradError)
     whole = hasattr(parameters, "parameters") and not isinstance(parameters, type)
     values = parameters.parameters() if whole else parameters
-    if not isinstance(values, Iterable) or isinstance(values, type):
+    if not isinstance(values, Iterable) or isinstance(values, type | Tensor):
         what = f"parameters are Tensors or a module, not {_shown(parameters)}"
-        raise refusal(what, _call(parameters), GradError)
+        raise refusal(what, _repair(parameters), GradError)
     tensors: dict[int, Tensor] = {}
     for p in values.items() if isinstance(values, Mapping) else values:
         if not isinstance(p, Tensor) or not p.is_leaf or not p.requires_grad:
@@ -96,11 +88,8 @@ def leaves(parameters: Any) -> list[Tensor]:
             raise refusal(what, _repair(p), GradError)
         tensors[id(p)] = p
     if not tensors:
-        advice = "a module, or a list; a generator gives its values once"
-        if whole:
-            advice = (
-                "a module with layers as attributes; frozen ones thaw by model.requires_grad_()"
-            )
+        advice = "a module with layers as attributes; frozen ones thaw by model.requires_grad_()"
+        advice = advice if whole else "a module, or a list; a generator gives its values once"
         raise refusal("there are no parameters to train: the list is empty", advice, GradError)
     return list(tensors.values())
 
@@ -109,42 +98,20 @@ def _shown(value: Any) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else describe(value)
 
 
-def _call(value: Any) -> str:
-    """What was meant by something that gives no values."""
-    if isinstance(value, type):
-        return f"a module made of it: {value.__name__}(…)"
-    return "model.parameters(), called, or the model" if callable(value) else "SGD(model, lr=0.1)"
-
-
 def _repair(p: Any) -> str:
     """What was meant by something that is no parameter."""
+    if isinstance(p, type):
+        return f"a module made of it: {p.__name__}(…)"
     if isinstance(p, Tensor):
-        if not p.is_leaf:
-            return "the Tensors it was computed from; training changes what no op made"
-        return "mg.tensor(…, requires_grad=True), nn.Parameter(…), or layer.requires_grad_()"
+        made = "the Tensors it was computed from; training changes what no op made"
+        leaf = "mg.tensor(…, requires_grad=True), nn.Parameter(…), or layer.requires_grad_()"
+        return f"a list of Tensors: {leaf if p.is_leaf else made}"
     if hasattr(p, "parameters"):
         return (
             "one module that holds them, nn.Sequential(a, b), or [*a.parameters(), *b.parameters()]"
         )
-    if isinstance(p, tuple):
-        return "model.parameters(), which gives them without names"
-    if isinstance(p, dict):
-        return '[{"params": …, "lr": 0.1}, …]: a list of groups'
-    return "nn.Parameter(values) makes a Tensor that training changes"
-
-
-def check_state(optimizer: str, expected: Mapping[str, Any], state: Any) -> None:
-    """Compare a state with the optimizer's own.  Errors: `ShapeError` that names the entry."""
-    if not isinstance(state, Mapping):
-        what = f"a state is a mapping from names to arrays, not {describe(state)}"
-        raise refusal(what, "optimizer.load_state_dict(nn.load(path))")
-    for name in sorted({*expected, *state}):
-        if name not in expected or name not in state:
-            known, what = (expected, "unknown") if name not in expected else (state, "missing")
-            hint = did_you_mean(name, known)
-            advice = "the state of an optimizer of the same kind: optimizer.state_dict()"
-            raise refusal(f"{what} entry {name!r} in the state of {optimizer}{hint}", advice)
-        value = np.asarray(state[name])
-        if value.shape != expected[name].shape or value.dtype.kind not in "fiub":
-            what = f"{name!r} is {describe(value)}, expected {describe(expected[name])}"
-            raise refusal(what, "the same parameters in the same order")
+    if isinstance(p, tuple | dict):
+        return 'model.parameters(), which gives them without names; groups: [{"params": …}, …]'
+    if callable(p):
+        return "model.parameters(), called, or the model"
+    return "SGD(model, lr=0.1); nn.Parameter(values) makes a Tensor that training changes"

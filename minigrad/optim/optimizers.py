@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from .. import ops
 from ..atomic import set_all
-from ..eager.tensor import Tensor
+from ..eager.tensor import Tensor, wrap
 from ..errors import ArgumentError, GradError, MinigradError, ProgramError, describe, refusal
 from ..errors.calls import checked_constructor
 from ..errors.other_libraries import TABLES, missing
+from ..nn.module import fitting_state
 from ..primitives.registry import REGISTRY
-from .checks import check_number, check_options, check_state, group_of
+from .checks import check_number, check_options, group_of
 from .schedules import Rate
 
 Array = np.ndarray[Any, Any]
-_grad_of = attrgetter("_grad")
 Change = tuple[Any, str, Any]  #: of an attribute: object, name, value
 
 
@@ -130,82 +129,46 @@ class Optimizer:
         if not self.parameters:
             what = "this optimizer has no parameters"
             raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
-        group = self.param_groups[0]
-        several = len(self.param_groups) > 1 or self.memory or self._own
-        if several or self.clip or group["weight_decay"]:
-            set_all([*self._changes(), (self, "count", self.count + 1)])
-        else:
-            lr = group["lr"]
-            self._plain_step(float(lr(self.count) if callable(lr) else lr))
-
-    def _plain_step(self, rate: float) -> None:
-        """The same where nothing is remembered, clipped or added: small networks live here."""
-        kernel, dtype = REGISTRY[self.type].kernel, None
-        changes: list[tuple[Any, ...]] = []  # parameter, its new array, what it had
-        for p in self.parameters:
-            g = p._grad
-            if g is None or p._node is None:
-                continue
-            value = p._data
-            if g.__class__ is Tensor:  # an array was left by backward, and fits
-                g = g._data
-                if g.shape != value.shape:
-                    raise _unlike(p)
-            if value.dtype is not dtype:  # as a Program has it: an array of the parameter's dtype
-                dtype = value.dtype
-                lr = np.asarray(rate, dtype)
-            changes.append((p, kernel(value, g, lr), value, p._exposed))
-        count = self.count
-        try:
-            for p, new, _, _ in changes:
-                p._data = new  # a new array: graphs keep the old one
-                p._exposed = False
-            self.count = count + 1
-        except BaseException:
-            for p, _, data, exposed in changes:
-                p._data, p._exposed = data, exposed
-            self.count = count
-            raise
+        set_all([*self._changes(), (self, "count", self.count + 1)])
 
     def _changes(self) -> list[Change]:
         """The new value of each parameter, and the new state: what is remembered about all."""
-        groups = {id(p): group for group in self.param_groups for p in group["params"]}
-        trained = [p for p in self.parameters if p.requires_grad and p._grad is not None]
+        trained = [p for p in self.parameters if p._grad is not None and p.requires_grad]
+        slopes = dict(zip(map(id, trained), self._slopes(trained), strict=True))
         state = dict(zip(map(id, self.parameters), self.state, strict=True))
         kernel = REGISTRY[self.type].kernel
         changes: list[Change] = []
-        for p, slope in zip(trained, self._slopes(trained), strict=True):
-            group = groups[id(p)]
-            rate = group["lr"](self.count) if callable(group["lr"]) else group["lr"]
-            if group["weight_decay"] and not self.decoupled:
-                slope = slope + group["weight_decay"] * p._data
-            inputs = p._data, slope, *state[id(p)].values(), np.asarray(float(rate), p._data.dtype)
-            new = kernel(*inputs, **{name: group[name] for name in self._own})
-            value, *remembered = new if self.memory else (new,)
-            changes += [(p, "_data", value), (p, "_exposed", False)]
-            state[id(p)] = dict(zip(self.memory, remembered, strict=True))
+        for group in self.param_groups:
+            rate = float(group["lr"](self.count) if callable(group["lr"]) else group["lr"])
+            decay = 0.0 if self.decoupled else group["weight_decay"]
+            attrs = {name: group[name] for name in self._own}
+            for p in group["params"]:
+                slope, value = slopes.get(id(p)), p._data
+                if slope is None:
+                    continue
+                if decay:
+                    slope = slope + decay * value
+                lr = np.asarray(rate, value.dtype)  # as in a Program: of the parameter's dtype
+                new = kernel(value, slope, *state[id(p)].values(), lr, **attrs)
+                if self.memory:
+                    new, *remembered = new
+                    state[id(p)] = dict(zip(self.memory, remembered, strict=True))
+                changes += [(p, "_data", new), (p, "_exposed", False)]
         return [*changes, (self, "state", list(state.values()))]
 
     def _slopes(self, trained: list[Tensor]) -> list[Array]:
         """The gradients, clipped."""
-        grads: list[Any] = [p.grad for p in trained]
-        for p, grad in zip(trained, grads, strict=True):
-            if grad.shape != p.shape:
+        slopes = [getattr(p._grad, "_data", p._grad) for p in trained]  # a Tensor, or its array
+        for p, slope in zip(trained, slopes, strict=True):
+            if slope.shape != p._data.shape:
                 raise _unlike(p)
-        if self.clip and grads:
-            grads = self.clip([g.detach() for g in grads])
-        return [g._data for g in grads]
+        if self.clip and slopes:
+            slopes = [g._data for g in self.clip([wrap(g) for g in slopes])]
+        return slopes
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
-        before = [*map(_grad_of, self.parameters)]
-        try:
-            for p in self.parameters:
-                p._grad = None
-        except BaseException:
-            for p, grad in zip(self.parameters, before, strict=True):
-                p._grad = grad
-            raise
+        set_all([(p, "_grad", None) for p in self.parameters])
 
     def minimize(self, loss: Any, parameter_list: Any = None, no_grad_set: Any = None) -> Any:
         """Append backward and update operators to the program of ``loss``; returns the (parameter,
@@ -238,15 +201,13 @@ class Optimizer:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where another optimizer of the same kind stopped.
 
-        Errors: `ShapeError` for missing, unknown or unfitting entries; then nothing has changed.
+        Errors: `StateError` for missing, unknown or unfitting entries; then nothing has changed.
         """
-        expected = self.state_dict()
-        check_state(repr(self), expected, state)
+        values = fitting_state(repr(self), self.state_dict(), state)
         remembered = [
-            {slot: np.array(state[f"{slot}.{k}"], expected[f"{slot}.{k}"].dtype) for slot in s}
-            for k, s in enumerate(self.state)
+            {slot: values[f"{slot}.{k}"] for slot in slots} for k, slots in enumerate(self.state)
         ]
-        set_all([(self, "count", int(state["count"])), (self, "state", remembered)])
+        set_all([(self, "count", int(values["count"])), (self, "state", remembered)])
 
     def __repr__(self) -> str:
         facts = {"lr": self.lr if not callable(self.lr) else "a schedule", **self.attrs}
@@ -288,7 +249,7 @@ class SGD(Optimizer):
         weight_decay: float = 0.0,
         clip: Any = None,
     ) -> None:
-        check_number("momentum", momentum, below=1)
+        check_number("momentum", momentum)
         if not isinstance(nesterov, bool | np.bool_):  # elsewhere another option stands here
             what = f"nesterov is {describe(nesterov)}"
             raise refusal(what, "True or False; options by name", ArgumentError)

@@ -11,7 +11,8 @@ import numpy as np
 from .. import ops
 from ..errors import ArgumentError, DTypeError, describe, refusal
 from ..errors.calls import checked_constructor
-from .checks import check_number, check_state, check_steps
+from ..nn.module import fitting_state
+from .checks import check_number
 
 Rate = float | Callable[[Any], Any]
 
@@ -35,7 +36,7 @@ def step_decay(rate: float, every: int, factor: float = 0.1) -> Rate:
     [0.4, 0.4, 0.2, 0.1]
     """
     check_number("rate", rate)
-    check_steps("every", every)
+    check_number("every", every)
     return lambda count: rate * ops.pow(factor, ops.floor(count / every))
 
 
@@ -47,7 +48,7 @@ def linear(rate: float, steps: int, end: float = 0.0) -> Rate:
     [0.4, 0.2, 0.0, 0.0]
     """
     check_number("rate", rate)
-    check_steps("steps", steps)
+    check_number("steps", steps)
     return lambda count: rate + (end - rate) * ops.minimum(count / steps, 1.0)
 
 
@@ -60,7 +61,7 @@ def cosine(rate: float, steps: int, end: float = 0.0) -> Rate:
     """
 
     check_number("rate", rate)
-    check_steps("steps", steps)
+    check_number("steps", steps)
 
     def schedule(count: Any) -> Any:
         way = ops.minimum(count / steps, 1.0)
@@ -79,7 +80,7 @@ def warmup(rate: Rate, steps: int) -> Rate:
 
     if not callable(rate):
         check_number("rate", rate)
-    check_steps("steps", steps)
+    check_number("steps", steps)
 
     def schedule(count: Any) -> Any:
         full = rate(count) if callable(rate) else rate
@@ -139,13 +140,12 @@ class LambdaLR:
 
     def state_dict(self) -> dict[str, Any]:
         """The count and the first rates: ``nn.save`` can store it."""
-        return {"last_epoch": np.array(self.last_epoch), "base_lrs": np.array(self.base_lrs)}
+        return {"last_epoch": np.array(self.last_epoch), "base_lrs": np.array(self.base_lrs, float)}
 
     def load_state_dict(self, state: Any) -> None:
         """Go on where another scheduler of the same kind stopped."""
-        check_state(type(self).__name__, self.state_dict(), state)
-        self.last_epoch = int(state["last_epoch"])
-        self.base_lrs = [float(rate) for rate in state["base_lrs"]]
+        values = fitting_state(type(self).__name__, self.state_dict(), state)
+        self.last_epoch, self.base_lrs = int(values["last_epoch"]), values["base_lrs"].tolist()
         self._set()
 
     def _set(self) -> None:
@@ -166,7 +166,7 @@ class StepLR(LambdaLR):
     """
 
     def __init__(self, optimizer: Any, step_size: int, gamma: float = 0.1) -> None:
-        check_steps("step_size", step_size)
+        check_number("step_size", step_size)
         super().__init__(optimizer, lambda count: gamma ** (count // step_size))
 
 
@@ -220,7 +220,7 @@ class LinearLR(LambdaLR):
         end_factor: float = 1.0,
         total_iters: int = 5,
     ) -> None:
-        check_steps("total_iters", total_iters)
+        check_number("total_iters", total_iters)
         rise = end_factor - start_factor
         super().__init__(optimizer, lambda k: start_factor + rise * min(k / total_iters, 1.0))
 
@@ -237,7 +237,7 @@ class CosineAnnealingLR(LambdaLR):
     """
 
     def __init__(self, optimizer: Any, T_max: int, eta_min: float = 0.0) -> None:
-        check_steps("T_max", T_max)
+        check_number("T_max", T_max)
         self.eta_min = eta_min
         super().__init__(optimizer, lambda count: (1 + cos(pi * count / T_max)) / 2)
 

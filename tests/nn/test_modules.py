@@ -131,7 +131,7 @@ def test_a_state_is_a_copy():
         (lambda s: s.update(wait=s["bias"]), "has no 'wait'; did you mean 'weight'"),
         (
             lambda s: s.update(bias=np.zeros(5)),
-            r"'bias' is float64\[5\] in the state, the module has float64\[2\]",
+            r"'bias' is float64\[5\] in the state, expected float64\[2\]",
         ),
         (lambda s: s.update(bias=np.zeros(2, complex)), r"'bias' is complex128\[2\]"),
         (lambda s: s.update(bias=np.array(["a", "b"])), "'bias' is <U1"),
@@ -149,7 +149,7 @@ def test_a_state_that_does_not_fit_changes_nothing(change, words):
 
 
 def test_a_state_that_is_no_mapping_is_refused():
-    with pytest.raises(nn.StateError, match="a mapping from paths to arrays, not a list of 1"):
+    with pytest.raises(nn.StateError, match="a mapping from names to arrays, not a list of 1"):
         nn.Linear(1, 1).load_state_dict([1])
 
 

@@ -94,7 +94,7 @@ def _loaded() -> Path:
 
 def _optimizer_loaded() -> Path:
     optimizer = optim.Adam(_model())
-    state = {name: value + 1.0 for name, value in optimizer.state_dict().items()}
+    state = {name: value + 1 for name, value in optimizer.state_dict().items()}
     places: State = [(optimizer, "state"), (optimizer, "count")]
     return Path(lambda: optimizer.load_state_dict(state), places)
 
