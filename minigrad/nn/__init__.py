@@ -48,10 +48,10 @@ from .sequences import GRU, LSTM, RNN, MultiHeadAttention
 from .storage import load, save
 
 __all__ = [
-    "ELU", "GELU", "GRU", "LSTM", "RNN", "AvgPool2d", "BatchNorm", "Conv2d", "ConvTranspose2d", "Dropout",
-    "Embedding", "Flatten", "Identity", "LayerNorm", "LeakyReLU", "Linear", "LogSoftmax", "MaxPool2d", "Module",
-    "MultiHeadAttention", "Parameter", "ReLU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softplus", "StateError",
-    "Tanh", "load", "save",
+    "ELU", "GELU", "GRU", "LSTM", "RNN", "AvgPool2d", "BatchNorm", "Conv2d", "ConvTranspose2d",
+    "Dropout", "Embedding", "Flatten", "Identity", "LayerNorm", "LeakyReLU", "Linear", "LogSoftmax",
+    "MaxPool2d", "Module", "MultiHeadAttention", "Parameter", "ReLU", "Sequential", "SiLU",
+    "Sigmoid", "Softmax", "Softplus", "StateError", "Tanh", "load", "save",
 ]  # fmt: skip
 check_functions(globals(), __all__)
 

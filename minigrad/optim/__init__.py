@@ -44,9 +44,9 @@ from .schedules import (
 )
 
 __all__ = [
-    "SGD", "Adagrad", "Adam", "AdamW", "CosineAnnealingLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR",
-    "Optimizer", "RMSprop", "StepLR", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "cosine", "exponential",
-    "linear", "step_decay", "warmup",
+    "SGD", "Adagrad", "Adam", "AdamW", "CosineAnnealingLR", "ExponentialLR", "LambdaLR", "LinearLR",
+    "MultiStepLR", "Optimizer", "RMSprop", "StepLR", "clip_by_global_norm", "clip_by_norm",
+    "clip_by_value", "cosine", "exponential", "linear", "step_decay", "warmup",
 ]  # fmt: skip
 check_functions(globals(), __all__)
 

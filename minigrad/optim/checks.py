@@ -19,9 +19,15 @@ ADVICE = {
     "lr": "0.01, or a schedule: lr=optim.cosine(0.01, steps=1000)",
     "rate": "0.1; an optimizer is given the schedule: SGD(model, lr=optim.cosine(0.1, steps=1000))",
     "weight_decay": "0.0001",
-    "momentum": "0.9", "mu": "0.9", "beta1": "0.9", "beta2": "0.999", "rho": "0.99", "epsilon": "1e-8", "limit": "1.0",
+    "momentum": "0.9",
+    "mu": "0.9",
+    "beta1": "0.9",
+    "beta2": "0.999",
+    "rho": "0.99",
+    "epsilon": "1e-8",
+    "limit": "1.0",
     **dict.fromkeys(_STEPS, "1000"),
-}  # fmt: skip
+}
 
 
 def check_number(name: str, value: Any) -> None:
