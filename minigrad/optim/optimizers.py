@@ -139,13 +139,15 @@ class Optimizer:
         kernel = REGISTRY[self.type].kernel
         changes: list[Change] = []
         for group in self.param_groups:
-            rate = float(group["lr"](self.count) if callable(group["lr"]) else group["lr"])
+            rate = group["lr"]
+            rate = float(rate(self.count) if callable(rate) else rate)
             decay = 0.0 if self.decoupled else group["weight_decay"]
             attrs = {name: group[name] for name in self._own}
             for p in group["params"]:
-                slope, value = slopes.get(id(p)), p._data
+                slope = slopes.get(id(p))
                 if slope is None:
                     continue
+                value = p._data
                 if decay:
                     slope = slope + decay * value
                 lr = np.asarray(rate, value.dtype)  # as in a Program: of the parameter's dtype

@@ -145,7 +145,8 @@ class LambdaLR:
     def load_state_dict(self, state: Any) -> None:
         """Go on where another scheduler of the same kind stopped."""
         values = fitting_state(type(self).__name__, self.state_dict(), state)
-        self.last_epoch, self.base_lrs = int(values["last_epoch"]), values["base_lrs"].tolist()
+        self.last_epoch = int(values["last_epoch"])
+        self.base_lrs = values["base_lrs"].tolist()
         self._set()
 
     def _set(self) -> None:
