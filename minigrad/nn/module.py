@@ -18,14 +18,15 @@ import numpy as np
 
 from ..atomic import set_all
 from ..eager.tensor import Tensor, tensor
-from ..errors import DTypeError, ShapeError, describe, did_you_mean, refusal
+from ..errors import DTypeError, MinigradError, refusal
 from ..errors.calls import checked_constructor, misfit
 from ..errors.other_libraries import TABLES, missing
+from ..optim.checks import fitting_state
 from ..primitives.values import Operators
 
 
-class StateError(ShapeError):
-    """A stored state does not fit the module or the optimizer.
+class StateError(MinigradError, ValueError):
+    """A stored state does not fit the module.
 
     >>> from minigrad import nn
     >>> nn.Linear(3, 2).load_state_dict({"wieght": [1.0], "bias": [0.0, 0.0]})      # doctest: +ELLIPSIS
@@ -199,7 +200,7 @@ class Module:
         """
         tensors = dict(self.named_tensors())
         own = {path: at._data for path, at in tensors.items()}
-        values = fitting_state(f"this {type(self).__name__}", own, state)
+        values = fitting_state(f"this {type(self).__name__}", own, state, StateError)
         set_all([c for path, at in tensors.items() for c in replaced(at, values[path])])
 
     def __repr__(self) -> str:
@@ -256,35 +257,6 @@ def _inner_modules(module: Module) -> list[tuple[str, Module]]:
 def replaced(at: Tensor, array: np.ndarray[Any, Any]) -> list[tuple[Any, str, Any]]:
     """The changes that give a Tensor another array; a gradient it has is one of the old."""
     return [(at, "_grad", at.grad), (at, "_data", array), (at, "_exposed", False)]
-
-
-def fitting_state(
-    owner: str, own: Mapping[str, Any], state: Any
-) -> dict[str, np.ndarray[Any, Any]]:
-    """A state to take over, each value of the dtype that its owner has.  Errors: `StateError`."""
-    if not isinstance(state, Mapping):
-        what = f"a state is a mapping from names to arrays, not {describe(state)}"
-        raise refusal(what, "load_state_dict(nn.load(path))", StateError)
-    for name in state:
-        if name not in own:
-            what = f"{owner} has no {name!r}{did_you_mean(name, own)}"
-            advice = "state.pop(name), or rename it: state[new] = state.pop(old)"
-            raise refusal(what, advice, StateError)
-    values = {}
-    for name, held in own.items():
-        if name not in state:
-            what = f"the state has no {name!r}{did_you_mean(name, state)}"
-            advice = "the state of one of the same kind; {**model.state_dict(), **state} keeps what the model has"
-            raise refusal(what, advice, StateError)
-        array = np.asarray(getattr(state[name], "_data", state[name]))
-        number = array.dtype.kind in "fiub" and np.can_cast(array.dtype, held.dtype, "same_kind")
-        if array.shape != held.shape or not number:
-            what = f"{name!r} is {describe(array)} in the state, expected {describe(held)}"
-            turned = held.shape != array.shape == held.shape[::-1]
-            hint = " (weights of PyTorch are transposed: weight.T)" * turned
-            raise refusal(what, f"the same parameters in the same sizes{hint}", StateError)
-        values[name] = array.astype(held.dtype)
-    return values
 
 
 # -- Tensors of a module as Variables of a Program -------------------------------------------

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..eager.tensor import Tensor
-from ..errors import ArgumentError, GradError, describe, did_you_mean, refusal
+from ..errors import (
+    ArgumentError,
+    GradError,
+    MinigradError,
+    ShapeError,
+    describe,
+    did_you_mean,
+    refusal,
+)
 
 #: numbers of steps, which are above 0
 _STEPS = ("steps", "every", "step_size", "total_iters", "T_max")
@@ -121,3 +129,32 @@ def _repair(p: Any) -> str:
     if callable(p):
         return "model.parameters(), called, or the model"
     return "SGD(model, lr=0.1); nn.Parameter(values) makes a Tensor that training changes"
+
+
+def fitting_state(
+    owner: str, own: Mapping[str, Any], state: Any, error: type[MinigradError] = ShapeError
+) -> dict[str, np.ndarray[Any, Any]]:
+    """A state to take over, each value of the dtype that its owner has.  Errors: ``error``."""
+    if not isinstance(state, Mapping):
+        what = f"a state is a mapping from names to arrays, not {describe(state)}"
+        raise refusal(what, "load_state_dict(nn.load(path))", error)
+    for name in state:
+        if name not in own:
+            what = f"{owner} has no {name!r}{did_you_mean(name, own)}"
+            advice = "state.pop(name), or rename it: state[new] = state.pop(old)"
+            raise refusal(what, advice, error)
+    values = {}
+    for name, held in own.items():
+        if name not in state:
+            what = f"the state has no {name!r}{did_you_mean(name, state)}"
+            advice = "the state of one of the same kind; {**model.state_dict(), **state} keeps what the model has"
+            raise refusal(what, advice, error)
+        array = np.asarray(getattr(state[name], "_data", state[name]))
+        number = array.dtype.kind in "fiub" and np.can_cast(array.dtype, held.dtype, "same_kind")
+        if array.shape != held.shape or not number:
+            what = f"{name!r} is {describe(array)} in the state, expected {describe(held)}"
+            turned = held.shape != array.shape == held.shape[::-1]
+            hint = " (weights of PyTorch are transposed: weight.T)" * turned
+            raise refusal(what, f"the same parameters in the same sizes{hint}", error)
+        values[name] = array.astype(held.dtype)
+    return values

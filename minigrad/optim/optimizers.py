@@ -13,9 +13,8 @@ from ..eager.tensor import Tensor, wrap
 from ..errors import ArgumentError, GradError, MinigradError, ProgramError, describe, refusal
 from ..errors.calls import checked_constructor
 from ..errors.other_libraries import TABLES, missing
-from ..nn.module import fitting_state
 from ..primitives.registry import REGISTRY
-from .checks import check_number, check_options, group_of
+from .checks import check_number, check_options, fitting_state, group_of
 from .schedules import Rate
 
 Array = np.ndarray[Any, Any]
@@ -203,7 +202,7 @@ class Optimizer:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where another optimizer of the same kind stopped.
 
-        Errors: `StateError` for missing, unknown or unfitting entries; then nothing has changed.
+        Errors: `ShapeError` for missing, unknown or unfitting entries; then nothing has changed.
         """
         values = fitting_state(repr(self), self.state_dict(), state)
         remembered = [

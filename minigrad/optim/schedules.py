@@ -11,8 +11,7 @@ import numpy as np
 from .. import ops
 from ..errors import ArgumentError, DTypeError, describe, refusal
 from ..errors.calls import checked_constructor
-from ..nn.module import fitting_state
-from .checks import check_number
+from .checks import check_number, fitting_state
 
 Rate = float | Callable[[Any], Any]
 
