@@ -513,8 +513,8 @@ FILES = [
         "nn.storage",
         (
             "a name may stand twice in an npz file",
-            'not m.filename.endswith(".npy") or m.filename in names',
-            'not m.filename.endswith(".npy")',
+            'times > 1 or not name.endswith(".npy")',
+            'not name.endswith(".npy")',
         ),
     ),
     *bugs(
@@ -643,8 +643,8 @@ MODULES = [
         "optim.optimizers",
         (
             "the last parameter is never updated",
-            "for p, new, _, _ in changes:",
-            "for p, new, _, _ in changes[:-1]:",
+            'for p in group["params"]:',
+            'for p in group["params"][:-1]:',
         ),
     ),
 ]
