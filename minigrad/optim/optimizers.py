@@ -128,7 +128,42 @@ class Optimizer:
         if not self.parameters:
             what = "this optimizer has no parameters"
             raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
-        set_all([*self._changes(), (self, "count", self.count + 1)])
+        group = self.param_groups[0]
+        several = len(self.param_groups) > 1 or self.memory or self._own
+        if several or self.clip or group["weight_decay"]:
+            set_all([*self._changes(), (self, "count", self.count + 1)])
+        else:
+            lr = group["lr"]
+            self._plain_step(float(lr(self.count) if callable(lr) else lr))
+
+    def _plain_step(self, rate: float) -> None:
+        """The same where nothing is remembered, clipped or added: small networks live here."""
+        kernel, dtype = REGISTRY[self.type].kernel, None
+        changes: list[tuple[Any, ...]] = []  # parameter, its new array, what it had
+        for p in self.parameters:
+            g = p._grad
+            if g is None or p._node is None:
+                continue
+            value = p._data
+            if g.__class__ is Tensor:  # an array was left by backward, and fits
+                g = g._data
+                if g.shape != value.shape:
+                    raise _unlike(p)
+            if value.dtype is not dtype:  # as a Program has it: an array of the parameter's dtype
+                dtype = value.dtype
+                lr = np.asarray(rate, dtype)
+            changes.append((p, kernel(value, g, lr), value, p._exposed))
+        count = self.count
+        try:
+            for p, new, _, _ in changes:
+                p._data = new  # a new array: graphs keep the old one
+                p._exposed = False
+            self.count = count + 1
+        except BaseException:
+            for p, _, data, exposed in changes:
+                p._data, p._exposed = data, exposed
+            self.count = count
+            raise
 
     def _changes(self) -> list[Change]:
         """The new value of each parameter, and the new state: what is remembered about all."""
