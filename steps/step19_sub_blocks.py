@@ -603,19 +603,6 @@ def make_steps_grad_op(op):
 
 
 # %% [markdown]
-# **Predict, then run.** One op of the body has a gradient, and one seed is needed. Which two lines
-# stand in the grad block?
-
-# %% tags=["active-ipynb"]
-# y = power()
-# grad_op = make_steps_grad_op(y.block.ops[-1])
-# print(grad_op)
-# print(*grad_op.held_blocks()["sub_block"].ops, sep="\n")
-
-# %% [markdown]
-# The two lines that we computed by hand are the outputs of one `mul_grad`. (The grad op still writes
-# `n@GRAD`, which nobody wants: the passes deal with that.)
-#
 # Two functions change. `make_grad_op`, which `append_backward_ops` asks, asks back. And `adjust` goes
 # into the grad blocks. It notes their **parent**, the block that holds the grad op, and hands on what
 # they get from it: these gradients are `given`. (What is unwanted outside is unwanted inside. Only
@@ -641,6 +628,20 @@ def adjust(block, start, no_grad, given=()):
             adjust(grad_block, 0, no_grad - set(own) | stopped, op.inputs["out_grad"])
     return append_backward_vars(block, start)
 
+
+# %% [markdown]
+# **Predict, then run.** One op of the body has a gradient, and one seed is needed. Which two lines
+# stand in the grad block?
+
+# %% tags=["active-ipynb"]
+# y = power()
+# grad_op = make_steps_grad_op(y.block.ops[-1])
+# print(grad_op)
+# print(*grad_op.held_blocks()["sub_block"].ops, sep="\n")
+
+# %% [markdown]
+# The two lines that we computed by hand are the outputs of one `mul_grad`. (The grad op still writes
+# `n@GRAD`, which nobody wants: the passes deal with that.)
 
 # %% tags=["carried"]
 def append_backward(loss, parameter_list=None, no_grad_set=()):
