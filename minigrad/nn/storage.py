@@ -140,7 +140,10 @@ def _read(whole: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray[Any, An
     with whole.open(member) as stored:
         content = stored.read(member.file_size)
     file = io.BytesIO(content)
-    shape, by_columns, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise _unsound(f"{member.filename!r} has version {version} of the format, not 1 or 2")
+    shape, by_columns, dtype = _HEADERS[version](file)
     _check_dtype(member.filename, dtype)
     size, there = math.prod(shape) * dtype.itemsize, len(content) - file.tell()
     if size != there:

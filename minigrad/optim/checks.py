@@ -94,7 +94,8 @@ def leaves(parameters: Any) -> list[Tensor]:
     values = parameters.parameters() if whole else parameters
     if not isinstance(values, Iterable) or isinstance(values, type | Tensor):
         what = f"parameters are Tensors or a module, not {_shown(parameters)}"
-        raise refusal(what, _repair(parameters), GradError)
+        advice = "a list of Tensors" if isinstance(values, Tensor) else _repair(parameters)
+        raise refusal(what, advice, GradError)
     tensors: dict[int, Tensor] = {}
     for p in values.items() if isinstance(values, Mapping) else values:
         if not isinstance(p, Tensor) or not p.is_leaf or not p.requires_grad:
@@ -119,7 +120,7 @@ def _repair(p: Any) -> str:
     if isinstance(p, Tensor):
         made = "the Tensors it was computed from; training changes what no op made"
         leaf = "mg.tensor(…, requires_grad=True), nn.Parameter(…), or layer.requires_grad_()"
-        return f"a list of Tensors: {leaf if p.is_leaf else made}"
+        return leaf if p.is_leaf else made
     if hasattr(p, "parameters"):
         return (
             "one module that holds them, nn.Sequential(a, b), or [*a.parameters(), *b.parameters()]"

@@ -330,5 +330,5 @@ def test_a_recipe_at_zero_has_the_value_of_the_limit():
 
 
 def test_the_registry_of_the_first_version_names_its_new_home():
-    with pytest.raises(ImportError, match=r"repair: from minigrad\.primitives\.registry import x"):
+    with pytest.raises(ImportError, match=r"repair: from minigrad\.primitives\.registry import"):
         from minigrad.registry import x  # noqa: F401

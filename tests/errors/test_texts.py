@@ -131,8 +131,8 @@ CALLS = [
     (lambda: nn.Conv2d(4, 6, 3, groups=4), "Conv2d(groups=4): 4 channels and 6 filters do not divide into 4 groups", "repair: sizes that groups divides"),
     (lambda: nn.Linear(2, 3).wieght, "this Linear has no attribute 'wieght'"),
     (lambda: nn.Linear(2, 3)(1.0, 2.0), "Linear(…)() takes at most 1 value, 2 were given", "called as Linear(…)(x)"),
-    (lambda: nn.Linear(2, 3).load_state_dict({"wieght": 1.0}), "this Linear has no 'wieght'; did you mean 'weight'?", "repair: state.pop(path)"),
-    (lambda: nn.Linear(2, 3).load_state_dict({}), "the state has no 'weight'", "repair: model.load_state_dict({**model.state_dict(), **state})"),
+    (lambda: nn.Linear(2, 3).load_state_dict({"wieght": 1.0}), "this Linear has no 'wieght'; did you mean 'weight'?", "repair: state.pop(name)"),
+    (lambda: nn.Linear(2, 3).load_state_dict({}), "the state has no 'weight'", "repair: the state of one of the same kind; {**model.state_dict(), **state}"),
     (lambda: nn.BatchNorm(3)(np.ones((2, 4))), "BatchNorm(3) takes [batch, 3, ...], not float64[2, 4]", "repair: BatchNorm(size of axis 1)"),
     (lambda: nn.Sequential(nn.Linear), "modules and functions, not the class Linear", "repair: Linear(), a layer of it"),
     (lambda: nn.Sequential([mg.relu]), "not a list of 1", "repair: Sequential(*layers)"),
@@ -151,7 +151,7 @@ CALLS = [
     (lambda: optim.SGD([nn.Linear(2, 3)]), "not Linear", "repair: one module that holds them"),
     (lambda: optim.SGD([("w", leaf(1.0))]), "not a tuple of 2", "repair: model.parameters()"),
     (lambda: optim.SGD([{"layers": []}]), "a dictionary with 'params'", 'repair: [{"params":'),
-    (lambda: optim.SGD(["w"]), "not str", "repair: nn.Parameter(values)"),
+    (lambda: optim.SGD(["w"]), "not str", "nn.Parameter(values)"),
 ]  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def test_an_error_says_these_words_in_this_order(call, words):
 
 
 FILES = [
-    (b"\0" * 10**7, "'w.npy' grows from", "to 10000000 bytes"),
+    (b"\0" * 10**7, "state.npz grows from", "to 10000000 bytes"),
     (of_version(3), "'w.npy' has version (3, 0) of the format, not 1 or 2"),
 ]
 
