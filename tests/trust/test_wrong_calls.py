@@ -58,7 +58,7 @@ T = mg.tensor([[1.0, 2.0], [3.0, 4.0]])
         (lambda: mg.min(T, 1.5 * T), DTypeError, "mg.minimum(x, y)"),
         (lambda: mg.where(T > 0), DTypeError, "np.nonzero(condition.data)"),
         (lambda: Double(T), DTypeError, "Double.apply(…)"),
-        (lambda: mg.checkpoint(T, T), DTypeError, "mg.checkpoint(function, x)"),
+        (lambda: mg.checkpoint(T, T), DTypeError, "pass a function there"),
         (lambda: mg.trace(lambda x: x, T, offset=1), DTypeError, None),
         (lambda: mg.cross_entropy(np.zeros((2, 5, 3)), np.zeros((2, 3), int)), ValueError, "axis=1"),
         (lambda: mg.jacobian(T, T), DTypeError, "pass a function there"),

@@ -161,10 +161,10 @@ def test_a_gradient_that_is_a_variable_is_shown_by_its_array():
     ("value", "told"),
     [
         (None, "not computed yet"),
-        (np.arange(6.0), "float64 [6], min 0, mean 2.5, max 5, ‖·‖ 7.42"),
+        (np.arange(6.0), "float64 [6], min 0, mean 2.5, max 5, ‖·‖ 7.42: [0, 1, 2, 3, 4, 5]"),
         (np.array(1 / 3), "float64 [], 0.3333333333333333"),
         (np.zeros(0), "float64 [0], empty"),
-        (np.array([1.0, np.nan]), "float64 [2], 1 of 2 not finite"),
+        (np.array([1.0, np.nan]), "float64 [2], 1 of 2 not finite: [1, nan]"),
         (object(), "object"),
     ],
 )

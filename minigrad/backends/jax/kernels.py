@@ -16,7 +16,7 @@ from jax.scipy.special import erf as jax_erf
 
 from ...ops.index import along, filled
 from ...ops.join import border
-from ...ops.windows import lowest, pair, plan
+from ...ops.windows import lowest, pair, plan, transposed_shape
 
 _ROWS = "how many rows a mask chooses is not known while JAX traces; use where instead"
 REFUSED = {"select_rows": _ROWS, "spread_rows": _ROWS, "merge_rows": _ROWS}
@@ -44,6 +44,11 @@ def transposed(function: Any, shape: Any, x: Any) -> Any:
     """The transpose of a linear function of arrays of this shape, as JAX finds it."""
     x = jnp.asarray(x)
     return jax.linear_transpose(function, jax.ShapeDtypeStruct(tuple(shape), x.dtype))(x)[0]
+
+
+@counterpart
+def sigmoid(x):
+    return 1 / (1 + jnp.exp(jnp.negative(x)))
 
 
 @counterpart
@@ -144,6 +149,13 @@ def argsort(x, *, axis=-1, descending=False):
 
 
 @counterpart
+def topk(x, *, k, axis=-1, largest=True):
+    order = argsort(x, axis=axis, descending=largest)
+    first = jnp.take(order, np.arange(k), axis)
+    return jnp.take_along_axis(x, first, axis), first
+
+
+@counterpart
 def spread(x, *, shape, source, target):
     return transposed(lambda y: jnp.einsum(f"{target}->{source}", y), shape, x)
 
@@ -157,6 +169,11 @@ def put_winners(x, *index, template):
     order = jnp.full(x.shape, -1)
     number = jnp.arange(order[places].size).reshape(order[places].shape)
     return order.at[places].max(number)[places] == number
+
+
+@counterpart
+def untake(x, indices, *, shape, axis=None):
+    return transposed(lambda y: jnp.take(y, indices, axis), shape, x)
 
 
 @counterpart
@@ -203,6 +220,15 @@ def conv2d_input(x, w, *, shape, **how):
 @counterpart
 def conv2d_weight(x, y, *, shape, **how):
     return transposed(lambda filters: conv2d(x, filters, **how), shape, y)
+
+
+@counterpart
+def conv_transpose2d(x, w, b=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1):
+    shape = transposed_shape(x, w, groups, stride, padding, dilation, output_padding)
+    out = conv2d_input(
+        x, w, shape=shape, stride=stride, padding=padding, dilation=dilation, groups=groups
+    )
+    return out if b is None else out + jnp.reshape(b, (-1, 1, 1))
 
 
 def _bordered(x, border, value=0):

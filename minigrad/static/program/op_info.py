@@ -162,8 +162,10 @@ def bind_slots(
     ):
         for slot in given:
             if slot not in known:
+                advice = "the type is 'matmul', with slots 'x', 'y' and 'out'"
+                fluid = info.type == "mul" and slot in ("X", "Y")
                 wrong = f"{info.type} has no {what} {slot!r}{did_you_mean(slot, known)}"
-                raise refusal(wrong, "", ProgramError)
+                raise refusal(wrong, advice if fluid else "", ProgramError)
     for attr in attrs:
         if attr not in info.attrs and attr not in info.inputs:
             raise ProgramError(

@@ -18,6 +18,7 @@ WIDEST = 26  # letters that stand in one row of a box; longer texts wrap
 MANY = 1_000_000  # beyond this, numbers are not looked at for a tooltip
 _CELLS, _BARS = 8, "▁▂▃▄▅▆▇█"
 FEW = 4  # arrays of up to this many elements are shown element by element
+SOME = 64  # and of up to this many in a tooltip
 
 #: a word of a script that is written from right to left, and one that is isolated
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
@@ -160,7 +161,7 @@ def explain_value(value: Any) -> str:
     """A value as a tooltip tells it: shape, dtype, and its numbers or their statistics.
 
     >>> explain_value(np.arange(6.0))
-    'float64 [6], min 0, mean 2.5, max 5, ‖·‖ 7.42'
+    'float64 [6], min 0, mean 2.5, max 5, ‖·‖ 7.42: [0, 1, 2, 3, 4, 5]'
     """
     value = unwrap(value)
     if value is None:
@@ -179,7 +180,8 @@ def explain_value(value: Any) -> str:
         return f"{head}, {array.item()!r}"
     if array.size > MANY:
         return head
-    return f"{head}, {_statistics(array)}"
+    told = f"{head}, {_statistics(array)}"
+    return f"{told}: {_elements(array)}" if array.size <= SOME else told
 
 
 def strip(value: Any) -> str:

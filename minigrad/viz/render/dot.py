@@ -278,9 +278,12 @@ def _columns(
     side starts with a point, several frames stand in an unseen one, and a line between the points
     keeps the order.
     """
-    _nodes(drawing, graph, None, far)
     frames = [r for r in graph.regions.values() if r.parent is None]
     sides = [side for side in ("forward", "backward") if any(r.side == side for r in frames)]
+    if len(sides) < 2:  # nothing to keep apart
+        _inside(drawing, graph, None, far)
+        return
+    _nodes(drawing, graph, None, far)
     for side in sides:
         mine = [r for r in frames if r.side == side]
         if len(mine) == 1:
@@ -305,9 +308,8 @@ def _columns(
                     _frame(column, graph, region, far)
         first = next((n for row in rows for n in row if graph.nodes[n].side == side), side)
         drawing.edge(side, first, style="invis", weight="0")
-    if len(sides) == 2:
-        with drawing.subgraph(graph_attr={"rank": "min"}) as top:
-            top.edge(*sides, style="invis")
+    with drawing.subgraph(graph_attr={"rank": "min"}) as top:
+        top.edge(*sides, style="invis")
 
 
 def _nodes(drawing: Any, graph: Graph, parent: str | None, far: dict[str, tuple[str, ...]]) -> None:
