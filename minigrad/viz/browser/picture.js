@@ -139,9 +139,9 @@ function isDark(element) {
   canvas.style.backgroundColor = "Canvas";          // what the page is drawn on where nothing in it has a colour
   page.documentElement.append(canvas);
   for (let at = element; at; at = at.parentElement) behind.push(at);
-  const colours = [...behind, canvas].map((at) => page.defaultView.getComputedStyle(at).backgroundColor.match(/[\d.]+/g).map(Number));
+  const colours = [...behind, canvas].map((at) => page.defaultView.getComputedStyle(at).backgroundColor.match(/[\d.]+/g)?.map(Number) ?? []);
   canvas.remove();
-  const [r, g, b] = colours.find(([, , , opaque = 1]) => opaque > 0.5);
+  const [r, g, b] = colours.find(([, , blue, opaque = 1]) => blue !== undefined && opaque > 0.5) ?? [];  // none: it has left the page
   return 0.299 * r + 0.587 * g + 0.114 * b < 110;
 }
 
