@@ -20,6 +20,7 @@ from minigrad import static
 from minigrad.errors import ProgramError
 from minigrad.explain.programs import explain
 from minigrad.primitives.registry import REGISTRY
+from minigrad.viz.adapters.of_program import of_program
 from tests.opinfo import RECORDS
 from tests.ops import (  # noqa: F401  (they fill the table)
     records_conv,
@@ -416,13 +417,7 @@ def copies(program: Any, names: list[str], drawn: bool) -> None:
             raise Mismatch(f"{kind}: another text")
         for a, b in zip(values, run(copy, names), strict=True):
             same(a, b, kind)
-        ops = [op for block in program.blocks for op in block.ops]
-        written = [n for op in ops for n in op.output_names]
-        # a text does not say whose they are: grad ops of overwritten names, and those without a type of their own
-        unsaid = len({*written}) < len(written) or any(
-            op.forward_op is not None and not op.type.endswith("_grad") for op in ops
-        )
-        if drawn and not (kind == "text" and unsaid) and shown(copy) != shown(program):
+        if drawn and links(program, copy, kind) and shown(copy) != shown(program):
             raise Mismatch(f"{kind}: another picture")
     if names:
         pruned = program.prune(names)
@@ -435,6 +430,29 @@ def copies(program: Any, names: list[str], drawn: bool) -> None:
             was = explain(program.global_block().vars[name])
             if was.gradient in names and explain(variable).gradient != was.gradient:
                 raise Mismatch(f"why after prune: {explain(variable)}, before: {was}")
+
+
+def links(program: Any, copy: Any, kind: str) -> bool:
+    """Whether grad ops and gradients stand beside what they do in the program; a text may leave some alone."""
+    twins = twins_of(copy)
+    left_alone = 0
+    for what, twin in twins_of(program).items():
+        if twins[what] != twin:
+            left_alone += 1
+            if kind != "text" or twins[what] is not None:
+                raise Mismatch(f"{kind}: {what} is drawn beside {twins[what]}, not {twin}")
+    return not left_alone
+
+
+def twins_of(program: Any) -> dict[Any, Any]:
+    """What stands beside each operator, and beside each version of a value, in the whole picture."""
+    graph = of_program(program)
+    count: Counter[str] = Counter()
+    place = {}
+    for node in graph.nodes.values():
+        count[node.name] += 1
+        place[node.id] = node.data.get("place", (node.name, count[node.name]))
+    return {place[n.id]: place.get(n.twin) for n in graph.nodes.values()}
 
 
 def shown(program: Any) -> list[str]:

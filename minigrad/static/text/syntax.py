@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -467,32 +468,29 @@ def _gradients(block: Block, op: Operator) -> dict[str, Variable]:
     return {name: Variable(block, name, v.shape, v.dtype) for name, v in models.items()}
 
 
-Makers = dict[tuple[str, str], list[Operator]]  #: (type of a grad op, name) → what wrote the name
-
-
 def link_grad_ops(program: Program) -> None:
     """Give grad ops back the link to what they differentiate: the operator that made what they read the gradient of.
 
-    Where several of its type wrote that name, it is the last one without a grad op: a backward part goes in reverse.
+    Where several of a type wrote that name, their grad ops stand in reverse, if each has one; else nothing is linked.
     """
-    known: dict[int, Makers] = {}
     for block in program.blocks:
         source = program.blocks[block.forward_block] if block.forward_block >= 0 else block
-        if source.idx not in known:
-            makers = known[source.idx] = {}
-            for op in source.ops:
-                for name in op.output_names:
-                    makers.setdefault((f"{op.type}_grad", name), []).append(op)
-        makers, waiting = known[source.idx], Makers()
+        makers = defaultdict(list)
+        for op in source.ops:
+            for name in op.output_names:
+                makers[f"{op.type}_grad", name].append(op)
+        readers = defaultdict(list)  # of one gradient, in one backward part
+        part = 0
         for op in block.ops:
-            if op.role == "loss":  # another backward part begins
-                waiting = {}
+            part += op.role == "loss"  # another backward part begins
             gradients = [n for slot in op.inputs if slot.endswith("_grad") for n in op.inputs[slot]]
-            for key in ((op.type, variable_of(whole(n)) or "") for n in gradients):
-                if key in makers:
-                    *rest, op.forward_op = waiting.get(key) or makers[key]
-                    waiting[key] = rest
-                    break
+            keys = ((op.type, variable_of(whole(n)) or "") for n in gradients)
+            if key := next((k for k in keys if k in makers), None):
+                readers[part, key].append(op)
+        for (_, key), grad_ops in readers.items():
+            if len(grad_ops) == len(ops := makers[key]):
+                for grad_op, op in zip(grad_ops, reversed(ops), strict=True):
+                    grad_op.forward_op = op
 
 
 def _backward_calls(

@@ -185,8 +185,8 @@ def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[s
     is saved with what reads it.
 
     Returns grad op node id -> the forward operator.  An op's own ``forward_op`` decides; where
-    there is none, a grad op belongs to the last operator not yet taken that wrote the base of a
-    gradient it reads and read the base of one it writes.
+    there is none, a grad op belongs to the one operator that wrote the base of a gradient it reads
+    and read the base of one it writes.
     """
     known = {id(f.op): f for f in forward}
     writers: dict[str, list[Placed]] = {}
@@ -221,12 +221,12 @@ def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[s
 
 
 def by_names(g: Placed, writers: dict[str, list[Placed]]) -> Placed | None:
-    """The forward operator that a grad op belongs to, judged by its names."""
+    """The forward operator that a grad op belongs to, judged by its names; None where they say it of several."""
     written = {base(name) for name in g.outs if name != EMPTY}
     for name in g.ins:
-        for f in reversed(writers.get(base(name), ())):
-            if f.node.twin is None and (written & f.ins.keys() or not written):
-                return f
+        told = [f for f in writers.get(base(name), ()) if written & f.ins.keys() or not written]
+        if len(told) == 1 and told[0].node.twin is None:
+            return told[0]
     return None
 
 
@@ -239,7 +239,7 @@ def link_rest(graph: Graph, forward: Wiring, backward: Wiring) -> None:
             continue
         values = forward.versions.get(base(name), ())
         free = [v for v in values if v.twin is None and v.side == "forward"]
-        if free:
+        if len(free) == 1:
             graph.link(free[0], last)
 
 
