@@ -278,7 +278,7 @@ def invent(p, random, boldness=0.5):
     return word[1:]
 
 
-# %% tags=["active-ipynb"]
+# %% tags=["active-ipynb", "varies"]
 # p = {name: engine.Variable(value) for name, value in step.parameters.items()}
 # random = np.random.default_rng(7)
 # print(", ".join(invent(p, random) for _ in range(24)))

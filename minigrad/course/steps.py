@@ -31,6 +31,7 @@ TAGS = {
     "picture-B",
     "raises-exception",
     "steps",
+    "varies",
 }
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 

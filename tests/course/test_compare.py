@@ -85,6 +85,16 @@ def test_another_error_is_content_another_traceback_is_not():
     assert differences(failing("a", "line 1"), failing("b", "line 1"))
 
 
+def test_what_varies_is_compared_by_its_kinds():
+    varies = {"metadata": {"tags": ["varies"]}}
+    old = notebook(**varies)
+    new = copy.deepcopy(old)
+    new["cells"][1]["outputs"][1]["text"] = "3.30\n"
+    assert differences(old, new) == []
+    del new["cells"][1]["outputs"][1]
+    assert differences(old, new) == ["cell 1: its outputs differ: no longer 'stream'"]
+
+
 def test_another_number_of_cells_is_said():
     assert differences(notebook(), {"cells": []}) == ["2 cells, now 0"]
 

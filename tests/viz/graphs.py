@@ -351,6 +351,44 @@ def wide_sum():
 
 
 @graph
+def leaves_in_one_sum():
+    """Fifty parameters that one operation reads"""
+    total = mg.add_n(*[weight(2, name=f"p{k}") for k in range(50)]).sum()
+    total.backward()
+    return mg.draw(total)
+
+
+@graph
+def leaves_read_twice():
+    """Thirty layers whose weights are punished, too"""
+    weights = [weight(4, 4, name=f"w{k}") for k in range(30)]
+    h = ones(2, 4)
+    for w in weights:
+        h = mg.tanh(h @ w)
+    loss = h.sum() + 0.01 * mg.add_n(*[(w * w).sum() for w in weights])
+    loss.backward()
+    return mg.draw(loss)
+
+
+@graph
+def punished_modules():
+    """Sixty parameters of modules, squared and added up"""
+    weights = [weight(2, 2, name=f"layer{k}.weight") for k in range(60)]
+    loss = sum(((w * w).sum() for w in weights), mg.tensor(0.0))
+    loss.backward()
+    return mg.draw(loss)
+
+
+@graph
+def wide_letters():
+    """Names in letters that are as wide as two"""
+    x, w = weight(2, name="入力" * 9), weight(2, name="重み行列" * 5)
+    loss = (mg.tanh(x) * w).sum()
+    loss.backward()
+    return mg.draw(loss)
+
+
+@graph
 def random_dag():
     """Forty operators on values drawn at random"""
     rng = np.random.default_rng(0)

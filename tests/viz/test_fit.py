@@ -25,7 +25,7 @@ def test_a_picture_is_as_wide_as_a_page_with_text_that_can_be_read(name):
     assert shared_ranks(picture) == 0
 
 
-@pytest.mark.parametrize("name", ["attention_by_hand", "lstm", "random_dag"])
+@pytest.mark.parametrize("name", ["attention_by_hand", "lstm", "random_dag", "leaves_read_twice"])
 def test_what_is_folded_to_fit_opens_and_fits_again(name):
     picture = GRAPHS[name]()
     view = picture.view
@@ -35,6 +35,22 @@ def test_what_is_folded_to_fit_opens_and_fits_again(name):
             view.open(next(iter(view.folds())))
     again = type(picture)(view.graph, view=view)
     assert measured(again).smallest_text >= READABLE
+
+
+def test_a_stack_of_leaves_names_them_and_opens():
+    picture = GRAPHS["leaves_in_one_sum"]()
+    assert measured(picture).width <= PAGE  # it is folded when it is laid out
+    view = picture.view
+    box, twin = (n for n in view.graph.nodes.values() if n.kind == "folded")
+    assert (box.name, *box.lines) == ("p0 … p49", "50 parameters")
+    assert (twin.name, *twin.lines) == ("p0.grad … p49.grad", "50 gradients")
+    assert view.folds()[box.id] == "p0 … p49: 50 parameters, folded; open"
+    assert view.found("p17.grad") == {twin.id: 1}
+    view.open(box.id)
+    parts = [n for n in view.graph.nodes.values() if n.kind == "folded" and n.side == "forward"]
+    assert parts[0].name == "p0 … p4"
+    view.open(parts[0].id)
+    assert {"p0", "p4", "p5 … p9"} <= {n.name for n in view.graph.nodes.values()}
 
 
 def test_what_is_asked_for_in_full_is_never_folded():

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from ..graph.format import shorten, visible
 from ..graph.graph import Graph, Node, is_op
 from .opening import Opening, closed, frames_around, near, split
-from .segments import Segment, chunks, contracted, modules, segments, size_of
+from .segments import Segment, chunks, contracted, modules, said_size, segments, stacks
 
 FULL = 150  # nodes drawn in full
 OPENED = 400  # nodes of a picture in which boxes are open
@@ -35,7 +35,7 @@ def folded(
         return graph
     found = None if by_module else _small(graph, [*modules(graph), segments(graph)], most)
     if found is not None:
-        return contracted(graph, split(graph, found, openings))
+        return _contracted(graph, found, openings)
     shut = closed(graph)  # frames are closed, and what stands outside folds for itself
     found = _small(shut, [[]] if by_module else [segments(shut)], most)
     found = (segments(shut) if by_module else chunks(shut, most)) if found is None else found
@@ -48,12 +48,18 @@ def folded(
         openings = [*openings, Opening("show", frozenset(holders))]
     else:
         graph = shut
-    return contracted(graph, split(graph, found, openings))
+    return _contracted(graph, found, openings)
+
+
+def _contracted(graph: Graph, found: list[Segment], openings: Iterable[Opening] = ()) -> Graph:
+    """The graph with segments and stacks of leaves as boxes, but for what was opened."""
+    parts = split(graph, found, openings)
+    return contracted(graph, [*parts, *split(graph, stacks(graph, parts), openings)])
 
 
 def _small(graph: Graph, ways: Iterable[list[Segment]], most: int) -> list[Segment] | None:
     """The way of folding that shows most and is not too large."""
-    sizes = [(len(contracted(graph, found).nodes), found) for found in ways]
+    sizes = [(len(_contracted(graph, found).nodes), found) for found in ways]
     fit = [each for each in sizes if each[0] <= most]
     return max(fit, key=lambda each: each[0])[1] if fit else None
 
@@ -106,7 +112,7 @@ class View:
     def folds(self) -> dict[str, str]:
         """The boxes that can be opened, each with a few words."""
         return {
-            n.id: f"{shorten(n.name, 60)}: {size_of([n]):,} operations, folded; open"
+            n.id: f"{shorten(n.name, 60)}: {said_size([n]) if n.data['ops'] else n.lines[0]}, folded; open"
             for n in self.graph.nodes.values()
             if "members" in n.data
         }

@@ -44,8 +44,15 @@ class Segment:
         return len(self.ops) // self.period if self.period else 1
 
     @property
+    def leaves(self) -> bool:
+        """Whether it holds no operations, but leaves or their gradients."""
+        return not is_op(self.ops[0]) or ends_at_leaf(self.ops[0])
+
+    @property
     def name(self) -> str:
-        """What it is: the path of its module, what repeats, or the kinds of its operations."""
+        """What it is: the path of its module, what repeats, the kinds of operations, the first and the last leaf."""
+        if self.leaves:
+            return f"{_called(self.ops[0])} … {_called(self.ops[-1])}"
         if self.period:
             names = [n.name for n in self.ops[: self.period]]
             return f"{self.times} × ({_listed(names)})"
@@ -54,6 +61,9 @@ class Segment:
     @property
     def words(self) -> str:
         """How much it holds, and of a module what: ``2 operations: conv2d, relu``."""
+        if self.leaves:
+            kinds = {"accumulate": "gradients", "leaf_gradient": "gradients", "leaf": "parameters"}
+            return f"{len(self.ops)} {kinds.get(self.ops[0].kind, 'values')}"
         numbers = [n.number for n in self.ops if n.number is not None]
         count = f"ops #{min(numbers)} to #{max(numbers)}" if numbers else said_size(self.ops)
         return f"{count}: {kinds_of(self.ops)}" if self.path and not self.period else count
@@ -136,7 +146,8 @@ def mirrored(graph: Graph, segment: Segment) -> Segment | None:
     if not ops:
         return None
     period = max(1, len(ops) // segment.times) if segment.period else 0
-    segment.twin = Segment(ops[::-1], segment.path, period, twin=segment)
+    ops = ops if segment.leaves else ops[::-1]
+    segment.twin = Segment(ops, segment.path, period, twin=segment)
     return segment.twin
 
 
@@ -166,6 +177,32 @@ def modules(graph: Graph) -> Iterator[list[Segment]]:
             yield found
 
 
+def _called(node: Node) -> str:
+    name: str = node.data.get("called", node.name)
+    return name
+
+
+def stacks(graph: Graph, segments: list[Segment]) -> list[Segment]:
+    """The leaves that the same segments and operations read, where they are many, and their gradients."""
+    links = Links(graph)
+    place = {op.id: f"segment {k}" for k, s in enumerate(segments) for op in s.ops}
+    read: dict[Any, list[Node]] = {}
+    for node in graph.nodes.values():
+        if not links.before[node.id] and not is_op(node):
+            readers = _readers(links, node)
+            if (
+                len(readers) > 1 or not readers <= place.keys()
+            ):  # one inside of a segment has it in there
+                by = frozenset(place.get(name, name) for name in readers)
+                read.setdefault((node.side, node.region, by), []).append(node)
+    found = [Segment(leaves) for leaves in read.values() if len(leaves) > _MANY]
+    return [*found, *(twin for s in found if (twin := mirrored(graph, s)) is not None)]
+
+
+def _readers(links: Links, node: Node) -> set[str]:
+    return {n.id for n in links.after[node.id]}
+
+
 def _listed(names: list[str]) -> str:
     if len(names) > 5:
         names = [*names[:3], "…", names[-1]]
@@ -181,7 +218,7 @@ def kinds_of(ops: Iterable[Node]) -> str:
 
 def said_size(ops: Iterable[Node]) -> str:
     """``75 operations``"""
-    return f"{size_of(ops)} operations"
+    return f"{size_of(ops):,} operations"
 
 
 def size_of(ops: Iterable[Node]) -> int:
@@ -230,7 +267,7 @@ def drawn_with(graph: Graph, boxes: Iterable[Node], place: dict[str, str]) -> Gr
 
 def box_of(name: str, label: str, words: str, data: dict[str, Any], **fields: Any) -> Node:
     """A node that stands for others: ``data`` says for which, and how many operations they are."""
-    size = f"{data['ops']} operations" if data["ops"] else words
+    size = f"{data['ops']:,} operations" if data["ops"] else words
     return Node(name, "folded", label, lines=(words,), tooltip=size, data=data, **fields)
 
 
@@ -272,7 +309,7 @@ def _segment_of(
     readers = [owner[n.id] for n in after if n.id in owner]
     if outside or (ends_at_leaf(node) and node.twin not in owner):
         return None
-    if not before and (len(after) > 1 or node.id in kept):
+    if not before and (len(_readers(links, node)) > 1 or node.id in kept):
         return None
     near = makers or (() if is_op(node) else readers)
     return min(near, key=lambda s: order[id(s)], default=None)
@@ -285,7 +322,7 @@ def _goes_in(links: Links, segment: Segment) -> list[Node]:
     first, period = segment.ops[0], segment.period
     inputs = links.before[first.id]
     again = links.before[segment.ops[period].id] if 0 < period < len(segment.ops) else []
-    own = [not links.before[n.id] and len(links.after[n.id]) == 1 for n in again]
+    own = [not links.before[n.id] and len(_readers(links, n)) == 1 for n in again]
     own += [False] * (len(inputs) - len(own))
     free = (n for n, repeats in zip(inputs, own, strict=False) if not repeats)
     return [n for n in free if n.kind != "leaf" or "." not in n.name]
@@ -299,13 +336,14 @@ def _has_many(links: Links, node: Node) -> bool:
 
 def _folded_box(graph: Graph, name: str, segment: Segment, members: list[str]) -> Node:
     data = {
-        "ops": size_of(segment.ops),
+        "ops": 0 if segment.leaves else size_of(segment.ops),
         "segment": [n.id for n in segment.ops],
         "members": [*_whole_members(graph, members)],
     }
     about = {"side": segment.side, "region": segment.ops[0].region}
     box = box_of(name, segment.name, segment.words, data, **about)
-    box.lines += _leaves_in([graph.nodes[m] for m in members], segment.side)
+    if not segment.leaves:
+        box.lines += _leaves_in([graph.nodes[m] for m in members], segment.side)
     return box
 
 
@@ -321,7 +359,7 @@ def _whole_members(graph: Graph, members: Iterable[str]) -> Iterator[str]:
 def _leaves_in(nodes: list[Node], side: str) -> tuple[str, ...]:
     """How many parameters or gradients of parameters are inside: ``w0 … w9: 10 parameters``."""
     leaves = [n.name for n in nodes if n.kind == "leaf"]
-    grads = [n.data.get("called", n.name) for n in nodes if ends_at_leaf(n)]
+    grads = [_called(n) for n in nodes if ends_at_leaf(n)]
     lines = []
     for names, what in ((leaves, "parameter"), (grads, "gradient")):
         if names:

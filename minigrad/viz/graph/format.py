@@ -75,22 +75,28 @@ def shorten(text: object, limit: int = LONGEST_NAME) -> str:
 
 
 def wrapped(text: str, width: int = WIDEST) -> list[str]:
-    """A text in rows of at most ``width`` letters; a result stays beside its sign.
+    """A text in rows of at most ``width`` letters, of which 名 counts twice; a result stays beside its sign.
 
     >>> wrapped("[0] g·learning_rate_scale = 0.25")
     ['[0] g·learning_rate_scale', '= 0.25']
     """
-    if len(text) <= width:
+    if _columns(text) <= width:
         return [text]
     rows = [""]
     for piece in _BETWEEN.split(text):
-        for part in _WITHIN.split(piece) if len(piece.rstrip()) > width else [piece]:
-            if rows[-1] and len((rows[-1] + part).rstrip()) > width:
+        for part in _WITHIN.split(piece) if _columns(piece.rstrip()) > width else [piece]:
+            if rows[-1] and _columns((rows[-1] + part).rstrip()) > width:
                 rows.append("")
             rows[-1] += part
-            while len(rows[-1].rstrip()) > width:
-                rows[-1:] = [rows[-1][:width], rows[-1][width:]]
+            while (columns := _columns(rows[-1].rstrip())) > width:
+                first = width * len(rows[-1].rstrip()) // columns
+                rows[-1:] = [rows[-1][:first], rows[-1][first:]]
     return [row.strip() for row in rows if row.strip()] or [text]
+
+
+def _columns(text: str) -> int:
+    wide = 0 if text.isascii() else sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return len(text) + wide
 
 
 def unwrap(value: Any) -> Any:
