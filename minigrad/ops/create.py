@@ -189,7 +189,7 @@ def cast(x, *, dtype):
     return x.astype(dtype, copy=False)
 
 
-cast.grad(x=lambda out_grad, x_dtype: cast(out_grad, dtype=x_dtype))
+cast.grad(x=(cast, "out_grad, x_dtype"))
 cast.primitive.formula(x="g")
 
 

@@ -97,11 +97,9 @@ def put_zeros(x, *, shape, index):
     return out
 
 
-basic_getitem.grad(
-    x=lambda out_grad, x_shape, index: put_zeros(out_grad, shape=x_shape, index=index)
-)
+basic_getitem.grad(x=(put_zeros, "out_grad, x_shape, index"))
 basic_getitem.primitive.formula(x="put(g, index)")
-put_zeros.grad(x=lambda out_grad, index: basic_getitem(out_grad, index=index))
+put_zeros.grad(x=(basic_getitem, "out_grad, index"))
 put_zeros.primitive.formula(x="g[index]")
 
 
@@ -204,12 +202,9 @@ def untake(x, indices, *, shape, axis=None):
     return out
 
 
-take.grad(
-    x=lambda indices, out_grad, x_shape, axis: untake(out_grad, indices, shape=x_shape, axis=axis)
-)
+take.grad(x=(untake, "out_grad, indices, x_shape, axis"))
 take.primitive.formula(x="put(g, indices, axis)")
-untake.grad(x=lambda indices, out_grad, axis: take(out_grad, indices, axis=axis))
-untake.primitive.formula(x="take(g, indices, axis)")
+untake.grad(x=(take, "out_grad, indices, axis"))
 
 
 @primitive(nondiff=("indices",))
@@ -233,14 +228,9 @@ def add_along_axis(x, indices, *, shape, axis=-1):
     return out
 
 
-take_along_axis.grad(
-    x=lambda indices, out_grad, x_shape, axis: add_along_axis(
-        out_grad, indices, shape=x_shape, axis=axis
-    )
-)
+take_along_axis.grad(x=(add_along_axis, "out_grad, indices, x_shape, axis"))
 take_along_axis.primitive.formula(x="put_along_axis(g, indices, axis)")
-add_along_axis.grad(x=lambda indices, out_grad, axis: take_along_axis(out_grad, indices, axis=axis))
-add_along_axis.primitive.formula(x="take_along_axis(g, indices, axis)")
+add_along_axis.grad(x=(take_along_axis, "out_grad, indices, axis"))
 
 
 def along(indices, shape, axis):
@@ -349,9 +339,9 @@ def spread_rows(x, mask):
     return out
 
 
-select_rows.grad(x=lambda mask, out_grad: spread_rows(out_grad, mask))
+select_rows.grad(x=(spread_rows, "out_grad, mask"))
 select_rows.primitive.formula(x="put(g, mask)")
-spread_rows.grad(x=lambda mask, out_grad: select_rows(out_grad, mask))
+spread_rows.grad(x=(select_rows, "out_grad, mask"))
 spread_rows.primitive.formula(x="g[mask]")
 
 
@@ -465,11 +455,7 @@ def topk(x, *, k, axis=-1, largest=True):
     return np.take_along_axis(x, first, axis), first
 
 
-topk.grad(
-    x=lambda indices, values_grad, x_shape, axis: add_along_axis(
-        values_grad, indices, shape=x_shape, axis=axis
-    )
-)
+topk.grad(x=(add_along_axis, "values_grad, indices, x_shape, axis"))
 topk.primitive.formula(x="put_along_axis(g, indices, axis)")
 
 

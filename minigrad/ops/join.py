@@ -43,8 +43,7 @@ def _concat_rule(out_grad, x_shape, axis):
 
 concat.grad(x=_concat_rule)
 concat.primitive.formula(x="part(g, k)")
-split_like.grad(x=lambda out_grad, axis: concat(out_grad, axis=axis))
-split_like.primitive.formula(x="concat(g, axis)")
+split_like.grad(x=(concat, "out_grad, axis"))
 
 
 @primitive(list_output=True, view=True)
@@ -60,8 +59,7 @@ def split(x, *, num_or_sections=2, axis=0):
     return np.split(x, ends(x.shape[axis], num_or_sections), axis=axis)
 
 
-split.grad(x=lambda out_grad, axis: concat(out_grad, axis=axis))
-split.primitive.formula(x="concat(g, axis)")
+split.grad(x=(concat, "out_grad, axis"))
 
 
 def ends(length, parts):
@@ -102,10 +100,9 @@ def unbind(x, *, axis=0):
     return list(np.moveaxis(np.asarray(x), axis, 0))
 
 
-stack.grad(x=lambda out_grad, axis: unbind(out_grad, axis=axis))
+stack.grad(x=(unbind, "out_grad, axis"))
 stack.primitive.formula(x="part(g, k)")
-unbind.grad(x=lambda out_grad, axis: stack(out_grad, axis=axis))
-unbind.primitive.formula(x="stack(g, axis)")
+unbind.grad(x=(stack, "out_grad, axis"))
 
 
 @primitive(type="sum", title="AddN")
@@ -158,10 +155,8 @@ def crop(x, *, pad_width):
     return x[_inside([n - a - b for n, (a, b) in zip(x.shape, pairs, strict=True)], pairs)]
 
 
-pad.grad(x=lambda out_grad, pad_width: crop(out_grad, pad_width=pad_width))
-pad.primitive.formula(x="crop(g, pad_width)")
-crop.grad(x=lambda out_grad, pad_width: pad(out_grad, pad_width=pad_width))
-crop.primitive.formula(x="pad(g, pad_width)")
+pad.grad(x=(crop, "out_grad, pad_width"))
+crop.grad(x=(pad, "out_grad, pad_width"))
 
 
 def border(pad_width, ndim):
@@ -200,11 +195,7 @@ def untile(x, *, shape, repetitions):
     return np.add.reduce(blocks, axis=tuple(range(0, 2 * ndim, 2))).reshape(shape)
 
 
-tile.grad(
-    x=lambda out_grad, x_shape, repetitions: untile(
-        out_grad, shape=x_shape, repetitions=repetitions
-    )
-)
+tile.grad(x=(untile, "out_grad, x_shape, repetitions"))
 tile.primitive.formula(x="untile(g, x.shape)")
 untile.grad(
     x=lambda out_grad, repetitions, x_shape: reshape(

@@ -54,13 +54,6 @@ def _product(x, y):
     return x.dot(y) if matrices else np.matmul(x, y)
 
 
-matmul.grad(
-    x=lambda y, out_grad, x_shape: matmul_nt(out_grad, y, x_shape),
-    y=lambda x, out_grad, y_shape: matmul_tn(x, out_grad, y_shape),
-)
-matmul.primitive.formula(x="g @ y.T", y="x.T @ g")
-
-
 @primitive(infer=shape_attr)
 def matmul_nt(x, y, *, shape):
     """``x @ yᵀ`` summed to ``shape``: the gradient of a product's first factor."""
@@ -71,13 +64,6 @@ def matmul_nt(x, y, *, shape):
     if len(shape) == 1:  # the product lost the first factor's axis
         return sum_to(np.matmul(y, x[..., None])[..., 0], tuple(shape))
     return sum_to(np.matmul(x, np.swapaxes(y, -1, -2)), tuple(shape))
-
-
-matmul_nt.grad(
-    x=lambda y, out_grad: matmul(out_grad, y),
-    y=lambda x, out_grad, y_shape: matmul_tn(out_grad, x, shape=y_shape),
-)
-matmul_nt.primitive.formula(x="g @ y", y="g.T @ x")
 
 
 @primitive(infer=shape_attr)
@@ -98,10 +84,11 @@ def matmul_tn(x, y, *, shape):
     return sum_to(np.matmul(np.swapaxes(x, -1, -2), y), tuple(shape))
 
 
-matmul_tn.grad(
-    x=lambda y, out_grad, x_shape: matmul_nt(y, out_grad, shape=x_shape),
-    y=lambda x, out_grad: matmul(x, out_grad),
-)
+matmul.grad(x=(matmul_nt, "out_grad, y, x_shape"), y=(matmul_tn, "x, out_grad, y_shape"))
+matmul.primitive.formula(x="g @ y.T", y="x.T @ g")
+matmul_nt.grad(x=(matmul, "out_grad, y"), y=(matmul_tn, "out_grad, x, y_shape"))
+matmul_nt.primitive.formula(x="g @ y", y="g.T @ x")
+matmul_tn.grad(x=(matmul_nt, "y, out_grad, x_shape"), y=(matmul, "x, out_grad"))
 matmul_tn.primitive.formula(x="y @ g.T", y="x @ g")
 
 
@@ -123,9 +110,9 @@ def linear(x, w, b=None):
 
 
 linear.grad(
-    x=lambda w, out_grad, x_shape: matmul_nt(out_grad, w, x_shape),
-    w=lambda x, out_grad, w_shape: matmul_tn(x, out_grad, w_shape),
-    b=lambda out_grad, b_shape: unbroadcast(out_grad, b_shape),
+    x=(matmul_nt, "out_grad, w, x_shape"),
+    w=(matmul_tn, "x, out_grad, w_shape"),
+    b=(unbroadcast, "out_grad, b_shape"),
 )
 linear.primitive.formula(x="g @ w.T", w="x.T @ g", b="sum_to(g, b.shape)")
 
@@ -263,17 +250,9 @@ def put_diagonal(x, *, shape, offset=0, axis1=0, axis2=1):
     return out
 
 
-diagonal.grad(
-    x=lambda out_grad, x_shape, offset, axis1, axis2: put_diagonal(
-        out_grad, shape=x_shape, offset=offset, axis1=axis1, axis2=axis2
-    )
-)
+diagonal.grad(x=(put_diagonal, "out_grad, x_shape, offset, axis1, axis2"))
 diagonal.primitive.formula(x="put_diagonal(g, offset)")
-put_diagonal.grad(
-    x=lambda out_grad, offset, axis1, axis2: diagonal(
-        out_grad, offset=offset, axis1=axis1, axis2=axis2
-    )
-)
+put_diagonal.grad(x=(diagonal, "out_grad, offset, axis1, axis2"))
 put_diagonal.primitive.formula(x="diagonal(g, offset)")
 
 
@@ -409,5 +388,4 @@ def half_tril(x):
     return np.tril(x) * (1 - 0.5 * np.eye(x.shape[-1], dtype=x.dtype))
 
 
-half_tril.grad(x=lambda out_grad: half_tril(out_grad))
-half_tril.primitive.formula(x="half_tril(g)")
+half_tril.grad(x=(half_tril, "out_grad"))

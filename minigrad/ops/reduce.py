@@ -60,10 +60,8 @@ def ungroup_axes(x, *, shape, axis=None):
     return np.transpose(np.reshape(x, [shape[k] for k in order]), np.argsort(order))
 
 
-group_axes.grad(x=lambda out_grad, x_shape, axis: ungroup_axes(out_grad, shape=x_shape, axis=axis))
-group_axes.primitive.formula(x="ungroup_axes(g, x.shape, axis)")
-ungroup_axes.grad(x=lambda out_grad, axis: group_axes(out_grad, axis=axis))
-ungroup_axes.primitive.formula(x="group_axes(g, axis)")
+group_axes.grad(x=(ungroup_axes, "out_grad, x_shape, axis"))
+ungroup_axes.grad(x=(group_axes, "out_grad, axis"))
 
 
 # -- sums and means ------------------------------------------------------------------------
@@ -80,16 +78,9 @@ def reduce_sum(x, *, axis=None, keepdims=False):
     return np.add.reduce(x, axis=axis, keepdims=keepdims)
 
 
-reduce_sum.grad(
-    x=lambda out_grad, x_shape, axis, keepdims: expand_reduced(
-        out_grad, shape=x_shape, axis=axis, keepdims=keepdims
-    )
-)
+reduce_sum.grad(x=(expand_reduced, "out_grad, x_shape, axis, keepdims"))
 reduce_sum.primitive.formula(x="g")
-
-expand_reduced.grad(
-    x=lambda out_grad, axis, keepdims: reduce_sum(out_grad, axis=axis, keepdims=keepdims)
-)
+expand_reduced.grad(x=(reduce_sum, "out_grad, axis, keepdims"))
 expand_reduced.primitive.formula(x="sum(g)")
 
 
@@ -111,14 +102,6 @@ def mean(x, *, axis=None, keepdims=False):
     return np.add.reduce(x, axis=axis, keepdims=keepdims) / (count or np.nan)
 
 
-mean.grad(
-    x=lambda out_grad, x_shape, axis, keepdims: expand_mean(
-        out_grad, shape=x_shape, axis=axis, keepdims=keepdims
-    )
-)
-mean.primitive.formula(x="g / n")
-
-
 @primitive(infer=shape_attr)
 def expand_mean(x, *, shape, axis=None, keepdims=False, correction=0):
     """Spread a reduced value over the elements it was the mean of: the gradient of a mean."""
@@ -129,12 +112,11 @@ def expand_mean(x, *, shape, axis=None, keepdims=False, correction=0):
     return out
 
 
+mean.grad(x=(expand_mean, "out_grad, x_shape, axis, keepdims"))
+mean.primitive.formula(x="g / n")
 expand_mean.grad(
-    x=lambda out_grad, axis, keepdims, correction, shape: over_count(
-        reduce_sum(out_grad, axis=axis, keepdims=keepdims),
-        shape=shape,
-        axis=axis,
-        correction=correction,
+    x=lambda out_grad, shape, axis, keepdims, correction: over_count(
+        reduce_sum(out_grad, axis=axis, keepdims=keepdims), shape, axis, correction
     )
 )
 expand_mean.primitive.formula(x="sum(g) / (n - correction)")
@@ -147,11 +129,7 @@ def over_count(x, *, shape, axis=None, correction=0):
     return np.true_divide(x, count if count > 0 else np.nan)
 
 
-over_count.grad(
-    x=lambda out_grad, shape, axis, correction: over_count(
-        out_grad, shape=shape, axis=axis, correction=correction
-    )
-)
+over_count.grad(x=(over_count, "out_grad, shape, axis, correction"))
 over_count.primitive.formula(x="g / (n - correction)")
 
 # -- products ------------------------------------------------------------------------------

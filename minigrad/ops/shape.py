@@ -130,10 +130,9 @@ def unbroadcast(x, *, shape):
     return out
 
 
-broadcast_to.grad(x=lambda out_grad, x_shape: unbroadcast(out_grad, shape=x_shape))
+broadcast_to.grad(x=(unbroadcast, "out_grad, x_shape"))
 broadcast_to.primitive.formula(x="sum_to(g, x.shape)")
-unbroadcast.grad(x=lambda out_grad, x_shape: broadcast_to(out_grad, shape=x_shape))
-unbroadcast.primitive.formula(x="broadcast_to(g, x.shape)")
+unbroadcast.grad(x=(broadcast_to, "out_grad, x_shape"))
 
 
 @primitive(view=True, infer=reshaped)
@@ -147,8 +146,7 @@ def reshape(x, *, shape):
     return np.reshape(x, shape)
 
 
-reshape.grad(x=lambda out_grad, x_shape: reshape(out_grad, shape=x_shape))
-reshape.primitive.formula(x="reshape(g, x.shape)")
+reshape.grad(x=(reshape, "out_grad, x_shape"))
 
 
 @primitive(view=True, title="Permute")
@@ -181,8 +179,7 @@ def swapaxes(x, *, axis1, axis2):
     return np.swapaxes(x, axis1, axis2)
 
 
-swapaxes.grad(x=lambda out_grad, axis1, axis2: swapaxes(out_grad, axis1=axis1, axis2=axis2))
-swapaxes.primitive.formula(x="swapaxes(g, axis1, axis2)")
+swapaxes.grad(x=(swapaxes, "out_grad, axis1, axis2"))
 
 
 @primitive(view=True, title="Unsqueeze")
@@ -222,8 +219,7 @@ def flatten(x, *, start=0, end=-1):
 
 
 for _op in (expand_dims, squeeze, flatten):
-    _op.grad(x=lambda out_grad, x_shape: reshape(out_grad, shape=x_shape))
-    _op.primitive.formula(x="reshape(g, x.shape)")
+    _op.grad(x=(reshape, "out_grad, x_shape"))
 
 
 # -- orders of axes and of elements --------------------------------------------------------
@@ -251,8 +247,7 @@ def flip(x, *, axis=None):
     return np.flip(x, axis)
 
 
-flip.grad(x=lambda out_grad, axis: flip(out_grad, axis=axis))
-flip.primitive.formula(x="flip(g, axis)")
+flip.grad(x=(flip, "out_grad, axis"))
 
 
 @primitive

@@ -20,7 +20,7 @@ def center(x, *, axis=None):
     return np.subtract(x, mean(x, axis=axis, keepdims=True))
 
 
-center.grad(x=lambda out_grad, axis: center(out_grad, axis=axis))
+center.grad(x=(center, "out_grad, axis"))
 center.primitive.formula(x="g - mean(g)")
 
 
@@ -37,10 +37,7 @@ def var(x, *, axis=None, correction=0, keepdims=False):
 
 var.grad(
     x=lambda x, out_grad, x_shape, axis, correction, keepdims: (
-        expand_mean(
-            2 * out_grad, shape=x_shape, axis=axis, keepdims=keepdims, correction=correction
-        )
-        * center(x, axis=axis)
+        expand_mean(2 * out_grad, x_shape, axis, keepdims, correction) * center(x, axis=axis)
     )
 )
 var.primitive.formula(x="2 * g * (x - mean(x)) / (n - correction)")
@@ -59,13 +56,7 @@ def std(x, *, axis=None, correction=0, keepdims=False):
 
 std.grad(
     x=lambda x, out, out_grad, x_shape, axis, correction, keepdims: (
-        expand_mean(
-            safe_div(out_grad, out),
-            shape=x_shape,
-            axis=axis,
-            keepdims=keepdims,
-            correction=correction,
-        )
+        expand_mean(safe_div(out_grad, out), x_shape, axis, keepdims, correction)
         * center(x, axis=axis)
     )
 )

@@ -19,7 +19,7 @@ def pair(value):
     if len(both) != 2 or not all(isinstance(n, int | np.integer) for n in both):
         raise ValueError(
             f"{value!r} is neither a whole number nor one for height and one for width; "
-            "repair: for windows of odd size, padding=kernel_size // 2 keeps the size"
+            "repair: padding=dilation * (kernel_size - 1) // 2 keeps the size, for windows of odd size and stride 1"
         )
     return both
 
@@ -140,34 +140,24 @@ def _bias_rule(out_grad):
 
 
 conv2d.grad(
-    x=lambda w, out_grad, x_shape, stride, padding, dilation, groups: conv2d_input(
-        out_grad, w, shape=x_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
-    ),
-    w=lambda x, out_grad, w_shape, stride, padding, dilation, groups: conv2d_weight(
-        x, out_grad, shape=w_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
-    ),
+    x=(conv2d_input, "out_grad, w, x_shape, stride, padding, dilation, groups"),
+    w=(conv2d_weight, "x, out_grad, w_shape, stride, padding, dilation, groups"),
     b=_bias_rule,
 )
 conv2d.primitive.formula(x="convolve(g, w)", w="correlate(x, g)", b="sum(g)")
 
 
 def _slid(w, out_grad, stride, padding, dilation, groups):
-    return conv2d(out_grad, w, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    return conv2d(out_grad, w, None, stride, padding, dilation, groups)
 
 
-def _products(x, out_grad, w_shape, stride, padding, dilation, groups):
-    how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    return conv2d_weight(out_grad, x, shape=w_shape, **how)
-
-
-conv2d_input.grad(x=_slid, w=_products)
+_PRODUCTS = conv2d_weight, "out_grad, x, w_shape, stride, padding, dilation, groups"
+conv2d_input.grad(x=_slid, w=_PRODUCTS)
 conv2d_input.primitive.formula(x="correlate(g, w)", w="correlate(g, x)")
 conv2d_weight.grad(
-    x=lambda y, out_grad, x_shape, stride, padding, dilation, groups: conv2d_input(
-        y, out_grad, shape=x_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
-    ),
+    x=(conv2d_input, "y, out_grad, x_shape, stride, padding, dilation, groups"),
     y=lambda x, out_grad, stride, padding, dilation, groups: conv2d(
-        x, out_grad, stride=stride, padding=padding, dilation=dilation, groups=groups
+        x, out_grad, None, stride, padding, dilation, groups
     ),
 )
 conv2d_weight.primitive.formula(x="convolve(y, g)", y="correlate(x, g)")
@@ -211,7 +201,7 @@ def transposed_shape(x, w, groups, *how):
     return (len(x), w.shape[1] * groups, *size)
 
 
-conv_transpose2d.grad(x=_slid, w=_products, b=_bias_rule)
+conv_transpose2d.grad(x=_slid, w=_PRODUCTS, b=_bias_rule)
 conv_transpose2d.primitive.formula(x="correlate(g, w)", w="correlate(g, x)", b="sum(g)")
 
 
@@ -300,23 +290,11 @@ def max_pick(y, x, top, *, kernel_size, stride=None, padding=0):
     return out
 
 
-max_pool2d.grad(
-    x=lambda x, out, out_grad, kernel_size, stride, padding: max_unpool(
-        out_grad, x, out, kernel_size=kernel_size, stride=stride, padding=padding
-    )
-)
+max_pool2d.grad(x=(max_unpool, "out_grad, x, out, kernel_size, stride, padding"))
 max_pool2d.primitive.formula(x="unpool(g, x)")
-max_unpool.grad(
-    y=lambda x, top, out_grad, kernel_size, stride, padding: max_pick(
-        out_grad, x, top, kernel_size=kernel_size, stride=stride, padding=padding
-    )
-)
+max_unpool.grad(y=(max_pick, "out_grad, x, top, kernel_size, stride, padding"))
 max_unpool.primitive.formula(y="pick(g, x)")
-max_pick.grad(
-    y=lambda x, top, out_grad, kernel_size, stride, padding: max_unpool(
-        out_grad, x, top, kernel_size=kernel_size, stride=stride, padding=padding
-    )
-)
+max_pick.grad(y=(max_unpool, "out_grad, x, top, kernel_size, stride, padding"))
 max_pick.primitive.formula(y="unpool(g, x)")
 
 
@@ -349,17 +327,9 @@ def avg_unpool(x, *, shape, kernel_size, stride=None, padding=0):
     return out[:, :, p : p + shape[2], q : q + shape[3]]
 
 
-avg_pool2d.grad(
-    x=lambda out_grad, x_shape, kernel_size, stride, padding: avg_unpool(
-        out_grad, shape=x_shape, kernel_size=kernel_size, stride=stride, padding=padding
-    )
-)
+avg_pool2d.grad(x=(avg_unpool, "out_grad, x_shape, kernel_size, stride, padding"))
 avg_pool2d.primitive.formula(x="spread(g) / n")
-avg_unpool.grad(
-    x=lambda out_grad, kernel_size, stride, padding: avg_pool2d(
-        out_grad, kernel_size=kernel_size, stride=stride, padding=padding
-    )
-)
+avg_unpool.grad(x=(avg_pool2d, "out_grad, kernel_size, stride, padding"))
 avg_unpool.primitive.formula(x="window_sums(g) / n")
 
 

@@ -74,10 +74,12 @@ class Primitive(Arguments):
     node_class: Any = None  # of its nodes; the eager engine makes it with the first one
     doc: str = ""
 
-    def grad(self, joint: Callable[..., Any] | None = None, /, **rules: Callable[..., Any]) -> Any:
+    def grad(self, joint: Callable[..., Any] | None = None, /, **rules: Any) -> Any:
         """Declare gradients: one keyword per input, or one function for all inputs that share work.
 
-        A joint function returns one gradient per input, in order, None where there is none.
+        A joint function returns one gradient per input, in order, None where there is none.  A rule that is one call
+        of another primitive is given as that, and the names of what it gets: ``take.grad(x=(untake, "out_grad,
+        indices, x_shape, axis"))``; it is its own formula.
         Errors: `RuleError` for an unknown input, for both kinds of rules at once, or a parameter that names nothing.
         """
         if joint is not None and rules:
@@ -86,13 +88,20 @@ class Primitive(Arguments):
                 what, "one function for all inputs, or one for each by its name", RuleError
             )
         if joint is not None:
-            self._add(tuple(n for n in self.inputs if n not in self.nondiff), joint, joint=True)
+            inputs = tuple(n for n in self.inputs if n not in self.nondiff)
+            self._add(inputs, joint, parameters_of(joint), joint=True)
             return joint
-        for name, function in rules.items():
+        for name, rule in rules.items():
             if name not in self.inputs:
                 what = f"{self.type!r} has no input {name!r}{did_you_mean(name, self.inputs)}"
                 raise refusal(what, "a rule is given by the name of its input", RuleError)
-            self._add((name,), function)
+            if not isinstance(rule, tuple):
+                self._add((name,), rule, parameters_of(rule))
+                continue
+            function, names = rule
+            self._add((name,), function, tuple(names.split(", ")))
+            said = names.replace("_shape", ".shape").replace("out_grad", "g")
+            self.formulas[name] = f"{function.primitive.called}({said})"
         return self.function
 
     def formula(self, **texts: str) -> None:
@@ -105,9 +114,12 @@ class Primitive(Arguments):
         self.formulas.update(texts)
 
     def _add(
-        self, inputs: tuple[str, ...], function: Callable[..., Any], joint: bool = False
+        self,
+        inputs: tuple[str, ...],
+        function: Callable[..., Any],
+        reads: tuple[str, ...],
+        joint: bool = False,
     ) -> None:
-        reads = parameters_of(function)
         legal = self.legal_reads()
         for name in reads:
             if legal.count(name) > 1:

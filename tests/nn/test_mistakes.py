@@ -94,7 +94,7 @@ MISTAKES = {
     "a truth value for a dtype": (lambda: nn.LayerNorm(4, 1e-5, True), ["dtype is True"], "dtype=float"),
     "no momentum": (lambda: nn.BatchNorm(4, momentum=None), ["momentum=None"], "momentum=0.1"),
     "an ordered dictionary of layers": (lambda: nn.Sequential({"a": MODEL}), ["not dict"], "Sequential(*layers.values())"),
-    "a padding in words": (lambda: nn.Conv2d(1, 4, 3, padding="same")(IMAGES), ["'same' is neither"], "padding=kernel_size // 2"),
+    "a padding in words": (lambda: nn.Conv2d(1, 4, 3, padding="same")(IMAGES), ["'same' is neither"], "padding=dilation * (kernel_size - 1) // 2"),
     "the sizes of axes for a weight": (lambda: mg.layer_norm(X, (3,)), ["weight=(3,)"], "layer_norm(x, weight, bias, axis=-1)"),
     "other channels": (lambda: nn.Conv2d(3, 4, 3)(IMAGES), ["conv2d(x: float64[2, 1, 8, 8], w: float64[4, 3, 3, 3]"], "x is [batch, channels, height, width]"),
     "channels last": (lambda: nn.Conv2d(3, 4, 3)(mg.ones([2, 8, 8, 3])), ["x: float64[2, 8, 8, 3]"], "x is [batch, channels, height, width]"),

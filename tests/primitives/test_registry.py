@@ -139,9 +139,22 @@ def test_a_rule_may_be_the_method_of_an_object():
         assert float(x.grad) == 10.0
 
 
+def test_a_rule_may_be_one_call_of_another_primitive():
+    with made(third) as function:
+        function.grad(x=(function, "out_grad, y, by"), y=(mg.mul, "x, out_grad"))
+        x, y = leaf([1.0, 3.0]), leaf([2.0, 4.0])
+        function(x, y, by=7).sum().backward()
+        assert x.grad.tolist() == [14.0, 28.0]
+        assert y.grad.tolist() == [1.0, 3.0]
+        assert mg.gradgradcheck(lambda x: function(x * x, 5.0), x)
+        assert function.primitive.reads(["x"]) == ("y", "out_grad", "by")
+        assert written(rule_formula(function.primitive, "x")) == "third(g, y, by)"
+
+
 @pytest.mark.parametrize(
     ("declare", "words"),
     [
+        (lambda f: f.grad(x=(f, "out_grad, why")), "names 'why'.*did you mean 'y'"),
         (lambda f: f.grad(z=lambda out_grad: out_grad), "'third' has no input 'z'"),
         (lambda f: f.grad(x=lambda outgrad: outgrad), "names 'outgrad'.*did you mean 'out_grad'"),
         (lambda f: f.grad(x=lambda y_size, out_grad: out_grad), "for x names 'y_size'"),

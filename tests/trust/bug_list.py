@@ -348,12 +348,12 @@ OPS += [
         "ops.join",
         (
             "stack: gradients in the wrong order",
-            "stack.grad(x=lambda out_grad, axis: unbind(out_grad, axis=axis))",
+            'stack.grad(x=(unbind, "out_grad, axis"))',
             "stack.grad(x=lambda out_grad, axis: unbind(out_grad, axis=axis)[::-1])",
         ),
         (
             "unbind: gradients in the wrong order",
-            "unbind.grad(x=lambda out_grad, axis: stack(out_grad, axis=axis))",
+            'unbind.grad(x=(stack, "out_grad, axis"))',
             "unbind.grad(x=lambda out_grad, axis: stack(out_grad[::-1], axis=axis))",
         ),
     ),
