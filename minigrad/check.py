@@ -12,6 +12,7 @@ from .eager.mode import enable_grad, no_grad
 from .eager.tensor import Tensor, wrap
 from .errors import DTypeError, GradError, describe, refusal
 from .functional import rows_of_jacobian
+from .primitives.arguments import as_list
 
 __minigrad_ops__ = True
 
@@ -37,7 +38,7 @@ def gradcheck(
     >>> mg.gradcheck(lambda *parameters: model(mg.ones([4, 3])), model.parameters())
     True
     """
-    points = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
+    points = as_list(inputs)
     varied = [t for t in points if isinstance(t, Tensor) and t.requires_grad]
     if not varied:
         what = "gradcheck: none of the inputs requires grad, there is nothing to check"
@@ -47,7 +48,7 @@ def gradcheck(
             what = f"gradcheck needs float64, {describe(t)} is too coarse for differences of {eps}"
             raise refusal(what, "inputs of dtype=float, model.astype(float)", DTypeError)
     with enable_grad():
-        outs = _outputs(function(*points))
+        outs = as_list(function(*points))
     for o, out in enumerate(outs):
         if not isinstance(out, Tensor) or out.dtype.kind != "f":
             continue
@@ -77,23 +78,19 @@ def gradgradcheck(
     >>> mg.gradgradcheck(lambda x: x**3, mg.tensor([1.0, 2.0], requires_grad=True))
     True
     """
-    points = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
+    points = as_list(inputs)
     rng = np.random.default_rng(0)
     with enable_grad():
-        outs = [o for o in _outputs(function(*points)) if isinstance(o, Tensor) and o.requires_grad]
+        outs = [o for o in as_list(function(*points)) if isinstance(o, Tensor) and o.requires_grad]
     seeds = [wrap(rng.uniform(0.5, 1.5, o.shape)).requires_grad_() for o in outs]
 
     def first(*args: Any) -> tuple[Any, ...]:
         at, vs = args[: len(points)], args[len(points) :]
-        ys = [o for o in _outputs(function(*at)) if isinstance(o, Tensor) and o.requires_grad]
+        ys = [o for o in as_list(function(*at)) if isinstance(o, Tensor) and o.requires_grad]
         wanted = [t for t in at if isinstance(t, Tensor) and t.requires_grad]
         return grad(ys, wanted, list(vs), create_graph=True, materialize_grads=True)
 
     return gradcheck(first, (*points, *seeds), eps, atol, rtol, raise_exception)
-
-
-def _outputs(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, tuple | list) else [value]
 
 
 def _numeric_jacobian(
@@ -109,7 +106,7 @@ def _numeric_jacobian(
         x._data = moved.reshape(start.shape)  # x itself: the function may be a model that holds it
         try:
             with enable_grad():
-                return np.ravel(np.asarray(_outputs(function(*points))[o]._data)).astype(float)
+                return np.ravel(np.asarray(as_list(function(*points))[o]._data)).astype(float)
         finally:
             x._data = start
 

@@ -17,13 +17,13 @@ from .eager.backward import grad
 from .eager.mode import enable_grad
 from .eager.tensor import Tensor, wrap
 from .errors import DTypeError, describe, refusal
+from .primitives.arguments import as_list
 
 __minigrad_ops__ = True
 
 
 def _point(inputs: Any, keep: bool) -> tuple[list[Tensor], bool]:
-    several = isinstance(inputs, tuple | list)
-    values = list(inputs) if several else [inputs]
+    values, several = as_list(inputs), isinstance(inputs, tuple | list)
     if keep and all(isinstance(v, Tensor) and v.requires_grad for v in values):
         return values, several
     arrays = [v._data if isinstance(v, Tensor) else np.asarray(v) for v in values]
@@ -37,7 +37,7 @@ def _packed(values: list[Any], several: bool) -> Any:
 
 def _vectors(v: Any, several: bool, like: list[Tensor], what: str) -> list[Tensor]:
     """One vector for each of these Tensors, in its shape."""
-    values = list(v) if several and isinstance(v, tuple | list) else [v]
+    values = as_list(v) if several else [v]
     if len(values) != len(like):
         needed = f"{what} needs {len(like)} vectors, a tuple, not {describe(v)}"
         raise refusal(needed, "one vector for each, in the same order: v=(a, b)")
@@ -54,13 +54,12 @@ def _vectors(v: Any, several: bool, like: list[Tensor], what: str) -> list[Tenso
 
 def _outputs(value: Any) -> tuple[list[Tensor], bool]:
     """What a function returned, as a list, and whether it was one."""
-    several = isinstance(value, tuple | list)
-    outs = list(value) if several else [value]
+    outs = as_list(value)
     for out in outs or [None]:
         if not isinstance(out, Tensor):
             what = f"the function must return a Tensor or a tuple of Tensors, not {describe(out)}"
             raise refusal(what, "return what was computed from the arguments", DTypeError)
-    return outs, several
+    return outs, isinstance(value, tuple | list)
 
 
 def _zeros(like: Tensor) -> Tensor:

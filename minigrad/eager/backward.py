@@ -65,13 +65,11 @@ def backward(
     """
     retain = create_graph if retain_graph is None else retain_graph
     roots = roots_of(tensors, gradients, create_graph)
-    if inputs is None:
-        _walk(roots, None, retain, create_graph, write=True)
-        return
-    if not as_list(inputs):
+    targets = None if inputs is None else as_list(inputs)
+    if targets is not None and not targets:
         advice = "leave inputs out to reach every leaf"
         raise refusal("backward(inputs=[]) names no tensor", advice, GradError)
-    _walk(roots, as_list(inputs), retain, create_graph, write=True)
+    _walk(roots, targets, retain, create_graph, write=True)
 
 
 EAGER["backward"] = backward

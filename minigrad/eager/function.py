@@ -6,7 +6,6 @@ everybody, programs included, is a `primitive`.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import signature
@@ -38,7 +37,6 @@ from .grad_fn import (
     next_seq,
     unpack,
 )
-from .inplace import memory_of, version_of
 from .mode import MODE, no_grad
 from .tensor import Tensor, wrap
 
@@ -117,20 +115,18 @@ class Saved:
 class FunctionNode(Several):
     """The node of a Function: its rule is the class's ``backward``."""
 
-    __slots__ = ("ctx", "function", "gave", "replayed", "saved_from", "saved_values", "shapes",
-                 "versions")  # fmt: skip
+    __slots__ = ("_saved_tensors", "ctx", "function", "gave", "replayed", "saved_from", "shapes")
     ctx: Context
     gave: Any  # what backward gave last, if it is small: code of the user's runs once, not to be looked at
     replayed: bool  # `gave` is given once more
     saved_from: list[int | None]  # which argument each saved tensor is
     shapes: list[tuple[int, ...]]
-    versions: list[tuple[Callable[[], int], int]]
     function: type[Function]
 
     def name(self) -> str:
         return f"{self.function.__name__}Backward"
 
-    saved_slots = ("saved_values",)
+    saved_slots = ("_saved_tensors",)  # their arrays, whose versions a walk compares
 
     @property
     def saved(self) -> dict[str, Any]:
@@ -138,7 +134,7 @@ class FunctionNode(Several):
 
     def free(self, remember: bool = False) -> None:
         if self.ctx.saved:
-            self.ctx.saved = self.saved_values = FREED
+            self.ctx.saved = self._saved_tensors = FREED
 
     def pull(self, g: Any) -> Any:
         if self.replayed:
@@ -158,9 +154,6 @@ class FunctionNode(Several):
             self.ctx._node = None
 
     def _run(self, grads: list[Any]) -> list[Any]:
-        if any(version_now() != version for version_now, version in self.versions):
-            what = f"a tensor saved by {self.name()} was changed in place afterwards"
-            raise self._wrong(what, "use the out-of-place form")
         result = self.function.backward(self.ctx, *grads)
         found = list(result) if isinstance(result, tuple | list) else [result]
         while len(found) > len(self.shapes) and found[-1] is None:
@@ -275,7 +268,7 @@ def _attach(
     node: Any = object.__new__(FunctionNode)
     node.g = node.hooks = None
     node.mark, node.freed, node.seq = 0, False, next_seq()
-    node.ctx, node.function, node.saved_values = ctx, cls, None
+    node.ctx, node.function = ctx, cls
     node.gave, node.replayed = None, False
     node.kept = [a for e, a in zip(edges, args, strict=True) if e.__class__ is Leaf]
     node.edges = tuple(
@@ -285,15 +278,14 @@ def _attach(
     node.specs = [
         (o.shape, o.dtype) if ctx._materialize and isinstance(o, Tensor) else None for o in outs
     ]
-    saved = ctx.saved if ctx.saved is not FREED else ()
+    saved = ctx.saved
     node.saved_from = [next((k for k, a in enumerate(args) if a is t), None) for t in saved]
     hooks = MODE.get().saved_hooks
-    versions = [_version_of(t, hooks) for t in saved if t is not None and not _among(t, outs)]
-    node.versions = [(version, version()) for version in versions]
     frame: Any = user_frame(3)
     node.code, node.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
     ctx._on_the_way = any(_is_computed(t) and not _among(t, (*args, *outs)) for t in saved)
     ctx.saved = tuple(_saved_form(t, outs, hooks) for t in saved)
+    node._saved_tensors = [None if t is None else t.value for t in ctx.saved]
     for k, o in enumerate(outs):
         if isinstance(o, Tensor) and id(o) not in skip and o.dtype.kind == "f":
             o._node = Output(node, k)
@@ -308,24 +300,15 @@ def _is_computed(tensor: Any) -> bool:
     return isinstance(tensor, Tensor) and tensor._node is None and tensor.dtype.kind == "f"
 
 
-def _saved_form(tensor: Any, outs: list[Tensor], hooks: Any) -> Any:
-    """What is kept of a saved tensor: itself, unless it is an output or goes through hooks."""
-    place: Any = next((k for k, o in enumerate(outs) if tensor is o), None)
-    if tensor is None or (place is None and hooks is None):
-        return tensor
-    if place is None:
-        node = tensor._node
-        place = node.accumulator(tensor) if node.__class__ is Leaf else node
-    return Saved(tensor._data if hooks is None else Packed(tensor._data, *hooks), place)
-
-
-def _version_of(tensor: Tensor, hooks: Any) -> Callable[[], int]:
-    """How to ask for the version of a saved tensor; what goes through hooks is not kept alive for it."""
-    memory = memory_of(tensor._data)
-    if hooks is None or not isinstance(memory, np.ndarray):
-        return lambda: tensor._version if hooks is None else 0
-    alive, version = weakref.ref(memory), version_of(memory)
-    return lambda: version_of(alive()) if alive() is not None else version
+def _saved_form(tensor: Any, outs: list[Tensor], hooks: Any) -> Saved | None:
+    """What is kept of a saved tensor: its values now, copied where a user can reach them, and its place."""
+    if tensor is None:
+        return None
+    place: Any = next((k for k, o in enumerate(outs) if tensor is o), tensor._node)
+    if place.__class__ is Leaf:
+        place = place.accumulator(tensor)
+    value = np.array(tensor._data) if tensor._exposed else tensor._data
+    return Saved(value if hooks is None else Packed(value, *hooks), place)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

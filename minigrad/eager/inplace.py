@@ -62,14 +62,6 @@ def changed_at(array: Any) -> int:
     return found[0] if found is not None and found[2]() is not None else 0
 
 
-def next_version(array: np.ndarray[Any, Any]) -> tuple[int, tuple[int, int, Any, str]]:
-    """The entry of `_changes` that says: this memory changes now.  Nothing is written yet."""
-    memory = memory_of(array)
-    key = id(memory)
-    ref = weakref.ref(memory, lambda _: _changes.pop(key, None))
-    return key, (next_seq(), version_of(array) + 1, ref, user_line())
-
-
 def check_versions(nodes: list[Any]) -> None:
     """Raise if a value that one of these nodes saved has changed since."""
     for node in nodes:
@@ -240,7 +232,10 @@ def _check_fit(result: Any, memory: Any) -> None:
 def _write(memory: Any, values: Any) -> None:
     """Change memory, and its version with it."""
     global _newest
-    key, entry = next_version(memory)
+    owner = memory_of(memory)
+    key = id(owner)
+    ref = weakref.ref(owner, lambda _: _changes.pop(key, None))
+    entry = next_seq(), version_of(owner) + 1, ref, user_line()
     _newest, _changes[key] = entry[0], entry
     np.copyto(memory, values, casting="same_kind")
 

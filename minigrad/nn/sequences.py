@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from ..eager.tensor import Tensor, tensor
+from ..eager.tensor import Tensor
 from ..errors import DTypeError, describe, refusal
 from ..static import static_rnn
 from . import init
@@ -108,12 +108,7 @@ class Recurrent(Module):
         """One layer in one direction."""
         fed = ops.linear(x, self.weight_x, self.bias)
         if first is None:
-            zero: Any = (
-                tensor(np.zeros((fed.shape[1], self.hidden), fed.dtype))
-                if isinstance(fed, Tensor)
-                else ops.zeros_like(ops.sum(fed, axis=0)[:, : self.hidden])
-            )
-            first = [zero] * self.states
+            first = [ops.zeros_like(ops.sum(fed, axis=0)[:, : self.hidden])] * self.states
         return (self._walk if isinstance(x, Tensor) else self._write)(fed, first)
 
     def _walk(self, fed: Any, states: list[Any]) -> tuple[Any, list[Any]]:
@@ -121,8 +116,7 @@ class Recurrent(Module):
         for row in ops.unbind(fed) if len(fed) else ():
             states = list(self.step(row, *states))
             outputs.append(states[0])
-        empty = tensor(np.zeros((0, fed.shape[1], self.hidden), fed.dtype))
-        return ops.stack(outputs) if outputs else empty, states
+        return ops.stack(outputs) if outputs else fed[:, :, : self.hidden], states
 
     def _write(self, fed: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         def step(row: Any, *before: Any) -> tuple[list[Any], list[Any]]:

@@ -189,8 +189,7 @@ def cast(x, *, dtype):
     return x.astype(dtype, copy=False)
 
 
-cast.grad(x=(cast, "out_grad, x_dtype"))
-cast.primitive.formula(x="g")
+cast.grad(x=(cast, "out_grad, x_dtype", "g"))
 
 
 @primitive(view=True)

@@ -97,10 +97,8 @@ def put_zeros(x, *, shape, index):
     return out
 
 
-basic_getitem.grad(x=(put_zeros, "out_grad, x_shape, index"))
-basic_getitem.primitive.formula(x="put(g, index)")
-put_zeros.grad(x=(basic_getitem, "out_grad, index"))
-put_zeros.primitive.formula(x="g[index]")
+basic_getitem.grad(x=(put_zeros, "out_grad, x_shape, index", "put(g, index)"))
+put_zeros.grad(x=(basic_getitem, "out_grad, index", "g[index]"))
 
 
 @primitive(type="setitem", title="CopySlices")
@@ -202,8 +200,7 @@ def untake(x, indices, *, shape, axis=None):
     return out
 
 
-take.grad(x=(untake, "out_grad, indices, x_shape, axis"))
-take.primitive.formula(x="put(g, indices, axis)")
+take.grad(x=(untake, "out_grad, indices, x_shape, axis", "put(g, indices, axis)"))
 untake.grad(x=(take, "out_grad, indices, axis"))
 
 
@@ -339,10 +336,8 @@ def spread_rows(x, mask):
     return out
 
 
-select_rows.grad(x=(spread_rows, "out_grad, mask"))
-select_rows.primitive.formula(x="put(g, mask)")
-spread_rows.grad(x=(select_rows, "out_grad, mask"))
-spread_rows.primitive.formula(x="g[mask]")
+select_rows.grad(x=(spread_rows, "out_grad, mask", "put(g, mask)"))
+spread_rows.grad(x=(select_rows, "out_grad, mask", "g[mask]"))
 
 
 @primitive(nondiff=("mask",), infer=_merged)

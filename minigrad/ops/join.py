@@ -100,8 +100,7 @@ def unbind(x, *, axis=0):
     return list(np.moveaxis(np.asarray(x), axis, 0))
 
 
-stack.grad(x=(unbind, "out_grad, axis"))
-stack.primitive.formula(x="part(g, k)")
+stack.grad(x=(unbind, "out_grad, axis", "part(g, k)"))
 unbind.grad(x=(stack, "out_grad, axis"))
 
 
@@ -195,8 +194,7 @@ def untile(x, *, shape, repetitions):
     return np.add.reduce(blocks, axis=tuple(range(0, 2 * ndim, 2))).reshape(shape)
 
 
-tile.grad(x=(untile, "out_grad, x_shape, repetitions"))
-tile.primitive.formula(x="untile(g, x.shape)")
+tile.grad(x=(untile, "out_grad, x_shape, repetitions", "untile(g, x.shape)"))
 untile.grad(
     x=lambda out_grad, repetitions, x_shape: reshape(
         tile(out_grad, repetitions=repetitions), shape=x_shape

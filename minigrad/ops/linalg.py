@@ -252,8 +252,7 @@ def put_diagonal(x, *, shape, offset=0, axis1=0, axis2=1):
 
 diagonal.grad(x=(put_diagonal, "out_grad, x_shape, offset, axis1, axis2"))
 diagonal.primitive.formula(x="put_diagonal(g, offset)")
-put_diagonal.grad(x=(diagonal, "out_grad, offset, axis1, axis2"))
-put_diagonal.primitive.formula(x="diagonal(g, offset)")
+put_diagonal.grad(x=(diagonal, "out_grad, offset, axis1, axis2", "diagonal(g, offset)"))
 
 
 def diag(x, k=0):

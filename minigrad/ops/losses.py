@@ -126,8 +126,7 @@ def over_rows(x, *, axis=-1):
     return x / max(x.size // max(x.shape[axis], 1), 1)
 
 
-over_rows.grad(x=(over_rows, "out_grad, axis"))
-over_rows.primitive.formula(x="g / n")
+over_rows.grad(x=(over_rows, "out_grad, axis", "g / n"))
 
 
 def _classes(x, target, axis):

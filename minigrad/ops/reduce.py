@@ -78,10 +78,8 @@ def reduce_sum(x, *, axis=None, keepdims=False):
     return np.add.reduce(x, axis=axis, keepdims=keepdims)
 
 
-reduce_sum.grad(x=(expand_reduced, "out_grad, x_shape, axis, keepdims"))
-reduce_sum.primitive.formula(x="g")
-expand_reduced.grad(x=(reduce_sum, "out_grad, axis, keepdims"))
-expand_reduced.primitive.formula(x="sum(g)")
+reduce_sum.grad(x=(expand_reduced, "out_grad, x_shape, axis, keepdims", "g"))
+expand_reduced.grad(x=(reduce_sum, "out_grad, axis, keepdims", "sum(g)"))
 
 
 @primitive
@@ -112,8 +110,7 @@ def expand_mean(x, *, shape, axis=None, keepdims=False, correction=0):
     return out
 
 
-mean.grad(x=(expand_mean, "out_grad, x_shape, axis, keepdims"))
-mean.primitive.formula(x="g / n")
+mean.grad(x=(expand_mean, "out_grad, x_shape, axis, keepdims", "g / n"))
 expand_mean.grad(
     x=lambda out_grad, shape, axis, keepdims, correction: over_count(
         reduce_sum(out_grad, axis=axis, keepdims=keepdims), shape, axis, correction
@@ -129,8 +126,7 @@ def over_count(x, *, shape, axis=None, correction=0):
     return np.true_divide(x, count if count > 0 else np.nan)
 
 
-over_count.grad(x=(over_count, "out_grad, shape, axis, correction"))
-over_count.primitive.formula(x="g / (n - correction)")
+over_count.grad(x=(over_count, "out_grad, shape, axis, correction", "g / (n - correction)"))
 
 # -- products ------------------------------------------------------------------------------
 

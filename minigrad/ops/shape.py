@@ -130,8 +130,7 @@ def unbroadcast(x, *, shape):
     return out
 
 
-broadcast_to.grad(x=(unbroadcast, "out_grad, x_shape"))
-broadcast_to.primitive.formula(x="sum_to(g, x.shape)")
+broadcast_to.grad(x=(unbroadcast, "out_grad, x_shape", "sum_to(g, x.shape)"))
 unbroadcast.grad(x=(broadcast_to, "out_grad, x_shape"))
 
 

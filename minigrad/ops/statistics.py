@@ -20,8 +20,7 @@ def center(x, *, axis=None):
     return np.subtract(x, mean(x, axis=axis, keepdims=True))
 
 
-center.grad(x=(center, "out_grad, axis"))
-center.primitive.formula(x="g - mean(g)")
+center.grad(x=(center, "out_grad, axis", "g - mean(g)"))
 
 
 @primitive

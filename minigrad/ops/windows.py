@@ -290,12 +290,9 @@ def max_pick(y, x, top, *, kernel_size, stride=None, padding=0):
     return out
 
 
-max_pool2d.grad(x=(max_unpool, "out_grad, x, out, kernel_size, stride, padding"))
-max_pool2d.primitive.formula(x="unpool(g, x)")
-max_unpool.grad(y=(max_pick, "out_grad, x, top, kernel_size, stride, padding"))
-max_unpool.primitive.formula(y="pick(g, x)")
-max_pick.grad(y=(max_unpool, "out_grad, x, top, kernel_size, stride, padding"))
-max_pick.primitive.formula(y="unpool(g, x)")
+max_pool2d.grad(x=(max_unpool, "out_grad, x, out, kernel_size, stride, padding", "unpool(g, x)"))
+max_unpool.grad(y=(max_pick, "out_grad, x, top, kernel_size, stride, padding", "pick(g, x)"))
+max_pick.grad(y=(max_unpool, "out_grad, x, top, kernel_size, stride, padding", "unpool(g, x)"))
 
 
 @primitive
@@ -327,10 +324,8 @@ def avg_unpool(x, *, shape, kernel_size, stride=None, padding=0):
     return out[:, :, p : p + shape[2], q : q + shape[3]]
 
 
-avg_pool2d.grad(x=(avg_unpool, "out_grad, x_shape, kernel_size, stride, padding"))
-avg_pool2d.primitive.formula(x="spread(g) / n")
-avg_unpool.grad(x=(avg_pool2d, "out_grad, kernel_size, stride, padding"))
-avg_unpool.primitive.formula(x="window_sums(g) / n")
+avg_pool2d.grad(x=(avg_unpool, "out_grad, x_shape, kernel_size, stride, padding", "spread(g) / n"))
+avg_unpool.grad(x=(avg_pool2d, "out_grad, kernel_size, stride, padding", "window_sums(g) / n"))
 
 
 def plan(shape, kernel_size, stride, padding):

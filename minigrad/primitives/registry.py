@@ -79,7 +79,7 @@ class Primitive(Arguments):
 
         A joint function returns one gradient per input, in order, None where there is none.  A rule that is one call
         of another primitive is given as that, and the names of what it gets: ``take.grad(x=(untake, "out_grad,
-        indices, x_shape, axis"))``; it is its own formula.
+        indices, x_shape, axis"))``; it is its own formula, if no other stands behind it.
         Errors: `RuleError` for an unknown input, for both kinds of rules at once, or a parameter that names nothing.
         """
         if joint is not None and rules:
@@ -98,10 +98,10 @@ class Primitive(Arguments):
             if not isinstance(rule, tuple):
                 self._add((name,), rule, parameters_of(rule))
                 continue
-            function, names = rule
+            function, names, *formula = rule
             self._add((name,), function, tuple(names.split(", ")))
             said = names.replace("_shape", ".shape").replace("out_grad", "g")
-            self.formulas[name] = f"{function.primitive.called}({said})"
+            self.formulas[name] = formula[0] if formula else f"{function.primitive.called}({said})"
         return self.function
 
     def formula(self, **texts: str) -> None:

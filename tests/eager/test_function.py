@@ -104,6 +104,24 @@ def test_a_function_is_not_traced_into_ops_with_another_gradient():
     assert "repair: a @mg.primitive with rules" in str(caught.value)
 
 
+def test_a_saved_output_that_is_changed_in_place_is_noticed():
+    y = SavesOutput.apply(leaf([1.0, 2.0]))
+    y.add_(1.0)
+    with pytest.raises(
+        GradError, match=r"SavesOutputBackward saved tensors (.|\n)*y\.add_\(1\.0\)"
+    ):
+        y.sum().backward()
+
+
+def test_what_is_written_into_the_array_of_a_saved_tensor_does_not_change_its_gradient():
+    x = leaf([1.0, 2.0])
+    array = x.data
+    y = SavesOnTheWay.apply(x).sum()
+    before = mg.grad(y, x, retain_graph=True)[0].tolist()
+    array += 1.0
+    assert mg.grad(y, x)[0].tolist() == before
+
+
 def test_a_saved_output_has_second_derivatives():
     x = leaf(1.0)
     (g,) = mg.grad(SavesOutput.apply(x), x, create_graph=True)

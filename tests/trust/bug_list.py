@@ -348,7 +348,7 @@ OPS += [
         "ops.join",
         (
             "stack: gradients in the wrong order",
-            'stack.grad(x=(unbind, "out_grad, axis"))',
+            'stack.grad(x=(unbind, "out_grad, axis", "part(g, k)"))',
             "stack.grad(x=lambda out_grad, axis: unbind(out_grad, axis=axis)[::-1])",
         ),
         (
