@@ -253,3 +253,15 @@ def test_names_of_others_are_not_taken_for_pytorchs():
     fake = SimpleNamespace(next_functions=(), grad=None)
     assert torch_facts.kind_of(fake) == "" and torch_facts.kind_of(np.ones(2)) == ""
     assert torch_facts.kind_of(mg.tensor(1.0)) == ""
+
+
+def test_a_forward_pass_that_failed_is_drawn_up_to_the_error():
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(7, 2))
+    with pytest.raises(RuntimeError) as caught:
+        model(torch.ones(3, 4))
+    graph = mg.draw(caught.value).graph
+    (failed,) = (n for n in graph.nodes.values() if n.kind == "pruned")
+    given = {graph.nodes[e.tail].name for e in graph.edges if e.head == failed.id}
+    assert failed.name == "Linear"
+    assert {"model.2.weight", "model.2.bias"} < given
+    assert "relu" in {n.name for n in graph.nodes.values()}

@@ -231,6 +231,11 @@ class Drawing:
             self.drawn[key] = self._tensor("output" if root else "value", name, tensor)
         return self.drawn[key]
 
+    def place(self, tensor: Any) -> Node:
+        """A tensor, wherever it comes from."""
+        made_by = tensor.grad_fn
+        return self.leaf(tensor) if made_by is None else self.result(made_by, output_number(tensor))
+
     def leaf(self, tensor: Any) -> Node:
         """A tensor that nothing in the graph made."""
         key = ("leaf", id(tensor))

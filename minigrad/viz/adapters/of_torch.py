@@ -6,26 +6,24 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..graph.format import format_shape
-from ..graph.graph import Graph
 from .frames import Path, frames_of_modules
 from .names import Names
 from .of_grad_fn import Drawing, title_of
 from .torch_facts import has_formula, of_kind, tensor_names
 
 
-def of_torch(roots: Iterable[Any], names: Names, values: bool | str = True) -> Graph:
-    """The graph behind Tensors of PyTorch, or behind nodes of its backward graph."""
+def of_torch(roots: Iterable[Any], names: Names, values: bool | str = True) -> Drawing:
+    """The drawing of what is behind Tensors of PyTorch, or behind nodes of its backward graph."""
     modules = of_kind(names.variables, "module")
     names.also(tensor_names(names.variables))
     drawing = Drawing(roots, names, values)
-    graph = drawing.graph
     _tell_shapes(drawing)
     _leave_out_what_is_not_there(drawing)
     unknown = {title_of(n) for n in drawing.walk.order if not has_formula(n)}
     if unknown:
-        graph.notes.append(f"no formula is known of {', '.join(sorted(unknown)[:6])}")
+        drawing.graph.notes.append(f"no formula is known of {', '.join(sorted(unknown)[:6])}")
     _frames(drawing, modules)
-    return graph
+    return drawing
 
 
 def _tell_shapes(drawing: Drawing) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..graph.graph import Graph
 from .names import Names
+from .of_error import of_error
 from .of_grad_fn import of_explanation, of_grad_fn
 from .of_net import is_net, of_net
 from .of_nodes import function_like, of_links, of_run, outputs_of, variable_like
@@ -31,6 +32,8 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
         return x
     if isinstance(getattr(x, "graph", None), Graph):
         return x.graph  # type: ignore[no-any-return]
+    if isinstance(x, BaseException):
+        return of_error(x, names)
     if isinstance(x, watch):
         return of_run(x, names, shown)
     if is_program(program):
@@ -38,7 +41,7 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
     if is_net(thing):
         return of_net(thing, at)
     if several and all(kind_of(v) in ("tensor", "node") for v in several):
-        return of_torch(several, names, values)
+        return of_torch(several, names, values).graph
     if getattr(x, "start", None) is not None and hasattr(x, "paths"):
         return of_explanation(x, names)
     if several and (hasattr(several[0], "next_functions") or hasattr(several[0], "grad_fn")):
@@ -58,8 +61,8 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
         return of_registry(alone)
     raise TypeError(
         f"nothing to draw in {type(x).__name__!r}: draw takes a variable or tensor (or a list of "
-        "them), a function of the graph, a watched run, a net, a program or a Graph, a module, a "
-        "scope, or a registry of ops"
+        "them), a function of the graph, a watched run, an error that was raised, a net, a program "
+        "or a Graph, a module, a scope, or a registry of ops"
     )
 
 
