@@ -286,8 +286,7 @@ def round(x, *, decimals=0):
 
 
 for _step in (sign, floor, ceil, round):
-    _step.grad(x=lambda out_grad: fill_zeros_like(out_grad))
-    _step.primitive.formula(x="0")
+    _step.grad(x=(fill_zeros_like, "out_grad", "0"))
 
 
 # -- NaN and the infinities ----------------------------------------------------------------

@@ -223,8 +223,7 @@ def dropout_of(x, seed, *, p=0.5):
     return x * (mask.astype(np.result_type(x, np.float16)) / (1 - p))
 
 
-dropout_of.grad(x=lambda seed, out_grad, p: dropout_of(out_grad, seed, p=p))
-dropout_of.primitive.formula(x="g * mask / (1 - p)")
+dropout_of.grad(x=(dropout_of, "out_grad, seed, p", "g * mask / (1 - p)"))
 
 
 def dropout(x, p=0.5, seed=None, training=True):

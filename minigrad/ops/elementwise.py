@@ -265,10 +265,7 @@ def log2(x):
     return np.log2(x)
 
 
-log2.grad(x=lambda x, out_grad: out_grad / (x * LN2))
-log2.primitive.formula(x="g / (x * log(2))")
-
-LN2: float = math.log(2.0)
+log2.grad(x=lambda x, out_grad: out_grad / (x * math.log(2)))
 
 
 @primitive
@@ -282,11 +279,7 @@ def log10(x):
     return np.log10(x)
 
 
-log10.grad(x=lambda x, out_grad: out_grad / (x * LN10))
-log10.primitive.formula(x="g / (x * log(10))")
-
-LN10: float = math.log(10.0)
-
+log10.grad(x=lambda x, out_grad: out_grad / (x * math.log(10)))
 
 # -- remainders ----------------------------------------------------------------------------
 
@@ -322,11 +315,7 @@ def floor_divide(x, y):
     return np.floor_divide(x, y)
 
 
-floor_divide.grad(
-    x=lambda out_grad: fill_zeros_like(out_grad),
-    y=lambda out_grad: fill_zeros_like(out_grad),
-)
-floor_divide.primitive.formula(x="0", y="0")
+floor_divide.grad(x=(fill_zeros_like, "out_grad", "0"), y=(fill_zeros_like, "out_grad", "0"))
 
 
 # -- powers, and the two slopes that make them exact where x or y is 0 ---------------------

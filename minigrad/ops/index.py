@@ -111,9 +111,7 @@ def basic_setitem(x, y, *, index):
 
 basic_setitem.grad(
     x=lambda out_grad, index: basic_setitem(out_grad, 0, index=index),
-    y=lambda out_grad, index, y_shape: unbroadcast(
-        basic_getitem(out_grad, index=index), shape=y_shape
-    ),
+    y=lambda out_grad, index, y_shape: unbroadcast(basic_getitem(out_grad, index), y_shape),
 )
 basic_setitem.primitive.formula(x="erase(g, index)", y="sum_to(g[index], y.shape)")
 
@@ -258,9 +256,7 @@ def index_add(x, indices, y, *, axis=0):
 
 index_add.grad(
     x=lambda out_grad: out_grad,
-    y=lambda indices, out_grad, axis, y_shape: unbroadcast(
-        take(out_grad, indices, axis=axis), shape=y_shape
-    ),
+    y=lambda indices, out_grad, axis, y_shape: unbroadcast(take(out_grad, indices, axis), y_shape),
 )
 index_add.primitive.formula(y="sum_to(take(g, indices, axis), y.shape)")
 
@@ -419,15 +415,13 @@ def _alone(x, axis):
     return not x.ndim and axis in (0, -1)
 
 
-sort.grad(
-    x=lambda x, out_grad, x_shape, axis, descending: (
-        add_along_axis(
-            out_grad, argsort(x, axis=axis, descending=descending), shape=x_shape, axis=axis
-        )
-        if x_shape
-        else out_grad
-    )
-)
+def _sort_rule(x, out_grad, x_shape, axis, descending):
+    if not x_shape:
+        return out_grad
+    return add_along_axis(out_grad, argsort(x, axis, descending), x_shape, axis)
+
+
+sort.grad(x=_sort_rule)
 sort.primitive.formula(x="unsort(g, x)")
 
 

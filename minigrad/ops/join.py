@@ -195,11 +195,7 @@ def untile(x, *, shape, repetitions):
 
 
 tile.grad(x=(untile, "out_grad, x_shape, repetitions", "untile(g, x.shape)"))
-untile.grad(
-    x=lambda out_grad, repetitions, x_shape: reshape(
-        tile(out_grad, repetitions=repetitions), shape=x_shape
-    )
-)
+untile.grad(x=lambda out_grad, repetitions, x_shape: reshape(tile(out_grad, repetitions), x_shape))
 untile.primitive.formula(x="tile(g, repetitions)")
 
 

@@ -27,16 +27,12 @@ def count_over(shape, axis):
     return math.prod([shape[a] for a in reduced_axes(axis, len(shape))])
 
 
-def widened(x, ndim, axis, keepdims):
-    """A reduced array with its axes back, of length 1."""
-    x = np.asarray(x)
-    return x if axis is None or keepdims else np.expand_dims(x, reduced_axes(axis, ndim))
-
-
 @primitive(infer=shape_attr)
 def expand_reduced(x, *, shape, axis=None, keepdims=False):
     """Repeat a reduced value along the axes it was reduced over: the gradient of a sum."""
-    x = widened(x, len(shape), axis, keepdims)
+    x = np.asarray(x)
+    if axis is not None and not keepdims:
+        x = np.expand_dims(x, reduced_axes(axis, len(shape)))
     out = np.empty(shape, x.dtype)
     out[...] = x
     return out
@@ -100,23 +96,12 @@ def mean(x, *, axis=None, keepdims=False):
     return np.add.reduce(x, axis=axis, keepdims=keepdims) / (count or np.nan)
 
 
-@primitive(infer=shape_attr)
-def expand_mean(x, *, shape, axis=None, keepdims=False, correction=0):
-    """Spread a reduced value over the elements it was the mean of: the gradient of a mean."""
-    count = count_over(shape, axis) - correction
-    share = widened(x, len(shape), axis, keepdims) / (count if count > 0 else np.nan)
-    out = np.empty(shape, share.dtype)
-    out[...] = share
-    return out
-
-
-mean.grad(x=(expand_mean, "out_grad, x_shape, axis, keepdims", "g / n"))
-expand_mean.grad(
-    x=lambda out_grad, shape, axis, keepdims, correction: over_count(
-        reduce_sum(out_grad, axis=axis, keepdims=keepdims), shape, axis, correction
+mean.grad(
+    x=lambda out_grad, x_shape, axis, keepdims: expand_reduced(
+        over_count(out_grad, x_shape, axis), x_shape, axis, keepdims
     )
 )
-expand_mean.primitive.formula(x="sum(g) / (n - correction)")
+mean.primitive.formula(x="g / n")
 
 
 @primitive

@@ -8,7 +8,7 @@ from ..errors import refusal
 from ..primitives.registry import primitive
 from .compare import abs
 from .elementwise import exp, safe_div
-from .reduce import count_over, expand_mean, expand_reduced, max, mean, min, reduce_sum
+from .reduce import count_over, expand_reduced, max, mean, min, over_count, reduce_sum
 from .shape import axis_tuple, reshape
 
 __all__ = ["batch_norm", "layer_norm", "logsumexp", "norm", "normalize", "std", "var"]
@@ -36,7 +36,8 @@ def var(x, *, axis=None, correction=0, keepdims=False):
 
 var.grad(
     x=lambda x, out_grad, x_shape, axis, correction, keepdims: (
-        expand_mean(2 * out_grad, x_shape, axis, keepdims, correction) * center(x, axis=axis)
+        expand_reduced(over_count(2 * out_grad, x_shape, axis, correction), x_shape, axis, keepdims)
+        * center(x, axis=axis)
     )
 )
 var.primitive.formula(x="2 * g * (x - mean(x)) / (n - correction)")
@@ -55,7 +56,9 @@ def std(x, *, axis=None, correction=0, keepdims=False):
 
 std.grad(
     x=lambda x, out, out_grad, x_shape, axis, correction, keepdims: (
-        expand_mean(safe_div(out_grad, out), x_shape, axis, keepdims, correction)
+        expand_reduced(
+            over_count(safe_div(out_grad, out), x_shape, axis, correction), x_shape, axis, keepdims
+        )
         * center(x, axis=axis)
     )
 )
@@ -142,8 +145,8 @@ def logsumexp(x, *, axis=None, keepdims=False):
 
 logsumexp.grad(
     x=lambda x, out, out_grad, x_shape, axis, keepdims: (
-        expand_reduced(out_grad, shape=x_shape, axis=axis, keepdims=keepdims)
-        * exp(x - expand_reduced(out, shape=x_shape, axis=axis, keepdims=keepdims))
+        expand_reduced(out_grad, x_shape, axis, keepdims)
+        * exp(x - expand_reduced(out, x_shape, axis, keepdims))
     )
 )
 logsumexp.primitive.formula(x="g * exp(x - out)")

@@ -136,15 +136,6 @@ def count(shape, axis):
 
 record("expand_reduced", back, wide(), NARROW, holomorphic=True)
 record(
-    "expand_mean",
-    lambda x, shape, axis, keepdims, correction: divided(
-        back(x, shape, axis, keepdims), count(shape, axis) - correction
-    ),
-    wide(correction=1)[:],
-    NARROW,
-    holomorphic=True,
-)
-record(
     "over_count",
     lambda x, shape, axis, correction: divided(x, count(shape, axis) - correction),
     [s(a.args[0], shape=(2, 3, 2), axis=a.attrs["axis"], correction=1) for a in wide()],

@@ -24,9 +24,9 @@ DEFAULTS: dict[tuple[str, float], str] = {
     (
         "keepdims",
         False,
-    ): "arg_max arg_min expand_mean expand_reduced l2_norm logsumexp mean p_norm reduce_all reduce_any "
+    ): "arg_max arg_min expand_reduced l2_norm logsumexp mean p_norm reduce_all reduce_any "
     "reduce_max reduce_min reduce_prod reduce_sum std tie_share var",
-    ("correction", 0): "expand_mean over_count std var",
+    ("correction", 0): "over_count std var",
     ("descending", False): "argsort sort",
     ("largest", True): "topk",
     ("reverse", False): "cumprod cumsum recurrence",

@@ -25,7 +25,7 @@ EXEMPT = {
     },
     "empty": {
         "gets the shape of another array as an attr": "conv2d_input conv2d_weight put_zeros untake add_along_axis fit "
-        "unbroadcast untile put_diagonal avg_unpool max_unpool max_pick tie_share expand_reduced expand_mean "
+        "unbroadcast untile put_diagonal avg_unpool max_unpool max_pick tie_share expand_reduced "
         "over_count ungroup_axes spread mean_square_slope crop",
         "needs a channel": "conv_transpose2d",
         "needs a square": "half_tril",

@@ -303,8 +303,8 @@ OPS = [
         "ops.reduce",
         (
             "mean: not divided",
-            "share = widened(x, len(shape), axis, keepdims) / (count if count > 0 else np.nan)",
-            "share = widened(x, len(shape), axis, keepdims) / 1.0",
+            "return np.true_divide(x, count if count > 0 else np.nan)",
+            "return np.true_divide(x, 1.0)",
         ),
     ),
 ]

@@ -487,7 +487,7 @@ def counted(p, env, attrs):
         return env["target"].size
     if p.type in ("avg_pool2d", "avg_unpool"):
         return math.prod(pair(attrs["kernel_size"]))
-    if p.type in ("expand_mean", "over_count"):
+    if p.type == "over_count":
         axis, shape = attrs["axis"], attrs["shape"]
         return (
             math.prod(shape) if axis is None else math.prod(shape[a] for a in np.atleast_1d(axis))

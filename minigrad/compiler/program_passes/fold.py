@@ -27,7 +27,7 @@ _MOVES = {
     "reshape",
     "broadcast_to",
     "expand_reduced",
-    "expand_mean",
+    "over_count",
     "expand_dims",
     "squeeze",
     "assign",
