@@ -115,8 +115,12 @@ class Node:
     def push(self) -> None:
         """`pull` what was gathered here, and add each gradient where its edge leads."""
         if self.g is not None:
-            g, self.g = self.g, None
+            g, self.g = self.complete(self.g), None
             self.give(self.pull(g))
+
+    def complete(self, g: Any) -> Any:
+        """What was gathered, zeros in the place of what did not arrive."""
+        return g
 
     def give(self, grads: Any) -> None:
         """Add each gradient to what its edge has, in memory of its own."""
@@ -208,15 +212,9 @@ class Several(Node):
     several = True
     specs: list[Any]
 
-    def push(self) -> None:
-        if self.g is not None:
-            g, self.g = self.complete(self.g), None
-            self.give(self.pull(g))
-
-    def complete(self, grads: list[Any]) -> list[Any]:
-        """The gradients of all outputs: zeros where nothing arrived."""
-        pairs = zip(grads, self.specs, strict=True)
-        return [np.zeros(*spec) if g is None and spec is not None else g for g, spec in pairs]
+    def complete(self, g: list[Any]) -> list[Any]:
+        pairs = zip(g, self.specs, strict=True)
+        return [np.zeros(*spec) if x is None and spec is not None else x for x, spec in pairs]
 
 
 class Output:

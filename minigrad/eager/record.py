@@ -394,7 +394,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
             *primitive.attrs.values(),
         ),
         _attrs=lambda values: dict(zip(primitive.attrs, values, strict=True)),
-        _unbroadcast=_sum_values_to if graph else sum_to,
+        _unbroadcast=unbroadcast if graph else sum_to,
         __minigrad_ops__=True,  # an error in it is told with the user's line
     )
     if primitive.rules:
@@ -570,10 +570,6 @@ def packed(value: Any, *hooks: Callable[[Any], Any]) -> Any:
     if isinstance(value, list):
         return [packed(v, *hooks) for v in value]
     return Packed(value, *hooks) if isinstance(value, np.ndarray | np.generic) else value
-
-
-def _sum_values_to(value: Any, shape: Any) -> Any:
-    return value if value.shape == tuple(shape) else unbroadcast(value, shape=tuple(shape))
 
 
 def joined(value: Any, edge: Any) -> Any:

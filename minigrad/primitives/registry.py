@@ -89,17 +89,17 @@ class Primitive(Arguments):
             )
         if joint is not None:
             inputs = tuple(n for n in self.inputs if n not in self.nondiff)
-            self._add(inputs, joint, parameters_of(joint), joint=True)
+            self._add(Rule(inputs, by_position(joint), parameters_of(joint), joint=True))
             return joint
         for name, rule in rules.items():
             if name not in self.inputs:
                 what = f"{self.type!r} has no input {name!r}{did_you_mean(name, self.inputs)}"
                 raise refusal(what, "a rule is given by the name of its input", RuleError)
             if not isinstance(rule, tuple):
-                self._add((name,), rule, parameters_of(rule))
+                self._add(Rule((name,), by_position(rule), parameters_of(rule)))
                 continue
             function, names, *formula = rule
-            self._add((name,), function, tuple(names.split(", ")))
+            self._add(Rule((name,), function, tuple(names.split(", "))))
             said = names.replace("_shape", ".shape").replace("out_grad", "g")
             self.formulas[name] = formula[0] if formula else f"{function.primitive.called}({said})"
         return self.function
@@ -113,26 +113,19 @@ class Primitive(Arguments):
         """
         self.formulas.update(texts)
 
-    def _add(
-        self,
-        inputs: tuple[str, ...],
-        function: Callable[..., Any],
-        reads: tuple[str, ...],
-        joint: bool = False,
-    ) -> None:
+    def _add(self, rule: Rule) -> None:
         legal = self.legal_reads()
-        for name in reads:
+        for name in rule.reads:
             if legal.count(name) > 1:
                 what = f"the rule of {self.type!r} reads {name!r}, and that could mean two things: a parameter of the "
                 what += "kernel, and an output, a gradient or a shape"
                 raise refusal(what, "another name for the parameter of the kernel", RuleError)
             if name not in legal:
-                what = f"the gradient rule of {self.type!r} for {', '.join(inputs)} names {name!r}, which is"
+                what = f"the gradient rule of {self.type!r} for {', '.join(rule.inputs)} names {name!r}, which is"
                 what += " no input, output, gradient of an output, attr, or shape of an input"
                 advice = "the parameters of a rule are the names it reads"
                 raise refusal(what + did_you_mean(name, legal), advice, RuleError)
-        rule = Rule(inputs, by_position(function), reads, joint)
-        for name in inputs:
+        for name in rule.inputs:
             self.rules[name] = rule
         self.forget()
 

@@ -139,8 +139,8 @@ EAGER = [
         ),
         (
             "an output without gradient counts as one",
-            "np.zeros(*spec) if g is None",
-            "np.ones(*spec) if g is None",
+            "np.zeros(*spec) if x is None",
+            "np.ones(*spec) if x is None",
         ),
         (
             "every use of a leaf has an AccumulateGrad of its own",
@@ -220,8 +220,8 @@ EAGER = [
         ),
         (
             "a gradient's graph is not summed over broadcast axes",
-            "return value if value.shape == tuple(shape)",
-            "return value if True",
+            "_unbroadcast=unbroadcast if graph else sum_to,",
+            "_unbroadcast=(lambda g, shape: g) if graph else sum_to,",
         ),
         (
             "saved outputs end the graph",
