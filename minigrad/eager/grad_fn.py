@@ -28,7 +28,7 @@ _next_key = count(1).__next__
 class Hooks:
     """The rarely used part of a node: who wants to see or change the gradients that pass."""
 
-    __slots__ = ("accumulated", "post", "pre", "retained", "tensor")
+    __slots__ = ("accumulated", "change", "post", "pre", "retained", "tensor")
     asked = False  #: whether there ever were any: a walk looks for them only then
 
     def __init__(self) -> None:
@@ -39,6 +39,13 @@ class Hooks:
         self.pre: dict[int, Callable[..., Any]] = {}
         self.post: dict[int, Callable[..., Any]] = {}
         self.accumulated: dict[int, Callable[..., Any]] = {}  # of a leaf, behind its new `.grad`
+        self.change = False  # whether a gradient that passed may be another one behind it
+
+    def add(self, functions: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> HookHandle:
+        """Let a function see, and change, what passes."""
+        handle = HookHandle(functions, hook)
+        self.change = True
+        return handle
 
 
 class HookHandle:
@@ -195,11 +202,13 @@ class Node:
         """Call ``hook(grad_inputs, grad_outputs)`` after this node ran; it may return other
         grad_inputs.
         """
-        return HookHandle(self._hooks().post, hook)
+        hooks = self._hooks()
+        return hooks.add(hooks.post, hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call ``hook(grad_outputs)`` before this node runs; it may return other grad_outputs."""
-        return HookHandle(self._hooks().pre, hook)
+        hooks = self._hooks()
+        return hooks.add(hooks.pre, hook)
 
     def __repr__(self) -> str:
         return f"<{self.name()} at {id(self):#x}>"

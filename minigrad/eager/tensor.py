@@ -345,7 +345,8 @@ class Tensor(Operators):
         """
         if self._node is None:
             raise self._unreached("register_hook()")
-        return HookHandle(self._hook_table().tensor.setdefault(self.output_nr, {}), hook)
+        hooks = self._hook_table()
+        return hooks.add(hooks.tensor.setdefault(self.output_nr, {}), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
         """Call ``hook(leaf)`` after the gradient was added to ``.grad``; leaves only.

@@ -130,7 +130,8 @@ def remembered(root: Node, constants: Constants) -> dict[str, Any]:
     backward ``seed``, ``gradients`` (node, slot) → array, and ``saved`` of a node.
 
     Of a backward that began elsewhere nothing is known.  A node whose saved values are large or
-    forgotten, or that has a hook, does not run again: what it gave is not told, nor what comes after.
+    forgotten, or whose gradients a hook may have changed, does not run again: what it gave is not
+    told, nor what comes after.
     No function of the user's runs: what it gave last is given again.
     """
     values = forward_values(root, constants)
@@ -139,7 +140,7 @@ def remembered(root: Node, constants: Constants) -> dict[str, Any]:
         return {"values": values}
     seed = getattr(seed, "_data", seed)
     nodes = nodes_below(root)
-    unknown = nodes_below(*(n for n in nodes if n.hooks is not None or not _remembers(n)))
+    unknown = nodes_below(*(n for n in nodes if _hooked(n) or not _remembers(n)))
     known = [n for n in nodes if n not in unknown]
     saved = {n: _kept(n) for n in known}
     gradients: dict[tuple[Node, int], Any] = {}
@@ -158,6 +159,11 @@ def pulled(node: Any, slot: int, g: Any) -> Any:
             return None
         given = node.pull([g] if node.several else g)[slot]
     return None if given is None else np.array(as_array(given))
+
+
+def _hooked(node: Node) -> bool:
+    """May what it got or gave have been changed by a function of the user's?"""
+    return node.hooks is not None and node.hooks.change
 
 
 def _remembers(node: Node) -> bool:

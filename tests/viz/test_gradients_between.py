@@ -40,6 +40,17 @@ def test_a_gradient_that_was_kept_is_drawn_with_its_number():
     assert h.grad.item() == 14
 
 
+def test_what_is_kept_hides_no_number_and_a_hook_that_may_change_it_does():
+    _, h, y = small()
+    h.retain_grad()
+    y.backward()
+    assert "[0] g·b = 42" in str(draw(y).graph.nodes)
+    _, h, y = small()
+    h.register_hook(lambda g: g * 2).remove()
+    y.backward()
+    assert "[0] g·b'" in str(draw(y).graph.nodes)
+
+
 def test_on_request_every_gradient_that_the_last_backward_gave_is_drawn():
     _, h, y = small()
     y.backward()

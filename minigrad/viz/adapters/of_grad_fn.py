@@ -340,7 +340,7 @@ class Drawing:
             if not wanted or key in self.gradients:
                 continue
             parts = self._parts(node, number)
-            if getattr(node, "hooks", None) is not None:  # and may change what arrives
+            if getattr(getattr(node, "hooks", None), "change", False):
                 parts = [None] * len(parts)
             grad = total(parts) if kept is None else kept
             inside = value(grad, self.values) | ({"tooltip": _BETWEEN} if grad is None else {})
