@@ -324,7 +324,8 @@ def loop(g: Growth, a: Any, b: Any) -> Any:
 
 def branch(g: Growth, a: Any, b: Any) -> Any:
     """A choice that depends on what is fed."""
-    return static.cond(b.sum() > 0.0, lambda: g.inner([a], a), lambda: g.inner([a * 0.5], a))
+    # not 0: what is normalized adds up to a number of rounding errors, whose sign is nobody's
+    return static.cond(b.sum() > 0.1, lambda: g.inner([a], a), lambda: g.inner([a * 0.5], a))
 
 
 def recurrence(g: Growth, a: Any, b: Any) -> Any:
