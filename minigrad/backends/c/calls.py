@@ -19,8 +19,8 @@ MOVES = {
     np.roll, np.tile, np.tril, np.triu, np.flip, np.diagonal, np.moveaxis, np.swapaxes, np.transpose, np.expand_dims,
     np.concatenate, np.stack,
 }  # fmt: skip
-#: multiplications of a product that is written as loops, and the columns it then has
-SMALL, NARROW = 1 << 16, 64
+#: multiplications of an einsum that is written as loops
+SMALL = 1 << 16
 #: a sum of fewer numbers is a loop of its own: NumPy adds up so few one after the other, too
 FEW = 8
 
@@ -175,17 +175,9 @@ class Calls(Page):
             a, c = a.shown(a.view[None]), c.shown(c.view[..., None, :])
         *batch, m, n = c.view.shape
         k, dtype = a.view.shape[-1], c.view.dtype
-        small = not self.exact and n <= NARROW and m * n * k <= SMALL
-        if small and b.strides[-1] != 1 and n > 1:
-            b = self.in_rows(b)
-            small = b.strides[-1] == 1
-        if small or not k or dtype.kind == "b" or not a.view.dtype == b.view.dtype == dtype:
-            two = 2 if m % 2 == 0 and n > 1 else 1  # rows at once, whose sums stay in registers
-            x, out = (
-                p.view.reshape(*p.view.shape[:-2], m // two, two, p.view.shape[-1]) for p in (a, c)
-            )
-            x, y = x.swapaxes(-1, -2)[..., None], b.view[..., None, :, None, :]
-            self.products(c, out[..., None, :, :], a.shown(x), b.shown(y))
+        if not k or dtype.kind == "b" or not a.view.dtype == b.view.dtype == dtype:
+            x, y = a.shown(a.view[..., None]), b.shown(b.view[..., None, :, :])
+            self.products(c, c.view[..., None, :], x, y)
             return
         wide = [p.shown(np.broadcast_to(p.view, (*batch, *p.view.shape[-2:]))) for p in (a, b, c)]
         firsts = [p.shown(p.view[..., 0, 0]).element() for p in wide] if c.view.size else []
@@ -197,16 +189,6 @@ class Calls(Page):
         text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(given)});"
         if firsts:
             self.part(looped(axes, [text]), [a, b], [c])
-
-    def in_rows(self, b: Place) -> Place:
-        """A parameter whose rows lie in memory: parameters change last, so one copy is enough."""
-        if not b.ref.startswith("p->") or self.parts is not self.root:
-            return b
-        key = b.ref, b.view.shape, b.strides, b.offset
-        if key not in self.turned:
-            self.turned[key] = self.member(np.empty(b.view.shape, b.view.dtype))
-            self.copy(self.turned[key], b)
-        return self.turned[key]
 
     def products(self, out: Place, to: Any, *factors: Place) -> None:
         """Products added up over the axes that ``to``, a view of ``out``, does not have."""

@@ -58,9 +58,8 @@ class Page(Identifiers):
         self.tables: dict[Any, tuple[Place, str]] = {}
         self.failures: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = []
         self.kept: set[str] = set()
-        self.turned: dict[Any, Place] = {}  # a parameter by rows
         self.changed = changed_memory(self.schedule.items)
-        self.parts = self.root = Parts()
+        self.parts = Parts()
         for name in memory.in_order():
             place = self.member(memory.parameters[name], name, "p")
             self.kept.add(place.ref)
