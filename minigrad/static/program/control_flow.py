@@ -12,9 +12,9 @@ loop looks to its surroundings like any op with inputs and outputs, and nests to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -31,24 +31,15 @@ from .operator import Operator
 from .program import Program, default_program
 from .variable import Variable
 
-P = ParamSpec("P")
 
-
-R = TypeVar("R")
-
-
-def all_or_nothing(build: Callable[P, R]) -> Callable[P, R]:
+@contextmanager
+def all_or_nothing() -> Iterator[None]:
     """If building fails, the program is as it was before the call."""
-
-    @wraps(build)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-        with default_program().transaction():
-            return build(*args, **kwargs)
-
-    return guarded
+    with default_program().transaction():
+        yield
 
 
-@all_or_nothing
+@all_or_nothing()
 def while_loop(
     cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Sequence[Any]
 ) -> list[Variable]:
@@ -76,9 +67,8 @@ def while_loop(
         next_ = next_values(program, block, returned, starts, "the loop body")
     cond_block = program.create_block(block.idx)
     with program.block_guard(cond_block):
-        pred = _one_bool(
-            program, cond_block, cond(*carried), "while_loop goes on while one bool holds"
-        )
+        what = "while_loop goes on while one bool holds"
+        pred = _one_bool(program, cond_block, cond(*carried), what)
     attrs = {
         "sub_block": block.idx,
         "cond_block": cond_block.idx,
@@ -88,9 +78,8 @@ def while_loop(
     }
     params = captured([block, cond_block], [pred.name])
     inputs = {"x": _names(starts), "params": params}
-    return append_control(outer, "while", inputs, attrs, out=[(v.shape, v.dtype) for v in starts])[
-        "out"
-    ]
+    types = [(v.shape, v.dtype) for v in starts]
+    return append_control(outer, "while", inputs, attrs, out=types)["out"]
 
 
 def _one_bool(program: Program, block: Block, value: Any, what: str) -> Variable:
@@ -104,7 +93,7 @@ def _one_bool(program: Program, block: Block, value: Any, what: str) -> Variable
     return pred
 
 
-@all_or_nothing
+@all_or_nothing()
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
     """``true_fn()`` or ``false_fn()``, decided when the program runs; both must return the same structure.
 
@@ -151,14 +140,10 @@ def _branch(
     block = program.create_block(outer.idx)
     with program.block_guard(block):
         raw = function()
-        kind = (
-            tuple
-            if isinstance(raw, tuple)
-            else list
-            if isinstance(raw, list) or raw is None
-            else None
-        )
-        values = [] if raw is None else [raw] if kind is None else raw
+        if raw is None:
+            raw = []
+        kind = next((t for t in (tuple, list) if isinstance(raw, t)), None)
+        values = [raw] if kind is None else raw
         return block, kind, own_names(block, [program.as_variable(v, block) for v in values])
 
 
@@ -193,7 +178,7 @@ def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[],
     return cond(pred, function, (lambda: switch(rest, default)) if rest else default)
 
 
-@all_or_nothing
+@all_or_nothing()
 def if_else(
     mask: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *rows: Any
 ) -> Any:
@@ -230,7 +215,7 @@ def if_else(
     return merged[0] if kind is None else kind(merged)
 
 
-@all_or_nothing
+@all_or_nothing()
 def static_rnn(
     step: Callable[..., Any], inputs: Sequence[Any], states: Sequence[Any]
 ) -> tuple[list[Variable], list[Variable]]:
@@ -271,11 +256,7 @@ def static_rnn(
         "next": _names(next_),
         "step_out": _names(outs),
     }
-    names = {
-        "seq": _names(seqs),
-        "x": _names(starts),
-        "params": captured([block]),
-    }
+    names = {"seq": _names(seqs), "x": _names(starts), "params": captured([block])}
     stacked = [((seqs[0].shape[0], *v.shape), v.dtype) for v in outs]
     final = [(v.shape, v.dtype) for v in starts]
     results = append_control(outer, "recurrent", names, attrs, stacked=stacked, out=final)

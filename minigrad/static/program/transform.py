@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from types import MappingProxyType
 from typing import Any
 
 from ...errors import ProgramError, refusal
@@ -23,7 +22,7 @@ def copy_program(program: Program) -> Program:
     operators: dict[int, Operator] = {}
     for block in program.blocks:
         copy.blocks.append(Block(copy, block.idx, block.parent, block.forward_block))
-        copy_into(copy.blocks[-1], block, operators)
+        copy_into(copy.blocks[-1], block, operators, {})
     for op in operators.values():
         op.forward_op, op.copy_of = operators.get(id(op.forward_op)), operators.get(id(op.copy_of))
     copy.initial = {k: v.copy() for k, v in program.initial.items()}
@@ -36,14 +35,8 @@ def copy_program(program: Program) -> Program:
     return copy
 
 
-_NO_NAMES: Mapping[str, str] = MappingProxyType({})
-
-
 def copy_into(
-    target: Block,
-    source: Block,
-    operators: dict[int, Operator],
-    names: Mapping[str, str] = _NO_NAMES,
+    target: Block, source: Block, operators: dict[int, Operator], names: Mapping[str, str]
 ) -> None:
     """Add copies of all that a block holds, under other names for some; ``operators``: id of the old one → the new one.
 
@@ -55,7 +48,7 @@ def copy_into(
         target.vars[new] = Variable(target, new, v.shape, v.dtype, *flags)
     target.written.update(names.get(n, n) for n in source.written)
     for op in source.ops:
-        operators[id(op)] = op.copy(names) if names else op.copy()
+        operators[id(op)] = op.copy(names)
         target.ops.append(operators[id(op)])
 
 

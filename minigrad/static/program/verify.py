@@ -5,7 +5,7 @@ One rule is one function ``(program) -> None``; `RULES` is the list.  All are li
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from ...errors import ProgramError, did_you_mean
@@ -53,9 +53,14 @@ def _require(held: object, place: Place, what: str) -> None:
         fail(*place, what)
 
 
+def _places(program: Program) -> Iterator[Place]:
+    """All operators, with their places."""
+    return ((block, k, op) for block in program.blocks for k, op in enumerate(block.ops))
+
+
 def _control(program: Program) -> list[Place]:
     """The operators that hold blocks."""
-    return [(b, k, op) for b in program.blocks for k, op in enumerate(b.ops) if op.type in CONTROL]
+    return [place for place in _places(program) if place[2].type in CONTROL]
 
 
 def blocks_have_one_holder(program: Program) -> None:
@@ -174,21 +179,17 @@ def results_are_made(program: Program) -> None:
 
 def blocks_change_their_own(program: Program) -> None:
     """Blocks inside control flow do not write variables of blocks around them, but for what outlives a run."""
-    for block in program.blocks[1:]:
-        for k, op in enumerate(block.ops):
-            for name in op.output_names:
-                var = block.find_var(name)
-                fine = var is None or var.block is block or var.persistable
-                _require(fine, (block, k, op), f"it writes {name!r} of a block around it")
+    for block, k, op in _places(program):
+        for name in op.output_names:
+            var = block.find_var(name)
+            fine = var is None or var.block is block or var.persistable
+            _require(fine, (block, k, op), f"it writes {name!r} of a block around it")
 
 
 def root_comes_first(program: Program) -> None:
     """Block 0 is the root; every other block lies in one before it, and so does what it is the grad block of."""
-    if (
-        not program.blocks
-        or program.blocks[0].parent != -1
-        or program.blocks[0].forward_block != -1
-    ):
+    root = program.blocks[0] if program.blocks else None
+    if root is None or (root.parent, root.forward_block) != (-1, -1):
         raise ProgramError("block 0 must be the root: it lies in no block and is no grad block")
     for k, block in enumerate(program.blocks):
         if block.idx != k or block.program is not program:
@@ -218,52 +219,43 @@ def names_are_plain(program: Program) -> None:
 
 def types_are_registered(program: Program) -> None:
     """Types, slots and attrs are those of the registry, roles those of the documents."""
-    for block in program.blocks:
-        for k, op in enumerate(block.ops):
-            try:
-                bind_slots(op_info(op.type), op.inputs, op.outputs, op.attrs)
-            except ProgramError as error:
-                raise ProgramError(f"block {block.idx}, #{k}: {error}") from None
-            if op.role not in ROLES:
-                fail(block, k, op, f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}")
-            if not op.outputs:
-                fail(block, k, op, "it writes nothing")
+    for block, k, op in _places(program):
+        try:
+            bind_slots(op_info(op.type), op.inputs, op.outputs, op.attrs)
+        except ProgramError as error:
+            raise ProgramError(f"block {block.idx}, #{k}: {error}") from None
+        if op.role not in ROLES:
+            fail(block, k, op, f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}")
+        if not op.outputs:
+            fail(block, k, op, "it writes nothing")
 
 
 def slots_hold_values(program: Program) -> None:
     """A slot of one value holds one name; a list has as many outputs as inputs say."""
     lists: dict[str, set[str]] = {}
-    for block in program.blocks:
-        for k, op in enumerate(block.ops):
-            if op.type not in lists:
-                info = op_info(op.type)
-                lists[op.type] = {ANY} if info.forward is None else list_slots(info)
-            long = lists[op.type]
-            for slots in (op.inputs, op.outputs):
-                for slot, names in slots.items():
-                    if len(names) != 1 and slot not in long and ANY not in long:
-                        fail(block, k, op, f"the slot {slot!r} is one value, not {len(names)}")
-            if long and op.type.endswith("_grad") and op.type not in CONTROL:
-                for slot, names in op.outputs.items():
-                    inputs = op.inputs.get(slot.removesuffix("_grad"))
-                    if inputs is not None and len(inputs) != len(names):
-                        fail(block, k, op, f"{slot!r} is not as long as its input")
-
-
-ANY = "*"  #: stands for all slots
+    for block, k, op in _places(program):
+        if op.type in CONTROL:
+            continue  # `control_flow_fits` knows how long these are
+        if op.type not in lists:
+            lists[op.type] = list_slots(op_info(op.type))
+        long = lists[op.type]
+        for slot, names in (*op.inputs.items(), *op.outputs.items()):
+            if len(names) != 1 and slot not in long:
+                fail(block, k, op, f"the slot {slot!r} is one value, not {len(names)}")
+        if long and op.type.endswith("_grad"):
+            for slot, names in op.outputs.items():
+                inputs = op.inputs.get(slot.removesuffix("_grad"))
+                if inputs is not None and len(inputs) != len(names):
+                    fail(block, k, op, f"{slot!r} is not as long as its input")
 
 
 def names_are_declared(program: Program) -> None:
     """Every name an operator uses is a variable of its block or of one it can see."""
-    for block in program.blocks:
-        own, find = block.vars, block.find_var
-        for k, op in enumerate(block.ops):
-            for slots in (op.inputs, op.outputs):
-                for names in slots.values():
-                    for name in names:
-                        if name not in own and name != EMPTY and find(name) is None:
-                            known = did_you_mean(name, block.visible_names())
-                            fail(block, k, op, f"no variable {name!r}{known}")
+    for block, k, op in _places(program):
+        for name in (*op.input_names, *op.output_names):
+            if name != EMPTY and not block.has_var(name):
+                known = did_you_mean(name, block.visible_names())
+                fail(block, k, op, f"no variable {name!r}{known}")
 
 
 def written_before_read(program: Program) -> None:
@@ -275,23 +267,17 @@ def written_before_read(program: Program) -> None:
         there = {v.name for v in block.vars.values() if v.is_data or v.persistable}
         here = ready[block.idx] = dict.fromkeys(there | given.get(block.idx, set()), -1)
         for k, op in enumerate(block.ops):
-            for names in op.inputs.values():
-                for name in names:
-                    if (
-                        name not in here
-                        and name != EMPTY
-                        and not _outside(block, name, ready, held)
-                    ):
-                        fail(block, k, op, f"it reads {name!r} before anything wrote it")
-            for names in op.outputs.values():
-                for name in names:
-                    here.setdefault(name, k)
-    for block in program.blocks:
-        for k, op in enumerate(block.ops):
-            if op.type == "while":
-                inner, cond = program.blocks[op.attrs["cond_block"]], op.attrs["cond"]
-                if cond not in ready[inner.idx] and not _outside(inner, cond, ready, held):
-                    fail(block, k, op, f"nothing writes its condition {cond!r}")
+            for name in op.input_names:
+                known = name in here or name == EMPTY or _outside(block, name, ready, held)
+                if not known:
+                    fail(block, k, op, f"it reads {name!r} before anything wrote it")
+            for name in op.output_names:
+                here.setdefault(name, k)
+    for block, k, op in _control(program):
+        if op.type == "while":
+            inner, cond = program.blocks[op.attrs["cond_block"]], op.attrs["cond"]
+            if cond not in ready[inner.idx] and not _outside(inner, cond, ready, held):
+                fail(block, k, op, f"nothing writes its condition {cond!r}")
 
 
 def _outside(
