@@ -54,7 +54,7 @@ def var(program, name):
 def test_an_unknown_parameter(prog):
     loss = var(prog, "mean_0")
     refused(prog, lambda: static.append_backward(loss, parameter_list=["w3"]),
-            "parameter_list names 'w3', which is no variable of this program", "did you mean 'w2'?", "at test_errors.py:")  # fmt: skip
+            "parameter_list names 'w3', which is no variable of the root block", "did you mean 'w2'?", "at test_errors.py:")  # fmt: skip
 
 
 def test_an_unknown_name_in_no_grad_set(prog):

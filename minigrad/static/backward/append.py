@@ -39,9 +39,7 @@ def append_to_block(
             append(op)
         if clips:
             block.ops += error_clips(block, op, grad_of)
-        if op.type == "given":
-            continue
-        if callbacks:
+        if callbacks and op.type != "given":
             context["op"] = op
             with block.program.role_guard("backward"):
                 for callback in callbacks:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from ...errors import ProgramError, describe, did_you_mean, refusal, user_line
+from ...errors import ProgramError, describe, refusal
 from ...gc_paused import gc_paused
 from ...grad_names import GradNames, free_names
 from ...ops.shape import fits
 from ...primitives.arguments import as_list
-from ..program.arguments import name_of, names_of, several
+from ..program.arguments import names_of
 from ..program.block import Block
 from ..program.op_info import find_info
 from ..program.operator import Operator
@@ -200,18 +200,8 @@ def no_grad_names(block: Block, no_grad_set: Iterable[Any] | None) -> set[str]:
 def _parameters(program: Program, parameter_list: Iterable[Any] | None) -> list[Variable]:
     if parameter_list is None:
         return program.parameters()
-    parameters = []
-    for item in several(parameter_list):
-        name = name_of(item, "parameter_list")
-        var = program.global_block().vars.get(name)
-        if var is None:
-            known = [v.name for v in program.parameters()]
-            raise ProgramError(
-                f"parameter_list names {name!r}, which is no variable of this "
-                f"program{did_you_mean(name, known)}\n  at {user_line()}"
-            )
-        parameters.append(var)
-    return parameters
+    names = names_of(program, parameter_list, "parameter_list", root=True)
+    return [program.global_block().vars[name] for name in names]
 
 
 def _asked_by_flag(block: Block, no_grad: set[str], parameter_list: Any) -> set[str]:

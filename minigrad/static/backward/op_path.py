@@ -172,7 +172,8 @@ Behind = dict[str, set[str]]  #: name → the sources that its value depends on,
 def connections(block: Block, op: Operator, no_grad: Collection[str]) -> dict[str, set[str]]:
     """Differentiable output → the inputs that its gradient flows to."""
     inputs = {n for n in differentiable_inputs(block, op) if n not in no_grad}
-    outputs = differentiable_outputs(block, op)
+    results = flow_slots(op.type)[1]
+    outputs = floating(block, (n for s in results for n in op.outputs.get(s, ())))
     if not has_blocks(op.type):
         return dict.fromkeys(outputs, inputs)
     through = _cond if op.type == "cond" else _loop
@@ -247,11 +248,6 @@ def flow_slots(op_type: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def differentiable_inputs(block: Block, op: Operator) -> list[str]:
     """The input names of an operator through which a gradient can flow."""
     return floating(block, (n for s in flow_slots(op.type)[0] for n in op.inputs.get(s, ())))
-
-
-def differentiable_outputs(block: Block, op: Operator) -> list[str]:
-    """The output names of an operator from which a gradient can flow back."""
-    return floating(block, (n for s in flow_slots(op.type)[1] for n in op.outputs.get(s, ())))
 
 
 def floating(block: Block, names: Iterable[str]) -> list[str]:

@@ -57,7 +57,7 @@ def while_loop(
     """
     program = default_program()
     outer = program.current_block()
-    starts = [as_start(program, outer, v) for v in as_list(loop_vars)]
+    starts = [program.as_variable(v, outer) for v in as_list(loop_vars)]
     if not starts:
         what = "while_loop needs at least one loop variable"
         raise refusal(what, "loop_vars=[0], which counts the steps", ProgramError)
@@ -236,9 +236,9 @@ def static_rnn(
     program = default_program()
     outer = program.current_block()
     seqs = _sequences(program, outer, inputs)
-    starts = [as_start(program, outer, v) for v in as_list(states)]
+    starts = [program.as_variable(v, outer) for v in as_list(states)]
     block, carried = body_block(program, outer, starts)
-    slices = [handed_in(block, v, v.shape[1:], v.dtype.kind != "f") for v in seqs]
+    slices = [handed_in(block, v, v.shape[1:]) for v in seqs]
     with program.block_guard(block):
         returned = step(*slices, *carried)
         if not isinstance(returned, tuple) or len(returned) != 2:
@@ -331,25 +331,19 @@ def array_length(array: Variable) -> int:
     return len(array)
 
 
-def as_start(program: Program, outer: Block, value: Any) -> Variable:
-    """What a loop starts from; numbers become constants."""
-    number = isinstance(value, int | float | bool)
-    return program.as_variable(np.asarray(value) if number else value, outer)
-
-
 def body_block(
     program: Program, outer: Block, starts: list[Variable]
 ) -> tuple[Block, list[Variable]]:
     """A block for the body of a loop, and its carried values."""
     block = program.create_block(outer.idx)
-    return block, [handed_in(block, v, v.shape, v.dtype.kind != "f") for v in starts]
+    return block, [handed_in(block, v, v.shape) for v in starts]
 
 
-def handed_in(block: Block, v: Variable, shape: tuple[int, ...], stop: bool) -> Variable:
+def handed_in(block: Block, v: Variable, shape: tuple[int, ...]) -> Variable:
     """What a step sees of a value of the loop: a variable of the body that nothing in it has to write."""
     name = block.program.unique_name(f"{v.name}@step")
     block.written.add(name)
-    return block.create_var(name, shape, v.dtype, derived_stop=stop)
+    return block.create_var(name, shape, v.dtype, derived_stop=v.dtype.kind != "f")
 
 
 def same_types(a: Variable, b: Variable) -> bool:

@@ -85,13 +85,10 @@ class Run:
         self._check_room(op, info.forward, slots)
         if info.is_grad:
             gradients = run_grad_op(info.forward, slots, op.attrs, op.outputs)
-            for slot, values in gradients.items():
-                self._write_all(block, scope, op.outputs[slot], values)
-            return
-        values = run_kernel(info.forward, slots, op.attrs)
-        self._write_all(block, scope, targets(info.forward, op), values)
-
-    def _write_all(self, block: Block, scope: Scope, names: list[str], values: list[Any]) -> None:
+            names = [n for slot in gradients for n in op.outputs[slot]]
+            values = [v for listed in gradients.values() for v in listed]
+        else:
+            names, values = targets(info.forward, op), run_kernel(info.forward, slots, op.attrs)
         for name, value in zip(names, values, strict=True):
             if name != EMPTY:
                 self.write(block, scope, name, value)
