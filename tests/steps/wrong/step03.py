@@ -124,11 +124,16 @@ def printed(v):
     print(" of ".join([*names(v), "a leaf"]))
 
 
+def a_leaf_each_time(v):
+    return "".join(f"{name} of a leaf" for name in names(v))
+
+
 NAMED = {
     "3a": [((counts_boxes, Variable, Square), "boxes are counted")],
     "3b": [
         ((leaf_forgotten, Variable, Square, Exp), "the leaf at the end is not named"),
         ((printed, Variable, Square, Exp), "the text is printed"),
+        ((a_leaf_each_time, Variable, Square, Exp), 'every name ends in " of a leaf"'),
     ],
     "3c": [((twice_new, Square), "Square() stands there twice")],
 }

@@ -108,8 +108,18 @@ WRONG = {
     "9c": [(f, Variable) for f in (bias_not_summed, transposed_weight, scalar_seed, without_names)],
 }
 
+
+def compared_from_the_left(array, shape):
+    array = np.asarray(array)
+    for axis, (here, wanted) in enumerate(zip(array.shape, shape, strict=False)):
+        if here != wanted:
+            array = array.sum(axis=axis, keepdims=True)
+    return array.reshape(shape)
+
+
 NAMED = {
     "9b": [((keeps_the_axis, Variable, gradcheck), "the summed axes stay")],
+    "9e": [((compared_from_the_left, Variable), "the sizes are compared from the left")],
     "9c": [((brackets_without_a_comma, Variable), "(o) is a number in brackets")],
 }
 
