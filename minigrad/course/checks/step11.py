@@ -1,6 +1,7 @@
 """The checkers of step 11."""
 
 import math
+import weakref
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -40,6 +41,7 @@ def what_to_save(what_to_save, Tensor, Saved):
             formulas={slot: compile(text, slot, "eval") for slot, text in formulas.items()},
             next_functions=tuple((object() if s in wanted else None, 0) for s in formulas),
         )
+        out.grad_fn = node
         what = f"kept for {', '.join(formulas.values())}, where {' and '.join(wanted)} "
         what += f"{'wants a gradient' if len(wanted) == 1 else 'want gradients'},"
         saved = what_to_save(node, [values[slot] for slot in formulas], out)
@@ -53,6 +55,10 @@ def what_to_save(what_to_save, Tensor, Saved):
                 raise Mismatch(f"what is kept as {name}", type(each).__name__, "Saved")
             if each.data is not values[name].data:
                 raise Mismatch(f"the value kept as {name}", each.data, values[name].data)
+            if name == "out" and not isinstance(each.tensor, weakref.ref):
+                raise Wrong(
+                    "the node holds its own result, and the result holds the node: a circle"
+                )
 
 
 @checker("11a")

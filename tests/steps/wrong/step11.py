@@ -74,6 +74,22 @@ def changed_factor(x):
     y.backward()
 
 
+def kept_by_the_result(node, inputs, out):
+    values = {**dict(zip(node.formulas, inputs, strict=True)), "out": out}
+    wanted = [f for f, (n, _) in zip(node.formulas.values(), node.next_functions) if n]
+    return {
+        k: step.Saved(v, out) for k, v in values.items() if any(k in f.co_names for f in wanted)
+    }
+
+
+def named_by_any(node, inputs, out):
+    values = {**dict(zip(node.formulas, inputs, strict=True)), "out": out}
+    wanted = [f for f, (n, _) in zip(node.formulas.values(), node.next_functions) if n]
+    return {
+        k: step.Saved(v, node) for k, v in values.items() if any(k in f.co_names for f in wanted)
+    }
+
+
 WRONG = {
     "11a": [
         (root(formula), step.Tensor)
@@ -107,4 +123,11 @@ WRONG = {
     ],
 }
 
-RIGHT = {"11c": [((twice_by_exp, changed_factor), step.Tensor)]}
+NAMED = {
+    "11e": [((kept_by_the_result, step.Tensor, step.Saved), "Saved is told another node")],
+}
+
+RIGHT = {
+    "11e": [(named_by_any, step.Tensor, step.Saved)],
+    "11c": [((twice_by_exp, changed_factor), step.Tensor)],
+}
