@@ -76,7 +76,7 @@ def changed_factor(x):
 
 def kept_by_the_result(node, inputs, out):
     values = {**dict(zip(node.formulas, inputs, strict=True)), "out": out}
-    wanted = [f for f, (n, _) in zip(node.formulas.values(), node.next_functions) if n]
+    wanted = [f for f, (n, _) in zip(node.formulas.values(), node.next_functions, strict=True) if n]
     return {
         k: step.Saved(v, out) for k, v in values.items() if any(k in f.co_names for f in wanted)
     }
@@ -84,7 +84,7 @@ def kept_by_the_result(node, inputs, out):
 
 def named_by_any(node, inputs, out):
     values = {**dict(zip(node.formulas, inputs, strict=True)), "out": out}
-    wanted = [f for f, (n, _) in zip(node.formulas.values(), node.next_functions) if n]
+    wanted = [f for f, (n, _) in zip(node.formulas.values(), node.next_functions, strict=True) if n]
     return {
         k: step.Saved(v, node) for k, v in values.items() if any(k in f.co_names for f in wanted)
     }
