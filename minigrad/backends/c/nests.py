@@ -114,7 +114,10 @@ def shown(operand: Element | str, axes: list[Any]) -> str:
     index = index_of([a[0] for a in axes], strides, operand.offset, operand.at)
     for element, length, stride in operand.looked_up:
         at = shown(element, axes)
-        index += f" + ({at} < 0 ? {at} + {length} : {at}) * {stride}"
+        if length:  # one that is not known before may count from the end
+            at = f"({at} < 0 ? {at} + {length} : {at})"
+        at = at if stride == 1 else f"{at} * {stride}"
+        index = at if index == "0" else f"{index} + {at}"
     return f"{operand.ref}[{index}]"
 
 
