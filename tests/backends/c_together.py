@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +18,10 @@ from tests.compiler import random_steps
 #: programs in one file
 BATCH = 20
 FLAGS = [f if f != "-O3" else "-O1" for f in build.FLAGS]
+#: An index outside of its array, or what C leaves undefined, then ends the process:
+#: LD_PRELOAD=$(cc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 MINIGRAD_SANITIZE=1 python -m tests.campaign c
+if os.environ.get("MINIGRAD_SANITIZE"):
+    FLAGS += ["-fsanitize=address,undefined,bounds-strict", "-fno-sanitize-recover=all"]
 #: what a text may define outside of its functions
 NAMES = re.compile(
     r"\b(?:\w+_(?:double|float|u?int\d+_t)|k\d+(?:_\d+)?|step|parameters|memory|feeds|loop)\b"

@@ -26,6 +26,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -473,12 +474,9 @@ def link_grad_ops(program: Program) -> None:
 
     Where several of a type wrote that name, their grad ops stand in reverse, if each has one; else nothing is linked.
     """
+    made_in = cache(_made_in)  # many blocks may belong to one
     for block in program.blocks:
-        source = program.blocks[block.forward_block] if block.forward_block >= 0 else block
-        makers = defaultdict(list)
-        for op in source.ops:
-            for name in op.output_names:
-                makers[f"{op.type}_grad", name].append(op)
+        makers = made_in(program.blocks[block.forward_block] if block.forward_block >= 0 else block)
         readers = defaultdict(list)  # of one gradient, in one backward part
         part = 0
         for op in block.ops:
@@ -491,6 +489,15 @@ def link_grad_ops(program: Program) -> None:
             if len(grad_ops) == len(ops := makers[key]):
                 for grad_op, op in zip(grad_ops, reversed(ops), strict=True):
                     grad_op.forward_op = op
+
+
+def _made_in(block: Block) -> dict[tuple[str, str], list[Operator]]:
+    """(type of a grad op, name) → the operators of a block that have such a grad op and wrote the name."""
+    makers = defaultdict(list)
+    for op in block.ops:
+        for name in op.output_names:
+            makers[f"{op.type}_grad", name].append(op)
+    return makers
 
 
 def _backward_calls(
