@@ -445,14 +445,15 @@ def links(program: Any, copy: Any, kind: str) -> bool:
 
 
 def twins_of(program: Any) -> dict[Any, Any]:
-    """What stands beside each operator, and beside each version of a value, in the whole picture."""
+    """What each grad op, and each version of a gradient, stands beside in the whole picture."""
     graph = of_program(program)
     count: Counter[str] = Counter()
     place = {}
     for node in graph.nodes.values():
         count[node.name] += 1
         place[node.id] = node.data.get("place", (node.name, count[node.name]))
-    return {place[n.id]: place.get(n.twin) for n in graph.nodes.values()}
+    backward = [n for n in graph.nodes.values() if n.side == "backward"]
+    return {place[n.id]: place.get(n.twin) for n in backward}
 
 
 def shown(program: Any) -> list[str]:
