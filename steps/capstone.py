@@ -549,7 +549,8 @@ def by_judge(function, values, name, eps=1e-6):
 #
 # A program is text, so it can be said in another language. On the left is your program with its
 # backward part, on the right its C. A comment names the line that the C below it belongs to, and
-# operators of one shape share their loops.
+# operators of one shape share their loops. Where a line begins with `y_grad=`, only the gradient for
+# slot `y` is wanted, and the one for `x` is not computed.
 
 # %%
 def beside(left, right):
