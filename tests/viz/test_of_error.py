@@ -51,6 +51,14 @@ def test_an_error_of_ones_own_shows_what_its_line_names():
     assert any(n.name.startswith("raise ValueError(") for n in graph.nodes.values())
 
 
+def test_the_class_that_a_line_names_is_no_tensor():
+    kind, y = mg.Tensor, mg.ones([3], requires_grad=True, name="y")
+    graph = draw(error_of(lambda: kind.reshape(y, (2, 2)))).graph
+    assert [n.name for n in graph.nodes.values() if n.kind == "leaf"] == ["y"]
+    graph = draw(error_of(lambda: int(kind is None) / (y is None))).graph
+    assert [n.name for n in graph.nodes.values() if n.kind == "leaf"] == ["y"]
+
+
 def test_an_error_without_tensors_has_no_picture():
     with pytest.raises(TypeError, match="it met no Tensor"):
         draw(error_of(lambda: 1 / 0))

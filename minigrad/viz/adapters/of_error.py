@@ -54,7 +54,8 @@ def _met(frame: FrameType, line: str) -> list[Any]:
     words = {*re.findall(r"\w+", line)}
     known = [x for name, x in frame.f_locals.items() if name in words or not words]
     known += _parameters(frame)
-    return [*{id(x): x for x in known if kind_of(x) == "tensor" or hasattr(x, "grad_fn")}.values()]
+    met = [x for x in known if hasattr(x, "grad_fn") and not isinstance(x, type)]
+    return [*{id(x): x for x in met}.values()]
 
 
 def _parameters(frame: FrameType) -> list[Any]:

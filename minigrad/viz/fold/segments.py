@@ -190,9 +190,8 @@ def stacks(graph: Graph, segments: list[Segment]) -> list[Segment]:
     for node in graph.nodes.values():
         if not links.before[node.id] and not is_op(node):
             readers = _readers(links, node)
-            if (
-                len(readers) > 1 or not readers <= place.keys()
-            ):  # one inside of a segment has it in there
+            alone = len(readers) == 1 and readers <= place.keys()
+            if readers and not alone:  # what one operation of a segment reads stands in there
                 by = frozenset(place.get(name, name) for name in readers)
                 read.setdefault((node.side, node.region, by), []).append(node)
     found = [Segment(leaves) for leaves in read.values() if len(leaves) > _MANY]
