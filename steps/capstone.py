@@ -73,8 +73,8 @@ YOURS = SimpleNamespace(exp=engine.exp, log=lambda x: Log()(x), relu=lambda x: R
 # numbers per letter, 4 heads, RMSNorm, no biases, relu. Read it from top to bottom:
 #
 # * a letter becomes a row of 16 numbers, and so does its place; the two are added;
-# * **attention**: each place asks (`query`) all places before it (`key`), and takes what they offer
-#   (`value`), weighted by how well question and key fit. `MASK` hides the places behind: a letter may
+# * **attention**: each place asks (`query`) itself and all places before it (`key`), and takes what they offer
+#   (`value`), weighted by how well question and key fit. `MASK` hides the places that follow: a letter may
 #   not look at what it is supposed to guess;
 # * **the net**: each place thinks for itself, in 64 numbers;
 # * both *add* to what was there (`h = h + …`), so the gradient always has a short way back. You
@@ -240,7 +240,7 @@ def by_program(data, step):
 
 # %% [markdown]
 # The same program can be compiled to C: forward, backward and Adam in one function that decides
-# nothing while it runs. It trains about ten times as fast. That needs a C compiler. Where there is
+# nothing while it runs. It trains several times as fast. That needs a C compiler. Where there is
 # none, in a browser for example, you get a sentence that says so.
 
 # %%

@@ -13,7 +13,7 @@
 
 # %% [markdown]
 # By the end of this course you will be able to read, and change, the engine behind
-# `loss.backward()`. We build it in small steps: each changes two or three short definitions.
+# `loss.backward()`. We build it in small steps: each adds a few short definitions.
 #
 # **Part A, steps 1 to 4: linked nodes.** You need Python with classes, and the chain rule of school
 # calculus. NumPy helps, but every call is explained by what it prints. Steps 1 to 6 fill an

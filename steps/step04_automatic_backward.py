@@ -25,7 +25,7 @@ import numpy as np
 # them.)
 #
 # First we try the obvious way, and it fails. Then you write the one that works: from this step on
-# **you write the heart of the engine**, one function per step.
+# **you write the heart of the engine**, one function in most steps.
 #
 # (`__init__` and `Function.__call__` have gained guards. We meet them further down.)
 

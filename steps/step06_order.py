@@ -548,7 +548,7 @@ def by_generation(y):
 # check("6c", smallest, Variable)
 
 # %% [markdown]
-# **In order.** Below lies the backward part of the diamond: $a = x \cdot w$, $y = a \cdot a$, in
+# **In order.** Below lies the backward part of another diamond: $a = x \cdot w$, $y = a \cdot a$, in
 # a heap, and some lines do not belong. A line is one call of `backward`. `mul_0` is $a$, and two
 # gradients meet there: they are called `…@RENAME@0` and `…@RENAME@1`, and `sum` adds them. Say the
 # letters in the order in which they must run, such as `puzzle("cab")`. It is run, drawn, and judged.

@@ -6,7 +6,7 @@
 #
 # **Time.** 30 minutes
 #
-# **Needs.** steps 12, 15 and 18; the pictures alone need only step 10
+# **Needs.** steps 11, 15 and 18; the pictures alone need only step 10
 
 # %% [markdown] tags=["growth"]
 # <!-- growth -->
