@@ -66,6 +66,30 @@ class Relu(engine.Function):
 YOURS = SimpleNamespace(exp=engine.exp, log=lambda x: Log()(x), relu=lambda x: Relu()(x))
 
 # %% [markdown]
+# ## Attention, with numbers
+#
+# The one new idea of a GPT first, in its smallest form: three places, two numbers each. Each place has a
+# question (`query`), a label (`key`) and something to offer (`value`). How well a question fits a label is
+# their product. A place may look at itself and at the places before it: `hidden` takes the others away.
+#
+# **Predict, then run.** What does the first place get? And whose offer counts most for the third?
+
+# %% tags=["active-ipynb"]
+# query = key = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+# value = np.array([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]])
+# hidden = np.triu(np.full((3, 3), -1e9), 1)
+#
+# fits = query @ key.T + hidden
+# weights = np.exp(fits) / np.exp(fits).sum(axis=1, keepdims=True)
+# print(weights.round(2))
+# print((weights @ value).round(2))
+
+# %% [markdown]
+# The first place sees only itself, so it gets its own offer. The third fits itself best, 0.58, and the other
+# two alike. Each row of weights has the sum 1: what a place gets is a mean of what it sees.
+#
+# The model has four such *heads* side by side, and learns how to make questions, labels and offers.
+#
 # ## The model
 #
 # It reads a name letter by letter and says how likely each letter is to come next. The dot begins
@@ -73,15 +97,13 @@ YOURS = SimpleNamespace(exp=engine.exp, log=lambda x: Log()(x), relu=lambda x: R
 # numbers per letter, 4 heads, RMSNorm, no biases, relu. Read it from top to bottom:
 #
 # * a letter becomes a row of 16 numbers, and so does its place; the two are added;
-# * **attention**: each place asks (`query`) itself and all places before it (`key`), and takes what they offer
-#   (`value`), weighted by how well question and key fit. `MASK` hides the places that follow: a letter may
-#   not look at what it is supposed to guess;
+# * **attention**: four heads, as above, each with matrices of its own. `MASK` hides the places that follow: a
+#   letter may not look at what it is supposed to guess;
 # * **the net**: each place thinks for itself, in 64 numbers;
 # * both *add* to what was there (`h = h + …`), so the gradient always has a short way back. You
 #   know that `+` hands it on unchanged.
 #
-# A letter is given as a row with a single 1 in it, so that `x @ p["letters"]` picks a row. And each
-# head has matrices of its own: there is nothing to cut up and glue together.
+# A letter is given as a row with a single 1 in it, so that `x @ p["letters"]` picks a row.
 
 # %%
 LETTERS, BLOCK, WIDTH, HEADS = ".abcdefghijklmnopqrstuvwxyz", 16, 16, 4
@@ -306,7 +328,7 @@ def layered(seed=0):
         for layer in LAYERS.values():
             h = layer(h, p, mg)
             ends.append(len(program.global_block().ops))
-        -(mg.log(share(h @ p["scores"], mg)) * y).sum()
+        -(mg.log(share(h @ p["scores"], mg)) * y).sum()         # calling it writes its operators
     ops = [net.Operator(op.type, op.inputs, op.outputs, op.attrs)
            for op in program.global_block().ops]
     spans = zip([*LAYERS, "loss"], [0, *ends], [*ends, len(ops)], strict=True)
@@ -404,11 +426,11 @@ def feed_of(values, wanted):
 # write. In its place stands the judge of step 1. Four engines follow, and the fifth picture is
 # text: the program's own listing.
 #
-# **Linked nodes** replay the program, one object for each operation, as in step 20. Two things are
-# new: a number in the program itself is a constant, and where
-# shapes were stretched, the gradient is summed back (step 9).
+# **Linked nodes** replay the program, one object for each operation, as in step 20. (Folded. Two things are
+# new: a number in the program itself is a constant, and where shapes were stretched, the gradient is
+# summed back, as in step 9.)
 
-# %%
+# %% tags=["folded"]
 class Variable:
     """A box that knows the function that filled it."""
 
@@ -548,9 +570,10 @@ def by_judge(function, values, name, eps=1e-6):
 # ## The same in C
 #
 # A program is text, so it can be said in another language. On the left is your program with its
-# backward part, on the right its C. A comment names the line that the C below it belongs to, and
-# operators of one shape share their loops. Where a line begins with `y_grad=`, only the gradient for
-# slot `y` is wanted, and the one for `x` is not computed.
+# backward part, on the right its C. A comment in the C names the line that the code below it belongs to.
+# Operators of one shape share their loops. (As in step 20: where a line begins with `y_grad=`, only the
+# gradient for slot `y` is wanted. A comment such as `# no mul_grad of #3` says that operator number 3,
+# counted from 0, needs no grad operator, and why.)
 
 # %%
 def beside(left, right):

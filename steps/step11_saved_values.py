@@ -54,8 +54,8 @@ import numpy as np
 # assert code.co_names == ("grad", "cos", "x")
 
 # %% [markdown]
-# `grad` will arrive from behind, `cos` is a function, and `x` is a value that somebody must have kept. So
-# the text itself says what to keep.
+# `grad` arrives during backward, `cos` is a function, and `x` is a value that somebody must have kept.
+# So the text itself says what to keep.
 #
 # Now what we bring along from step 10, folded. Three things in it have grown by a few lines: a tensor has
 # the other signs, too; a node keeps its values as `Saved(tensor, node)`, and hands them to its formula
@@ -453,7 +453,7 @@ def what_to_save(node, inputs, out):
 #   result holds the node as its `grad_fn`. So that this is no circle, `Saved` holds it weakly.)
 # * `x * 3` keeps only `y`, the 3. Nobody wants the gradient of the 3, so nobody needs `x`.
 #
-# `sin` in particular. The node of $\sin x$ holds one number, 0.5. When the gradient comes, it
+# Look at `sin` once more. The node of $\sin x$ holds one number, 0.5. When the gradient comes, it
 # multiplies by $\cos 0.5$. The dotted line in the picture is the memory.
 
 # %% tags=["active-ipynb", "picture-F", "picture-B"]
@@ -552,8 +552,7 @@ def what_to_save(node, inputs, out):
 # h.backward(np.ones(1000))
 
 # %% [markdown]
-# A node that is called without its memory says so. With `retain_graph=True` the first backward keeps
-# everything.
+# A node without its memory says so. With `retain_graph=True` the first backward frees nothing.
 
 # %% tags=["active-ipynb"]
 # x = Tensor(3., requires_grad=True)
@@ -566,8 +565,8 @@ def what_to_save(node, inputs, out):
 # %% [markdown]
 # ## Changed in place
 #
-# The dangerous case is a value that changes *between* forward and backward. We go behind the
-# tensor's back and write into the array.
+# The dangerous case is a value that changes *between* forward and backward. We write straight into the
+# array, and the tensor does not notice.
 #
 # **Predict, then run.** The derivative of $\sin h$ at $h = 0.5$ is $\cos 0.5 = 0.8776$. What
 # arrives?
@@ -581,14 +580,14 @@ def what_to_save(node, inputs, out):
 # print(x.grad)
 
 # %% [markdown]
-# The cosine of 1.5, of the number that is there *now*. A silent wrong gradient: the worst kind of
-# error.
+# The cosine of 1.5, the number that is there *now*. A wrong gradient, and no word about it: the worst
+# kind of error.
 
 # %% tags=["active-ipynb"]
 # assert x.grad.data == np.cos(1.5)       # wrong, and no one has noticed
 
 # %% [markdown]
-# We need somebody who counts. The method `add_` changes a tensor in place, as we did, but counts it.
+# Somebody has to count the changes. The method `add_` changes a tensor in place, as we did, and counts.
 # (PyTorch marks such methods with a trailing underscore, too.)
 #
 # ```python
@@ -601,6 +600,8 @@ def what_to_save(node, inputs, out):
 # ```python
 # if tensor.version != self.version:
 #     raise RuntimeError(
+#         f"{node} needs {name} as it was at version {self.version}, but it was changed in "
+#         f"place and is at version {tensor.version}: use a new tensor instead")
 # ```
 
 # %% tags=["active-ipynb", "mistake", "raises-exception"]
@@ -638,8 +639,8 @@ def what_to_save(node, inputs, out):
 # assert x.grad.data == np.exp(0.5)
 
 # %% [markdown]
-# Right, and no complaint: `exp` keeps its *result* and does not look at `h` again. It depends on what was
-# kept.
+# Right, and no complaint: `exp` keeps its *result* and does not look at `h` again. A change in place does
+# harm only where the value was kept.
 #
 # ## Explore: keep the result, or compute it again?
 #
@@ -668,8 +669,9 @@ def what_to_save(node, inputs, out):
 # explore(chain, layers=(1, 6, 2), keep=["result", "input"])
 
 # %% [markdown]
-# One array or two. The product that follows keeps `h` anyway, so keeping the *result* of `exp` is free.
-# Its *input* is one more array per layer. To keep less and compute again is called *checkpointing*.
+# With `result` each layer keeps one array, with `input` two. The next product keeps `h` anyway, and `h` is
+# the result of `exp`: keeping the *result* costs nothing more. The *input* is one more array per layer. To
+# keep less and to compute it again on the way back is called *checkpointing*.
 
 # %% [markdown]
 # ## Exercises

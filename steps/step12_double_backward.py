@@ -30,8 +30,9 @@ import numpy as np
 # from minigrad.course import check, why
 
 # %% [markdown]
-# `Tensor.backward` gets one more argument, `create_graph`, and passes it on. That is all. The rest is
-# what you know, folded: tensors, nodes, kept values, edges, slots, the maker of the table.
+# `Tensor.backward` gets one more argument, `create_graph`, and passes it on. (And the complaint about a
+# second backward names the new switch.) That is all. The rest is what you know, folded: tensors, nodes,
+# kept values, edges, slots, the maker of the table.
 #
 # ```python
 # walk(gradient_edge(self), seed(self, grad), retain_graph, create_graph)
@@ -99,7 +100,7 @@ class Tensor:
         walk(gradient_edge(self), seed(self, grad), retain_graph, create_graph)
 
 
-# %% tags=["carried"]
+# %% tags=["folded"]
 def as_tensor(value):
     """A tensor as it is; anything else becomes a constant."""
     return value if isinstance(value, Tensor) else Tensor(value)
@@ -136,7 +137,8 @@ class Node:
     def __call__(self, *grads):
         if self.saved is None:
             raise RuntimeError(f"backward through {self} a second time: what it kept was freed by "
-                               "the first; call that one with retain_graph=True")
+                               "the first; call that one with create_graph=True, or backward() "
+                               "with retain_graph=True")
         values = {name: kept.unpack(name, self) for name, kept in self.saved.items()}
         return self.backward(*grads, **values)
 
@@ -422,8 +424,8 @@ def walk(edge, grad, retain_graph=None, create_graph=False, wanted=()):
 # %% [markdown]
 # ## A gradient as a value
 #
-# Clearing is easy to forget. And there is a second trouble: `x.grad` now holds a graph that leads to
-# `x` itself, a circle. Both go away when the gradient is *returned* instead of stored.
+# Clearing is easy to forget. And `x.grad` now holds a graph that leads to `x` itself: a circle. Both
+# problems go away when the gradient is *returned* instead of stored.
 #
 # For that the walk can be told which edges are `wanted`. It notes what arrives there, returns it, and
 # touches no `.grad`:
@@ -432,8 +434,8 @@ def walk(edge, grad, retain_graph=None, create_graph=False, wanted=()):
 # found.update({each: grads[each[1]] for each in wanted if each[0] is node})
 # ```
 #
-# `grad` asks for the edges of its inputs. (It has its name from PyTorch. In a row of the table `grad`
-# is still the gradient that comes in.)
+# The new function is called `grad`, as in PyTorch. It asks for the edges of its inputs. (Inside a formula
+# of the table the word `grad` still means the gradient that comes in.)
 
 # %%
 def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
@@ -596,9 +598,14 @@ def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
 #
 # **12a.** Write `hessian(f, *numbers)`: the matrix of all second derivatives of a function of
 # several numbers, as a NumPy array. For Rosenbrock's function $(1-x)^2 + 100\,(y - x^2)^2$ at $(-1,
-# 2)$ it is $\begin{pmatrix}402 & 400\\400 & 200\end{pmatrix}$. A slope need not depend on every
-# input: those of $x^2 + y^3$ know one input each. `grad` refuses that, as PyTorch does, unless it
-# is told `allow_unused=True`: then it gives `None` for such an input.
+# 2)$ it is $\begin{pmatrix}402 & 400\\400 & 200\end{pmatrix}$. First take all slopes, then
+# differentiate each of them: that is a row. Two things to know:
+#
+# * All rows walk the same graph. Each walk frees what it has read, unless it is told
+#   `create_graph=True`.
+# * The slopes of $x^2 + y^3$ depend on one input each. Where a slope does not depend on an input, `grad`
+#   refuses, as in PyTorch; with `allow_unused=True` it gives `None` there. (A slope that depends on *no*
+#   input, a constant such as that of $x + y^2$ for $x$, is refused all the same. The check has none.)
 
 # %% tags=["active-ipynb", "exercise", "ex-12a"]
 # def rosenbrock(x, y):

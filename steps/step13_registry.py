@@ -118,7 +118,7 @@ class Scope(dict):
 # scope["c"]
 
 # %% [markdown]
-# Remember this message. It appears whenever something is read before it was written.
+# Remember this message. It comes whenever something is read before it was written.
 #
 # ## The registry: what a word means
 #
@@ -295,7 +295,7 @@ class Operator:
 # **Half-way.** Rest here, if you like; exercise 13b needs no more than this. So far a computation is
 # written down and run. The second half writes down its gradient.
 #
-# ## The gradient operator: four processes
+# ## The gradient operator: four steps
 #
 # `mul` has a gradient operator (**grad op** for short), `mul_grad`. What does it read, what does it
 # write? The documents answer with a table:
@@ -305,9 +305,10 @@ class Operator:
 # | `inputs` | inputs | inputs, outputs, gradients of the outputs |
 # | `outputs` | outputs | gradients of the inputs |
 #
-# `BuildGradOp` makes it in four processes. We do each of them by hand for `e = mul(x=c, y=d)`.
+# `BuildGradOp` makes it in four steps (the documents say *processes*). We do each of them by hand for
+# `e = mul(x=c, y=d)`.
 #
-# **Process 1.** Look up the type of the grad op.
+# **First step.** Look up the type of the grad op.
 
 # %% tags=["active-ipynb"]
 # op = ops[1]
@@ -315,7 +316,7 @@ class Operator:
 # print(op, " needs ", kind)
 
 # %% [markdown]
-# **Process 2.** Start two maps, `inputs` and `outputs`. Copy all slots of the forward operator into
+# **Second step.** Start two maps, `inputs` and `outputs`. Copy all slots of the forward operator into
 # `inputs`.
 
 # %% tags=["active-ipynb"]
@@ -323,7 +324,7 @@ class Operator:
 # print("inputs ", inputs)
 
 # %% [markdown]
-# **Process 3.** Add the gradients: those of the outputs are read, those of the inputs are written.
+# **Third step.** Add the gradients: those of the outputs are read, those of the inputs are written.
 # The gradient of the variable `c` is the variable with the name `c@GRAD`. That is the whole trick.
 # (`out_grad` is a slot, `e@GRAD` the name that stands in it here.)
 
@@ -336,7 +337,7 @@ class Operator:
 # print("outputs", outputs)
 
 # %% [markdown]
-# **Process 4.** Build the operator from the type, the two maps and the attributes.
+# **Fourth step.** Build the operator from the type, the two maps and the attributes.
 #
 # **Predict, then run.** The registry knows the slots of `mul_grad`. Will it accept ours?
 
@@ -344,12 +345,12 @@ class Operator:
 # Operator(kind, inputs, outputs, op.attrs)
 
 # %% [markdown]
-# Refused: process 2 copied too much. `mul_grad` computes `out_grad * y` and `out_grad * x`, and never
+# Refused: the second step copied too much. `mul_grad` computes `out_grad * y` and `out_grad * x`, and never
 # looks at `out`. If it listed `e` all the same, `e` would have to stay in memory until the backward
 # pass is done, for nothing.
 #
-# So process 2 copies only the slots that the gradient needs. Which ones? **The parameters of the rule
-# say it.**
+# So the second step may copy only the slots that the gradient needs. Which ones? **The parameters of the
+# rule say it.**
 
 # %% tags=["active-ipynb"]
 # reads = find(kind).inputs
@@ -358,9 +359,9 @@ class Operator:
 # print(Operator(kind, inputs, outputs, op.attrs))
 
 # %% [markdown]
-# **13e. The engine: build_grad_op.** You have done the four processes by hand for one operator.
-# Write the function that does them for any. An operator whose type has no gradient, `find(…).grad`
-# is `None`, raises a `LookupError` that names it: the first lines are given.
+# **13e. The engine: build_grad_op.** You have done the four steps by hand for one operator. Write
+# the function that does them for any operator. (Some types have no gradient: for them `find(…).grad` is
+# `None`, and the function raises a `LookupError`. These lines are given.)
 
 # %% tags=["exercise", "ex-13e", "engine"]
 def build_grad_op(op):
@@ -402,7 +403,7 @@ def build_grad_op(op):
 # None of them keeps everything.
 
 # %% [markdown]
-# **Choose an operator, then go through the four processes.** Watch the two maps fill.
+# **Choose an operator, then go through the four steps.** Watch the two maps fill.
 
 # %% tags=["active-ipynb", "interactive"]
 # from ipywidgets import ToggleButtons
@@ -410,12 +411,12 @@ def build_grad_op(op):
 # from minigrad.course.explore import explore
 #
 # EXAMPLES = {"mul": ops[1], "add": ops[0], "power": cube, "exp": exp_op}
-# PROCESSES = ["1 look up", "2 copy", "3 add gradients", "4 build"]
+# STEPS = ["1 look up", "2 copy", "3 add gradients", "4 build"]
 #
 #
-# def so_far(operator, process):
-#     """What BuildGradOp has made after one of its processes, read off the finished operator."""
-#     op, done = EXAMPLES[operator], int(process[0])
+# def so_far(operator, step):
+#     """What BuildGradOp has made after one of its steps, read off the finished operator."""
+#     op, done = EXAMPLES[operator], int(step[0])
 #     grad_op = build_grad_op(op)
 #     copied = {slot: op.inputs.get(slot) or op.outputs[slot]
 #               for slot in grad_op.inputs if not slot.endswith("_grad")}
@@ -429,8 +430,8 @@ def build_grad_op(op):
 #     return ["\n".join(lines), mg.draw((op, grad_op) if done == 4 else op)]
 #
 #
-# process = ToggleButtons(options=PROCESSES, value=PROCESSES[-1], description="process")
-# explore(so_far, operator=list(EXAMPLES), process=process)
+# step = ToggleButtons(options=STEPS, value=STEPS[-1], description="step")
+# explore(so_far, operator=list(EXAMPLES), step=step)
 
 # %% [markdown]
 # ## Backward, by name

@@ -288,7 +288,7 @@ class NetOp(Operator):
 #
 # The rule in the design document is short: when all outputs of an operator are in the no-gradient
 # set, its answer is a `NOP`, an operator that does nothing. Our NOP is an empty network. Let us
-# take the rule by the letter.
+# take the rule literally.
 
 # %% tags=["active-ipynb"]
 # def second_attempt(op, no_grad):
@@ -528,8 +528,8 @@ def backward(op, no_grad=()):
 # assert survivors(backward(two_layers, {"h_part"})) == 3
 
 # %% [markdown]
-# `h_part` kills only one: the product behind it is the first operator of the network. The other
-# question is exercise 14c.
+# `h_part` kills only one: it is made by the first operator of the network, and nothing stands before
+# that. The other question is exercise 14c.
 #
 # One thing can still be improved. Freeze `w1`, `b1` and `x`: the first layer needs no gradient any more,
 # and still the second one computes `h@GRAD`, which nobody reads. The walk goes from back to front, so at

@@ -474,9 +474,9 @@ def fill_zeros(net, given):
 # %% [markdown]
 # ## backward, complete
 #
-# Three passes: mirror, fill zeros, add up. (The lines with `written` and `again` refuse a network that
-# writes a name twice. More on that below. And the last line: a single operator that needed no repair
-# comes back as it is, without a network around it.)
+# Three passes: mirror, fill zeros, add up. (The lines with `written` and `again` are explained below
+# this cell. The last line: a single operator that needed no repair comes back as it is, without a network
+# around it.)
 
 # %%
 def backward(op, no_grad=()):
@@ -496,6 +496,15 @@ def backward(op, no_grad=()):
     add_up(net)
     return made if net.ops == [made] else net
 
+
+# %% [markdown]
+# *Reading* a name twice is fine now. *Writing* a name twice in the forward network is not: the second value
+# hides the first, and a gradient operator that comes later reads the wrong one. The framework whose
+# document we follow computed a wrong gradient here, without a word. Ours looks through the names that are
+# `written`, and refuses.
+
+# %% tags=["active-ipynb", "mistake", "raises-exception"]
+# backward(NetOp([square("x", "v"), square("v", "v")]))
 
 # %% [markdown]
 # One detail before we use it. In `halves` nobody reads `b`, so `b` leaves the network just as `y`
@@ -563,14 +572,6 @@ def backward(op, no_grad=()):
 # measured = (y_at(3.0 + 1e-5) - y_at(3.0 - 1e-5)) / 2e-5
 # print(f"W@GRAD {scope['W@GRAD']:.6f}   judge {measured:.6f}")
 # assert abs(scope["W@GRAD"] - measured) < 1e-9
-
-# %% [markdown]
-# Reading a name twice is fine now. *Writing* a name twice in the forward network is not: the
-# second value hides the first, and a gradient operator that comes later reads the wrong one. The
-# framework whose document we follow computed a wrong gradient here, without a word. Ours refuses.
-
-# %% tags=["active-ipynb", "mistake", "raises-exception"]
-# backward(NetOp([square("x", "v"), square("v", "v")]))
 
 # %% [markdown]
 # ## Exercises

@@ -195,8 +195,8 @@ class Scope(dict):
 # assert outer["W"] == 0.5
 
 # %% [markdown]
-# **An operator that holds a step net has its own kind of gradient operator.** That is one new line
-# in `build_grad_op`. The class it mentions comes below.
+# **An operator that holds a step net has its own kind of gradient operator.** These are two new lines at
+# the top of `build_grad_op`. The class they name, `RnnGradOp`, comes below.
 
 # %%
 def build_grad_op(op):
@@ -469,7 +469,8 @@ def steps_back(step_grad, steps, states_grad, state_grad, totals):
 # %% [markdown]
 # <!-- solution 16e -->
 #
-# The operator around it takes values out of the scope, and puts the gradients in.
+# The operator around it takes values out of the scope, and puts the gradients in. Its output slots are
+# those of `RnnOp`'s inputs: `x`, `start`, `shared`. So `results` come in this order, too.
 
 # %%
 class RnnGradOp(Operator):
@@ -501,8 +502,8 @@ class RnnGradOp(Operator):
 
 # %% [markdown]
 # The `RnnOp` is an operator like any other now. We put it into a network, take the last state as
-# the result, and call `backward`. Nobody uses the other states `hs`, so their gradient is not
-# given: the zeros of step 15 step in.
+# the result, and call `backward`. Nobody uses the other states, `hs`, and nobody gives a gradient for
+# them. So `backward` fills in zeros, as in step 15.
 
 # %% tags=["active-ipynb"]
 # net = NetOp([RnnOp(linear_step(), "xs", "h0", "hs", "hT")], type="rnn_net")

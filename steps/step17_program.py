@@ -447,10 +447,14 @@ def make_grad_op(op):
 # The grad ops go into `target_block`. Today that is the same block: **forward and backward are one
 # program**.
 #
-# **17e. The engine: append_backward_ops.** Write the traversal. An op without a gradient, such as
-# `fill_constant`, gets no grad op: `find(op.type).grad` is `None`. For any other, `make_grad_op` above
-# makes it. A seed writes `loss@GRAD`; what it writes, without the `@GRAD`, is the first needed name.
-# (`names(op.outputs)` are all the names that an op writes.)
+# **17e. The engine: append_backward_ops.** Write the traversal:
+#
+# * A seed writes `loss@GRAD`; what it writes, without the `@GRAD`, is the first needed name.
+# * Go through the ops of `block`, last one first. `names(op.outputs)` are all the names that an op writes.
+# * An op without a gradient, such as `fill_constant`, gets no grad op: `find(op.type).grad` is `None`. The
+#   way back ends there, so its inputs are not needed either.
+# * For any other op that counts, `make_grad_op` makes the grad op.
+# * Append the seeds first, then the grad ops.
 
 # %% tags=["exercise", "ex-17e", "engine"]
 def append_backward_ops(block, target_block, seeds):

@@ -466,12 +466,15 @@ def append_backward_ops(block, target_block, seeds):
 #   are `wanted`;
 # * `gradients`: the gradients it reads, and which of them are `missing`, since nobody made them.
 #
-# Write the second half. By rule 1 or rule 2 the op goes, and a line says why: `dropped.append((op,
-# reason))`. The reason is `"nobody wants what it writes"` or `"only zeros come in"`. An op that stays
-# gets its missing gradients right before it, made by
-# `Operator("fill_zeros_like", {"x": the forward name}, {"out": the gradient})`.
-# (`w@GRAD@RENAME@1` is a part of the gradient of `w`: its forward name is `w`.) Then comes the op
-# itself, a `copy(op)` with the `outputs` found above. What they write is `made` from now on.
+# Write the second half:
+#
+# 1. By rule 1 or rule 2 the op goes. Note why, with `dropped.append((op, reason))`. The reason is
+#    `"nobody wants what it writes"` or `"only zeros come in"`.
+# 2. Any other op stays. For each of its missing gradients append to `result` an
+#    `Operator("fill_zeros_like", {"x": the forward name}, {"out": the gradient})`.
+#    (`w@GRAD@RENAME@1` is a part of the gradient of `w`: its forward name is `w`.)
+# 3. Then append the op itself: a `copy(op)` with the `outputs` found above.
+# 4. What these ops write is `made` from now on.
 
 # %% tags=["exercise", "ex-18e", "engine"]
 def remove_no_grad_branch(ops, no_grad, given=()):
@@ -764,8 +767,9 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 
 # %% [markdown]
 # **18b.** In the same network, find a `no_grad_set` that removes **exactly two** ops from that
-# list and leaves `w` a gradient. Write a set of names. There is more than one answer. (What stands
-# there instead is wasted: sums are made before ops are dropped. Fluid does the same.)
+# list and leaves `w` a gradient. Write a set of names. There is more than one answer. (Count only what
+# goes. A `fill_zeros_like` may come in its place: the `sum` was written before ops were dropped, and still
+# reads all its parts. It is wasted work, and Fluid does the same.)
 
 # %% tags=["active-ipynb", "exercise", "ex-18b"]
 # ### BEGIN SOLUTION

@@ -16,12 +16,11 @@
 #
 # The way out: an op may hold a **block**. `while` runs its block again and again, `if_else` runs one
 # of two. And the grad op of such an op holds a *grad block*: **one** `while` gets **one** `while_grad`,
-# however often it goes round. What that has to do fits into a sentence: *forward keeps the values of
-# every round; backward goes through the rounds in reverse, hands one gradient on from each to the one
-# before, and adds another one up.*
+# however often it goes round. Its work fits into two sentences. *Forward keeps the values of every round.
+# Backward goes through the rounds in reverse: one gradient is handed from round to round, another one is
+# added up.*
 #
-# First the loop, then the branch. One round of a loop is a **step**, as in step 16, and its scope is a
-# **step scope**.
+# First the loop, then the branch. One round of a loop is called a **step**, and its scope a **step scope**.
 
 # %%
 import inspect
@@ -39,7 +38,7 @@ import numpy as np
 # First what we bring along from step 18, folded. One definition has changed: as in step 16, **a scope
 # may have a parent**. What it does not hold itself, it looks up there. It writes only into itself.
 
-# %%
+# %% tags=["folded"]
 class Scope(dict):
     """Names and their values; what is not here is looked up in the parent."""
 
@@ -379,23 +378,25 @@ register("less_than", lambda x, y: x < y)
 # ### A loop, written down
 #
 # $y = x \cdot w \cdot w \cdots w$, with $n$ factors $w$. In Python:
-#
-# ```python
+
+# %% tags=["active-ipynb"]
+# x, w, n = 2.0, 3.0, 3
 # s, i, more = x, 0, 0 < n
 # while more:
 #     s, i, more = s * w, i + 1, i + 1 < n
-# ```
-#
+# print(s)
+
+# %% [markdown]
 # Three values are **carried** from step to step: `s`, `i`, `more`. `w` and `n` come from outside and
 # stay what they are: they are **shared** by all steps.
 #
 # The body is a block of its own, with block 0 as its parent. It never writes a name twice: it *reads*
 # `s` and *writes* `s_next`. The `while` op says what becomes what: `carry = {"s": "s_next", …}`.
 #
-# Such an op has no row in the table, for its slots depend on the block that it holds. And a kernel
-# makes arrays out of arrays, but a `while` must run a *block*. So it is an operator of its own kind,
-# which keeps the numbers of its blocks as attributes. The table only says that it has a grad op.
-# (`run_steps` and `run_steps_grad`, which do the work, come below.)
+# Such an op cannot have a row in the table: a kernel makes arrays out of arrays, but a `while` must run a
+# *block*. So it is an operator of its own kind, a `BlockOp`. The numbers of its blocks are its attributes.
+# The table only says that it has a grad op. (`run_steps` and `run_steps_grad`, which do the work, come
+# below.)
 
 # %%
 for kind in ("while", "if_else"):
@@ -478,21 +479,32 @@ class BlockOp(Operator):
 # %% [markdown]
 # ### The loop, forward
 #
-# Each step gets a scope of its own, whose parent is the scope outside:
+# One step first, by hand. It gets a scope of its own, whose parent is the scope outside. The carried values
+# are put in at its start.
 #
-# * carried values are put in at its start;
-# * shared values are found by looking up;
-# * what the body writes stays in the step scope.
+# **Predict, then run.** With $x = 2$, $w = 3$, $n = 3$: what does the first step write, and where?
+
+# %% tags=["active-ipynb"]
+# values = {"x": 2.0, "w": 3.0, "n": 3, "zero": 0}
+# step = Scope(s=2.0, i=0, more=True)
+# step.parent = Scope(values)
+# y.block.program.blocks[1].run(step)
+# print(step)
+
+# %% [markdown]
+# `s_next`, `i_next` and `more_next`, all into its own scope. The shared values, `w` and `n`, it found
+# outside. The next step begins with these three, under the names `s`, `i` and `more`, in a new scope.
 #
-# The step scopes are kept: they are an output of the op, like any other. (`else_block` waits for the
-# second half.)
+# `run_steps` does that for as many steps as there are. It keeps the step scopes: they are an output of
+# the op, like any other. (The branch of the second half uses the same function: an `if_else` makes one
+# step, and may run its `else_block`.)
 
 # %%
 def run_steps(op, scope, blocks):
     """Run held blocks step by step: while the condition holds, or, for an if_else, one step."""
     carry, condition = op.attrs["carry"], op.attrs["condition"]
     now, steps = [scope[name] for name in op.inputs["x"]], []
-    while op.type == "while" or not steps:
+    while op.type == "while" or not steps:      # an if_else: until there is one step
         step = Scope(zip(carry, now, strict=True))
         step.parent = scope
         held = "sub_block" if step[condition] else "else_block"
@@ -507,7 +519,6 @@ def run_steps(op, scope, blocks):
 
 
 # %% tags=["active-ipynb"]
-# values = {"x": 2.0, "w": 3.0, "n": 3, "zero": 0}
 # scope = run(y.block.program, values)
 # for number, step in enumerate(scope["step_scopes_1"]):
 #     print(f"step {number}:", dict(sorted(step.items())))
@@ -517,11 +528,11 @@ def run_steps(op, scope, blocks):
 # %% [markdown]
 # ### One step backwards
 #
-# By hand first. Backward, the last step comes first. We know the gradient of what a step handed on
-# (`s_next`), and its body is one `mul`. So we find two things:
+# Backward, the last step comes first. By hand again. We know the gradient of what a step handed on,
+# `s_next`, and its body is one `mul`. So two lines do it:
 #
-# * the gradient of what it got, `s@GRAD = s_next@GRAD · w`, for the step before;
-# * its part of the gradient of what is shared, `w@GRAD = s_next@GRAD · s`.
+# * `s@GRAD = s_next@GRAD · w` is the gradient of what the step got. The step before goes on with it.
+# * `w@GRAD = s_next@GRAD · s` is this step's part of the gradient of what is shared.
 #
 # **Predict, then run.** $y = x\,w^3$ at $x = 2, w = 3$. What are the three parts of `w@GRAD`? What
 # is their sum?
@@ -568,18 +579,62 @@ def run_steps(op, scope, blocks):
 #
 # **Rest here**, if you like: the idea is complete. What follows lets the program write it down.
 #
-# ### The grad op holds the grad block
+# ### The grad block
 #
-# Now let the program write our two lines. For each block that an op holds, `make_steps_grad_op`
+# Now let the program write our two lines. They are the same in every step, so they become a block that runs
+# once per step: the **grad block**. `append_backward_ops` fills it as it filled block 0: first a seed, then
+# the grad op of each op of the body, last one first.
 #
-# 1. creates a new block, the grad block;
-# 2. fills it with `append_backward_ops`, the function that called it: a recursion;
-# 3. notes its number in the grad op.
+# What is the seed? In block 0 it was the number 1. Here the gradient of `s_next` comes in from outside, in
+# every step another number. Outside the loop its name is `y@GRAD`. So the seed is an `assign`, which copies
+# from one name to the other: `s_next@GRAD = assign(x=y@GRAD)`.
 #
-# What is the seed of a grad block? What comes in is `y@GRAD`, in every step another number: the gradient
-# of what this step handed on.
-# So the seed is an `assign`: `s_next@GRAD = assign(x=y@GRAD)`. There is one for each carried value that
-# has a gradient (`flows`): here for `s`, not for `i` and `more`.
+# (`append_backward_ops` asks `make_grad_op`, folded, for the grad ops. For an op that holds blocks this now
+# asks `make_steps_grad_op`, which comes next.)
+
+# %% tags=["folded"]
+def make_grad_op(op):
+    """The grad op of an op, with a note which op it belongs to."""
+    grad_op = make_steps_grad_op(op) if isinstance(op, BlockOp) else build_grad_op(op)
+    grad_op.forward_op = op
+    return grad_op
+
+
+# %% [markdown]
+# **Predict, then run.** One op of the body has a gradient, and one seed is needed. Which two lines
+# stand in the grad block? And which two gradients does it find in the last step, for `y@GRAD` = 1?
+
+# %% tags=["active-ipynb"]
+# y = power()
+# program = y.block.program
+# grad_block = program.create_block(forward_block=1)
+# seed = Operator("assign", {"x": "y@GRAD"}, {"out": "s_next@GRAD"})
+# append_backward_ops(program.blocks[1], grad_block, [seed])
+# print(*grad_block.ops, sep="\n")
+#
+# last = run(program, values)["step_scopes_1"][-1]
+# last["y@GRAD"] = 1.0
+# grad_block.run(last)
+# print({name: float(last[name]) for name in ("s@GRAD", "w@GRAD")})
+# assert (last["s@GRAD"], last["w@GRAD"]) == (3, 18)
+
+# %% [markdown]
+# The outputs of one `mul_grad` are the two lines that we computed by hand, and 18 is the first of the three
+# parts.
+#
+# ### The grad op
+#
+# A grad op has to hold this block. `make_steps_grad_op` makes both: for each block that the op holds, a grad
+# block as above, whose number becomes an attribute of the grad op. (A block may hold such an op itself:
+# then `append_backward_ops` comes back to this function. It is a recursion.)
+#
+# `flows` lists the carried values that have a gradient: here `s`, not `i` and `more`. For each of them there
+# is one seed. The slots of the grad op are
+#
+# | reads | | writes | |
+# |---|---|---|---|
+# | `out_grad` | gradients of what the loop made: `y@GRAD` | `x_grad` | gradients of where it started: `x@GRAD` |
+# | `step_scopes`, `shared` | what forward kept | `shared_grad` | the sums: `w@GRAD` |
 
 # %%
 def make_steps_grad_op(op):
@@ -602,20 +657,26 @@ def make_steps_grad_op(op):
     return BlockOp(f"{op.type}_grad", inputs, outputs, attrs, op.program)
 
 
+# %% tags=["active-ipynb"]
+# y = power()
+# print(make_steps_grad_op(y.block.ops[-1]))
+
 # %% [markdown]
-# Two functions change. `make_grad_op`, which `append_backward_ops` asks, asks back. And `adjust` goes
-# into the grad blocks. It notes their **parent**, the block that holds the grad op, and hands on what
-# they get from it: these gradients are `given`. (What is unwanted outside is unwanted inside. Only
-# for names that the block declares itself its own `stop_gradient` counts: exercise 19b shows why.)
+# (It still writes `n@GRAD`, which nobody wants. That is a matter for the passes.)
+#
+# ### The passes go into the grad blocks
+#
+# `adjust` of step 18 looked after one block. Now, when it is done with a block, it goes into the grad
+# blocks that the ops of this block hold. Each of them
+#
+# 1. gets its **parent**: the block that holds the grad op;
+# 2. is told what is **given**. `y@GRAD` is read in the grad block, and no op in it writes it: the grad op
+#    puts it into every step. Without this, rule 2 of step 18 would drop the whole block;
+# 3. is told what is **not wanted**. That is what is not wanted outside, such as `n`. A name that the body
+#    declares itself, such as `s`, is a variable of its own: for this one only its own `stop_gradient` counts.
+#    (Exercise 19b shows why.)
 
 # %%
-def make_grad_op(op):
-    """The grad op of an op, with a note which op it belongs to."""
-    grad_op = make_steps_grad_op(op) if isinstance(op, BlockOp) else build_grad_op(op)
-    grad_op.forward_op = op
-    return grad_op
-
-
 def adjust(block, start, no_grad, given=()):
     """Run the passes over the grad ops of block, from number start on; return their gradients."""
     add_up(block)
@@ -628,20 +689,6 @@ def adjust(block, start, no_grad, given=()):
             adjust(grad_block, 0, no_grad - set(own) | stopped, op.inputs["out_grad"])
     return append_backward_vars(block, start)
 
-
-# %% [markdown]
-# **Predict, then run.** One op of the body has a gradient, and one seed is needed. Which two lines
-# stand in the grad block?
-
-# %% tags=["active-ipynb"]
-# y = power()
-# grad_op = make_steps_grad_op(y.block.ops[-1])
-# print(grad_op)
-# print(*grad_op.held_blocks()["sub_block"].ops, sep="\n")
-
-# %% [markdown]
-# The two lines that we computed by hand are the outputs of one `mul_grad`. (The grad op still writes
-# `n@GRAD`, which nobody wants: the passes deal with that.)
 
 # %% tags=["carried"]
 def append_backward(loss, parameter_list=None, no_grad_set=()):
@@ -673,27 +720,30 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # assert y.block.program.blocks[2].forward_block == 1
 
 # %% [markdown]
-# Block 2 is the grad block. Its head says which block is its **parent**: block 0, which holds the grad
-# op. It has a second link, its **forward block**, block 1: there it looks up the shape of `s`.
+# `n@GRAD` is gone. Block 2 is the grad block. Its head says which block is its **parent**: block 0, which
+# holds the grad op. It has a second link, its **forward block**, block 1: there it looks up the shape of
+# `s`.
 #
 # ### The loop, backwards
 #
 # What we did by hand, with the grad block instead of our two lines. Each step backwards runs *in
 # the step scope of that step*. There it finds its `s`, and there it leaves its gradients.
-# `flowing` is **overwritten** from step to step, `total` is **added up**.
 #
-# Only what was written in the step scope counts, not what a look-up would find further out:
-# `step.get(name, otherwise)` looks nowhere else, `step[name]` asks the parent, too.
+# Two dictionaries go along. `flowing` holds the gradients of the carried values: it is **overwritten** from
+# step to step. `total` holds those of the shared values: it is **added up**.
 #
 # **19e. The engine: the loop in reverse.** `steps` are the step scopes in the order of the forward
 # pass. For each of them, last one first:
 #
-# 1. put the gradients that flow into it, under the names `op.inputs["out_grad"]`, with
-#    `step.update(...)`;
-# 2. run its grad block. A step whose condition holds ran `sub_block`, any other `else_block`:
-#    `blocks[op.attrs[...]]` is the grad block of that one, and it has a `run(step)`;
-# 3. collect what the grad block wrote into the step, under `name + GRAD`. A carried value whose
-#    gradient is not there gets zeros in the shape of `step[name]`; a shared one gets nothing added.
+# 1. with `step.update(...)`, put the values of `flowing` into the step, under the names
+#    `op.inputs["out_grad"]` (in the same order);
+# 2. run the right grad block with `.run(step)`. A step whose condition holds, `step[condition]`, ran its
+#    `sub_block`, any other its `else_block`. `blocks[op.attrs["sub_block"]]` is the grad block of the first;
+# 3. read what the grad block wrote into the step, under `name + GRAD`. A carried value whose gradient is
+#    not there gets zeros in the shape of `step[name]`; to a shared one nothing is added.
+#
+# Only what was written into this step counts: `step.get(name, otherwise)` looks nowhere else, while
+# `step[name]` asks the parent, too.
 
 # %% tags=["exercise", "ex-19e", "engine"]
 def run_steps_grad(op, scope, blocks):
@@ -728,9 +778,9 @@ def run_steps_grad(op, scope, blocks):
 # mg.draw(y.block.program)
 
 # %% [markdown]
-# Above, block 0 with its two sides; below, the loop body and one step backwards. The thick lines are
-# the hand-over: `s_next` becomes the next step's `s`; the gradient goes round the other way. A dashed
-# name with the words *block 0*, like `w`, is looked up there.
+# Above, block 0 with its two sides; below, the loop body and one step backwards. Along the thick lines
+# `s_next` becomes the next step's `s`, and the gradient goes round the other way. A dashed name with the
+# words *block 0*, like `w`, is looked up there.
 #
 # **Press play.** The same program, op by op and step by step. (*fit* shows the whole picture.)
 
@@ -748,8 +798,8 @@ def run_steps_grad(op, scope, blocks):
 # print({name: float(scope[name]) for name in ("y", "x@GRAD", "w@GRAD")})
 
 # %% [markdown]
-# The gradient goes straight through: `y` *is* `x`. And `w@GRAD` is zero, not missing: an optimizer
-# finds what it was promised.
+# The gradient goes straight through: `y` *is* `x`. And `w@GRAD` is zero, not missing: whoever trains this
+# program finds a gradient for each parameter.
 
 # %% [markdown]
 # **Move the slider.** One row per step scope, with the gradients that the grad block left there. Read

@@ -6,7 +6,7 @@
 #
 # **Time.** 30 minutes
 #
-# **Needs.** steps 11, 15 and 18; the pictures alone need only step 10
+# **Needs.** steps 11, 15 and 18
 
 # %% [markdown] tags=["growth"]
 # <!-- growth -->
@@ -137,7 +137,7 @@ def by_links(model, values):
         boxes[writes] = named(REGISTRY[kind], *(boxes[name] for name in reads)).output
     loss = boxes[model[-1][2]]
     loss.grad = np.ones_like(loss.data)
-    for _, _, writes in reversed(model):                    # the reverse of a valid order is one
+    for _, _, writes in reversed(model):                    # who uses a value comes before who made it
         function = boxes[writes].creator
         parts = function.backward(function.output.grad)
         for each, part in zip(function.inputs, parts, strict=True):
@@ -187,7 +187,12 @@ def by_net(model, values):
 # ## Engine 5: a program
 #
 # Steps 17 to 19: the operators stand in a block, and `append_backward` writes the backward part
-# behind them.
+# behind them. Four words of the package are new:
+#
+# * inside `program_guard(program)`, whatever is declared or called is written into this program;
+# * `parameter` declares a variable with a first value, which lives on from run to run;
+# * `data` declares a variable that is given anew for every run: a name and a shape;
+# * an `Executor` runs a program: `feed` gives the data by name, `fetch_list` names what comes back.
 
 # %%
 def by_program(model, values):
@@ -209,7 +214,15 @@ def by_program(model, values):
     return found["loss"], {name: found[f"{name}@GRAD"] for name in PARAMETERS}, (program, found)
 
 
+# %% tags=["active-ipynb"]
+# print(by_program(MODEL, numbers())[2][0])
+
 # %% [markdown]
+# Read it as you read your own programs. One thing is written differently: what nobody wants is left out,
+# where you wrote `@EMPTY@`. Then the slot that is left says its name: `y_grad=w@GRAD@RENAME@1` is what
+# `matmul_grad` makes for its second input, `y`. (And a comment such as
+# `# no mul_grad of #38` says that operator number 38, counted from 0, needs no grad operator.)
+#
 # ## Do they agree?
 #
 # **Predict, then run.** Five engines, each with its own idea of what a graph is. Is the largest
@@ -229,9 +242,9 @@ def by_program(model, values):
 
 # %% [markdown]
 # Below $10^{-12}$. What is left is rounding: not every engine adds in the same order. And the judge of
-# step 1 agrees.
+# step 1 agrees (folded).
 
-# %% tags=["active-ipynb"]
+# %% tags=["active-ipynb", "folded"]
 # def judged(name, row, column, eps=1e-6):
 #     up, down = numbers(), numbers()
 #     up[name][row, column] += eps
@@ -435,7 +448,7 @@ def read_digits(images, parameters):
 # The first epochs do most of it. After that the accuracy improves by a few digits only. (The curve of
 # the loss is ragged: each point is the loss of the last 32 images of its epoch.)
 
-# %% tags=["active-ipynb"]
+# %% tags=["active-ipynb", "folded"]
 # assert losses[0] - losses[4] > abs(losses[4] - losses[-1])
 # assert accuracies[4] - accuracies[0] > accuracies[-1] - accuracies[4]
 
@@ -467,7 +480,8 @@ def read_digits(images, parameters):
 
 # %% [markdown]
 # And the same loss as a *program*? The functions `digit_scores` and `digit_loss` need no change.
-# Called with variables, they write operators.
+# Called with variables, they write operators. (Folded behind it: loss and gradients are those of the
+# tensors.)
 
 # %% tags=["active-ipynb"]
 # program = static.Program()
@@ -478,7 +492,9 @@ def read_digits(images, parameters):
 #                  for name, each in zip(names, parameters, strict=True)]
 #     loss = digit_loss(digit_scores(images, *variables), answers)
 #     static.append_backward(loss)
-#
+# print([op.type for op in program.global_block().ops])
+
+# %% tags=["active-ipynb", "folded"]
 # some, right = test.images[:50].reshape(-1, 64), np.eye(10)[test.labels[:50]]
 # by_tensors = digit_loss(digit_scores(mg.tensor(some), *parameters), mg.tensor(right))
 # fetched = static.Executor().run(program, feed={"images": some, "answers": right},
@@ -486,7 +502,6 @@ def read_digits(images, parameters):
 # assert abs(fetched[0] - by_tensors.item()) < 1e-12
 # for one, other in zip(fetched[1:], mg.grad(by_tensors, parameters), strict=True):
 #     assert np.max(np.abs(one - other.numpy())) < 1e-12
-# print([op.type for op in program.global_block().ops])
 
 # %% [markdown]
 # ## Exercises
