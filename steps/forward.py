@@ -63,8 +63,12 @@ def jvp(f, values, direction):
 
 # %% [markdown]
 # 20, and the slope 4: the example of step 5, without a single link. The inputs move in a
-# *direction*, here along `a` alone. One run gives one number: the Jacobian times this direction, a **JVP**
-# (*Jacobian-vector product*). Reverse mode gives a VJP: what comes from behind, times the Jacobian.
+# *direction*, here along `a` alone.
+#
+# Put all slopes of a function into a table, one row per output and one column per input: that is
+# its *Jacobian*. One run of forward mode gives this table times a direction, a **JVP**
+# (*Jacobian-vector product*). Reverse mode gives a **VJP** (*vector-Jacobian product*): a gradient
+# that comes in at the outputs, times the table. Neither ever builds the table.
 #
 # **Predict, then run.** We want all three gradients. How many runs does forward mode need? And for
 # a network of a million parameters?
@@ -87,9 +91,17 @@ def jvp(f, values, direction):
 # ## A list of lines
 #
 # Look at the two rules above once more. However bent `f` is, slopes only get multiplied by numbers
-# and added. So let us run `f` and write down nothing but these multiplications: *lines*
-# `(out, factor, input)`, which say that the slope of `out` gets `factor` times the slope of
-# `input`. JAX calls this to *linearise* a function.
+# and added. Take $p = x \cdot w$ at $x = 3$, $w = 5$. If `x` moves by 1, `p` moves by 5; if `w`
+# moves by 1, `p` moves by 3. Two lines say it all:
+#
+# ```
+# p += 5 * x
+# p += 3 * w
+# ```
+#
+# Here each letter stands for a slope. So let us run `f` and write down nothing but such lines, each
+# as `(out, factor, input)`. JAX calls this to *linearise* a function. The slope of an input is
+# called like the input, and the slope of each result gets a new name: `s0`, `s2`, ...
 
 # %%
 class Traced:
@@ -143,13 +155,14 @@ def push(lines, slopes):
 # print(push(lines, {"w": 1.0})[name], "is", jvp(g, (3.0, 5.0), (0.0, 1.0))[1])
 
 # %% [markdown]
-# The sine is gone, and so is every product of two unknowns: what is left is a program of numbers
-# times slopes. Run from the top, it is forward mode.
+# The first two lines are those from above (`p` is called `s0`). The sine is gone, and so is every product of two
+# unknowns: what is left is a program of numbers times slopes. Run from the top, it is forward mode.
 #
 # ## Read it from the end
 #
-# A line says: what `input` does, `out` does `factor` times. Then one unit of `out` is worth
-# `factor` units to `input`. So turn every line round, and begin with the last one.
+# `p += 5 * x` says: if `x` moves by 1, `p` moves by 5. Then a gradient of 1 at `p` is a gradient of
+# 5 at `x`: read from right to left, the line is `x += 5 * p`. So turn every line round, and begin
+# with the last one.
 
 # %%
 def transpose(lines):
@@ -165,6 +178,7 @@ def transpose(lines):
 # gradients = push(transpose(lines), {name: 1.0})
 # print(gradients["x"], gradients["w"])
 #
+# # the judge: the package, whose Tensors are the Variables of step 6 under PyTorch's name
 # x, w = (mg.tensor(number, requires_grad=True) for number in (3.0, 5.0))
 # y = x * w * mg.sin(w)
 # y.backward()
@@ -174,16 +188,18 @@ def transpose(lines):
 # mg.draw(y)
 
 # %% [markdown]
-# Find the lines in the picture: each is an edge on the right, and its factor stands in the slot.
+# Both gradients, in one run. Find the five turned lines in the picture: on the right, each stands as
+# a formula, a factor times what comes in.
 #
-# Both gradients, in one run. **Reverse mode is forward mode, linearised and transposed.** `+=` is
+# **Reverse mode is forward mode, linearised and transposed.** `+=` is
 # the accumulation of step 5, the order is that of step 6, the factors are the saved values of step
 # 11. Nobody wrote a rule for going backwards: in JAX an operation has a rule for its slope, and
 # only the few linear ones, such as `+` and *times a number*, know how to be turned round.
 #
 # The two modes meet in one equation. Move the inputs in any direction $v$, weigh the outputs with
-# any $u$: $u \cdot (J v) = (u J) \cdot v$. It needs no finite differences, so it is the sharpest
-# test there is.
+# any $u$: $u \cdot (J v) = (u J) \cdot v$. This test needs no finite differences, and it finds every
+# mistake in turning round. A factor that is wrong in *both* directions it cannot see: for that there
+# is the judge.
 
 # %% tags=["active-ipynb"]
 # random = np.random.default_rng(0)
@@ -228,4 +244,4 @@ def transpose(lines):
 # | concept | in the package |
 # |---|---|
 # | a slope along a direction | `minigrad.functional:jvp` |
-# | from behind | `minigrad.functional:vjp` |
+# | a gradient times the Jacobian | `minigrad.functional:vjp` |

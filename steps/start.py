@@ -15,7 +15,7 @@
 # take about as long again.
 #
 # **Where to enter.** Steps 1 to 6 are an afternoon. Step 10 stands alone. Steps 13 to 15 can be
-# read after step 6, steps 17 to 19 after step 15. Steps 12 and 16 are off the main path.
+# read after step 6, steps 17 to 19 after step 15. No later step needs 12 or 16.
 
 # %% [markdown]
 # ## Where you are

@@ -51,7 +51,7 @@ class Variable:
 #
 # `backward(gy)` is the other half of a function. It gets $gy$, the gradient of its output, and
 # returns $gx$, the gradient of its input. Arrays in, array out, as in `forward`. Elsewhere such a
-# half is called a **VJP**, a vector-Jacobian product: what comes from behind, times the slope.
+# half is called a **VJP**, a vector-Jacobian product: the gradient that comes in, times the slope.
 
 # %%
 class Function:

@@ -407,28 +407,6 @@ def numerical_diff(f, x, eps=1e-4):
 # check("4c", advice, Variable, square)
 
 # %% [markdown]
-# **In order.** In a heap below lies the backward part of $y = e^{x^2} \cdot w$: a line is one call of
-# `backward`, and one line does not belong. This is how to read them:
-#
-# * `exp_0` is what `exp` gave, and `exp_0@GRAD` its gradient. Left of the `=` stands what is written.
-# * `exp_grad` is the `backward` of `exp`. In the brackets stands what it reads: its own result,
-#   because $e^x$ is its own slope, and the gradient that comes in.
-# * `mul_grad` has two factors to serve: each gets the *other* factor, times what comes in.
-# * `reduce_sum_grad` passes the seed on.
-#
-# Say the letters in the order in which they must run, such as `puzzle("cab")`. It is run, drawn, and
-# judged.
-
-# %% tags=["active-ipynb"]
-# from minigrad.course.parsons import Parsons
-#
-# puzzle = Parsons(lambda x, w: mg.exp(mg.square(x)) * w)
-# print(puzzle)
-
-# %% tags=["active-ipynb"]
-# puzzle("")
-
-# %% [markdown]
 # ## In PyTorch / in Paddle
 #
 # The same three lines, and the same number. A leaf without a history is refused there, too.

@@ -19,9 +19,9 @@ import numpy as np
 # from minigrad.course import check, why
 
 # %% [markdown]
-# **Part B, steps 5 to 9: real graphs.** It continues the file of part A. You need steps 1 to 4: a
-# variable with a creator, a function with input and output, and the walk as a loop. Steps 5 and 6
-# are the heart of the matter. Steps 7 to 9 may wait.
+# **Part B, steps 5 to 9: real graphs.** We go on with the engine of steps 1 to 4: a variable with a
+# creator, a function with input and output, and the walk as a loop. Steps 5 and 6 are the heart of
+# the matter. Steps 7 to 9 may wait.
 #
 # | step | the question |
 # |---|---|
@@ -39,10 +39,10 @@ import numpy as np
 # From here on `# new` stands where a class that you know has changed. Read those lines, skip the rest.
 # Here they are in three places:
 #
-# * `backward` serves *all* inputs of a function. (One of a single input still returns a single
-#   gradient, so two lines make a tuple of it. `strict=True` complains when there are not as many
+# * `backward` serves *all* inputs of a function. (`Square` and `Exp` still return one gradient, not a
+#   tuple, so two lines make a tuple of it. `strict=True` complains when there are not as many
 #   gradients as inputs.)
-# * `__add__` and `__mul__` are the signs `+` and `*`, for two new functions.
+# * `__add__` and `__mul__` are the operators `+` and `*`, for two new functions.
 # * `cleargrad` makes a box forget its gradient. The section before the exercises shows why.
 #
 # In `backward` stands the question of this step: `accumulate(x, gx)`, "x gets the gradient gx". You will
@@ -469,6 +469,28 @@ def accumulate(x, gx):
 #
 #
 # check("5b", gradients_in_turn, Variable)
+
+# %% [markdown]
+# **In order.** In a heap below lies the backward part of $y = e^{x^2} \cdot w$: a line is one call of
+# `backward`, and one line does not belong. This is how to read them:
+#
+# * `exp_0` is what `exp` gave, and `exp_0@GRAD` its gradient. Left of the `=` stands what is written.
+# * `exp_grad` is the `backward` of `exp`. In the brackets stands what it reads: its own result,
+#   because $e^x$ is its own slope, and the gradient that comes in.
+# * `mul_grad` is the `backward` of `*`: each factor gets the *other* one, times what comes in.
+# * `reduce_sum_grad` passes the seed on: the result is summed up to one number first.
+#
+# Say the letters in the order in which they must run, such as `puzzle("cab")`. It is run, drawn, and
+# judged.
+
+# %% tags=["active-ipynb"]
+# from minigrad.course.parsons import Parsons
+#
+# puzzle = Parsons(lambda x, w: mg.exp(mg.square(x)) * w)
+# print(puzzle)
+
+# %% tags=["active-ipynb"]
+# puzzle("")
 
 # %% [markdown]
 # ## In PyTorch / in Paddle

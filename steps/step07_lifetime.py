@@ -545,7 +545,7 @@ def no_grad():
 # %% [markdown]
 # **7c.** 27, not 45. Write `fresh_backward(y)`: it keeps the gradients in between
 # (`retain_grad=True`), and it is right however often it is called. Clear everything behind `y`
-# first. `functions_behind(y)` helps.
+# first; `functions_behind(y)` helps. (You need not clear `y` itself: its gradient is the seed.)
 
 # %% tags=["active-ipynb", "exercise", "ex-7c"]
 # def fresh_backward(y):

@@ -23,7 +23,7 @@ import numpy as np
 
 # %% [markdown]
 # The engine is complete; what it lacks is comfort. `x * x + y` works, but `2 * x`, `1 - x`, `x / y`
-# and `x ** 3` do not. We add four functions, the signs that call them, and two helpers.
+# and `x ** 3` do not. We add four functions, the operators that call them, and two helpers.
 #
 # ## A number is a box, too
 #
@@ -90,7 +90,7 @@ def accumulate(x, gx):
 # use_mine()
 
 # %% [markdown]
-# ## The signs
+# ## The operators
 #
 # Python asks the left side first: `x - 1` is `x.__sub__(1)`. In `1 - x` the number does not know what
 # to do, so Python asks the right side: `x.__rsub__(1)`.
@@ -103,7 +103,7 @@ def accumulate(x, gx):
 #     return Sub()(other, self)
 # ```
 #
-# The other signs are made alike. The class is folded below. Two more things in it are new. For people,
+# The other operators are made alike. The class is folded below. Two more things in it are new. For people,
 # a variable has a `name`, and a text that `print` shows. And `backward` clears what an earlier walk
 # left in between, which was exercise 7c. (It leaves out the first function, whose output is the result
 # itself, with the seed.)
@@ -352,8 +352,8 @@ def numerical_diff(f, x, eps=1e-4):
 #
 # ## A mistake: NumPy takes over
 #
-# In the last line above, the array stood on the **left**, and NumPy did not know what a Variable is.
-# Here is a small class like ours, with a sign for the right-hand side.
+# In the very last result, `np.array(...) - v`, the array stood on the **left**, and NumPy did not know what a Variable is.
+# Here is a small class like ours, with an operator for the right-hand side.
 #
 # **Predict, then run.** How many objects come out?
 

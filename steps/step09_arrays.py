@@ -467,7 +467,7 @@ def sum_to_shape(array, shape):
 # | `sum`: many to few | copy the gradient back to everybody who was summed |
 # | `broadcast_to`: few to many | sum (they are a mirrored pair) |
 # | `reshape`: same numbers, other shape | the old shape |
-# | `T`: rows become columns | once more |
+# | `T`: rows become columns | `T` again |
 
 # %%
 class Sum(Function):
@@ -540,10 +540,19 @@ class Transpose(Function):
 # %% [markdown]
 # ## The matrix product
 #
-# $y = x W$ with shapes $(n, i)$, $(i, o)$, $(n, o)$. One number of the result is $y_{rc} = \sum_k
-# x_{rk} W_{kc}$. So $x_{rk}$ moves every number in row $r$ of $y$, by $W_{kc}$ each, and its
-# gradient collects them: $\sum_c gy_{rc} W_{kc}$. Since $W_{kc} = (W^T)_{ck}$, that is row $r$ of
-# $gy$ times column $k$ of $W^T$. In the same way $W_{kc}$ moves column $c$ of $y$:
+# Take one row of two numbers, times a matrix of two columns:
+#
+# $$\begin{pmatrix} x_1 & x_2 \end{pmatrix}
+#   \begin{pmatrix} a & b \\ c & d \end{pmatrix}
+#   = \begin{pmatrix} x_1 a + x_2 c & \; x_1 b + x_2 d \end{pmatrix}$$
+#
+# $x_1$ stands in both results, in the first times $a$, in the second times $b$. So if the gradients
+# $g_1$ and $g_2$ come in, $x_1$ gets $g_1 a + g_2 b$: the row of gradients times the *first row* of the
+# matrix, which is the first column of $W^T$. And $b$ stands in one result only, the second, times
+# $x_1$. It gets $x_1 g_2$. Each number of $W$ gets the $x$ of its row times the $g$ of its column.
+#
+# With more rows in $x$ the same happens in each row, and $W$, which serves all of them, gets the sum.
+# For $y = x W$ with shapes $(n, o) = (n, i)(i, o)$ that is:
 #
 # * $gx = gy\, W^T$, of shape $(n, o)(o, i) = (n, i)$;
 # * $gW = x^T gy$, of shape $(i, n)(n, o) = (i, o)$.

@@ -59,8 +59,9 @@ import numpy as np
 # * `grad_fn`: the node of the backward graph that belongs to the operation that made me. A tensor
 #   that you create has none: it is a **leaf**.
 #
-# Nothing else in the class matters yet. (Folded: its text, the signs `+` and `*`, and `as_tensor`, which
-# makes a constant of a plain number.)
+# (Folded: the class. Two more notes in it come further down: `accumulator` with the edges of a leaf,
+# `output_nr` with operations of several outputs. The rest is its text, the operators `+` and `*`, and
+# `as_tensor`, which makes a constant of a plain number.)
 
 # %% tags=["folded"]
 class Tensor:
@@ -113,7 +114,7 @@ def as_tensor(value):
 # %% [markdown]
 # ## A node of the backward graph
 #
-# A node stands for one operation, seen from behind:
+# A node stands for one operation on the way back:
 #
 # * `next_functions` says where gradients have to go *next*, in the order of backward;
 # * `saved` holds the tensors that its formula will need;
@@ -125,7 +126,7 @@ def as_tensor(value):
 
 # %%
 class Node:
-    """One operation seen from behind: gradients of its outputs in, gradients of its inputs out."""
+    """One operation on the way back: gradients of its outputs in, gradients of its inputs out."""
 
     def __init__(self, *inputs, **saved):
         self.next_functions = tuple(gradient_edge(each) for each in inputs)
@@ -338,7 +339,7 @@ def mul(x, y):
 #
 # ## First try: follow every path
 #
-# The engine shall do what you just did: take a node, call it, send each part along its edge, until
+# The engine is to do what you just did: take a node, call it, send each part along its edge, until
 # nothing is left.
 
 # %% tags=["active-ipynb", "mistake"]
@@ -373,7 +374,7 @@ def mul(x, y):
 # print(x.grad, calls, "calls")
 
 # %% [markdown]
-# 1024 is right, the way there a disaster. Two edges lead from each addition to the one before it, and
+# 1024 is right, after a call for every path. Two edges lead from each addition to the one before it, and
 # we went on *at once*, with half of a gradient. So we walked every **path**. Fifty doublings have
 # $2^{50}$.
 
@@ -501,7 +502,7 @@ def deliver(arrived, edge, grad):
 #    `Tensor(np.zeros(shape))`, with the shape from `node.output_shapes`.
 # 2. Call the node with them. It returns one part for each of its `next_functions`.
 # 3. `deliver` each part along its edge, except where the edge leads nowhere, `(None, 0)`: nobody
-#    asks for that one. Then one gradient less is missing there. If it was the last one, the node is
+#    asks for that one. That node now waits for one gradient fewer. If it was the last one, the node is
 #    ready.
 
 # %% tags=["exercise", "ex-10e", "engine"]

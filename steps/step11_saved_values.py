@@ -147,7 +147,7 @@ class Saved:
 
 # %% tags=["folded"]
 class Node:
-    """One operation seen from behind: gradients of its outputs in, gradients of its inputs out."""
+    """One operation on the way back: gradients of its outputs in, gradients of its inputs out."""
 
     def __init__(self, *inputs, **saved):
         self.next_functions = tuple(gradient_edge(each) for each in inputs)
