@@ -352,7 +352,8 @@ def numerical_diff(f, x, eps=1e-4):
 #
 # ## A mistake: NumPy takes over
 #
-# In the very last result, `np.array(...) - v`, the array stood on the **left**, and NumPy did not know what a Variable is.
+# In the very last result, `np.array(...) - v`, the array stood on the **left**, and NumPy did not
+# know what a Variable is.
 # Here is a small class like ours, with an operator for the right-hand side.
 #
 # **Predict, then run.** How many objects come out?
