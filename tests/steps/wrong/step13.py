@@ -107,6 +107,19 @@ WRONG = {
     ],
 }
 
+NAMED = {
+    "13a": [
+        ((factor_as_a_slot, *ENGINE), "factor is a slot"),
+        ((reads_x_for_nothing, *ENGINE), "the grad op reads x"),
+        ((no_grad_op, *ENGINE), "the grad op is missing"),
+    ],
+    "13b": [
+        ((NEEDED | {"neg": "x"},), "neg is given a slot"),
+        ((NEEDED | {"add": "x y"},), "add is given slots"),
+        ((NEEDED | {"log": "out"},), "x cannot be had from log(x)"),
+    ],
+}
+
 RIGHT = {
     "13a": [(scale_with_attributes_by_name, *ENGINE)],
     "13b": [

@@ -11,6 +11,8 @@ from steps.step15_shared_names import (
     places,
 )
 
+ADDING = (Scope, Operator, NetOp, build_grad_op, backward)
+
 
 def op(type, out, **inputs):
     return Operator(type, inputs, {"out": out})
@@ -101,6 +103,29 @@ def only_old_names(ops, scope):
                 scope[name] = value
 
 
+def twice_the_first(ops, scope):
+    for each in ops:
+        results = list(results_of(each, scope))
+        scope.update(results)
+        for name, value in results:
+            scope[name] = scope[name] + value
+
+
+def with_get(ops, scope):
+    for each in ops:
+        for name, value in results_of(each, scope):
+            scope[name] = scope.get(name, 0.0) + value
+
+
+def operators(*_):
+    return three().ops
+
+
+def three_from_the_right():
+    products = [op("mul", f"y{k}", x="W", y=f"x{k}") for k in (1, 2, 3)]
+    return NetOp([*products, op("add", "s", x="y2", y="y3"), op("add", "y", x="y1", y="s")])
+
+
 WRONG = {
     "15a": [
         (three, [2.0, 5.0, 11.0], Scope, backward, places),
@@ -124,16 +149,14 @@ WRONG = {
             ["exp_grad", "fill_zeros_like", "split_grad"],
         )
     ],
-    "15c": [
-        (each, Scope, Operator, NetOp, build_grad_op, backward)
-        for each in (overwriting, in_place, once_per_operator, only_old_names)
-    ],
+    "15c": [(each, *ADDING) for each in (overwriting, in_place, once_per_operator, only_old_names)],
 }
 
 NAMED = {
     "15a": [
         ((three, [11.0, 16.0, 18.0], Scope, backward, places), "the sum is given as it grows"),
         ((three, [33.0, 15.0, 6.0], Scope, backward, places), "the products are given"),
+        ((operators, [11.0, 5.0, 2.0], Scope, backward, places), "a list of operators is returned"),
     ],
     "15b": [
         (
@@ -141,7 +164,20 @@ NAMED = {
             "the zeros are made after they are read",
         ),
         ((grads("exp", "short"), Scope, Operator, NetOp), "only one gradient is given"),
+        (
+            (grads("exp", "split"), Scope, Operator, NetOp),
+            "the zeros are made after they are read, or not",
+        ),
+    ],
+    "15c": [
+        ((twice_the_first, *ADDING), "a value is added to itself"),
+        ((in_place, *ADDING), "+= writes into an array that others hold"),
+        ((overwriting, *ADDING), "the second gradient overwrites the first"),
     ],
 }
 
-RIGHT = {"15b": [(grads("zero", "exp", "split"), Scope, Operator, NetOp)]}
+RIGHT = {
+    "15a": [(three_from_the_right, [11.0, 5.0, 2.0], Scope, backward, places)],
+    "15b": [(grads("zero", "exp", "split"), Scope, Operator, NetOp)],
+    "15c": [(with_get, *ADDING)],
+}

@@ -72,6 +72,27 @@ def always_v(v):
     return v.block.append_op("reduce_sum", v.name, out="v_total")
 
 
+def nothing(v):
+    v.block.append_op("reduce_sum", v.name, out=f"{v.name}_total")
+
+
+def looked_up(v):
+    v.block.append_op("reduce_sum", v.name, out=v.name + "_total")
+    return v.block.var(v.name + "_total")
+
+
+def ops_themselves(loss):
+    before = len(loss.block.ops)
+    append_backward(loss)
+    return loss.block.ops[before:]
+
+
+def what_was_not_there(loss):
+    before = list(loss.block.ops)
+    append_backward(loss)
+    return [repr(op) for op in loss.block.ops if op not in before]
+
+
 WRONG = {
     "17a": [(every_line, Program), (counted_too_late, Program), (without_the_seed, Program)],
     "17b": [
@@ -85,4 +106,24 @@ WRONG = {
     "17c": [(the_mean, Program), (the_name, Program), (always_v, Program)],
 }
 
-RIGHT = {"17b": [(step_by_step, Program)]}
+NAMED = {
+    "17a": [
+        ((ops_themselves, Program), "ops are returned, not texts"),
+        ((every_line, Program), "all ops are returned"),
+    ],
+    "17b": [
+        ((the_parameter_itself, Program), "the value of the variable is returned"),
+        ((without_the_list, Program), "the pairs of all parameters are asked for"),
+        ((by_the_suffix, Program), "the gradient is guessed by its name"),
+    ],
+    "17c": [
+        ((the_mean, Program), "the mean is taken"),
+        ((nothing, Program), "the variable is not returned"),
+    ],
+}
+
+RIGHT = {
+    "17a": [(what_was_not_there, Program)],
+    "17b": [(step_by_step, Program)],
+    "17c": [(looked_up, Program)],
+}

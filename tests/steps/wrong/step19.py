@@ -46,6 +46,19 @@ def asks_what_never_changes(body):
     body.append_op("mul", "x", "p", out="p_next")
 
 
+def compares_the_wrong_way(body):
+    body.append_op("mul", "p", "x", out="p_next")
+    body.append_op("increment", "i", out="i_next")
+    body.append_op("less_than", "n", "i_next", out="more_next")
+
+
+def by_a_detour(body):
+    body.append_op("increment", "i", out="i_next")
+    body.append_op("less_than", "i_next", "n", out="more_next")
+    body.append_op("mul", "x", "p", out="product")
+    body.append_op("assign", "product", out="p_next")
+
+
 BRANCH = (branch, append_backward, run)
 POWER = (power_of_x, append_backward, run)
 NESTED = (nested, append_backward)
@@ -67,12 +80,25 @@ WRONG = {
 }
 
 NAMED = {
-    "19a": [(((11.0, 3.0), (-1.0, -3.0), *BRANCH), "both branches are added up at 3")],
+    "19a": [
+        (((11.0, 3.0), (-1.0, -3.0), *BRANCH), "both branches are added up at 3"),
+        (((3.0, 5.0), (0.0, -6.0), *BRANCH), "x@GRAD and w@GRAD are swapped"),
+        (((5.0, 3.0), (5.0, -3.0), *BRANCH), "the branch of 3 is taken at -3"),
+    ],
     "19b": [
         ((asks_what_never_changes, *POWER), "zero is compared with n"),
         ((writes_p_again, *POWER), "p is written again"),
+        ((compares_the_wrong_way, *POWER), "n and i are swapped in the comparison"),
     ],
     "19c": [
         (({0: -1, 1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5}, *NESTED), "each block hangs below"),
+        (({0: -1, 1: 0, 2: 1, 3: 1, 4: 1, 5: 2, 6: 3}, *NESTED), "the forward block is taken"),
+        (({0: None, 1: 0, 2: 1, 3: 1, 4: 0, 5: 4, 6: 4}, *NESTED), "the root gets None"),
     ],
+}
+
+RIGHT = {
+    "19a": [([5, 3], [-6, 0], *BRANCH)],
+    "19b": [(by_a_detour, *POWER)],
+    "19c": [(dict(enumerate([-1, 0, 1, 1, 0, 4, 4])), *NESTED)],
 }
