@@ -57,8 +57,8 @@ import numpy as np
 # `grad` arrives during backward, `cos` is a function, and `x` is a value that somebody must have kept.
 # So the text itself says what to keep.
 #
-# Now what we bring along from step 10, folded. Three things in it have grown by a few lines: a tensor has
-# the other signs, too; a node keeps its values as `Saved(tensor, node)`, and hands them to its formula
+# Now what we bring along from step 10, folded. Three things in it have grown by a few lines: a tensor knows
+# `-`, `/` and `**`, too; a node keeps its values as `Saved(tensor, node)`, and hands them to its formula
 # when it is called; and `walk` takes one more argument. Each line that matters will be shown when we
 # need it.
 

@@ -427,8 +427,8 @@ def walk(edge, grad, retain_graph=None, create_graph=False, wanted=()):
 # Clearing is easy to forget. And `x.grad` now holds a graph that leads to `x` itself: a circle. Both
 # problems go away when the gradient is *returned* instead of stored.
 #
-# For that the walk can be told which edges are `wanted`. It notes what arrives there, returns it, and
-# touches no `.grad`:
+# For that the walk can be told which edges are `wanted`. (An edge is a pair: a node, and the number of a
+# slot.) It notes what arrives there, returns it, and touches no `.grad`:
 #
 # ```python
 # found.update({each: grads[each[1]] for each in wanted if each[0] is node})

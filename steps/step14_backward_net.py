@@ -326,9 +326,6 @@ class NetOp(Operator):
 # * when none of its outputs has a known gradient: nothing comes in, so nothing can go out;
 # * or when none of its inputs wants a gradient: nobody would read the result.
 #
-# (The document does not say whose "all outputs" it means: those of the operator, or those of its
-# gradient operator. So there are two rules.)
-#
 # ## A name for nothing
 #
 # One thing is left: `h@GRAD` was computed although nobody wants it. Its `mul_grad` cannot become a NOP,
@@ -351,8 +348,8 @@ class NetOp(Operator):
 #
 # **14e. The engine: mirror.** Write it, with `first_attempt` as a model:
 #
-# 1. An operator with no wanted input, or with no output whose gradient is known, is a `NOP`:
-#    `NetOp([], "nop")`.
+# 1. The answer is a `NOP`, `NetOp([], "nop")`, when no input is `wanted`, or when no output is `reached` by a
+#    known gradient. (The first two lines find both.)
 # 2. A network asks every operator inside, last one first, with the same `no_grad` and `known`.
 #    Its answer is a network of the type `op.type + "_grad"`.
 # 3. Any other operator has a gradient operator. Where that one would write the gradient of a name

@@ -520,7 +520,7 @@ def remove_no_grad_branch(ops, no_grad, given=()):
 # pruned, dropped = remove_no_grad_branch(raw(loss), no_grad={"x", "z"})
 # print(diff(raw(loss), pruned))
 # program = with_grads(loss, pruned)
-# program.pruned = [(op.type, reason, op.forward_op) for op, reason in dropped]
+# program.pruned = [(op.type, reason, op.forward_op) for op, reason in dropped]     # for the picture
 # mg.draw(program, detail="pruned")
 
 # %% [markdown]

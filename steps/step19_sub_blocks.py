@@ -395,8 +395,8 @@ register("less_than", lambda x, y: x < y)
 #
 # Such an op cannot have a row in the table: a kernel makes arrays out of arrays, but a `while` must run a
 # *block*. So it is an operator of its own kind, a `BlockOp`. The numbers of its blocks are its attributes.
-# The table only says that it has a grad op. (`run_steps` and `run_steps_grad`, which do the work, come
-# below.)
+# All that the table says of it is that it has a grad op. (`run_steps` and `run_steps_grad`, which do the
+# work, come below.)
 
 # %%
 for kind in ("while", "if_else"):
@@ -477,6 +477,9 @@ class BlockOp(Operator):
 # mg.draw(y.block.program)
 
 # %% [markdown]
+# Line #1 is the loop. It reads the starts (`x`) and what is shared. It makes the values afterwards, and the
+# list `step_scopes_1`.
+#
 # ### The loop, forward
 #
 # One step first, by hand. It gets a scope of its own, whose parent is the scope outside. The carried values
@@ -581,8 +584,8 @@ def run_steps(op, scope, blocks):
 #
 # ### The grad block
 #
-# Now let the program write our two lines. They are the same in every step, so they become a block that runs
-# once per step: the **grad block**. `append_backward_ops` fills it as it filled block 0: first a seed, then
+# Our two lines are the same in every step. So they become a block that runs once per step: the **grad
+# block**. `append_backward_ops` fills it as it filled block 0: first a seed, then
 # the grad op of each op of the body, last one first.
 #
 # What is the seed? In block 0 it was the number 1. Here the gradient of `s_next` comes in from outside, in
@@ -720,7 +723,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # assert y.block.program.blocks[2].forward_block == 1
 
 # %% [markdown]
-# `n@GRAD` is gone. Block 2 is the grad block. Its head says which block is its **parent**: block 0, which
+# `n@GRAD` has become `@EMPTY@`. Block 2 is the grad block. Its head says which block is its **parent**: block 0, which
 # holds the grad op. It has a second link, its **forward block**, block 1: there it looks up the shape of
 # `s`.
 #
