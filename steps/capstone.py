@@ -94,7 +94,7 @@ YOURS = SimpleNamespace(exp=engine.exp, log=lambda x: Log()(x), relu=lambda x: R
 #
 # It reads a name letter by letter and says how likely each letter is to come next. The dot begins
 # a name and ends it. This is the architecture of Andrej Karpathy's *microgpt*: one layer, 16
-# numbers per letter, 4 heads, RMSNorm, no biases, relu. Read it from top to bottom:
+# numbers per letter, 4 heads, RMSNorm (`norm` below), no biases, relu. Read it from top to bottom:
 #
 # * a letter becomes a row of 16 numbers, and so does its place; the two are added;
 # * **attention**: four heads, as above, each with matrices of its own. `MASK` hides the places that follow: a

@@ -26,8 +26,8 @@
 #
 # So a program is described once and run a million times, on another machine if you like.
 #
-# Part E has four steps, 17 to 20. The first three go on with your code of step 15. (Whoever left step
-# 16 out misses nothing: what 19 needs of it is told there.)
+# Part E has four steps, 17 to 20. The first three go on with your code of step 15. (You need nothing of
+# step 16: what step 19 uses of it is told there.)
 #
 # | you know | now | what is new |
 # |---|---|---|

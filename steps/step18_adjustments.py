@@ -381,9 +381,9 @@ def append_backward_ops(block, target_block, seeds):
 # mg.draw(program)
 
 # %% [markdown]
-# Half of it: the damage of step 15. The repair is that of step 15, too, and so is the code. `add_up`
-# asks for a network, and a list of grad ops is one: every writer gets a name of its own,
-# `w@GRAD@RENAME@0`, `@1`, and behind the last of them a `sum` adds the parts up.
+# Half of it: the damage of step 15. The repair is that of step 15, too: `add_up`. It takes a network, and a
+# list of grad ops makes one. Every writer gets a name of its own, `w@GRAD@RENAME@0`, `@1`, and behind the
+# last of them a `sum` adds the parts up.
 
 # %% tags=["active-ipynb", "picture-F", "picture-B"]
 # added = summed(y)
@@ -419,7 +419,8 @@ def append_backward_ops(block, target_block, seeds):
 #     print(op)
 
 # %% [markdown]
-# `exp_grad`, which makes `z@GRAD`, and half of the last op, which makes `x@GRAD`.
+# `exp_grad` does: it makes nothing but `z@GRAD`. So does half of the last op, which makes `x@GRAD`. Both
+# `x` and `z` are data.
 #
 # Two rules say which grad ops can go, the two of `mirror` in step 14:
 #
@@ -429,7 +430,7 @@ def append_backward_ops(block, target_block, seeds):
 #    gradients on. Zeros in, zeros out. (The seed, `fill_constant`, reads no gradient: it stays.)
 #
 # The second rule cascades: what a dropped op would have written counts as zero for the next one.
-# And what an op that stays would write for nobody goes to `@EMPTY@`.
+# An op that stays may still write a gradient that nobody wants. That one goes to `@EMPTY@`.
 #
 # ## 3. An output is not used
 #
@@ -539,8 +540,9 @@ def remove_no_grad_branch(ops, no_grad, given=()):
 # print("left:", [op.type for op in pruned])
 
 # %% [markdown]
-# Two are left behind the seed, and rule 2 took two: `square_grad` reads nothing but `s@GRAD`, and
-# the last `mul_grad` reads nothing but what `square_grad` would have written.
+# Two are left after the seed. Rule 1 took `exp_grad` again. Rule 2 took two: `square_grad`, which reads no
+# gradient but `s@GRAD`, and the last `mul_grad`, which reads none but the one that `square_grad` would
+# have written.
 #
 # The rules look at one op after the other, from the loss on. So `c@GRAD` is still made, though the
 # op that would have read it is gone.
