@@ -187,7 +187,7 @@ class Picture:
                     with contextlib.suppress(ImportError):
                         bundle |= view_of(self.widget)
             else:
-                bundle["text/html"] = figure(self.svg, png)
+                bundle["text/html"] = figure(self.svg, self.view, png)
         return bundle
 
     @property

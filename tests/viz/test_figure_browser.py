@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -151,3 +152,36 @@ def test_hostile_names_run_nothing_in_a_figure_or_a_frame(show, name):
         page.locator("figure script, figure img:not(.mg-still), figure iframe, figure a").count()
         == 0
     )
+
+
+@pytest.mark.parametrize(("paper", "width"), [("#fff", 850), ("#111", 400)])
+def test_every_element_of_an_array_is_told_by_keyboard_and_by_pointer(show, paper, width):
+    array = np.random.default_rng(0).normal(size=(20, 30))
+    w = mg.tensor(array, requires_grad=True, name="w")
+    page = show(mg.draw((w * w).sum()), paper, width)
+    page.locator("g.node.leaf").first.focus()
+    page.wait_for_selector(".mg-array")
+    page.keyboard.press("Tab")
+    for key in ["ArrowDown"] * 3 + ["ArrowRight"] * 2:
+        page.keyboard.press(key)
+    assert page.inner_text(".mg-element") == f"value[3, 2] = {array[3, 2]:.3g}"
+    assert page.get_attribute(".mg-array", "aria-valuetext") == page.inner_text(".mg-element")
+    page.keyboard.press("End")
+    assert page.inner_text(".mg-element") == f"value[19, 29] = {array[19, 29]:.3g}"
+    page.keyboard.press("ArrowDown")
+    assert page.inner_text(".mg-element").startswith("value[19, 29]")
+    page.locator(".mg-array").hover(position={"x": 6, "y": 6})
+    assert page.inner_text(".mg-element") == f"value[0, 0] = {array[0, 0]:.3g}"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator("g.node.op").first.click()
+    page.wait_for_timeout(100)
+    assert page.locator(".mg-array").count() == 0
+
+
+def test_an_array_of_an_opened_box_is_shown_on_a_page_and_a_large_one_in_blocks(show):
+    w = mg.tensor(np.arange(10_000.0).reshape(100, 100), requires_grad=True, name="w")
+    page = show(mg.draw((w * w).sum(), widget=True))
+    frame = inside(page)
+    frame.locator("g.node.leaf").first.click()
+    frame.locator(".mg-array").press("End")
+    assert frame.locator(".mg-element").text_content() == "value[96:100, 96:100] = 9.7e+03 … 1e+04"

@@ -19,6 +19,7 @@ import numpy as np
 from ..graph.format import (
     LONGEST_NAME,
     NOT_YET,
+    cells,
     explain_value,
     format_value,
     same_value,
@@ -115,14 +116,25 @@ def value(x: Any, shown: bool = True, seed: bool = False) -> Fields:
     text = f"{text} (seed)" if seed and x is not None else text
     lines = tuple(filter(None, (text, strip(x)))) if shown else ()
     live = ((text, NOT_YET), *((line, "") for line in lines[1:]))
-    return {"lines": lines, "tooltip": explain_value(x), "data": {"live": live if lines else ()}}
+    data = {"live": live if lines else ()} | (arrays(x) if shown else {})
+    return {"lines": lines, "tooltip": explain_value(x), "data": data}
 
 
-def variable(name: str, text: str, word: str) -> Fields:
-    """The fields of one version of a variable of a program: its value, where that is known, and a few words."""
-    live = ((text, NOT_YET),) if text else ()
-    lines = tuple(filter(None, (text, word)))
-    return {"lines": lines, "data": {"variable": name, "live": live}}
+def arrays(*held: Any) -> Fields:
+    """What the details of a node show of arrays, element by element: its value, or its value and its gradient."""
+    found = [(word, cells(x)) for word, x in zip(("value", "gradient"), held, strict=False)]
+    return {"arrays": [each for each in found if each[1] is not None]}
+
+
+def variable(name: str, held: tuple[Any, ...], word: str, tooltip: str) -> Fields:
+    """The fields of one version of a variable of a program: its value, where one is ``held``, and a few words."""
+    live = tuple((format_value(x), NOT_YET) for x in held)
+    known = [explain_value(x) for x in held if x is not None]
+    return {
+        "lines": tuple(filter(None, (*(text for text, _ in live), word))),
+        "tooltip": " | ".join([tooltip, *known]),
+        "data": {"variable": name, "live": live} | arrays(*held),
+    }
 
 
 def show_value(node: Node, value: Any) -> None:
@@ -130,14 +142,15 @@ def show_value(node: Node, value: Any) -> None:
     text = format_value(value)
     if node.data["live"] and node.kind != "scopes":
         node.lines = (text, *node.lines[len(node.data["live"]) :])
-        node.data |= {"live": ((text, NOT_YET),), "recorded": True, "value": value}
+        live = {"live": ((text, NOT_YET),), "recorded": True, "value": value}
+        node.data |= live | arrays(value)
         node.tooltip = f"{node.tooltip} | {explain_value(value)}"
 
 
 def forget_value(node: Node) -> None:
     """A scope holds the last version of a name only: of the earlier ones no value is known."""
     node.lines = node.lines[len(node.data["live"]) :]
-    node.data["live"] = ()
+    node.data |= {"live": (), "arrays": []}
 
 
 def add_word(node: Node, word: str) -> None:
@@ -157,6 +170,7 @@ def accumulated(name: str, grad: Any, parts: Sequence[Any], shown: bool = True) 
     )
     lines = tuple(line for line, _ in live if line)
     data = {"live": tuple(both for both in live if both[0]), "called": name}
+    data |= arrays(grad) if shown else {}
     return {"lines": lines, "tooltip": f"adds to {name}: {explain_value(grad)}", "data": data}
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...grad_names import EMPTY, GRAD, base, is_gradient
-from ..graph.format import NOT_YET, explain_value, format_value
 from ..graph.graph import Graph, Node
 from .follow import follow_names
 from .sheets import Sheet, drawn
@@ -117,13 +116,10 @@ class NetSheet(Sheet):
             return self.graph.region(label, side=side, parent=parent).id
         return self.frame(label, side=side).id
 
-    def look(self, name: str, written: bool) -> tuple[str, str, str, str]:
-        """Kind, value, words and tooltip of a name."""
+    def look(self, name: str, written: bool) -> tuple[str, tuple[Any, ...], str, str]:
         kind, word = (self.gradient if is_gradient(name) else self.value)(name, written)
-        unknown = NOT_YET if self.values and name != EMPTY else ""
-        value = format_value(self.values[name]) if name in self.values else unknown
-        tooltip = f"{name} | {explain_value(self.values[name])}" if name in self.values else name
-        return kind, value, word, tooltip
+        shown = bool(self.values) and name != EMPTY
+        return kind, (self.values.get(name),) if shown else (), word, name
 
     def value(self, name: str, written: bool) -> tuple[str, str]:
         if is_scopes(name):

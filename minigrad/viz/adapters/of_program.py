@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...grad_names import EMPTY, GRAD, base, is_gradient
-from ..graph.format import explain_value, format_shape, format_value
+from ..graph.format import format_shape
 from ..graph.graph import Graph, Node, Region
 from .follow import follow_names
 from .inside import add_word, show_value
@@ -142,22 +142,17 @@ class BlockSheet(Sheet):
         lists = zip(attrs.get("carried_grad", ()), attrs.get("next_grad", ()), strict=False)
         return [*((start + GRAD, end) for start, end in seeds), *lists]
 
-    def look(self, name: str, written: bool) -> tuple[str, str, str, str]:
+    def look(self, name: str, written: bool) -> tuple[str, tuple[Any, ...], str, str]:
         if name == EMPTY:
-            return "data", "", "no gradient", "no gradient is wanted here"
+            return "data", (), "no gradient", "no gradient is wanted here"
         home, var = find_var(self.facts.program, self.block, name)
         look = self.gradient(name) if is_gradient(name) else self.value(name, home, var, written)
         kind, word = look
-        values = self.facts.found_by(self.block, written)
         plain = kind == "scopes" or not self.facts.values
-        value = "" if plain else format_value(values.get(name))
-        shape = "" if value or kind == "scopes" else shape_text(var)
-        return kind, value, f"{shape} {word}".strip(), self.tooltip(name, home, var, values)
-
-    def tooltip(self, name: str, home: Any, var: Any, values: Mapping[str, Any]) -> str:
-        """Whole name, shape, dtype, home block, value."""
+        held = () if plain else (self.facts.found_by(self.block, written).get(name),)
+        shape = "" if held or kind == "scopes" else shape_text(var)
         words = [name] if var is None else [name, shape_words(var), f"block {home.idx}"]
-        return " | ".join([*words, *([explain_value(values[name])] if name in values else [])])
+        return kind, held, f"{shape} {word}".strip(), " | ".join(words)
 
     def value(self, name: str, home: Any, var: Any, written: bool) -> tuple[str, str]:
         """(kind, word) of a name of the forward side."""

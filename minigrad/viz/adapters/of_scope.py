@@ -18,7 +18,7 @@ from ...grad_names import is_gradient
 from ..graph.format import explain_value, format_value
 from ..graph.graph import Graph
 from .frames import put_into_frames
-from .inside import value
+from .inside import arrays, value
 
 FEW_STEPS = 4  # step scopes of a loop that are drawn; the rest is counted
 
@@ -189,6 +189,7 @@ def of_module(module: Any, values: bool = True) -> Graph:
             lines=(format_value(tensor), f"grad {format_value(grad)}") if values else (),
             region=region,
             tooltip=f"{path}: {explain_value(tensor)}\ngradient: {explain_value(grad)}",
+            data=arrays(tensor, grad) if values else {},
         )
         paths[node.id], at = tuple(place), module
         for depth, key in enumerate(place, 1):

@@ -31,8 +31,8 @@ class Sheet:
         """Its operators, in the order in which they run."""
         raise NotImplementedError
 
-    def look(self, name: str, written: bool) -> tuple[str, str, str, str]:
-        """Kind, value, words and tooltip of a name."""
+    def look(self, name: str, written: bool) -> tuple[str, tuple[Any, ...], str, str]:
+        """Kind, value if it is shown, words and tooltip of a name."""
         raise NotImplementedError
 
     def inside(self, placed: Placed) -> Iterator[Sheet]:

@@ -35,8 +35,8 @@ class Placed:
     outs: dict[str, Node] = field(default_factory=dict)
 
 
-#: (name, whether an op writes it) -> (kind, value as text or nothing, a few words, tooltip)
-Look = Callable[[str, bool], tuple[str, str, str, str]]
+#: (name, whether an op writes it) -> (kind, the value if it is shown, a few words, tooltip)
+Look = Callable[[str, bool], tuple[str, tuple[Any, ...], str, str]]
 
 
 class Wiring:
@@ -55,9 +55,8 @@ class Wiring:
 
     def version(self, name: str, side: str, written: bool) -> Node:
         """The next version of a name, as a node; it becomes the current one."""
-        kind, value, word, tooltip = self.look(name, written)
-        fields = variable(name, value, word)
-        node = self.graph.node(kind, name, side=side, tooltip=tooltip, **fields)
+        kind, held, word, tooltip = self.look(name, written)
+        node = self.graph.node(kind, name, side=side, **variable(name, held, word, tooltip))
         self.versions.setdefault(name, []).append(node)
         if name != EMPTY:
             self.current[name] = node

@@ -13,7 +13,7 @@ function stage() {
   const zoom = zoomable(pic), details = make("div", "mg-details", { role: "status" }), follow = make("div", "mg-follow", { role: "status" });
   return {
     pic, zoom, details, follow, say: make("div", "mg-say", { "aria-live": "polite" }),
-    show(svg, words, known, allowed) {
+    show(svg, words, known, allowed, arrays) {
       zoom.bar.hidden = !svg;
       if (!svg) { pic.replaceChildren(make("pre")); pic.firstChild.textContent = words; return () => {}; }
       // With :has(), which lights twins where no script runs, every change of a frame costs two to three times as much.
@@ -21,7 +21,7 @@ function stage() {
       pic.replaceChildren(svg);
       zoom.show(svg);
       followable(svg, follow, allowed);
-      return readable(svg, details, known);
+      return readable(svg, details, known, arrays);
     },
   };
 }

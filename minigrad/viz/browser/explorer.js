@@ -30,7 +30,7 @@ function render({ model, el }) {
     const within = c.pic.contains(document.activeElement) && document.activeElement !== c.pic;
     const svg = drawing(shown.svg ?? model.get("svg"));
     groups = new Map(svg ? [...svg.querySelectorAll("g.node")].map((group) => [nodeId(group), group]) : []);
-    c.show(svg, shown.words || model.get("words"));
+    c.show(svg, shown.words || model.get("words"), undefined, undefined, model.get("arrays"));
     for (const [id, words] of Object.entries(shown.folds)) {
       const group = groups.get(id);
       group?.classList.add("mg-fold");
@@ -100,8 +100,7 @@ function render({ model, el }) {
 
   // To the drawing behind a box; what was looked for is the first match that is not folded.
   async function turn(id, text) {
-    const bytes = Uint8Array.from(atob(model.get("drawings")), (letter) => letter.charCodeAt(0));
-    const drawings = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+    const drawings = await unpacked(model.get("drawings"));
     trail.push(shown);
     shown = drawings[shown.opens[id] - 1];
     paint();

@@ -19,9 +19,61 @@ const ID = /^[nfcr]+\d+$/;
 const nodeId = (group) => group.id.slice(group.id.lastIndexOf("-") + 1);
 const endsOf = (line) => [...line.classList].filter((name) => ID.test(name));
 
+// What was packed for the page.
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+}
+
+// An array as a map of colours, orange above zero and blue below: a pointer or arrow keys tell each element, or the range of a block.
+function heatmap({ word, shape, block, counts, wide, numbers: [low, high = low] }) {
+  const lows = low.split(" "), highs = high.split(" "), last = lows.length - 1, rows = Math.ceil(lows.length / wide);
+  const across = Math.max(3, Math.min(16, Math.floor(384 / wide))), down = Math.max(across, Math.ceil(24 / rows));
+  const map = make("canvas", "mg-array", { tabindex: "0", role: "slider", "aria-label": `${word} [${shape}], element by element`,
+    "aria-valuemin": "0", "aria-valuemax": String(last), width: wide * across, height: rows * down });
+  const pen = map.getContext("2d"), told = make("div", "mg-element"), both = make("div", "mg-arrays");
+  const strong = lows.map((text, i) => (Math.abs(text) > Math.abs(highs[i]) ? Number(text) : Number(highs[i])));
+  const most = Math.max(...strong.filter(Number.isFinite).map(Math.abs)) || 1;
+  const corner = (i) => [i % wide * across, Math.floor(i / wide) * down];
+  const index = (i) => shape.map((length, axis) => {
+    const first = Math.floor(i / counts.slice(axis + 1).reduce((a, b) => a * b, 1)) % counts[axis] * block[axis];
+    return block[axis] > 1 ? `${first}:${Math.min(length, first + block[axis])}` : first;
+  });
+  let at = 0;
+  const tell = (next) => {
+    at = Math.max(0, Math.min(last, next));
+    pen.clearRect(0, 0, map.width, map.height);
+    strong.forEach((value, i) => {                  // grey is not finite
+      pen.fillStyle = Number.isFinite(value) ? `rgba(${value < 0 ? "0,114,178" : "213,94,0"},${Math.abs(value) / most})` : "#767676";
+      pen.fillRect(...corner(i), across, down);
+    });
+    pen.strokeRect(...corner(at).map((n) => n + 0.5), across - 1, down - 1);
+    told.textContent = `${word}[${index(at).join(", ")}] = ${lows[at] === highs[at] ? lows[at] : `${lows[at]} … ${highs[at]}`}`;
+    map.setAttribute("aria-valuenow", String(at));
+    map.setAttribute("aria-valuetext", told.textContent);
+  };
+  const under = (point, size, parts) => Math.max(0, Math.min(parts - 1, Math.floor(point / size * parts)));
+  map.onpointermove = map.onpointerdown = ({ offsetX, offsetY }) =>
+    tell(under(offsetY, map.clientHeight, rows) * wide + under(offsetX, map.clientWidth, wide));
+  map.onkeydown = (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -wide, ArrowDown: wide, Home: -last, End: last }[event.key];
+    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    tell(at + step);
+  };
+  tell(0);
+  both.append(map, told);
+  return both;
+}
+
 // Words in a panel instead of tooltips; one node is in the order of tabs, arrow keys go to the nearest in their direction.
-// Of a part that is not known yet the name is all that is told.
-function readable(svg, panel, known = () => true) {
+// Of a part that is not known yet the name is all that is told.  Below the words stand the arrays of the node that was picked.
+function readable(svg, panel, known = () => true, packed = "") {
+  const arrays = packed ? unpacked(packed) : null, maps = (found = []) => {
+    panel.parentNode.querySelectorAll(".mg-arrays").forEach((each) => each.remove());
+    panel.after(...found.map(heatmap));
+  };
   const nodes = [...svg.querySelectorAll("g.node")], told = new Map();
   for (const title of svg.querySelectorAll("title")) {  // in an attribute: a title would follow the mouse
     told.set(title.parentNode, title.textContent.split("\n"));
@@ -56,6 +108,7 @@ function readable(svg, panel, known = () => true) {
     pinned = event.target.closest("g.node") || pinned;
     stop(pinned);
     tell(pinned);
+    arrays?.then((found) => maps(found[nodeId(pinned)]));
   });
   svg.addEventListener("keydown", (event) => {
     const part = event.target.closest("g.node"), to = part && beside(nodes, part, event.key);
@@ -65,6 +118,7 @@ function readable(svg, panel, known = () => true) {
     to.focus();
   });
   stop(nodes[0]);
+  maps();
   name();
   return name;
 }
@@ -128,7 +182,7 @@ function figured(figure) {
   const details = make("figcaption", "mg-details", { role: "status" }), follow = make("div", "mg-follow", { role: "status" });
   const svg = figure.querySelector("svg");
   figure.append(details, follow);
-  readable(svg, details);
+  readable(svg, details, undefined, figure.dataset.arrays);
   followable(svg, follow);
   themed(figure);
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ MANY = 1_000_000  # beyond this, numbers are not looked at for a tooltip
 _CELLS, _BARS = 8, "▁▂▃▄▅▆▇█"
 FEW = 4  # arrays of up to this many elements are shown element by element
 SOME = 64  # and of up to this many in a tooltip
+MOST_CELLS, BLOCKS = 4096, 512  # elements of an array that a picture keeps; of a larger one, blocks
 
 #: a word of a script that is written from right to left, and one that is isolated
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
@@ -252,3 +253,41 @@ def _statistics(array: np.ndarray[Any, Any]) -> str:
     )
     low, high = format_number(numbers.min()), format_number(numbers.max())
     return f"min {low}, mean {format_number(mean)}, max {high}, ‖·‖ {norm(numbers):.3g}"
+
+
+# ---- Arrays for the details of a node, where every element can be pointed at ----
+
+
+class Cells(NamedTuple):
+    """The elements of an array; of a large one the least and the largest of every block."""
+
+    shape: tuple[int, ...]
+    block: tuple[int, ...]  # elements of a block along each axis
+    low: np.ndarray[Any, Any]
+    high: np.ndarray[Any, Any]
+
+    def fewer(self, most: int) -> Cells:
+        """The same, or where it is more than ``most``, in few blocks: the longest axis is halved until they are."""
+        shape, block, low, high = self
+        while low.size > (min(BLOCKS, most) if self.low.size > most else most):
+            axis = int(np.argmax(low.shape))
+            starts = range(0, low.shape[axis], 2)
+            low = np.minimum.reduceat(low, starts, axis)
+            high = np.maximum.reduceat(high, starts, axis)
+            block = (*block[:axis], 2 * block[axis], *block[axis + 1 :])
+        return Cells(shape, block, low, high)
+
+
+def cells(value: Any) -> Cells | None:
+    """The elements of an array that no label shows one by one; None for anything else.
+
+    >>> cells(np.arange(10_000)).block, cells(np.float32(2))
+    ((4,), None)
+    """
+    array = _numeric(unwrap(value))
+    if array is None or not FEW < array.size <= 10 * MANY:
+        return None
+    array = (
+        array if array.size > MOST_CELLS else array.copy()
+    )  # a picture keeps nothing of the user's
+    return Cells(array.shape, (1,) * array.ndim, array, array).fewer(MOST_CELLS)

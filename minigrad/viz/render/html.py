@@ -8,6 +8,7 @@ import base64
 import functools
 import html
 import json
+import math
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from ..fold.fold import View, names_of
-from ..graph.format import visible
+from ..graph.format import BLOCKS, MOST_CELLS, Cells, visible
 from .words import describe
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _HERE = Path(__file__).parent.parent / "browser"
 #: of a picture that opens without a kernel: drawings of what is in its boxes, nodes in all, and the
 #: lines of one: more take seconds to lay out
 _DRAWINGS, _DRAWN, _LINES = 12, 400, 250
+_CELLS = 32_768  # elements of arrays, or blocks of them, that a page holds
 
 Draw = Callable[[View], str | None]
 
@@ -54,12 +56,12 @@ def page(
     )
 
 
-def figure(svg: str, png: bytes | None = None) -> str:
+def figure(svg: str, view: View, png: bytes | None = None) -> str:
     """A picture inside a page: its nodes are reached by keyboard, a panel says more about each.
     Where a page shows neither styles nor scripts, the pixels are left.
     """
     return (
-        f'<figure class="mg-figure">{_still(png, _text("picture.css"))}{svg}</figure>'
+        f'<figure class="mg-figure" data-arrays="{arrays_of(view)}">{_still(png, _text("picture.css"))}{svg}</figure>'
         f"<script>(() => {{{_text('picture.js')}"
         'for (const figure of document.querySelectorAll("figure.mg-figure:not(.mg-read)")) {'
         ' figure.classList.add("mg-read"); figured(figure); }'
@@ -91,6 +93,39 @@ def as_json(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
+def packed(data: Any) -> str:
+    """Data in few letters, which `unpacked` in the browser reads."""
+    return base64.b64encode(zlib.compress(json.dumps(data).encode(), 9)).decode()
+
+
+def arrays_of(view: View) -> str:
+    """The arrays of nodes, packed: of those in folded boxes, too, where they are few."""
+    graph = view.whole if len(view.whole.nodes) <= _DRAWN else view.graph
+    held = {n.id: n.data["arrays"] for n in graph.nodes.values() if n.data.get("arrays")}
+    sizes = [cells.low.size for each in held.values() for _, cells in each]
+    most = MOST_CELLS
+    while sum(size if size <= most else min(BLOCKS, most) for size in sizes) > _CELLS:
+        most //= 2
+    told = {n: [_told(word, c.fewer(most)) for word, c in each] for n, each in held.items()}
+    return packed(told) if told else ""
+
+
+def _told(word: str, cells: Cells) -> dict[str, Any]:
+    """An array as the browser shows it, ``wide`` elements in a row: a matrix in its own rows, if they fit."""
+    shape, block, low, high = cells
+    row = low.shape[-1]
+    fits = low.ndim > 1 and 4 <= row <= 128 and low.size <= 128 * row
+    wide = row if fits else math.ceil(math.sqrt(low.size))
+    parts = (low,) if low is high else (low, high)
+    numbers = [" ".join(map(_few_digits, part.ravel().tolist())) for part in parts]
+    about = {"word": word, "shape": shape, "block": block, "counts": low.shape}
+    return about | {"wide": wide, "numbers": numbers}
+
+
+def _few_digits(number: Any) -> str:
+    return str(int(number)) if isinstance(number, int) else f"{number:.3g}"
+
+
 def film_page(film: Film, prediction: bool = False) -> str:
     """One HTML file that plays a film, with the code of the player, the drawing and the events."""
     data = {"script": film.script, "frame": 0, "prediction": prediction}
@@ -109,8 +144,8 @@ def explorer_page(view: View, drawings: list[dict[str, Any]], words: str) -> str
     """One HTML file with the picture, its search, and what its boxes open into."""
     shown = dict(drawings[0])
     svg = shown.pop("svg")
-    packed = base64.b64encode(zlib.compress(json.dumps(drawings[1:]).encode(), 9)).decode()
-    data = {"live": False, "shown": shown, "drawings": packed}
+    data = {"live": False, "shown": shown, "drawings": packed(drawings[1:])}
+    data["arrays"] = arrays_of(view)
     return page("explorer.js", svg, data, words, view.graph.title or "Graph", "In words")
 
 
@@ -147,7 +182,7 @@ def explorer(view: View, draw: Draw) -> Any:
 
     Raises `ImportError` without anywidget.
     """
-    widget = _widget_class()(shown=_shown(view, draw(view)))
+    widget = _widget_class()(shown=_shown(view, draw(view)), arrays=arrays_of(view))
 
     def answer(change: Any) -> None:
         question = change["new"]
@@ -163,6 +198,7 @@ def explorer(view: View, draw: Draw) -> Any:
         text = widget.found["text"]
         with widget.hold_sync():
             widget.found = {"text": text, "inside": view.found(text) if text else {}}
+            widget.arrays = arrays_of(view)
             number = {"number": question.get("number")}  # nothing may have changed but this
             widget.shown = _shown(view, svg, focus, message) | number
 
@@ -215,6 +251,7 @@ def _widget_class() -> type:
         live = traitlets.Bool(True).tag(sync=True)
         found = traitlets.Dict({"text": "", "inside": {}}).tag(sync=True)
         ask = traitlets.Dict().tag(sync=True)
+        arrays = traitlets.Unicode().tag(sync=True)
         shown = traitlets.Dict().tag(sync=True)
 
     return ExplorerWidget
