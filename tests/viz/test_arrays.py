@@ -48,7 +48,10 @@ def test_values_and_gradients_are_told_element_by_element():
 def test_a_parameter_of_a_module_has_both():
     layer = nn.Linear(3, 5)
     layer(mg.tensor(RNG.normal(size=(2, 3)))).sum().backward()
-    assert {word for name, word in held(mg.draw(layer)) if name == "weight"} == {"value", "gradient"}
+    assert {word for name, word in held(mg.draw(layer)) if name == "weight"} == {
+        "value",
+        "gradient",
+    }
 
 
 def test_the_values_of_a_program_are_those_of_its_run():

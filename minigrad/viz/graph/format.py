@@ -282,7 +282,7 @@ def cells(value: Any) -> Cells | None:
     """The elements of an array that no label shows one by one; None for anything else.
 
     >>> cells(np.arange(10_000)).block, cells(np.float32(2))
-    ((4,), None)
+    ((32,), None)
     """
     array = _numeric(unwrap(value))
     if array is None or not FEW < array.size <= 10 * MANY:
