@@ -6,13 +6,15 @@ import ctypes
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from minigrad.backends.c import build
 from minigrad.backends.c import step as c_step
+from minigrad.errors import ProgramError
 from tests.compiler import random_steps
 
 #: programs in one file
@@ -46,20 +48,35 @@ def trials(first: int, count: int) -> Iterator[str]:
 
 def built_together(seeds: Any) -> dict[int, list[Any]]:
     """The exact and the inexact step of every seed, compiled in two files."""
-    steps: dict[int, list[Any]] = {seed: [] for seed in seeds}
-    for exact in (True, False):
-        texts: list[str] = []
-        loads = mock.patch.object(c_step, "load", lambda text, exact, t=texts: t.append(text))
-        with loads, mock.patch.object(c_step, "FEWEST", 0):
-            for seed in seeds:
-                steps[seed].append(random_steps.in_c(random_steps.draw(seed), exact))
-        with tempfile.TemporaryDirectory() as folder:
-            library = compiled(texts, exact, Path(folder))
-        built = (b for seed in seeds for b in steps[seed][-1]._built.values())
-        in_c = (b for b in built if isinstance(b, c_step.BuiltC))  # what is faster in NumPy is not
-        for k, one in enumerate(in_c):
-            one.function = connected(library, texts[k], k)
+    drawn = [random_steps.draw(seed) for seed in seeds]
+    each = [
+        together([partial(random_steps.in_c, one, exact) for one in drawn], exact)
+        for exact in (True, False)
+    ]
+    return dict(zip(seeds, map(list, zip(*each, strict=True)), strict=True))
+
+
+def together(makes: list[Callable[[], Any]], exact: bool = True) -> list[Any]:
+    """What each function makes, a step of C (or an error it raises), all compiled in one file."""
+    texts: list[str] = []
+    loads = mock.patch.object(c_step, "load", lambda text, exact: texts.append(text))
+    with loads, mock.patch.object(c_step, "FEWEST", 0):
+        steps = [made(make) for make in makes]
+    with tempfile.TemporaryDirectory() as folder:
+        library = compiled(texts, exact, Path(folder))
+    built = (b for step in steps if isinstance(step, c_step.CStep) for b in step._built.values())
+    in_c = (b for b in built if isinstance(b, c_step.BuiltC))  # what is faster in NumPy is not
+    for k, one in enumerate(in_c):
+        one.function = connected(library, texts[k], k)
     return steps
+
+
+def made(make: Callable[[], Any]) -> Any:
+    """A step, or the error that refuses it."""
+    try:
+        return make()
+    except ProgramError as refused:
+        return refused
 
 
 def compiled(texts: list[str], exact: bool, folder: Path) -> Any:
