@@ -27,6 +27,19 @@ from tests.trust.corpus import CASES
 EVERY = pytest.mark.parametrize("case", CASES, ids=[c.name for c in CASES])
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    """XLA does not try hard: what it compiles means the same, in half the time."""
+    try:
+        import jax
+    except ImportError:
+        yield
+        return
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 def functional(program, feed, fetch_list):
     """The pure function, on NumPy."""
     made = lowered(program, {k: np.shape(v) for k, v in feed.items()}, fetch_list)
