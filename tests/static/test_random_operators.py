@@ -8,21 +8,17 @@ import pytest
 
 from tests.static.random_operators import check
 
-#: 3,300 programs; the first 300 and every fourth of the others are compared with their copies, too
-#: the campaign runs 100,000, all with copies: ``python -m tests.campaign operators --programs 100000``
-FIRST = [pytest.param(k, 20) for k in range(0, 300, 20)]
-LONG = [pytest.param(k, 200, marks=pytest.mark.long) for k in range(300, 1500, 200)]
 
-
-@pytest.mark.parametrize(("first", "count"), [*FIRST, *LONG])
-def test_random_operators_agree_with_a_naive_reader_and_in_all_copies(first, count):
+#: 300 programs; `.ci/run` looks at 1,600, the long campaign at 100,000
+@pytest.mark.parametrize("first", range(0, 300, 20))
+def test_random_operators_agree_with_a_naive_reader_and_in_all_copies(first):
     refused = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for seed in range(first, first + count):
+        for seed in range(first, first + 20):
             try:
-                refused += check(seed, seed < 300 or seed % 4 == 0) == "refused"
+                refused += check(seed, True) == "refused"
             except Exception as error:
                 error.add_note(f"the program is write({seed})")
                 raise
-    assert refused < count / 2
+    assert refused < 10

@@ -157,11 +157,12 @@ def test_a_question_that_makes_no_sense_is_answered_and_changes_nothing():
     assert view.graph is graph
 
 
-def test_many_openings_fold_the_oldest_back_so_that_a_picture_stays_small():
-    view = view_of(kept := loop(1000)[0])
-    for _ in range(20):
+def test_many_openings_fold_the_oldest_back_so_that_a_picture_stays_small(monkeypatch):
+    monkeypatch.setattr("minigrad.viz.fold.fold.OPENED", most := 150)
+    view = view_of(kept := loop(300)[0])
+    for _ in range(15):
         view.open(boxes(view)[-1])
-    assert len(view.graph.nodes) <= OPENED
+    assert len(view.graph.nodes) <= most
     assert kept is not None
 
 
