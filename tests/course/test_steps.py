@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jupytext
 import pytest
 from sample_course import SAMPLE, copied, exercise, step_of, written
 
@@ -25,6 +24,8 @@ HEAVY = {"matplotlib", "ipywidgets", "IPython", "graphviz", "pygraphviz"}
 )
 def test_cells_are_the_ones_jupytext_reads(path):
     cells = read_step(path).cells
+    import jupytext  # takes seconds: for this test, not for whoever collects it
+
     known = jupytext.read(path, fmt="py:percent").cells
     for cell, other in zip(cells, known, strict=True):
         checked = "engine" in cell.tags  # its check is a comment in the file
