@@ -164,7 +164,7 @@ def example(name):
 
 
 # %% [markdown]
-# An optimizer: *Adam*. It remembers for each number how its gradient was on average, and how large,
+# An optimizer: *Adam*. It remembers for each number what its gradient was on average, and how large,
 # and steps by the quotient.
 
 # %%

@@ -235,9 +235,9 @@ def transpose(lines):
 #   in (i,) }
 # ```
 #
-# `lax.scan` is JAX's loop for this: its number of steps is known, so what each step keeps can be
-# stacked. Its `while_loop` has forward mode only: nobody knows how many steps there will be, and it
-# keeps no step scopes (step 19).
+# `lax.scan` is JAX's loop for reverse mode: its number of steps is known, so what each step keeps can
+# be stacked. Its `while_loop` has forward mode only: nobody knows how many steps there will be, so it
+# keeps nothing of them. (Step 19 shows another way.)
 #
 # ## Where it lives
 #

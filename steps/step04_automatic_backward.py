@@ -409,7 +409,7 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# The same three lines, and the same number. A leaf without a history is refused there, too.
+# The same three lines, and the same number. A tensor that needs no gradient is refused there, too.
 # Recorded with torch 2.13.0 and paddle 3.3.1:
 #
 # ```python

@@ -302,7 +302,7 @@ def accumulate(x, gx):
 # ## The gradients in between
 #
 # The second half: what need not be kept? A gradient in the middle is as large as its variable, and
-# mostly one wants those of the leaves only. So `backward` clears it as soon as it has been passed on,
+# usually one wants only those of the leaves. So `backward` clears it as soon as it has been passed on,
 # unless you say `retain_grad=True`:
 #
 # ```python

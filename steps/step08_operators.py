@@ -539,7 +539,7 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # %% [markdown]
 # Down the wall it is fast. Along the valley it crawls. The gradient does point along the valley,
 # but it is short there, and a larger rate is no way out: on the steep walls every step would
-# overshoot. Even 2000 steps from the start do not reach the star.
+# overshoot. From where the sliders began, even 2000 steps do not reach the star.
 #
 # The numbers of the last steps still stand.
 

@@ -22,7 +22,7 @@ import numpy as np
 # from minigrad.course import check, why
 
 # %% [markdown]
-# Our boxes always held arrays, mostly of one number. `Square`, `Exp`, `+` and `*` work element by
+# Our boxes have always held arrays, mostly of one number. `Square`, `Exp`, `+` and `*` work element by
 # element, so they work on arrays of any shape. One law rules them all:
 #
 # > **A gradient has the shape of its value.**

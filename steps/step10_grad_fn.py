@@ -205,7 +205,7 @@ class AccumulateGrad(Node):
 
 
 # %% [markdown]
-# A leaf has **one** AccumulateGrad, however often it is used. It holds it by a *weak reference*, which
+# A leaf has **one** AccumulateGrad, however often it is used. The leaf holds it by a *weak reference*, which
 # looks at an object without keeping it alive. (Otherwise leaf and node would keep each other.)
 #
 # **Predict, then run.** Where does the gradient of the leaf `a` go, and where that of a constant?
@@ -501,9 +501,8 @@ def deliver(arrived, edge, grad):
 #    slot. Where nothing arrived, the slot holds `None`, and the node wants a zero,
 #    `Tensor(np.zeros(shape))`, with the shape from `node.output_shapes`.
 # 2. Call the node with them. It returns one part for each of its `next_functions`.
-# 3. `deliver` each part along its edge, except where the edge leads nowhere, `(None, 0)`: nobody
-#    asks for that one. That node now waits for one gradient fewer. If it was the last one, the node is
-#    ready.
+# 3. `deliver` each part along its edge, except where the edge leads nowhere, `(None, 0)`. The node at
+#    the end of the edge now waits for one gradient fewer. If it was the last one, that node is ready.
 
 # %% tags=["exercise", "ex-10e", "engine"]
 def walk(edge, grad):

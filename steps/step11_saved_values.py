@@ -309,7 +309,7 @@ def walk(edge, grad, retain_graph=False):
 #
 # `TableNode` is the only class left for all operations of the table. Its `backward` puts the kept values
 # into the formulas, one for each input. An input that wants no gradient gets `None`. (`eval` looks a name
-# up among the values first, and then, as `cos`, among the functions of this notebook: `globals()`.)
+# up among the values first, and then, as with `cos`, among the functions of this notebook: `globals()`.)
 
 # %%
 class TableNode(Node):

@@ -222,7 +222,7 @@ class NetOp(Operator):
 # assert scope["e"] == 20.0
 
 # %% [markdown]
-# And now a network of networks. `affine` is a layer with one number: $out = w \cdot x + b$.
+# And now a network of networks. `affine` is a layer on single numbers: $out = w \cdot x + b$.
 # The function returns *one* operator. Whoever uses it need not know that two are inside.
 
 # %% tags=["active-ipynb"]

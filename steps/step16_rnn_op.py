@@ -659,8 +659,8 @@ class RnnGradOp(Operator):
 #
 # **16a.** T = 4 against the unrolled network, by hand. For the linear step, `parts(W, h0, xs)`
 # returns the values of `W@GRAD@RENAME@0`, `@1`, … of the unrolled network, for any length. Plain
-# Python, no operators. Step $t$ contributes the state *before* it, times the way from there to the
-# end.
+# Python, no operators. Step $t$ contributes the state *before* it, times the way from the state after
+# it to the end: how much the last state moves when that one moves by 1.
 
 # %% tags=["active-ipynb", "exercise", "ex-16a"]
 # def parts(W, h0, xs):

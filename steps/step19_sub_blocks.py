@@ -675,8 +675,8 @@ def make_steps_grad_op(op):
 # 1. gets its **parent**: the block that holds the grad op;
 # 2. is told what is **given**. `y@GRAD` is read in the grad block, and no op in it writes it: the grad op
 #    puts it into every step. Without this, rule 2 of step 18 would drop the whole block;
-# 3. is told what is **not wanted**. That is what is not wanted outside, such as `n`. A name that the body
-#    declares itself, such as `s`, is a variable of its own: for this one only its own `stop_gradient` counts.
+# 3. is told what is **not wanted**. A name from outside, such as `n`, is not wanted when it is not wanted
+#    outside. For a name that the body declares itself, such as `s`, only its own `stop_gradient` counts.
 #    (Exercise 19b shows why.)
 
 # %%

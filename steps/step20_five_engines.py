@@ -220,8 +220,7 @@ def by_program(model, values):
 # %% [markdown]
 # Read it as you read your own programs. One thing is written differently: what nobody wants is left out,
 # where you wrote `@EMPTY@`. Then the slot that is left says its name: `y_grad=w@GRAD@RENAME@1` is what
-# `matmul_grad` makes for its second input, `y`. (And a comment such as
-# `# no mul_grad of #38` says that operator number 38, counted from 0, needs no grad operator.)
+# `matmul_grad` makes for its second input, `y`.
 #
 # ## Do they agree?
 #
@@ -426,7 +425,7 @@ def read_digits(images, parameters):
 # assert accuracies[-1] > 0.95
 
 # %% [markdown]
-# Move the slider through the training. What improves first, what last?
+# Move the slider through the training. When does it improve most?
 
 # %% tags=["active-ipynb", "interactive"]
 # from minigrad.course.explore import figure
