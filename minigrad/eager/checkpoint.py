@@ -55,10 +55,9 @@ class _Again:
         """Compute everything once more, on copies without a graph."""
         tensors = [a for a in self.args if isinstance(a, Tensor)]
         if [t._version for t in tensors] != self.versions:
-            raise GradError(
-                f"an argument of checkpoint was changed in place before backward\n  at {self.line}\n"
-                "  repair: use the out-of-place form, or pass a clone()"
-            )
+            what = f"an argument of checkpoint was changed in place before backward\n  at {self.line}\n"
+            what += "  repair: use the out-of-place form, or pass a clone()"
+            raise GradError(what)
         copies = [
             a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a
             for a in self.args

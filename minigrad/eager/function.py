@@ -350,10 +350,8 @@ class _Last(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise GradError(
-            "this backward is marked once_differentiable: it has no second derivative\n  at "
-            f"{user_line()}"
-        )
+        what = f"this backward is marked once_differentiable: it has no second derivative\n  at {user_line()}"
+        raise GradError(what)
 
 
 def _inputs(node: FunctionNode) -> list[Tensor]:

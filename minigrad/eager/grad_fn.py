@@ -313,12 +313,10 @@ class Packed:
         array = self.unpack(self.value)
         same = isinstance(array, np.ndarray | np.generic) and array.shape == self.shape
         if not (same and array.dtype == self.dtype):
-            raise refusal(
-                f"unpack of saved_tensors_hooks gave back {describe(array)} for an array of "
-                f"{self.dtype}{list(self.shape)}",
-                "return an array of the same shape and dtype: what pack was given",
-                GradError,
-            )
+            what = f"unpack of saved_tensors_hooks gave back {describe(array)} for an array of "
+            what += f"{self.dtype}{list(self.shape)}"
+            advice = "return an array of the same shape and dtype: what pack was given"
+            raise refusal(what, advice, GradError)
         return array
 
 

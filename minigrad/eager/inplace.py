@@ -156,12 +156,9 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     """
     operands = [a for a in args if hasattr(a, "_node")]
     if tensor._node.__class__ is Leaf and MODE.get().grad:
-        raise refusal(
-            f"a leaf that requires grad{f' ({tensor.name})' if tensor.name else ''} cannot be "
-            "changed in place: its gradient would have no place to go",
-            "do it inside `with mg.no_grad():`, or work on x.clone()",
-            GradError,
-        )
+        what = f"a leaf that requires grad{f' ({tensor.name})' if tensor.name else ''} cannot be "
+        what += "changed in place: its gradient would have no place to go"
+        raise refusal(what, "do it inside `with mg.no_grad():`, or work on x.clone()", GradError)
     views = _views_among(operands, tensor)
     arrays = {id(data): data for _, data in views if data is not tensor._data}
     others = any(

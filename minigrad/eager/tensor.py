@@ -171,11 +171,8 @@ class Tensor(Operators):
 
     def __reduce__(self) -> Any:
         if not self.is_leaf:
-            raise refusal(
-                f"only leaves can be stored or copied, {describe(self)} is part of a graph",
-                "x.detach()",
-                GradError,
-            )
+            what = f"only leaves can be stored or copied, {describe(self)} is part of a graph"
+            raise refusal(what, "x.detach()", GradError)
         slots = (None, {"_cut": "frozen"}) if self._frozen else None
         return (Tensor, (np.asarray(self._data), self.requires_grad, None, self.name), slots)
 
@@ -217,11 +214,8 @@ class Tensor(Operators):
         if self._node is not None and self._node.__class__ is not Leaf:
             if wanted:
                 return []
-            raise refusal(
-                "requires_grad of a non-leaf follows from its inputs",
-                "use x.detach() to cut the graph",
-                GradError,
-            )
+            what = "requires_grad of a non-leaf follows from its inputs"
+            raise refusal(what, "use x.detach() to cut the graph", GradError)
         if wanted and self._data.dtype.kind != "f":
             what = f"only real floating-point Tensors can require grad, not {describe(self)}"
             advice = "pass dtype=float, or write the numbers as 1.0 instead of 1"
@@ -358,11 +352,8 @@ class Tensor(Operators):
         tensor(2.)
         """
         if self._node.__class__ is not Leaf:
-            raise refusal(
-                "register_post_accumulate_grad_hook() is for leaves that require grad",
-                "use register_hook() here",
-                GradError,
-            )
+            what = "register_post_accumulate_grad_hook() is for leaves that require grad"
+            raise refusal(what, "use register_hook() here", GradError)
         return HookHandle(self._hook_table().accumulated, hook)
 
     def _unreached(self, call: str) -> MinigradError:
@@ -527,11 +518,9 @@ class Tensor(Operators):
 
     def _one(self, what: str) -> Any:
         if self._data.size != 1:
-            raise refusal(
-                f"{what}() of {describe(self)} is ambiguous: it has {self._data.size} elements",
-                "index one element (x[0]) or reduce (x.sum(), x.any(), x.all())",
-                DTypeError,
-            )
+            what = f"{what}() of {describe(self)} is ambiguous: it has {self._data.size} elements"
+            advice = "index one element (x[0]) or reduce (x.sum(), x.any(), x.all())"
+            raise refusal(what, advice, DTypeError)
         return self._data.item()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -540,12 +529,10 @@ class Tensor(Operators):
 
     def _refuse_if_graph(self, what: str) -> None:
         if self._node is not None:
-            raise refusal(
-                f"{what} on a Tensor that requires grad would cut the graph silently",
-                "x.detach().numpy() if that is meant; else the function of minigrad "
-                "(mg.exp(x) instead of np.exp(x))",
-                GradError,
-            )
+            what = f"{what} on a Tensor that requires grad would cut the graph silently"
+            advice = "x.detach().numpy() if that is meant; else the function of minigrad "
+            advice += "(mg.exp(x) instead of np.exp(x))"
+            raise refusal(what, advice, GradError)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return ufunc_on_values(ufunc, method, inputs, kwargs, Tensor)
@@ -556,12 +543,8 @@ class Tensor(Operators):
 
     def __len__(self) -> int:
         if not self._data.ndim:
-            raise refusal(
-                "a Tensor without axes has no length and cannot be iterated over: it holds one "
-                "number",
-                "use it as it is, or x.item()",
-                DTypeError,
-            )
+            what = "a Tensor without axes has no length and cannot be iterated over: it holds one number"
+            raise refusal(what, "use it as it is, or x.item()", DTypeError)
         return len(self._data)
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -609,17 +592,13 @@ def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.array(data, dtype)
     except (ValueError, TypeError) as error:
-        raise refusal(
-            f"a Tensor needs numbers in a regular grid, not {describe(data)}: {error}",
-            "make all rows equally long, and name a dtype that NumPy knows",
-            DTypeError,
-        ) from error
+        what = f"a Tensor needs numbers in a regular grid, not {describe(data)}: {error}"
+        advice = "make all rows equally long, and name a dtype that NumPy knows"
+        raise refusal(what, advice, DTypeError) from error
     if array.dtype.kind not in "fiubc":
-        raise refusal(
-            f"a Tensor holds numbers, not {array.dtype} ({describe(data)})",
-            "pass a number, an array, or lists of numbers (list(x) for a generator)",
-            DTypeError,
-        )
+        what = f"a Tensor holds numbers, not {array.dtype} ({describe(data)})"
+        advice = "pass a number, an array, or lists of numbers (list(x) for a generator)"
+        raise refusal(what, advice, DTypeError)
     return array
 
 
@@ -639,11 +618,9 @@ def _plain(data: Any) -> Any:
     if not isinstance(data, Tensor):
         return data
     if data._node is not None and MODE.get().grad:
-        raise refusal(
-            "a Tensor made of a list that holds Tensors which require grad would cut their graph silently",
-            "mg.stack([…]) keeps the graph; x.detach() of each, if only the values are meant",
-            GradError,
-        )
+        what = "a Tensor made of a list that holds Tensors which require grad would cut their graph silently"
+        advice = "mg.stack([…]) keeps the graph; x.detach() of each, if only the values are meant"
+        raise refusal(what, advice, GradError)
     return data._data
 
 

@@ -118,12 +118,9 @@ def _of_truth(function: Callable[..., Any], dunder: str) -> Callable[..., Any]:
     def operator(self: Any, *other: Any) -> Any:
         for value in (self, *other):
             if not isinstance(value, bool) and np.dtype(_dtype(value)).kind != "b":
-                raise refusal(
-                    f"{sign} takes truth values, not {describe(value)}: it does not look at bits",
-                    f"compare first, {example}, or call mg.{name}(…), "
-                    "where every number but 0 counts as true",
-                    DTypeError,
-                )
+                what = f"{sign} takes truth values, not {describe(value)}: it does not look at bits"
+                advice = f"compare first, {example}, or call mg.{name}(…), where every number but 0 counts as true"
+                raise refusal(what, advice, DTypeError)
         return function(self, *other)
 
     operator.__name__ = dunder

@@ -47,10 +47,9 @@ def _names(block: Block, checkpoints: Iterable[Any]) -> set[str]:
     names = [name_of(item, "checkpoints") for item in several(checkpoints)]
     for name in names:
         if name not in block.vars:
-            raise ProgramError(
-                f"checkpoints names {name!r}, which is no variable of block {block.idx}"
-                f"{did_you_mean(name, block.vars)}\n  at {user_line()}"
-            )
+            what = f"checkpoints names {name!r}, which is no variable of block {block.idx}"
+            what += f"{did_you_mean(name, block.vars)}\n  at {user_line()}"
+            raise ProgramError(what)
     return set(names)
 
 

@@ -102,8 +102,6 @@ def _check_reads(info: OpInfo, op: Operator) -> None:
         raise refusal(what, 'outputs={"x_grad": "x@GRAD"}', ProgramError)
     for name in p.reads(wanted):
         if name in info.inputs and name not in op.inputs and name not in op.attrs:
-            raise refusal(
-                f"{op.type} needs the slot {name!r} for {', '.join(op.outputs)}",
-                f"inputs={{{name!r}: …}}, the name it has for {op.type.removesuffix('_grad')}",
-                ProgramError,
-            )
+            what = f"{op.type} needs the slot {name!r} for {', '.join(op.outputs)}"
+            advice = f"inputs={{{name!r}: …}}, the name it has for {op.type.removesuffix('_grad')}"
+            raise refusal(what, advice, ProgramError)

@@ -40,11 +40,8 @@ class Block:
         self.parent, self.forward_block = parent, forward_block
         self.depth: int = 0 if parent < 0 else program.blocks[parent].depth + 1
         if self.depth > NESTING:
-            raise refusal(
-                f"block {idx} lies in {self.depth} others, and {NESTING} is the limit",
-                "a while loop instead of blocks in blocks",
-                ProgramError,
-            )
+            what = f"block {idx} lies in {self.depth} others, and {NESTING} is the limit"
+            raise refusal(what, "a while loop instead of blocks in blocks", ProgramError)
         self.ops: list[Operator] = []
         self.vars: dict[str, Variable] = {}
         self.written: set[str] = set()
@@ -134,12 +131,9 @@ class Block:
             return
         var = self.var(name)
         if not (var.persistable or var.is_data or name in var.block.written):
-            raise refusal(
-                f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter",
-                f"append the op that computes {name!r} first, or declare it with "
-                f"static.data or static.parameter",
-                ProgramError,
-            )
+            what = f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter"
+            advice = f"append the op that computes {name!r} first, or declare it with static.data or static.parameter"
+            raise refusal(what, advice, ProgramError)
 
     def append_primitive(
         self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]

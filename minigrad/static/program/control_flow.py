@@ -85,11 +85,9 @@ def while_loop(
 def _one_bool(program: Program, block: Block, value: Any, what: str) -> Variable:
     pred = program.as_variable(value, block)
     if pred.dtype.kind != "b" or any(n != 1 for n in pred.shape):
-        raise refusal(
-            f"{what}, not {pred!r}",
-            "compare first (x > 0), or use static.if_else for one decision per row",
-            ProgramError,
-        )
+        what = f"{what}, not {pred!r}"
+        advice = "compare first (x > 0), or use static.if_else for one decision per row"
+        raise refusal(what, advice, ProgramError)
     return pred
 
 
@@ -116,11 +114,9 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
         raise _different("cond", _shown(kind, yes), _shown(other, no))
     for k, (a, b) in enumerate(zip(yes, no, strict=True)):
         if not same_types(a, b):
-            raise refusal(
-                f"the branches of cond return different types for value {k}: {a!r} and {b!r}",
-                "one shape and dtype for both: reshape, broadcast_to or astype in one of them",
-                ProgramError,
-            )
+            what = f"the branches of cond return different types for value {k}: {a!r} and {b!r}"
+            advice = "one shape and dtype for both: reshape, broadcast_to or astype in one of them"
+            raise refusal(what, advice, ProgramError)
     attrs = {
         "sub_block": true.idx,
         "else_block": false.idx,
@@ -361,23 +357,17 @@ def next_values(
 ) -> list[Variable]:
     """What a step hands on, checked against what the loop started from."""
     if len(values) != len(starts):
-        raise refusal(
-            f"{what} returns {len(values)} value(s) for {len(starts)} loop variable(s)",
-            "return the next value of every loop variable, in their order",
-            ProgramError,
-        )
+        what = f"{what} returns {len(values)} value(s) for {len(starts)} loop variable(s)"
+        advice = "return the next value of every loop variable, in their order"
+        raise refusal(what, advice, ProgramError)
     results = []
     for k, (start, value) in enumerate(zip(starts, values, strict=True)):
         number = isinstance(value, int | float)
         result = program.as_variable(np.asarray(value, start.dtype) if number else value, block)
         if not same_types(start, result):
-            raise refusal(
-                f"{what} changes loop variable {k}: it starts as {start!r} and goes on as "
-                f"{result!r}",
-                "shape and dtype must stay the same from step to step (astype, reshape, or "
-                "a better start value)",
-                ProgramError,
-            )
+            what = f"{what} changes loop variable {k}: it starts as {start!r} and goes on as {result!r}"
+            advice = "shape and dtype must stay the same from step to step (astype, reshape, or a better start value)"
+            raise refusal(what, advice, ProgramError)
         results.append(result)
     return own_names(block, results, taken)
 

@@ -97,11 +97,8 @@ def _pairs(op: Operator, p: Primitive, types: list[Type]) -> list[tuple[str, Typ
     if p.list_output:
         names = op.outputs[p.outputs[0]]
         if len(names) != len(types):
-            raise refusal(
-                f"{op.type} has {len(types)} outputs, {len(names)} names were given for them",
-                f"a list of {len(types)} names",
-                ProgramError,
-            )
+            what = f"{op.type} has {len(types)} outputs, {len(names)} names were given for them"
+            raise refusal(what, f"a list of {len(types)} names", ProgramError)
         return list(zip(names, types, strict=True))
     for slot, names in op.outputs.items():
         if len(names) != 1:
@@ -119,23 +116,18 @@ def _declare(
             block.create_var(name, shape, dtype, derived_stop=stop)
             return
         if not outer.persistable:
-            raise refusal(
-                f"{op.type} in block {block.idx} writes {name!r} of block {outer.block.idx}: what a "
-                f"block changes, it returns",
-                "give the result a name of its own and return it from the branch or the body",
-                ProgramError,
-            )
+            what = f"{op.type} in block {block.idx} writes {name!r} of block {outer.block.idx}: what a "
+            what += "block changes, it returns"
+            advice = "give the result a name of its own and return it from the branch or the body"
+            raise refusal(what, advice, ProgramError)
     assert var is not None
     if var.dtype == dtype and fits(var.shape, shape):
         known = (max(m, n) for m, n in zip(var.shape, shape, strict=True))
         var.shape = var.shape if var.is_data else tuple(known)
         var._derived_stop = var._derived_stop and stop
     elif var.persistable or var.is_data or name in var.block.written:
-        raise refusal(
-            f"{op.type} writes {dtype}{list(shape)} to {name!r}, which is {var.dtype}{list(var.shape)} already",
-            "give the result a name of its own",
-            ProgramError,
-        )
+        what = f"{op.type} writes {dtype}{list(shape)} to {name!r}, which is {var.dtype}{list(var.shape)} already"
+        raise refusal(what, "give the result a name of its own", ProgramError)
     else:
         var.shape, var.dtype, var._derived_stop = shape, dtype, var._derived_stop and stop
 

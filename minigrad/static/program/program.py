@@ -188,17 +188,12 @@ class Program:
         """A Variable for an argument: itself, or a constant for an array."""
         if isinstance(value, Variable):
             if value.block.program is not self:
-                raise refusal(
-                    f"Variable {value.name!r} belongs to another program",
-                    "build both in one program_guard, or feed the fetched value",
-                    ProgramError,
-                )
+                what = f"Variable {value.name!r} belongs to another program"
+                advice = "build both in one program_guard, or feed the fetched value"
+                raise refusal(what, advice, ProgramError)
             if value.block is not block and block.find_var(value.name) is not value:
-                raise refusal(
-                    f"Variable {value.name!r} lives inside block {value.block.idx} and has no value outside of it",
-                    "return it from the branch or the body",
-                    ProgramError,
-                )
+                what = f"Variable {value.name!r} lives inside block {value.block.idx} and has no value outside of it"
+                raise refusal(what, "return it from the branch or the body", ProgramError)
             return value
         if isinstance(value, Operators):
             return lift(self, value)
@@ -281,11 +276,8 @@ def default_program() -> Program:
     """The program of the innermost `program_guard`."""
     program = _default.get()
     if program is None:
-        raise refusal(
-            "there is no program to build in",
-            "with static.program_guard(static.Program()): …",
-            ProgramError,
-        )
+        what = "there is no program to build in"
+        raise refusal(what, "with static.program_guard(static.Program()): …", ProgramError)
     return program
 
 
@@ -378,13 +370,11 @@ def error_clip(variable: Variable, min: float, max: float) -> None:
 def lift(program: Program, tensor: Any) -> Variable:
     """The parameter or constant that a Tensor stands for.  Errors: `ProgramError` where nothing is traced."""
     if not program.lifts_tensors:
-        raise refusal(
-            f"a Tensor ({describe(tensor)}) cannot be mixed with Variables: it has a value now, "
-            f"they get theirs when the program runs",
-            "a constant is an array of NumPy: tensor.data, np.ones(shape); what is trained is "
-            "static.parameter(name, tensor), what is fed static.data(name, shape)",
-            ProgramError,
-        )
+        what = f"a Tensor ({describe(tensor)}) cannot be mixed with Variables: it has a value now, "
+        what += "they get theirs when the program runs"
+        advice = "a constant is an array of NumPy: tensor.data, np.ones(shape); what is trained is "
+        advice += "static.parameter(name, tensor), what is fed static.data(name, shape)"
+        raise refusal(what, advice, ProgramError)
     if program.derive is not None:
         program.derive(tensor)
     known = program.lifted.get(id(tensor))

@@ -119,13 +119,11 @@ def _no_running_statistics(program: Program) -> None:
         if op.type == "sgd" and op.role == "optimize":
             (name,) = op.outputs["param_out"]
             if name not in read and name in variables and not variables[name].trainable:
-                raise refusal(
-                    f"clone(for_test=True) would normalise with the statistics of the batch: {name!r} is moved at "
-                    f"{op.source_line}, and no forward operator reads it",
-                    "call the network after net.eval() in a program of its own, and run that "
-                    "with the same Executor",
-                    ProgramError,
-                )
+                what = f"clone(for_test=True) would normalise with the statistics of the batch: {name!r} is moved at "
+                what += f"{op.source_line}, and no forward operator reads it"
+                advice = "call the network after net.eval() in a program of its own, and run that "
+                advice += "with the same Executor"
+                raise refusal(what, advice, ProgramError)
 
 
 def prune(program: Program, targets: Any) -> Program:

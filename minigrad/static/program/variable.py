@@ -123,20 +123,15 @@ class Variable(Operators):
         raise missing("a Variable", name, {**TABLES["Tensor"], **TABLES["Variable"]}, self)
 
     def __bool__(self) -> bool:
-        raise refusal(
-            f"the value of Variable {self.name!r} is not known while the program is being built, so "
-            f"Python's if, while, and, or "
-            f"cannot decide on it",
-            "static.cond(pred, true_fn, false_fn) or static.while_loop(cond, body, loop_vars)",
-            ProgramError,
-        )
+        what = f"the value of Variable {self.name!r} is not known while the program is being built, so "
+        what += "Python's if, while, and, or cannot decide on it"
+        advice = "static.cond(pred, true_fn, false_fn) or static.while_loop(cond, body, loop_vars)"
+        raise refusal(what, advice, ProgramError)
 
     def _no_value(self, *args: Any, **keywords: Any) -> Any:
-        raise refusal(
-            f"Variable {self.name!r} has no value while the program is being built",
-            f"fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])",
-            ProgramError,
-        )
+        what = f"Variable {self.name!r} has no value while the program is being built"
+        advice = f"fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])"
+        raise refusal(what, advice, ProgramError)
 
     __float__ = __int__ = __index__ = item = numpy = __array__ = _no_value
 

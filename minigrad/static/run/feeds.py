@@ -102,10 +102,9 @@ def _data(program: Program, key: Any) -> Variable:
     name = name_of(key, "feed")
     var = program.global_block().vars.get(name)
     if var is None or not var.is_data:
-        raise ProgramError(
-            f"feed names {name!r}, which is no data of this program"
-            f"{did_you_mean(name, data_of(program))}\n  at {user_line()}"
-        )
+        what = f"feed names {name!r}, which is no data of this program"
+        what += f"{did_you_mean(name, data_of(program))}\n  at {user_line()}"
+        raise ProgramError(what)
     return var
 
 
@@ -131,11 +130,8 @@ def _check_fits(var: Variable, shape: Shape, dtype: np.dtype[Any]) -> None:
         advice = f"feed an array of {var.dtype}: array.astype({var.dtype.name!r})"
     else:
         return
-    raise refusal(
-        f"feed {var.name!r} is {dtype}{list(shape)}, the program expects {var.dtype}{list(declared)}",
-        advice,
-        ProgramError,
-    )
+    what = f"feed {var.name!r} is {dtype}{list(shape)}, the program expects {var.dtype}{list(declared)}"
+    raise refusal(what, advice, ProgramError)
 
 
 def _is_shape(value: Any, ndim: int) -> bool:

@@ -179,10 +179,9 @@ def run_while(run: Run, op: Operator, scope: Scope) -> None:
         if not np.all(run.value(test, op.attrs["cond"])):
             break
         if len(scopes) >= run.step_limit:
-            raise ProgramError(
-                f"{endless(run.step_limit)} (step_limit)\n  at {op.source_line}\n"
-                "  repair: a condition that becomes false, or Executor.run(…, step_limit=…)"
-            )
+            what = f"{endless(run.step_limit)} (step_limit)\n  at {op.source_line}\n"
+            what += "  repair: a condition that becomes false, or Executor.run(…, step_limit=…)"
+            raise ProgramError(what)
         run.block(body, step, len(scopes))
         values = _values(run, step, op.attrs["next"])
         scopes.append(step)
@@ -196,10 +195,9 @@ def run_recurrent(run: Run, op: Operator, scope: Scope) -> None:
     seqs = [run.value(scope, n) for n in op.inputs["seq"]]
     if len({len(s) for s in seqs}) != 1:
         lengths = [len(s) for s in seqs]
-        raise ProgramError(
-            f"the sequences of a recurrent op have different lengths: {lengths}\n  at {op.source_line}\n"
-            "  repair: cut or fill them up to one length"
-        )
+        what = f"the sequences of a recurrent op have different lengths: {lengths}\n  at {op.source_line}\n"
+        what += "  repair: cut or fill them up to one length"
+        raise ProgramError(what)
     values = _values(run, scope, op.inputs["x"])
     scopes: list[Scope] = []
     for t in range(len(seqs[0])):
