@@ -125,7 +125,7 @@ class Lowering:
             array = Array(self.recorder, self.like(names, name), name)
             array.roots = (array, *shared)
             arrays.append(array)
-        out = arrays if p.list_output or len(p.outputs) > 1 else arrays[0]
+        out = arrays if p.several else arrays[0]
         self.recorder.calls.append(Call("opaque", p.type, p.kernel, args, attrs, out, op))
         return [self.in_order(a, known=a.like is not None and a.ndim < 2) for a in arrays]
 

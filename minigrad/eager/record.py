@@ -70,15 +70,10 @@ def source(primitive: Primitive) -> str:
     return "\n".join(text(primitive) for text in (apply_source, push_source, free_source))
 
 
-def has_several(p: Primitive) -> bool:
-    """Whether it has several outputs, or a list of them: then each is an `Output` of its node."""
-    return p.list_output or len(p.outputs) > 1
-
-
 def apply_source(p: Primitive) -> str:
     """The text of ``apply``; of a primitive with a list slot it is given all arguments and binds them itself."""
     slots, defaults = len(p.inputs), list(p.attrs.values())
-    several, places = has_several(p), [p.inputs.index(n) for n in p.differentiable]
+    several, places = p.several, [p.inputs.index(n) for n in p.differentiable]
     is_view = p.view and places[:1] == [0] and p.inputs[0] != p.list_input
     xs = "".join(f"{_star(p, k)}x{k}, " for k in range(slots))
     attrs = f"_attrs(({''.join(f'a{k}, ' for k in range(len(defaults)))}))"
@@ -228,7 +223,7 @@ def _write_saved(p: Primitive, w: Writer) -> None:
             w(f"n._saved_{r} = None if e{place[name]} is None else d{place[name]}.shape")
         else:
             w(f"n._saved_{r} = {_fact(f'd{place[name]}', fact)}")
-    if has_several(p):
+    if p.several:
         w("n.specs = [(o.shape, o.dtype) for o in out]")
     elif p.broadcasts:
         places = [place[n] for n in p.differentiable]
@@ -250,7 +245,7 @@ def push_source(p: Primitive, name: str = "push") -> str:
 
     In ``push``, gradients of one place are first taken as they are, then added up in new memory, then in place.
     """
-    several, graph = has_several(p), name == "pull_graph"
+    several, graph = p.several, name == "pull_graph"
     place = {n: k for k, n in enumerate(p.differentiable)}
     if name == "push":
         w = Writer("def push(n):")
@@ -359,7 +354,7 @@ def node_class(primitive: Primitive) -> type[Node]:
         "title": title,
         "saved_slots": tuple(f"_saved_{n}" for n in primitive.saved()),
     }
-    bases = (RuleNode, Several) if has_several(primitive) else (RuleNode,)
+    bases = (RuleNode, Several) if primitive.several else (RuleNode,)
     primitive.node_class = new = type(f"{title}Backward0", bases, namespace)
     new.__module__ = __name__
     return new

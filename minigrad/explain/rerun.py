@@ -113,7 +113,7 @@ def _again(node: Any, known: Mapping[str, Any]) -> Any:
     p = node.primitive
     attrs = {a: getattr(node, f"_saved_{a}", FREED) for a in p.attrs}
     parts = [known.get(n, None if n in p.optional else FREED) for n in p.inputs]
-    several = p.list_input or p.list_output or len(p.outputs) > 1
+    several = p.list_input or p.several
     if several or any(v is FREED for v in (*parts, *attrs.values())):
         return None
     if any(getattr(v, "size", 1) > MOST_ELEMENTS for v in parts):

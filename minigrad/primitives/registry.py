@@ -156,6 +156,11 @@ class Primitive(Arguments):
         return tuple(n for n in self.reads(wanted) if n in self.inputs or n in self.outputs)
 
     @property
+    def several(self) -> bool:
+        """Whether it has several outputs, or a list of them."""
+        return self.list_output or len(self.outputs) > 1
+
+    @property
     def differentiable(self) -> tuple[str, ...]:
         """The inputs that have a gradient rule, in order."""
         return tuple(n for n in self.inputs if n in self.rules)

@@ -116,7 +116,7 @@ class OnnxSpace(NumpySpace):
                 raise refusal(what, error.repair, ProgramError) from None
             finally:
                 self.graph.scope = before
-            several = p.list_output or len(p.outputs) > 1
+            several = p.several
             return [self.graph.symbol(v) for v in out] if several else self.graph.symbol(out)
 
         return call

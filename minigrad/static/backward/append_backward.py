@@ -24,7 +24,7 @@ from ..program.operator import Operator
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
 from .append import Callback, append_to_block
-from .fan_in import add_up_repeated_gradients, fill_missing_gradients, has_one_output, read_zeros
+from .fan_in import add_up_repeated_gradients, fill_missing_gradients, read_zeros
 from .grad_ops import default_grad_op, make_grad_ops, plain_primitive
 from .op_path import Flow, Path, find_op_path
 from .overwritten import check_overwritten
@@ -293,7 +293,7 @@ class BackwardJob:
         used = set[str]()  # names whose gradient so far was that of a value written later
         block, grads = self.block, self.names
         plain = {t: plain_primitive(t) for t in {forward[k].type for k, _ in path}}
-        asked = not all(p is not None and has_one_output(p) for p in plain.values())
+        asked = not all(p is not None and not p.several for p in plain.values())
         for k, (inputs, slots) in path:
             op = forward[k]
             p = plain[op.type]

@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Any
 
 from ...grad_names import GRAD, part
-from ...primitives.registry import Primitive
 from ..program.op_info import find_info
 from ..program.operator import Operator
 
@@ -102,11 +101,7 @@ def _reads_one_gradient(op_type: str) -> bool:
         return True
     info = find_info(op_type)
     p = info.forward if info is not None and info.is_grad else None
-    return p is not None and has_one_output(p)
-
-
-def has_one_output(p: Primitive) -> bool:
-    return len(p.outputs) == 1 and not p.list_output
+    return p is not None and not p.several
 
 
 def outputs_of(ops: Sequence[Operator]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...errors import MinigradError, ProgramError, describe, did_you_mean, refusal, told, user_line
+from ...errors import MinigradError, ProgramError, describe, did_you_mean, refusal
 from ...grad_names import EMPTY, GRAD
 from .op_info import CONTROL, ROLES, OpInfo, list_slots, not_one_name
 from .operator import Operator
@@ -53,7 +53,7 @@ def names_of(program: Program, given: Any, what: str, root: bool = False) -> lis
             where = "variable of the root block" if root else "variable of this program"
             what = f"{what} names {name!r}, which is no {where}{known}"
             repair = "static.append_backward(loss) makes gradients, of what the loss depends on"
-            raise ProgramError(told(what, repair if name.endswith(GRAD) else ""))
+            raise refusal(what, repair if name.endswith(GRAD) else "", ProgramError)
     return names
 
 
@@ -73,13 +73,11 @@ def check_operator(info: OpInfo, op: Operator) -> None:
     """The rules about one operator alone.  Errors: `ProgramError`."""
     if op.type in CONTROL:
         name = _BUILDERS.get(op.type, "append_backward")
-        raise refusal(
-            f"{op.type} holds blocks, which append_op cannot build", f"static.{name}", ProgramError
-        )
+        what = f"{op.type} holds blocks, which append_op cannot build"
+        raise refusal(what, f"static.{name}", ProgramError)
     if op.role not in ROLES:
-        raise ProgramError(
-            f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}\n  at {user_line()}"
-        )
+        what = f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}"
+        raise refusal(what, "", ProgramError)
     if info.is_grad:
         _check_reads(info, op)
     lists = list_slots(info)

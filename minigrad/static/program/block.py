@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ProgramError, did_you_mean, refusal, user_frame, user_line
+from ...errors import ProgramError, did_you_mean, refusal, user_frame
 from ...errors.other_libraries import TABLES, missing
-from ...grad_names import CONSTANT, EMPTY
+from ...grad_names import EMPTY
 from ...primitives.registry import Primitive
 from .arguments import check_operator, slots_of
 from .infer import infer_outputs
@@ -72,14 +72,10 @@ class Block:
 
     def var(self, name: str) -> Variable:
         """The variable of this name here or in a parent.  Errors: `ProgramError` with the nearest name."""
-        var = self.vars.get(name)
-        if var is None:
-            var = self.find_var(name)
+        var = self.find_var(name)
         if var is None:
             hint = did_you_mean(name, self.visible_names())
-            raise ProgramError(
-                f"block {self.idx} has no variable {name!r}{hint}\n  at {user_line()}"
-            )
+            raise refusal(f"block {self.idx} has no variable {name!r}{hint}", "", ProgramError)
         return var
 
     def has_var(self, name: str) -> bool:
@@ -97,9 +93,8 @@ class Block:
         name = self.program.unique_name("var") if name is None else name
         check_name(name)
         if name in self.vars:
-            raise ProgramError(
-                f"block {self.idx} has a variable {name!r} already: {self.vars[name]!r}\n  at {user_line()}"
-            )
+            what = f"block {self.idx} has a variable {name!r} already: {self.vars[name]!r}"
+            raise refusal(what, "", ProgramError)
         var = self.vars[name] = Variable(self, name, shape, dtype, **flags)
         self.program.changed()
         return var
@@ -124,7 +119,8 @@ class Block:
         check_operator(info, op)
         for name in op.input_names:
             self._check_readable(name, type)
-        return self._append(op, user=True)
+        with self.program.transaction():
+            return self._append(op, user=True)
 
     def _check_readable(self, name: str, type: str) -> None:
         if name == EMPTY:
@@ -140,20 +136,14 @@ class Block:
     ) -> Any:
         """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""
         args, attrs = primitive.bind(args, attrs)
-        root, counts = self.program.blocks[0], self.program._counts
-        before, count = (len(root.ops), len(root.vars)), counts.get(CONSTANT)
+        before = self.program.state()
         try:
             op = self._operator(primitive, args, attrs)
             self._append(op, user=True)
         except BaseException:
-            root.truncate(*before)  # constants it brought along, and what was lifted for it
-            self.program._forget_dropped()
-            if count is None:
-                counts.pop(CONSTANT, None)
-            else:
-                counts[CONSTANT] = count
+            self.program.restore(before)  # constants it brought along are gone, and what was lifted
             raise
-        if primitive.list_output or len(primitive.outputs) > 1:
+        if primitive.several:
             return [self.vars[n] for n in op.output_names]
         return self.vars[op.outputs[primitive.outputs[0]][0]]
 
@@ -193,13 +183,7 @@ class Block:
             frame = user_frame(3)  # inside append_op or append_primitive
             if frame is not None:
                 op.code, op.lasti = frame.f_code, frame.f_lasti
-        before = len(self.vars)
-        try:
-            infer_outputs(self, op)
-        except BaseException:
-            for name in list(self.vars)[before:]:
-                del self.vars[name]
-            raise
+        infer_outputs(self, op)
         self.ops.append(op)
         for names in op.outputs.values():
             self.written.update(names)

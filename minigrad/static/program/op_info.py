@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import MinigradError, ProgramError, did_you_mean, refusal, user_line
+from ...errors import MinigradError, ProgramError, did_you_mean, refusal
 from ...errors.other_libraries import TABLES
 from ...primitives.arguments import REQUIRED
 from ...primitives.registry import REGISTRY, Primitive
@@ -31,56 +31,37 @@ class OpInfo:
 ROLES = ("forward", "loss", "backward", "optimize")  #: what an operator is there for
 
 _LOOP = "sub_block next_grad carried_grad params_local"
-_CARRIED_GRAD = ("x", "x_grad", "out_grad", "next_grad", "carried_grad")
-_PARAMS_GRAD = ("params", "params_grad", "params_local")
 _TO_BRANCHES = "sub_block else_block true_seeds false_seeds true_params false_params"
 
 #: control flow: input slots, output slots, attrs
 CONTROL = {
-    op_type: OpInfo(
-        op_type,
-        tuple(inputs.split()),
-        tuple(outputs.split()),
-        tuple(attrs.split()),
-        is_grad=op_type.endswith("_grad"),
-    )
-    for op_type, inputs, outputs, attrs in (
+    op_type: OpInfo(op_type, *map(tuple, map(str.split, slots)), is_grad=op_type.endswith("_grad"))
+    for op_type, *slots in (
         ("while", "x params", "out scopes", "sub_block cond_block carried next cond"),
         ("cond", "pred params", "out scopes", "sub_block else_block true_out false_out"),
-        (
-            "recurrent",
-            "seq x params",
-            "stacked out scopes",
-            "sub_block steps carried next step_out",
-        ),
+        ("recurrent", "seq x params", "stacked out scopes", "sub_block steps carried next step_out"),
         ("while_grad", "x params scopes out_grad", "x_grad params_grad", _LOOP),
         ("cond_grad", "pred params scopes out_grad", "params_grad", _TO_BRANCHES),
-        (
-            "recurrent_grad",
-            "seq x params scopes stacked_grad out_grad",
-            "seq_grad x_grad params_grad",
-            f"{_LOOP} step_out_grad steps_grad",
-        ),
+        ("recurrent_grad", "seq x params scopes stacked_grad out_grad",
+         "seq_grad x_grad params_grad", f"{_LOOP} step_out_grad steps_grad"),
     )
-}
+}  # fmt: skip
+
+_CARRIED_GRAD = "x x_grad out_grad next_grad carried_grad"
+_PARAMS_GRAD = "params params_grad params_local"
 
 #: control flow: slots and attrs that are lists of one length, an entry for each value that is handed in or out
-ROWS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "while": (("x", "carried", "next", "out"),),
-    "cond": (("out", "true_out", "false_out"),),
-    "recurrent": (("x", "carried", "next", "out"), ("seq", "steps"), ("stacked", "step_out")),
-    "while_grad": (_CARRIED_GRAD, _PARAMS_GRAD),
-    "cond_grad": (
-        ("out_grad", "true_seeds", "false_seeds"),
-        ("params", "params_grad", "true_params", "false_params"),
-    ),
-    "recurrent_grad": (
-        _CARRIED_GRAD,
-        _PARAMS_GRAD,
-        ("seq", "seq_grad", "steps_grad"),
-        ("stacked_grad", "step_out_grad"),
-    ),
-}
+ROWS = {
+    op_type: tuple(tuple(row.split()) for row in rows)
+    for op_type, *rows in (
+        ("while", "x carried next out"),
+        ("cond", "out true_out false_out"),
+        ("recurrent", "x carried next out", "seq steps", "stacked step_out"),
+        ("while_grad", _CARRIED_GRAD, _PARAMS_GRAD),
+        ("cond_grad", "out_grad true_seeds false_seeds", "params params_grad true_params false_params"),
+        ("recurrent_grad", _CARRIED_GRAD, _PARAMS_GRAD, "seq seq_grad steps_grad", "stacked_grad step_out_grad"),
+    )
+}  # fmt: skip
 
 _KNOWN: dict[str, tuple[str, OpInfo]] = {}  # type → (primitive it belongs to, its info)
 
@@ -119,10 +100,8 @@ def op_info(op_type: str) -> OpInfo:
     """The `OpInfo` of a type.  Errors: `ProgramError` with the nearest known type."""
     info = find_info(op_type) if isinstance(op_type, str) else None
     if info is None:
-        what, advice = (
-            f"there is no operator type {op_type!r}",
-            TABLES["types of operators"].get(str(op_type), ""),
-        )
+        what = f"there is no operator type {op_type!r}"
+        advice = TABLES["types of operators"].get(str(op_type), "")
         if not advice:
             what += did_you_mean(str(op_type), [*REGISTRY, *CONTROL], cutoff=0.6)
         raise refusal(what, advice, ProgramError)
@@ -156,21 +135,16 @@ def bind_slots(
     info: OpInfo, inputs: dict[str, list[str]], outputs: dict[str, list[str]], attrs: dict[str, Any]
 ) -> dict[str, Any]:
     """Check slots and attrs against the type; returns the attrs.  Errors: `ProgramError`."""
-    for given, known, what in (
-        (inputs, info.inputs, "input slot"),
-        (outputs, info.outputs, "output slot"),
-    ):
-        for slot in given:
-            if slot not in known:
-                advice = "the type is 'matmul', with slots 'x', 'y' and 'out'"
-                fluid = info.type == "mul" and slot in ("X", "Y")
-                wrong = f"{info.type} has no {what} {slot!r}{did_you_mean(slot, known)}"
-                raise refusal(wrong, advice if fluid else "", ProgramError)
-    for attr in attrs:
-        if attr not in info.attrs and attr not in info.inputs:
-            raise ProgramError(
-                f"{info.type} has no attr {attr!r}{did_you_mean(attr, info.attrs)}\n  at {user_line()}"
-            )
+    numbers = info.attrs + info.inputs
+    for given, known, kind in (
+        (inputs, info.inputs, "input slot"), (outputs, info.outputs, "output slot"), (attrs, numbers, "attr"),
+    ):  # fmt: skip
+        for name in given:
+            if name not in known:
+                what = f"{info.type} has no {kind} {name!r}{did_you_mean(name, known)}"
+                fluid = info.type == "mul" and name in ("X", "Y")
+                advice = "the type is 'matmul', with slots 'x', 'y' and 'out'" if fluid else ""
+                raise refusal(what, advice, ProgramError)
     for name in info.required:
         if name not in inputs and name not in attrs and f"{name}_like" not in inputs:
             advice = f"inputs={{{name!r}: variable}}, or a number: attrs={{{name!r}: 2.0}}"

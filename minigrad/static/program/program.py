@@ -96,9 +96,8 @@ class Program:
 
         Errors: `ProgramError` for blocks that nest too deep.
         """
-        block = Block(
-            self, len(self.blocks), self._current[-1] if parent is None else parent, forward_block
-        )
+        parent = self._current[-1] if parent is None else parent
+        block = Block(self, len(self.blocks), parent, forward_block)
         self.blocks.append(block)
         self.changed()
         return block
@@ -114,30 +113,31 @@ class Program:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing: if building fails inside, blocks, operators, variables and names are as before.
-
-        Only the blocks that are being built can grow, so only their lengths are remembered.
-        """
-        open_blocks = {i: self.blocks[i] for i in {0, *self._current}}
-        lengths = {i: (len(b.ops), len(b.vars)) for i, b in open_blocks.items()}
-        counts = dict(self._counts)
-        before = len(self.blocks), len(self.pruned), len(self.backward_calls)
+        """All or nothing: if building fails inside, blocks, operators, variables and names are as before."""
+        before = self.state()
         try:
             yield
         except BaseException:
-            del self.blocks[before[0] :], self.pruned[before[1] :], self.backward_calls[before[2] :]
-            for i, block in open_blocks.items():
-                block.truncate(*lengths[i])
-            self._forget_dropped()
-            self._counts = counts
-            self.changed()
+            self.restore(before)
             raise
 
-    def _forget_dropped(self) -> None:
-        """Forget start values, and Tensors that were lifted, of variables that are gone."""
+    def state(self) -> Any:
+        """What `restore` needs: the lengths of what can grow, of the blocks those that are being built."""
+        built = [self.blocks[i] for i in {0, *self._current}]
+        grown = [(items, len(items)) for items in (self.blocks, self.pruned, self.backward_calls)]
+        return [(b, len(b.ops), len(b.vars)) for b in built], grown, dict(self._counts)
+
+    def restore(self, state: Any) -> None:
+        """Drop what was built since; start values, and Tensors that were lifted, of variables that are gone, too."""
+        built, grown, self._counts = state
+        for items, length in grown:
+            del items[length:]
+        for block, *lengths in built:
+            block.truncate(*lengths)
         known = self.blocks[0].vars
         self.initial = {n: v for n, v in self.initial.items() if n in known}
         self.lifted = {k: v for k, v in self.lifted.items() if v[1] in known}
+        self.changed()
 
     @contextmanager
     def role_guard(self, role: str) -> Iterator[None]:
@@ -210,14 +210,8 @@ class Program:
     def add_persistable(self, name: str, value: Any, trainable: bool) -> Variable:
         """A persistable variable in the root block with its start value."""
         array = np.array(getattr(value, "_data", value), order="C")
-        var = self.blocks[0].create_var(
-            name,
-            array.shape,
-            array.dtype,
-            persistable=True,
-            trainable=trainable,
-            derived_stop=not trainable,
-        )
+        flags = {"persistable": True, "trainable": trainable, "derived_stop": not trainable}
+        var = self.blocks[0].create_var(name, array.shape, array.dtype, **flags)
         self.initial[name] = array
         return var
 
@@ -317,9 +311,7 @@ def data(name: str, shape: Iterable[int | None], dtype: Any = np.float64) -> Var
             raise refusal(what, f"static.data({name!r}, [-1, 3])", ProgramError)
     known = np.dtype(dtype)
     if known.kind not in "fiub":
-        what = (
-            f"data {name!r}: a program computes with numbers and truth values, not with {dtype!r}"
-        )
+        what = f"data {name!r}: a program computes with numbers and truth values, not {dtype!r}"
         raise refusal(what, "dtype='float64', 'float32', 'int64' or 'bool'", ProgramError)
     program = default_program()
     return program.global_block().create_var(
@@ -381,18 +373,15 @@ def lift(program: Program, tensor: Any) -> Variable:
     if known is not None:
         return program.blocks[0].vars[known[1]]
     if not tensor.is_leaf:
-        raise refusal(
-            f"a Tensor ({describe(tensor)}, grad_fn=<{tensor.grad_fn.name()}>) was computed outside of "
-            f"the traced function, or changed in place: the program does not know what it came from",
-            "compute it inside the function, or pass x.detach() for a constant",
-            ProgramError,
+        what = f"a Tensor ({describe(tensor)}, grad_fn=<{tensor.grad_fn.name()}>) was computed outside of "
+        what += (
+            "the traced function, or changed in place: the program does not know what it came from"
         )
+        advice = "compute it inside the function, or pass x.detach() for a constant"
+        raise refusal(what, advice, ProgramError)
     if tensor.requires_grad:
-        name = (
-            tensor.name
-            if tensor.name and tensor.name not in program.blocks[0].vars
-            else program.unique_name("param")
-        )
+        free = tensor.name and tensor.name not in program.blocks[0].vars
+        name = tensor.name if free else program.unique_name("param")
         var = program.add_persistable(name, tensor.detach().numpy(), trainable=True)
     else:
         var = program.constant(tensor.numpy())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ProgramError, refusal, user_line
+from ...errors import ProgramError, refusal
 from ...errors.other_libraries import TABLES, missing
 from ...primitives.registry import Primitive
 from ...primitives.values import Operators, ufunc_on_values
@@ -175,22 +175,12 @@ _new: Any = object.__new__
 
 def check_name(name: Any) -> None:
     """A variable's name is a short text, unlike any other part of a program.  Errors: `ProgramError`."""
-    if isinstance(name, str) and len(name) <= 200 and _USUAL.match(name):
-        return
-    if (
-        not isinstance(name, str)
-        or not 0 < len(name) <= 200
-        or not name.isprintable()
-        or _ODD.search(name)
-        or _is_number(name)
-    ):
-        shown = f"{name!r:.80}"
-        raise ProgramError(
-            f"{shown} cannot be the name of a variable: use letters, digits, and _ . @ / -\n  at {user_line()}"
-        )
+    good = isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()
+    if not good or _ODD.search(name) or _is_number(name):
+        what = f"{name!r:.80} cannot be the name of a variable: use letters, digits, and _ . @ / -"
+        raise refusal(what, "", ProgramError)
 
 
-_USUAL = re.compile(r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_.@]*\Z")
 _ODD = re.compile(r"[\s(){}\[\],=:\"'#;<>\\]|^-|^(True|False|None|@EMPTY@)$")
 
 

@@ -60,7 +60,7 @@ def like_value(attr: str, shapes: list[Any]) -> Any:
 
 def results(p: Primitive, out: Any) -> list[Any]:
     """What a kernel returned as a list: a value for each output, or for each place of its list."""
-    return list(out) if p.list_output or len(p.outputs) > 1 else [out]
+    return list(out) if p.several else [out]
 
 
 def targets(p: Primitive, op: Operator) -> list[str]:
