@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import MinigradError, ProgramError, describe, did_you_mean, refusal
 from ...grad_names import EMPTY, GRAD
-from .op_info import CONTROL, ROLES, OpInfo, list_slots, not_one_name
+from .op_info import CONTROL, ROLES, OpInfo
 from .operator import Operator
 from .variable import Variable
 
@@ -80,10 +80,6 @@ def check_operator(info: OpInfo, op: Operator) -> None:
         raise refusal(what, "", ProgramError)
     if info.is_grad:
         _check_reads(info, op)
-    lists = list_slots(info)
-    for slot, names in (*op.inputs.items(), *op.outputs.items()):
-        if len(names) != 1 and slot not in lists:
-            raise not_one_name(op.type, slot, names)
     outputs = [n for n in op.output_names if n != EMPTY]
     if len(set(outputs)) < len(outputs):
         what = f"{op.type} writes one name twice: {outputs}"

@@ -19,7 +19,7 @@ from ...ops.shape import fits
 from ...primitives.registry import Primitive
 from ..run.kernels import refused, run_grad_op, run_kernel
 from ..run.limits import MEMORY, check_room
-from .op_info import not_one_name, op_info
+from .op_info import op_info
 from .variable import Variable, check_name, plain_variable
 
 if TYPE_CHECKING:
@@ -48,31 +48,28 @@ def infer_outputs(block: Block, op: Operator) -> None:
     Control flow is left alone, and gradients that are declared: whoever builds them says what they are.
     """
     info = op_info(op.type)
-    primitive = info.forward
+    primitive, stop = info.forward, False
     if primitive is None:
         return
     if info.is_grad:
-        _declare_gradients(block, op, primitive)
-        return
-    types, stop = _output_types(block, op, primitive)
-    if not op.outputs:
-        _make_outputs(block, op, primitive, types, stop)
-        return
-    for name, (shape, dtype) in _pairs(op, primitive, types):
+        if all(n == EMPTY or block.has_var(n) for n in op.output_names):
+            return
+        types = _computed_types(op, primitive, _variables(block, op), is_grad=True)
+        pairs = list(zip(op.output_names, types, strict=True))
+    else:
+        types, stop = _output_types(block, op, primitive)
+        if not op.outputs:
+            _make_outputs(block, op, primitive, types, stop)
+            return
+        pairs = _pairs(op, primitive, types)
+    for name, (shape, dtype) in pairs:
         if name != EMPTY:
             _declare(block, op, name, shape, dtype, stop or dtype.kind != "f")
 
 
-def _declare_gradients(block: Block, op: Operator, p: Primitive) -> None:
-    """Gradients that are no variables yet have the types that the rules give for stand-ins."""
-    if all(n == EMPTY or block.has_var(n) for n in op.output_names):
-        return
-    variables = {s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()}
-    input_types = {s: [(v.shape, v.dtype) for v in vs] for s, vs in variables.items()}
-    types = _computed_types(op, p, variables, input_types, is_grad=True)
-    for name, (shape, dtype) in zip(op.output_names, types, strict=True):
-        if name != EMPTY:
-            _declare(block, op, name, shape, dtype, stop=False)
+def _variables(block: Block, op: Operator) -> dict[str, list[Variable]]:
+    """The inputs by slot."""
+    return {s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()}
 
 
 def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], stop: bool) -> None:
@@ -100,9 +97,6 @@ def _pairs(op: Operator, p: Primitive, types: list[Type]) -> list[tuple[str, Typ
             what = f"{op.type} has {len(types)} outputs, {len(names)} names were given for them"
             raise refusal(what, f"a list of {len(types)} names", ProgramError)
         return list(zip(names, types, strict=True))
-    for slot, names in op.outputs.items():
-        if len(names) != 1:
-            raise not_one_name(op.type, slot, names)
     return [(op.outputs[s][0], t) for s, t in zip(p.outputs, types, strict=True) if s in op.outputs]
 
 
@@ -148,9 +142,7 @@ def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type],
     asked = tuple(key) if known else None
     types = None if asked is None else _FOUND.get(asked)
     if types is None:
-        variables = {s: [*map(block.var, names)] for s, names in op.inputs.items()}
-        input_types = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
-        types = _computed_types(op, p, variables, input_types)
+        types = _computed_types(op, p, _variables(block, op))
         if isinstance(axis := op.attrs.get("axis"), list):  # which this kernel takes
             op.attrs["axis"] = tuple(axis)
         if asked is not None:
@@ -162,23 +154,17 @@ def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type],
 
 def _hashable(attrs: dict[str, Any]) -> Any:
     """A key for attrs, in which 1, 1.0 and True differ; None if there are attrs of other types."""
-    out = []
-    for name, value in attrs.items():
+    for value in attrs.values():
         kind = type(value)
-        if kind in _PLAIN or (kind is tuple and all(type(e) is int for e in value)):
-            out.append((name, kind, value))
-        else:
+        if kind not in _PLAIN and not (kind is tuple and all(type(e) is int for e in value)):
             return None
-    return tuple(out)
+    return tuple([(name, type(value), value) for name, value in attrs.items()])
 
 
 def _computed_types(
-    op: Operator,
-    p: Primitive,
-    variables: dict[str, list[Variable]],
-    given: dict[str, list[Type]],
-    is_grad: bool = False,
+    op: Operator, p: Primitive, variables: dict[str, list[Variable]], is_grad: bool = False
 ) -> list[Type]:
+    given = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
     check_room(op.type, p, given, op.attrs, MEMORY)
     if p.infer is not None and not is_grad:
         try:
@@ -187,9 +173,8 @@ def _computed_types(
             raise
         except Exception as error:
             raise refused(op, variables, error) from error
-    same = all(
-        -1 not in shape and dtype.kind != "b" for ts in given.values() for shape, dtype in ts
-    )
+    known = [t for listed in given.values() for t in listed]
+    same = all(-1 not in shape and dtype.kind != "b" for shape, dtype in known)
     run = _run_rules if is_grad else _run_kernel
     trials = [_try(run, op, p, variables, *trial) for trial in (_TRIALS[:1] if same else _TRIALS)]
     if len(trials[0]) != len(trials[-1]):
@@ -245,10 +230,8 @@ def _try(
 
 def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, mask: bool = True) -> Any:
     """An array that costs no memory: ones (zeros for integers, so that it can be an index)."""
-    filled = (
-        np.asarray(mask) if dtype.kind == "b" else np.asarray(0 if dtype.kind in "iu" else 1, dtype)
-    )
-    return np.broadcast_to(filled, tuple(size if n < 0 else n for n in shape))
+    filled = mask if dtype.kind == "b" else dtype.kind not in "iu"
+    return np.broadcast_to(np.asarray(filled, dtype), tuple(size if n < 0 else n for n in shape))
 
 
 def matched(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -258,9 +241,8 @@ def matched(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     [(4, 2), (4, 2), (2,)]
     """
     rank = max(map(len, shapes), default=0)
-    known = [
-        max(sizes) for sizes in zip(*((1,) * (rank - len(s)) + s for s in shapes), strict=True)
-    ]
+    full = ((1,) * (rank - len(s)) + s for s in shapes)
+    known = [max(sizes) for sizes in zip(*full, strict=True)]
     return [
         tuple(m if n < 0 and m > 1 else n for n, m in zip(s, known[rank - len(s) :], strict=True))
         for s in shapes
@@ -271,8 +253,7 @@ def stand_ins(
     p: Primitive, variables: dict[str, list[Variable]], size: int, mask: bool
 ) -> dict[str, list[Any]]:
     """A stand-in for every variable; constant masks stand for themselves."""
-    flat = [v for vs in variables.values() for v in vs]
-    shapes = [v.shape for v in flat]
+    shapes = [v.shape for vs in variables.values() for v in vs]
     closed = iter(matched(shapes) if p.broadcasts else shapes)
     out: dict[str, list[Any]] = {}
     for slot, vs in variables.items():

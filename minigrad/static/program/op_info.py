@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import MinigradError, ProgramError, did_you_mean, refusal
+from ...errors import ProgramError, did_you_mean, refusal
 from ...errors.other_libraries import TABLES
 from ...primitives.arguments import REQUIRED
 from ...primitives.registry import REGISTRY, Primitive
@@ -26,6 +26,7 @@ class OpInfo:
     required: tuple[str, ...] = ()
     forward: Primitive | None = None
     is_grad: bool = False
+    lists: frozenset[str] = frozenset()  # slots of a primitive that hold any number of names
 
 
 ROLES = ("forward", "loss", "backward", "optimize")  #: what an operator is there for
@@ -68,13 +69,15 @@ _KNOWN: dict[str, tuple[str, OpInfo]] = {}  # type → (primitive it belongs to,
 
 def _derived(op_type: str, p: Primitive, is_grad: bool) -> OpInfo:
     likes, attrs = tuple(f"{a}_like" for a in p.attrs), tuple(p.attrs)
+    long = (*(p.outputs if p.list_output else ()), *([p.list_input] if p.list_input else ()))
+    lists = frozenset({*long, *(f"{n}_grad" for n in long), "shapes_like"})
     if is_grad:
         reads = (*p.inputs, *p.outputs, *(f"{o}_grad" for o in p.outputs), *likes)
         makes = tuple(f"{n}_grad" for n in p.differentiable)
-        return OpInfo(op_type, reads, makes, attrs, (), p, is_grad=True)
+        return OpInfo(op_type, reads, makes, attrs, (), p, True, lists)
     required = [n for n in p.inputs if n not in p.optional and n != p.list_input]
     required += [a for a, default in p.attrs.items() if default is REQUIRED]
-    return OpInfo(op_type, p.inputs + likes, p.outputs, attrs, tuple(required), p)
+    return OpInfo(op_type, p.inputs + likes, p.outputs, attrs, tuple(required), p, False, lists)
 
 
 def find_info(op_type: str) -> OpInfo | None:
@@ -113,24 +116,6 @@ def has_blocks(op_type: str) -> bool:
     return op_type in CONTROL and not CONTROL[op_type].is_grad
 
 
-def list_slots(info: OpInfo) -> set[str]:
-    """The slots of a primitive, or of its grad op, that hold any number of names; the others hold one."""
-    p = info.forward
-    assert p is not None
-    slots = {"shapes_like"} & set(info.inputs)
-    if p.list_input:
-        slots |= {p.list_input, f"{p.list_input}_grad"}
-    if p.list_output:
-        slots |= {*p.outputs, *(f"{o}_grad" for o in p.outputs)}
-    return slots
-
-
-def not_one_name(op_type: str, slot: str, names: list[str]) -> MinigradError:
-    """What to raise for a slot that holds one value and was given several names, or none."""
-    what = f"the slot {slot!r} of {op_type} is one value, {len(names)} names were given for it"
-    return refusal(what, f"one name for {slot!r}", ProgramError)
-
-
 def bind_slots(
     info: OpInfo, inputs: dict[str, list[str]], outputs: dict[str, list[str]], attrs: dict[str, Any]
 ) -> dict[str, Any]:
@@ -145,6 +130,10 @@ def bind_slots(
                 fluid = info.type == "mul" and name in ("X", "Y")
                 advice = "the type is 'matmul', with slots 'x', 'y' and 'out'" if fluid else ""
                 raise refusal(what, advice, ProgramError)
+    for slot, names in (*inputs.items(), *outputs.items()):
+        if len(names) != 1 and slot not in info.lists and info.forward is not None:
+            what = f"the slot {slot!r} of {info.type} is one value, {len(names)} names were given for it"
+            raise refusal(what, f"one name for {slot!r}", ProgramError)
     for name in info.required:
         if name not in inputs and name not in attrs and f"{name}_like" not in inputs:
             advice = f"inputs={{{name!r}: variable}}, or a number: attrs={{{name!r}: 2.0}}"

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from ...errors import ProgramError, did_you_mean
 from ...grad_names import EMPTY
 from .block import Block
-from .op_info import CONTROL, ROLES, ROWS, bind_slots, list_slots, op_info
+from .op_info import CONTROL, ROLES, ROWS, bind_slots, op_info
 from .operator import BLOCK_ATTRS, Operator
 from .program import Program
 from .variable import check_name
@@ -177,15 +177,6 @@ def results_are_made(program: Program) -> None:
                 _require(known, place, f"{attr}: nothing in block {index} writes {name!r}")
 
 
-def blocks_change_their_own(program: Program) -> None:
-    """Blocks inside control flow do not write variables of blocks around them, but for what outlives a run."""
-    for block, k, op in _places(program):
-        for name in op.output_names:
-            var = block.find_var(name)
-            fine = var is None or var.block is block or var.persistable
-            _require(fine, (block, k, op), f"it writes {name!r} of a block around it")
-
-
 def root_comes_first(program: Program) -> None:
     """Block 0 is the root; every other block lies in one before it, and so does what it is the grad block of."""
     root = program.blocks[0] if program.blocks else None
@@ -217,45 +208,33 @@ def names_are_plain(program: Program) -> None:
                 )
 
 
-def types_are_registered(program: Program) -> None:
-    """Types, slots and attrs are those of the registry, roles those of the documents."""
-    for block, k, op in _places(program):
+def operators_fit(program: Program) -> None:
+    """Types, slots and attrs are those of the registry, roles those of the documents; every name is a variable.
+
+    Blocks inside control flow do not write variables of blocks around them, but for what outlives a run.
+    """
+    for place in _places(program):
+        block, k, op = place
         try:
-            bind_slots(op_info(op.type), op.inputs, op.outputs, op.attrs)
+            info = op_info(op.type)
+            bind_slots(info, op.inputs, op.outputs, op.attrs)
         except ProgramError as error:
-            raise ProgramError(f"block {block.idx}, #{k}: {error}") from None
+            raise ProgramError(f"block {block.idx}, #{k} {op.type}: {error}") from None
         if op.role not in ROLES:
-            fail(block, k, op, f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}")
+            fail(*place, f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}")
         if not op.outputs:
-            fail(block, k, op, "it writes nothing")
-
-
-def slots_hold_values(program: Program) -> None:
-    """A slot of one value holds one name; a list has as many outputs as inputs say."""
-    lists: dict[str, set[str]] = {}
-    for block, k, op in _places(program):
-        if op.type in CONTROL:
-            continue  # `control_flow_fits` knows how long these are
-        if op.type not in lists:
-            lists[op.type] = list_slots(op_info(op.type))
-        long = lists[op.type]
-        for slot, names in (*op.inputs.items(), *op.outputs.items()):
-            if len(names) != 1 and slot not in long:
-                fail(block, k, op, f"the slot {slot!r} is one value, not {len(names)}")
-        if long and op.type.endswith("_grad"):
-            for slot, names in op.outputs.items():
-                inputs = op.inputs.get(slot.removesuffix("_grad"))
-                if inputs is not None and len(inputs) != len(names):
-                    fail(block, k, op, f"{slot!r} is not as long as its input")
-
-
-def names_are_declared(program: Program) -> None:
-    """Every name an operator uses is a variable of its block or of one it can see."""
-    for block, k, op in _places(program):
+            fail(*place, "it writes nothing")
+        for slot in info.lists.intersection(op.outputs) if info.is_grad else ():
+            inputs = op.inputs.get(slot.removesuffix("_grad"))
+            if inputs is not None and len(inputs) != len(op.outputs[slot]):
+                fail(*place, f"{slot!r} is not as long as its input")
         for name in (*op.input_names, *op.output_names):
             if name != EMPTY and not block.has_var(name):
-                known = did_you_mean(name, block.visible_names())
-                fail(block, k, op, f"no variable {name!r}{known}")
+                fail(*place, f"no variable {name!r}{did_you_mean(name, block.visible_names())}")
+        for name in op.output_names:
+            var = block.find_var(name)
+            if var is not None and var.block is not block and not var.persistable:
+                fail(*place, f"it writes {name!r} of a block around it")
 
 
 def written_before_read(program: Program) -> None:
@@ -305,7 +284,6 @@ def start_values_fit(program: Program) -> None:
 
 
 RULES: tuple[Callable[[Program], None], ...] = (
-    root_comes_first, names_are_plain, types_are_registered, slots_hold_values, names_are_declared,
-    blocks_have_one_holder,
-    control_flow_fits, written_before_read, results_are_made, blocks_change_their_own, start_values_fit,
+    root_comes_first, names_are_plain, operators_fit, blocks_have_one_holder,
+    control_flow_fits, written_before_read, results_are_made, start_values_fit,
 )  # fmt: skip

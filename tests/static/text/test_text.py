@@ -35,7 +35,7 @@ REFUSED = {
     "an argument without a slot": (HEAD + "y = sin(=x)", "line 3: '=x' cannot be the name of a variable"),
     "an output more": (HEAD + "y, z = sin(x)", "line 3: there are only 1 slots: out"),
     "two names for one value": (HEAD + "[y, z] = sin(x)", "line 3: the slot 'out' of sin is one value, 2 names were given for it"),
-    "no name for one value": (HEAD + "[] = sin(x)", "block 0, #0 sin: the slot 'out' is one value, not 0"),
+    "no name for one value": (HEAD + "[] = sin(x)", "line 3: the slot 'out' of sin is one value, 0 names were given for it"),
     "an output twice": (HEAD + "out=y, out=z = sin(x)", "line 3: 'out' is given twice"),
     "an attr twice": (HEAD + "y = reduce_sum(x, axis=0, axis=0)", "line 3: 'axis' is given twice"),
     "a number for a block": (HEAD + "c, s = cond(x, [], sub_block=1)", "line 3: sub_block is a block"),
