@@ -14,9 +14,10 @@ from ..program.block import Block
 from ..program.control_flow import captured
 from ..program.op_info import CONTROL, find_info
 from ..program.operator import Operator
-from ..program.transform import copy_into
+from ..program.transform import copy_into, needed_ops
 from ..program.variable import Variable
 from ..run.kernels import run_grad_op
+from .fan_in import outputs_of
 from .op_path import find_op_path
 
 if TYPE_CHECKING:
@@ -85,19 +86,20 @@ def without_unread(
     """The operators without those, of grad ops written out, whose results nobody reads; and without their sums."""
     if not any(op.copy_of for op in ops):
         return ops
-    read, needed, gone = {grads[n] for n in wanted}, list[Operator](), list[str]()
-    for op in reversed(ops):
-        stays = op.sub_blocks or (op.copy_of is None and op.type not in ("sum", "fill_zeros_like"))
-        if stays or not read.isdisjoint(op.output_names):
-            needed.append(op)
-            read.update(op.input_names)
-        else:
-            gone += op.output_names
-    made = {whole(n) for op in needed for n in op.output_names}
-    for name in gone:
-        if grads.get(name) not in made:  # a gradient is declared like its variable
+
+    def stays(op: Operator, used: bool) -> bool:
+        own = op.copy_of is None and op.type not in ("sum", "fill_zeros_like")
+        return used or own or bool(op.sub_blocks)
+
+    needed = needed_ops(ops, [grads[n] for n in wanted], stays)
+    kept = outputs_of(needed)
+    made = {*kept, *map(whole, kept)}
+    for name in outputs_of(ops):
+        if (
+            name not in made and grads.get(name) not in made
+        ):  # a gradient is declared like its variable
             block.vars.pop(name, None)
-    return needed[::-1]
+    return needed
 
 
 def cond_written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:

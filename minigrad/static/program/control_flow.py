@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import MinigradError, ProgramError, describe, refusal
+from ...errors import ProgramError, describe, refusal
 from ...grad_names import EMPTY, SCOPES
 from ...ops import merge_rows, select_rows
 from ...ops.index import getitem, setitem
@@ -69,15 +69,9 @@ def while_loop(
     with program.block_guard(cond_block):
         what = "while_loop goes on while one bool holds"
         pred = _one_bool(program, cond_block, cond(*carried), what)
-    attrs = {
-        "sub_block": block.idx,
-        "cond_block": cond_block.idx,
-        "carried": _names(carried),
-        "next": _names(next_),
-        "cond": pred.name,
-    }
-    params = captured([block, cond_block], [pred.name])
-    inputs = {"x": _names(starts), "params": params}
+    attrs: dict[str, Any] = {"sub_block": block.idx, "cond_block": cond_block.idx}
+    attrs |= {"carried": _names(carried), "next": _names(next_), "cond": pred.name}
+    inputs = {"x": _names(starts), "params": captured([block, cond_block], [pred.name])}
     types = [(v.shape, v.dtype) for v in starts]
     return append_control(outer, "while", inputs, attrs, out=types)["out"]
 
@@ -110,19 +104,14 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
     pred = _one_bool(program, outer, pred, "cond decides on one bool")
     true, kind, yes = _branch(program, outer, true_fn)
     false, other, no = _branch(program, outer, false_fn)
-    if kind is not other or len(yes) != len(no):
-        raise _different("cond", _shown(kind, yes), _shown(other, no))
+    _check_structures("cond", kind, yes, other, no)
     for k, (a, b) in enumerate(zip(yes, no, strict=True)):
         if not same_types(a, b):
             what = f"the branches of cond return different types for value {k}: {a!r} and {b!r}"
             advice = "one shape and dtype for both: reshape, broadcast_to or astype in one of them"
             raise refusal(what, advice, ProgramError)
-    attrs = {
-        "sub_block": true.idx,
-        "else_block": false.idx,
-        "true_out": _names(yes),
-        "false_out": _names(no),
-    }
+    attrs: dict[str, Any] = {"sub_block": true.idx, "else_block": false.idx}
+    attrs |= {"true_out": _names(yes), "false_out": _names(no)}
     inputs = {"pred": [pred.name], "params": captured([true, false])}
     types = [(common(a.shape, b.shape), a.dtype) for a, b in zip(yes, no, strict=True)]
     outs = append_control(outer, "cond", inputs, attrs, out=types)["out"]
@@ -132,29 +121,35 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
 def _branch(
     program: Program, outer: Block, function: Callable[[], Any]
 ) -> tuple[Block, type | None, list[Variable]]:
-    """The block of a branch, how it packs its results (None: one bare value), and the results."""
+    """The block of a branch, how it packs its results, and the results."""
     block = program.create_block(outer.idx)
     with program.block_guard(block):
-        raw = function()
-        if raw is None:
-            raw = []
-        kind = next((t for t in (tuple, list) if isinstance(raw, t)), None)
-        values = [raw] if kind is None else raw
+        kind, values = _unpacked(function())
         return block, kind, own_names(block, [program.as_variable(v, block) for v in values])
+
+
+def _unpacked(returned: Any) -> tuple[type | None, list[Any]]:
+    """How a branch packs its results (None: one bare value), and the results."""
+    kind = next((t for t in (tuple, list) if isinstance(returned, t)), None)
+    return (list, []) if returned is None else (kind, as_list(returned))
 
 
 def _names(values: Sequence[Variable]) -> list[str]:
     return [v.name for v in values]
 
 
-def _shown(kind: type | None, values: Sequence[Any]) -> str:
-    return "one value" if kind is None else f"a {kind.__name__} of {len(values)}"
-
-
-def _different(name: str, yes: str, no: str) -> MinigradError:
-    """What to raise for two branches whose results do not go together."""
-    what = f"the branches of {name} return different structures: {yes} and {no}"
-    return refusal(what, "return the same number of values from both", ProgramError)
+def _check_structures(
+    name: str, kind: type | None, yes: Sequence[Any], other: type | None, no: Sequence[Any]
+) -> None:
+    """Errors: `ProgramError` for two branches whose results do not go together."""
+    if kind is other and len(yes) == len(no):
+        return
+    packs = ((kind, yes), (other, no))
+    shown = (
+        "one value" if k is None else f"a {k.__name__} of {len(values)}" for k, values in packs
+    )
+    what = f"the branches of {name} return different structures: {' and '.join(shown)}"
+    raise refusal(what, "return the same number of values from both", ProgramError)
 
 
 def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[], Any]) -> Any:
@@ -197,12 +192,9 @@ def if_else(
         advice = "mask=x > 0 with x of shape [rows]; static.cond for one decision"
         raise refusal(what, advice, ProgramError)
     no = ~mask
-    yes = true_fn(*(select_rows(r, mask) for r in rows))
-    other = false_fn(*(select_rows(r, no) for r in rows))
-    kind, kind_no = (type(v) if isinstance(v, list | tuple) else None for v in (yes, other))
-    parts, parts_no = as_list(yes), as_list(other)
-    if (kind is None) != (kind_no is None) or len(parts) != len(parts_no):
-        raise _different("if_else", _shown(kind, parts), _shown(kind_no, parts_no))
+    kind, parts = _unpacked(true_fn(*(select_rows(r, mask) for r in rows)))
+    other, parts_no = _unpacked(false_fn(*(select_rows(r, no) for r in rows)))
+    _check_structures("if_else", kind, parts, other, parts_no)
     for value in (*parts, *parts_no):
         if not getattr(value, "shape", ()):
             what = f"the branches of if_else return rows, not {describe(value)}"
@@ -245,13 +237,8 @@ def static_rnn(
         outs, states_ = map(as_list, returned)
         outs = own_names(block, [program.as_variable(v, block) for v in outs])
         next_ = next_values(program, block, states_, starts, "the step", {v.name for v in outs})
-    attrs = {
-        "sub_block": block.idx,
-        "steps": _names(slices),
-        "carried": _names(carried),
-        "next": _names(next_),
-        "step_out": _names(outs),
-    }
+    attrs: dict[str, Any] = {"sub_block": block.idx, "steps": _names(slices)}
+    attrs |= {"carried": _names(carried), "next": _names(next_), "step_out": _names(outs)}
     names = {"seq": _names(seqs), "x": _names(starts), "params": captured([block])}
     stacked = [((seqs[0].shape[0], *v.shape), v.dtype) for v in outs]
     final = [(v.shape, v.dtype) for v in starts]
@@ -282,11 +269,9 @@ def create_array(capacity: int, shape: Iterable[int] = (), dtype: Any = "float64
     >>> static.Executor().run(prog, fetch_list=[squares])
     [array([0., 1., 4., 9.])]
     """
-    sizes = (capacity, *shape)
-    attrs = {"shape": sizes, "dtype": np.dtype(dtype).name}
+    attrs = {"shape": (capacity, *shape), "dtype": np.dtype(dtype).name}
     block = default_program().current_block()
-    array: Variable = block.append_primitive(REGISTRY["fill_constant"], (), attrs)
-    return array
+    return block.append_primitive(REGISTRY["fill_constant"], (), attrs)  # type: ignore[no-any-return]
 
 
 def array_write(array: Variable, index: Any, value: Any) -> Variable:
@@ -403,13 +388,12 @@ def append_control(
     unique = outer.program.unique_name
     reads = [n for s in ("x", "params", "seq") for n in inputs.get(s, ())]
     stop = all(outer.var(n).stop_gradient for n in reads)
-    results = {
-        slot: [
-            outer.create_var(unique(op_type), s, d, derived_stop=stop or d.kind != "f")
-            for s, d in ts
-        ]
-        for slot, ts in types.items()
-    }
+
+    def result(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Variable:
+        cut = stop or dtype.kind != "f"
+        return outer.create_var(unique(op_type), shape, dtype, derived_stop=cut)
+
+    results = {slot: [result(*t) for t in listed] for slot, listed in types.items()}
     scopes = outer.create_var(unique(op_type + SCOPES), (), np.int64, derived_stop=True)
     outputs = {s: _names(vs) for s, vs in results.items()}
     op = Operator(op_type, inputs, {**outputs, "scopes": [scopes.name]}, attrs, outer.program.role)

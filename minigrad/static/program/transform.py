@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -78,10 +78,23 @@ def _for_test(block: Block, shown: set[str]) -> list[Operator]:
     """
     if block.forward_block >= 0:
         return block.ops
-    needed, kept = set(shown), list[Operator]()
-    for op in reversed(block.ops):
+
+    def stays(op: Operator, used: bool) -> bool:
         lasting = any(n in block.vars and block.vars[n].persistable for n in op.output_names)
-        if op.role == "forward" or (not needed.isdisjoint(op.output_names) and not lasting):
+        return op.role == "forward" or (used and not lasting)
+
+    return needed_ops(block.ops, shown, stays)
+
+
+def needed_ops(
+    ops: Sequence[Operator],
+    names: Iterable[str],
+    stays: Callable[[Operator, bool], bool] = lambda op, used: used,
+) -> list[Operator]:
+    """The operators that make what the names need; ``stays`` decides on each, told whether it is used."""
+    needed, kept = set(names), list[Operator]()
+    for op in reversed(ops):
+        if stays(op, not needed.isdisjoint(op.output_names)):
             kept.append(op)
             needed.update(op.input_names)
     return kept[::-1]
@@ -134,18 +147,13 @@ def prune(program: Program, targets: Any) -> Program:
     if not wanted:
         what = "prune needs at least one target to keep"
         raise refusal(what, "program.prune([loss])", ProgramError)
-    needed, kept = set(wanted), list[Operator]()
-    for op in reversed(block.ops):
-        if not needed.isdisjoint(op.output_names):
-            kept.append(op)
-            needed.update(op.input_names)
-    _keep(block, kept[::-1])
+    _keep(block, needed_ops(block.ops, wanted))
     copy.history.append("prune")
     drop_unused(copy, wanted)
     return verify(copy)
 
 
-def drop_unused(program: Program, keep: set[str] | None = None) -> None:
+def drop_unused(program: Program, keep: set[str]) -> None:
     """Remove blocks no operator holds and variables no operator names."""
     held, waiting = {0}, [0]
     while waiting:
@@ -166,14 +174,10 @@ def drop_unused(program: Program, keep: set[str] | None = None) -> None:
             for attr, index in op.sub_blocks.items():
                 op.attrs[attr] = new_index[index]
     ops = [op for block in program.blocks for op in block.ops]
-    used = {n for op in ops for n in (*op.input_names, *op.output_names, *op.block_names)}
-    used |= keep or set()
+    used = {n for op in ops for n in (*op.input_names, *op.output_names, *op.block_names)} | keep
     for block in program.blocks:
-        block.vars = {
-            n: v
-            for n, v in block.vars.items()
-            if n in used or v.is_data or (v.persistable and v.trainable)
-        }
+        kept = {n for n, v in block.vars.items() if v.is_data or (v.persistable and v.trainable)}
+        block.vars = {n: v for n, v in block.vars.items() if n in used or n in kept}
         block.written &= set(block.vars)
     program.initial = {n: v for n, v in program.initial.items() if n in program.blocks[0].vars}
     forget_gone(program)
